@@ -37,6 +37,7 @@ void screen_init(struct screen *s, const struct ui_setup *setup) {
     s->zoom = s->zoom_asked = begin.zoom;
     s->table[PANEL_requests] =
         (struct frame_table){.sort = begin.sort, .descending = begin.descending, .hidden = begin.hidden};
+    s->table[PANEL_hosts] = (struct frame_table){.sort = PANEL_HOSTS_SORT, .descending = true};
 }
 
 struct settings screen_settings(const struct screen *s) {
@@ -283,6 +284,7 @@ static struct frame frame_of(const struct screen *s) {
     bool whole = s->status.ended && !s->back && p->run->verdict.sentence[0];
     return (struct frame){.run = p->run,
                           .snap = w ? &w->snap : snap,
+                          .interval = snap,
                           .verdict = whole ? &p->run->verdict
                                      : w   ? &w->verdict
                                            : NULL,

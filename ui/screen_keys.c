@@ -225,7 +225,7 @@ static void sort(struct screen *s) {
     if (columns)
         t->sort = (t->sort + 1) % columns;
     else
-        screen_say(s, "there is no table to sort in this view; 7 has one");
+        screen_say(s, "there is no table to sort in this view; 7 and 9 have one");
 }
 
 /* ---- questions ---- */

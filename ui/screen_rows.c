@@ -78,7 +78,7 @@ void screen_open(struct screen *s) {
         screen_travel(s, s->picked_s);
     else
         screen_say(s, s->rows.count ? "up and down select a row, Enter opens it"
-                                    : "there is nothing to select here; views 1, 2, 4, 5, 7 and 8 have rows");
+                                    : "there is nothing to select here; views 1, 2, 4, 5, 7, 8 and 9 have rows");
 }
 
 /* A click selects a row; another one opens it. */

@@ -197,6 +197,37 @@ static json_t *criteria_array(const struct run_record *r) {
     return list;
 }
 
+static json_t *fields_object(const void *part, const struct snapshot_field *fields, size_t count) {
+    json_t *o = json_object();
+    for (size_t i = 0; i < count; i++)
+        json_object_set_new(o, fields[i].name, json_part_number(snapshot_value(part, &fields[i])));
+    return o;
+}
+
+static json_t *ranks_array(const struct run_record *r) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct run_rank *rank = &r->ranks[i];
+        json_t *o = fields_object(&rank->at.rank, snapshot_rank_fields, snapshot_rank_field_count);
+        json_t *tiers = json_object(), *rest = JSON_OBJECT(
+            {"host", json_part_text(rank->at.host)}, {"device", json_part_some(rank->at.device)},
+            {"start_late_ms", json_part_number(rank->start_late_ms)},
+            {"clock_offset_ms", json_part_number(rank->clock_offset_ms)},
+            {"clock_error_ms", json_part_number(rank->clock_error_ms)},
+            {"slowest", json_boolean(rank->slowest)}, {"why", json_part_some(rank->why)});
+        for (int t = 0; t < KVF_TIERS; t++)
+            if (kvf_present(rank->at.tier[t].capacity_bytes))
+                json_object_set_new(tiers, tier_name((enum kvf_tier)t),
+                                    fields_object(&rank->at.tier[t], snapshot_rank_tier_fields,
+                                                  snapshot_rank_tier_field_count));
+        json_object_update(o, rest);
+        json_decref(rest);
+        json_object_set_new(o, "tiers", tiers);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static json_t *events_array(const struct run_record *r) {
     json_t *list = json_array();
     for (size_t i = 0; i < r->event_count; i++) {
@@ -209,10 +240,12 @@ static json_t *events_array(const struct run_record *r) {
 }
 
 static json_t *members(const struct run_record *r) {
-    return JSON_OBJECT({"run", run_object(r)}, {"verdict", verdict_object(&r->verdict)},
-                       {"results", results_object(r)}, {"tiers", tiers_object(r)}, {"qos", qos_array(r)},
-                       {"decisions", decisions_array(r)}, {"criteria", criteria_array(r)},
-                       {"events", events_array(r)});
+    json_t *o = JSON_OBJECT({"run", run_object(r)}, {"verdict", verdict_object(&r->verdict)},
+                            {"results", results_object(r)}, {"tiers", tiers_object(r)}, {"qos", qos_array(r)},
+                            {"decisions", decisions_array(r)}, {"criteria", criteria_array(r)},
+                            {"events", events_array(r)});
+    if (r->rank_count > 0) json_object_set_new(o, "ranks", ranks_array(r));
+    return o;
 }
 
 static json_t *document(const struct run_record *r) {

@@ -31,6 +31,7 @@ enum run_list {
     RUN_EVENTS,
     RUN_CRITERIA, /* of the assessment */
     RUN_MEASURES, /* all results */
+    RUN_RANKS,    /* of a run of several */
     RUN_LISTS
 };
 const char *run_list_name(enum run_list list); /* "decisions", ... */

@@ -81,13 +81,59 @@ static void measures(struct doc *d, const struct run_record *r) {
     }
 }
 
+/* The tier that is busiest, with its share. */
+static struct format_cell busiest(const struct run_rank *r) {
+    struct format_cell c = {"--"};
+    double most = -1;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        double busy = r->at.tier[t].busy_ratio;
+        if (!(busy > most)) continue;
+        most = busy;
+        snprintf(c.text, sizeof c.text, "%s %.24s", tier_name((enum kvf_tier)t), format_percent(busy).text);
+    }
+    return c;
+}
+
+static void cell_count(struct doc *d, double v) {
+    doc_cell(d, kvf_present(v) ? format_count(v).text : NULL);
+}
+
+static void ranks(struct doc *d, const struct run_record *r) {
+    doc_table(d, "Ranks, each alone", ">rank|host|device|>users|>arrived/s|>in service|>tokens/s|>e2e P95");
+    doc_columns(d, ">storage P95|>nvme read P95|>nvme write P95|busiest tier|>errors|>began late|state");
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct run_rank *k = &r->ranks[i];
+        const struct snapshot_rank *v = &k->at.rank;
+        const struct snapshot_rank_tier *nvme = &k->at.tier[KVF_TIER_NVME];
+        doc_cell(d, format_exact((double)v->rank).text);
+        doc_cell(d, k->at.host);
+        doc_cell(d, *k->at.device ? k->at.device : NULL);
+        cell_count(d, v->users);
+        cell_count(d, v->arrived / v->length_s);
+        cell_count(d, v->in_service);
+        cell_count(d, v->throughput_tok_s);
+        run_cell_ms(d, v->e2e_p95_ms);
+        run_cell_ms(d, v->storage_io_p95_ms);
+        run_cell_ms(d, nvme->read_p95_ms);
+        run_cell_ms(d, nvme->write_p95_ms);
+        doc_cell(d, busiest(k).text);
+        doc_cell_tone(d, v->errors > 0 ? DOC_BAD : DOC_PLAIN,
+                      kvf_present(v->errors) ? format_exact(v->errors).text : NULL);
+        run_cell_ms(d, k->start_late_ms);
+        doc_cell_tone(d, v->lost ? DOC_BAD : DOC_PLAIN, v->lost ? "lost" : k->slowest ? "slowest" : "");
+    }
+    for (size_t i = 0; i < r->rank_count; i++)
+        if (r->ranks[i].slowest) doc_text(d, DOC_PLAIN, "Slowest: %s.", r->ranks[i].why);
+}
+
 static const struct {
     const char *name, *title;
     void (*put)(struct doc *d, const struct run_record *r);
 } lists[RUN_LISTS] = {[RUN_DECISIONS] = {"decisions", "Decisions", decisions},
                       [RUN_EVENTS] = {"events", "Events", events},
                       [RUN_CRITERIA] = {"criteria", "Criteria", criteria},
-                      [RUN_MEASURES] = {"measures", "Measures", measures}};
+                      [RUN_MEASURES] = {"measures", "Measures", measures},
+                      [RUN_RANKS] = {"ranks", "Ranks", ranks}};
 
 const char *run_list_name(enum run_list list) {
     return lists[list].name;
@@ -102,7 +148,8 @@ void run_list_text(enum run_list list, const struct run_record *r, const struct 
     const size_t rows[RUN_LISTS] = {[RUN_DECISIONS] = r->decision_count,
                                     [RUN_EVENTS] = r->event_count,
                                     [RUN_CRITERIA] = r->criterion_count,
-                                    [RUN_MEASURES] = r->results.count};
+                                    [RUN_MEASURES] = r->results.count,
+                                    [RUN_RANKS] = r->rank_count};
     const struct format_style wide = {style->colour, style->ascii, 65536};
     struct doc *d = doc_new("", "");
     struct buf table = {0};
@@ -115,4 +162,10 @@ void run_list_text(enum run_list list, const struct run_record *r, const struct 
     buf_add(out, buf_text(&table));
     buf_free(&table);
     doc_free(d);
+}
+
+void run_doc_ranks(const struct run_part *p) {
+    if (p->run->rank_count == 0) return;
+    doc_section(p->doc, p->level, "Ranks");
+    run_doc_list(p->doc, RUN_RANKS, p->run);
 }

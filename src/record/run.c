@@ -75,6 +75,7 @@ void run_record_free(struct run_record *r) {
     for (size_t i = 0; i < r->histogram_count; i++) free(r->histograms[i].data);
     free(r->histograms);
     free(r->pods);
+    free(r->ranks);
     free(r->criteria);
     free(r->decision_t_s);
     free(r->decisions);
@@ -109,6 +110,11 @@ void run_record_decision(struct run_record *r, const struct snapshot_decision *d
 void run_record_pod(struct run_record *r, const struct run_pod *p) {
     r->pods = mem_realloc(r->pods, (r->pod_count + 1) * sizeof *r->pods);
     r->pods[r->pod_count++] = *p;
+}
+
+void run_record_rank(struct run_record *r, const struct run_rank *rank) {
+    r->ranks = mem_realloc(r->ranks, (r->rank_count + 1) * sizeof *r->ranks);
+    r->ranks[r->rank_count++] = *rank;
 }
 
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data, size_t len) {

@@ -62,6 +62,13 @@ struct run_pod { /* a pod of a fleet, in the measured part */
     uint64_t used_bytes[KVF_TIERS];         /* at its end */
     double load_mean;                       /* requests queued and in service */
 };
+struct run_rank { /* a rank of a run of several, in the measured part */
+    struct snapshot_host at; /* first, as its figures are those of the table */
+    double start_late_ms;    /* that it began after the time named */
+    double clock_offset_ms, clock_error_ms; /* its clock less that of rank 0, and half the time of the answer */
+    bool slowest;                           /* with the highest P95 of end-to-end latency */
+    char why[240];                          /* of the slowest: by its load, by its machine, or by neither */
+};
 struct run_criterion {
     char name[64];         /* as people call it */
     char metric[64];       /* the measure that is judged; "" in old databases */
@@ -117,6 +124,8 @@ struct run_record {
     size_t histogram_count;
     struct run_pod *pods; /* of a fleet; else none */
     size_t pod_count;
+    struct run_rank *ranks; /* by number; none where there is one alone */
+    size_t rank_count;
     struct verdict verdict;
     char not_comparable[1000]; /* rules that a submission breaks; "": none, or it is no submission */
     char steady[160];          /* since when the run was steady, or why it was not; "": not known */
@@ -128,6 +137,7 @@ void run_record_event(struct run_record *r, const struct record_event *e);
 void run_record_criterion(struct run_record *r, const struct run_criterion *c);
 void run_record_decision(struct run_record *r, const struct snapshot_decision *d, double t_s);
 void run_record_pod(struct run_record *r, const struct run_pod *p);
+void run_record_rank(struct run_record *r, const struct run_rank *rank);
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data,
                           size_t len); /* copies */
 

@@ -20,7 +20,8 @@ enum series_part {
     SERIES_REMOTE = 32,
     SERIES_BLOCK = 64,
     SERIES_ALL = 127,
-    SERIES_HISTOGRAMS = 128 /* beside all: the coded ones, which are as large as the rest */
+    SERIES_HISTOGRAMS = 128, /* beside all: the coded ones, which are as large as the rest */
+    SERIES_RANKS = 256       /* beside all: into snapshots, not into a series */
 };
 
 /* A coded histogram of an interval: its bytes in `coded` of the series. */

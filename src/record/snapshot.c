@@ -28,6 +28,15 @@ const struct snapshot_field snapshot_remote_fields[] = {SNAPSHOT_REMOTE_FIELDS(X
 const struct snapshot_field snapshot_block_fields[] = {SNAPSHOT_BLOCK_FIELDS(X)};
 #undef X
 
+#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_rank, name)},
+const struct snapshot_field snapshot_rank_fields[] = {SNAPSHOT_RANK_FIELDS(X)};
+#undef X
+
+#define X(type, name, unit, help)                                                                            \
+    {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_rank_tier, name)},
+const struct snapshot_field snapshot_rank_tier_fields[] = {SNAPSHOT_RANK_TIER_FIELDS(X)};
+#undef X
+
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 const size_t snapshot_interval_field_count = COUNT(snapshot_interval_fields);
 const size_t snapshot_tier_field_count = COUNT(snapshot_tier_fields);
@@ -36,6 +45,8 @@ const size_t snapshot_qos_field_count = COUNT(snapshot_qos_fields);
 const size_t snapshot_gpu_field_count = COUNT(snapshot_gpu_fields);
 const size_t snapshot_remote_field_count = COUNT(snapshot_remote_fields);
 const size_t snapshot_block_field_count = COUNT(snapshot_block_fields);
+const size_t snapshot_rank_field_count = COUNT(snapshot_rank_fields);
+const size_t snapshot_rank_tier_field_count = COUNT(snapshot_rank_tier_fields);
 
 double snapshot_value(const void *part, const struct snapshot_field *f) {
     const char *at = (const char *)part + f->offset;
@@ -69,4 +80,43 @@ size_t snapshot_heat_bin(double ms) {
             high = mid;
     }
     return low;
+}
+
+/* ---- ranks ---- */
+
+static void blank(void *part, const struct snapshot_field *fields, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        char *at = (char *)part + fields[i].offset;
+        if (fields[i].type == SNAPSHOT_F)
+            *(double *)(void *)at = KVF_MISSING;
+        else
+            *(uint64_t *)(void *)at = 0;
+    }
+}
+
+void snapshot_host_blank(struct snapshot_host *h) {
+    blank(&h->rank, snapshot_rank_fields, snapshot_rank_field_count);
+    for (int t = 0; t < KVF_TIERS; t++)
+        blank(&h->tier[t], snapshot_rank_tier_fields, snapshot_rank_tier_field_count);
+}
+
+/* Figures of the same name. */
+static void fill(void *to, const struct snapshot_field *wanted, size_t wanted_count, const void *from,
+                 const struct snapshot_field *there, size_t there_count) {
+    for (size_t i = 0; i < wanted_count; i++)
+        for (size_t k = 0; wanted[i].type == SNAPSHOT_F && k < there_count; k++)
+            if (strcmp(wanted[i].name, there[k].name) == 0)
+                *(double *)(void *)((char *)to + wanted[i].offset) = snapshot_value(from, &there[k]);
+}
+
+void snapshot_host_fill(struct snapshot_host *h, const struct snapshot *snap) {
+    snapshot_host_blank(h);
+    fill(&h->rank, snapshot_rank_fields, snapshot_rank_field_count, &snap->interval, snapshot_interval_fields,
+         snapshot_interval_field_count);
+    h->rank.failed += (double)snap->interval.dropped;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (snap->tier_on[t])
+            fill(&h->tier[t], snapshot_rank_tier_fields, snapshot_rank_tier_field_count, &snap->tier[t],
+                 snapshot_tier_fields, snapshot_tier_field_count);
+    memcpy(h->device, snap->tier_device[KVF_TIER_NVME], sizeof h->device);
 }

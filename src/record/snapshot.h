@@ -204,6 +204,52 @@ static inline bool kvf_present(double v) {
     X(F, others_requests, "", "requests of others")                                                          \
     X(F, events_lost, "", "events of anybody that found no room to be counted")
 
+/* Of a rank alone, in an interval or in the measured part; whatever is not known of it is missing. Figures of
+ * the same name are those of the interval; failed counts dropped requests too. */
+#define SNAPSHOT_RANK_FIELDS(X)                                                                              \
+    X(U, rank, "", "number of the rank, from 0")                                                             \
+    X(U, behind, "", "intervals that its counts are behind those of rank 0; 0: of this interval")            \
+    X(U, lost, "", "1: it gives no sign of life any more")                                                   \
+    X(F, length_s, "s", "time that its figures are of")                                                      \
+    X(F, users, "", "active users at its end")                                                               \
+    X(F, queue_depth, "", "requests waiting for a slot at its end")                                          \
+    X(F, in_service, "", "requests holding a slot, mean over its time")                                      \
+    X(F, arrived, "", "requests that arrived")                                                               \
+    X(F, done, "", "requests completed")                                                                     \
+    X(F, failed, "", "requests failed or dropped")                                                           \
+    X(F, tokens, "", "tokens generated")                                                                     \
+    X(F, throughput_tok_s, "tok/s", "tokens generated per second")                                           \
+    X(F, requests_per_s, "1/s", "requests done per second")                                                  \
+    X(F, reuse_hit_ratio, "", "hits / lookups without cause decode")                                         \
+    X(F, errors, "", "operations that failed")                                                               \
+    X(F, e2e_p50_ms, "ms", "end-to-end latency, P50")                                                        \
+    X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
+    X(F, e2e_p99_ms, "ms", "end-to-end latency, P99")                                                        \
+    X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
+    X(F, queue_wait_p95_ms, "ms", "queue wait, P95")                                                         \
+    X(F, storage_io_p95_ms, "ms", "storage I/O latency of a request, P95")                                   \
+    X(F, generation_p95_ms, "ms", "generation time of a request, P95")                                       \
+    X(F, lateness_p99_ms, "ms", "arrivals behind their schedule, P99")                                       \
+    X(F, rss_bytes, "B", "resident memory of its process at its end")                                        \
+    X(F, cpu_user_s, "s", "CPU time of its process in user mode")                                            \
+    X(F, cpu_sys_s, "s", "CPU time of its process in the kernel")                                            \
+    X(F, host_cpu_ratio, "", "busy share of its host's CPUs")                                                \
+    X(F, device_busy_ratio, "", "share of time with a request at the device under its nvme tier")
+
+#define SNAPSHOT_RANK_TIER_FIELDS(X)                                                                         \
+    X(F, capacity_bytes, "B", "usable bytes of the tier")                                                    \
+    X(F, used_bytes, "B", "sum of the sizes of its entries at its end")                                      \
+    X(F, read_ops, "", "entry reads completed")                                                              \
+    X(F, write_ops, "", "entry writes completed")                                                            \
+    X(F, read_bytes, "B", "bytes of completed read chunks")                                                  \
+    X(F, write_bytes, "B", "bytes of completed write chunks")                                                \
+    X(F, read_p95_ms, "ms", "entry read, P95")                                                               \
+    X(F, write_p95_ms, "ms", "entry write, P95")                                                             \
+    X(F, read_device_p95_ms, "ms", "device part of an entry read, P95")                                      \
+    X(F, write_device_p95_ms, "ms", "device part of an entry write, P95")                                    \
+    X(F, busy_ratio, "", "share of its time that the tier was busy; emulated: of its bandwidth")             \
+    X(F, errors, "", "entry operations that failed")
+
 #define SNAPSHOT_TYPE_U           uint64_t
 #define SNAPSHOT_TYPE_F           double
 #define X(type, name, unit, help) SNAPSHOT_TYPE_##type name;
@@ -228,6 +274,12 @@ struct snapshot_remote {
 struct snapshot_block {
     SNAPSHOT_BLOCK_FIELDS(X)
 };
+struct snapshot_rank {
+    SNAPSHOT_RANK_FIELDS(X)
+};
+struct snapshot_rank_tier {
+    SNAPSHOT_RANK_TIER_FIELDS(X)
+};
 #undef X
 
 enum { SNAPSHOT_GPUS_MAX = 8, SNAPSHOT_NAME = 32, SNAPSHOT_DECISIONS = 4 };
@@ -237,6 +289,14 @@ enum { SNAPSHOT_NEIGHBOURS = 5 };
 struct snapshot_neighbour {
     char process[16], cgroup[64]; /* cgroup: its path, "" for the first one */
     uint64_t read_bytes, write_bytes, requests;
+};
+
+/* A rank and where it runs. Of more ranks than these an interval keeps those with the highest P95. */
+enum { SNAPSHOT_HOSTS = 64, SNAPSHOT_HOST = 64 };
+struct snapshot_host {
+    struct snapshot_rank rank;
+    struct snapshot_rank_tier tier[KVF_TIERS];
+    char host[SNAPSHOT_HOST], device[SNAPSHOT_NAME]; /* device: under its nvme tier; "" where there is none */
 };
 
 /* The autoscaler's decision in an interval. */
@@ -298,9 +358,11 @@ struct snapshot {
     double real_s, speed; /* real time so far; times real time that it is to go, 0: as fast as it can */
     bool peek;            /* a look between intervals (pause, preparation): no interval of its own */
     uint32_t heat[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
+    uint32_t hosts;      /* ranks; 0: the run has one alone */
     bool requests_known; /* live; a stored run has none */
     uint32_t requests;
     struct snapshot_request request[SNAPSHOT_REQUESTS];
+    struct snapshot_host host[SNAPSHOT_HOSTS];
 };
 
 /* The field tables, for code that walks fields by name: database columns, JSON, screen. */
@@ -319,11 +381,18 @@ extern const struct snapshot_field snapshot_qos_fields[];
 extern const struct snapshot_field snapshot_gpu_fields[];
 extern const struct snapshot_field snapshot_remote_fields[];
 extern const struct snapshot_field snapshot_block_fields[];
+extern const struct snapshot_field snapshot_rank_fields[];
+extern const struct snapshot_field snapshot_rank_tier_fields[];
 extern const size_t snapshot_interval_field_count, snapshot_tier_field_count, snapshot_cause_field_count,
     snapshot_qos_field_count, snapshot_gpu_field_count, snapshot_remote_field_count,
-    snapshot_block_field_count;
+    snapshot_block_field_count, snapshot_rank_field_count, snapshot_rank_tier_field_count;
 
 /* The value of a field of a part, NaN when missing. Any thread. */
 double snapshot_value(const void *part, const struct snapshot_field *f);
+
+/* Nothing is known: all figures are missing and counts 0. Host and device stay. */
+void snapshot_host_blank(struct snapshot_host *h);
+/* The figures of a rank from a snapshot of it alone. */
+void snapshot_host_fill(struct snapshot_host *h, const struct snapshot *snap);
 
 #endif

@@ -24,6 +24,8 @@ enum part {
     PART_REMOTE,
     PART_BLOCK,
     PART_NEIGHBOUR,
+    PART_RANK,
+    PART_RANK_TIER,
     PART_DECISION,
     PART_HISTOGRAM,
     PARTS
@@ -48,15 +50,8 @@ struct intervals {
 
 /* ---- where a row belongs in its snapshot; the first columns are the key ---- */
 
-static int tier_of(sqlite3_stmt *stmt, int column) {
-    const char *name = (const char *)sqlite3_column_text(stmt, column);
-    int t = 0;
-    while (t < KVF_TIERS && (!name || strcmp(name, tier_name((enum kvf_tier)t)) != 0)) t++;
-    return t;
-}
-
 static void put_tier(struct intervals *i, const struct cursor *c, struct snapshot *s) {
-    int t = tier_of(c->stmt, 1);
+    int t = row_tier(c->stmt, 1);
     (void)i;
     if (t == KVF_TIERS) return;
     s->tier_on[t] = true;
@@ -66,7 +61,7 @@ static void put_tier(struct intervals *i, const struct cursor *c, struct snapsho
 static void put_cause(struct intervals *i, const struct cursor *c, struct snapshot *s) {
     const char *dir = (const char *)sqlite3_column_text(c->stmt, 2);
     const char *cause = (const char *)sqlite3_column_text(c->stmt, 3);
-    int t = tier_of(c->stmt, 1), d = 0, n = 0;
+    int t = row_tier(c->stmt, 1), d = 0, n = 0;
     (void)i;
     while (d < KVF_DIRS && (!dir || strcmp(dir, dir_name((enum kvf_dir)d)) != 0)) d++;
     while (n < KVF_CAUSES && (!cause || strcmp(cause, cause_name((enum kvf_cause)n)) != 0)) n++;
@@ -111,6 +106,24 @@ static void put_neighbour(struct intervals *i, const struct cursor *c, struct sn
     if (s->neighbours < SNAPSHOT_NEIGHBOURS) row_map_load(&c->map, c->stmt, &s->neighbour[s->neighbours++]);
 }
 
+static void put_rank(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    (void)i;
+    if (s->hosts == SNAPSHOT_HOSTS) return;
+    struct snapshot_host *h = &s->host[s->hosts++];
+    snapshot_host_blank(h);
+    row_text(c->stmt, 1, h->host, sizeof h->host);
+    row_text(c->stmt, 2, h->device, sizeof h->device);
+    row_map_load(&c->map, c->stmt, &h->rank);
+}
+
+static void put_rank_tier(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    int t = row_tier(c->stmt, 1);
+    uint64_t rank = (uint64_t)sqlite3_column_int64(c->stmt, 2);
+    (void)i;
+    for (uint32_t h = 0; t < KVF_TIERS && h < s->hosts; h++)
+        if (s->host[h].rank.rank == rank) row_map_load(&c->map, c->stmt, &s->host[h].tier[t]);
+}
+
 static void put_decision(struct intervals *i, const struct cursor *c, struct snapshot *s) {
     (void)i;
     if (s->decisions < SNAPSHOT_DECISIONS) row_map_load(&c->map, c->stmt, &s->decision[s->decisions++]);
@@ -145,6 +158,8 @@ static const struct {
     [PART_REMOTE] = {Q_INTERVAL_REMOTE, TABLE_REMOTE_INTERVALS, SERIES_REMOTE, put_remote},
     [PART_BLOCK] = {Q_INTERVAL_BLOCK, TABLE_BLOCK_INTERVALS, SERIES_BLOCK, put_block},
     [PART_NEIGHBOUR] = {Q_INTERVAL_NEIGHBOURS, TABLE_NEIGHBOUR_INTERVALS, 0, put_neighbour},
+    [PART_RANK] = {Q_INTERVAL_RANKS, TABLE_RANK_INTERVALS, SERIES_RANKS, put_rank},
+    [PART_RANK_TIER] = {Q_INTERVAL_RANK_TIERS, TABLE_RANK_TIER_INTERVALS, SERIES_RANKS, put_rank_tier},
     [PART_DECISION] = {Q_INTERVAL_DECISIONS, TABLE_DECISIONS, 0, put_decision},
     [PART_HISTOGRAM] = {Q_INTERVAL_HISTOGRAMS, TABLE_INTERVAL_HISTOGRAMS, SERIES_HEAT, put_histogram},
 };
@@ -164,7 +179,7 @@ static bool cursor_row(struct cursor *c) {
 static int read_devices(struct intervals *i) {
     sqlite3_stmt *stmt = i->devices;
     while (sqlite3_step(stmt) == SQLITE_ROW) {
-        int t = tier_of(stmt, 0);
+        int t = row_tier(stmt, 0);
         if (t == KVF_TIERS) continue;
         i->blank.tier_emulated[t] = sqlite3_column_int(stmt, 1) != 0;
         row_text(stmt, 2, i->blank.tier_device[t], SNAPSHOT_NAME);

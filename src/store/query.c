@@ -71,6 +71,8 @@ const char *const query_texts[] = {
     [Q_VERDICT_WARNINGS] = "SELECT * FROM verdict_warnings WHERE run_id = ?1 ORDER BY n",
     [Q_REMEDIES] = "SELECT * FROM remedies WHERE run_id = ?1 ORDER BY n",
     [Q_PODS] = "SELECT * FROM run_pods WHERE run_id = ?1 ORDER BY pod",
+    [Q_RANKS] = "SELECT * FROM ranks WHERE run_id = ?1 ORDER BY rank",
+    [Q_RANK_TIERS] = "SELECT rank, tier, * FROM rank_tiers WHERE run_id = ?1 ORDER BY rank",
     [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
     [Q_TRIALS] = "SELECT t.run_id FROM runs r JOIN runs t ON t.parent_id = r.parent_id AND t.name = r.name "
                  "WHERE r.run_id = ?1 AND t.trial IS NOT NULL ORDER BY t.trial, t.run_id",
@@ -144,6 +146,10 @@ const char *const query_texts[] = {
     [Q_INTERVAL_REMOTE] = "SELECT seq, * " SPAN_OF("remote_intervals"),
     [Q_INTERVAL_BLOCK] = "SELECT seq, * " SPAN_OF("block_intervals"),
     [Q_INTERVAL_NEIGHBOURS] = "SELECT seq, * " SPAN_OF("neighbour_intervals") ", n",
+    [Q_INTERVAL_RANKS] = "SELECT seq, (SELECT host FROM ranks AS r WHERE r.run_id = ?1 AND r.rank = "
+                         "rank_intervals.rank), (SELECT device FROM ranks AS r WHERE r.run_id = ?1 AND r.rank = "
+                         "rank_intervals.rank), * " SPAN_OF("rank_intervals") ", rank",
+    [Q_INTERVAL_RANK_TIERS] = "SELECT seq, tier, rank, * " SPAN_OF("rank_tier_intervals") ", rank",
     [Q_INTERVAL_DECISIONS] = "SELECT seq, * " SPAN_OF("decisions") ", n",
     [Q_INTERVAL_HISTOGRAMS] = "SELECT seq, scope, data " SPAN_OF("interval_histograms"),
     [Q_INTERVAL_WINDOWS] = "SELECT seq, data " SPAN_OF("interval_windows"),
@@ -382,6 +388,22 @@ static void load_pod(sqlite3_stmt *stmt, void *ctx) {
     run_record_pod(ctx, &pod);
 }
 
+static void load_rank(sqlite3_stmt *stmt, void *ctx) {
+    struct run_rank rank = {0};
+    snapshot_host_blank(&rank.at);
+    row_load(stmt, schema_table(TABLE_RANKS), &rank);
+    run_record_rank(ctx, &rank);
+}
+
+static void load_rank_tier(sqlite3_stmt *stmt, void *ctx) {
+    struct run_record *r = ctx;
+    uint64_t number = (uint64_t)sqlite3_column_int64(stmt, 0);
+    int t = row_tier(stmt, 1);
+    for (size_t i = 0; t < KVF_TIERS && i < r->rank_count; i++)
+        if (r->ranks[i].at.rank.rank == number)
+            row_load(stmt, schema_table(TABLE_RANK_TIERS), &r->ranks[i].at.tier[t]);
+}
+
 static void load_histogram(sqlite3_stmt *stmt, void *ctx) {
     char scope[48];
     row_text(stmt, 0, scope, sizeof scope);
@@ -407,7 +429,7 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
             {Q_RUN, load_run},        {Q_TIERS, load_tier},         {Q_PEAKS, load_peaks},
             {Q_CLASSES, load_class},  {Q_DECISIONS, load_decision}, {Q_EVENTS, load_event},
             {Q_RESULTS, load_result}, {Q_CRITERIA, load_criterion}, {Q_HISTOGRAMS, load_histogram},
-            {Q_PODS, load_pod},
+            {Q_PODS, load_pod},       {Q_RANKS, load_rank},         {Q_RANK_TIERS, load_rank_tier},
         },
       judged[] = {
           {Q_VERDICT, load_verdict},

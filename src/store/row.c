@@ -86,6 +86,13 @@ void row_text(sqlite3_stmt *stmt, int column, char *out, size_t size) {
     snprintf(out, size, "%s", text ? (const char *)text : "");
 }
 
+int row_tier(sqlite3_stmt *stmt, int column) {
+    const char *name = (const char *)sqlite3_column_text(stmt, column);
+    int t = 0;
+    while (t < KVF_TIERS && (!name || strcmp(name, tier_name((enum kvf_tier)t)) != 0)) t++;
+    return t;
+}
+
 double row_real(sqlite3_stmt *stmt, int column) {
     double v = sqlite3_column_double(stmt, column);
     return sqlite3_column_type(stmt, column) == SQLITE_NULL || !isfinite(v) ? (double)NAN : v;

@@ -30,6 +30,8 @@ void row_map_load(const struct row_map *m, sqlite3_stmt *stmt, void *object);
 void row_map_free(struct row_map *m);
 /* A column of the current row as text into a char array; "" for NULL. */
 void row_text(sqlite3_stmt *stmt, int column, char *out, size_t size);
+/* The tier that a column of the current row names; KVF_TIERS: none. */
+int row_tier(sqlite3_stmt *stmt, int column);
 double row_real(sqlite3_stmt *stmt, int column); /* NaN for what is no finite number */
 /* Whether a text is one JSON object of the depth that kvfall writes and reads. */
 bool row_json(const char *text);

@@ -189,6 +189,26 @@ static int insert_pods(sqlite3 *db, const struct run_record *r) {
     return inserter_close(&in);
 }
 
+static int insert_ranks(sqlite3 *db, const struct run_record *r) {
+    struct inserter in = inserter_open(db, TABLE_RANKS, "INSERT OR REPLACE", "");
+    for (size_t i = 0; i < r->rank_count; i++) {
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_row(&in, &r->ranks[i]);
+    }
+    int rc = inserter_close(&in);
+    if (rc != SQLITE_OK) return rc;
+    in = inserter_open(db, TABLE_RANK_TIERS, "INSERT OR REPLACE", "");
+    for (size_t i = 0; i < r->rank_count; i++)
+        for (int t = 0; t < KVF_TIERS; t++) {
+            if (!kvf_present(r->ranks[i].at.tier[t].capacity_bytes)) continue;
+            inserter_number(&in, "run_id", r->run_id);
+            inserter_number(&in, "rank", (int64_t)r->ranks[i].at.rank.rank);
+            inserter_text(&in, "tier", tier_name((enum kvf_tier)t));
+            inserter_row(&in, &r->ranks[i].at.tier[t]);
+        }
+    return inserter_close(&in);
+}
+
 static int insert_histograms(sqlite3 *db, const struct run_record *r) {
     struct inserter in = inserter_open(db, TABLE_HISTOGRAMS, "INSERT OR REPLACE", "");
     for (size_t i = 0; i < r->histogram_count; i++) {
@@ -234,6 +254,7 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
     if (rc == SQLITE_OK) rc = insert_results(s->db, r);
     if (rc == SQLITE_OK) rc = insert_verdict(s->db, r);
     if (rc == SQLITE_OK) rc = insert_pods(s->db, r);
+    if (rc == SQLITE_OK) rc = insert_ranks(s->db, r);
     if (rc == SQLITE_OK) rc = insert_histograms(s->db, r);
     if (rc == SQLITE_OK) rc = db_exec(s->db, "COMMIT");
     if (rc == SQLITE_OK) return 0;

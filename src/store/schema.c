@@ -217,6 +217,34 @@ static const struct column run_pods_columns[] = {
     MEMBER(REAL, struct run_pod, load_mean, "REAL"),
 };
 
+/* The figures of a rank come first in it. */
+_Static_assert(offsetof(struct run_rank, at) == 0 && offsetof(struct snapshot_host, rank) == 0,
+               "figures of a rank are bound from the rank itself");
+static const struct column ranks_head[] = {
+    RUN_ID,
+    NAMED(TEXT, struct run_rank, at.host, "host", "TEXT NOT NULL"),
+    NAMED(NAME, struct run_rank, at.device, "device", "TEXT"),
+};
+static const struct column ranks_tail[] = {
+    MEMBER(REAL, struct run_rank, start_late_ms, "REAL"),
+    MEMBER(REAL, struct run_rank, clock_offset_ms, "REAL"),
+    MEMBER(REAL, struct run_rank, clock_error_ms, "REAL"),
+    MEMBER(BOOL, struct run_rank, slowest, "INTEGER"),
+    MEMBER(NAME, struct run_rank, why, "TEXT"),
+};
+static const struct column rank_tiers_head[] = {
+    RUN_ID,
+    HAND("rank", "INTEGER NOT NULL"),
+    HAND("tier", "TEXT NOT NULL"),
+};
+static const struct column rank_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
+static const struct column rank_tier_intervals_head[] = {
+    RUN_ID,
+    HAND("seq", "INTEGER NOT NULL"),
+    HAND("rank", "INTEGER NOT NULL"),
+    HAND("tier", "TEXT NOT NULL"),
+};
+
 static const struct column histograms_columns[] = {
     RUN_ID,
     HAND("scope", "TEXT NOT NULL"),
@@ -311,6 +339,15 @@ static const struct table tables[TABLES] = {
                                 0, false},
     [TABLE_REMEDIES] = {"remedies", PLAIN(remedies_columns), KEY("run_id, n"), NULL, 0, false},
     [TABLE_RUN_PODS] = {"run_pods", PLAIN(run_pods_columns), KEY("run_id, pod"), NULL, 0, false},
+    [TABLE_RANKS] = {"ranks", ranks_head, COUNT(ranks_head), PART(rank), ranks_tail, COUNT(ranks_tail),
+                     KEY("run_id, rank"), NULL, 0, false},
+    [TABLE_RANK_TIERS] = {"rank_tiers", rank_tiers_head, COUNT(rank_tiers_head), PART(rank_tier), NULL, 0,
+                          KEY("run_id, rank, tier"), NULL, 0, false},
+    [TABLE_RANK_INTERVALS] = {"rank_intervals", rank_intervals_head, COUNT(rank_intervals_head), PART(rank),
+                              NULL, 0, KEY("run_id, seq, rank"), NULL, 0, false},
+    [TABLE_RANK_TIER_INTERVALS] = {"rank_tier_intervals", rank_tier_intervals_head,
+                                   COUNT(rank_tier_intervals_head), PART(rank_tier), NULL, 0,
+                                   KEY("run_id, seq, rank, tier"), NULL, 0, false},
     [TABLE_HISTOGRAMS] = {"histograms", PLAIN(histograms_columns), KEY("run_id, scope"), NULL, 0, true},
     [TABLE_SWEEPS] = {"sweeps", PLAIN(sweeps_columns), NULL, sweeps_indexes, COUNT(sweeps_indexes), true},
     [TABLE_SWEEP_CURVES] = {"sweep_curves", PLAIN(sweep_curves_columns),

@@ -36,6 +36,9 @@ enum part {
     PART_REMOTE,
     PART_BLOCK,
     PART_NEIGHBOUR,
+    PART_RANK,
+    PART_RANK_INTERVAL,
+    PART_RANK_TIER,
     PART_QOS,
     PART_HISTOGRAM,
     PART_WINDOW,
@@ -57,6 +60,9 @@ static const struct {
     [PART_REMOTE] = {TABLE_REMOTE_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_BLOCK] = {TABLE_BLOCK_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_NEIGHBOUR] = {TABLE_NEIGHBOUR_INTERVALS, "INSERT OR REPLACE", ""},
+    [PART_RANK] = {TABLE_RANKS, "INSERT OR IGNORE", ""}, /* where it runs; the end adds the rest */
+    [PART_RANK_INTERVAL] = {TABLE_RANK_INTERVALS, "INSERT OR REPLACE", ""},
+    [PART_RANK_TIER] = {TABLE_RANK_TIER_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_QOS] = {TABLE_QOS_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_HISTOGRAM] = {TABLE_INTERVAL_HISTOGRAMS, "INSERT OR REPLACE", ""},
     [PART_WINDOW] = {TABLE_INTERVAL_WINDOWS, "INSERT OR REPLACE", ""},
@@ -173,6 +179,29 @@ static void write_block(struct store_writer *w, const struct snapshot *snap, int
     }
 }
 
+static void write_ranks(struct store_writer *w, const struct snapshot *snap, int64_t seq) {
+    struct inserter *in = &w->insert[PART_RANK_INTERVAL], *tier = &w->insert[PART_RANK_TIER];
+    inserter_number(in, "seq", seq);
+    inserter_number(tier, "seq", seq);
+    for (uint32_t i = 0; i < snap->hosts && i < SNAPSHOT_HOSTS; i++) {
+        const struct snapshot_host *h = &snap->host[i];
+        struct run_rank rank = {.at = *h,
+                                .start_late_ms = KVF_MISSING,
+                                .clock_offset_ms = KVF_MISSING,
+                                .clock_error_ms = KVF_MISSING};
+        snapshot_host_blank(&rank.at);
+        rank.at.rank.rank = h->rank.rank;
+        inserter_row(&w->insert[PART_RANK], &rank);
+        inserter_row(in, &h->rank);
+        inserter_number(tier, "rank", (int64_t)h->rank.rank);
+        for (int t = 0; t < KVF_TIERS; t++) {
+            if (!kvf_present(h->tier[t].capacity_bytes)) continue;
+            inserter_text(tier, "tier", tier_name((enum kvf_tier)t));
+            inserter_row(tier, &h->tier[t]);
+        }
+    }
+}
+
 static void write_decisions(struct store_writer *w, const struct snapshot *snap, int64_t seq) {
     struct inserter *in = &w->insert[PART_DECISION];
     inserter_number(in, "seq", seq);
@@ -211,6 +240,7 @@ static void write_snapshot(struct store_writer *w, const struct record *r) {
     write_gpus(w, &r->snap, seq);
     write_remote(w, &r->snap, seq);
     write_block(w, &r->snap, seq);
+    write_ranks(w, &r->snap, seq);
     write_decisions(w, &r->snap, seq);
     write_histograms(w, r, seq);
     write_window(w, r, seq);

@@ -38,6 +38,10 @@ def part(db, **values):
     insert(db, "block_intervals", run_id=run_id, seq=0, merges=3)
     insert(db, "neighbour_intervals", run_id=run_id, seq=0, n=0, process="fio")
     insert(db, "run_pods", run_id=run_id, pod=0)
+    insert(db, "ranks", run_id=run_id, rank=1, host="far")
+    insert(db, "rank_tiers", run_id=run_id, rank=1, tier="cpu")
+    insert(db, "rank_intervals", run_id=run_id, seq=0, rank=1)
+    insert(db, "rank_tier_intervals", run_id=run_id, seq=0, rank=1, tier="cpu")
     insert(db, "qos_intervals", run_id=run_id, seq=0, **{"class": "fast"})
     insert(db, "interval_histograms", run_id=run_id, seq=0, scope="e2e", data=b"\x01\x02")
     insert(db, "interval_windows", run_id=run_id, seq=0, data=b"\x01\xff")
@@ -138,7 +142,8 @@ def first_version():
     """A file from before the notes, the sweeps and the verdicts."""
     with make(other()) as db:
         part(db, name="old")
-        for table in ("gpu_intervals", "remote_intervals", "block_intervals", "neighbour_intervals", "verdicts", "verdict_evidence", "verdict_warnings", "remedies", "sweep_curves"):
+        for table in ("gpu_intervals", "remote_intervals", "block_intervals", "neighbour_intervals", "verdicts", "verdict_evidence", "verdict_warnings", "remedies", "ranks", "rank_tiers",
+                      "rank_intervals", "rank_tier_intervals", "sweep_curves"):
             db.execute("DROP TABLE %s" % table)
         for view in ("run_summary", "tier_p95", "slo_by_class", "best_by_config"):
             db.execute("DROP VIEW %s" % view)

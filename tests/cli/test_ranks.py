@@ -91,6 +91,51 @@ def _():
     assert arrivals[0] == arrivals[1], "other times"
 
 
+def near(a, b, within=1e-9):
+    return abs(a - b) <= within * max(abs(a), abs(b), 1e-9)
+
+
+@case("each rank has rows of its own, which add up to the whole, and SQL names the slowest")
+def _():
+    summary, logs = together(3, None)
+    run_id = last_run()["run_id"]
+    ranks = rows("SELECT * FROM ranks WHERE run_id = ? ORDER BY rank", run_id)
+    assert [one["rank"] for one in ranks] == [0, 1, 2] and len({one["host"] for one in ranks}) == 1, ranks
+    assert [one["done"] for one in ranks] == [len(log) for log in logs], ranks
+    for one, log in zip(ranks, logs):
+        assert one["tokens"] == sum(line["generate_tokens"] for line in log), one
+        assert one["lost"] == 0 and one["failed"] == 0 and one["length_s"] > 0 and one["clock_error_ms"] is not None, one
+    assert sum(one["done"] for one in ranks) == result(summary, "requests_done")
+    for tier in ("gpu", "cpu", "nvme"):
+        parts = rows("SELECT * FROM rank_tiers WHERE run_id = ? AND tier = ?", run_id, tier)
+        assert len(parts) == 3 and all(0 <= one["busy_ratio"] <= 1 for one in parts), parts
+        assert sum(one["capacity_bytes"] for one in parts) == summary["tiers"][tier]["usable_bytes"], tier
+        for way in ("read", "write"):
+            assert sum(one[way + "_ops"] for one in parts) == result(summary, "%s_%s_ops" % (tier, way)), (tier, way)
+            assert sum(one[way + "_bytes"] for one in parts) == result(summary, "%s_%s_bytes" % (tier, way)), (tier, way)
+    slowest = rows("SELECT rank, host, e2e_p95_ms, why FROM ranks WHERE run_id = ? AND slowest", run_id)
+    assert len(slowest) == 1 and slowest[0]["e2e_p95_ms"] == max(one["e2e_p95_ms"] for one in ranks), slowest
+    assert slowest[0]["why"].startswith("rank %d on %s: e2e P95 " % (slowest[0]["rank"], slowest[0]["host"])), slowest
+    intervals = rows("SELECT rank, count(*) AS n FROM rank_intervals WHERE run_id = ? GROUP BY rank", run_id)
+    assert [one["rank"] for one in intervals] == [0, 1, 2] and all(one["n"] > 0 for one in intervals), intervals
+    assert rows("SELECT count(*) AS n FROM rank_tier_intervals WHERE run_id = ? AND tier = 'cpu'", run_id)[0]["n"] > 0
+    shown = run(["show", "--ranks"]).stdout
+    assert "Slowest: " + slowest[0]["why"] in " ".join(shown.split()), shown
+    assert [one["rank"] for one in summary["ranks"]] == [0, 1, 2] and len(summary["ranks"][1]["tiers"]) == 3
+    report = run(["report", "--format", "md"])
+    assert report.rc == 0 and "## Ranks" in report.stdout, report
+
+
+@case("a simulation of ranks has rows whose intervals add up to each rank's part")
+def _():
+    together(4, {"mode": "simulate", "workload.users": 11})
+    run_id = last_run()["run_id"]
+    for one in rows("SELECT rank, done, tokens FROM ranks WHERE run_id = ?", run_id):
+        sums = rows("SELECT sum(done) AS done, sum(tokens) AS tokens, max(behind) AS behind FROM rank_intervals "
+                    "JOIN intervals USING (run_id, seq) WHERE run_id = ? AND rank = ? AND phase = 'measured'", run_id, one["rank"])[0]
+        assert sums["behind"] == 0 and near(sums["done"], one["done"]) and near(sums["tokens"], one["tokens"]), (one, sums)
+
+
 def measures(pid):
     try:
         return rows("SELECT 1 FROM intervals JOIN runs USING (run_id) WHERE pid = ? AND phase = 'measured' AND done > 0", pid)

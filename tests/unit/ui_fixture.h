@@ -26,7 +26,8 @@ enum { UI_INTERVALS = 90, UI_NO_DATA = 30 /* an interval in which nothing was co
     X(CLASSES, "classes") /* eight */                                                                        \
     X(LARGE, "large")     /* figures as large as they get, long names */                                     \
     X(AUTO, "auto")       /* an autoscaler with decisions, one GPU device */                                 \
-    X(MISSING, "missing") /* every figure that can be missing is */
+    X(MISSING, "missing") /* every figure that can be missing is */                                          \
+    X(RANKS, "ranks")     /* one of four hosts is slow, one is late, one is lost */
 #define X(id, name) UI_##id,
 enum ui_variant { UI_VARIANT_LIST(X) UI_VARIANTS };
 #undef X
@@ -341,6 +342,24 @@ static inline void ui_drain(struct snapshot *s) {
     snprintf(s->bottleneck, sizeof s->bottleneck, "no request was completed (last 10 s)");
 }
 
+/* Of the snapshot, with a slow drive at rank 2. */
+static inline void ui_fill_hosts(struct snapshot *s, int i) {
+    for (s->hosts = 0; s->hosts < 5; s->hosts++) {
+        uint32_t n = s->hosts;
+        struct snapshot_host *h = &s->host[n];
+        snapshot_host_fill(h, s);
+        h->rank.rank = n;
+        snprintf(h->host, sizeof h->host, "lab%u", n < 4 ? 7 + n : 7);
+        if (n >= 3) snapshot_host_blank(h), h->rank.rank = n, h->rank.behind = n == 3 ? 1 : ui_u(i), h->rank.lost = n == 4;
+        h->rank.throughput_tok_s *= n == 2 ? 0.15 : 0.25 + 0.02 * n;
+        h->rank.users = ui_u(h->rank.users / 4), h->rank.in_service *= n == 2 ? 0.5 : 0.2;
+        h->rank.e2e_p95_ms *= n == 2 ? 2.5 : 0.8 + 0.1 * n;
+        h->tier[KVF_TIER_NVME].busy_ratio = n < 2 ? 0.61 : n == 2 ? 0.99 : KVF_MISSING;
+        h->tier[KVF_TIER_NVME].read_p95_ms *= n == 2 ? 3 : 1;
+        h->rank.errors = n == 1 ? 2 : h->rank.errors;
+    }
+}
+
 static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i) {
     memset(s, 0, sizeof *s);
     s->classes = v == UI_CLASSES || v == UI_LARGE ? KVF_CLASSES_MAX : 3;
@@ -352,6 +371,7 @@ static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i
     snprintf(s->bottleneck, sizeof s->bottleneck,
              "nvme reads, 71 %% of storage time, at 98 %% device utilisation (last 10 s)");
     if (v == UI_AUTO) ui_fill_auto(s, i);
+    if (v == UI_RANKS) ui_fill_hosts(s, i);
     if (v == UI_LARGE || v == UI_MISSING) ui_extremes(s, i, v == UI_MISSING);
     if (v == UI_OVER || v == UI_WATCH || v == UI_BACK) s->requests_known = false, s->requests = 0;
     if (i == UI_INTERVALS) ui_drain(s);
@@ -581,6 +601,7 @@ static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
     const struct snapshot *last = &x->snap[intervals - 1], *shown = v == UI_BACK ? &x->snap[41] : last;
     x->frame = (struct frame){.run = &x->run,
                               .snap = shown,
+                              .interval = shown,
                               .history = x->history,
                               .status = &x->status,
                               .interval_s = 1,
@@ -603,7 +624,7 @@ static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
     ui_fill_window(&x->window, shown);
     f->window = windowed ? &x->window : NULL;
     if (v == UI_PREPARING) {
-        f->snap = NULL, f->shown_s = f->newest_s = KVF_MISSING;
+        f->snap = f->interval = NULL, f->shown_s = f->newest_s = KVF_MISSING;
         snprintf(x->status.preparing, sizeof x->status.preparing, "faulting in the cpu tier");
         x->status.prepared = 0.45;
     }
@@ -633,6 +654,7 @@ static inline void ui_fixture_draw(struct canvas *c, const struct ui_fixture *x,
     struct layout_screen s = layout_screen(c->rows, c->cols);
     const struct panel_ops *panel = f.open.kind ? details[f.open.kind] : panels[view];
     f.view = view;
+    if (view == PANEL_hosts) f.table = (struct frame_table){.sort = PANEL_HOSTS_SORT, .descending = true};
     canvas_clear(c);
     layout_sections(panel->sections, panel->section_count, s.body, at);
     panel->draw(c, at, &f);

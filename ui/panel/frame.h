@@ -22,10 +22,10 @@ struct frame_table {
 };
 
 /* Something that a row stands for and that has a detail of its own. */
-enum frame_kind { FRAME_NOTHING, FRAME_TIER, FRAME_CLASS, FRAME_GPU, FRAME_DRIVE, FRAME_KINDS };
+enum frame_kind { FRAME_NOTHING, FRAME_TIER, FRAME_CLASS, FRAME_GPU, FRAME_DRIVE, FRAME_RANK, FRAME_KINDS };
 struct frame_thing {
     enum frame_kind kind;
-    uint64_t number; /* of the tier, class, device */
+    uint64_t number; /* of the tier, class, device, rank */
 };
 /* Rows that were drawn, from the top; each can be selected, opened and clicked. */
 enum { FRAME_ROWS_MOST = 96 };
@@ -40,6 +40,7 @@ struct frame_rows {
 struct frame {
     const struct run_record *run; /* name, model, mode, classes; the rest is being written until `over` */
     const struct snapshot *snap;  /* the moment shown, or the window that ends there; NULL: no interval yet */
+    const struct snapshot *interval; /* that moment alone, which has the ranks; NULL likewise */
     const struct verdict *verdict; /* on what is shown; NULL: nobody has judged it */
     const struct history *history;
     const struct provider_status *status;

@@ -70,6 +70,12 @@ void parts_gpus(const struct pane *p, const struct frame *f);
 /* The server behind the remote tier, in two rows; the newest interval knows of one. */
 void parts_server(const struct pane *p, const struct frame *f);
 
+/* ---- ranks ---- */
+
+/* Ranks of what is shown, 0 for a run of one process; and one of them, in their order. */
+uint32_t parts_hosts(const struct frame *f);
+const struct snapshot_host *parts_host(const struct frame *f, uint32_t i);
+
 /* ---- details ---- */
 
 /* Leaves a row for the keys and the mouse; the column before the pane is its margin. */

@@ -14,6 +14,17 @@ void parts_row(const struct pane *p, int row, const struct frame *f, enum frame_
     f->rows->row[f->rows->count++].at = at.at;
 }
 
+/* ---- ranks ---- */
+
+uint32_t parts_hosts(const struct frame *f) {
+    if (!parts_whole_run(f) || f->run->rank_count == 0) return f->interval ? f->interval->hosts : 0;
+    return f->run->rank_count < SNAPSHOT_HOSTS ? (uint32_t)f->run->rank_count : SNAPSHOT_HOSTS;
+}
+
+const struct snapshot_host *parts_host(const struct frame *f, uint32_t i) {
+    return parts_whole_run(f) && f->run->rank_count > 0 ? &f->run->ranks[i].at : &f->interval->host[i];
+}
+
 /* ---- figures ---- */
 
 struct parts_facts parts_facts(const struct pane *p) {

@@ -202,16 +202,17 @@ static void hint_pair(struct hints *h, enum action a, enum action b, int rank, c
 }
 
 static void hints_of_views(struct hints *h, const struct frame *f, bool wide) {
+    int last = parts_hosts(f) > 0 ? PANEL_hosts : PANEL_log;
     if (!wide) {
         struct hint *x = &h->hint[h->count++];
         *x = (struct hint){.rank = 3, .label = "views", .tabs = true};
-        for (int v = 0; v <= PANEL_log; v++) {
+        for (int v = 0; v <= last; v++) {
             x->key[v] = (char)panels[v]->key;
             if ((size_t)v == f->view) x->code = panels[v]->key;
         }
         return;
     }
-    for (int v = 0; v <= PANEL_log; v++) {
+    for (int v = 0; v <= last; v++) {
         struct hint *x = &h->hint[h->count++];
         *x = (struct hint){.code = panels[v]->key, .rank = 3, .selected = (size_t)v == f->view};
         snprintf(x->key, sizeof x->key, "%c", panels[v]->key);

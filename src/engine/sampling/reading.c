@@ -117,6 +117,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     pthread_mutex_lock(&e->queue_lock);
     counters_sum(r->workers, e->counters, e->counter_count);
     r->run_ns = engine_now(e);
+    r->ranks = 1;
     dispatch_count_time(e, r->run_ns);
     memcpy(r->klass, e->klass, sizeof r->klass);
     r->arrived = e->arrived;
@@ -195,6 +196,7 @@ static void machine_merge(struct reading *to, const struct reading *from, bool s
 void reading_merge(struct reading *to, const struct reading *from, bool same_host) {
     counters_merge(to->workers, from->workers);
     histogram_add(to->lateness, from->lateness);
+    to->ranks += from->ranks;
     ADD_ALL(cache);
     ADD_ALL(klass);
     to->arrived += from->arrived;

@@ -17,6 +17,7 @@ static inline uint64_t sampler_target_ns(const struct scenario_class *c, int i) 
 /* All counts of the run at one moment. */
 struct reading {
     uint64_t run_ns;
+    uint64_t ranks;           /* that it is of */
     struct counters *workers; /* summed over the workers */
     struct cache_stats cache;
     struct class_counts klass[KVF_CLASSES_MAX];

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/limits/slowest.h"
+#include "engine/sampling/sampler.h"
 
 /* From START to the beginning, for the message to arrive; without a sign of life for so long a rank is lost.
  */
@@ -16,18 +18,26 @@
 #define LATE_NS KVF_NS_PER_S
 enum { PREPARED_MS = 5, WAIT_MS = 10 };
 
+/* Goes with each reading: the rank alone, since its last reading and since its measured part began. */
+struct note {
+    int64_t late_ns;
+    struct snapshot_host interval, measured;
+};
+
 struct member {
     struct rank_message *first, **tail; /* readings that have come */
     struct reading reading;             /* newest one in use */
+    struct note note;                   /* that came with it */
     uint64_t moment;                    /* of it; 0: none */
     bool ready, done, ended, lost;
     uint64_t done_moment; /* in the interval after it */
-    int64_t late_ns;      /* that it began after the time named */
 };
 struct together {
     struct rank *rank;
     unsigned number, count;
-    struct member *members; /* rank 0: the others, by number */
+    struct member *members; /* rank 0: all by number; of itself the note alone is used */
+    struct reading last, base; /* of this rank alone: the last one, and that before its measured part */
+    struct note note;          /* of this rank */
     uint64_t users;         /* of all ranks */
     uint64_t go;            /* moment up to which rank 0 has all counts */
     bool said_ready, said_done, said_end, said_failed;
@@ -37,11 +47,6 @@ struct together {
     bool ends; /* because of somebody else */
     enum run_status status;
     char why[400];
-};
-
-/* Goes with the first of its readings. */
-struct note {
-    int64_t late_ns;
 };
 
 int together_fd(const struct engine *e) {
@@ -72,17 +77,21 @@ void together_event(struct engine *e, const struct record_event *ev) {
 
 int together_open(struct engine *e, struct err *err) {
     struct rank *rank = e->setup->rank;
-    int rc = 0;
     if (!rank) return 0;
     struct together *t = e->together = mem_zalloc(1, sizeof *t);
     t->rank = rank;
     t->number = rank_number(rank);
     t->count = rank_count(rank);
     t->users = e->s->workload.users * (e->s->ranks.users == KVF_DEAL_PER_RANK ? t->count : 1);
-    if (t->number > 0) return 0;
+    snapshot_host_blank(&t->note.interval);
+    snapshot_host_blank(&t->note.measured);
+    int rc = reading_open(&t->last, err);
+    if (rc == 0) rc = reading_open(&t->base, err);
+    if (rc != 0 || t->number > 0) return rc;
     t->members = mem_zalloc(t->count, sizeof *t->members);
     for (unsigned i = 1; i < t->count && rc == 0; i++) {
         t->members[i].tail = &t->members[i].first;
+        t->members[i].note = t->note;
         rc = reading_open(&t->members[i].reading, err);
     }
     return rc;
@@ -99,6 +108,8 @@ void together_close(struct engine *e) {
         }
         reading_close(&m->reading);
     }
+    reading_close(&t->last);
+    reading_close(&t->base);
     free(t->members);
     free(t->commands);
     free(t);
@@ -309,10 +320,35 @@ void together_end(struct engine *e, enum run_status status, const char *why) {
 
 /* ---- readings ---- */
 
+static void part_take(struct engine *e, const struct reading *from, struct snapshot_host *out) {
+    static struct snapshot snap; /* control thread only; too large for its stack */
+    struct use use;
+    memset(&snap, 0, offsetof(struct snapshot, request));
+    snap.peek = true; /* it is no interval of the run */
+    sampler_between(e, from, &snap, &use);
+    snapshot_host_fill(out, &snap);
+    out->rank.rank = e->together->number;
+    for (int tier = 0; tier < KVF_TIERS; tier++) /* a snapshot has that of all */
+        out->tier[tier].capacity_bytes /= e->together->count;
+}
+
+/* Of the sampler's newest reading, while that is of this rank alone. */
+static void note_take(struct engine *e, uint64_t moment) {
+    struct together *t = e->together;
+    const struct reading *now = &e->sampler->now;
+    t->note.late_ns = (int64_t)(t->begun_ns - t->start_ns);
+    if (moment > 1) part_take(e, &t->last, &t->note.interval);
+    if (moment > 1 && moment <= TOGETHER_END) part_take(e, &t->base, &t->note.measured);
+    reading_copy(&t->last, now);
+    if (moment == 1 || moment == TOGETHER_MEASURED) reading_copy(&t->base, now);
+    if (t->number > 0) return;
+    t->members[0].note = t->note;
+    t->members[0].moment = moment;
+}
+
 static void reading_send(struct together *t, const struct reading *r, uint64_t moment) {
     struct buf bytes = {0};
-    struct note note = {.late_ns = (int64_t)(t->begun_ns - t->start_ns)};
-    buf_bytes(&bytes, &note, sizeof note);
+    buf_bytes(&bytes, &t->note, sizeof t->note);
     reading_pack(r, &bytes);
     rank_send(t->rank, 0, RANK_READING, moment, bytes.data, bytes.len);
     buf_free(&bytes);
@@ -321,18 +357,17 @@ static void reading_send(struct together *t, const struct reading *r, uint64_t m
 /* The newest reading up to that moment; those before it are of no use any more. */
 static void member_bring(struct engine *e, unsigned i, uint64_t moment) {
     struct member *m = &e->together->members[i];
-    struct note note;
     while (m->first && m->first->number <= moment) {
         struct rank_message *of = m->first, *next = of->next;
         m->first = next;
         if (!next) m->tail = &m->first;
         if (!next || next->number > moment) {
-            bool whole = of->len > sizeof note &&
-                         reading_unpack(&m->reading, of->bytes + sizeof note, of->len - sizeof note) == 0;
-            if (whole) memcpy(&note, of->bytes, sizeof note), m->late_ns = note.late_ns;
-            if (whole)
+            bool whole = of->len > sizeof m->note && reading_unpack(&m->reading, of->bytes + sizeof m->note,
+                                                                    of->len - sizeof m->note) == 0;
+            if (whole) {
+                memcpy(&m->note, of->bytes, sizeof m->note);
                 m->moment = of->number;
-            else
+            } else
                 rank_failed(e, i, "sent counts that cannot be read");
         }
         free(of);
@@ -363,6 +398,7 @@ static uint64_t patience_ns(const struct engine *e, uint64_t moment) {
 void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
     struct together *t = e->together;
     if (!t) return;
+    note_take(e, moment);
     if (t->number > 0) {
         reading_send(t, r, moment);
         while (engine_is_virtual(e) && moment < TOGETHER_END && t->go < moment && !t->ends) {
@@ -392,22 +428,80 @@ void together_peek(struct engine *e, struct reading *r) {
     if (t && t->number == 0) members_merge(e, r);
 }
 
+/* ---- ranks one by one ---- */
+
+static void host_of(const struct engine *e, unsigned i, const struct snapshot_host *figures,
+                    struct snapshot_host *out) {
+    const struct together *t = e->together;
+    *out = *figures;
+    out->rank.rank = i;
+    out->rank.lost = t->members[i].lost;
+    snprintf(out->host, sizeof out->host, "%s", rank_host(t->rank, i));
+}
+
+/* Intervals that a rank's counts are behind; they are ends of phases too. */
+static uint64_t behind(const struct together *t, unsigned i) {
+    uint64_t now = t->members[0].moment, theirs = t->members[i].moment;
+    if (theirs >= now) return 0;
+    return theirs >> TOGETHER_PHASE_BITS == now >> TOGETHER_PHASE_BITS ? now - theirs : 1;
+}
+
+static const struct together *by_latency; /* control thread only */
+static int slower_first(const void *a, const void *b) {
+    const struct member *x = &by_latency->members[*(const unsigned *)a],
+                        *y = &by_latency->members[*(const unsigned *)b];
+    double p = x->note.interval.rank.e2e_p95_ms, q = y->note.interval.rank.e2e_p95_ms;
+    p = kvf_present(p) ? p : -1, q = kvf_present(q) ? q : -1;
+    return (p < q) - (p > q);
+}
+
+void together_hosts(const struct engine *e, struct snapshot *snap) {
+    const struct together *t = e->together;
+    unsigned *order;
+    if (!t || t->number > 0 || t->members[0].moment == 0) return;
+    order = mem_alloc(t->count * sizeof *order);
+    for (unsigned i = 0; i < t->count; i++) order[i] = i;
+    by_latency = t;
+    if (t->count > SNAPSHOT_HOSTS) qsort(order, t->count, sizeof *order, slower_first);
+    for (snap->hosts = 0; snap->hosts < t->count && snap->hosts < SNAPSHOT_HOSTS; snap->hosts++) {
+        unsigned i = order[snap->hosts];
+        struct snapshot_host *h = &snap->host[snap->hosts];
+        uint64_t late = behind(t, i), lost = t->members[i].lost;
+        host_of(e, i, &t->members[i].note.interval, h);
+        if (late == 0) continue;
+        snapshot_host_blank(h);
+        h->rank.rank = i, h->rank.behind = late, h->rank.lost = lost;
+    }
+    free(order);
+}
+
+static double ms(double ns) {
+    return ns / (double)KVF_NS_PER_MS;
+}
+
 void together_results(struct engine *e, struct run_record *run) {
     struct together *t = e->together;
-    int64_t first = 0, last = 0;
-    unsigned hosts = 1, lost = 0;
+    double first = INFINITY, last = -INFINITY;
+    unsigned hosts = 0, lost = 0;
     if (!t || t->number > 0) return;
-    if (t->begun_ns > 0) first = last = (int64_t)(t->begun_ns - t->start_ns);
-    for (unsigned i = 1; i < t->count; i++) {
+    for (unsigned i = 0; i < t->count; i++) {
         const struct member *m = &t->members[i];
+        struct run_rank rank = {.start_late_ms = m->moment ? ms((double)m->note.late_ns) : KVF_MISSING};
+        int64_t offset_ns = 0;
+        uint64_t error_ns = 0;
+        bool known = rank_clock_offset(t->rank, i, &offset_ns, &error_ns);
+        rank.clock_offset_ms = known ? ms((double)offset_ns) : KVF_MISSING;
+        rank.clock_error_ms = known ? ms((double)error_ns) : KVF_MISSING;
+        host_of(e, i, &m->note.measured, &rank.at);
+        run_record_rank(run, &rank);
         hosts += !rank_shares_host(t->rank, i);
         lost += m->lost;
-        if (m->moment == 0) continue;
-        if (m->late_ns < first) first = m->late_ns;
-        if (m->late_ns > last) last = m->late_ns;
+        first = fmin(first, rank.start_late_ms); /* what is missing counts for neither */
+        last = fmax(last, rank.start_late_ms);
     }
+    slowest_judge(run);
     result_add(&run->results, t->count, 0, "ranks");
     result_add(&run->results, hosts, 0, "rank_hosts");
     result_add(&run->results, lost, 0, "ranks_lost");
-    result_add(&run->results, (double)(last - first) / (double)KVF_NS_PER_MS, 0, "start_skew_ms");
+    result_add(&run->results, last >= first ? last - first : KVF_MISSING, 0, "start_skew_ms");
 }

@@ -48,7 +48,9 @@ void together_reading(struct engine *e, struct reading *r, uint64_t moment);
 void together_go(struct engine *e);
 /* Adds what is known of the others, for a look between intervals. Rank 0. */
 void together_peek(struct engine *e, struct reading *r);
-/* Rank 0: ranks, hosts and the skew of the start. */
+/* Rank 0: each rank alone as it was at the last interval's end, into a snapshot. */
+void together_hosts(const struct engine *e, struct snapshot *snap);
+/* Rank 0: ranks, hosts and the skew of the start; each rank alone, and which was the slowest. */
 void together_results(struct engine *e, struct run_record *run);
 
 #endif

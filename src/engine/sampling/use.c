@@ -48,7 +48,7 @@ static double both(double read, double write, bool full) {
     return full ? fmax(read, write) : fmin(1, read + write);
 }
 
-/* `wall_ns` is the time of all ranks, each of which has such a tier. */
+/* `wall_ns` is the time of all ranks that are in the readings, each of which has such a tier. */
 static void tier_use(const struct engine *e, const struct reading *from, const struct reading *to, int t,
                      double wall_ns, struct use *out) {
     const struct usage_sums *a = &from->usage[t], *b = &to->usage[t];
@@ -58,7 +58,7 @@ static void tier_use(const struct engine *e, const struct reading *from, const s
                                : share(a->busy_ns[d], b->busy_ns[d], wall_ns);
     out->in_flight[t] = mean(a->chunk_ns[KVF_DIR_READ] + a->chunk_ns[KVF_DIR_WRITE],
                              b->chunk_ns[KVF_DIR_READ] + b->chunk_ns[KVF_DIR_WRITE], wall_ns) *
-                        scenario_ranks(e->s);
+                        (double)to->ranks;
     double read = out->busy[t][KVF_DIR_READ], write = out->busy[t][KVF_DIR_WRITE];
     bool full = e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
     out->tier_busy[t] = link ? both(read, write, full) : share(a->any_ns, b->any_ns, wall_ns);
@@ -106,8 +106,8 @@ void use_between(const struct engine *e, const struct reading *from, const struc
     for (int t = 0; t < KVF_TIERS; t++) {
         out->link_any[t] = out->link_busy[t][0] = out->link_busy[t][1] = KVF_MISSING;
         if (e->tiers[t]) {
-            tier_use(e, from, to, t, wall_ns * scenario_ranks(e->s), out);
-            link_use(e, from, to, t, wall_ns * scenario_ranks(e->s), out);
+            tier_use(e, from, to, t, wall_ns * (double)to->ranks, out);
+            link_use(e, from, to, t, wall_ns * (double)to->ranks, out);
         } else {
             out->in_flight[t] = out->tier_busy[t] = out->busy[t][0] = out->busy[t][1] = KVF_MISSING;
         }

@@ -82,6 +82,9 @@ static void test_goldens_of_other_runs(void **state) {
         wrong += compare((enum ui_variant)v, PANEL_overview, 24, 80, false);
     for (size_t k = 0; k < sizeof extra / sizeof *extra; k++)
         wrong += compare(extra[k].variant, extra[k].view, 24, 80, false);
+    static const int sizes[][2] = {{24, 80}, {10, 40}, {60, 200}};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        wrong += compare(UI_RANKS, PANEL_hosts, sizes[k][0], sizes[k][1], k == 1);
     wrong += compare(UI_AUTO, PANEL_tiers, 24, 80, false) + compare(UI_AUTO, PANEL_tiers, 60, 200, false);
     judge(wrong);
 }
@@ -104,7 +107,8 @@ static void test_goldens_of_details(void **state) {
     } things[] = {{FRAME_TIER, KVF_TIER_NVME, UI_LIVE},
                   {FRAME_CLASS, 2, UI_LIVE},
                   {FRAME_GPU, 0, UI_AUTO},
-                  {FRAME_DRIVE, 0, UI_LIVE}};
+                  {FRAME_DRIVE, 0, UI_LIVE},
+                  {FRAME_RANK, 2, UI_RANKS}};
     int wrong = 0;
     for (size_t i = 0; i < sizeof things / sizeof *things; i++) {
         wrong += compare_detail(things[i].variant, things[i].kind, things[i].number, 24, 80, false);
