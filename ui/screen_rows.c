@@ -77,8 +77,9 @@ void screen_open(struct screen *s) {
     else if (kvf_present(s->picked_s) && !s->opened)
         screen_travel(s, s->picked_s);
     else
-        screen_say(s, s->rows.count ? "up and down select a row, Enter opens it"
-                                    : "there is nothing to select here; views 1, 2, 4, 5, 7, 8 and 9 have rows");
+        screen_say(s, s->rows.count
+                          ? "up and down select a row, Enter opens it"
+                          : "there is nothing to select here; views 1, 2, 4, 5, 7, 8 and 9 have rows");
 }
 
 /* A click selects a row; another one opens it. */

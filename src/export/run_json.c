@@ -209,12 +209,13 @@ static json_t *ranks_array(const struct run_record *r) {
     for (size_t i = 0; i < r->rank_count; i++) {
         const struct run_rank *rank = &r->ranks[i];
         json_t *o = fields_object(&rank->at.rank, snapshot_rank_fields, snapshot_rank_field_count);
-        json_t *tiers = json_object(), *rest = JSON_OBJECT(
-            {"host", json_part_text(rank->at.host)}, {"device", json_part_some(rank->at.device)},
-            {"start_late_ms", json_part_number(rank->start_late_ms)},
-            {"clock_offset_ms", json_part_number(rank->clock_offset_ms)},
-            {"clock_error_ms", json_part_number(rank->clock_error_ms)},
-            {"slowest", json_boolean(rank->slowest)}, {"why", json_part_some(rank->why)});
+        json_t *tiers = json_object(),
+               *rest = JSON_OBJECT(
+                   {"host", json_part_text(rank->at.host)}, {"device", json_part_some(rank->at.device)},
+                   {"start_late_ms", json_part_number(rank->start_late_ms)},
+                   {"clock_offset_ms", json_part_number(rank->clock_offset_ms)},
+                   {"clock_error_ms", json_part_number(rank->clock_error_ms)},
+                   {"slowest", json_boolean(rank->slowest)}, {"why", json_part_some(rank->why)});
         for (int t = 0; t < KVF_TIERS; t++)
             if (kvf_present(rank->at.tier[t].capacity_bytes))
                 json_object_set_new(tiers, tier_name((enum kvf_tier)t),

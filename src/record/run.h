@@ -62,12 +62,13 @@ struct run_pod { /* a pod of a fleet, in the measured part */
     uint64_t used_bytes[KVF_TIERS];         /* at its end */
     double load_mean;                       /* requests queued and in service */
 };
-struct run_rank { /* a rank of a run of several, in the measured part */
+struct run_rank {            /* a rank of a run of several, in the measured part */
     struct snapshot_host at; /* first, as its figures are those of the table */
     double start_late_ms;    /* that it began after the time named */
-    double clock_offset_ms, clock_error_ms; /* its clock less that of rank 0, and half the time of the answer */
-    bool slowest;                           /* with the highest P95 of end-to-end latency */
-    char why[240];                          /* of the slowest: by its load, by its machine, or by neither */
+    double clock_offset_ms,
+        clock_error_ms; /* its clock less that of rank 0, and half the time of the answer */
+    bool slowest;       /* with the highest P95 of end-to-end latency */
+    char why[240];      /* of the slowest: by its load, by its machine, or by neither */
 };
 struct run_criterion {
     char name[64];         /* as people call it */

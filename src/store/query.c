@@ -146,9 +146,10 @@ const char *const query_texts[] = {
     [Q_INTERVAL_REMOTE] = "SELECT seq, * " SPAN_OF("remote_intervals"),
     [Q_INTERVAL_BLOCK] = "SELECT seq, * " SPAN_OF("block_intervals"),
     [Q_INTERVAL_NEIGHBOURS] = "SELECT seq, * " SPAN_OF("neighbour_intervals") ", n",
-    [Q_INTERVAL_RANKS] = "SELECT seq, (SELECT host FROM ranks AS r WHERE r.run_id = ?1 AND r.rank = "
-                         "rank_intervals.rank), (SELECT device FROM ranks AS r WHERE r.run_id = ?1 AND r.rank = "
-                         "rank_intervals.rank), * " SPAN_OF("rank_intervals") ", rank",
+    [Q_INTERVAL_RANKS] =
+        "SELECT seq, (SELECT host FROM ranks AS r WHERE r.run_id = ?1 AND r.rank = "
+        "rank_intervals.rank), (SELECT device FROM ranks AS r WHERE r.run_id = ?1 AND r.rank = "
+        "rank_intervals.rank), * " SPAN_OF("rank_intervals") ", rank",
     [Q_INTERVAL_RANK_TIERS] = "SELECT seq, tier, rank, * " SPAN_OF("rank_tier_intervals") ", rank",
     [Q_INTERVAL_DECISIONS] = "SELECT seq, * " SPAN_OF("decisions") ", n",
     [Q_INTERVAL_HISTOGRAMS] = "SELECT seq, scope, data " SPAN_OF("interval_histograms"),

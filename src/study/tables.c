@@ -186,7 +186,8 @@ static const struct option_spec show_table[] = {
     {"events", NULL, OPTION_FLAG, NULL, "add all events"},
     {"criteria", NULL, OPTION_FLAG, NULL, "add the criteria with their metrics"},
     {"measures", NULL, OPTION_FLAG, NULL, "add all metrics by name"},
-    {"ranks", NULL, OPTION_FLAG, NULL, "add each rank of a run of several, and which was the slowest and why"},
+    {"ranks", NULL, OPTION_FLAG, NULL,
+     "add each rank of a run of several, and which was the slowest and why"},
     {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as given instead"},
     {"effective", NULL, OPTION_FLAG, NULL, "print the scenario as it took effect: a file that runs again"},
     {0}};

@@ -64,7 +64,7 @@ def check(value, path, kinds, seen):
 
 
 def full_run():
-    """A run with all that there is, given GPUs and a remedy by hand; returns its export and the summary of `show`."""
+    """A run with all that there is, given GPUs, a rank and a remedy by hand; returns its export and the summary of `show`."""
     runs.measure({"autoscaler": {"mode": "qos", "max_users": 8, "stage": "20ms", "settle": "0s", "hold": "0s"},
                   "run.interval": "20ms"})
     with contextlib.closing(sqlite3.connect(database())) as db, db:
@@ -74,6 +74,8 @@ def full_run():
             histories.insert(db, "remote_intervals", run_id=1, seq=seq, round_trips=3 * seq, server_used_bytes=1e6 + seq)
             histories.insert(db, "block_intervals", run_id=1, seq=seq, read_requests=seq, read_d2c_p95_ms=0.5 * seq)
         histories.insert(db, "remedies", run_id=1, n=0, change="twice the slots", metric="e2e_mean_ms", now=2.0, estimate=1.0)
+        histories.insert(db, "ranks", run_id=1, rank=1, host="lab1", device="vda", e2e_p95_ms=4.5, slowest=1, why="its load")
+        histories.insert(db, "rank_tiers", run_id=1, rank=1, tier="cpu", capacity_bytes=4096.0, busy_ratio=0.5)
     got, shown = run(["export", "--format", "json"]), run(["show", "--json"])
     assert got.rc == 0 and shown.rc == 0, got
     return json.loads(got.stdout), json.loads(shown.stdout)

@@ -131,7 +131,7 @@ def _():
     together(4, {"mode": "simulate", "workload.users": 11})
     run_id = last_run()["run_id"]
     for one in rows("SELECT rank, done, tokens FROM ranks WHERE run_id = ?", run_id):
-        sums = rows("SELECT sum(done) AS done, sum(tokens) AS tokens, max(behind) AS behind FROM rank_intervals "
+        sums = rows("SELECT sum(p.done) AS done, sum(p.tokens) AS tokens, max(behind) AS behind FROM rank_intervals AS p "
                     "JOIN intervals USING (run_id, seq) WHERE run_id = ? AND rank = ? AND phase = 'measured'", run_id, one["rank"])[0]
         assert sums["behind"] == 0 and near(sums["done"], one["done"]) and near(sums["tokens"], one["tokens"]), (one, sums)
 

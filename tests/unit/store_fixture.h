@@ -172,6 +172,16 @@ static inline struct record *make_record(uint64_t seq) {
     s->neighbours = 2;
     s->neighbour[0] = (struct snapshot_neighbour){"fio", "bench/a", 1, 2, 3};
     s->neighbour[1] = (struct snapshot_neighbour){"(writeback)", "", 4, 5, 6};
+    s->hosts = 2;
+    for (unsigned h = 0; h < s->hosts; h++) {
+        snapshot_host_blank(&s->host[h]);
+        fill_part(&s->host[h].rank, snapshot_rank_fields, snapshot_rank_field_count, 8000 + 100 * h);
+        s->host[h].rank.rank = h;
+        fill_part(&s->host[h].tier[KVF_TIER_NVME], snapshot_rank_tier_fields, snapshot_rank_tier_field_count,
+                  8500 + 100 * h);
+        snprintf(s->host[h].host, sizeof s->host[h].host, "lab%u", h);
+        snprintf(s->host[h].device, sizeof s->host[h].device, "%s", h == 0 ? "vda" : "");
+    }
     snprintf(s->bottleneck, sizeof s->bottleneck, "nvme reads, 71 %% of storage time");
     return r;
 }

@@ -350,9 +350,11 @@ static inline void ui_fill_hosts(struct snapshot *s, int i) {
         snapshot_host_fill(h, s);
         h->rank.rank = n;
         snprintf(h->host, sizeof h->host, "lab%u", n < 4 ? 7 + n : 7);
-        if (n >= 3) snapshot_host_blank(h), h->rank.rank = n, h->rank.behind = n == 3 ? 1 : ui_u(i), h->rank.lost = n == 4;
+        if (n >= 3)
+            snapshot_host_blank(h), h->rank.rank = n, h->rank.behind = n == 3 ? 1 : ui_u(i),
+                                    h->rank.lost = n == 4;
         h->rank.throughput_tok_s *= n == 2 ? 0.15 : 0.25 + 0.02 * n;
-        h->rank.users = ui_u(h->rank.users / 4), h->rank.in_service *= n == 2 ? 0.5 : 0.2;
+        h->rank.users = floor(h->rank.users / 4), h->rank.in_service *= n == 2 ? 0.5 : 0.2;
         h->rank.e2e_p95_ms *= n == 2 ? 2.5 : 0.8 + 0.1 * n;
         h->tier[KVF_TIER_NVME].busy_ratio = n < 2 ? 0.61 : n == 2 ? 0.99 : KVF_MISSING;
         h->tier[KVF_TIER_NVME].read_p95_ms *= n == 2 ? 3 : 1;

@@ -167,6 +167,16 @@ static inline void assert_same(const struct snapshot *a, const struct snapshot *
         assert_fields("block", snapshot_block_fields, snapshot_block_field_count, &a->block, &b->block);
     assert_int_equal(a->neighbours, b->neighbours);
     assert_memory_equal(a->neighbour, b->neighbour, a->neighbours * sizeof *a->neighbour);
+    assert_int_equal(a->hosts, b->hosts);
+    for (uint32_t h = 0; h < a->hosts; h++) {
+        assert_string_equal(a->host[h].host, b->host[h].host);
+        assert_string_equal(a->host[h].device, b->host[h].device);
+        assert_fields("rank", snapshot_rank_fields, snapshot_rank_field_count, &a->host[h].rank,
+                      &b->host[h].rank);
+        for (int t = 0; t < KVF_TIERS; t++)
+            assert_fields("rank_tier", snapshot_rank_tier_fields, snapshot_rank_tier_field_count,
+                          &a->host[h].tier[t], &b->host[h].tier[t]);
+    }
     assert_decisions(a, b);
     assert_string_equal(a->bottleneck, b->bottleneck);
     assert_false(b->peek || b->requests_known || b->requests);

@@ -44,14 +44,11 @@ static void draw_tier(const struct pane *p, int row, const struct column_place *
         int column;
         double value;
         number_fn *text;
-    } cells[] = {{READ, v->read_bytes / s, number_rate},
-                 {WRITE, v->write_bytes / s, number_rate},
-                 {READ_P95, v->read_p95_ms, number_ms},
-                 {WRITE_P95, v->write_p95_ms, number_ms},
-                 {DEVICE_READ, v->read_device_p95_ms, number_ms},
-                 {DEVICE_WRITE, v->write_device_p95_ms, number_ms},
-                 {BUSY, v->busy_ratio, number_percent},
-                 {ERRORS, v->errors, number_count}};
+    } cells[] = {
+        {READ, v->read_bytes / s, number_rate},          {WRITE, v->write_bytes / s, number_rate},
+        {READ_P95, v->read_p95_ms, number_ms},           {WRITE_P95, v->write_p95_ms, number_ms},
+        {DEVICE_READ, v->read_device_p95_ms, number_ms}, {DEVICE_WRITE, v->write_device_p95_ms, number_ms},
+        {BUSY, v->busy_ratio, number_percent},           {ERRORS, v->errors, number_count}};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         columns_cell(p, row, &columns[cells[i].column], at[cells[i].column],
                      cells[i].column == ERRORS && v->errors > 0 ? TONE_BAD : TONE_STRONG,
@@ -113,7 +110,8 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
         pane_text(&p[HEAD], 0, col, TONE_DIM, ": no figures at this moment");
         return;
     }
-    col += pane_textf(&p[HEAD], 0, col, TONE_NORMAL, " on %s%s%s", h->host, h->device[0] ? ", drive " : "", h->device);
+    col += pane_textf(&p[HEAD], 0, col, TONE_NORMAL, " on %s%s%s", h->host, h->device[0] ? ", drive " : "",
+                      h->device);
     if (h->rank.lost)
         pane_text(&p[HEAD], 0, col, TONE_BAD, ", lost");
     else if (h->rank.behind > 0)

@@ -41,7 +41,7 @@ struct frame {
     const struct run_record *run; /* name, model, mode, classes; the rest is being written until `over` */
     const struct snapshot *snap;  /* the moment shown, or the window that ends there; NULL: no interval yet */
     const struct snapshot *interval; /* that moment alone, which has the ranks; NULL likewise */
-    const struct verdict *verdict; /* on what is shown; NULL: nobody has judged it */
+    const struct verdict *verdict;   /* on what is shown; NULL: nobody has judged it */
     const struct history *history;
     const struct provider_status *status;
     double interval_s; /* of the scenario */

@@ -123,7 +123,8 @@ static void rows_pick(const struct frame *f, struct rows *out) {
         for (; at > 0 && sign * order(out->row[at - 1], h, f->table.sort) > 0; at--)
             out->row[at] = out->row[at - 1];
         out->row[at] = h;
-        if (!isnan(h->rank.e2e_p95_ms) && (!out->slowest || h->rank.e2e_p95_ms > out->slowest->rank.e2e_p95_ms))
+        if (!isnan(h->rank.e2e_p95_ms) &&
+            (!out->slowest || h->rank.e2e_p95_ms > out->slowest->rank.e2e_p95_ms))
             out->slowest = h;
     }
 }
@@ -150,7 +151,8 @@ static void draw_state(const struct pane *p, int row, const struct column_place 
     if (!h->rank.lost && h->rank.behind > 0)
         snprintf(text, sizeof text, "%llu behind", (unsigned long long)h->rank.behind);
     columns_cell(p, row, &columns[STATE], at[STATE], h->rank.lost ? TONE_BAD : TONE_WARN, text);
-    if (h->rank.lost || slowest) pane_text(p, row, 0, h->rank.lost ? TONE_BAD : TONE_WARN, h->rank.lost ? "!" : "*");
+    if (h->rank.lost || slowest)
+        pane_text(p, row, 0, h->rank.lost ? TONE_BAD : TONE_WARN, h->rank.lost ? "!" : "*");
 }
 
 static void draw_table(const struct pane *p, const struct frame *f, const struct rows *rows) {
@@ -168,10 +170,10 @@ static void draw_table(const struct pane *p, const struct frame *f, const struct
         parts_row(&body, row, f, FRAME_RANK, h->rank.rank);
         for (int c = 0; c < SORTS; c++)
             columns_cell(p, row, &columns[c], at[c],
-                         h == rows->slowest && c == P95           ? TONE_WARN
-                         : c == ERRORS && h->rank.errors > 0      ? TONE_BAD
-                         : c == P95 || c == TOKENS                ? TONE_STRONG
-                                                                  : TONE_NORMAL,
+                         h == rows->slowest && c == P95      ? TONE_WARN
+                         : c == ERRORS && h->rank.errors > 0 ? TONE_BAD
+                         : c == P95 || c == TOKENS           ? TONE_STRONG
+                                                             : TONE_NORMAL,
                          cell(h, c, text));
         draw_state(p, row, at, rows, h);
     }
@@ -188,7 +190,8 @@ static void draw_counts(const struct pane *p, const struct frame *f, const struc
         lost += rows->row[i]->rank.lost != 0;
     }
     int col = pane_textf(p, 0, MARGIN, TONE_HEADING, "%u ranks on %u host%s", rows->count, hosts,
-                         hosts == 1 ? "" : "s") + MARGIN;
+                         hosts == 1 ? "" : "s") +
+              MARGIN;
     if (lost > 0) col += pane_textf(p, 0, col, TONE_BAD, ", %u lost", lost);
     if (parts_whole_run(f)) col += pane_text(p, 0, col, TONE_DIM, ", whole run");
     if (rows->count == SNAPSHOT_HOSTS) pane_text(p, 0, col, TONE_DIM, ", the slowest of more");
@@ -201,9 +204,10 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     struct pane text = pane_part(&table, 0, MARGIN, -1, -1);
     if (pane_empty(&text)) return;
     if (rows.count == 0) {
-        pane_wrap(&text, 0, TONE_DIM,
-                  "This run is one process. A run over several, started with --ranks or by mpirun, has a row here "
-                  "for each of them.");
+        pane_wrap(
+            &text, 0, TONE_DIM,
+            "This run is one process. A run over several, started with --ranks or by mpirun, has a row here "
+            "for each of them.");
         return;
     }
     if (!pane_empty(&counts)) draw_counts(&counts, f, &rows);

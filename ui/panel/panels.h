@@ -5,7 +5,8 @@
 #include "ui/panel/frame.h"
 
 #define PANEL_LIST(X)                                                                                        \
-    X(overview) X(tiers) X(latency) X(queue) X(autoscaler) X(system) X(requests) X(log) X(hosts) X(evidence) X(help)
+    X(overview)                                                                                              \
+    X(tiers) X(latency) X(queue) X(autoscaler) X(system) X(requests) X(log) X(hosts) X(evidence) X(help)
 #define X(name) extern const struct panel_ops panel_##name;
 PANEL_LIST(X)
 #undef X

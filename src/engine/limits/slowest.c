@@ -146,5 +146,6 @@ void slowest_judge(struct run_record *run) {
     verdict_add_evidence(&run->verdict, "other_ranks_e2e_p95_ms", other_ms, "ms");
     size_t used = strlen(run->verdict.sentence);
     if (run->verdict.known && used + strlen(r->why) + 20 < sizeof run->verdict.sentence)
-        snprintf(run->verdict.sentence + used, sizeof run->verdict.sentence - used, "; slowest is %s", r->why);
+        snprintf(run->verdict.sentence + used, sizeof run->verdict.sentence - used, "; slowest is %s",
+                 r->why);
 }

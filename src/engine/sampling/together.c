@@ -35,11 +35,11 @@ struct member {
 struct together {
     struct rank *rank;
     unsigned number, count;
-    struct member *members; /* rank 0: all by number; of itself the note alone is used */
+    struct member *members;    /* rank 0: all by number; of itself the note alone is used */
     struct reading last, base; /* of this rank alone: the last one, and that before its measured part */
     struct note note;          /* of this rank */
-    uint64_t users;         /* of all ranks */
-    uint64_t go;            /* moment up to which rank 0 has all counts */
+    uint64_t users;            /* of all ranks */
+    uint64_t go;               /* moment up to which rank 0 has all counts */
     bool said_ready, said_done, said_end, said_failed;
     uint64_t start_ns, begun_ns; /* monotonic; 0: not named, not begun */
     struct command *commands;    /* of rank 0, not taken yet */

@@ -63,12 +63,14 @@ static void its_load(void **state) {
     run->ranks[1].at.rank.arrived = 2000;
     run->ranks[1].at.tier[KVF_TIER_NVME].read_bytes = 28e9; /* and 2 written: three times theirs */
     run->ranks[1].at.tier[KVF_TIER_NVME].read_p95_ms = 40;
-    assert_slowest(run, 1,
-                   "rank 1 on host1: e2e P95 66.0 ms, the others 22.0 ms; slower by its load: 3.0 times their "
-                   "bytes a second");
-    assert_string_equal(run->verdict.sentence,
-                        "nvme reads; slowest is rank 1 on host1: e2e P95 66.0 ms, the others 22.0 ms; slower by "
-                        "its load: 3.0 times their bytes a second");
+    assert_slowest(
+        run, 1,
+        "rank 1 on host1: e2e P95 66.0 ms, the others 22.0 ms; slower by its load: 3.0 times their "
+        "bytes a second");
+    assert_string_equal(
+        run->verdict.sentence,
+        "nvme reads; slowest is rank 1 on host1: e2e P95 66.0 ms, the others 22.0 ms; slower by "
+        "its load: 3.0 times their bytes a second");
     assert_true(verdict_value(&run->verdict, "slowest_rank") == 1);
     assert_true(verdict_value(&run->verdict, "slowest_rank_e2e_p95_ms") == 66);
     assert_true(verdict_value(&run->verdict, "other_ranks_e2e_p95_ms") == 22);
@@ -80,26 +82,29 @@ static void its_drive(void **state) {
     run->ranks[2].at.rank.arrived = 800; /* a closed loop asks less of the slow one */
     run->ranks[2].at.tier[KVF_TIER_NVME].read_p95_ms = 14;
     run->ranks[2].at.tier[KVF_TIER_NVME].write_p95_ms = 10;
-    assert_slowest(run, 2,
-                   "rank 2 on host2: e2e P95 63.0 ms, the others 21.0 ms; slower by its machine: nvme reads take "
-                   "14.0 ms at P95, 3.5 times theirs, with 1.0 times their load");
+    assert_slowest(
+        run, 2,
+        "rank 2 on host2: e2e P95 63.0 ms, the others 21.0 ms; slower by its machine: nvme reads take "
+        "14.0 ms at P95, 3.5 times theirs, with 1.0 times their load");
 }
 
 static void its_processors(void **state) {
     struct run_record *run = *state;
     run->ranks[0].at.rank.e2e_p95_ms = 44;
     run->ranks[0].at.rank.host_cpu_ratio = 0.97;
-    assert_slowest(run, 0,
-                   "rank 0 on host0: e2e P95 44.0 ms, the others 22.0 ms; slower by its machine: its CPUs are "
-                   "97.0 % busy, theirs 40.0 %");
+    assert_slowest(
+        run, 0,
+        "rank 0 on host0: e2e P95 44.0 ms, the others 22.0 ms; slower by its machine: its CPUs are "
+        "97.0 % busy, theirs 40.0 %");
 }
 
 static void neither(void **state) {
     struct run_record *run = *state;
     run->ranks[0].at.rank.e2e_p95_ms = 44;
-    assert_slowest(run, 0,
-                   "rank 0 on host0: e2e P95 44.0 ms, the others 22.0 ms; slower by neither load nor tiers, which "
-                   "are like theirs; see what else runs there");
+    assert_slowest(
+        run, 0,
+        "rank 0 on host0: e2e P95 44.0 ms, the others 22.0 ms; slower by neither load nor tiers, which "
+        "are like theirs; see what else runs there");
 }
 
 /* A rank that was lost before anything was done is no rank to compare with. */

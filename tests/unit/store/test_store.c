@@ -57,6 +57,15 @@ static void fill_end(struct run_record *r) {
         (struct run_criterion){"nvme write P95", "nvme_write_p95_ms", "<=", 500, KVF_MISSING, "ms", -1};
     run_record_histogram(r, "e2e", (const uint8_t *)"\1\0\2", 3);
     run_record_histogram(r, "nvme_read_device", (const uint8_t *)"\1\7", 2);
+    struct run_rank rank = {
+        .start_late_ms = 0.5, .clock_offset_ms = -7, .clock_error_ms = 0.25, .slowest = true};
+    snapshot_host_blank(&rank.at);
+    rank.at.rank.rank = 1;
+    rank.at.rank.e2e_p95_ms = 41.5;
+    rank.at.tier[KVF_TIER_CPU].capacity_bytes = 4096;
+    COPY(rank.at.host, "lab1");
+    COPY(rank.why, "rank 1 on lab1: slow");
+    if (r->rank_count == 0) run_record_rank(r, &rank);
     run_record_pod(r, &(struct run_pod){.pod = 1, .requests_done = 7, .hits = {3, 2}, .load_mean = 0.5});
 }
 
@@ -97,6 +106,17 @@ static void assert_same_end(const struct run_record *a, const struct run_record 
     assert_int_equal(a->status, b->status);
     assert_string_equal(a->status_reason, b->status_reason);
     assert_string_equal(a->verdict.sentence, b->verdict.sentence);
+    assert_int_equal(a->rank_count, b->rank_count);
+    for (size_t i = 0; i < a->rank_count; i++) {
+        const struct run_rank *x = &a->ranks[i], *y = &b->ranks[i];
+        assert_string_equal(x->at.host, y->at.host);
+        assert_string_equal(x->why, y->why);
+        assert_true(x->slowest == y->slowest && x->at.rank.rank == y->at.rank.rank);
+        assert_true(x->start_late_ms == y->start_late_ms && x->clock_offset_ms == y->clock_offset_ms &&
+                    x->clock_error_ms == y->clock_error_ms && x->at.rank.e2e_p95_ms == y->at.rank.e2e_p95_ms);
+        assert_true(isnan(y->at.rank.users) && isnan(y->at.tier[KVF_TIER_NVME].read_ops));
+        assert_true(x->at.tier[KVF_TIER_CPU].capacity_bytes == y->at.tier[KVF_TIER_CPU].capacity_bytes);
+    }
     assert_true(b->verdict.known);
     assert_int_equal(a->verdict.limited_by, b->verdict.limited_by);
     assert_int_equal(a->verdict.cause, b->verdict.cause);

@@ -76,20 +76,19 @@ static void test_meanings(void **state) {
         assert_int_equal(k->code, want[i].code);
         assert_int_equal(k->action, want[i].action);
     }
-    for (int view = 0; view < 8; view++) {
+    for (int view = 0; view < 9; view++) {
         const struct key_entry *k = key_find('1' + view);
 
         assert_non_null(k);
         assert_int_equal(k->action, ACTION_VIEW);
         assert_int_equal(k->number, view);
     }
-    assert_int_equal(keyboard_count, sizeof want / sizeof want[0] + 8);
+    assert_int_equal(keyboard_count, sizeof want / sizeof want[0] + 9);
 }
 
 static void test_others_mean_nothing(void **state) {
     (void)state;
-    static const int codes[] = {0,   -1, '9', '0', 'Q', 0xe9, 0x10ffff, KEY_CODE_FIRST, KEY_CODE_OTHER,
-                                127, 'x'};
+    static const int codes[] = {0, -1, '0', 'Q', 0xe9, 0x10ffff, KEY_CODE_FIRST, KEY_CODE_OTHER, 127, 'x'};
 
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) assert_null(key_find(codes[i]));
 }

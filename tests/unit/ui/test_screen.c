@@ -154,7 +154,7 @@ static void expect_no_command(struct rig *r) {
 static void test_views(void **state) {
     struct rig *r = *state;
     feed(r);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 9; i++) {
         press(r, '1' + i);
         assert_int_equal(r->screen.view, i);
     }
@@ -164,7 +164,7 @@ static void test_views(void **state) {
     assert_int_equal(r->screen.view, PANEL_help);
     press(r, '\t');
     assert_int_equal(r->screen.view, PANEL_overview);
-    for (int i = 0; i < 3; i++) press(r, KEY_CODE_BACK_TAB);
+    for (int i = 0; i < 4; i++) press(r, KEY_CODE_BACK_TAB);
     assert_int_equal(r->screen.view, PANEL_log);
     press(r, 'b');
     assert_int_equal(r->screen.view, PANEL_evidence);
