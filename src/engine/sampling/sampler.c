@@ -211,6 +211,35 @@ void sampler_between(struct engine *e, const struct reading *from, struct snapsh
     snap_heat(snap, p->delta);
 }
 
+/* ---- this rank alone, of several ---- */
+
+static void part_fill(struct engine *e, const struct reading *from, struct snapshot_host *out) {
+    static struct snapshot snap; /* control thread only; too large for its stack */
+    struct use use;
+    memset(&snap, 0, offsetof(struct snapshot, request));
+    snap.peek = true; /* it is no interval of the run */
+    sampler_between(e, from, &snap, &use);
+    snapshot_host_fill(out, &snap);
+    for (int t = 0; t < KVF_TIERS; t++)
+        out->tier[t].capacity_bytes /= scenario_ranks(e->s); /* a snapshot has that of all */
+}
+
+/* While the newest reading is of this rank alone. */
+static void part_take(struct engine *e) {
+    struct together_part *part = together_part(e);
+    const struct reading *now = &e->sampler->now;
+    if (!part) return;
+    if (e->moment > 1) part_fill(e, &part->last, &part->interval);
+    if (e->moment > 1 && e->moment <= TOGETHER_END) part_fill(e, &part->base, &part->measured);
+    reading_copy(&part->last, now);
+    if (e->moment == 1 || e->moment == TOGETHER_MEASURED) reading_copy(&part->base, now);
+}
+
+static void reading_share(struct engine *e) {
+    part_take(e);
+    together_reading(e, &e->sampler->now, e->moment);
+}
+
 static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek, struct snapshot *snap) {
     struct sampler *p = e->sampler;
     struct use use;
@@ -224,7 +253,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     if (peek)
         together_peek(e, &p->now);
     else
-        together_reading(e, &p->now, e->moment);
+        reading_share(e);
     sampler_between(e, &p->last, snap, &use);
     together_hosts(e, snap);
     snap->interval.saturation = scaling_saturation(e, snap);
@@ -338,7 +367,7 @@ void sampler_begin(struct engine *e) {
     struct sampler *p = e->sampler;
     reading_take(e, &p->now, NULL);
     if (e->moment > 0) { /* the run begins */
-        together_reading(e, &p->now, e->moment);
+        reading_share(e);
         together_go(e);
         e->moment++;
     }

@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "engine/limits/slowest.h"
-#include "engine/sampling/sampler.h"
 
 /* From START to the beginning, for the message to arrive; without a sign of life for so long a rank is lost.
  */
@@ -35,11 +34,11 @@ struct member {
 struct together {
     struct rank *rank;
     unsigned number, count;
-    struct member *members;    /* rank 0: all by number; of itself the note alone is used */
-    struct reading last, base; /* of this rank alone: the last one, and that before its measured part */
-    struct note note;          /* of this rank */
-    uint64_t users;            /* of all ranks */
-    uint64_t go;               /* moment up to which rank 0 has all counts */
+    struct member *members; /* rank 0: all by number; of itself the note alone is used */
+    struct together_part part;
+    struct note note; /* of this rank */
+    uint64_t users;   /* of all ranks */
+    uint64_t go;      /* moment up to which rank 0 has all counts */
     bool said_ready, said_done, said_end, said_failed;
     uint64_t start_ns, begun_ns; /* monotonic; 0: not named, not begun */
     struct command *commands;    /* of rank 0, not taken yet */
@@ -48,6 +47,10 @@ struct together {
     enum run_status status;
     char why[400];
 };
+
+struct together_part *together_part(const struct engine *e) {
+    return e->together ? &e->together->part : NULL;
+}
 
 int together_fd(const struct engine *e) {
     return e->together ? rank_fd(e->together->rank) : -1;
@@ -83,10 +86,11 @@ int together_open(struct engine *e, struct err *err) {
     t->number = rank_number(rank);
     t->count = rank_count(rank);
     t->users = e->s->workload.users * (e->s->ranks.users == KVF_DEAL_PER_RANK ? t->count : 1);
-    snapshot_host_blank(&t->note.interval);
-    snapshot_host_blank(&t->note.measured);
-    int rc = reading_open(&t->last, err);
-    if (rc == 0) rc = reading_open(&t->base, err);
+    snapshot_host_blank(&t->part.interval);
+    snapshot_host_blank(&t->part.measured);
+    t->note = (struct note){.interval = t->part.interval, .measured = t->part.measured};
+    int rc = reading_open(&t->part.last, err);
+    if (rc == 0) rc = reading_open(&t->part.base, err);
     if (rc != 0 || t->number > 0) return rc;
     t->members = mem_zalloc(t->count, sizeof *t->members);
     for (unsigned i = 1; i < t->count && rc == 0; i++) {
@@ -108,8 +112,8 @@ void together_close(struct engine *e) {
         }
         reading_close(&m->reading);
     }
-    reading_close(&t->last);
-    reading_close(&t->base);
+    reading_close(&t->part.last);
+    reading_close(&t->part.base);
     free(t->members);
     free(t->commands);
     free(t);
@@ -320,27 +324,11 @@ void together_end(struct engine *e, enum run_status status, const char *why) {
 
 /* ---- readings ---- */
 
-static void part_take(struct engine *e, const struct reading *from, struct snapshot_host *out) {
-    static struct snapshot snap; /* control thread only; too large for its stack */
-    struct use use;
-    memset(&snap, 0, offsetof(struct snapshot, request));
-    snap.peek = true; /* it is no interval of the run */
-    sampler_between(e, from, &snap, &use);
-    snapshot_host_fill(out, &snap);
-    out->rank.rank = e->together->number;
-    for (int tier = 0; tier < KVF_TIERS; tier++) /* a snapshot has that of all */
-        out->tier[tier].capacity_bytes /= e->together->count;
-}
-
-/* Of the sampler's newest reading, while that is of this rank alone. */
-static void note_take(struct engine *e, uint64_t moment) {
-    struct together *t = e->together;
-    const struct reading *now = &e->sampler->now;
+static void note_take(struct together *t, uint64_t moment) {
     t->note.late_ns = (int64_t)(t->begun_ns - t->start_ns);
-    if (moment > 1) part_take(e, &t->last, &t->note.interval);
-    if (moment > 1 && moment <= TOGETHER_END) part_take(e, &t->base, &t->note.measured);
-    reading_copy(&t->last, now);
-    if (moment == 1 || moment == TOGETHER_MEASURED) reading_copy(&t->base, now);
+    t->note.interval = t->part.interval;
+    t->note.measured = t->part.measured;
+    t->note.interval.rank.rank = t->note.measured.rank.rank = t->number;
     if (t->number > 0) return;
     t->members[0].note = t->note;
     t->members[0].moment = moment;
@@ -398,7 +386,7 @@ static uint64_t patience_ns(const struct engine *e, uint64_t moment) {
 void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
     struct together *t = e->together;
     if (!t) return;
-    note_take(e, moment);
+    note_take(t, moment);
     if (t->number > 0) {
         reading_send(t, r, moment);
         while (engine_is_virtual(e) && moment < TOGETHER_END && t->go < moment && !t->ends) {

@@ -16,7 +16,15 @@ enum { TOGETHER_PHASE_BITS = 40 };
 #define TOGETHER_END      (UINT64_C(2) << TOGETHER_PHASE_BITS)
 #define TOGETHER_DRAINED  (UINT64_C(3) << TOGETHER_PHASE_BITS)
 
+/* This rank alone: its last reading, that before its measured part, and its figures since either. The sampler
+ * fills it before it hands the reading on. */
+struct together_part {
+    struct reading last, base;
+    struct snapshot_host interval, measured;
+};
+
 struct together;
+struct together_part *together_part(const struct engine *e); /* NULL: the only rank */
 int together_open(struct engine *e, struct err *err);
 void together_close(struct engine *e);
 /* This rank is prepared. True when rank 0 has named the time at which all begin, and that has come; called

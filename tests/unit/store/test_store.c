@@ -57,15 +57,17 @@ static void fill_end(struct run_record *r) {
         (struct run_criterion){"nvme write P95", "nvme_write_p95_ms", "<=", 500, KVF_MISSING, "ms", -1};
     run_record_histogram(r, "e2e", (const uint8_t *)"\1\0\2", 3);
     run_record_histogram(r, "nvme_read_device", (const uint8_t *)"\1\7", 2);
-    struct run_rank rank = {
-        .start_late_ms = 0.5, .clock_offset_ms = -7, .clock_error_ms = 0.25, .slowest = true};
-    snapshot_host_blank(&rank.at);
-    rank.at.rank.rank = 1;
-    rank.at.rank.e2e_p95_ms = 41.5;
-    rank.at.tier[KVF_TIER_CPU].capacity_bytes = 4096;
-    COPY(rank.at.host, "lab1");
-    COPY(rank.why, "rank 1 on lab1: slow");
-    if (r->rank_count == 0) run_record_rank(r, &rank);
+    for (unsigned i = 0; i < 2; i++) {
+        struct run_rank rank = {
+            .start_late_ms = 0.5, .clock_offset_ms = -7, .clock_error_ms = 0.25 + i, .slowest = i == 1};
+        snapshot_host_blank(&rank.at);
+        rank.at.rank.rank = i;
+        rank.at.rank.e2e_p95_ms = 41.5;
+        rank.at.tier[KVF_TIER_CPU].capacity_bytes = 4096;
+        snprintf(rank.at.host, sizeof rank.at.host, "lab%u", i);
+        snprintf(rank.why, sizeof rank.why, "%s", i == 1 ? "rank 1 on lab1: slow" : "");
+        run_record_rank(r, &rank);
+    }
     run_record_pod(r, &(struct run_pod){.pod = 1, .requests_done = 7, .hits = {3, 2}, .load_mean = 0.5});
 }
 
