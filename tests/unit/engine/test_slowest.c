@@ -124,5 +124,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(neither, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown, set_up, tear_down),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("slowest", tests, NULL, NULL);
 }
