@@ -113,6 +113,9 @@ enum query {
     Q_BEFORE,
     QUERIES
 };
+/* A row of Q_RANKS, of Q_RANK_TIERS: into a struct run_record. */
+void store_row_rank(sqlite3_stmt *stmt, void *run);
+void store_row_rank_tier(sqlite3_stmt *stmt, void *run);
 extern const char *const query_texts[];
 extern const size_t query_text_count;
 

@@ -389,22 +389,6 @@ static void load_pod(sqlite3_stmt *stmt, void *ctx) {
     run_record_pod(ctx, &pod);
 }
 
-static void load_rank(sqlite3_stmt *stmt, void *ctx) {
-    struct run_rank rank = {0};
-    snapshot_host_blank(&rank.at);
-    row_load(stmt, schema_table(TABLE_RANKS), &rank);
-    run_record_rank(ctx, &rank);
-}
-
-static void load_rank_tier(sqlite3_stmt *stmt, void *ctx) {
-    struct run_record *r = ctx;
-    uint64_t number = (uint64_t)sqlite3_column_int64(stmt, 0);
-    int t = row_tier(stmt, 1);
-    for (size_t i = 0; t < KVF_TIERS && i < r->rank_count; i++)
-        if (r->ranks[i].at.rank.rank == number)
-            row_load(stmt, schema_table(TABLE_RANK_TIERS), &r->ranks[i].at.tier[t]);
-}
-
 static void load_histogram(sqlite3_stmt *stmt, void *ctx) {
     char scope[48];
     row_text(stmt, 0, scope, sizeof scope);
@@ -430,7 +414,7 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
             {Q_RUN, load_run},        {Q_TIERS, load_tier},         {Q_PEAKS, load_peaks},
             {Q_CLASSES, load_class},  {Q_DECISIONS, load_decision}, {Q_EVENTS, load_event},
             {Q_RESULTS, load_result}, {Q_CRITERIA, load_criterion}, {Q_HISTOGRAMS, load_histogram},
-            {Q_PODS, load_pod},       {Q_RANKS, load_rank},         {Q_RANK_TIERS, load_rank_tier},
+            {Q_PODS, load_pod},       {Q_RANKS, store_row_rank},    {Q_RANK_TIERS, store_row_rank_tier},
         },
       judged[] = {
           {Q_VERDICT, load_verdict},

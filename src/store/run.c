@@ -9,6 +9,7 @@
 #include "store/handle.h"
 #include "store/inserter.h"
 #include "store/reserve.h"
+#include "store/row.h"
 #include "store/schema.h"
 
 /* The writer may have put a row with the device's name already. */
@@ -187,6 +188,22 @@ static int insert_pods(sqlite3 *db, const struct run_record *r) {
         inserter_row(&in, &r->pods[i]);
     }
     return inserter_close(&in);
+}
+
+void store_row_rank(sqlite3_stmt *stmt, void *run) {
+    struct run_rank rank = {0};
+    snapshot_host_blank(&rank.at);
+    row_load(stmt, schema_table(TABLE_RANKS), &rank);
+    run_record_rank(run, &rank);
+}
+
+void store_row_rank_tier(sqlite3_stmt *stmt, void *run) {
+    struct run_record *r = run;
+    uint64_t number = (uint64_t)sqlite3_column_int64(stmt, 0);
+    int t = row_tier(stmt, 1);
+    for (size_t i = 0; t < KVF_TIERS && i < r->rank_count; i++)
+        if (r->ranks[i].at.rank.rank == number)
+            row_load(stmt, schema_table(TABLE_RANK_TIERS), &r->ranks[i].at.tier[t]);
 }
 
 static int insert_ranks(sqlite3 *db, const struct run_record *r) {
