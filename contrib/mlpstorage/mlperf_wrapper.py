@@ -23,6 +23,8 @@ import time
 
 GIB = 1 << 30
 RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
+# By these a program knows that it is one of several; the harness wants a run and a result of each rank.
+LAUNCHED = ("OMPI_", "PMI_", "PMIX_", "MPI_LOCAL", "HYDI_")
 RANKS_HERE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
 HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENDED = (0, 3)  # exit statuses of a run with results: done; done, and an assessment failed
@@ -265,7 +267,8 @@ def carry_out(command):
 
     before = {number: signal.signal(number, hand_on) for number in HANDED_ON}
     try:
-        child.append(subprocess.Popen(command))
+        alone = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHED)}
+        child.append(subprocess.Popen(command, env=alone))
         for number in early:
             child[0].send_signal(number)
         status = child[0].wait()

@@ -13,6 +13,7 @@
 #include "probe/filesystem.h"
 #include "probe/host.h"
 #include "probe/nvml.h"
+#include "rank/rank.h"
 #include "study/options.h"
 #include "study/output.h"
 #include "tier/tier.h"
@@ -106,6 +107,12 @@ static void add_gpus(const struct host *h, struct buf *out) {
         buf_addf(out, "%-16sno figures: %s\n", "  nvml", e.text);
 }
 
+static void add_mpi(struct buf *out) {
+    char why[300];
+    const char *library = rank_library(why, sizeof why);
+    buf_addf(out, "%-16s%s%s\n", "mpi", library ? "" : "none: ", library ? library : why);
+}
+
 static void add_host(struct buf *out) {
     struct host h;
     char all[32], free_now[32], versions[200];
@@ -121,6 +128,7 @@ static void add_host(struct buf *out) {
     buf_addf(out, "%-16s%s, %s available%s\n", "memory", all, free_now,
              h.memory_from_cgroup ? " (limited by the cgroup)" : "");
     add_gpus(&h, out);
+    add_mpi(out);
     tier_cuda_versions(versions, sizeof versions);
     add(out, "cuda", versions);
     tier_gds_versions(versions, sizeof versions);

@@ -171,6 +171,7 @@ static int run_scenario(struct command_run *c, struct err *e) {
     if (rc == 0) rc = session_repeat(c->session, &what, &c->run, &c->trials, e);
     if (c->showing.board) leave_screen(c);
     c->signal = session_end(c->session);
+    if (c->rank && !c->signal) c->signal = signals_named(c->run.status_reason); /* to another rank */
     return rc;
 }
 
@@ -201,6 +202,7 @@ static int command_carry_out(struct command_run *c) {
                                   .headless = o->headless,
                                   .keep_going = o->keep_going,
                                   .quiet = o->quiet,
+                                  .start_at_ns = o->start_at_ns,
                                   .rank = c->rank,
                                   .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING}};
     struct err e = {0};

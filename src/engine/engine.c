@@ -408,6 +408,26 @@ static bool prepare(struct control *c) {
     return !c->ended;
 }
 
+/* Runs that nobody joins begin together by the clock on the wall. Too late is said, not made up for. */
+static bool begin_at(struct control *c) {
+    struct engine *e = c->e;
+    uint64_t at = e->setup->start_at_ns, now = clock_wall_ns();
+    if (at == 0 || engine_is_virtual(e)) return !c->ended;
+    if (now > at)
+        engine_event(
+            e, "warning",
+            "the run began %.3f s after the time of --start-at: the preparation took longer; name a later "
+            "time",
+            (double)(now - at) / 1e9);
+    if (now < at && e->setup->on_prepare)
+        e->setup->on_prepare(e->setup->ctx, "waiting for the time of --start-at", 1);
+    while (!c->ended && (now = clock_wall_ns()) < at) {
+        uint64_t rest = at - now < 200 * KVF_NS_PER_MS ? at - now : 200 * KVF_NS_PER_MS;
+        control_wait(c, engine_now(e) + rest);
+    }
+    return !c->ended;
+}
+
 /* Ranks begin together, and those that are ready before the others wait. */
 static bool begin_together(struct control *c) {
     struct engine *e = c->e;
@@ -555,7 +575,7 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
     uint64_t took =
         engine_is_virtual(engine) ? engine_now(engine) - engine->sampler->zero_ns : clock_now_ns() - begun;
     result_add(&run->results, (double)took / 1e9, 0, "prepare_s");
-    ran = ran && begin_together(&c);
+    ran = ran && begin_at(&c) && begin_together(&c);
     if (ran) control_run(&c);
     together_end(engine, run->status, run->status_reason);
     run_finish(engine, ran);

@@ -27,6 +27,7 @@ struct engine_setup {
     uint64_t hang_ns;             /* a device hangs that completes nothing for so long; 0: 5 s */
     const char *verify_dump;      /* directory for blocks that fail verification; NULL: none is kept */
     bool keep_going;              /* errors of operations do not fail the run */
+    uint64_t start_at_ns;         /* wall clock of the start, since the epoch; 0: when prepared */
     struct rank *rank;            /* this one of several that share the run; NULL: alone */
     /* Told on the engine's own threads; must return quickly. Any may be NULL. */
     void (*on_prepare)(void *ctx, const char *what, double share);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/nearest.h"
 #include "rank/rank.h"
 #include "study/tables.h"
@@ -201,6 +202,23 @@ int options_number(const struct options *o, const char *name, uint64_t least, ui
     return 0;
 }
 
+/* Seconds since the epoch, of this day or of the days around it: anything else is a slip. */
+static int parse_start_at(const char *text, uint64_t *out, struct err *e) {
+    enum { DAY_S = 86400 };
+    double s, now_s = (double)clock_wall_ns() / 1e9;
+    char *end = NULL;
+    if (!text) return 0;
+    s = strtod(text, &end);
+    if (end == text || *end || !(s > now_s - DAY_S && s < now_s + DAY_S))
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "--start-at is a time of today in seconds since the epoch, such as $(($(date +%%s) + 60)), "
+            "not \"%s\"",
+            text);
+    *out = (uint64_t)(s * 1e9);
+    return 0;
+}
+
 int run_options_parse(int argc, char **argv, struct run_options *r, struct err *e) {
     *r = (struct run_options){0};
     int rc = options_parse(&r->given, argc, argv, e);
@@ -219,7 +237,8 @@ int run_options_parse(int argc, char **argv, struct run_options *r, struct err *
     r->request_log = options_value(o, "request-log");
     r->verify_dump = options_value(o, "verify-dump");
     r->metrics = options_value(o, "metrics");
-    return options_number(o, "ranks", 1, RANKS_MAX, &r->ranks, e);
+    rc = parse_start_at(options_value(o, "start-at"), &r->start_at_ns, e);
+    return rc ? rc : options_number(o, "ranks", 1, RANKS_MAX, &r->ranks, e);
 }
 
 void run_options_free(struct run_options *r) {

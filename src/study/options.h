@@ -63,6 +63,7 @@ struct run_options {
     struct options given; /* settings, and how to write to standard output */
     const char *scenario; /* path, "-" for standard input, NULL for the built-in quickstart */
     uint64_t ranks;       /* processes that share the run; 0: not given */
+    uint64_t start_at_ns; /* wall clock since the epoch; 0: not given */
     bool headless, check_assessment, fit, force, keep_going, quiet;
     const char *db;          /* as given: a path, "none", or NULL for the usual place */
     const char *json;        /* a path, "-", or NULL */

@@ -335,6 +335,7 @@ static int engine_carry_out(struct session *s, struct err *e) {
                                  .request_log_path = s->what->request_log,
                                  .verify_dump = s->what->verify_dump,
                                  .keep_going = own->keep_going,
+                                 .start_at_ns = own->start_at_ns,
                                  .rank = own->rank};
     setup.on_prepare = told_prepare;
     setup.on_interval = told_interval;

@@ -23,6 +23,7 @@ struct session_setup {              /* the same for all runs; texts must outlive
     bool keep_going;                /* errors of operations do not fail a run */
     bool quiet;                     /* no progress on standard error */
     struct metrics_server *metrics; /* tells of the runs, and is closed after them; NULL: none */
+    uint64_t start_at_ns;           /* wall clock of the start, since the epoch; 0: when prepared */
     struct rank *rank;              /* this one of several that share the runs; NULL: alone */
     struct ui_setup look;           /* output_screen_style(), fd and at_s; the rest is filled in */
     struct showing *showing;        /* of the study that the runs are of; NULL: each has its own screen */

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,6 +49,16 @@ static const char *signal_name(int signal) {
            : signal == SIGTERM ? "SIGTERM"
            : signal == SIGHUP  ? "SIGHUP"
                                : "SIGTSTP";
+}
+
+int signals_named(const char *sentence) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    size_t len = strlen(sentence);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *name = signal_name(numbers[i]);
+        if (len > strlen(name) && strcmp(sentence + len - strlen(name), name) == 0) return numbers[i];
+    }
+    return 0;
 }
 
 static bool run_paused(void) {

@@ -26,6 +26,8 @@ bool signals_stop_asked(void);
 /* In a forked child: as before signals_start(), and no screen is told. */
 void signals_forget(void);
 int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
+/* The signal that a sentence ends with, as "stopped by SIGTERM"; 0: none. Any thread. */
+int signals_named(const char *sentence);
 int signals_stop(void);  /* joins the thread; the same. Signals end the process again */
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process as they do by default, but leave no file
  * half-written. What was ignored stays so. */

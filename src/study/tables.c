@@ -78,6 +78,7 @@ static const struct option_spec run_table[] = {
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail the run"},
     {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
     {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users down to this machine, and say so"},
+    {"start-at", "EPOCH", OPTION_VALUE, NULL, "begin at that time, in seconds since the epoch, once prepared"},
     {"ranks", "N", OPTION_VALUE, NULL, "share the run among N processes, started here by MPI"},
     {"metrics", "ADDR", OPTION_VALUE, NULL,
      "serve metrics to Prometheus, at an address such as 127.0.0.1:9464"},

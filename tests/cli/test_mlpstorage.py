@@ -101,6 +101,15 @@ def _():
     assert [os.listdir(work / ("cache/rank_%d" % n)) for n in range(2)] == [[], []]
 
 
+@case("a run of a rank knows nothing of the others, whatever the launcher has set")
+def _():
+    log = home() / "work/environment"
+    alone = stand_in("env | grep -E '^(OMPI_|PMI|MPI_|HYDI_|KEPT)' >>%s; exit 7\n" % shlex.quote(str(log)))
+    got = wrapper(["--output", "out.json"], {"OMPI_COMM_WORLD_RANK": 1, "OMPI_COMM_WORLD_SIZE": 2, "PMI_SIZE": 2, "PMIX_RANK": 1,
+                                             "MPI_LOCALNRANKS": 1, "HYDI_CONTROL_FD": 7, "KEPT": 1}, alone)
+    assert got.rc == 7 and log.read_text() == "KEPT=1\n", (got, log.read_text())
+
+
 @case("each option is the scenario of that name, once, with the seed of the rank")
 def _():
     common = ["--base-output-dir", "out", "--cache-dir", "cache"]

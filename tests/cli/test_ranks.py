@@ -7,6 +7,7 @@ import pathlib
 import re
 import signal
 import sqlite3
+import time
 
 from runs import check_identities, last_run, result, rows, start, write
 from tap import BUILD, KVFALL, Skip, case, database, finish, home, main, run, wait_until
@@ -174,7 +175,7 @@ def _():
     process, others = running()
     os.kill(others[0], signal.SIGINT)
     got = finish(process)
-    assert last_run()["status"] == "interrupted" and "stopped by SIGINT" in got.stdout, got
+    assert got.rc == 130 and last_run()["status"] == "interrupted" and "stopped by SIGINT" in got.stdout, got
     assert re.search(r"rank [12] on \S+ was stopped", got.stdout), got
     wait_until(lambda: gone(others), what="the end of the others")
     assert rows("SELECT value FROM results WHERE metric = 'requests_done'")[-1]["value"] > 0
@@ -191,6 +192,46 @@ def _():
         os.kill(others[0], signal.SIGCONT) if number == signal.SIGSTOP else None
         wait_until(lambda: gone(others), what="the end of the others")
         assert rows("SELECT value FROM results WHERE metric = 'ranks_lost'")[-1]["value"] == 1
+
+
+@case("a rank that stands still for a while slows no other, and its counts come in later")
+def _():
+    process, others = running()
+    os.kill(others[0], signal.SIGSTOP)
+    wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE behind >= 5"), what="a rank that is behind")
+    still = rows("SELECT rank, min(seq) AS first, max(seq) AS last FROM rank_intervals WHERE behind > 0 GROUP BY rank")
+    assert len(still) == 1, still
+    rest = rows("SELECT rank, seq, done, behind FROM rank_intervals WHERE rank <> ? AND seq BETWEEN ? AND ?",
+                still[0]["rank"], still[0]["first"], still[0]["last"])
+    assert len(rest) >= 10 and all(one["behind"] == 0 and one["done"] > 0 for one in rest), rest
+    os.kill(others[0], signal.SIGCONT)
+    wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE rank = ? AND behind = 0 AND seq > ?", still[0]["rank"], still[0]["last"] + 1),
+               what="the rank's counts")
+    process.send_signal(signal.SIGINT)
+    got = finish(process)
+    assert got.rc == 130 and last_run()["status"] == "interrupted", got
+    whole = rows("SELECT value FROM results WHERE metric = 'requests_done'")[-1]["value"]
+    assert sum(one["done"] for one in rows("SELECT done FROM ranks")) == whole, rows("SELECT rank, done FROM ranks")
+
+
+@case("a start at a time on the wall is kept, and one that has gone by is said")
+def _():
+    at = time.time() + 1.5
+    got = finish(start(SHARED, "--start-at", "%.3f" % at))
+    first = rows("SELECT min(at - length_s) AS began FROM intervals WHERE run_id = ?", last_run()["run_id"])[0]["began"]
+    assert got.rc == 0 and at <= first + 1e-3, (at, first)
+    got = finish(start(SHARED, "--start-at", "%.3f" % (time.time() - 5)))
+    assert got.rc == 0 and "after the time of --start-at" in got.stdout, got
+    for wrong in ("noon", "12", "", "1e30", "nan"):
+        got = run(["run", "--headless", "--start-at", wrong, write()])
+        assert got.rc == 2 and "--start-at is a time of today" in got.stderr and len(got.stderr.splitlines()) == 1, got
+
+
+@case("probe and --version name the MPI that there is, or why there is none")
+def _():
+    told = run(["probe"]).stdout
+    line = next(line for line in told.splitlines() if line.startswith("mpi "))
+    assert ("none: " in line) == (not (BUILD / "kvfall-mpi.so").exists()), line
 
 
 @case("with --keep-going the run goes on without a rank that was killed")

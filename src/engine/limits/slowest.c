@@ -93,6 +93,14 @@ static size_t most_load(const struct run_record *run, const struct run_rank *r, 
     return most;
 }
 
+/* Others have the same machine and are quicker on it. */
+static const char *whose(const struct run_record *run, const struct run_rank *r) {
+    for (size_t i = 0; i < run->rank_count; i++)
+        if (&run->ranks[i] != r && strcmp(run->ranks[i].at.host, r->at.host) == 0)
+            return "its part of the machine";
+    return "its machine";
+}
+
 static void say_machine(const struct run_record *run, const struct run_rank *r, double load, char *out,
                         size_t len) {
     size_t worst = 0;
@@ -104,9 +112,8 @@ static void say_machine(const struct run_record *run, const struct run_rank *r, 
             worst = i, more_ms = own - other, ratio = own / other;
     }
     if (more_ms > 0)
-        snprintf(out, len,
-                 "by its machine: %s %s take %s at P95, %.1f times theirs, with %.1f times their load",
-                 tier_name(operations[worst].tier), operations[worst].what,
+        snprintf(out, len, "by %s: %s %s take %s at P95, %.1f times theirs, with %.1f times their load",
+                 whose(run, r), tier_name(operations[worst].tier), operations[worst].what,
                  bare(number_ms(operations[worst].of(r), mine)), ratio, load);
     else if (cpu(r) >= 0.9 && cpu(r) > SLOWEST_DIFFERS * others(run, r, cpu))
         snprintf(out, len, "by its machine: its CPUs are %s busy, theirs %s",

@@ -88,6 +88,17 @@ static void its_drive(void **state) {
         "14.0 ms at P95, 3.5 times theirs, with 1.0 times their load");
 }
 
+static void its_part_of_a_machine(void **state) {
+    struct run_record *run = *state;
+    snprintf(run->ranks[0].at.host, sizeof run->ranks[0].at.host, "host1");
+    run->ranks[1].at.rank.e2e_p95_ms = 66;
+    run->ranks[1].at.tier[KVF_TIER_NVME].write_p95_ms = 30;
+    assert_slowest(
+        run, 1,
+        "rank 1 on host1: e2e P95 66.0 ms, the others 22.0 ms; slower by its part of the machine: nvme "
+        "writes take 30.0 ms at P95, 15.0 times theirs, with 1.0 times their load");
+}
+
 static void its_processors(void **state) {
     struct run_record *run = *state;
     run->ranks[0].at.rank.e2e_p95_ms = 44;
@@ -120,6 +131,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(alike, set_up, tear_down),
         cmocka_unit_test_setup_teardown(its_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(its_drive, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(its_part_of_a_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(its_processors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(neither, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown, set_up, tear_down),
