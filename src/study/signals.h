@@ -28,7 +28,7 @@ void signals_forget(void);
 int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
 /* The signal that a sentence ends with, as "stopped by SIGTERM"; 0: none. Any thread. */
 int signals_named(const char *sentence);
-int signals_stop(void);  /* joins the thread; the same. Signals end the process again */
+int signals_stop(void); /* joins the thread; the same. Signals end the process again */
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process as they do by default, but leave no file
  * half-written. What was ignored stays so. */
 void signals_end(void);
