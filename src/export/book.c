@@ -32,6 +32,7 @@ static void make_styles(struct book *b) {
     }
     format_set_bold(b->style[BOOK_HEAD]);
     format_set_bottom(b->style[BOOK_HEAD], LXW_BORDER_THIN);
+    format_set_text_wrap(b->style[BOOK_HEAD]);
     format_set_bold(b->style[BOOK_LABEL]);
     format_set_text_wrap(b->style[BOOK_WRAP]);
     format_set_align(b->style[BOOK_WRAP], LXW_ALIGN_LEFT);
@@ -40,6 +41,8 @@ static void make_styles(struct book *b) {
     format_set_font_color(b->style[BOOK_BAD], 0x9C0006);
     format_set_bold(b->style[BOOK_BAD]);
     format_set_bg_color(b->style[BOOK_DIFFERS], 0xFFF2CC);
+    format_set_font_color(b->style[BOOK_LINK], 0x0563C1);
+    format_set_underline(b->style[BOOK_LINK], LXW_UNDERLINE_SINGLE);
 }
 
 static int no_room(struct err *e, const char *why) {
@@ -182,8 +185,15 @@ int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), con
 }
 
 int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e) {
+    enum { A4 = 9 };
     *p = (struct book_page){.book = b, .sheet = workbook_add_worksheet(b->workbook, name)};
-    return p->sheet ? 0 : no_room(e, "a sheet could not be begun");
+    if (!p->sheet) return no_room(e, "a sheet could not be begun");
+    worksheet_set_landscape(p->sheet);
+    worksheet_set_paper(p->sheet, A4);
+    worksheet_set_margins(p->sheet, 0.5, 0.5, 0.5, 0.7); /* inches */
+    worksheet_fit_to_pages(p->sheet, 1, 0);
+    worksheet_set_footer(p->sheet, "&L&F, &A&R&P / &N");
+    return 0;
 }
 
 static void wrote(struct book_page *p, size_t text_len) {
@@ -272,6 +282,27 @@ void book_width(struct book_page *p, unsigned column, unsigned characters) {
 
 void book_freeze(struct book_page *p, unsigned column) {
     worksheet_freeze_panes(p->sheet, 1, (lxw_col_t)column);
+    worksheet_repeat_rows(p->sheet, 0, 0);
     if (p->columns && p->row > 1)
         worksheet_autofilter(p->sheet, 0, 0, p->row - 1, (lxw_col_t)(p->columns - 1));
+}
+
+int book_index(struct book *b, const char *title, const struct book_entry *entry, size_t count,
+               struct err *e) {
+    enum { WIDTH_NAME = 16, WIDTH_WHAT = 100 };
+    struct book_page p;
+    int rc = book_begin(&p, b, "index", e);
+    if (rc) return rc;
+    book_width(&p, 0, WIDTH_NAME);
+    book_width(&p, 1, WIDTH_WHAT);
+    book_text(&p, BOOK_LABEL, title);
+    for (size_t i = 0; i < count; i++) {
+        char at[48];
+        book_next_row(&p);
+        snprintf(at, sizeof at, "internal:'%s'!A1", entry[i].name);
+        worksheet_write_url_opt(p.sheet, p.row, next_column(&p), at, b->style[BOOK_LINK], entry[i].name,
+                                NULL);
+        book_text(&p, BOOK_WRAP, entry[i].what);
+    }
+    return 0;
 }

@@ -24,6 +24,7 @@ enum book_style {
     BOOK_GOOD,
     BOOK_BAD,
     BOOK_DIFFERS, /* from the other runs */
+    BOOK_LINK,
     BOOK_STYLES
 };
 enum { BOOK_ROWS_MAX = 1048576 }; /* of a page, in Excel */
@@ -54,8 +55,15 @@ int book_open(struct book *b, double created_s, struct err *e);
  * the library does not look at what becomes of its writes to them. */
 int book_close(struct book *b, struct buf *out, struct err *e);
 
-/* A page, which others may follow once it is filled. -KVF_ERR_IO as above. */
+/* A page, which others may follow once it is filled. Printed it lies across, is as wide as the paper, and has
+ * its name and number at the foot. -KVF_ERR_IO as above. */
 int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e);
+/* The first page: the others by name, with what is on them, as links. */
+struct book_entry {
+    const char *name, *what;
+};
+int book_index(struct book *b, const char *title, const struct book_entry *entry, size_t count,
+               struct err *e);
 /* The next cell. Texts that are none in XML are cleaned, and cut at what a cell holds. */
 void book_text(struct book_page *p, enum book_style style, const char *text);
 void book_number(struct book_page *p, enum book_style style, double v);
@@ -68,7 +76,8 @@ void book_next_row(struct book_page *p);
 enum book_style book_unit_style(const char *unit, double v);
 /* Width of a column in characters. */
 void book_width(struct book_page *p, unsigned column, unsigned characters);
-/* Ends a page: its first row and columns up to `column` stay in sight, and rows can be filtered. */
+/* Ends a page: its first row and columns up to `column` stay in sight and are on every sheet of paper, and
+ * rows can be filtered. */
 void book_freeze(struct book_page *p, unsigned column);
 
 #endif

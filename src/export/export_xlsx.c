@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/metric.h"
+
 enum { WIDTH_NAME = 34, WIDTH_RUN = 24, WIDTH_NUMBER = 16 };
 
 void xlsx_run_head(struct book_page *p, const struct run_record *r) {
@@ -43,16 +45,6 @@ static const struct {
     {"uuid", TEXT_OFFSET(uuid), BOOK_PLAIN},
 };
 
-static const char *const figures[] = {
-    "throughput_tok_s",  "requests_per_s",   "storage_throughput_tok_s",
-    "nvme_tok_s",        "e2e_p50_ms",       "e2e_p95_ms",
-    "e2e_p99_ms",        "ttft_p95_ms",      "queue_wait_p95_ms",
-    "storage_io_p95_ms", "nvme_read_p95_ms", "nvme_write_p95_ms",
-    "hit_ratio",         "reuse_hit_ratio",  "requests_done",
-    "requests_failed",   "requests_dropped", "tokens_generated",
-    "measured_s",
-};
-
 static void add_texts(struct xlsx *x, struct book_page *p) {
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         label(p, texts[t].name);
@@ -88,22 +80,42 @@ static void add_tiers(struct xlsx *x, struct book_page *p) {
     }
 }
 
-static void add_figures(struct xlsx *x, struct book_page *p) {
-    for (size_t f = 0; f < sizeof figures / sizeof figures[0]; f++) {
-        const char *unit = "";
-        struct buf name = {0};
-        for (size_t r = 0; r < x->count && !unit[0]; r++) {
-            const struct result *m = result_find(&x->runs[r].run.results, figures[f]);
-            if (m) unit = m->unit;
-        }
-        buf_addf(&name, unit[0] ? "%s (%s)" : "%s", figures[f], unit);
-        label(p, buf_text(&name));
-        buf_free(&name);
-        for (size_t r = 0; r < x->count; r++) {
-            double v = result_value(&x->runs[r].run.results, figures[f]);
-            book_number(p, book_unit_style(unit, v), v);
-        }
+/* Whether a measure is 0, or missing, in all runs. */
+static bool nowhere(const struct xlsx *x, const char *metric) {
+    for (size_t r = 0; r < x->count; r++) {
+        double v = result_value(&x->runs[r].run.results, metric);
+        if (kvf_present(v) && v != 0) return false;
     }
+    return true;
+}
+
+static void add_figure(struct xlsx *x, struct book_page *p, const struct result *m) {
+    struct buf name = {0};
+    buf_addf(&name, m->unit[0] ? "%s (%s)" : "%s", m->metric, m->unit);
+    label(p, buf_text(&name));
+    buf_free(&name);
+    for (size_t r = 0; r < x->count; r++) {
+        double v = result_value(&x->runs[r].run.results, m->metric);
+        book_number(p, book_unit_style(m->unit, v), v);
+    }
+}
+
+/* Whether an earlier run has it. */
+static bool seen(const struct xlsx *x, size_t run, const char *metric) {
+    for (size_t q = 0; q < run; q++)
+        if (result_find(&x->runs[q].run.results, metric)) return true;
+    return false;
+}
+
+/* The usual measures that any of the runs has. */
+static void add_figures(struct xlsx *x, struct book_page *p) {
+    for (size_t u = 0; u < metric_usual_count; u++)
+        for (size_t r = 0; r < x->count; r++)
+            for (size_t i = 0; i < x->runs[r].run.results.count; i++) {
+                const struct result *m = &x->runs[r].run.results.items[i];
+                bool shown = metric_fits(metric_usual[u].name, m->metric) && !seen(x, r, m->metric);
+                if (shown && !(metric_usual[u].quiet && nowhere(x, m->metric))) add_figure(x, p, m);
+            }
 }
 
 static const struct run_criterion *criterion_of(const struct run_record *r, const char *name) {
@@ -158,7 +170,7 @@ int xlsx_summary(struct xlsx *x, struct err *e) {
     add_tiers(x, &p);
     add_figures(x, &p);
     add_criteria(x, &p);
-    worksheet_freeze_panes(p.sheet, 1, 1);
+    book_freeze(&p, 1);
     return 0;
 }
 
@@ -303,9 +315,7 @@ int xlsx_metrics(struct xlsx *x, struct err *e) {
     for (size_t r = 0; r < x->count; r++)
         for (size_t i = 0; i < x->runs[r].run.results.count; i++) {
             const struct result *m = &x->runs[r].run.results.items[i];
-            bool earlier = false;
-            for (size_t q = 0; q < r; q++) earlier |= result_find(&x->runs[q].run.results, m->metric) != NULL;
-            if (!earlier) add_metric(x, &p, m);
+            if (!seen(x, r, m->metric)) add_metric(x, &p, m);
         }
     book_width(&p, 0, WIDTH_NAME);
     for (unsigned c = 0; c < 2 * x->count; c++) book_width(&p, c + 2, WIDTH_NUMBER);
@@ -368,9 +378,33 @@ int xlsx_qos(struct xlsx *x, struct err *e) {
 
 /* ---- the whole ---- */
 
+/* Behind the pages of that name; charts are there where there is something to draw. */
+static int add_index(struct xlsx *x, struct err *e) {
+    static const struct book_entry pages[] = {
+        {"summary", "what ran and how it ended, the usual measures and the criteria; a column for each run"},
+        {"parameters", "every key of the scenario with its value; keys that differ are coloured"},
+        {"metrics", "every measure with its unit and its samples"},
+        {"qos", "each class of each run: its targets and what was met"},
+        {"intervals",
+         "each interval of each run, and each tier in it; on paper the columns up to the hit ratio"},
+        {"charts", "throughput, latency, hit ratio and occupancy of the tiers over run time"}};
+    enum { PAGES = sizeof pages / sizeof pages[0] };
+    struct buf title = {0};
+    bool drawn = false;
+    for (size_t r = 0; r < x->count; r++) drawn = drawn || x->runs[r].series.count > 0;
+    buf_add(&title, "kvfall, ");
+    for (size_t r = 0; r < x->count && r < 8; r++)
+        buf_addf(&title, "%srun %lld %s", r ? ", " : "", (long long)x->runs[r].run.run_id,
+                 x->runs[r].run.name);
+    if (x->count > 8) buf_addf(&title, " and %zu more", x->count - 8);
+    int rc = book_index(&x->book, buf_text(&title), pages, drawn ? PAGES : PAGES - 1, e);
+    buf_free(&title);
+    return rc;
+}
+
 static int fill(const void *ctx, struct buf *out, struct err *e) {
-    static int (*const pages[])(struct xlsx *, struct err *) = {xlsx_summary, xlsx_parameters, xlsx_metrics,
-                                                                xlsx_qos, xlsx_intervals};
+    static int (*const pages[])(struct xlsx *, struct err *) = {add_index,    xlsx_summary, xlsx_parameters,
+                                                                xlsx_metrics, xlsx_qos,     xlsx_intervals};
     struct xlsx x = *(const struct xlsx *)ctx;
     int rc = book_open(&x.book, x.runs[0].run.started_at, e);
     if (rc) return rc;

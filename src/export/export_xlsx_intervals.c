@@ -1,11 +1,13 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/export_xlsx.h"
 
-/* Columns: run_id and name, the interval's, and those of each tier that any run has. */
-enum { BEFORE = 2, WIDTH_FIELD = 15 };
+/* Columns: run_id and name, the interval's, those of each tier that any run has, and for charts what each of
+ * these tiers holds in GiB, which no format of a cell makes of bytes. */
+enum { BEFORE = 2, HEAD_HEIGHT = 48 };
 
 static bool tier_used(const struct xlsx *x, int tier) {
     for (size_t r = 0; r < x->count; r++)
@@ -16,10 +18,12 @@ static bool tier_used(const struct xlsx *x, int tier) {
 static void add_head(struct book_page *p, const char *prefix, const struct snapshot_field *f) {
     struct buf name = {0};
     buf_addf(&name, f->unit[0] ? "%s%s%s (%s)" : "%s%s%s", prefix, prefix[0] ? "_" : "", f->name, f->unit);
-    book_width(p, p->column, name.len > WIDTH_FIELD ? (unsigned)name.len : WIDTH_FIELD);
+    book_width(p, p->column, export_field_is_moment(f) ? 20 : strcmp(f->unit, "B") == 0 ? 18 : 12);
     book_text(p, BOOK_HEAD, buf_text(&name));
     buf_free(&name);
 }
+
+static const struct snapshot_field used_gib = {"used", "GiB", "", SNAPSHOT_F, 0};
 
 static void add_heads(const struct xlsx *x, struct book_page *p) {
     book_text(p, BOOK_HEAD, "run_id");
@@ -28,6 +32,8 @@ static void add_heads(const struct xlsx *x, struct book_page *p) {
     for (int t = 0; t < KVF_TIERS; t++)
         for (size_t f = 0; tier_used(x, t) && f < snapshot_tier_field_count; f++)
             add_head(p, tier_name((enum kvf_tier)t), &snapshot_tier_fields[f]);
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (tier_used(x, t)) add_head(p, tier_name((enum kvf_tier)t), &used_gib);
 }
 
 static enum book_style field_style(const struct snapshot_field *f) {
@@ -63,25 +69,26 @@ static void add_row(const struct xlsx *x, struct book_page *p, const struct expo
         else
             for (size_t f = 0; f < snapshot_tier_field_count; f++) book_skip(p);
     }
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (tier_used(x, t))
+            book_number(p, BOOK_MILLI,
+                        r->series.tier_on[t] ? (double)r->series.tier[i][t].used_bytes / 0x1p30 : NAN);
 }
 
 /* ---- charts ---- */
 
-static unsigned field_column(const struct snapshot_field *fields, size_t count, const char *name) {
-    unsigned f = 0;
-    while (f + 1 < count && strcmp(fields[f].name, name) != 0) f++;
-    return f;
-}
-
 static unsigned interval_column(const char *name) {
-    return BEFORE + field_column(snapshot_interval_fields, snapshot_interval_field_count, name);
+    size_t f = 0;
+    while (f + 1 < snapshot_interval_field_count && strcmp(snapshot_interval_fields[f].name, name) != 0) f++;
+    return BEFORE + (unsigned)f;
 }
 
-static unsigned tier_column(const struct xlsx *x, int tier, const char *name) {
+/* Of what a tier holds in GiB. */
+static unsigned used_column(const struct xlsx *x, int tier) {
     unsigned column = BEFORE + (unsigned)snapshot_interval_field_count;
-    for (int t = 0; t < tier; t++)
-        if (tier_used(x, t)) column += (unsigned)snapshot_tier_field_count;
-    return column + field_column(snapshot_tier_fields, snapshot_tier_field_count, name);
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (tier_used(x, t)) column += (unsigned)snapshot_tier_field_count + (t < tier);
+    return column;
 }
 
 static lxw_chart *begin_chart(struct xlsx *x, const char *title, const char *unit) {
@@ -91,6 +98,10 @@ static lxw_chart *begin_chart(struct xlsx *x, const char *title, const char *uni
     chart_axis_set_name(chart->x_axis, "run time (s)");
     chart_axis_set_name(chart->y_axis, unit);
     chart_axis_set_min(chart->y_axis, 0);
+    if (strcmp(unit, "%") == 0) {
+        chart_axis_set_num_format(chart->y_axis, "0%");
+        chart_axis_set_max(chart->y_axis, 1);
+    }
     return chart;
 }
 
@@ -120,11 +131,13 @@ static int add_charts(struct xlsx *x, struct err *e) {
         const char *title, *unit, *field;
     } plots[] = {{"Throughput", "tok/s", "throughput_tok_s"},
                  {"End-to-end latency, P95", "ms", "e2e_p95_ms"},
-                 {"Hit ratio", "", "reuse_hit_ratio"}};
-    enum { ROWS_EACH = 22 };
+                 {"Hit ratio", "%", "reuse_hit_ratio"}};
+    enum { ROWS_EACH = 22, ROWS_PAPER = 2 * ROWS_EACH, SCALE = 68 }; /* two on a sheet of paper, uncut */
     struct book_page p;
     int rc = book_begin(&p, &x->book, "charts", e);
     if (rc) return rc;
+    worksheet_set_print_scale(p.sheet, SCALE);
+    worksheet_set_h_pagebreaks(p.sheet, (lxw_row_t[]){ROWS_PAPER, 0});
     lxw_chart_options size = {.x_scale = 1.8, .y_scale = 1.45};
     lxw_row_t row = 0;
     for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++, row += ROWS_EACH) {
@@ -133,10 +146,9 @@ static int add_charts(struct xlsx *x, struct err *e) {
         add_lines(x, chart, "", interval_column(plots[i].field), KVF_TIERS);
         worksheet_insert_chart_opt(p.sheet, row, 0, chart, &size);
     }
-    lxw_chart *chart = begin_chart(x, "Tier occupancy", "B");
+    lxw_chart *chart = begin_chart(x, "Tier occupancy", "GiB");
     for (int t = 0; chart && t < KVF_TIERS; t++)
-        if (tier_used(x, t))
-            add_lines(x, chart, tier_name((enum kvf_tier)t), tier_column(x, t, "used_bytes"), t);
+        if (tier_used(x, t)) add_lines(x, chart, tier_name((enum kvf_tier)t), used_column(x, t), t);
     if (chart) worksheet_insert_chart_opt(p.sheet, row, 0, chart, &size);
     return 0;
 }
@@ -146,6 +158,7 @@ int xlsx_intervals(struct xlsx *x, struct err *e) {
     size_t rows = 0;
     int rc = book_begin(&p, &x->book, "intervals", e);
     if (rc) return rc;
+    worksheet_set_row(p.sheet, 0, HEAD_HEIGHT, NULL);
     add_heads(x, &p);
     for (size_t r = 0; r < x->count; r++) {
         rows += x->runs[r].series.count;
@@ -153,5 +166,7 @@ int xlsx_intervals(struct xlsx *x, struct err *e) {
     }
     book_next_row(&p);
     book_freeze(&p, BEFORE + 2); /* seq and t_s too */
+    /* all columns would be too small to read */
+    worksheet_print_area(p.sheet, 0, 0, p.row - 1, (lxw_col_t)interval_column("reuse_hit_ratio"));
     return rows ? add_charts(x, e) : 0;
 }

@@ -216,7 +216,17 @@ static int fill(const void *ctx, struct buf *out, struct err *e) {
     bool curves = strcmp(x.outcome->record.profile, "miss_ratio") == 0;
     int rc = book_open(&x.book, x.outcome->record.started_at, e);
     if (rc) return rc;
-    rc = put_sweep(&x, e);
+    static const struct book_entry pages[] = {
+        {"sweep", "what was swept, on what, and how it ended"},
+        {"curves", "the miss ratio of each policy at each capacity"},
+        {"peaks", "the best point of each configuration, with its difference from the baseline"},
+        {"points", "every point with its run and all measures"}};
+    struct book_entry shown[3] = {pages[0], pages[curves ? 1 : 2], pages[3]};
+    char title[120];
+    snprintf(title, sizeof title, "kvfall, sweep %" PRId64 " %s", x.outcome->record.sweep_id,
+             x.outcome->record.name);
+    rc = book_index(&x.book, title, shown, curves ? 2 : 3, e);
+    if (!rc) rc = put_sweep(&x, e);
     if (!rc && curves) rc = put_curves(&x, e);
     if (!rc && !curves) rc = put_peaks(&x, e);
     if (!rc && !curves) rc = put_points(&x, e);

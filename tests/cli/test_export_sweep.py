@@ -127,7 +127,7 @@ def _():
     got = run(["export", "sweep:1", "-o", "sweep.xlsx"])
     assert got.rc == 0, got
     sheets, _ = books.read((home() / "work/sweep.xlsx").read_bytes())
-    assert list(sheets) == ["sweep", "peaks", "points"], list(sheets)
+    assert list(sheets) == ["index", "sweep", "peaks", "points"], list(sheets)
     assert sheets["sweep"].row("name") == {1: "small"} and sheets["sweep"].row("points") == {1: 8.0}
     points, wanted = sheets["points"].table(), table(export("sweep:1"))
     assert len(points) == len(wanted) == 8

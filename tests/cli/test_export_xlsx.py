@@ -6,18 +6,19 @@ import re
 import resource
 import sqlite3
 import zipfile
+from xml.etree import ElementTree
 
 import histories
 import runs
 from books import MAIN, read, same
 from tap import case, database, finish, home, main, run, spawn
 
-PAGES = ["summary", "parameters", "metrics", "qos", "intervals"]
+PAGES = ["index", "summary", "parameters", "metrics", "qos", "intervals"]
 
 
 def export(*names):
     path = home() / "work/runs.xlsx"
-    got = run(["export", *names, "--output", path, "--force"])
+    got = run(["export", *names, "--output", path, "--overwrite"])
     assert got.rc == 0 and got.stdout == got.stderr == "", got
     return path.read_bytes()
 
@@ -67,7 +68,9 @@ def _():
     for row, one, tier in zip(table, intervals, nvme):
         for name, value in row.items():
             column = re.sub(r" \(.*\)$", "", name)
-            if column.startswith("nvme_"):
+            if column.endswith("_used"):
+                assert column != "nvme_used" or same(value, tier["used_bytes"] / 2**30), (name, value, tier)
+            elif column.startswith("nvme_"):
                 assert same(value, tier[column[5:]]), (name, value, tier)
             elif column == "at":  # in days of Excel, since the end of 1899
                 assert abs(value - one["at"] / 86400 - 25569) < 2e-5, (value, one["at"])
@@ -79,6 +82,34 @@ def _():
     assert sheet.find(".//%spane" % MAIN).get("state") == "frozen", "no frozen heading"
     assert sheet.find(MAIN + "autoFilter").get("ref").startswith("A1:"), "no filter"
     assert sum(name.startswith("xl/charts/chart") for name in book.namelist()) == 4, book.namelist()
+
+
+@case("on paper: across, as wide as the sheet, heads on each page, charts uncut; axes in GiB and percent; an index with links")
+def _():
+    two_runs()
+    pages, book = read(export("1", "2"))
+    for name, sheet in pages.items():
+        setup = sheet.root.find(MAIN + "pageSetup")
+        assert setup.get("orientation") == "landscape" and setup.get("paperSize") == "9", name
+        fits = sheet.root.find(".//%spageSetUpPr" % MAIN)
+        if name == "charts":  # a break stands between charts, which fitting would ignore
+            assert fits is None and [b.get("id") for b in sheet.root.iter(MAIN + "brk")] == ["44"], name
+        else:
+            assert fits.get("fitToPage") == "1" and setup.get("fitToHeight") == "0" and setup.get("fitToWidth") is None, name
+        assert "&P" in sheet.root.find(".//%soddFooter" % MAIN).text, name
+    names = {one.get("localSheetId") + one.get("name"): one.text for one in ElementTree.fromstring(
+        book.read("xl/workbook.xml")).iter(MAIN + "definedName")}
+    for at, name in enumerate(pages):
+        assert name in ("index", "charts") or names["%d_xlnm.Print_Titles" % at].endswith("!$1:$1"), (name, names)
+    assert re.fullmatch(r"intervals!\$A\$1:\$[A-Z]+\$7", names["5_xlnm.Print_Area"]), names
+    links = {one.get("ref"): one.get("location") for one in pages["index"].root.iter(MAIN + "hyperlink")}
+    shown = {"A%d" % (at[0] + 1): value for at, value in pages["index"].cells.items() if at[1] == 0 and at[0] > 0}
+    assert links == {at: "'%s'!A1" % name for at, name in shown.items()} and list(shown.values()) == list(pages)[1:], links
+    drawn = [book.read("xl/charts/chart%d.xml" % n).decode() for n in range(1, 5)]
+    assert 'formatCode="0%"' in drawn[2] and ">%<" in drawn[2] and ">GiB<" in drawn[3], drawn[2:]
+    heads = {cell.get("r"): cell for cell in pages["intervals"].root.iter(MAIN + "c")}
+    used = [re.search(r"\$([A-Z]+)\$", f).group(1) for f in re.findall(r"<c:yVal>.*?<c:f>([^<]*)</c:f>", drawn[3], re.S)]
+    assert ["".join(heads[letters + "1"].itertext()) for letters in used] == ["gpu_used (GiB)", "cpu_used (GiB)"], used
 
 
 def two_runs(**second):
