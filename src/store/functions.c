@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/units.h"
 #include "metrics/histogram.h"
 #include "store/handle.h"
 
@@ -162,21 +161,8 @@ static const sqlite3_module buckets_module = {.xConnect = connect_to,
                                               .xColumn = column,
                                               .xRowid = rowid};
 
-/* ---- bytes(text) ---- */
-
-static void bytes(sqlite3_context *out, int argc, sqlite3_value **argv) {
-    uint64_t size;
-    (void)argc;
-    const char *text = (const char *)sqlite3_value_text(argv[0]);
-    if (text && units_parse_size(text, &size) == 0 && size <= INT64_MAX)
-        sqlite3_result_int64(out, (sqlite3_int64)size);
-}
-
 int store_functions(sqlite3 *db) {
-    int rc = sqlite3_create_module(db, "histogram_buckets", &buckets_module, NULL);
-    if (rc != SQLITE_OK) return rc;
-    return sqlite3_create_function(db, "bytes", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-                                   NULL, bytes, NULL, NULL);
+    return sqlite3_create_module(db, "histogram_buckets", &buckets_module, NULL);
 }
 
 void store_functions_ready(sqlite3 *db) {

@@ -44,6 +44,16 @@ static const struct view views[] = {
       CLASS("slo", "met_ratio"), CLASS("slo", "violations"), CLASS("class", "done"),
       CLASS("class", "failed")},
      " FROM run_classes AS t JOIN runs AS r USING (run_id)"},
+    /* a size without a unit is its bytes as text */
+    {"run_settings",
+     "t.run_id, replace(substr(j.fullkey, 3), '\"', '') AS key, j.atom AS value, CASE WHEN j.type = 'text' AND j.atom GLOB "
+     "'[0-9]*' AND j.key NOT IN ('name', 'description', 'path') THEN CAST(j.atom AS INTEGER) * "
+     "CASE replace(ltrim(j.atom, '0123456789'), '/s', '') WHEN '' THEN 1 WHEN 'KB' THEN 1000 "
+     "WHEN 'MB' THEN 1000000 WHEN 'GB' THEN 1000000000 WHEN 'TB' THEN 1000000000000 WHEN 'KiB' THEN 1024 "
+     "WHEN 'MiB' THEN 1048576 WHEN 'GiB' THEN 1073741824 WHEN 'TiB' THEN 1099511627776 END END AS bytes",
+     {{NULL, NULL}},
+     " FROM runs AS t, json_tree(CASE WHEN json_valid(effective_json) THEN effective_json END) AS j "
+     "WHERE j.atom IS NOT NULL"},
     /* SQLite takes columns outside of functions from the row that has the max() */
     {"best_by_config",
      "run_id AS best_run, name, model, mode, host, count(*) AS runs, max(value) AS throughput_tok_s, "

@@ -7,7 +7,7 @@ from histories import add_run, insert, make
 from runs import refused
 from tap import case, database, main, run
 
-VIEWS = {"run_summary", "tier_p95", "slo_by_class", "best_by_config"}
+VIEWS = {"run_summary", "tier_p95", "slo_by_class", "best_by_config", "run_settings"}
 
 
 def ask(statement):
@@ -85,6 +85,20 @@ def _():
         {"best_run": run_id, "name": name, "host": host, "runs": runs, "throughput_tok_s": most, "mean_tok_s": mean}
         for run_id, name, host, runs, most, mean in ((2, "again", "lab", 3, 7.0, 6.0), (5, "nightly", "lab", 1, 8.0, 8.0),
                                                      (6, "nightly", "other", 1, 4.0, 4.0), (7, "nightly", "lab", 1, 1.0, 1.0))]
+
+
+@case("run_settings has every key with its value, and sizes and bandwidths as numbers beside their text")
+def _():
+    settings = {"tiers": {"cpu": {"capacity": "1536MiB", "peak_read": "3GiB/s", "on": True}, "nvme": {"path": "4GiB", "capacity": "512"},
+                          "gpu": {"capacity": "auto", "peak_read": None}}, "workload": {"users": 20}, "run": {"duration": "60s"}, "name": "12", "engine": {"staging": "5GB"}}
+    with make() as db:
+        add_run(db, effective_json=json.dumps(settings))
+        add_run(db, effective_json="cut {")
+    got = {row["key"]: (row["value"], row["bytes"]) for row in ask("SELECT * FROM run_settings WHERE run_id = 1")}
+    assert got == {"tiers.cpu.capacity": ("1536MiB", 1536 << 20), "tiers.cpu.peak_read": ("3GiB/s", 3 << 30), "tiers.cpu.on": (1, None),
+                   "tiers.nvme.path": ("4GiB", None), "tiers.nvme.capacity": ("512", 512), "tiers.gpu.capacity": ("auto", None),
+                   "workload.users": (20, None), "run.duration": ("60s", None), "name": ("12", None), "engine.staging": ("5GB", 5 * 10**9)}, got
+    assert ask("SELECT * FROM run_settings WHERE run_id = 2") == []
 
 
 @case("a file of the first version gets note and views when it is next written, and keeps its runs")
