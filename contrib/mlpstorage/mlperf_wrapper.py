@@ -281,7 +281,7 @@ def carry_out(command):
 
 
 def export(kvfall, database, form, path):
-    return carry_out([kvfall, "export", "latest", "--format", form, "--db", database, "--output", path, "--force"])
+    return carry_out([kvfall, "export", "latest", "--format", form, "--db", database, "--output", path, "--overwrite"])
 
 
 def check_formats(kvfall, given):
@@ -306,6 +306,8 @@ def run(given, extra):
     if ranks > 1 and not given.get("--storage-capacity-gb"):
         words += share_of_disk(plan.cache or ".", ranks)
     time.sleep(given.get("--start-delay", 0))
+    if "--io-trace" in words:
+        words = words + ["--overwrite"]  # as kv-cache.py does
     status = carry_out([kvfall, "run", plan.scenario(), "--headless", "--quiet"] + words + extra +
                        ["--db", plan.database])
     if status not in ENDED:

@@ -98,19 +98,24 @@ int output_file_links(const char *path, struct err *e) {
     return why ? failed("write ", path, why, KVF_ERR_USAGE, e) : 0;
 }
 
-int output_file_check(const char *path, struct err *e) {
+int output_file_check(const char *path, bool overwrite, struct err *e) {
     struct stat st;
     bool nameless;
     char *real;
     if (!*path) return err_set(e, KVF_ERR_USAGE, "a file to write has no name; give it one");
     int why = resolve(path, &real, &nameless);
+    bool taken = false;
     if (!why && stat(real, &st) == 0) {
         why = S_ISDIR(st.st_mode) ? EISDIR : access(real, W_OK) == 0 ? 0 : errno;
+        taken = S_ISREG(st.st_mode) && !overwrite;
     } else if (!why) {
         why = errno != ENOENT ? errno : folder_writable(real) ? 0 : errno;
     }
     free(real);
-    return why ? failed("write ", path, why, KVF_ERR_USAGE, e) : 0;
+    if (why) return failed("write ", path, why, KVF_ERR_USAGE, e);
+    if (!taken) return 0;
+    return err_set(e, KVF_ERR_USAGE,
+                   "%s is there already; choose another name, or write over it with --overwrite", path);
 }
 
 /* Writes and closes; 0 or an errno. */

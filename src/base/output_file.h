@@ -10,8 +10,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Whether it could be written, without making anything; a usage error when not. */
-int output_file_check(const char *path, struct err *e);
+/* Whether it could be written, without making anything; a usage error when not. A file that is there may be
+ * replaced with `overwrite` alone; a pipe or a device holds nothing that could be lost. */
+int output_file_check(const char *path, bool overwrite, struct err *e);
 /* Whether the links at `path` may be followed, for a file that is written by other means; a usage error when
  * not. */
 int output_file_links(const char *path, struct err *e);

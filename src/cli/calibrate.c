@@ -103,7 +103,7 @@ static int calibrate_read(struct calibrate *c, const struct options *o, struct e
         return err_set(e, KVF_ERR_USAGE, "the path of --path is longer than %d bytes", SCENARIO_PATH - 1);
     if (path || s->nvme.path_count == 0) s->nvme.path_count = 1;
     s->tier[KVF_TIER_NVME].on = s->tier[KVF_TIER_CPU].on = true;
-    return strcmp(c->output, "-") ? output_file_check(c->output, e) : 0;
+    return strcmp(c->output, "-") ? output_file_check(c->output, options_has(o, "overwrite"), e) : 0;
 }
 
 /* As much again has to stay free, of disk and of memory. */

@@ -80,7 +80,8 @@ static int read_limits(const struct options *o, struct asked *a, struct err *e) 
     if (options_has(o, "junit") && !over && !options_has(o, "metric"))
         return err_set(e, KVF_ERR_USAGE,
                        "--junit needs something to hold: --fail-over 5%%, or --metric NAME=5%%");
-    if (options_has(o, "junit")) rc = output_file_check(options_value(o, "junit"), e);
+    if (options_has(o, "junit"))
+        rc = output_file_check(options_value(o, "junit"), options_has(o, "overwrite"), e);
     if (rc) return rc;
     if (over && !percent_parse(over, &a->fail_over))
         return err_set(e, KVF_ERR_USAGE, "--fail-over is a percentage such as 5%%, not \"%s\"", over);

@@ -270,7 +270,8 @@ static int command_main(struct plan *p, struct err *e) {
     int rc = options_number(o, "jobs", 1, 1024, &jobs, e);
     s->jobs = jobs > 0 ? (unsigned)jobs : sweep_jobs();
     if (rc == 0) rc = form_choose(o, &form, e);
-    if (rc == 0 && json && strcmp(json, "-") != 0) rc = output_file_check(json, e);
+    if (rc == 0 && json && strcmp(json, "-") != 0)
+        rc = output_file_check(json, options_has(o, "overwrite"), e);
     if (rc == 0) rc = showing_prepare(&s->showing, o, s->headless, e);
     if (rc == 0) rc = parts_load(p, o, e);
     if (rc != 0) return rc;

@@ -4,10 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/compared.h"
 #include "cli/stored.h"
-#include "page/outcome_doc.h"
+#include "page/outcome/outcome_doc.h"
 #include "page/run_doc.h"
 #include "study/output.h"
 #include "study/suite/suite.h"
@@ -40,6 +41,8 @@ static int choose_form(const struct options *o, const struct doc_form **out, str
     if ((*out)->page && !path && isatty(STDOUT_FILENO))
         return err_set(e, KVF_ERR_USAGE,
                        "an HTML page cannot be shown on a terminal; name a file with --output");
+    if (options_has(o, "runs") && (!(*out)->page || !path))
+        return err_set(e, KVF_ERR_USAGE, "--runs makes pages beside that of --output; name FILE.html there");
     return 0;
 }
 
@@ -70,12 +73,11 @@ static int compare_runs(struct store *store, const int64_t *ids, size_t count, s
     return rc;
 }
 
-/* The runs that the command line names, as a document. */
-static int make_doc(const struct options *o, struct store *store, struct doc **out, struct err *e) {
-    int64_t *ids = NULL;
-    size_t count = 0;
+/* Runs as a document; with the requests of a log, which is of one run: NULL for none. */
+static int make_doc(struct store *store, const int64_t *ids, size_t count, const char *log, struct doc **out,
+                    struct err *e) {
     struct comparison comparison = {0};
-    int rc = stored_runs(o, store, &ids, &count, e);
+    int rc = 0;
     struct run_doc_source *runs = mem_zalloc(count + 1, sizeof *runs);
     for (size_t i = 0; i < count; i++) {
         run_record_init(&runs[i].run);
@@ -83,14 +85,32 @@ static int make_doc(const struct options *o, struct store *store, struct doc **o
     }
     if (!rc && count > 1) rc = compare_runs(store, ids, count, &comparison, e);
     for (size_t i = 0; i < count && !rc; i++) rc = load_run(store, ids[i], &runs[i], e);
+    if (!rc && log) rc = run_requests_read(log, &runs[0].requests, e);
     if (!rc) *out = run_doc_new(runs, count, &comparison);
     for (size_t i = 0; i < count; i++) {
         run_record_free(&runs[i].run);
         series_free(&runs[i].series);
         trials_free(&runs[i].trials);
+        run_requests_free(&runs[i].requests);
     }
     comparison_free(&comparison);
     free(runs);
+    return rc;
+}
+
+/* Of those that the command line names. */
+static int make_runs_doc(const struct options *o, struct store *store, struct doc **out, struct err *e) {
+    const char *log = options_value(o, "request-log");
+    int64_t *ids = NULL;
+    size_t count = 0;
+    int rc = stored_runs(o, store, &ids, &count, e);
+    if (!rc && options_has(o, "runs"))
+        rc =
+            err_set(e, KVF_ERR_USAGE, "--runs is for one sweep:ID or suite:ID; runs have pages of their own");
+    else if (!rc && log && count != 1)
+        rc =
+            err_set(e, KVF_ERR_USAGE, "--request-log is of one run, and these are %zu; name that run", count);
+    if (!rc) rc = make_doc(store, ids, count, log, out, e);
     free(ids);
     return rc;
 }
@@ -124,6 +144,52 @@ static int make_suite_doc(struct store *store, const char *ref, struct doc **out
     return rc;
 }
 
+/* ---- pages of the runs of a sweep or suite ---- */
+
+struct run_pages {
+    const struct options *o;
+    struct store *store;
+    const char *path; /* of the page that links to them, without its ending */
+    bool check;       /* whether they may be written, before any is */
+    int rc;
+    struct err *e;
+};
+
+static void put_run_page(void *ctx, int64_t run_id) {
+    struct run_pages *p = ctx;
+    struct buf path = {0}, out = {0};
+    struct doc *doc = NULL;
+    if (p->rc) return;
+    doc_run_page(p->path, run_id, &path);
+    if (p->check) {
+        p->rc = output_file_check(buf_text(&path), options_has(p->o, "overwrite"), p->e);
+    } else {
+        struct format_style style = output_style(p->o);
+        p->rc = make_doc(p->store, &run_id, 1, NULL, &doc, p->e);
+        if (!p->rc) {
+            doc_script(doc, !options_has(p->o, "no-script"));
+            doc_form_named("html")->write(doc, &style, &out);
+            p->rc = output_file_write(buf_text(&path), &out, p->e);
+        }
+        doc_free(doc);
+    }
+    buf_free(&path);
+    buf_free(&out);
+}
+
+/* Where the page goes, without its ending, for the runs beside it. */
+static int put_run_pages(const struct options *o, struct store *store, struct doc *doc, struct err *e) {
+    char *stem = mem_strdup(stored_output(o)), *slash = strrchr(stem, '/'), *dot = strrchr(stem, '.');
+    if (dot && dot > (slash ? slash + 1 : stem)) *dot = '\0';
+    struct run_pages p = {o, store, stem, true, 0, e};
+    doc_runs(doc, put_run_page, &p);
+    p.check = false;
+    doc_runs(doc, put_run_page, &p);
+    doc_run_pages(doc, slash ? slash + 1 : stem);
+    free(stem);
+    return p.rc;
+}
+
 /* ---- the command ---- */
 
 int cmd_report(const struct options *o, struct command_reply *r, struct err *e) {
@@ -136,12 +202,15 @@ int cmd_report(const struct options *o, struct command_reply *r, struct err *e) 
     const char *sweep, *suite;
     int rc = choose_form(o, &form, e);
     if (!rc) rc = stored_sweep_alone(o, &sweep, e);
+    if (!rc && options_has(o, "request-log") && (sweep || is_suite(o, &suite)))
+        rc = err_set(e, KVF_ERR_USAGE, "--request-log is of one run; name that run");
     if (!rc) rc = stored_output_check(o, e);
     if (!rc) rc = stored_open(o, STORE_READ, &store, e);
     if (!rc)
         rc = sweep                 ? make_sweep_doc(store, sweep, &doc, e)
              : is_suite(o, &suite) ? make_suite_doc(store, suite, &doc, e)
-                                   : make_doc(o, store, &doc, e);
+                                   : make_runs_doc(o, store, &doc, e);
+    if (!rc && options_has(o, "runs")) rc = put_run_pages(o, store, doc, e);
     store_close(store);
     if (!rc) {
         doc_script(doc, !options_has(o, "no-script"));

@@ -54,7 +54,7 @@ static int check_outputs(const struct run_options *o, struct err *e) {
         if (o->scenario && strcmp(files[i], o->scenario) == 0)
             return err_set(e, KVF_ERR_USAGE, "the scenario %s would be overwritten; name another file",
                            files[i]);
-        rc = output_file_check(files[i], e);
+        rc = output_file_check(files[i], options_has(&o->given, "overwrite"), e);
     }
     return rc;
 }

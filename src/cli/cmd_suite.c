@@ -108,7 +108,7 @@ static int suite_main(struct suite *s, const struct format_style *style, struct 
     s->named = s->options->operands > 0;
     int rc = showing_prepare(&s->showing, s->options, options_has(s->options, "headless"), e);
     if (rc == 0) rc = suite_choose(s->options->operand, s->options->operands, chosen, &count, e);
-    if (rc == 0 && json && !alone) rc = output_file_check(json, e);
+    if (rc == 0 && json && !alone) rc = output_file_check(json, options_has(s->options, "overwrite"), e);
     if (rc == 0) rc = suite_look(s, e);
     if (rc == 0) rc = suite_prepare(s, chosen, count, e);
     if (rc == 0) rc = nothing_to_run(s, e);

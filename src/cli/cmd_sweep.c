@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/stored.h"
 #include "export/outcome.h"
-#include "page/outcome_doc.h"
+#include "page/outcome/outcome_doc.h"
 #include "probe/host.h"
 #include "store/store.h"
 #include "study/output.h"
@@ -319,8 +319,9 @@ static int prepare(struct sweep *s, const struct options *o) {
         err_set(&e, KVF_ERR_USAGE, "the sweep cannot be used, %u error%s", bad, bad == 1 ? "" : "s");
         return output_fail(&e);
     }
-    if ((json && strcmp(json, "-") != 0 && output_file_check(json, &e) != 0) || points_refused(s, &e) != 0 ||
-        load_baseline(s, &e) != 0) {
+    bool file = json && strcmp(json, "-") != 0;
+    if ((file && output_file_check(json, options_has(o, "overwrite"), &e) != 0) ||
+        points_refused(s, &e) != 0 || load_baseline(s, &e) != 0) {
         output_fail(&e);
         return 2;
     }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/output_file.h"
@@ -125,15 +124,9 @@ const char *stored_output(const struct options *o) {
     return path && strcmp(path, "-") != 0 ? path : NULL;
 }
 
-/* A pipe or a device holds nothing that could be lost. */
 int stored_output_check(const struct options *o, struct err *e) {
     const char *path = stored_output(o);
-    struct stat st;
-    if (!path) return 0;
-    if (!options_has(o, "force") && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        return err_set(e, KVF_ERR_USAGE,
-                       "%s is there already; choose another name, or write over it with --force", path);
-    return output_file_check(path, e);
+    return path ? output_file_check(path, options_has(o, "overwrite"), e) : 0;
 }
 
 int stored_output_write(const struct options *o, const struct buf *text, struct err *e) {

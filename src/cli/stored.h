@@ -38,7 +38,7 @@ bool stored_confirm(const char *question);
 
 /* The file that --output names; NULL: standard output, also for "-". */
 const char *stored_output(const struct options *o);
-/* Whether it can be written, before anything is done: a file that is there only with --force. */
+/* Whether it can be written, before anything is done: a file that is there only with --overwrite. */
 int stored_output_check(const struct options *o, struct err *e);
 /* Writes it, whole or not at all. */
 int stored_output_write(const struct options *o, const struct buf *text, struct err *e);

@@ -173,6 +173,26 @@ bool plot_range_y(const struct plot *p, double *low, double *high) {
     return *low <= *high;
 }
 
+void plot_one_scale(struct plot *const *p, size_t count) {
+    double low, high, x[2] = {NAN, NAN}, y[2] = {NAN, NAN};
+    for (size_t i = 0; i < count; i++) {
+        if (plot_range_x(p[i], &low, &high)) {
+            x[0] = fmin(x[0], low);
+            x[1] = fmax(x[1], high);
+        }
+        if (plot_range_y(p[i], &low, &high)) {
+            y[0] = fmin(y[0], low);
+            y[1] = fmax(y[1], high);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        p[i]->x.low = x[0];
+        p[i]->x.high = x[1];
+        p[i]->y.low = y[0];
+        p[i]->y.high = y[1];
+    }
+}
+
 static void thin_part(const double *x, const double *y, size_t from, size_t to, struct plot_part *out) {
     double sum = 0;
     size_t there = 0;

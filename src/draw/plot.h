@@ -54,6 +54,7 @@ struct plot {
     char *title;   /* short, with neither unit nor run */
     char *caption; /* a sentence or two for under it: how to read it, what was left out; "" */
     struct plot_axis x, y;
+    bool small;       /* one of many side by side, with one scale */
     bool stacked;     /* BARS: those of a row in one bar */
     bool diverging;   /* HEAT: colours to either side of 0, else from the least to the most */
     bool less_better; /* HEAT, diverging: below 0 is the good side */
@@ -91,6 +92,9 @@ bool plot_empty(const struct plot *p);
 /* The least and the most of what is drawn: false when there is nothing. Stacks: from 0 to the highest sum. */
 bool plot_range_x(const struct plot *p, double *low, double *high);
 bool plot_range_y(const struct plot *p, double *low, double *high);
+
+/* Gives charts that stand side by side the same ends of their axes, which hold all of them. */
+void plot_one_scale(struct plot *const *p, size_t count);
 
 /* A part of a long line. */
 struct plot_part {

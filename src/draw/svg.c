@@ -10,6 +10,8 @@
 #include "draw/svg_frame.h"
 
 enum { STRIPS = 100, NAMES_MOST = 13 };
+/* Of many dots those that would cover each other are drawn once. */
+enum { DOTS_LARGE = 200, DOT_APART = 2, DOTS_ACROSS = SVG_WIDTH / DOT_APART, DOTS_DOWN = 256 };
 
 /* ---- lines ---- */
 
@@ -95,11 +97,19 @@ static void band_add(const struct svg_frame *f, const struct plot_line *l) {
 }
 
 static void draw_marks(const struct svg_frame *f, const struct plot_line *l) {
-    buf_addf(f->out, "<path class=\"q k%u\" d=\"", l->colour % PLOT_COLOURS);
-    for (size_t i = 0; i < l->count; i++)
-        if (isfinite(l->y[i]) && !(f->y.log && !(l->y[i] > 0)))
-            dot_add(svg_frame_x(f, l->x[i]), svg_frame_y(f, l->y[i]), f->out);
+    bool many = l->count > DOTS_LARGE;
+    unsigned char *taken = mem_zalloc(DOTS_ACROSS * DOTS_DOWN, 1); /* dots of one place are one */
+    buf_addf(f->out, "<path class=\"%s k%u\" d=\"", many ? "u" : "q", l->colour % PLOT_COLOURS);
+    for (size_t i = 0; i < l->count; i++) {
+        if (!isfinite(l->y[i]) || (f->y.log && !(l->y[i] > 0))) continue;
+        double x = svg_frame_x(f, l->x[i]), y = svg_frame_y(f, l->y[i]);
+        size_t column = (size_t)fmax(x / DOT_APART, 0), row = (size_t)fmax(y / DOT_APART, 0);
+        unsigned char *there = &taken[row % DOTS_DOWN * DOTS_ACROSS + column % DOTS_ACROSS];
+        if (!many || !*there) dot_add(x, y, f->out);
+        *there = 1;
+    }
     buf_add(f->out, "\"/>");
+    free(taken);
 }
 
 /* A long line: the means as a line, in a band of all that there is. */
@@ -133,7 +143,7 @@ static void draw_line(const struct svg_frame *f, const struct plot_line *l) {
         buf_add(f->out, "\"/>");
         return;
     }
-    if (is_long(l)) {
+    if (is_long(l) && !l->dots) {
         draw_long(f, l);
         return;
     }
@@ -351,8 +361,9 @@ static void frame_make(struct svg_frame *f) {
     struct axis_wish y = {any_y ? low : NAN, any_y ? high : NAN, p->y.unit, p->y.log, false, 6};
     axis_make(&f->y, &y);
     for (size_t i = 0; i < f->y.ticks; i++) ticks = fmax(ticks, svg_text_width(f->y.text[i], AXIS_TEXT));
-    f->width = SVG_WIDTH;
-    f->height = p->lines > NAMES_MOST ? SVG_HEIGHT + (double)(p->lines - NAMES_MOST) * SVG_LINE : SVG_HEIGHT;
+    f->width = p->small ? SVG_SMALL_WIDTH : SVG_WIDTH;
+    f->height = p->small ? SVG_SMALL_HEIGHT : SVG_HEIGHT;
+    if (p->lines > NAMES_MOST) f->height += (double)(p->lines - NAMES_MOST) * SVG_LINE;
     f->left = fmax(ticks + 12, 30);
     f->right = f->width - fmax(names, 14);
     f->top = 22;
@@ -423,6 +434,7 @@ const char *svg_style(void) {
            ".plot .m{fill:var(--ink)}"
            ".plot .l{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
            ".plot .q{fill:none;stroke:currentColor;stroke-width:6;stroke-linecap:round}"
+           ".plot .u{fill:none;stroke:currentColor;stroke-opacity:.6;stroke-width:3;stroke-linecap:round}"
            ".plot .d path{vector-effect:non-scaling-stroke}"
            ".plot .f{fill:currentColor}.plot .a{fill:currentColor;fill-opacity:.18}"
            ".plot .w{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-opacity:.35;stroke-width:.5}"

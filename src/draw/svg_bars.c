@@ -57,7 +57,7 @@ static void row_draw(const struct svg_frame *f, size_t category, double y) {
 }
 
 void svg_bars(const struct plot *p, const char *id, struct buf *out) {
-    struct svg_frame f = {.plot = p, .out = out, .width = SVG_WIDTH};
+    struct svg_frame f = {.plot = p, .out = out, .width = p->small ? SVG_SMALL_WIDTH : SVG_WIDTH};
     double low, high, per_row = (p->stacked ? 1 : (double)p->lines) * BAR + GAP;
     f.top = p->lines > 1 ? svg_legend(p, 2, f.width, 12, NULL) - 6 : 6;
     f.left = fmax(widest(p->category, p->categories) + 12, 40);
@@ -153,6 +153,7 @@ void svg_heat(const struct plot *p, const char *id, struct buf *out) {
     f.bottom = f.top + CELL_HEIGHT * (double)p->lines;
     f.height = f.bottom + (*p->x.label ? 22 : 6);
     (void)plot_range_y(p, &low, &high);
+    if (!p->diverging && strcmp(p->y.unit, "%") == 0) low = fmin(low, high - FULL_PERCENT / 100.0);
     svg_frame_open(&f, id);
     for (size_t i = 0; i < p->categories; i++)
         svg_text(out, f.left + width * ((double)i + 0.5), f.top - 7, "text-anchor=\"middle\"", p->category[i],

@@ -25,6 +25,10 @@ void svg_text(struct buf *out, double x, double y, const char *attributes, const
 }
 
 void svg_swatch(struct buf *out, const struct plot_line *l, double x, double y) {
+    if (l->dots) {
+        buf_addf(out, "<path class=\"q k%u\" d=\"M%.1f %.1fh.01\"/>", l->colour % PLOT_COLOURS, x + 10, y);
+        return;
+    }
     buf_addf(out, "<path class=\"l k%u d%u\" d=\"M%.1f %.1fh20\"/>", l->colour % PLOT_COLOURS,
              l->dash % PLOT_DASHES, x, y);
 }
@@ -172,19 +176,33 @@ void svg_frame_spans(const struct svg_frame *f) {
     buf_add(f->out, "</g>");
 }
 
-/* Targets as lines across, each with its text above it, or below the one above; events as lines down. */
+/* Lines across, from the highest down, each with its text above it, or below that of the one above while
+ * there is room. */
+static void draw_levels(const struct svg_frame *f) {
+    double last = -100, below = INFINITY;
+    for (;;) {
+        const struct plot_mark *next = NULL;
+        for (size_t i = 0; i < f->plot->marks; i++) {
+            const struct plot_mark *m = &f->plot->mark[i];
+            if (m->level && m->at < below && (!next || m->at > next->at)) next = m;
+        }
+        if (!next) return;
+        double y = svg_frame_y(f, next->at), text_y = y - 4 < f->top + 8 ? y + 12 : y - 4;
+        buf_addf(f->out, "<path class=\"t\" d=\"M%.1f %.1fH%.1f\"/>", f->left, y, f->right);
+        if (text_y - last < 12) text_y = last + 12;
+        last = text_y;
+        if (text_y < f->bottom)
+            svg_text(f->out, f->right - 4, text_y, "text-anchor=\"end\" class=\"p\"", next->text, 40);
+        below = next->at;
+    }
+}
+
+/* Targets as lines across, events as lines down. */
 void svg_frame_marks(const struct svg_frame *f) {
-    double last = -100;
+    draw_levels(f);
     for (size_t i = 0; i < f->plot->marks; i++) {
         const struct plot_mark *m = &f->plot->mark[i];
-        if (m->level) {
-            double y = svg_frame_y(f, m->at);
-            buf_addf(f->out, "<path class=\"t\" d=\"M%.1f %.1fH%.1f\"/>", f->left, y, f->right);
-            double text_y = y - 4 < f->top + 8 ? y + 12 : y - 4;
-            if (fabs(text_y - last) < 12) text_y = last + 12;
-            last = text_y;
-            svg_text(f->out, f->right - 4, text_y, "text-anchor=\"end\" class=\"p\"", m->text, 40);
-        } else {
+        if (!m->level) {
             double x = svg_frame_x(f, m->at);
             if (!(m->at >= f->x.low && m->at <= f->x.high)) continue;
             buf_addf(f->out, "<g class=\"e\" data-at=\"%.9g\"><title>", m->at);

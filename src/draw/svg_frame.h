@@ -9,7 +9,14 @@
 #include "draw/axis.h"
 #include "draw/plot.h"
 
-enum { SVG_WIDTH = 640, SVG_HEIGHT = 260, SVG_LINE = 15, SVG_NAME_CHARS = 20 };
+enum {
+    SVG_WIDTH = 640,
+    SVG_HEIGHT = 260,
+    SVG_SMALL_WIDTH = 420,
+    SVG_SMALL_HEIGHT = 220,
+    SVG_LINE = 15,
+    SVG_NAME_CHARS = 26
+};
 
 struct svg_frame {
     const struct plot *plot;

@@ -1,5 +1,6 @@
 #include "page/doc.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +67,7 @@ void doc_free(struct doc *d) {
     free(d->block);
     free(d->title);
     free(d->subtitle);
+    free(d->stem);
     free(d);
 }
 
@@ -134,7 +136,7 @@ static void block_cell(struct doc_block *b, enum doc_tone tone, const char *text
         b->cell_cap = b->cell_cap ? 2 * b->cell_cap : 32;
         b->cell = mem_realloc(b->cell, b->cell_cap * sizeof *b->cell);
     }
-    b->cell[b->cells++] = (struct doc_cell){text ? mem_strdup(text) : NULL, tone};
+    b->cell[b->cells++] = (struct doc_cell){.text = text ? mem_strdup(text) : NULL, .tone = tone};
 }
 
 void doc_column(struct doc *d, const char *name, bool numbers) {
@@ -164,6 +166,35 @@ void doc_cell(struct doc *d, const char *text) {
 
 void doc_cell_tone(struct doc *d, enum doc_tone tone, const char *text) {
     block_cell(&d->block[d->blocks - 1], tone, text);
+}
+
+void doc_cell_section(struct doc *d, const char *title) {
+    struct doc_block *b = &d->block[d->blocks - 1];
+    block_cell(b, DOC_PLAIN, title);
+    b->cell[b->cells - 1].section = true;
+}
+
+void doc_cell_run(struct doc *d, int64_t run_id) {
+    struct doc_block *b = &d->block[d->blocks - 1];
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, run_id);
+    block_cell(b, DOC_PLAIN, run_id > 0 ? text : NULL);
+    b->cell[b->cells - 1].run = run_id;
+}
+
+void doc_run_pages(struct doc *d, const char *stem) {
+    free(d->stem);
+    d->stem = mem_strdup(stem);
+}
+
+void doc_run_page(const char *stem, int64_t run_id, struct buf *out) {
+    buf_addf(out, "%s-run-%" PRId64 ".html", stem, run_id);
+}
+
+void doc_runs(const struct doc *d, void (*take)(void *ctx, int64_t run_id), void *ctx) {
+    for (size_t i = 0; i < d->blocks; i++)
+        for (size_t c = 0; c < d->block[i].cells; c++)
+            if (d->block[i].cell[c].run > 0) take(ctx, d->block[i].cell[c].run);
 }
 
 void doc_plot(struct doc *d, struct plot *p) {

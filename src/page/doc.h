@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "draw/format.h"
@@ -21,6 +22,13 @@ void doc_free(struct doc *d); /* takes NULL */
 /* Whether a page has a script that adds to it what needs one: values at a shared cursor, zoom, series that
  * are switched, tables that are sorted, links to a time. Without it, or where none runs, all stands there. */
 void doc_script(struct doc *d, bool on);
+
+/* Pages of runs are files beside the page: "sweep-run-12.html" for `stem` "sweep", the name of the run's file
+ * being that of doc_run_page(). Without it runs are no links. */
+void doc_run_pages(struct doc *d, const char *stem);
+void doc_run_page(const char *stem, int64_t run_id, struct buf *out);
+/* The runs that cells name, each as often as it is. */
+void doc_runs(const struct doc *d, void (*take)(void *ctx, int64_t run_id), void *ctx);
 
 /* Begins a section, of level 1 (those of the table of contents) to 3; it ends where the next of its level or
  * a higher one begins. */
@@ -49,6 +57,9 @@ void doc_columns(struct doc *d, const char *columns);
 /* A name from outside, in which a bar is no border; `numbers`: to the right. */
 void doc_column(struct doc *d, const char *name, bool numbers);
 void doc_cell(struct doc *d, const char *text);
+/* Where the page can link: to the section of that title; to the page of a run. 0 is missing. */
+void doc_cell_section(struct doc *d, const char *title);
+void doc_cell_run(struct doc *d, int64_t run_id);
 void doc_cell_tone(struct doc *d, enum doc_tone tone, const char *text);
 
 /* Takes the chart over, with a table of its figures. One without values is a sentence that says so. */

@@ -13,6 +13,7 @@ struct page {
     struct buf *out;
     unsigned depth;    /* sections open */
     enum doc_kind run; /* of the blocks that make one list; DOC_SECTION: none */
+    bool small;        /* those of charts */
     bool folded;
     unsigned section, plot; /* numbers of the next ones */
 };
@@ -37,15 +38,17 @@ static const struct {
              {DOC_TILE, "<dl class=\"tiles\">\n", "</dl>\n"},
              {DOC_PLOT, "<div class=\"plots\">\n", "</div>\n"}};
 
-/* Closes the list that the last block was in unless this one continues it, and opens its own. */
-static void list_turn(struct page *p, enum doc_kind kind) {
-    if (kind == p->run) return;
+/* Closes the list that the last block was in unless this one continues it, and opens its own. Small charts
+ * have lists of their own. */
+static void list_turn(struct page *p, enum doc_kind kind, bool small) {
+    if (kind == p->run && small == p->small) return;
+    p->small = small;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         if (lists[i].kind == p->run) buf_add(p->out, lists[i].close);
     p->run = DOC_SECTION;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         if (lists[i].kind == kind) {
-            buf_add(p->out, lists[i].open);
+            buf_add(p->out, small ? "<div class=\"plots small\">\n" : lists[i].open);
             p->run = kind;
         }
 }
@@ -79,6 +82,26 @@ static void put_class(struct page *p, const struct doc_cell *cell, bool number) 
     buf_free(&names);
 }
 
+/* Opens what a cell links to, if it does. */
+static bool link_open(struct page *p, const struct doc_cell *cell) {
+    struct buf target = {0};
+    if (cell->run > 0 && p->doc->stem) doc_run_page(p->doc->stem, cell->run, &target);
+    for (size_t i = 0, section = 0; cell->section && i < p->doc->blocks && !target.len; i++) {
+        const struct doc_block *b = &p->doc->block[i];
+        if (b->kind != DOC_SECTION) continue;
+        if (strcmp(b->title, cell->text) == 0) buf_addf(&target, "#s%zu", section);
+        section++;
+    }
+    bool linked = target.len > 0;
+    if (linked) {
+        buf_add(p->out, "<a href=\"");
+        escape_xml(buf_text(&target), p->out);
+        buf_add(p->out, "\">");
+    }
+    buf_free(&target);
+    return linked;
+}
+
 enum { CARD_COLUMNS = 3 };
 
 static void put_row(struct page *p, const struct doc_block *b, size_t from) {
@@ -94,8 +117,9 @@ static void put_row(struct page *p, const struct doc_block *b, size_t from) {
             buf_add(p->out, "\"");
         }
         buf_add(p->out, ">");
+        bool linked = link_open(p, cell);
         escape_xml(cell->text ? cell->text : "--", p->out);
-        buf_add(p->out, c ? "</td>" : "</th>");
+        buf_addf(p->out, "%s%s", linked ? "</a>" : "", c ? "</td>" : "</th>");
     }
     buf_add(p->out, "</tr>\n");
 }
@@ -137,7 +161,7 @@ static void put_caption(struct page *p, const struct plot *plot) {
     struct buf text = {0};
     buf_add(&text, plot->caption);
     for (size_t k = 0; k < plot->lines; k++)
-        if (plot->line[k].count > most) most = plot->line[k].count;
+        if (plot->line[k].count > most && !plot->line[k].dots) most = plot->line[k].count;
     if (most > 2 * SVG_PARTS && (plot->kind == PLOT_LINES || plot->kind == PLOT_STACK))
         buf_addf(&text, "%s%zu points in %d parts: the mean of each%s.", text.len ? " " : "", most, SVG_PARTS,
                  plot->kind == PLOT_LINES ? ", in a band from the least to the most" : "");
@@ -198,7 +222,7 @@ static void put_text(struct page *p, const struct doc_block *b) {
 }
 
 static void put_block(struct page *p, const struct doc_block *b) {
-    list_turn(p, b->kind);
+    list_turn(p, b->kind, b->kind == DOC_PLOT && b->plot->small);
     switch (b->kind) {
     case DOC_SECTION:
         put_section(p, b);
@@ -270,6 +294,7 @@ static const char style[] =
     ".tiles .value{color:var(--ink);font-size:1.35rem;line-height:1.3;font-weight:600;"
     "font-variant-numeric:tabular-nums}\n"
     ".plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,34rem),1fr));gap:1.4rem 2rem;margin:1rem 0}"
+    ".plots.small{grid-template-columns:repeat(auto-fill,minmax(min(100%,23rem),1fr))}"
     "figure h3,figure h4,figure h5{font-size:.95rem;margin:0 0 .2rem}figure{margin:0;min-width:0}figure.wide{grid-column:1/-1}figcaption{color:var(--soft);font-size:.85rem}"
     "figure .scroll{overflow-x:auto}"
     ".key{display:none;flex-wrap:wrap;gap:0 1rem;list-style:none;margin:.2rem 0;padding:0;font-size:.82rem;color:var(--soft)}"
@@ -356,7 +381,7 @@ void doc_page(const struct doc *d, const struct format_style *format_style, stru
     put_contents(&p);
     buf_add(out, "<main>\n");
     for (size_t i = 0; i < d->blocks; i++) put_block(&p, &d->block[i]);
-    list_turn(&p, DOC_SECTION);
+    list_turn(&p, DOC_SECTION, false);
     sections_close(&p, 1);
     buf_add(out, "</main>\n");
     if (d->script) buf_addf(out, "<script>%s%s%s</script>\n", script_open, page_script, script_close);

@@ -18,7 +18,9 @@ enum doc_kind {
 };
 
 struct doc_cell {
-    char *text; /* NULL: missing */
+    char *text;   /* NULL: missing */
+    int64_t run;  /* that it names; 0: none */
+    bool section; /* it names one */
     enum doc_tone tone;
 };
 struct doc_block {
@@ -37,6 +39,7 @@ struct doc_block {
 struct doc {
     char *title, *subtitle;
     bool script;
+    char *stem; /* of the pages of runs; NULL: there are none */
     struct doc_block *block;
     size_t blocks, cap;
 };

@@ -44,7 +44,8 @@ struct doc *run_doc_new(const struct run_doc_source *runs, size_t count, const s
     buf_free(&subtitle);
     if (count > 1) run_doc_several(d, runs, count, c);
     for (size_t i = 0; i < count; i++) {
-        struct run_part p = {d, &runs[i].run, &runs[i].series, &runs[i].trials, count > 1 ? 2 : 1};
+        struct run_part p = {
+            d, &runs[i].run, &runs[i].series, &runs[i].trials, &runs[i].requests, count > 1 ? 2 : 1};
         if (count > 1) {
             struct buf heading = {0}, under = {0};
             run_title(p.run, &heading, &under);

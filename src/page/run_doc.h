@@ -5,16 +5,34 @@
 
 #include <stddef.h>
 
+#include "base/err.h"
 #include "compare/comparison.h"
 #include "page/doc.h"
 #include "record/run.h"
 #include "record/series.h"
 #include "record/trials.h"
 
+/* The requests of a log of --request-log, in the order of their arrival. */
+struct run_request {
+    double arrival_s, e2e_ms;
+    uint32_t klass; /* its number below */
+    bool failed;
+};
+struct run_requests {
+    struct run_request *of;
+    size_t count, cap;
+    char **name; /* of the classes */
+    uint32_t classes;
+};
+/* 0, or -KVF_ERR_USAGE for a file that cannot be read or is no such log; run_requests_free() in any case. */
+int run_requests_read(const char *path, struct run_requests *out, struct err *e);
+void run_requests_free(struct run_requests *r);
+
 struct run_doc_source { /* a run as it is stored */
     struct run_record run;
-    struct series series; /* with RUN_DOC_PARTS */
-    struct trials trials; /* of the group it is one of; zeroed: none */
+    struct series series;         /* with RUN_DOC_PARTS */
+    struct trials trials;         /* of the group it is one of; zeroed: none */
+    struct run_requests requests; /* zeroed: none */
 };
 enum { RUN_DOC_PARTS = SERIES_TIERS | SERIES_CLASSES | SERIES_GPUS };
 
@@ -24,6 +42,12 @@ enum { RUN_DOC_WHOLE = 8 };
 /* `count` is at least 1; from two on `c` compares them, in their order. The document copies what it needs;
  * the caller frees it. */
 struct doc *run_doc_new(const struct run_doc_source *runs, size_t count, const struct comparison *c);
+
+/* A chart of latencies over their percentile, and the curve of a stored histogram in it, if there is one:
+ * colour and dash are of this number. */
+struct plot *run_plot_distribution(const char *title);
+void run_plot_curve(struct plot *plot, const struct run_record *r, const char *scope, const char *name,
+                    unsigned number);
 
 /* Whole lists of which a summary shows the most important rows. */
 enum run_list {

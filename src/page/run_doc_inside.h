@@ -11,15 +11,17 @@
 struct run_part {
     struct doc *doc;
     const struct run_record *run;
-    const struct series *series; /* NULL on a terminal */
-    const struct trials *trials; /* NULL: none */
-    unsigned level;              /* of its chapters */
+    const struct series *series;         /* NULL on a terminal */
+    const struct trials *trials;         /* NULL: none */
+    const struct run_requests *requests; /* likewise */
+    unsigned level;                      /* of its chapters */
 };
 
 void run_doc_summary(const struct run_part *p);
 void run_doc_events(const struct run_part *p);
 void run_doc_progress(const struct run_part *p); /* over time */
 void run_doc_latency(const struct run_part *p);
+void run_doc_requests(const struct run_part *p); /* those of its log */
 void run_doc_cache(const struct run_part *p);
 void run_doc_classes(const struct run_part *p);
 void run_doc_autoscaler(const struct run_part *p);
@@ -64,11 +66,6 @@ struct plot_line *run_plot_class(struct plot *plot, const struct run_part *p, ui
                                  const struct run_field *f);
 struct plot_line *run_plot_gpu(struct plot *plot, const struct run_part *p, uint32_t gpu, const char *name,
                                const struct run_field *f);
-/* A chart of latencies over their percentile, and the curve of a stored histogram in it, if there is one:
- * colour and dash are of this number. */
-struct plot *run_plot_distribution(const char *title);
-void run_plot_curve(struct plot *plot, const struct run_record *r, const char *scope, const char *name,
-                    unsigned number);
 /* Adds it, on a logarithmic scale of y when its values are far apart; nothing when
  * it is empty, and a sentence when all of it is 0. */
 void run_plot_add(const struct run_part *p, struct plot *plot);

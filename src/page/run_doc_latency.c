@@ -74,15 +74,54 @@ struct plot *run_plot_distribution(const char *title) {
     return plot;
 }
 
+/* The part of the values in each of ten bins to a decade. */
+static void add_spread(struct plot *plot, const struct histogram *h, const char *name, unsigned number) {
+    enum { PER_DECADE = 10 };
+    int first = (int)floor(log10(fmax(histogram_min(h), 1)) * PER_DECADE);
+    int last = (int)floor(log10(fmax(histogram_max(h), 1)) * PER_DECADE);
+    struct plot_line *l = plot_line_room(plot, name, (size_t)(last - first) + 2, true);
+    for (size_t i = 0; i < l->count; i++) {
+        l->x[i] = pow(10, (double)(first + (int)i) / PER_DECADE) / 1e6;
+        l->y[i] = 0;
+    }
+    for (uint32_t b = 0; b < HISTOGRAM_BUCKETS; b++) {
+        double n = (double)atomic_load_explicit(&h->bucket[b], memory_order_relaxed);
+        double middle = ((double)histogram_bucket_low(b) + (double)histogram_bucket_high(b)) / 2;
+        int bin = (int)floor(log10(fmax(middle, 1)) * PER_DECADE) - first;
+        if (n > 0)
+            l->y[bin < 0 ? 0 : bin > last - first ? last - first : bin] += n / (double)histogram_count(h);
+    }
+    l->steps = true;
+    l->colour = number % PLOT_COLOURS;
+    l->dash = number % PLOT_DASHES;
+}
+
+static void put_spread(const struct run_part *p) {
+    struct plot *plot = plot_new(PLOT_LINES, "Latencies of requests, distribution");
+    struct histogram *h = mem_zalloc(1, sizeof *h);
+    plot_axis(&plot->x, "latency", "ms");
+    plot_axis(&plot->y, "requests", "%");
+    plot->x.log = true;
+    plot_caption(plot, "The part of the requests in each tenth of a decade.");
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        const struct run_histogram *coded = histogram_of(p->run, requests[i].metric);
+        histogram_init(h);
+        if (coded && histogram_decode(h, coded->data, coded->len) == 0 && histogram_max(h) > 0)
+            add_spread(plot, h, requests[i].label, i);
+    }
+    free(h);
+    run_plot_add(p, plot);
+}
+
 static void put_distributions(const struct run_part *p) {
-    struct plot *plot = run_plot_distribution("Latencies of requests, distribution");
+    struct plot *plot = run_plot_distribution("Latencies of requests, percentiles");
     for (unsigned i = 0; i < REQUESTS; i++)
         run_plot_curve(plot, p->run, requests[i].metric, requests[i].label, i);
     run_plot_add(p, plot);
     for (unsigned d = 0; d < KVF_DIRS; d++) {
         const char *way = dir_name((enum kvf_dir)d);
-        plot = run_plot_distribution(d == KVF_DIR_READ ? "Entry reads, distribution"
-                                                       : "Entry writes, distribution");
+        plot = run_plot_distribution(d == KVF_DIR_READ ? "Entry reads, percentiles"
+                                                       : "Entry writes, percentiles");
         for (unsigned t = 0; t < KVF_TIERS; t++) {
             char scope[48], name[64];
             const char *tier = tier_name((enum kvf_tier)t);
@@ -237,8 +276,8 @@ static void put_request_sizes(const struct run_part *p) {
 static void put_request_distributions(const struct run_part *p) {
     for (unsigned d = 0; d < KVF_DIRS; d++) {
         struct plot *plot =
-            run_plot_distribution(d == KVF_DIR_READ ? "Reads at the drive by request size, distribution"
-                                                    : "Writes at the drive by request size, distribution");
+            run_plot_distribution(d == KVF_DIR_READ ? "Reads at the drive by request size, percentiles"
+                                                    : "Writes at the drive by request size, percentiles");
         for (int size = 0; size < BLOCK_SIZES; size++) {
             char scope[48];
             snprintf(scope, sizeof scope, "nvme_%s_d2c_%s", dir_name((enum kvf_dir)d), block_size_name(size));
@@ -262,6 +301,8 @@ void run_doc_latency(const struct run_part *p) {
         put_request_sizes(p);
     }
     if (p->series->count > 0) put_over_time(p);
+    put_spread(p);
     put_distributions(p);
     put_request_distributions(p);
+    run_doc_requests(p);
 }

@@ -6,7 +6,7 @@
 static void put_overlay(struct doc *d, const struct run_doc_source *runs, size_t count, const char *title,
                         const char *label, const char *unit, const char *field) {
     struct plot *plot = plot_new(PLOT_LINES, title);
-    struct run_part p = {d, &runs[0].run, &runs[0].series, NULL, 2};
+    struct run_part p = {d, &runs[0].run, &runs[0].series, NULL, NULL, 2};
     plot_axis(&plot->x, "run time", "clock");
     plot_axis(&plot->y, label, unit);
     plot->x.low = 0;
@@ -22,11 +22,11 @@ static void put_overlay(struct doc *d, const struct run_doc_source *runs, size_t
 static void put_distributions(struct doc *d, const struct run_doc_source *runs, size_t count) {
     static const struct {
         const char *scope, *title;
-    } plots[] = {{"e2e", "End-to-end latency, distribution"},
-                 {"storage_io", "Storage I/O of a request, distribution"},
-                 {"nvme_read", "nvme entry reads, distribution"},
-                 {"nvme_write", "nvme entry writes, distribution"}};
-    struct run_part p = {d, &runs[0].run, &runs[0].series, NULL, 2};
+    } plots[] = {{"e2e", "End-to-end latency, percentiles"},
+                 {"storage_io", "Storage I/O of a request, percentiles"},
+                 {"nvme_read", "nvme entry reads, percentiles"},
+                 {"nvme_write", "nvme entry writes, percentiles"}};
+    struct run_part p = {d, &runs[0].run, &runs[0].series, NULL, NULL, 2};
     for (size_t k = 0; k < sizeof plots / sizeof plots[0]; k++) {
         struct plot *plot = run_plot_distribution(plots[k].title);
         for (unsigned i = 0; i < count; i++)

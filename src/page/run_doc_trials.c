@@ -101,7 +101,8 @@ static void put_plot(struct doc *d, const struct trials *t, const char *metric, 
     plot->y.low = 0;
     if (kvf_present(s.ci95_low) && kvf_present(s.ci95_high)) {
         double x[] = {0.5, (double)m->count + 0.5}, low[] = {s.ci95_low, s.ci95_low};
-        struct plot_line *band = plot_line(plot, "95 % of the mean", 2, x, sizeof *x, low, sizeof *low);
+        struct plot_line *band =
+            plot_line(plot, "95 % interval of the mean", 2, x, sizeof *x, low, sizeof *low);
         band->upper = mem_alloc(2 * sizeof *band->upper);
         band->upper[0] = band->upper[1] = s.ci95_high;
         band->colour = 1;

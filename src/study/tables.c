@@ -70,6 +70,7 @@ static const struct option_spec run_table[] = {
     {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then a summary"},
     {"json", "FILE", OPTION_VALUE, NULL, "write the summary as JSON; - prints it instead of the text"},
     {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
+    {"overwrite", NULL, OPTION_FLAG, NULL, "write over files that are there"},
     {"io-trace", "FILE", OPTION_VALUE, NULL, "write a CSV row per entry read or written; .zst compresses it"},
     {"request-log", "FILE", OPTION_VALUE, NULL, "write a JSON line per request"},
     {"verify-dump", "DIR", OPTION_VALUE, NULL, "keep up to 16 blocks that fail cache.verify"},
@@ -97,6 +98,7 @@ static const struct option_spec suite_table[] = {
     {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then the table"},
     {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the text"},
     {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
+    {"overwrite", NULL, OPTION_FLAG, NULL, "write over a file that is there"},
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a test for them"},
     {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
     {0}};
@@ -120,6 +122,7 @@ static const struct option_spec sweep_table[] = {
     {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then the table"},
     {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the table"},
     {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
+    {"overwrite", NULL, OPTION_FLAG, NULL, "write over a file that is there"},
     {"force", NULL, OPTION_FLAG, NULL, "allow more than 10000 points, and too little memory or disk"},
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a point for them"},
     {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
@@ -159,6 +162,7 @@ static const struct option_spec probe_table[] = {
     {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE, - unless told"},
     {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: use that much disk, 2GiB unless told"},
     {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: take about that long, 30s unless told"},
+    {"overwrite", NULL, OPTION_FLAG, NULL, "with --calibrate: write over a file that is there"},
     {"headless", NULL, OPTION_FLAG, NULL, "with --calibrate: no screen, progress on standard error"},
     {0}};
 static const struct option_group probe_group = {"Probe", probe_table};
@@ -233,7 +237,7 @@ static const struct option_group sql_group = {"Table", sql_table};
 /* Where what a command makes goes. */
 static const struct option_spec output_options[] = {
     {"output", "FILE", OPTION_VALUE, NULL, "write to FILE instead of standard output"},
-    {"force", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
+    {"overwrite", NULL, OPTION_FLAG, NULL, "write over a file that is there"},
     {0}};
 static const struct option_group output = {"Output", output_options};
 
@@ -256,6 +260,9 @@ static const struct option_spec export_table[] = {
 static const struct option_group export_group = {"Export", export_table};
 
 static const struct option_spec report_table[] = {
+    {"request-log", "FILE", OPTION_VALUE, NULL,
+     "of one run: also a dot for each request of its --request-log"},
+    {"runs", NULL, OPTION_FLAG, NULL, "of a sweep or suite: also a page for each run, and links to them"},
     {"no-script", NULL, OPTION_FLAG, NULL, "a page without cursor, zoom and sorting, which runs nothing"},
     {"format", "NAME", OPTION_VALUE, NULL, "html unless told or clear from the ending of FILE:"},
     {0}};
@@ -282,13 +289,13 @@ static const struct option_spec trace_table[] = {
     {"report", "FILE", OPTION_VALUE, NULL, "write it as a page: FILE.html, FILE.md or FILE.txt"},
     {"output", "FILE", OPTION_VALUE, NULL, "write the requests to FILE instead, anonymised"},
     {"format", "NAME", OPTION_VALUE, NULL, "of --output: mooncake, csv or oracleGeneral"},
-    {"force", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
+    {"overwrite", NULL, OPTION_FLAG, NULL, "write over a file that is there"},
     {0}};
 static const struct option_group trace_group = {"Trace", trace_table};
 
 static const struct option_spec record_table[] = {
     {"output", "FILE", OPTION_VALUE, NULL, "write the trace to FILE"},
-    {"force", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
+    {"overwrite", NULL, OPTION_FLAG, NULL, "write over a file that is there"},
     {"events", "ADDRESS[,REPLAY]", OPTION_VALUE, NULL,
      "record the KV events of an engine instead; may be repeated"},
     {"follow", NULL, OPTION_FLAG, NULL, "go on with what is added to the log, until a signal"},
@@ -384,7 +391,7 @@ static const struct {
     const struct option_spec *option;
     void (*list)(struct buf *out);
 } choices[] = {{&export_table[0], export_formats_list},
-               {&report_table[0], doc_forms_list},
+               {&report_table[3], doc_forms_list},
                {&plan_table[7], doc_forms_list}};
 
 void option_choices(const struct option_spec *s, struct buf *out) {

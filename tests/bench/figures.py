@@ -299,7 +299,7 @@ tiers: {gpu: {capacity: 0}, %s, nvme: {capacity: 256MiB, path: "%s"}}
 %s
 """ % (tiers, bench.scratch, workload)
     begun = time.time()
-    process = bench.kvfall_start(scenario, "--db", bench.path("start.db"), "--io-trace", log)
+    process = bench.kvfall_start(scenario, "--db", bench.path("start.db"), "--io-trace", log, "--overwrite")
     results = bench.kvfall_results(process)
     rows = open(log).read().split("\n")[1:]
     first = min(float(row.split(",")[0]) for row in rows if row)

@@ -97,8 +97,8 @@ def results(bench):
             ("history, all runs as CSV", ["history", "--limit", "0", "--csv"], ["SELECT * FROM runs"], None),
             ("show, 3,600 intervals", ["show", "2"], whole_run, 50),
             ("compare, two of them", ["compare", "2", "3"], whole_run + series, 200),
-            ("report, one", ["report", "2", "-o", out, "--force"], whole_run + series, 2000),
-            ("export as CSV, one", ["export", "2", "-o", bench.path("run.csv"), "--force"], series, None)):
+            ("report, one", ["report", "2", "-o", out, "--overwrite"], whole_run + series, 2000),
+            ("export as CSV, one", ["export", "2", "-o", bench.path("run.csv"), "--overwrite"], series, None)):
         def theirs():
             argv = [sys.executable, "-c", READER, path] + sql
             return clocked(lambda: bench.finish(bench.start(argv)))[1] * 1e3

@@ -93,10 +93,18 @@ def environment(extra=None):
     return env
 
 
-def spawn(args, env=None, cwd=None, program=None, **popen):
-    """Starts kvfall (or `program`) in a process group of its own; gone at the end of the case."""
+# Commands and options that write files, which cases do again and again.
+_WRITES = {"run", "sweep", "suite", "plan"}, {"--json", "--io-trace", "--request-log"}
+
+
+def spawn(args, env=None, cwd=None, program=None, overwrite=True, **popen):
+    """Starts kvfall (or `program`) in a process group of its own; gone at the end of the case. It may write over the
+    files of _WRITES unless told."""
     program = pathlib.Path(program or KVFALL)
     assert program.exists(), "%s is not built" % program
+    words = set(map(str, args))
+    if overwrite and program == KVFALL and args and args[0] in _WRITES[0] and _WRITES[1] & words and "--overwrite" not in words:
+        args = [*args, "--overwrite"]
     options = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     options.update(popen)
     process = subprocess.Popen([str(program)] + [str(arg) for arg in args], env=environment(env),

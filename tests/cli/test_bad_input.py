@@ -169,9 +169,9 @@ def _():
     (work / "engine.json").unlink()
     for command in WRITERS:
         (work / "out").write_text("mine")
-        refused(run(words(command) + ["-o", "out"]), "out is there already", "--force", status=(2,))
+        refused(run(words(command) + ["-o", "out"]), "out is there already", "--overwrite", status=(2,))
         assert (work / "out").read_text() == "mine"
-        got = run(words(command) + ["-o", "out", "--force"])
+        got = run(words(command) + ["-o", "out", "--overwrite"])
         assert got.rc == 0 and (work / "out").read_text() != "mine", got
         refused(run(words(command) + ["-o", "no/out"]), "cannot write no/out", status=(2,))
         refused(run(words(command) + ["-o", ""]), "has no name", status=(2,))

@@ -340,7 +340,7 @@ def _():
     assert all(len(line) <= 80 for line in got.stdout.splitlines()), got
 
 
-@case("a file is written whole, over one that is there only with --force")
+@case("a file is written whole, over one that is there only with --overwrite")
 def _():
     fill()
     work = home() / "work"
@@ -349,7 +349,7 @@ def _():
     assert (work / "out.txt").read_text().startswith(TWO)
     got = run(["compare", "1", "2", "--output", "out.txt"])
     assert got.rc == 2 and "is there already" in got.stderr and got.stdout == "", got
-    assert run(["compare", "1", "2", "--output", "out.txt", "--force"]).rc == 0
+    assert run(["compare", "1", "2", "--output", "out.txt", "--overwrite"]).rc == 0
     assert (work / "out.txt").read_text() == TWO and os.listdir(work) == ["out.txt"]
 
 

@@ -41,7 +41,7 @@ def _():
         for number, old in zip(NUMBERS, ("", "old", "", "old")):
             if old:
                 path.write_text(old)
-                args = args + ["--force"] if "-o" in args and name != "calibrate" else args
+                args = [*args, "--overwrite"]
             process = spawn(args, env=env, preexec_fn=no_core)
             wait_until(lambda: [left for left in written() if left != "output"], 200, "the file of %s" % name)
             process.send_signal(number)

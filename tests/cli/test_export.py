@@ -54,7 +54,7 @@ def _():
     assert [r["seq"] for r in rows(run(["export", "1"]).stdout)][::2] == ["0", "1", str(2 ** 63 - 1)]
 
 
-@case("a file is written whole, over one that is there only with --force")
+@case("a file is written whole, over one that is there only with --overwrite")
 def _():
     two_runs()
     work = home() / "work"
@@ -64,9 +64,9 @@ def _():
     assert text == run(["export", "1"]).stdout
     got = run(["export", "1", "--output", "out.csv"])
     assert got.rc == 2 and got.stderr == (
-        "kvfall: out.csv is there already; choose another name, or write over it with --force\n"), got
+        "kvfall: out.csv is there already; choose another name, or write over it with --overwrite\n"), got
     assert (work / "out.csv").read_text() == text
-    got = run(["export", "2", "-oout.csv", "--force"])
+    got = run(["export", "2", "-oout.csv", "--overwrite"])
     assert got.rc == 0, got
     assert len((work / "out.csv").read_text().splitlines()) == 1
     assert os.listdir(work) == ["out.csv"]

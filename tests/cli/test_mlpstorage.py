@@ -119,7 +119,7 @@ def _():
                                 r"--db (out/rank_2/kvcache_results_\d{8}_\d{6})\.db", said[0])
         assert scenario, said
         assert os.path.samefile(scenario.group(1), SOURCE / ("configs/mlperf/mlperf-closed-%s.yaml" % option)), said
-        assert said[1] == "export latest --format mlperf --db %s.db --output %s.json --force" % (
+        assert said[1] == "export latest --format mlperf --db %s.db --output %s.json --overwrite" % (
             scenario.group(2), scenario.group(2)), said
     # without a launcher it is rank 0, and the seed is that of the rules; -- hands words on
     assert "--seed 42 --cache-dir cache/rank_0 --trials 2 --db" in told(["--option", "1", *common, "--", "--trials", "2"])[0]
@@ -141,7 +141,7 @@ def _():
                   "--set engine.max_concurrent_writes=0"):
         assert " %s " % words in said[0], said
     assert said[0].endswith(" --db here/r.db") and " --seed " not in said[0], said
-    assert said[2] == "export latest --format xlsx --db here/r.db --output r.xlsx --force", said
+    assert said[2] == "export latest --format xlsx --db here/r.db --output r.xlsx --overwrite", said
     (home() / "work/mine.yaml").write_text("")
     assert told(["--config", "mine.yaml"])[0].startswith("run mine.yaml --headless "), said
     assert told(["--output", "here/r.json"], {"PMI_RANK": 3})[0].endswith(" --db here/rank_3/r.db")

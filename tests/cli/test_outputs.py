@@ -21,10 +21,10 @@ def writers(path):
     scenario = runs.write()
     sweep = runs.write({"sweep.keys": {"workload.users": [1]}, "mode": "simulate", "tiers.nvme": None}, name="sweep.yaml")
     return [["run", "--headless", scenario, "--json", path], ["run", "--headless", scenario, "--io-trace", path],
-            ["run", "--headless", scenario, "--request-log", path], ["report", "1", "-o", path, "--force"],
-            ["report", "1", "--format", "md", "-o", path, "--force"], ["export", "1", "--format", "json", "-o", path, "--force"],
-            ["export", "1", "--format", "xlsx", "-o", path, "--force"], ["compare", "1", "2", "-o", path, "--force"],
-            ["compare", "1", "2", "--fail-over", "5%", "--junit", path], ["sweep", sweep, "--json", path],
+            ["run", "--headless", scenario, "--request-log", path], ["report", "1", "-o", path, "--overwrite"],
+            ["report", "1", "--format", "md", "-o", path, "--overwrite"], ["export", "1", "--format", "json", "-o", path, "--overwrite"],
+            ["export", "1", "--format", "xlsx", "-o", path, "--overwrite"], ["compare", "1", "2", "-o", path, "--overwrite"],
+            ["compare", "1", "2", "--fail-over", "5%", "--junit", path, "--overwrite"], ["sweep", sweep, "--json", path],
             ["suite", "--plan", "--json", path]]
 
 
@@ -121,7 +121,7 @@ def _():
     writers("/dev/null")
     got = run(["report", "1", "--format", "txt", "-o", "/dev/stdout"])
     assert got.rc == 0 and "nightly" in got.stdout, got
-    got = run(["export", "1", "--format", "json", "-o", "/dev/null", "--force"])
+    got = run(["export", "1", "--format", "json", "-o", "/dev/null", "--overwrite"])
     assert got.rc == 0, got
 
 
@@ -130,7 +130,7 @@ def _():
     writers("/dev/null")
     pipe = home() / "work/pipe"
     os.mkfifo(pipe)
-    got = run(["export", "1", "--format", "json", "-o", pipe, "--force"], timeout=60)
+    got = run(["export", "1", "--format", "json", "-o", pipe, "--overwrite"], timeout=60)
     assert got.rc == 1 and "nobody has read from this pipe for 5 s" in got.stderr, got
 
 

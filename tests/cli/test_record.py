@@ -33,7 +33,7 @@ def direct(made):
 
 def recorded(*args, out="out.jsonl", rc=0, **how):
     path = home() / "work" / out
-    got = run(["record", *args, "-o", path, "--force", "--block-tokens", BLOCK], **how)
+    got = run(["record", *args, "-o", path, "--overwrite", "--block-tokens", BLOCK], **how)
     assert got.rc == rc, got
     return [json.loads(line) for line in path.read_text().splitlines()], got
 
@@ -131,7 +131,7 @@ def _():
     assert [(row["input_length"], row["output_length"], row["class"]) for row in rows] == [(40, 9, "fast")], rows
     for args, words in ((["--map", "colour=x"], ("--map", "FIELD=PATH")), ([home() / "work/none"], ("cannot be read",)),
                         (["--follow"], ("--follow",)), ([home() / "work"], ("directory",))):
-        got = run(["record", *args, "-o", home() / "work/e.jsonl", "--force"], input="")
+        got = run(["record", *args, "-o", home() / "work/e.jsonl", "--overwrite"], input="")
         assert got.rc == 2 and all(word in got.stderr for word in words), got
     runs.refused(["record", path], "--output")
 
@@ -172,7 +172,7 @@ def _():
     assert got.rc == 143 and "60 requests" in got.stdout, got
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["hash_ids"] for row in rows] == [row["hash_ids"] for row in direct(made)]
-    process = spawn(["record", path, "--follow", "-o", out, "--force", "--block-tokens", BLOCK])
+    process = spawn(["record", path, "--follow", "-o", out, "--overwrite", "--block-tokens", BLOCK])
     seen(20)
     process.send_signal(signal.SIGKILL)
     finish(process, 30)

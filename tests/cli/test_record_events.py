@@ -11,7 +11,7 @@ from tap import case, finish, home, main, run, spawn, wait_until
 
 def recording(engines, serve, replay=True, rc=143):
     out = home() / "work/events.jsonl"
-    process = spawn(["record", "-o", out, "--force"] + [word for engine in engines for word in (
+    process = spawn(["record", "-o", out, "--overwrite"] + [word for engine in engines for word in (
         "--events", engine.address + ("," + engine.replay if replay else ""))])
     try:
         for engine in engines:
@@ -124,9 +124,9 @@ def _():
     engine.close()
     out = home() / "work/none.jsonl"
     for address in ("nonsense", "tcp://127.0.0.1:1,nonsense"):
-        got = run(["record", "--events", address, "-o", out, "--force"])
+        got = run(["record", "--events", address, "-o", out, "--overwrite"])
         assert got.rc == 2 and "tcp://host:555" in got.stderr, got
-    got = run(["record", out, "--events", "tcp://127.0.0.1:1", "-o", out, "--force"])
+    got = run(["record", out, "--events", "tcp://127.0.0.1:1", "-o", out, "--overwrite"])
     assert got.rc == 2 and "--events" in got.stderr, got
 
 

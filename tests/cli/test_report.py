@@ -1,4 +1,5 @@
 """kvfall report: stored runs as a page, as Markdown and as text."""
+import json
 import os
 import re
 
@@ -258,7 +259,7 @@ def _():
     assert first == again and first["requests_done"] > 0, (first, again)
 
 
-@case("a file is written whole, over one that is there only with --force; its ending decides the form")
+@case("a file is written whole, over one that is there only with --overwrite; its ending decides the form")
 def _():
     with histories.make() as db:
         add_run(db, name="one")
@@ -272,7 +273,7 @@ def _():
     assert got.rc == 2 and "the ending of a.pdf is of no report" in got.stderr, got
     got = run(["report", "1", "-o", "a.html"])
     assert got.rc == 2 and "a.html is there already" in got.stderr, got
-    assert run(["report", "1", "-o", "a.html", "--force"]).rc == 0
+    assert run(["report", "1", "-o", "a.html", "--overwrite"]).rc == 0
     got = run(["report", "1", "--format", "pdf"])
     assert got.rc == 2 and '--format is html, md or txt, not "pdf"' in got.stderr and got.stdout == "", got
     assert sorted(os.listdir(work)) == ["a", "a.html", "a.md", "a.txt", "b.txt"]
@@ -344,6 +345,35 @@ def _():
     assert min(edges) < 30 and sorted(edges)[1] > 200, "one spike, at the top"
     assert 30 < min(means) < 220, "which the mean of its twelve intervals is not"
     assert any("100k tok/s" in words(node) for node in figure.iter(SVG + "title"))
+
+
+def log_line(n, **changed):
+    """A line of a request log: two classes in turn."""
+    row = {"id": n, "class": "ab"[n % 2], "arrival_s": n / 100, "e2e_ms": 10.0 + n % 10, "failed": False}
+    return json.dumps({**row, **changed})
+
+
+@case("the requests of a log are dots by class over their arrival; what is no log is refused with its line")
+def _():
+    with histories.make() as db:
+        add_run(db)
+        add_run(db)
+    log = home() / "work/log.jsonl"
+    log.write_text("".join(log_line(n, failed=n == 7) + "\n" for n in reversed(range(20000))))
+    text = report("1", "--request-log", log)
+    drawn = next(figure for figure in page(text).iter(XHTML + "figure") if words(figure[0]) == "Every request by its arrival")
+    names = {words(group): group.get("data-k") for group in drawn.iter(SVG + "g") if group.get("data-k") and words(group)}
+    assert set(names) == {"a", "b", "failed"} and "20000 requests of the log" in words(drawn), (names, words(drawn))
+    dots = {k: sum(path.get("d").count("h.01") for group in drawn.iter(SVG + "g") if group.get("data-k") == k and not words(group)
+                   for path in group.iter(SVG + "path")) for k in names.values()}
+    assert dots[names["failed"]] == 1 and all(1000 < dots[names[k]] < 2500 for k in "ab"), dots
+    assert "Every request by its arrival" not in report("1")
+    assert "failed" in report("1", "--request-log", log, "--format", "txt")
+    log.write_text(log_line(1) + "\n{\n")
+    for path, refs, sentence in ((log, ["1"], "line 2 of %s is no request" % log), ("none.jsonl", ["1"], "cannot read the request log none.jsonl"),
+                                 (log, ["1", "2"], "--request-log is of one run, and these are 2")):
+        got = run(["report", *refs, "--request-log", path])
+        assert (got.rc, got.stdout) == (2, "") and sentence in got.stderr, got
 
 
 main()

@@ -10,7 +10,7 @@ import zlib
 
 import histories
 from pages import HOSTILE, RESULTS, add_run
-from runs import measure
+from runs import TINY, measure, write
 from tap import Skip, case, home, main, run, scratch
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
@@ -115,8 +115,8 @@ def screenshot(page, *options, **size):
 
 
 def report(*refs):
-    page = home() / "work" / ("report-%s.html" % "-".join(refs))
-    got = run(["report", *refs, "-o", page, "--force"])
+    page = home() / "work" / ("report-%s.html" % "-".join(re.sub(r"\W", "", str(ref)) for ref in refs))
+    got = run(["report", *refs, "-o", page, "--overwrite"])
     assert got.rc == 0, got
     return page
 
@@ -244,11 +244,29 @@ def _():
 
 @case("a real run")
 def _():
-    measure({"run.duration": "2s"})
-    page = report("latest")
+    log = home() / "work/log.jsonl"
+    measure({"run.max_requests": 300, "run.duration": "60s"}, "--request-log", log)
+    page = report("latest", "--request-log", log)
     got = measured(page, 800)[800]
     assert got["charts"] > 15 and not got["wrong"] and got["needed"] <= 800, got
     assert not screenshot(page)[2]
+
+
+@case("a sweep with small charts and tables of colours, and a suite: nothing is cut, nothing scrolls, nothing is complained of")
+def _():
+    got = run(["sweep", write({"mode": "simulate", "tiers.nvme": None, "run.max_requests": 200, "run.duration": "60s", "sweep": {
+        "keys": {"workload.users": [2, 4, 8], "tiers.gpu.capacity": ["2MiB", "4MiB"]}, "variants": {"order": {"lru": {}, "fifo": {
+            "cache.eviction": "fifo"}}}}}), "--quiet"])
+    assert got.rc == 0, got
+    for ref in ("sweep:1", "suite:1"):
+        if ref == "suite:1":
+            assert run(["suite", "gpu-only", "cpu-only", *TINY, "--duration", "300ms", "--headless", "--quiet"], timeout=200).rc == 0
+            ref = "suite:latest"
+        page = report(ref)
+        got = measured(page, 390, 1400)
+        for width, one in got.items():
+            assert one["charts"] >= 4 and not one["wrong"] and one["needed"] <= width, (ref, width, one)
+        assert not screenshot(page)[2], ref
 
 
 main()

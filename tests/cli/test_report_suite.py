@@ -45,13 +45,16 @@ def _():
                             ["cpu-storage", "250", "25", "50.0 ms", "7.50 ms", "50 %", "--/50/50", "miss 1/2"],
                             ["gpu-cpu-storage", "400", "40", "50.0 ms", "7.50 ms", "50 %", "33/33/33", "done"],
                             ["production", "300", "30", "50.0 ms", "7.50 ms", "50 %", "33/33/33", "failed"]], rows
+    links = [(words(node), root.find(".//*[@id='%s']" % node.get("href")[1:])) for node in root.iter(XHTML + "a")]
+    assert [(name, words(section[0])) for name, section in links if name.startswith("gpu-")][0] == ("gpu-cpu-storage",) * 2
+    assert sum(name == "storage-only" for name, _ in links) == 2, "in the contents and in the table"
     text = words(root)
     assert "carries 25 % of what gpu, cpu and nvme carry together (100 of 400 tok/s)." in text, text
     assert "carries 2.50 times what nvme alone does, and answers 50 % of the hits" in text, text
     assert "production: the disk is full." in text and "Run 4: the disk is full" in text, text
     assert sections(root) == ["What it means", "Comparison", "Main measures", "storage-only", "cpu-storage",
                               "gpu-cpu-storage", "production"], sections(root)
-    bars = [node for node in root.iter(XHTML + "figure") if words(node[0]) == "tokens/s"][0]
+    bars = [node for node in root.iter(XHTML + "figure") if words(node[0]) == "Tokens/s"][0]
     assert {"storage-only", "100 tok/s", "400 tok/s"} <= {words(node) for node in bars.iter(SVG + "text")}, charts(root)
 
 
@@ -66,7 +69,7 @@ def _():
     root = page(report("suite:1"))
     rows = table(root, "Tests")
     assert len(rows) == 3 and rows[1][:2] == ["tiers-nvme", "200"], rows
-    assert "1 completed, 2 completed, 3 completed" in words(root)
+    assert [row[:3] for row in table(root, "Runs")[1:]] == [[str(n), "completed", "%d" % (100 * n)] for n in (1, 2, 3)], table(root, "Runs")
     assert "\x1b" not in report("suite:1", "--format", "txt")
 
 

@@ -53,9 +53,9 @@ def _():
         add_sweep(db, GRID, [100, 200, 110, 180, 120, 150])
     root = page(report("sweep:1"))
     assert "COMPLETED 6 of 6 points done" in words(root), words(root)[:300]
-    assert {"throughput_tok_s over capacity", "hit_ratio over capacity", "ttft_p95 over capacity",
-            "e2e_p95 over capacity"} <= set(charts(root)), charts(root)
-    drawn = chart(root, "throughput_tok_s over capacity")
+    assert charts(root) == ["Tokens/s over cpu capacity", "Hit ratio with decode over cpu capacity", "TTFT P95 over cpu capacity",
+                            "End-to-end P95 over cpu capacity", "Tokens/s", "Hit ratio with decode", "TTFT P95", "End-to-end P95"], charts(root)
+    drawn = chart(root, "Tokens/s over cpu capacity")
     texts = [words(node) for node in drawn.iter(SVG + "text")]
     assert {"1GiB", "2GiB", "4GiB", "users 10", "users 20"} <= set(texts), texts
     at = {words(node): float(node.get("x")) for node in drawn.iter(SVG + "text")}
@@ -63,6 +63,12 @@ def _():
     figures = [[words(cell) for cell in row] for row in drawn.iter(XHTML + "tr")]
     assert [row[:2] + row[3:] for row in figures[1:]] == [["users 10", "100 tok/s", "120 tok/s", "120 tok/s"],
                                                           ["users 20", "150 tok/s", "200 tok/s", "150 tok/s"]], figures
+    assert "Users by cpu capacity" in sections(root), sections(root)
+    heat = [[words(cell) for cell in row] for row in chart(root, "Tokens/s").iter(XHTML + "tr")]
+    assert heat == [["", "1GiB", "2GiB", "4GiB"], ["10", "100 tok/s", "110 tok/s", "120 tok/s"],
+                    ["20", "200 tok/s", "180 tok/s", "150 tok/s"]], heat
+    shades = [float(node.get("fill-opacity")) for node in chart(root, "Tokens/s").iter(SVG + "rect") if node.get("fill-opacity")]
+    assert sorted(range(6), key=shades.__getitem__) == [0, 1, 2, 5, 4, 3], shades
     points = table(root, "Points")
     assert points[0] == ["point", "capacity", "users", "throughput_tok_s", "change", "hit_ratio", "change", "ttft_p95", "change",
                          "e2e_p95", "change", "run"], points
@@ -87,7 +93,7 @@ def _():
         add_sweep(db, {"keys": {"seed": [1, 2]}}, [None, None], uuid="5eed0003-0000-4000-8000-000000000000",
                   status="failed", failed=2)
     root = page(report("sweep:1"))
-    bars = chart(root, "throughput_tok_s over eviction")
+    bars = chart(root, "Tokens/s over eviction")
     texts = [words(node) for node in bars.iter(SVG + "text")]
     assert {"lru", "fifo", "100 tok/s", "200 tok/s"} <= set(texts), texts
     root = page(report("sweep:2"))
@@ -117,15 +123,66 @@ def _():
 
 @case("long names of configurations are cut where each part can still be told from the others")
 def _():
-    sweep = {"variants": {"placement": {"waterfall as it usually is": {}, "spillover without moves": {}}},
+    sweep = {"variants": {"host": {"a": {}, "b": {}}, "placement": {"waterfall as it usually is": {}, "spillover without moves": {}}},
              "keys": {"cache.eviction": ["lru", "sieve"], "workload.users": [1, 2]}}
     with histories.make() as db:
-        add_sweep(db, sweep, [100, 200, 110, 210, 120, 220, 130, 230])
-    drawn = chart(page(report("sweep:1")), "throughput_tok_s over users")
+        add_sweep(db, sweep, [100 + n for n in range(16)])
+    drawn = chart(page(report("sweep:1")), "a")
     names = [words(row[0]) for row in drawn.iter(XHTML + "tr")][1:]
     assert len(set(names)) == 4 and all(len(name) <= 20 for name in names), names
     assert [name.split(", ")[1] for name in names] == ["lru", "sieve"] * 2, names
     assert [name[:5] for name in names] == ["water"] * 2 + ["spill"] * 2, names
+
+
+def axes(figure):
+    """Low and high end of x, and the labels of both axes."""
+    svg = next(node for node in figure.iter(SVG + "svg") if node.get("data-x"))
+    return svg.get("data-x").split()[:2], [words(node) for node in svg.iter(SVG + "text") if node.get("text-anchor")]
+
+
+@case("several models and configurations are small charts side by side, with one scale and a colour for each configuration")
+def _():
+    sweep = {"variants": {"configuration": {"small": {}, "large": {}}},
+             "keys": {"model": ["tiny-1b", "llama3.1-8b", "llama3.1-70b"], "workload.users": [1, 2, 4, 8]}}
+    with histories.make() as db:
+        add_sweep(db, sweep, [None if n == 0 else 10 * n + 5 for n in range(24)])
+    root = page(report("sweep:1"))
+    models = ["tiny-1b", "llama3.1-8b", "llama3.1-70b"]
+    assert charts(root)[:3] == models and "Tokens/s over users, by model" in sections(root), (charts(root), sections(root))
+    drawn = [figure for figure in root.iter(XHTML + "figure")][:3]
+    parent = {child: node for node in root.iter() for child in node}
+    assert all(parent[one].get("class") == "plots small" for one in drawn)
+    assert axes(drawn[0]) == axes(drawn[1]) == axes(drawn[2]), [axes(one) for one in drawn]
+    assert "250" in axes(drawn[0])[1], axes(drawn[0])  # the most of all, which the first model does not reach
+    for one in drawn:
+        lines = {words(group): group.find(SVG + "path").get("class") for group in one.iter(SVG + "g")
+                 if group.get("data-k") and group.find(SVG + "text") is not None}
+        assert lines == {"small": "l k0 d0", "large": "l k1 d1"}, lines
+    assert "More is better. All have one scale." in words(root)
+    assert not run(["report", "sweep:1", "--format", "md"]).stderr
+
+
+@case("--runs writes a page for each run of a sweep and links to them; over files that are there with --overwrite alone")
+def _():
+    with histories.make() as db:
+        add_sweep(db, {"keys": {"workload.users": [1, 2]}}, [100, 200])
+    work = home() / "work"
+    got = run(["report", "sweep:1", "-o", "out/all.html", "--runs"])
+    assert got.rc == 2 and "cannot write out/all.html" in got.stderr, got
+    (work / "out").mkdir()
+    assert run(["report", "sweep:1", "-o", "out/all.html", "--runs"]).rc == 0
+    assert sorted(path.name for path in (work / "out").iterdir()) == ["all-run-1.html", "all-run-2.html", "all.html"]
+    links = re.findall(r'<a href="([^"#]+)">(\d+)</a>', (work / "out/all.html").read_text())
+    assert links == [("all-run-1.html", "1"), ("all-run-2.html", "2")], links
+    assert "run 2" in words(page((work / "out/all-run-2.html").read_text()))
+    (work / "out/all.html").unlink()
+    got = run(["report", "sweep:1", "-o", "out/all.html", "--runs"])
+    assert got.rc == 2 and "all-run-1.html is there already" in got.stderr and not (work / "out/all.html").exists(), got
+    assert run(["report", "sweep:1", "-o", "out/all.html", "--runs", "--overwrite"]).rc == 0
+    for args, sentence in ((["sweep:1", "--runs"], "name FILE.html there"), (["1", "--runs", "-o", "x.html"], "for one sweep:ID"),
+                           (["sweep:1", "--request-log", "x"], "--request-log is of one run")):
+        got = run(["report", *args])
+        assert got.rc == 2 and sentence in got.stderr and not (work / "x.html").exists(), got
 
 
 @case("values that go side by side are one line; a sweep that goes on has what is done by now")
@@ -135,8 +192,8 @@ def _():
         add_sweep(db, side, [100, 200, None], status="running", done=0, ended_at=None)
     root = page(report("sweep:1"))
     assert "RUNNING 2 of 3 points done" in words(root), words(root)[:300]
-    drawn = chart(root, "throughput_tok_s over users")
-    assert [words(row[0]) for row in drawn.iter(XHTML + "tr")] == ["", "throughput_tok_s"], words(drawn)
+    drawn = chart(root, "Tokens/s over users")
+    assert [words(row[0]) for row in drawn.iter(XHTML + "tr")] == ["", "tokens"], words(drawn)
     assert [row[1:3] for row in table(root, "Points")[1:]] == [["1", "4GiB"], ["2", "2GiB"], ["4", "1GiB"]]
     assert "?" not in report("sweep:1", "--format", "txt", "--ascii")
     lines = run(["history", "--sweeps"]).stdout.splitlines()
@@ -158,9 +215,9 @@ def _():
     simulate({"sweep": {"profile": "rates", "points": 4, "variants": {"size": {"s": {}, "m": {"tiers.gpu.capacity": "9MiB"}}},
                         "baseline": "size=s"}})
     root = page(report("sweep:1"))
-    assert charts(root)[:2] == ["ttft_mean over throughput_tok_s", "e2e_p95 over throughput_tok_s"], charts(root)
-    assert "throughput_tok_s over requests_per_s" in charts(root), charts(root)
-    heat = chart(root, "throughput_tok_s against size=s")
+    assert charts(root)[:3] == ["TTFT mean over tokens/s", "End-to-end P95 over tokens/s", "TTFT P95 over tokens/s"], charts(root)
+    assert "Tokens/s over requests/s" in charts(root), charts(root)
+    heat = chart(root, "Tokens/s against size=s")
     peaks = table(root, "Peaks")
     cells = [words(node.find(SVG + "title")) for node in heat.iter(SVG + "rect") if node.find(SVG + "title") is not None]
     assert "peak, m: " + peaks[2][2].replace("-0.0 %", "0.0 %") in [re.sub(r"\+0\.0 %", "0.0 %", c) for c in cells] or \
@@ -175,7 +232,7 @@ def _():
     answer = re.search(r"^(Required for .*)$", got.stdout, re.MULTILINE).group(1)
     root = page(report("sweep:1"))
     assert answer in words(root), words(root)[:600]
-    drawn = chart(root, "throughput_tok_s over workload.users")
+    drawn = chart(root, "Tokens/s over users")
     texts = [words(node) for node in drawn.iter(SVG + "text")]
     assert "target >= 20.0k tok/s" in texts, texts
     steps = len(table(root, "Points")) - 1
@@ -193,7 +250,7 @@ def _():
     rows = table(root, "Miss ratios by policy")
     assert rows[0] == ["policy", "64.0 KiB", "128 KiB", "1.00 MiB"], rows
     assert [row[0] for row in rows[1:]] == ["belady", "fifo", "lru"], rows
-    assert charts(root) == ["miss ratio over capacity"], charts(root)
+    assert charts(root) == ["Miss ratio over capacity"], charts(root)
     got = run(["report", "sweep:1", "-o", "curves.md"])
     assert got.rc == 0, got
     assert "| belady |" in (home() / "work/curves.md").read_text()

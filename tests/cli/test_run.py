@@ -396,12 +396,12 @@ def _():
         assert last_run(path)["status"] == "completed" and healthy(path), path
 
 
-@case("--json FILE is written whole over what was there")
+@case("--json FILE is written whole over what was there, with --overwrite alone")
 def _():
     path = home() / "work/out.json"
     path.write_text("what was there before\n")
     write({"run.max_requests": 5})
-    got = run(["run", "--headless", "small.yaml", "--json", "out.json"])
+    got = run(["run", "--headless", "small.yaml", "--json", "out.json", "--overwrite"])
     assert got.rc == 0 and got.stdout.startswith("COMPLETED"), got
     check_identities(json.loads(path.read_text()))
     assert sorted(os.listdir(home() / "work")) == ["out.json", "small.yaml"]

@@ -125,7 +125,7 @@ def _():
         assert other["hash_ids"] == [names.setdefault(block, len(names)) for block in row["hash_ids"]]
     first, second = described(path), described(out)
     assert {**first, "trace": 0} == {**second, "trace": 0}
-    runs.refused(["trace", path, "-o", out], "is there already", "--force")
+    runs.refused(["trace", path, "-o", out], "is there already", "--overwrite")
 
 
 @case("sessions of a trace that names none are told from its blocks")
@@ -151,7 +151,7 @@ def _():
     turns = described(path)["turns"]["mean"]
     assert 0.4 < half["requests"] / len(rows) < 0.6 and abs(half["turns"]["mean"] / turns - 1) < 0.1, half
     for args in (["--cut", "10"], ["--cut", "5m..4m"], ["--cut", "..0:61"], ["--sample", "0"], ["--sample", "x"],
-                 ["--policies", "no"], ["--report", "x.pdf"], ["--format", "no", "-o", out, "--force"]):
+                 ["--policies", "no"], ["--report", "x.pdf"], ["--format", "no", "-o", out, "--overwrite"]):
         runs.refused(["trace", path, *args], args[0] if args[0] != "--report" else "x.pdf")
     runs.refused(["trace"], "needs a file")
     runs.refused(["trace", path, "--cut", "9:00..10:00"], "no request is left")

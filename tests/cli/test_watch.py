@@ -97,7 +97,7 @@ def _():
     for view in ("overview", "latency", "log"):
         args = ["watch", "--dump", "latest", "--view", view, "--size", "100x30"]
         plain = run(args).stdout.splitlines()
-        got = run([*args, "-o", file, "--force"])
+        got = run([*args, "-o", file, "--overwrite"])
         assert got.rc == 0 and got.stdout == "", got
         root = ElementTree.parse(file).getroot()
         space = root.tag[:-3]
@@ -111,7 +111,7 @@ def _():
         used = set(re.findall(r'class="t(\d+)"', file.read_text()))
         assert len(used) > 4 and file.stat().st_size < 60000, (used, file.stat().st_size)
         assert all(".t%s{fill:#" % tone in file.read_text() for tone in used)
-    light = run(["watch", "--dump", "--theme", "light", "-o", file, "--force"])
+    light = run(["watch", "--dump", "--theme", "light", "-o", file, "--overwrite"])
     assert light.rc == 0 and 'fill="#ffffff"' in file.read_text(), light
     text = file.with_suffix(".txt")
     assert run(["watch", "--dump", "-o", text]).rc == 0 and text.read_text() == run(["watch", "--dump"]).stdout

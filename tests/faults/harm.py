@@ -71,7 +71,7 @@ def files(place, rng, harm):
     layout = "files"
     place.scenario({**STORAGE, "tiers.nvme.layout": layout, "cache.verify": rng.choice(["full", "header"])
                     if harm is not flip else "full"})
-    process = place.start(["run", "--headless", "tiny.yaml", "--db", place.db, "--json", "out.json"])
+    process = place.start(["run", "--headless", "tiny.yaml", "--db", place.db, "--json", "out.json", "--overwrite"])
     harmed = 0
     while process.poll() is None:
         for path in entries(place.at):
@@ -97,7 +97,7 @@ def truncate(path):
 def full_tier(place, rng):
     with small(place, "small", "14m") as at:
         place.scenario({**STORAGE, "tiers.nvme.path": str(at), "run.duration": "1500ms", "cache.verify": "none"})
-        process = place.start(["run", "--headless", "tiny.yaml", "--db", place.db, "--json", "out.json"])
+        process = place.start(["run", "--headless", "tiny.yaml", "--db", place.db, "--json", "out.json", "--overwrite"])
         time.sleep(rng.random())
         fill(at / "filler")
         status, out, err, summary = outcome(place, process, statuses=(0, 1, 2))  # 2: it was full before the start
@@ -133,7 +133,7 @@ def dead_device(place, rng):
     """The file behind the device is cut short under the run: what is not in the cache is gone."""
     with Disk(place) as disk:
         place.scenario({**STORAGE, "tiers.nvme.path": str(disk.at), "run.duration": "2s"})
-        process = place.start(["run", "--headless", "tiny.yaml", "--db", place.db, "--json", "out.json"])
+        process = place.start(["run", "--headless", "tiny.yaml", "--db", place.db, "--json", "out.json", "--overwrite"])
         time.sleep(rng.random())
         os.truncate(disk.image, 1 << 20)
         status, _, err, _ = outcome(place, process, left_named=True)

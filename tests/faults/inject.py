@@ -17,7 +17,7 @@ DATABASE = ("malloc", "open", "read", "write", "fsync", "mmap", "ftruncate", "fa
 MORE = {"write": (28,), "open": (5,)}  # ENOSPC, EIO
 _FRAMES_AT, _FRAME, _FRAMES_MAX, _PLACES_AT, _PLACES = 264, 200, 24, 5080, 1 << 19
 
-_RUN = ["run", "--headless", "tiny.yaml", "--db", "DB", "--json", "out.json"]
+_RUN = ["run", "--headless", "tiny.yaml", "--db", "DB", "--json", "out.json", "--overwrite"]
 
 
 class Job:

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static void put_bars(const struct suite *s, struct doc *d) {
         const struct metric *m = metric_find(charts[c]);
         char label[64];
         metric_label(charts[c], label, sizeof label);
+        label[0] = (char)toupper((unsigned char)label[0]);
         struct plot *p = plot_new(PLOT_BARS, label);
         plot_axis(&p->y, label, metric_form_percent(m->form) ? "%" : metric_form_unit(m->form));
         for (size_t i = 0; i < s->entries; i++) plot_category(p, s->entry[i].test->name);
@@ -50,6 +52,38 @@ static void put_bars(const struct suite *s, struct doc *d) {
                      m->better == METRIC_LOWER ? "Less" : "More");
         doc_plot(d, p);
     }
+}
+
+/* The end-to-end latencies of every test side by side, a line for each trial. */
+static void put_percentiles(const struct suite *s, struct doc *d) {
+    enum { TRIALS = 8 };
+    struct plot *p[SUITE_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < s->entries && count < SUITE_MOST; i++) {
+        const struct suite_entry *e = &s->entry[i];
+        struct buf title = {0};
+        if (!suite_done(e)) continue;
+        buf_addf(&title, "%s, %s", e->test->name, e->run[0].model);
+        struct plot *plot = run_plot_distribution(buf_text(&title));
+        buf_free(&title);
+        plot->small = true;
+        plot_caption(plot, "%s", "");
+        for (uint32_t k = 0; k < e->runs && k < TRIALS; k++) {
+            char name[32];
+            snprintf(name, sizeof name, "trial %u", k + 1);
+            run_plot_curve(plot, &e->run[k], "e2e", e->runs > 1 ? name : "", k);
+        }
+        if (plot_empty(plot))
+            plot_free(plot);
+        else
+            p[count++] = plot;
+    }
+    if (count == 0) return;
+    doc_section(d, 1, "End-to-end latency of each test");
+    doc_text(d, DOC_PLAIN,
+             "Percentiles, with one scale for all. Less is better; each line ends at its highest value.");
+    plot_one_scale(p, count);
+    for (size_t i = 0; i < count; i++) doc_plot(d, p[i]);
 }
 
 static void put_words(const struct suite_words *w, struct doc *d) {
@@ -72,27 +106,28 @@ static void put_tiers(const struct run_record *r, struct doc *d) {
 
 static void put_test(const struct suite_entry *e, struct doc *d) {
     const struct run_record *r = &e->run[0];
-    struct buf runs = {0};
     char users[24], when[MOMENT_TEXT];
     doc_section(d, 1, e->test->name);
     if (r->description[0]) doc_text(d, DOC_PLAIN, "%s", r->description);
-    for (uint32_t k = 0; k < e->runs; k++) {
-        buf_addf(&runs, "%s%" PRId64 " %s", k ? ", " : "", e->run[k].run_id,
-                 run_status_name(e->run[k].status));
+    for (uint32_t k = 0; k < e->runs; k++)
         if (e->run[k].status_reason[0])
             doc_text(d, e->run[k].status == RUN_FAILED ? DOC_BAD : DOC_WARN, "Run %" PRId64 ": %s",
                      e->run[k].run_id, e->run[k].status_reason);
-    }
     snprintf(users, sizeof users, "%" PRIu64, e->scenario.workload.users);
     moment_utc_text(r->started_at, when);
-    doc_fact(d, e->runs > 1 ? "Runs" : "Run", buf_text(&runs));
     doc_fact(d, "Model", r->model);
     doc_fact(d, "Users", e->scenario.workload.users ? users : "");
     doc_fact(d, "Began", when);
     put_tiers(r, d);
     doc_fact(d, "Bottleneck", r->verdict.sentence);
+    doc_table(d, e->runs > 1 ? "Runs" : "Run", "run|status|>tokens/s|>end-to-end P95");
+    for (uint32_t k = 0; k < e->runs; k++) {
+        doc_cell_run(d, e->run[k].run_id);
+        doc_cell(d, run_status_name(e->run[k].status));
+        doc_cell(d, format_tok_s(result_value(&e->run[k].results, "throughput_tok_s")).text);
+        doc_cell(d, format_ms(result_value(&e->run[k].results, "e2e_p95_ms")).text);
+    }
     run_doc_criteria(d, e->run, e->runs);
-    buf_free(&runs);
 }
 
 /* ---- the document ---- */
@@ -115,6 +150,7 @@ struct doc *suite_doc(const struct suite *s) {
     doc_section(d, 1, "Comparison");
     suite_put_tables(s, d);
     put_bars(s, d);
+    put_percentiles(s, d);
     for (size_t i = 0; i < s->entries; i++)
         if (s->entry[i].runs > 0) put_test(&s->entry[i], d);
     return d;

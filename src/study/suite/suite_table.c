@@ -110,7 +110,7 @@ static void put_row(const struct suite_entry *e, struct doc *d) {
     char hits[24] = "--", where[64];
     struct verdict_cell verdict = verdict_of(e);
     if (kvf_present(ratio)) snprintf(hits, sizeof hits, "%.0f %%", ratio * 100);
-    doc_cell(d, e->test->name);
+    doc_cell_section(d, e->test->name);
     doc_cell(d, format_tok_s(suite_metric(e, "throughput_tok_s")).text);
     doc_cell(d, format_tok_s(suite_metric(e, "storage_throughput_tok_s")).text);
     doc_cell(d, format_ms(suite_metric(e, "e2e_p95_ms")).text);

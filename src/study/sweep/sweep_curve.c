@@ -9,7 +9,7 @@
 #include "draw/format.h"
 #include "export/outcome.h"
 #include "draw/graph.h"
-#include "page/outcome_doc.h"
+#include "page/outcome/outcome_doc.h"
 #include "study/output.h"
 #include "study/sweep/sweep.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "page/outcome_doc.h"
+#include "page/outcome/outcome_doc.h"
 #include "record/metric.h"
 #include "study/live.h"
 #include "study/signals.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "page/outcome_doc.h"
-#include "page/outcome_text.h"
+#include "page/outcome/outcome_doc.h"
+#include "page/outcome/outcome_text.h"
 #include "record/metric.h"
 
 /* Units of the axes of charts; durations are milliseconds there, bandwidths GiB/s. */
@@ -44,9 +44,14 @@ static int by_best(const void *a, const void *b) {
     return (x->best > y->best) - (x->best < y->best);
 }
 
-/* Marks those to be shown: the best by the first measure. How many. */
-static size_t lines_shown(const struct outcome *o, const struct outcome_lines *l, bool *shown) {
-    size_t judge = outcome_judge(o), count = 0;
+/* Whether a line is in the chart of this value of the facet. */
+static bool in_facet(const struct outcome *o, const struct outcome_lines *l, size_t line, size_t facet) {
+    return l->facet == OUTCOME_DIMENSIONS || o->point[l->example[line]].at[l->facet] == facet;
+}
+
+/* Marks those of a chart to be shown: the best by the first measure. How many of how many are left out. */
+static size_t lines_shown(const struct outcome *o, const struct outcome_lines *l, size_t facet, bool *shown) {
+    size_t judge = outcome_judge(o), count = 0, all = 0;
     struct ranked *r = mem_zalloc(l->count + 1, sizeof *r);
     bool lower = o->measures > 0 && (metric_better(o->measure[judge].name) == METRIC_LOWER);
     for (size_t k = 0; k < l->count; k++) r[k] = (struct ranked){k, NAN};
@@ -56,10 +61,21 @@ static size_t lines_shown(const struct outcome *o, const struct outcome_lines *l
         if (!isnan(v) && (isnan(*best) || v < *best)) *best = v;
     }
     qsort(r, l->count, sizeof *r, by_best);
-    for (size_t k = 0; k < l->count && count < OUTCOME_LINES; k++)
-        if (!isnan(r[k].best)) shown[r[k].line] = ++count > 0;
+    for (size_t k = 0; k < l->count; k++) {
+        if (!in_facet(o, l, r[k].line, facet)) continue;
+        all++;
+        if (count < OUTCOME_LINES && !isnan(r[k].best)) shown[r[k].line] = ++count > 0;
+    }
     free(r);
-    return count;
+    return all - count;
+}
+
+/* The same for a configuration in each of the charts side by side. */
+static unsigned colour_of(const struct outcome *o, const struct outcome_lines *l, size_t line) {
+    size_t n = 0;
+    for (unsigned d = 0; d < o->dimensions; d++)
+        if (outcome_line_part(o, l, d)) n = n * o->dimension[d].values + o->point[l->example[line]].at[d];
+    return (unsigned)(n % (PLOT_COLOURS * PLOT_DASHES));
 }
 
 /* ---- a measure over what was swept ---- */
@@ -118,7 +134,9 @@ static void add_line(const struct outcome *o, const struct outcome_lines *l, siz
         outcome_line_name(o, l, line, &name);
     else
         buf_add(&name, p->y.label);
-    plot_line(p, buf_text(&name), count, &at->x, sizeof *at, &at->y, sizeof *at)->marks = true;
+    struct plot_line *to = plot_line(p, buf_text(&name), count, &at->x, sizeof *at, &at->y, sizeof *at);
+    to->marks = true;
+    if (l->facet < OUTCOME_DIMENSIONS) to->colour = to->dash = colour_of(o, l, line);
     buf_free(&name);
     free(at);
     if (l->count == 1) add_closed(o, l, line, across, measure, p);
@@ -131,6 +149,7 @@ static void add_bars(const struct outcome *o, const struct outcome_lines *l, siz
     struct plot_line *to = plot_line_room(p, buf_text(&name), p->categories, false);
     for (size_t i = 0; i < o->points; i++)
         if (l->of[i] == line) to->y[o->point[i].at[l->x]] = outcome_value(o, i, measure);
+    if (l->facet < OUTCOME_DIMENSIONS) to->colour = colour_of(o, l, line);
     buf_free(&name);
 }
 
@@ -147,23 +166,43 @@ static void put_ticks(const struct outcome_dimension *d, struct plot *p) {
     free(tick);
 }
 
+/* The name of an axis: rates have their "/s" in the unit. */
+static struct outcome_title axis_words(const char *metric) {
+    struct outcome_title t;
+    metric_label(metric, t.text, sizeof t.text);
+    size_t len = strlen(t.text);
+    if (len > 2 && strcmp(t.text + len - 2, "/s") == 0) t.text[len - 2] = '\0';
+    return t;
+}
+
+/* "Tokens/s over users". */
+static void chart_title(const struct outcome *o, const struct outcome_lines *l, size_t across, size_t measure,
+                        struct buf *out) {
+    struct outcome_title over = {"requests done/s"};
+    if (l->x < OUTCOME_DIMENSIONS)
+        over = outcome_dimension_words(&o->dimension[l->x]);
+    else if (across < o->measures)
+        metric_label(o->measure[across].name, over.text, sizeof over.text);
+    buf_addf(out, "%s over %s", outcome_measure_words(o->measure[measure].name).text, over.text);
+}
+
 static struct plot *chart_new(const struct outcome *o, const struct outcome_lines *l, size_t across,
                               size_t measure) {
     const struct outcome_measure *m = &o->measure[measure];
-    struct outcome_title title = outcome_measure_title(m->name), over = {"requests done"};
+    struct outcome_title over = {"requests done"};
     struct buf text = {0};
     const char *unit = across < o->measures ? o->measure[across].unit : "";
     if (l->x < OUTCOME_DIMENSIONS) {
-        snprintf(over.text, sizeof over.text, "%s", o->dimension[l->x].title);
+        over = outcome_dimension_words(&o->dimension[l->x]);
         unit = axis_unit(o->dimension[l->x].unit);
     } else if (across < o->measures) {
-        over = outcome_measure_title(o->measure[across].name);
+        over = axis_words(o->measure[across].name);
     }
-    buf_addf(&text, "%s over %s", title.text, over.text);
+    chart_title(o, l, across, measure, &text);
     struct plot *p = plot_new(l->numbers ? PLOT_LINES : PLOT_BARS, buf_text(&text));
     buf_free(&text);
     plot_axis(&p->x, over.text, unit);
-    plot_axis(&p->y, title.text, measure_unit(m));
+    plot_axis(&p->y, axis_words(m->name).text, measure_unit(m));
     p->x.log = l->log;
     if (l->numbers && l->x < OUTCOME_DIMENSIONS) put_ticks(&o->dimension[l->x], p);
     for (size_t v = 0; !l->numbers && v < o->dimension[l->x].values; v++)
@@ -173,21 +212,23 @@ static struct plot *chart_new(const struct outcome *o, const struct outcome_line
 
 /* Latencies that differ by two decades or more cannot be told apart on a linear axis. */
 static bool spans_decades(const struct plot *p) {
-    double low = NAN, high = NAN;
+    double low, high;
     if (p->kind != PLOT_LINES || strcmp(p->y.unit, "ms") != 0) return false;
-    for (size_t k = 0; k < p->lines; k++)
-        for (size_t i = 0; i < p->line[k].count; i++) {
-            low = fmin(low, p->line[k].y[i]);
-            high = fmax(high, p->line[k].y[i]);
-        }
-    return low > 0 && high / low >= 100;
+    return plot_range_y(p, &low, &high) && low > 0 && high / low >= 100;
 }
 
-static void put_chart(const struct outcome *o, const struct outcome_lines *l, size_t across, size_t measure,
-                      struct doc *d) {
+static const char *better_words(const char *metric) {
+    static const char *const words[] = {
+        [METRIC_NEUTRAL] = "", [METRIC_HIGHER] = "More is better.", [METRIC_LOWER] = "Less is better."};
+    return words[metric_better(metric)];
+}
+
+/* A chart, or that of one value of the facet; how many lines are left out. */
+static struct plot *chart_fill(const struct outcome *o, const struct outcome_lines *l, size_t across,
+                               size_t measure, size_t facet, size_t *left) {
     struct plot *p = chart_new(o, l, across, measure);
     bool *shown = mem_zalloc(l->count + 1, sizeof *shown);
-    size_t count = lines_shown(o, l, shown);
+    *left = lines_shown(o, l, facet, shown);
     for (size_t k = 0; k < l->count; k++) {
         if (!shown[k]) continue;
         if (l->numbers)
@@ -195,18 +236,70 @@ static void put_chart(const struct outcome *o, const struct outcome_lines *l, si
         else
             add_bars(o, l, k, measure, p);
     }
-    p->y.log = spans_decades(p);
-    static const char *const verdicts[] = {
-        [METRIC_NEUTRAL] = "", [METRIC_HIGHER] = "More is better. ", [METRIC_LOWER] = "Less is better. "};
-    const char *verdict = verdicts[metric_better(o->measure[measure].name)];
-    if (count < l->count)
-        plot_caption(
-            p, "%sThe best %zu of %zu configurations are drawn; the table of all points has the others.",
-            verdict, count, l->count);
-    else
-        plot_caption(p, "%.*s", (int)(verdict[0] ? strlen(verdict) - 1 : 0), verdict);
-    doc_plot(d, p);
     free(shown);
+    if (l->numbers && strstr(o->measure[measure].name, "_ms"))
+        outcome_put_limits(o, o->measure[measure].name, p);
+    return p;
+}
+
+/* The value that a small chart is of: "llama3.1-8b", "users 10". */
+static void facet_title(const struct outcome_dimension *d, size_t value, struct plot *p) {
+    struct buf text = {0};
+    bool number = d->role != OUTCOME_VARIANT && !isnan(d->value[value].number);
+    buf_addf(&text, "%s%s%s", number ? outcome_dimension_words(d).text : "", number ? " " : "",
+             d->value[value].text);
+    free(p->title);
+    p->title = mem_strdup(buf_text(&text));
+    p->small = true;
+    buf_free(&text);
+}
+
+/* A chart for each value of the facet, under one heading and with one scale. */
+static void put_facets(const struct outcome *o, const struct outcome_lines *l, size_t across, size_t measure,
+                       struct doc *d) {
+    const struct outcome_dimension *facet = &o->dimension[l->facet];
+    struct plot *p[OUTCOME_FACETS];
+    struct buf title = {0};
+    size_t left = 0, some;
+    chart_title(o, l, across, measure, &title);
+    buf_addf(&title, ", by %s", outcome_dimension_words(facet).text);
+    doc_section(d, 2, buf_text(&title));
+    buf_free(&title);
+    for (size_t v = 0; v < facet->values; v++) {
+        p[v] = chart_fill(o, l, across, measure, v, &some);
+        facet_title(facet, v, p[v]);
+        left += some;
+    }
+    plot_one_scale(p, facet->values);
+    bool decades = spans_decades(p[0]);
+    for (size_t v = 0; v < facet->values; v++) p[v]->y.log = decades;
+    const char *better = better_words(o->measure[measure].name);
+    doc_text(d, DOC_PLAIN, "%s%sAll have one scale.", better, *better ? " " : "");
+    if (left > 0)
+        doc_text(d, DOC_PLAIN, "The best %d configurations are drawn of each; the table has all points.",
+                 OUTCOME_LINES);
+    for (size_t v = 0; v < facet->values; v++) doc_plot(d, p[v]);
+}
+
+static void put_chart(const struct outcome *o, const struct outcome_lines *l, size_t across, size_t measure,
+                      struct doc *d) {
+    const char *better = better_words(o->measure[measure].name);
+    size_t left;
+    if (l->facet < OUTCOME_DIMENSIONS) {
+        put_facets(o, l, across, measure, d);
+        return;
+    }
+    struct plot *p = chart_fill(o, l, across, measure, 0, &left);
+    struct buf caption = {0};
+    p->y.log = spans_decades(p);
+    buf_addf(&caption, "%s%s%s", better, *better && *p->caption ? " " : "", p->caption);
+    if (left > 0)
+        buf_addf(&caption,
+                 "%sThe best %zu of %zu configurations are drawn; the table of all points has the others.",
+                 caption.len ? " " : "", l->count - left, l->count);
+    plot_caption(p, "%s", buf_text(&caption));
+    buf_free(&caption);
+    doc_plot(d, p);
 }
 
 /* How many points a chart could show: with one there is nothing to draw a line through. */
@@ -234,43 +327,7 @@ void outcome_put_charts(const struct outcome *o, struct doc *d) {
         if (!outcome_by_load(o) || (rate != SIZE_MAX && measure[i] != rate))
             put_chart(o, &l, rate, measure[i], d);
     outcome_lines_free(&l);
-}
-
-/* ---- peaks ---- */
-
-void outcome_put_heat(const struct outcome *o, struct doc *d) {
-    enum { ROWS = 24, COLUMNS = 16 };
-    if (o->groups == 0 || o->base_group == SIZE_MAX) return;
-    size_t count;
-    struct outcome_peak *peak = outcome_peaks(o, &count);
-    const struct outcome_dimension *x = &o->dimension[o->groups - 1];
-    if (count == 0 || count / x->values > ROWS || x->values > COLUMNS) {
-        outcome_peaks_free(peak, count);
-        return;
-    }
-    const char *metric = o->measure[outcome_judge(o)].name;
-    struct buf text = {0};
-    buf_addf(&text, "%s against %s", outcome_measure_title(metric).text, o->baseline);
-    struct plot *p = plot_new(PLOT_HEAT, buf_text(&text));
-    plot_axis(&p->x, x->title, "");
-    plot_axis(&p->y, "difference", "%");
-    p->diverging = true;
-    p->less_better = metric_better(metric) == METRIC_LOWER;
-    plot_caption(
-        p,
-        "Blue is better than the baseline, orange worse: %s is better. Hatched cells have no finished point.",
-        p->less_better ? "less" : "more");
-    for (size_t v = 0; v < x->values; v++) plot_category(p, x->value[v].text);
-    for (size_t row = 0; row < count; row += x->values) {
-        text.len = 0;
-        for (unsigned g = 0; g + 1 < o->groups; g++)
-            buf_addf(&text, "%s%s", g ? ", " : "", o->dimension[g].value[outcome_variant(o, row, g)].text);
-        struct plot_line *line = plot_line_room(p, text.len ? buf_text(&text) : "peak", x->values, false);
-        for (size_t v = 0; v < x->values; v++) line->y[v] = peak[row + v].delta;
-    }
-    buf_free(&text);
-    outcome_peaks_free(peak, count);
-    doc_plot(d, p);
+    outcome_put_table(o, d);
 }
 
 /* ---- a search ---- */
@@ -301,7 +358,7 @@ void outcome_put_search(const struct outcome *o, struct doc *d) {
 /* ---- curves ---- */
 
 void outcome_put_curves(const struct outcome *o, struct doc *d) {
-    struct plot *p = plot_new(PLOT_LINES, "miss ratio over capacity");
+    struct plot *p = plot_new(PLOT_LINES, "Miss ratio over capacity");
     plot_axis(&p->x, "capacity", "B");
     plot_axis(&p->y, "miss ratio", "%");
     p->x.log = true;

@@ -1,8 +1,11 @@
-#include "page/outcome_text.h"
+#include "page/outcome/outcome_text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "record/metric.h"
 
 static const char *value_at(const struct outcome *o, size_t point, unsigned d) {
     return o->dimension[d].value[o->point[point].at[d]].text;
@@ -21,6 +24,24 @@ struct outcome_title outcome_measure_title(const char *metric) {
     size_t len = strlen(metric);
     bool ms = len > 3 && strcmp(metric + len - 3, "_ms") == 0;
     snprintf(t.text, sizeof t.text, "%.*s", (int)(ms ? len - 3 : len), metric);
+    return t;
+}
+
+struct outcome_title outcome_measure_words(const char *metric) {
+    struct outcome_title t;
+    metric_label(metric, t.text, sizeof t.text);
+    t.text[0] = (char)toupper((unsigned char)t.text[0]);
+    return t;
+}
+
+struct outcome_title outcome_dimension_words(const struct outcome_dimension *d) {
+    struct outcome_title t;
+    static const char tiers[] = "tiers.";
+    const char *dot = strrchr(d->key, '.'), *name = dot ? dot + 1 : d->key;
+    if (strncmp(d->key, tiers, sizeof tiers - 1) == 0) name = d->key + sizeof tiers - 1;
+    snprintf(t.text, sizeof t.text, "%s", name);
+    for (char *at = t.text; *at; at++)
+        if (d->role != OUTCOME_VARIANT && (*at == '_' || *at == '.')) *at = ' ';
     return t;
 }
 

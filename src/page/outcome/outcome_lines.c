@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "draw/format.h"
-#include "page/outcome_doc.h"
+#include "page/outcome/outcome_doc.h"
+#include "page/outcome/outcome_text.h"
 
 static bool is_number(const struct outcome_dimension *d) {
     for (size_t v = 0; v < d->values; v++)
@@ -47,12 +48,37 @@ static bool same_line(const struct outcome *o, const struct outcome_lines *l, si
     return true;
 }
 
+bool outcome_line_part(const struct outcome *o, const struct outcome_lines *l, unsigned dimension) {
+    const struct outcome_dimension *d = &o->dimension[dimension];
+    return !o->zip && dimension != l->x && dimension != l->facet && d->role != OUTCOME_LOAD && d->values > 1;
+}
+
+/* Where two or more tell lines apart, one of them has a chart for each of its values: the model, else a group
+ * of variants, else the one with the fewest. */
+static void choose_facet(const struct outcome *o, struct outcome_lines *l) {
+    unsigned parts = 0, best = OUTCOME_DIMENSIONS;
+    double most = -INFINITY;
+    for (unsigned d = 0; d < o->dimensions; d++) {
+        const struct outcome_dimension *of = &o->dimension[d];
+        if (!outcome_line_part(o, l, d)) continue;
+        parts++;
+        double fit = strcmp(of->key, "model") == 0 ? 2
+                     : of->role == OUTCOME_VARIANT ? 1
+                                                   : -(double)of->values;
+        if (of->values > OUTCOME_FACETS || strcmp(of->key, "seed") == 0 || fit <= most) continue;
+        best = d;
+        most = fit;
+    }
+    if (parts > 1) l->facet = best;
+}
+
 void outcome_lines_make(const struct outcome *o, struct outcome_lines *l) {
-    *l = (struct outcome_lines){.x = OUTCOME_DIMENSIONS};
+    *l = (struct outcome_lines){.x = OUTCOME_DIMENSIONS, .facet = OUTCOME_DIMENSIONS};
     for (unsigned d = 0; d < o->dimensions && !outcome_by_load(o); d++)
         if (l->x == OUTCOME_DIMENSIONS || worth(&o->dimension[d]) > worth(&o->dimension[l->x])) l->x = d;
     l->numbers = l->x == OUTCOME_DIMENSIONS || is_number(&o->dimension[l->x]);
     l->log = l->x < OUTCOME_DIMENSIONS && l->numbers && grows_by_factors(&o->dimension[l->x]);
+    choose_facet(o, l);
     l->of = mem_zalloc(o->points + 1, sizeof *l->of);
     l->example = mem_zalloc(o->points + 1, sizeof *l->example);
     for (size_t i = 0; i < o->points; i++) {
@@ -79,12 +105,12 @@ struct parts {
 
 static void parts_make(const struct outcome *o, const struct outcome_lines *l, size_t line, struct parts *p) {
     *p = (struct parts){0};
-    for (unsigned d = 0; d < o->dimensions && !o->zip; d++) {
+    for (unsigned d = 0; d < o->dimensions; d++) {
         const struct outcome_dimension *of = &o->dimension[d];
-        if (d == l->x || of->role == OUTCOME_LOAD || of->values < 2) continue;
+        if (!outcome_line_part(o, l, d)) continue;
         bool named = of->role != OUTCOME_VARIANT && is_number(of); /* a number alone says nothing */
-        buf_addf(&p->text[p->count++], "%s%s%s", named ? of->title : "", named ? " " : "",
-                 of->value[o->point[l->example[line]].at[d]].text);
+        buf_addf(&p->text[p->count++], "%s%s%s", named ? outcome_dimension_words(of).text : "",
+                 named ? " " : "", of->value[o->point[l->example[line]].at[d]].text);
     }
 }
 
@@ -142,6 +168,6 @@ size_t outcome_charted(const struct outcome *o, size_t measure[OUTCOME_CHARTS]) 
            ttft_mean = outcome_measure_find(o, "ttft_mean_ms");
     for (size_t m = 0; m < o->chosen && count < OUTCOME_CHARTS - 3; m++) count = add(o, measure, count, m);
     count = add(o, measure, count, outcome_measure_find(o, "throughput_tok_s"));
-    if (ttft_mean >= o->chosen) count = add(o, measure, count, ttft_p95);
+    if (ttft_mean >= o->chosen || outcome_by_load(o)) count = add(o, measure, count, ttft_p95);
     return add(o, measure, count, outcome_measure_find(o, "e2e_p95_ms"));
 }

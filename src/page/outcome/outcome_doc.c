@@ -1,4 +1,4 @@
-#include "page/outcome_doc.h"
+#include "page/outcome/outcome_doc.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "base/moment.h"
 #include "base/units.h"
-#include "page/outcome_text.h"
+#include "page/outcome/outcome_text.h"
 #include "record/metric.h"
 
 enum { POINTS_OPEN = 30, POINTS_MOST = 1000 }; /* rows that stand open, and that are listed at all */
@@ -42,11 +42,15 @@ static void put_best(const struct outcome *o, struct doc *d) {
         bool lower = metric_better(o->measure[m].name) == METRIC_LOWER;
         if (best == SIZE_MAX) continue;
         struct buf label = {0}, note = {0};
-        buf_addf(&label, "%s %s", lower ? "least" : "most", outcome_measure_title(o->measure[m].name).text);
+        char words[64];
+        metric_label(o->measure[m].name, words, sizeof words);
+        buf_addf(&label, "%s %s", lower ? "Least" : "Most", words);
         buf_addf(&note, "point %zu:", o->point[best].number);
         for (unsigned k = 0; k < o->dimensions; k++)
             buf_addf(&note, "%s %s%s%s", k ? "," : "",
-                     isnan(o->dimension[k].value[o->point[best].at[k]].number) ? "" : o->dimension[k].title,
+                     isnan(o->dimension[k].value[o->point[best].at[k]].number)
+                         ? ""
+                         : outcome_dimension_words(&o->dimension[k]).text,
                      isnan(o->dimension[k].value[o->point[best].at[k]].number) ? "" : " ",
                      o->dimension[k].value[o->point[best].at[k]].text);
         doc_tile(d, buf_text(&label), outcome_cell(o, outcome_value(o, best, m), m).text, buf_text(&note));
@@ -132,9 +136,8 @@ static void put_point(const struct outcome *o, size_t i, bool all_done, bool com
                                           [OUTCOME_FAILED] = DOC_BAD,
                                           [OUTCOME_STOPPED] = DOC_WARN};
     const struct outcome_point *p = &o->point[i];
-    char number[24], run[24], undone[STANDING_TEXT];
+    char number[24], undone[STANDING_TEXT];
     snprintf(number, sizeof number, "%zu", p->number);
-    snprintf(run, sizeof run, "%" PRId64, p->run_id);
     doc_cell(d, number);
     for (unsigned k = 0; k < o->dimensions; k++) doc_cell(d, o->dimension[k].value[p->at[k]].text);
     for (size_t m = 0; m < o->chosen; m++) {
@@ -144,7 +147,7 @@ static void put_point(const struct outcome *o, size_t i, bool all_done, bool com
     if (!comparable)
         doc_cell_tone(d, DOC_WARN,
                       standing_undone(o->point[i].undone, undone, sizeof undone)[0] ? undone : NULL);
-    doc_cell(d, p->run_id ? run : NULL);
+    doc_cell_run(d, p->run_id);
     if (!all_done) doc_cell_tone(d, tones[p->state], outcome_state_name(p->state));
 }
 
