@@ -422,6 +422,11 @@ void cache_stats(const struct cache *c, struct cache_stats *out) {
     }
 }
 
+void cache_restart(struct cache *c) {
+    cache_clear(c);
+    c->stopped = c->retry_due = c->relief_due = false;
+}
+
 /* They are nothing but numbers. */
 enum { STATS = sizeof(struct cache_stats) / sizeof(uint64_t) };
 _Static_assert(sizeof(struct cache_stats) == STATS * sizeof(uint64_t), "statistics are plain words");

@@ -107,7 +107,8 @@ struct cache_config {
     /* An entry came to be in a tier, or left it; likewise. NULL: nobody asks. */
     void (*moved)(void *ctx, struct cache_key key, int tier, bool stored);
     /* Another cache, of the remote tier alone, that this one and others share as theirs: it outlives them,
-     * and they have one thread or one lock. Not with placement inclusive. NULL: the tier is its own. */
+     * and they have one thread or one lock. While it is stopped nothing falls there. Not with placement
+     * inclusive. NULL: the tier is its own. */
     struct cache *shared;
 };
 
@@ -238,6 +239,8 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
 /* Puts every WAITING and GATED operation on the ready list with failed_wait set, not counted as
  * refused: the run ends. Nothing is gated from then on. */
 void cache_stop(struct cache *c);
+/* After a stop, with every operation finished: it is empty, and used on. None counts as evicted. */
+void cache_restart(struct cache *c);
 
 /* Fills *out. */
 void cache_stats(const struct cache *c, struct cache_stats *out);

@@ -132,6 +132,7 @@ static bool room_possible(const struct cache *c, int tier, uint64_t bytes) {
 /* Where a victim goes; -1: out of the cache. */
 static int fall_to(const struct cache *c, int tier, const struct entry *e, bool falls) {
     int below = falls ? tier_below(c, tier, e->bytes) : -1;
+    if (below == KVF_TIER_REMOTE && c->config.shared && c->config.shared->stopped) return -1;
     return below >= 0 && shared_has(c, below, e->key) ? -1 : below;
 }
 

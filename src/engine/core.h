@@ -31,7 +31,7 @@
 #include "engine/move/verify.h"
 #include "engine/pipeline/executor.h"
 #include "engine/pipeline/flight.h"
-#include "engine/pods.h"
+#include "engine/pods/pods.h"
 #include "engine/prepare.h"
 #include "engine/session.h"
 #include "engine/simulator.h"
@@ -43,6 +43,7 @@
 #include "workload/workload.h"
 
 struct channels;
+struct outages;
 struct together;
 struct tracelog;
 
@@ -104,6 +105,7 @@ struct engine {
     struct pod store; /* the remote tier of several pods: no more than a cache; without: they have none */
     struct channels *store_link; /* to it; NULL likewise */
     struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one */
+    struct outages *outages;     /* of the fleet; NULL: there are none */
     struct fleet_stats fleet_base, fleet_end;
     uint64_t *hashes; /* of the blocks of the request that is being routed */
     uint32_t hash_cap;
@@ -190,6 +192,8 @@ bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *w
 void dispatch_prepare_end(struct engine *e);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
+/* Sends requests that wait at a pod which is down to others; how many. */
+uint64_t dispatch_reroute(struct engine *e, struct pod *p);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
 /* When the run has ended: says so if an open loop could not be kept up with. */
 void dispatch_finish(struct engine *e);
@@ -213,6 +217,9 @@ void worker_post_op(struct worker *w, struct cache_op *op);
 void worker_simulate(struct engine *e, struct worker *w);
 bool worker_turn(struct worker *w, bool paused);
 uint64_t worker_next_ns(const struct worker *w);
+/* The worker of a pod that is gone: its operations end abandoned, its cache having stopped; its requests are
+ * forgotten, and the caller's. */
+void worker_abandon(struct worker *w);
 
 /* Opens the tiers that are on, with progress, and fills their part of the run's record. Control thread. */
 int tiers_open(struct engine *e, struct err *err);

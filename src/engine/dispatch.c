@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,6 +287,30 @@ static void workload_done_check(struct engine *e) {
     if (!atomic_exchange(&e->workload_done, true)) engine_wake_control(e);
 }
 
+/* Where the queue is full the request is dropped, and a user who waits for its answer goes on. */
+uint64_t dispatch_reroute(struct engine *e, struct pod *p) {
+    struct flight *f;
+    uint64_t n = 0, now = engine_now(e);
+    pthread_mutex_lock(&e->queue_lock);
+    dispatch_count_time(e, now);
+    while ((f = queue_pop(&p->queue)) != NULL) {
+        pods_done(e, f, false);
+        pods_route(e, f);
+        e->queued--;
+        n++;
+        if (flight_enqueue(e, f)) continue;
+        pods_done(e, f, false);
+        e->dropped++;
+        e->klass[f->req.klass].dropped++;
+        e->klass[f->req.klass].queued--;
+        if (closed_loop(e)) user_goes_on(e, workload_own(e->workload, f->req.user), now + DROPPED_PAUSE_NS);
+        flight_release(e, f);
+    }
+    slots_fill(e);
+    pthread_mutex_unlock(&e->queue_lock);
+    return n;
+}
+
 /* ---- the generator ---- */
 
 /* Until the next arrival. With more due than it may take at a time it waits a little all the same: it would
@@ -428,66 +451,6 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     slots_fill(e);
     workload_done_check(e);
     pthread_mutex_unlock(&e->queue_lock);
-}
-
-/* ---- who is in service ---- */
-
-#define X(id, name) name,
-static const char *const stage_names[] = {FLIGHT_STAGE_LIST(X)};
-#undef X
-
-static double since_ms(uint64_t now_ns, uint64_t then_ns) {
-    return now_ns > then_ns ? (double)(now_ns - then_ns) / (double)KVF_NS_PER_MS : 0;
-}
-
-_Static_assert(FLIGHT_ENDED == SNAPSHOT_STEPS + 1, "the steps are those between queued and ended");
-
-/* Where a request in that stage has spent its time, and where its entries were found. */
-static void request_way(const struct flight *f, enum flight_stage stage, uint64_t now_ns,
-                        struct snapshot_request *r) {
-    double left_ms = r->service_ms; /* its worker may be ahead of this moment */
-    for (int s = 0; s < SNAPSHOT_STEPS; s++)
-        r->step_ms[s] =
-            (double)atomic_load_explicit(&f->spent_ns[s + 1], memory_order_acquire) / (double)KVF_NS_PER_MS;
-    uint64_t since = atomic_load_explicit(&f->since_ns, memory_order_relaxed);
-    if (since > 0) r->step_ms[stage - 1] += since_ms(now_ns, since);
-    for (int s = 0; s < SNAPSHOT_STEPS; s++) {
-        r->step_ms[s] = fmin(r->step_ms[s], left_ms);
-        left_ms -= r->step_ms[s];
-    }
-    for (int t = 0; t < KVF_TIERS; t++)
-        r->found[t] = atomic_load_explicit(&f->tier_hits[t], memory_order_relaxed);
-    r->not_found = atomic_load_explicit(&f->misses, memory_order_relaxed);
-}
-
-/* One that has ended is left out, as it is counted as done by then; one that its worker has still in the
- * mail is about to look its context up. Once the run ends nobody is served any more. */
-void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap) {
-    bool trace = !workload_knows_users(e->workload);
-    snap->requests_known = true;
-    if (atomic_load(&e->stopping)) return;
-    for (const struct flight *f = e->service_first; f && snap->requests < SNAPSHOT_REQUESTS;
-         f = f->service_next) {
-        struct snapshot_request *r = &snap->request[snap->requests];
-        int tier;
-        enum flight_stage stage = flight_shown(f, &tier);
-        if (stage == FLIGHT_ENDED) continue;
-        if (stage == FLIGHT_QUEUED) stage = FLIGHT_LOOKUP;
-        *r = (struct snapshot_request){.no_user = trace,
-                                       .no_class = trace && !e->s->qos.classes_set,
-                                       .id = f->req.id,
-                                       .user = f->req.user,
-                                       .turn = f->req.turn,
-                                       .context_tokens = flight_context_tokens(f),
-                                       .generate_tokens = f->req.generate_tokens,
-                                       .age_ms = since_ms(now_ns, f->req.arrival_ns),
-                                       .service_ms = since_ms(now_ns, f->slot_ns),
-                                       .klass = f->req.klass,
-                                       .tier = tier};
-        request_way(f, stage, now_ns, r);
-        snprintf(r->step, sizeof r->step, "%s", stage_names[stage]);
-        snap->requests++;
-    }
 }
 
 /* ---- control ---- */

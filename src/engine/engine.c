@@ -16,6 +16,7 @@
 #include "engine/limits/assess.h"
 #include "engine/pipeline/oracle.h"
 #include "engine/pipeline/sample.h"
+#include "engine/pods/outages.h"
 #include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
 #include "engine/sampling/together.h"
@@ -175,6 +176,7 @@ static void engine_close(struct engine *e) {
     together_close(e);
     sampler_close(e);
     scaling_close(e);
+    outages_close(e);
     pods_close(e);
     lineup_close(&e->lineup);
     counters_free(e->counters, e->counter_count);
@@ -474,6 +476,7 @@ static void control_run(struct control *c) {
     e->moment = 1;
     sampler_begin(e);
     tracelog_arm(e->log, e->sampler->zero_ns);
+    outages_begin(e, e->sampler->zero_ns);
     dispatch_begin_arrivals(e, e->sampler->zero_ns);
     bool warmup = e->s->run.warmup_ns > 0;
     phase_begin(c, warmup ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED,

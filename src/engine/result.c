@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "engine/limits/assess.h"
 #include "engine/limits/breakeven.h"
+#include "engine/pods/outages.h"
 #include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
 #include "engine/verdict.h"
@@ -545,6 +546,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
     result_add(m.out, ratio(m.use.in_service, (double)pods_slots(e)), 0, "slots_busy_ratio");
     pods_results(e, run);
+    outages_results(e, m.out);
     verdict_run(e, run);
     overload_warn(e, run);
     keep_histograms(&m, run);

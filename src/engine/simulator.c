@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "engine/core.h"
+#include "engine/pods/outages.h"
 #include "engine/sampling/sampler.h"
 
 enum {
@@ -120,6 +121,7 @@ static bool instant(struct engine *e, uint64_t now_ns, uint64_t begun_ns) {
         }
         if (n % TURN_LOOKS == 0 && clock_now_ns() - begun_ns > SLICE_NS) return false;
         any = false;
+        if (outages_next_ns(e) <= now_ns) outages_due(e, now_ns);
         if (dispatch_next_ns(e) <= now_ns) {
             dispatch_turn(e);
             any = true;
@@ -138,6 +140,7 @@ uint64_t simulator_run(struct engine *e, uint64_t until_ns) {
         if (atomic_load(&e->control_woken)) return 0;
         uint64_t next = dispatch_next_ns(e), event = lineup_next_ns(&e->lineup);
         if (event < next) next = event;
+        if (outages_next_ns(e) < next) next = outages_next_ns(e);
         bool reached = next > until_ns;
         if (reached) next = until_ns;
         if (next == KVF_NEVER) return 0;

@@ -439,6 +439,18 @@ void worker_simulate(struct engine *e, struct worker *w) {
     w->simulated = simmover_open(&setup);
 }
 
+void worker_abandon(struct worker *w) {
+    struct heap_item item;
+    w->x.stopping = true;
+    simmover_stop(w->simulated);
+    do (void)worker_turn(w, false);
+    while (w->run || atomic_load(&w->ops_in) || waits_end_ns(w) != KVF_NEVER);
+    (void)flights_take(w);
+    while (heap_pop(&w->timers, &item)) {}
+    w->x.settling = NULL;
+    w->x.stopping = false;
+}
+
 int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err) {
     worker_init(e, w, index);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -24,8 +24,11 @@ struct fleet {
     uint32_t caps;
     struct loads loads;
     struct holders *index;
+    bool index_down;
+    uint64_t pod_blocks; /* that a router remembers of a pod */
     struct router *routers;
     uint32_t router_count;
+    uint64_t turn; /* of the routers */
     /* a ring of events that the index has not been told, by time */
     struct event *events;
     uint64_t first, last, cap;
@@ -48,7 +51,7 @@ bool fleet_asks_blocks(const struct fleet *f) {
 
 void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
                  bool stored) {
-    if (!f->index) return;
+    if (!f->index || f->index_down) return;
     if (f->last - f->first == f->cap) {
         uint64_t cap = f->cap ? 2 * f->cap : EVENTS_LEAST;
         struct event *grown = mem_alloc(cap * sizeof *grown);
@@ -108,10 +111,13 @@ void routing_by_prefix(const struct router *r, struct holders *known, const stru
 }
 
 struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) {
-    struct router *r = &f->routers[f->stats.requests++ % f->router_count];
+    struct router *r;
+    do r = &f->routers[f->turn++ % f->router_count];
+    while (r->down);
+    f->stats.requests++;
     struct fleet_choice choice = {.router = r->number};
     if (f->index) index_advance(f, q->now_ns);
-    if (f->index) f->stats.lookups += q->blocks;
+    if (f->index && !f->index_down) f->stats.lookups += q->blocks;
     f->ops->choose(r, q, &choice);
     r->turn++;
     loads_change(&f->loads, choice.pod, 1);
@@ -124,6 +130,32 @@ void fleet_done(struct fleet *f, uint32_t pod) {
 
 uint64_t fleet_load(const struct fleet *f, uint32_t pod) {
     return f->loads.load[pod];
+}
+
+/* ---- parts that are gone ---- */
+
+void fleet_set_pod_down(struct fleet *f, uint32_t pod, bool down) {
+    loads_set_down(&f->loads, pod, down);
+}
+
+static void memory_open(struct fleet *f, struct router *r) {
+    holders_close(r->memory);
+    r->memory = holders_open((uint32_t)f->s->fleet.pods, f->pod_blocks);
+}
+
+void fleet_set_router_down(struct fleet *f, uint32_t router, bool down) {
+    struct router *r = &f->routers[router];
+    r->down = down;
+    if (down && r->memory) memory_open(f, r);
+}
+
+void fleet_set_index_down(struct fleet *f, bool down) {
+    f->index_down = down;
+    if (!down || !f->index) return;
+    holders_close(f->index);
+    f->index = holders_open((uint32_t)f->s->fleet.pods, 0);
+    f->first = f->last; /* events on their way */
+    for (uint32_t i = 0; i < f->router_count; i++) f->routers[i].index = f->index;
 }
 
 void fleet_read(const struct fleet *f, struct fleet_stats *out) {
@@ -147,6 +179,7 @@ struct fleet *fleet_open(const struct scenario *s, uint64_t pod_blocks) {
     f->s = s;
     f->ops = routings[s->fleet.routing];
     f->caps = traits_routing(s->fleet.routing)->caps;
+    f->pod_blocks = pod_blocks ? pod_blocks : 1;
     loads_open(&f->loads, pods);
     if (f->caps & ROUTING_ASKS_INDEX) f->index = holders_open(pods, 0);
     f->router_count = (uint32_t)s->fleet.routers;
@@ -155,7 +188,7 @@ struct fleet *fleet_open(const struct scenario *s, uint64_t pod_blocks) {
         struct router *r = &f->routers[i];
         *r = (struct router){.s = s, .loads = &f->loads, .index = f->index, .number = i};
         rng_init(&r->rng, s->seed, KVF_RNG_ROUTER, i);
-        if (f->caps & ROUTING_REMEMBERS) r->memory = holders_open(pods, pod_blocks ? pod_blocks : 1);
+        if (f->caps & ROUTING_REMEMBERS) memory_open(f, r);
     }
     return f;
 }

@@ -63,6 +63,11 @@ uint64_t fleet_load(const struct fleet *f, uint32_t pod); /* requests that it ha
  * do not go back. */
 void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
                  bool stored);
+/* Parts that are gone, or back. Another pod, or another router, is up at any time. A router forgets what it
+ * remembers; the index is empty, and is told nothing meanwhile. */
+void fleet_set_pod_down(struct fleet *f, uint32_t pod, bool down);
+void fleet_set_router_down(struct fleet *f, uint32_t router, bool down);
+void fleet_set_index_down(struct fleet *f, bool down);
 void fleet_read(const struct fleet *f, struct fleet_stats *out);
 
 #endif

@@ -15,6 +15,7 @@ struct router {
     struct rng rng;
     uint64_t turn; /* requests so far */
     uint32_t number;
+    bool down;
 };
 
 struct routing_ops {

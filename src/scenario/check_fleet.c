@@ -21,6 +21,51 @@ static void check_fleet_preparation(struct loading *l) {
                    "a fleet keeps no documents; set workload.rag.documents: 0");
 }
 
+/* Parts of one kind that are gone when an outage begins, itself among them; *twice: it is gone already. */
+static uint64_t gone_with(const struct scenario *s, uint32_t number, bool *twice) {
+    const struct scenario_outage *o = &s->fleet.outage[number];
+    uint64_t gone = 0;
+    for (uint32_t i = 0; i < s->fleet.outages; i++) {
+        const struct scenario_outage *other = &s->fleet.outage[i];
+        bool meets = other->at_ns <= o->at_ns && o->at_ns < other->at_ns + other->for_ns;
+        bool pods = o->pod != KVF_UNSET && other->pod != KVF_UNSET;
+        bool routers = o->router != KVF_UNSET && other->router != KVF_UNSET;
+        if (!meets) continue;
+        gone += pods || routers;
+        bool same = (pods && o->pod == other->pod) || (routers && o->router == other->router) ||
+                    (o->index && other->index) || (o->remote && other->remote);
+        *twice = *twice || (i != number && same);
+    }
+    return gone;
+}
+
+static void check_outage(struct loading *l, uint32_t number) {
+    const struct scenario *s = l->s;
+    const struct scenario_outage *o = &s->fleet.outage[number];
+    struct place at = place_of_key(l, "fleet.outages", NULL);
+    char key[40];
+    bool twice = false;
+    snprintf(key, sizeof key, "fleet.outages[%u]", number);
+    uint64_t gone = gone_with(s, number, &twice);
+    if ((o->pod != KVF_UNSET) + (o->router != KVF_UNSET) + o->index + o->remote != 1)
+        problem_add(l, at, key, "takes exactly one of pod, router, index and remote");
+    else if (o->pod != KVF_UNSET && o->pod >= s->fleet.pods)
+        problem_add(l, at, key, "there is no pod %llu; the last is %llu", (unsigned long long)o->pod,
+                    (unsigned long long)s->fleet.pods - 1);
+    else if (o->router != KVF_UNSET && o->router >= s->fleet.routers)
+        problem_add(l, at, key, "there is no router %llu; the last is %llu", (unsigned long long)o->router,
+                    (unsigned long long)s->fleet.routers - 1);
+    else if (o->index && !(traits_routing(s->fleet.routing)->caps & ROUTING_ASKS_INDEX))
+        problem_add(l, at, key, "routing %s asks no index; take precise",
+                    traits_routing(s->fleet.routing)->word);
+    else if (o->remote && !s->tier[KVF_TIER_REMOTE].on)
+        problem_add(l, at, key, "there is no remote tier; set tiers.remote.capacity");
+    else if (twice)
+        problem_add(l, at, key, "it is gone already at that time; let it come back first");
+    else if (gone == (o->pod != KVF_UNSET ? s->fleet.pods : s->fleet.routers) && !o->index && !o->remote)
+        problem_add(l, at, key, "none would be left; leave one of them up");
+}
+
 void check_fleet(struct loading *l) {
     const struct scenario *s = l->s;
     const struct traits_routing *routing = traits_routing(s->fleet.routing);
@@ -39,4 +84,5 @@ void check_fleet(struct loading *l) {
             l, "cache.placement", "fleet.pods",
             "the remote tier that pods share takes what falls, not copies; take waterfall or spillover");
     check_fleet_preparation(l);
+    for (uint32_t i = 0; i < s->fleet.outages; i++) check_outage(l, i);
 }

@@ -1,7 +1,6 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-
 #include "scenario/keys.h"
 
 #include <pthread.h>
@@ -510,16 +509,17 @@ const char *key_nearest_word(const char *words, const char *word, char *out, siz
     return found ? out : NULL;
 }
 
+#define LIST_OF(name, member, type, count, ...)                                                              \
+    {name, offsetof(struct scenario, member), sizeof(struct type), offsetof(struct scenario, count), __VA_ARGS__}
 static const struct key_list lists[] = {
-    {"workload.personas", offsetof(struct scenario, workload.persona), sizeof(struct scenario_persona),
-     offsetof(struct scenario, workload.personas), 1, SCENARIO_PERSONAS_MAX, "name", true},
-    {"qos.classes", offsetof(struct scenario, qos.klass), sizeof(struct scenario_class),
-     offsetof(struct scenario, qos.classes), 1, KVF_CLASSES_MAX, "name", true},
-    {"cache.priorities", offsetof(struct scenario, cache.priority), sizeof(struct scenario_priority),
-     offsetof(struct scenario, cache.priorities), 0, SCENARIO_PRIORITIES_MAX, "priority", false},
-    {"assess.criteria", offsetof(struct scenario, assess.criterion), sizeof(struct scenario_criterion),
-     offsetof(struct scenario, assess.criteria), 0, SCENARIO_CRITERIA_MAX, "metric", false},
-};
+    LIST_OF("workload.personas", workload.persona, scenario_persona, workload.personas, 1, SCENARIO_PERSONAS_MAX,
+            "name", true),
+    LIST_OF("qos.classes", qos.klass, scenario_class, qos.classes, 1, KVF_CLASSES_MAX, "name", true),
+    LIST_OF("cache.priorities", cache.priority, scenario_priority, cache.priorities, 0, SCENARIO_PRIORITIES_MAX,
+            "priority", false),
+    LIST_OF("fleet.outages", fleet.outage, scenario_outage, fleet.outages, 0, SCENARIO_OUTAGES_MAX, "at", false),
+    LIST_OF("assess.criteria", assess.criterion, scenario_criterion, assess.criteria, 0, SCENARIO_CRITERIA_MAX,
+            "metric", false)};
 
 const struct key_list *key_list(const struct key *k) {
     const struct key_list *shape = lists;

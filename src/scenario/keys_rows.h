@@ -47,6 +47,9 @@
 #define CRITERION(name, kind, field, range, fallback, help)                                                  \
     ROW("assess.criteria[]." name, kind, offsetof(struct scenario_criterion, field),                         \
         SIZE_OF(scenario_criterion, field), 0, "", range, fallback, ALWAYS, ALL, help)
+#define OUTAGE(name, kind, field, unit, range, fallback, help)                                               \
+    ROW("fleet.outages[]." name, kind, offsetof(struct scenario_outage, field),                              \
+        SIZE_OF(scenario_outage, field), 0, unit, range, fallback, FLEET, ALL, help)
 #define PEAK(word, TIER, way, DIR)                                                                           \
     K("tiers." word ".peak_" way, RATE, tier[KVF_TIER_##TIER].peak_bytes_per_s[KVF_DIR_##DIR], "bytes/s",    \
       "null, or 1MB/s to 100TB/s", "null", OF_TIER, ALL,                                                     \
@@ -160,7 +163,15 @@
         K("fleet.index.staleness", DURATION, fleet.index.staleness_ns, "", "0 to 1h", "50ms", INDEX, ALL,    \
           "Time until the index knows what a pod stored or dropped."),                                       \
         TIER_WEIGHT("gpu", GPU, "1"), TIER_WEIGHT("cpu", CPU, "0.8"), TIER_WEIGHT("nvme", NVME, "0.5"),      \
-        TIER_WEIGHT("remote", REMOTE, "0.3")
+        TIER_WEIGHT("remote", REMOTE, "0.3"),                                                                \
+        K("fleet.outages", LIST, fleet.outage, "", "0 to 32 members", "[]", FLEET, ALL,                      \
+          "Parts of the fleet that are gone for a while."),                                                  \
+        OUTAGE("pod", INTEGER, pod, "", "null, or 0 to 99999", "null", "Number of the pod, from 0."),        \
+        OUTAGE("router", INTEGER, router, "", "null, or 0 to 1023", "null", "Number of the router, from 0."),\
+        OUTAGE("index", BOOLEAN, index, "", "", "false", "The index of blocks."),                            \
+        OUTAGE("remote", BOOLEAN, remote, "", "", "false", "The remote tier."),                              \
+        OUTAGE("at", DURATION, at_ns, "", "0 to 10000h", "required", "Begin, since arrivals began."),        \
+        OUTAGE("for", DURATION, for_ns, "", "1ms to 10000h", "required", "Time until it is back.")
 
 #define DEFAULT_PERSONAS                                                                                     \
     "[{name: chatbot, share: 1, context: [512, 4096], generate: [50, 200], think: [100ms, 500ms], "          \

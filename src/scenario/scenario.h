@@ -152,6 +152,7 @@ enum {
     SCENARIO_PROMPTS_MAX = 1024,
     SCENARIO_CRITERIA_MAX = 32,
     SCENARIO_PRIORITIES_MAX = 16,
+    SCENARIO_OUTAGES_MAX = 32,
     SCENARIO_CHANNELS_MAX = 64,  /* of a tier */
     SCENARIO_FIGURES_MAX = 41,   /* of a list of them */
     SCENARIO_CHUNKS_MAX = 65536, /* of a document */
@@ -228,6 +229,12 @@ struct scenario_criterion {
     char metric[64]; /* a name of the table of measures */
     enum scenario_criterion_op op;
     double value; /* in the unit of the metric */
+};
+
+struct scenario_outage {   /* of one part of a fleet */
+    uint64_t at_ns, for_ns; /* since arrivals began */
+    uint64_t pod, router;   /* KVF_UNSET: not one of these */
+    bool index, remote;
 };
 
 struct scenario {
@@ -382,6 +389,8 @@ struct scenario {
             uint64_t staleness_ns; /* of what the index says */
             double tier_weight[KVF_TIERS];
         } index;
+        struct scenario_outage outage[SCENARIO_OUTAGES_MAX];
+        uint32_t outages;
     } fleet;
     struct {
         enum scenario_autoscaler mode;

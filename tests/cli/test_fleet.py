@@ -7,7 +7,7 @@ from runs import refused, rows
 from tap import SOURCE, case, home, main, run
 
 PODS, BLOCKS, STORED, STALENESS_MS, APART_MS, TOKEN_MS = 3, 24, 60, 1500, 700, 1000
-MASK = (1 << 64) - 1
+MASK, NEVER, GONE = (1 << 64) - 1, 1 << 60, 1
 
 
 def requests():
@@ -58,7 +58,7 @@ def mix(x):
 class Store:
     """The remote tier that all pods share: the last that was put there or read there stays longest."""
     def __init__(self, blocks):
-        self.rank, self.clock, self.blocks, self.evicted = {}, 0, blocks, 0
+        self.rank, self.clock, self.blocks, self.evicted, self.gone = {}, 0, blocks, 0, False
 
     def access(self, i):
         self.clock += 1
@@ -110,7 +110,7 @@ class Reader:
         while len(self.rank) > BLOCKS:
             i = min(self.rank, key=self.rank.get)
             rank = self.rank.pop(i)
-            if i not in self.store.rank:
+            if i not in self.store.rank and not self.store.gone:
                 falls.append(i)
                 self.see(i, rank)
         for i in falls:
@@ -145,17 +145,32 @@ def prefix(known, ids):
     return n
 
 
-def model(routing, weight=(1, 1)):
-    """(pod, reason, expected, found) of every request."""
-    pods, index, memory, events, out = [Pod() for _ in range(PODS)], [set() for _ in range(PODS)], None, [], []
+def goes_at(now, begin, end, last):
+    """Whether a part is gone at a time, and whether it went since the last one."""
+    return begin <= now < end, last < begin <= now
+
+
+def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NEVER)):
+    """(pod, reason, expected, found) of every request; those that a pod takes with it have no pod."""
+    pods, index, events, out, ends = [Pod() for _ in range(PODS)], [set() for _ in range(PODS)], [], [], []
     memory = [Pod() for _ in range(PODS)]
     for turn, r in enumerate(requests()):
         now, ids = r["timestamp"], r["hash_ids"]
+        down, goes = goes_at(now, *pod_gone, now - APART_MS)
+        up = [p for p in range(PODS) if p != GONE or not down]
+        if goes:
+            events.append((pod_gone[0], GONE, [], list(pods[GONE].rank)))
+            lost = {number for number, o in enumerate(out) if o[0] == GONE and ends[number] > pod_gone[0]}
+            out = [(None, *o[1:]) if number in lost else o for number, o in enumerate(out)]
+            pods[GONE] = Pod()
+        deaf, goes = goes_at(now, *index_gone, now - APART_MS)
+        if goes:
+            events, index = [], [set() for _ in range(PODS)]
         while events and events[0][0] + STALENESS_MS < now:
             _, p, new, gone = events.pop(0)
             index[p] = (index[p] | set(new)) - set(gone)
         load = [sum(end > now for end in p.ends) for p in pods]
-        least = min(range(PODS), key=lambda p: (load[p], p))
+        least = min(up, key=lambda p: (load[p], p))
         expected = [0] * PODS
         if routing in ("precise", "estimated"):
             known = index if routing == "precise" else [m.rank for m in memory]
@@ -163,16 +178,19 @@ def model(routing, weight=(1, 1)):
             score = [weight[0] * expected[p] / len(ids) + weight[1] * (1 - load[p] / max(load) if max(load) else 1)
                      for p in range(PODS)]
             # the least loaded is a candidate whatever it holds; others are by what they hold
-            among = [p for p in range(PODS) if expected[p] or p == least]
+            among = [p for p in up if expected[p] or p == least]
             pod = min(among, key=lambda p: (-round(score[p], 12), load[p], p))
             reason = "prefix" if expected[pod] else "load"
         else:
             pod, reason = {"round_robin": (turn % PODS, "turn"), "least_loaded": (least, "load"),
                            "session": (mix(turn + 1) % PODS, "session")}[routing]
+            pod = pod if pod in up else (pod + 1) % PODS
         memory[pod].serve(ids)
         found, new, gone = pods[pod].serve(ids)
-        events.append((now, pod, new, gone))
-        pods[pod].ends.append(now + TOKEN_MS * r["output_length"])
+        if not deaf:
+            events.append((now, pod, new, gone))
+        ends.append(now + TOKEN_MS * r["output_length"])
+        pods[pod].ends.append(ends[-1])
         out.append((pod, reason, expected[pod], found))
     return out
 
@@ -275,6 +293,60 @@ def _():
     assert [w[0] for w in by_prefix] != [w[0] for w in by_load]
 
 
+@case("a pod that goes takes its entries and requests with it, and comes back empty, as in the model")
+def _():
+    for routing in ("round_robin", "least_loaded", "session", "precise"):
+        summary, lines = simulated(routing, outages=[{"pod": GONE, "at": "20s", "for": "25s"}])
+        want = model(routing, pod_gone=(20000, 45000))
+        value = {name: m["value"] for name, m in summary["results"].items()}
+        lost = sum(w[0] is None for w in want)
+        kept = [w for w in want if w[0] is not None]
+        assert decided([line for line in lines if not line["failed"]]) == kept, routing
+        assert lost == value["requests_failed"] == value["outage_requests_failed"] > 0, (routing, lost, value["requests_failed"])
+        assert value["requests_done"] == 120 - lost and value["outages"] == 1
+        assert not any(20 <= requests()[n]["timestamp"] / 1000 < 45 for n, w in enumerate(want) if w[0] == GONE)
+        assert value["outage_lost_bytes"] == BLOCKS * 512 * 131072, value["outage_lost_bytes"]
+        marks = [(e["t_s"], e["message"]) for e in summary["events"] if e["level"] == "mark"]
+        assert marks == [(20, "pod 1 is gone"), (45, "pod 1 is back")], marks
+
+
+@case("a remote tier that goes keeps nothing until it is back, as in the model")
+def _():
+    begin, end = 20000, 45000
+    summary, lines = simulated("round_robin", store=STORED, outages=[{"remote": True, "at": "20s", "for": "25s"}])
+    store, want = Store(STORED), []
+    pods = [Reader(store) for _ in range(PODS)]
+    for turn, r in enumerate(requests()):
+        store.gone, goes = goes_at(r["timestamp"], begin, end, r["timestamp"] - APART_MS)
+        if goes:
+            lost, store.rank = len(store.rank), {}
+        want.append((turn % PODS, *pods[turn % PODS].serve(r["hash_ids"])[0]))
+    assert [(line["pod"], line["hits"]["gpu"], line["hits"].get("remote", 0)) for line in lines] == want
+    assert all(w[2] == 0 for n, w in enumerate(want) if begin <= n * APART_MS < end) and any(w[2] for w in want[-20:])
+    assert summary["results"]["outage_lost_bytes"]["value"] == lost * 512 * 131072 > 0
+
+
+@case("a router that goes leaves its requests to the others and forgets what it sent")
+def _():
+    def routers(**more):
+        return simulated("round_robin", routers=2, **more)[1]
+    alone = [line["pod"] for line in routers(outages=[{"router": 1, "at": "0s", "for": "1h"}])]
+    assert alone == [n % PODS for n in range(120)], alone
+    both = [line["pod"] for line in routers()]
+    part = [line["pod"] for line in routers(outages=[{"router": 1, "at": "42s", "for": "1h"}])]
+    assert both != alone and part[:60] == both[:60] and part[60:] == [(n + 30) % PODS for n in range(60)], part
+    kept, lost = (simulated("estimated", routers=2, outages=out)[1] for out in ([], [{"router": 0, "at": "42s", "for": "1ms"}]))
+    assert decided(kept)[:60] == decided(lost)[:60] and lost[60]["expected_blocks"] == 0 < kept[60]["expected_blocks"]
+
+
+@case("an index that goes forgets all and learns anew, as in the model")
+def _():
+    lines = simulated("precise", outages=[{"index": True, "at": "20s", "for": "25s"}])[1]
+    want = model("precise", index_gone=(20000, 45000))
+    assert decided(lines) == want
+    assert all(w[1:3] == ("load", 0) for n, w in enumerate(want) if 20000 <= n * APART_MS < 45000)
+
+
 @case("hits, lookups and requests of the pods add up to the whole, in results and in the database")
 def _():
     summary, lines = simulated("precise")
@@ -334,6 +406,12 @@ def _():
     words("fleet.pods", "1 to 100000", pods=0)
     words("fleet.index.backend", "resp", index={"backend": "resp"})
     words("fleet.weights", "both weights are 0", weights={"prefix": 0, "load": 0})
+    for outage, words_of_it in (({"pod": 3}, "no pod 3"), ({"router": 1}, "no router 1"), ({"remote": True}, "no remote tier"),
+                                ({}, "exactly one of pod"), ({"pod": 0, "index": True}, "exactly one of pod")):
+        words("fleet.outages[0]", words_of_it, outages=[{**outage, "at": "1s", "for": "1s"}])
+    words("asks no index", routing="session", outages=[{"index": True, "at": "1s", "for": "1s"}])
+    words("none would be left", outages=[{"pod": p, "at": "%ds" % p, "for": "5s"} for p in range(PODS)])
+    words("gone already", outages=[{"pod": 0, "at": "1s", "for": "5s"}, {"pod": 0, "at": "2s", "for": "1s"}])
     path = scenario("precise")
     refused(["run", str(path), "--headless", "--db", "none", "--io-trace", "ops.csv"], "--io-trace", "--request-log")
     refused(["check", str(path), "--set", "mode=real"], "fleet.pods", "mode: simulate")

@@ -257,19 +257,27 @@ bool simmover_pump(struct simmover *m) {
     return any;
 }
 
+static void pools_fill(struct simmover *m) {
+    m->pool[POOL_COPIES].left = m->setup.scenario->engine.workers;
+    m->pool[POOL_STAGED].left = m->setup.scenario->engine.workers * m->setup.buffers;
+}
+
 void simmover_stop(struct simmover *m) {
     struct heap_item item;
     if (m->crew) crew_stop(m->crew);
     while (heap_pop(&m->events, &item)) {
         struct simulated *s = item.item;
-        if (s->read_open)
-            s->read_open = false; /* its other event is still to come */
-        else
-            simulated_end(m, s, true);
+        if (s->read_open) {
+            read_end(m, s); /* its other event is still to come */
+            continue;
+        }
+        at_device(m, s, s->reading || !has_leg(s, KVF_DIR_WRITE) ? KVF_DIR_READ : KVF_DIR_WRITE, false);
+        simulated_end(m, s, true);
     }
     for (int p = 0; p < POOLS; p++)
         while (m->pool[p].first) simulated_end(m, line_first(&m->pool[p]), true);
-    for (int t = 0; t < KVF_TIERS; t++)
+    pools_fill(m);
+    for (int t = 0; t < KVF_TIERS && m->crew; t++)
         atomic_store_explicit(&m->setup.counters->chunks_in_flight[t], 0, memory_order_relaxed);
 }
 
@@ -306,8 +314,7 @@ struct simmover *simmover_open(const struct mover_setup *setup) {
         if (m->channels[t] == &m->own[t]) channels_init(&m->own[t], &setup->scenario->tier[t].emulation);
     }
     m->crew = crew_open(setup);
-    m->pool[POOL_COPIES].left = setup->scenario->engine.workers;
-    m->pool[POOL_STAGED].left = setup->scenario->engine.workers * setup->buffers;
+    pools_fill(m);
     return m;
 }
 

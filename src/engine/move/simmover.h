@@ -32,7 +32,8 @@ bool simmover_pump(struct simmover *m); /* ends what is due; whether there was a
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir);
 /* The same of the gpu's own memory, where it was measured apart from its link; else 0. */
 uint64_t simmover_memory_used_ns(const struct simmover *m, enum kvf_dir dir);
-void simmover_stop(struct simmover *m); /* everything ends at once, abandoned */
+/* Everything ends at once, abandoned; it may be used on. Time that channels have given out stays taken. */
+void simmover_stop(struct simmover *m);
 uint64_t
 simmover_next_ns(const struct simmover *m); /* when the next thing happens; KVF_NEVER: nothing will */
 

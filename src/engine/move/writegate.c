@@ -53,6 +53,12 @@ void writegate_stop(struct writegate *g) {
     pthread_mutex_unlock(&g->lock);
 }
 
+void writegate_go_on(struct writegate *g) {
+    pthread_mutex_lock(&g->lock);
+    g->stopped = false;
+    pthread_mutex_unlock(&g->lock);
+}
+
 uint64_t writegate_most(struct writegate *g) {
     pthread_mutex_lock(&g->lock);
     uint64_t most = g->most;

@@ -32,6 +32,7 @@ void writegate_destroy(struct writegate *g);
 bool writegate_enter(struct writegate *g, struct cache_op *op);
 void writegate_leave(struct writegate *g); /* one that had its turn has ended: the first in line has it */
 void writegate_stop(struct writegate *g);  /* the run ends: posts all, and nobody has to wait any more */
+void writegate_go_on(struct writegate *g); /* after a stop, with nothing in flight */
 uint64_t writegate_most(struct writegate *g);
 void writegate_most_from_here(struct writegate *g);
 

@@ -355,6 +355,23 @@ struct compute_seq *compute_tick(struct compute *c, uint64_t now_ns, uint64_t *n
     return done;
 }
 
+void compute_clear(struct compute *c, uint64_t now_ns) {
+    roofline_fs now = enter(c, now_ns);
+    count_to(c, now);
+    kv_count_to(c, now, steps_at(c, now));
+    heap_free(&c->ends);
+    heap_free(&c->crossings);
+    c->waiting = c->prefilling = c->joining = c->done = (struct list){0};
+    c->running = c->waits = c->decodes = c->sliding = 0;
+    c->load = (struct roofline_load){0};
+    c->kept = c->kept_slide = c->reserved = c->length = 0;
+    c->busy = false;
+    c->begin = c->end = now;
+    c->kv_last = 0;
+    c->armed_ns = KVF_NEVER;
+    pthread_mutex_unlock(&c->lock);
+}
+
 void compute_read(struct compute *c, uint64_t now_ns, struct compute_stats *stats) {
     roofline_fs now = enter(c, now_ns);
     count_to(c, now);

@@ -64,6 +64,8 @@ struct compute_stats {
 struct compute;
 struct compute *compute_open(const struct compute_config *config);
 const struct roofline *compute_roofline(const struct compute *c); /* while it is open */
+/* All sequences are let go of, their callers with them; the sums go on. */
+void compute_clear(struct compute *c, uint64_t now_ns);
 void compute_close(struct compute *c); /* whoever is in it is forgotten; takes NULL */
 
 /* Asks for n > 0 tokens behind `cached` ones that are there, of a sequence that is out; `generate` tokens

@@ -432,6 +432,13 @@ void pipeline_computed(struct pipeline *p, struct executor *x, struct flight *f)
     flight_run(p, x, f);
 }
 
+void pipeline_abort(struct pipeline *p, struct executor *x, struct flight *f) {
+    f->failed = true;
+    flight_enter(f, FLIGHT_ENDED, x->ops->now(x));
+    account_flight(p, x, f);
+    x->ops->done(x, f);
+}
+
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t cost = p->scenario->cache.lookup_cost_ns;
     if (cost > 0 && !f->internal && f->req.kind == REQUEST_INFERENCE) {

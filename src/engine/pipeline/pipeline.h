@@ -47,5 +47,7 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
 void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f);
 /* See executor_ops.computed. Executor thread of f->worker only. */
 void pipeline_computed(struct pipeline *p, struct executor *x, struct flight *f);
+/* The machine that serves the request is gone, with all that was outstanding for it: it fails. */
+void pipeline_abort(struct pipeline *p, struct executor *x, struct flight *f);
 
 #endif

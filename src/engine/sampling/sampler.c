@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "engine/pipeline/sample.h"
+#include "engine/pods/outages.h"
 #include "engine/sampling/kept.h"
 #include "engine/sampling/lookback.h"
 #include "engine/scaling.h"
@@ -343,6 +344,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     totals_publish(e, &r->snap);
     reading_note(p, &r->snap);
     lookback_interval(e, &r->snap);
+    outages_interval(e, &r->snap);
     extremes_go_on(e);
     reading_swap(&p->last, &p->now); /* the next one is taken anew */
     together_go(e);

@@ -2,8 +2,8 @@
  * its slots and its modelled GPU; a fleet finds the pod of every request. On a real clock the one pod is that
  * of all workers; on a virtual one each pod has the worker of its number, and all run on the control thread.
  */
-#ifndef KVF_ENGINE_PODS_H
-#define KVF_ENGINE_PODS_H
+#ifndef KVF_ENGINE_PODS_PODS_H
+#define KVF_ENGINE_PODS_PODS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "engine/pods.h"
+#include "engine/pods/pods.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "engine/core.h"
 #include "engine/limits/cacheconfig.h"
+#include "engine/move/crew.h"
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/sampler.h"
@@ -111,6 +112,10 @@ int pods_open(struct engine *e, struct err *err) {
             err, KVF_ERR_USAGE,
             "a fleet of %u pods is simulated in one process; run it without ranks, or set fleet.pods: 1",
             e->pod_count);
+    if (e->pod_count > 1 && e->s->fleet.outages > 0 && crew_wanted(e->s))
+        return err_set(err, KVF_ERR_USAGE,
+                       "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
+                       "calibration");
     struct sample *sample = sample_open();
     if (e->pod_count > 1) e->fleet = fleet_open(e->s, pod_blocks(e->s));
     rc = store_open(e, err);
