@@ -12,7 +12,8 @@
 static void entry_appear(struct cache *c, const struct entry *like, uint64_t next_use) {
     struct cache_tier *t = &c->tier[KVF_TIER_REMOTE];
     uint64_t bytes = like->bytes;
-    if (c->stopped || t->wait.head || !plan_tier_holds(c, KVF_TIER_REMOTE, bytes) || !plan_room(c, KVF_TIER_REMOTE, like))
+    if (c->stopped || t->wait.head || !plan_tier_holds(c, KVF_TIER_REMOTE, bytes) ||
+        !plan_room(c, KVF_TIER_REMOTE, like))
         return;
     if (t->used + t->started + bytes > t->usable) { /* what is to leave has not left */
         t->level -= bytes;

@@ -509,17 +509,15 @@ const char *key_nearest_word(const char *words, const char *word, char *out, siz
     return found ? out : NULL;
 }
 
-#define LIST_OF(name, member, type, count, ...)                                                              \
-    {name, offsetof(struct scenario, member), sizeof(struct type), offsetof(struct scenario, count), __VA_ARGS__}
+#define AT(member) offsetof(struct scenario, member)
+#define LIST_OF(list, member, type, ...)                                                                     \
+    { #list, AT(member), sizeof(struct scenario_##type), AT(list), __VA_ARGS__ }
 static const struct key_list lists[] = {
-    LIST_OF("workload.personas", workload.persona, scenario_persona, workload.personas, 1, SCENARIO_PERSONAS_MAX,
-            "name", true),
-    LIST_OF("qos.classes", qos.klass, scenario_class, qos.classes, 1, KVF_CLASSES_MAX, "name", true),
-    LIST_OF("cache.priorities", cache.priority, scenario_priority, cache.priorities, 0, SCENARIO_PRIORITIES_MAX,
-            "priority", false),
-    LIST_OF("fleet.outages", fleet.outage, scenario_outage, fleet.outages, 0, SCENARIO_OUTAGES_MAX, "at", false),
-    LIST_OF("assess.criteria", assess.criterion, scenario_criterion, assess.criteria, 0, SCENARIO_CRITERIA_MAX,
-            "metric", false)};
+    LIST_OF(workload.personas, workload.persona, persona, 1, SCENARIO_PERSONAS_MAX, "name", true),
+    LIST_OF(qos.classes, qos.klass, class, 1, KVF_CLASSES_MAX, "name", true),
+    LIST_OF(cache.priorities, cache.priority, priority, 0, SCENARIO_PRIORITIES_MAX, "priority", false),
+    LIST_OF(fleet.outages, fleet.outage, outage, 0, SCENARIO_OUTAGES_MAX, "at", false),
+    LIST_OF(assess.criteria, assess.criterion, criterion, 0, SCENARIO_CRITERIA_MAX, "metric", false)};
 
 const struct key_list *key_list(const struct key *k) {
     const struct key_list *shape = lists;

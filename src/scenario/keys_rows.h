@@ -167,7 +167,8 @@
         K("fleet.outages", LIST, fleet.outage, "", "0 to 32 members", "[]", FLEET, ALL,                      \
           "Parts of the fleet that are gone for a while."),                                                  \
         OUTAGE("pod", INTEGER, pod, "", "null, or 0 to 99999", "null", "Number of the pod, from 0."),        \
-        OUTAGE("router", INTEGER, router, "", "null, or 0 to 1023", "null", "Number of the router, from 0."),\
+        OUTAGE("router", INTEGER, router, "", "null, or 0 to 1023", "null",                                  \
+               "Number of the router, from 0."),                                                             \
         OUTAGE("index", BOOLEAN, index, "", "", "false", "The index of blocks."),                            \
         OUTAGE("remote", BOOLEAN, remote, "", "", "false", "The remote tier."),                              \
         OUTAGE("at", DURATION, at_ns, "", "0 to 10000h", "required", "Begin, since arrivals began."),        \

@@ -231,7 +231,7 @@ struct scenario_criterion {
     double value; /* in the unit of the metric */
 };
 
-struct scenario_outage {   /* of one part of a fleet */
+struct scenario_outage {    /* of one part of a fleet */
     uint64_t at_ns, for_ns; /* since arrivals began */
     uint64_t pod, router;   /* KVF_UNSET: not one of these */
     bool index, remote;

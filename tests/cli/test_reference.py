@@ -7,7 +7,7 @@ import json
 
 from reports import case
 from runs import check_identities, result, trace, write
-from tap import finish, home, main, spawn
+from tap import finish, home, main, run, spawn
 
 BLOCK = 512 * 2048  # bytes of a block of 512 tokens: one layer of tiny-1b
 
@@ -516,5 +516,32 @@ for kind in (Lru, Fifo):
         for order, sizes in zip(ORDERS, ((600, 2000), (1500, 6000))):
             hold("conversation", 2500, sizes, order, {"cache.eviction": kind.__name__.lower()},
                  lambda rows, upper, lower: Waterfall(kind, upper, lower))
+
+# Hits of libCacheSim 0.3.5 on the blocks of Mooncake's conversation trace, each asked for by itself, with room for so many.
+LIBCACHESIM = {"lru": {1000: 12831, 10000: 60921, 50000: 102290}, "arc": {1000: 15275, 10000: 64205, 50000: 99056},
+               "2q": {1000: 15614, 10000: 53338, 50000: 98762}}
+
+for policy, counted in LIBCACHESIM.items():
+    @case("one block a request, as many hits as libCacheSim counts: " + policy)
+    def _(policy=policy, counted=counted):
+        rows, number = home() / "work/one-by-one.jsonl", 0
+        rows.parent.mkdir(exist_ok=True)
+        with open(trace("mooncake/conversation_trace.jsonl")) as told, open(rows, "w") as file:
+            for line in told:
+                for block in json.loads(line)["hash_ids"]:
+                    file.write('{"timestamp": %d, "input_length": 512, "output_length": 1, "hash_ids": [%d]}\n' % (number, block))
+                    number += 1
+        text = {"name": "one-by-one", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "10h", "warmup": "0s", "interval": "1h"},
+                "tiers": {"gpu": {"blocks": 1, "read_bandwidth": "100TB/s", "write_bandwidth": "100TB/s", "latency": "0s"}},
+                "cache": {"granularity": "block", "headroom": 0, "eviction": policy},
+                "workload": {"source": "mooncake", "path": str(rows)}}
+        path = home() / "work/one-by-one.yaml"
+        path.write_text(json.dumps(text))
+        for blocks, hits in counted.items():
+            got = run(["run", str(path), "--headless", "--db", "none", "--json", "-", "--set", "tiers.gpu.blocks=%d" % blocks], timeout=300)
+            assert got.rc == 0, got
+            summary = json.loads(got.stdout)
+            assert (result(summary, "lookups"), result(summary, "hits")) == (number, hits) and number == 288500, \
+                (blocks, result(summary, "lookups"), result(summary, "hits"), hits)
 
 main()

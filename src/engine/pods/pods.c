@@ -113,9 +113,10 @@ int pods_open(struct engine *e, struct err *err) {
             "a fleet of %u pods is simulated in one process; run it without ranks, or set fleet.pods: 1",
             e->pod_count);
     if (e->pod_count > 1 && e->s->fleet.outages > 0 && crew_wanted(e->s))
-        return err_set(err, KVF_ERR_USAGE,
-                       "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
-                       "calibration");
+        return err_set(
+            err, KVF_ERR_USAGE,
+            "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
+            "calibration");
     struct sample *sample = sample_open();
     if (e->pod_count > 1) e->fleet = fleet_open(e->s, pod_blocks(e->s));
     rc = store_open(e, err);
