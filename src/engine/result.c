@@ -452,6 +452,7 @@ static void add_devices(struct measure *m) {
     result_add(m->out, watts, 0, "gpu_power_mean_w");
     result_add(m->out, joules, 0, "gpu_energy_j");
     result_add(m->out, ratio(joules, tokens), 0, "gpu_energy_per_token_j");
+    vitals_results(m->e, m->wall_s, tokens, joules, m->out);
     result_add(m->out, gpus_pcie_bytes_s(g, false) / (double)KVF_GIB, 0, "gpu_pcie_rx_gib_s");
     result_add(m->out, gpus_pcie_bytes_s(g, true) / (double)KVF_GIB, 0, "gpu_pcie_tx_gib_s");
 }

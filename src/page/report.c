@@ -222,6 +222,7 @@ static void put_tiers(struct summary *s) {
     if (gpu->on && !gpu->emulated) put_tier_is(s, "gpu is", gpu);
     if (nvme->on) put_tier_is(s, "nvme is", nvme);
     split_line(&s->page, s->run);
+    endurance_line(&s->page, s->run);
     server_lines(&s->page, s->run);
     break_even_line(&s->page, s->run);
 }

@@ -108,3 +108,25 @@ void split_line(struct format_page *p, const struct run_record *run) {
     if (any) format_end(p);
     drive_line(p, run);
 }
+
+void endurance_line(struct format_page *p, const struct run_record *run) {
+    const struct result_list *r = &run->results;
+    double years = result_value(r, "nvme_lifetime_years"), hot = result_value(r, "drive_temperature_max_c"),
+           flash = result_value(r, "drive_media_per_host"), watts = result_value(r, "cpu_power_mean_w"),
+           joules = result_value(r, "energy_per_token_j");
+    if (kvf_present(years) || kvf_present(hot)) {
+        format_label(p, FORMAT_HEADING, "Drive life");
+        format_item(p, "writes %s a day", format_bytes(result_value(r, "nvme_written_per_day_bytes")).text);
+        if (kvf_present(years)) format_item(p, "lasts %.3g years", years);
+        if (kvf_present(hot))
+            format_item(p, "%.0f C at most, %s of its life used", hot,
+                        format_percent(result_value(r, "drive_used_ratio")).text);
+        if (kvf_present(flash)) format_item(p, "%s to flash", format_times(flash).text);
+        format_end(p);
+    }
+    if (!kvf_present(watts)) return;
+    format_label(p, FORMAT_HEADING, "Energy");
+    format_item(p, "CPUs and memory %.0f W", watts);
+    if (kvf_present(joules)) format_item(p, "%.3g J a token", joules);
+    format_end(p);
+}

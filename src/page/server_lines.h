@@ -1,5 +1,6 @@
 /* Lines of a summary on the server behind the remote tier: its name and counters; on the size from which
- * loading beats computing again, tier by tier; and on where the time of an nvme read and write passes. */
+ * loading beats computing again, tier by tier; on where the time of an nvme read and write passes; and on
+ * what the drives and the power bill bear. */
 #ifndef KVF_PAGE_SERVER_LINES_H
 #define KVF_PAGE_SERVER_LINES_H
 
@@ -8,6 +9,8 @@
 
 void server_lines(struct format_page *p, const struct run_record *run); /* nothing where there is none */
 void break_even_line(struct format_page *p, const struct run_record *run);
+/* Life and health of the drives, watts and joules; nothing where none of it is known but the bytes a day. */
+void endurance_line(struct format_page *p, const struct run_record *run);
 void split_line(struct format_page *p, const struct run_record *run); /* nothing without a trace */
 /* Parts of the mean entry read from nvme or written to it. False where the block layer was not traced, or
  * nothing ended. */

@@ -123,6 +123,8 @@ const struct key key_table[] = {
       "Bypass the page cache where the file system can."),
     K("tiers.nvme.sync", CHOICE, nvme.sync, "", CHOICES(SCENARIO_SYNC_LIST), "none", NVME_REAL, ALL,
       "Whether a write is flushed to the device before it counts as done."),
+    K("tiers.nvme.endurance", SIZE, nvme.endurance_bytes, "bytes", "0 to 1048576TiB", "0", NVME, ALL,
+      "Bytes that a drive of the tier is rated to take in its life; 0: not known."),
     K("tiers.nvme.direct_to_gpu", CHOICE, nvme.direct_to_gpu, "", CHOICES(SCENARIO_DIRECT_TO_GPU_LIST), "off",
       NVME_VRAM, CUDA, "Move between device and GPU without a copy in host memory."),
     TIER_KEYS("nvme", NVME, "7GB/s", "5GB/s", "80us", "half"),

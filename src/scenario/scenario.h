@@ -273,6 +273,7 @@ struct scenario {
         bool direct;
         enum scenario_sync sync;
         enum scenario_direct_to_gpu direct_to_gpu;
+        uint64_t endurance_bytes; /* that a drive is rated to take; 0: not known */
     } nvme;
     struct {                        /* a store in the network, such as Redis */
         char url[SCENARIO_PATH];    /* without user and password; "" = null */

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/build.h"
 #include "probe/blockdev.h"
+#include "probe/health.h"
 #include "probe/host.h"
 #include "probe/nvml.h"
 #include "tier/tier.h"
@@ -32,6 +33,14 @@ static const char *direct_word(enum blockdev_direct d) {
         break;
     }
     return "";
+}
+
+/* Why nothing is known of the health of a drive; "" where it tells. */
+static void set_health(json_t *o, const struct blockdev *dev) {
+    struct health_drive *h;
+    struct err e = {0};
+    if (dev->present && health_open(&h, dev, NULL, &e) == 0) health_close(h);
+    set_text(o, "health_unknown", e.text);
 }
 
 static json_t *path_object(const char *path) {
@@ -59,6 +68,7 @@ static json_t *path_object(const char *path) {
                         !dev.present || dev.rotational < 0 ? json_null() : json_boolean(dev.rotational));
     set_text(o, "direct_io", direct_word(dev.direct));
     set_text(o, "direct_io_reason", dev.direct_why);
+    set_health(o, &dev);
     return o;
 }
 

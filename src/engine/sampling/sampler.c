@@ -333,6 +333,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     double s = r->snap.interval.length_s;
     for (uint32_t k = 0; k < r->snap.classes && phase != KVF_PHASE_DRAIN; k++)
         if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;
+    vitals_interval(e, &p->vitals);
     if (phase != KVF_PHASE_DRAIN) { /* those of the warm-up are forgotten at its end, if there is one */
         steady_note(e, &r->snap);
         gpus_note(&p->gpus, &r->snap);
@@ -382,6 +383,7 @@ void sampler_begin(struct engine *e) {
     verdict_measure_from_here(e);
     steady_begin(&p->steady, 0);
     gpus_measure_from_here(&p->gpus);
+    vitals_measure_from_here(e, &p->vitals);
     extremes_from_here(e);
     lookback_begin(e);
 }
@@ -392,6 +394,7 @@ void sampler_measure_from_here(struct engine *e) {
     p->host_busy_sum = p->host_busy_s = 0;
     memset(p->starved_s, 0, sizeof p->starved_s);
     gpus_measure_from_here(&p->gpus);
+    vitals_measure_from_here(e, &p->vitals);
     for (uint32_t i = 0; i < e->pod_count; i++) {
         writegate_most_from_here(&e->pods[i].writes);
         atomic_store(&e->pods[i].pipeline.measured_from_ns, p->last.run_ns);
@@ -407,6 +410,7 @@ void sampler_measure_to_here(struct engine *e) {
     pods_measure_to_here(e);
     reading_copy(&e->sampler->end, &e->sampler->last);
     gpus_measure_to_here(&e->sampler->gpus);
+    vitals_measure_to_here(e, &e->sampler->vitals);
 }
 
 int sampler_open(struct engine *e, struct err *err) {
@@ -419,6 +423,7 @@ int sampler_open(struct engine *e, struct err *err) {
         rc = err_set(err, KVF_ERR_NOMEM, "no memory for the sums of the counters");
     if (rc == 0 && e->setup->windows) rc = lookback_open(&p->lookback, err);
     if (rc == 0) gpus_open(e, &p->gpus);
+    if (rc == 0) vitals_open(e, &p->vitals);
     return rc;
 }
 
@@ -426,6 +431,7 @@ void sampler_close(struct engine *e) {
     struct sampler *p = e->sampler;
     if (!p) return;
     gpus_close(&p->gpus);
+    vitals_close(&p->vitals);
     lookback_close(p->lookback);
     reading_close(&p->now);
     reading_close(&p->last);

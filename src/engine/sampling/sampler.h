@@ -5,6 +5,7 @@
 
 #include "base/terms.h"
 #include "engine/sampling/gpus.h"
+#include "engine/sampling/vitals.h"
 #include "engine/sampling/levels.h"
 #include "engine/sampling/reading.h"
 #include "engine/sampling/totals.h"
@@ -24,6 +25,7 @@ struct sampler {
     double firsts, sampled;      /* of the sample, up to the last interval */
     struct steady steady;        /* of the measured part */
     struct gpus gpus;
+    struct vitals vitals;
     struct totals totals;                 /* of all intervals so far; only where somebody asks for them */
     uint64_t zero_ns;                     /* run time of the first request */
     uint64_t seq;                         /* of the next interval */

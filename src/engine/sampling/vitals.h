@@ -1,0 +1,42 @@
+/* What the drives under the nvme tier tell of their health, and what energy the processors draw. A figure
+ * that a machine does not tell is missing; the environment of the run says why. Control thread only. */
+#ifndef KVF_ENGINE_SAMPLING_VITALS_H
+#define KVF_ENGINE_SAMPLING_VITALS_H
+
+#include "probe/health.h"
+#include "probe/powercap.h"
+#include "record/run.h"
+
+struct engine;
+
+enum { VITALS_DRIVES = 16 };
+
+struct vitals_energy {
+    double joules; /* since the run was opened */
+    uint64_t at_ns;
+};
+
+struct vitals {
+    struct powercap *processors; /* NULL: they do not tell */
+    struct vitals_energy from, to, now;
+    uint32_t drives;
+    struct health_drive *drive[VITALS_DRIVES];
+    char disk[VITALS_DRIVES][64];
+    struct health first[VITALS_DRIVES], last[VITALS_DRIVES]; /* of the measured part */
+    unsigned warned[VITALS_DRIVES];                          /* of enum health_warning */
+    double hottest_c;                                        /* of all in the measured part */
+    uint64_t looked_ns;
+};
+
+void vitals_open(struct engine *e, struct vitals *v);
+/* An interval ends. Drives are asked every ten seconds; a warning that one begins to give is an event. */
+void vitals_interval(struct engine *e, struct vitals *v);
+void vitals_measure_from_here(struct engine *e, struct vitals *v);
+void vitals_measure_to_here(struct engine *e, struct vitals *v);
+/* Adds the results of the measured part, `wall_s` long, with the energy of the GPUs, which is missing where
+ * there are none to watch or they do not tell. */
+void vitals_results(const struct engine *e, double wall_s, double tokens, double gpu_j,
+                    struct result_list *out);
+void vitals_close(struct vitals *v);
+
+#endif
