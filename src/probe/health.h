@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "probe/blockdev.h"
 
-/* What a drive has told since it was made, but for the temperature. NaN: it does not tell. */
+/* Counts are over the life of the drive. NaN: it does not tell. */
 struct health {
     double temperature_c;       /* now */
     double used_ratio;          /* of its rated life; may be above 1 */

@@ -120,6 +120,10 @@
         K("tiers." word ".staging_rate", NUMBER, tier[KVF_TIER_##TIER].service.staging_mb_per_s, "MB/s",     \
           "0 to 100000000", "0", LINK, ALL,                                                                  \
           "Rate at which a worker copies from memory to its buffers for the drive; 0: as it copies elsewhere.")
+#define DRIVE(word, TIER)                                                                                    \
+    SERVICE_FIRST(word, TIER),                                                                               \
+        K("tiers." word ".endurance", SIZE, nvme.endurance_bytes, "bytes", "0 to 1048576TiB", "0", TIER,     \
+          ALL, "Bytes that a drive of the tier is rated to take in its life; 0: not known.")
 #define TIER_EVICTION(word, TIER)                                                                            \
     KF("tiers." word ".eviction", CHOICE, tier[KVF_TIER_##TIER].eviction,                                    \
        tier[KVF_TIER_##TIER].eviction_set, CHOICES_OR_NULL(TRAITS_POLICY_LIST), "null", OF_TIER, ALL,        \

@@ -112,7 +112,7 @@ void vitals_results(const struct engine *e, double wall_s, double tokens, double
         real ? (v->to.joules - v->from.joules) / ((double)(v->to.at_ns - v->from.at_ns) / 1e9) : KVF_MISSING;
     bool gpus = e->sampler->gpus.count > 0;
     double joules = watts * wall_s + (gpus ? gpu_j : 0);
-    if (e->s->tier[KVF_TIER_NVME].on) add_lifetime(e, wall_s, out);
+    add_lifetime(e, wall_s, out);
     add_health(v, out);
     result_add(out, watts, 0, "cpu_power_mean_w");
     result_add(out, watts * wall_s, 0, "cpu_energy_j");
