@@ -110,6 +110,8 @@ def _():
 
 def runs(path):
     text = path.read_text()
+    included = re.search(r"^include: (\S+)$", text, re.MULTILINE)
+    text += (path.parent / included.group(1)).read_text() if included else ""
     options = list(TINY)
     for tier, size in TIERS_TINY.items():
         if re.search(r"^  %s: *(\{capacity: (?!0\})|$)" % tier, text, re.MULTILINE):
