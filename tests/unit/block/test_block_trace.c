@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <libaio.h>
 #include <linux/loop.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,111 @@ static void what_is_merged_stays_an_operation_each(void **state) {
     assert_true(w->bio_device_ns <= w->bio_ns);
 }
 
+/* The clocks of a request follow each other: in every class of sizes they make up the time of its operation.
+ */
+static void the_split_adds_up_for_every_size(void **state) {
+    static struct block_counts before, after;
+    static const size_t sizes[BLOCK_SIZES - 1] = {4096, 16384, 65536, 262144, MIB};
+    (void)state;
+    needs_the_trace();
+    block_read(rig.trace, &before);
+    for (int size = 0; size < BLOCK_SIZES - 1; size++) {
+        transfer(BLOCK_READ, sizes[size], 20);
+        block_read(rig.trace, &after);
+        block_since(&after, &before, &after);
+        const struct block_dir_counts *r = &after.events.dir[BLOCK_READ];
+        uint64_t both = 0;
+        assert_int_equal(r->bios, 20);
+        for (int s = 0; s < BLOCK_SIZES; s++)
+            for (int stage = 0; stage < BLOCK_STAGES; stage++)
+                both += after.spread[BLOCK_READ][stage][s].sum_ns;
+        if (r->requests == r->bios) {
+            assert_int_equal(spread_count(&after, BLOCK_READ, BLOCK_D2C, size), 20);
+            assert_int_equal(both, r->bio_ns);
+        }
+        block_read(rig.trace, &before);
+    }
+}
+
+/* ---- against bpftrace, by the definition of biolatency: issued to completed ---- */
+
+enum { MARK_SECTOR = (SIZE - MIB) / 512, JUDGED = 400 };
+
+/* Requests below the mark; "seen" once a request at it shows that the script is at work. */
+static FILE *bpftrace_begin(void) {
+    static const char script[] =
+        "unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; exec bpftrace -f json -e \""
+        "tracepoint:block:block_rq_issue /args->dev == %u && args->sector < %d/ "
+        "{ @at[args->sector] = nsecs; } "
+        "tracepoint:block:block_rq_complete /args->dev == %u && args->sector == %d && !@seen/ "
+        "{ @seen = 1; printf(\\\"seen\\\"); } "
+        "tracepoint:block:block_rq_complete /@at[args->sector] && args->dev == %u/ "
+        "{ @ns = hist(nsecs - @at[args->sector]); delete(@at[args->sector]); @n++; if (@n == %d) { exit(); } }"
+        "\"' 2>/dev/null";
+    char command[1200];
+    unsigned dev = rig.under.major << 20 | rig.under.minor;
+    snprintf(command, sizeof command, script, dev, MARK_SECTOR, dev, MARK_SECTOR, dev, JUDGED);
+    return popen(command, "r");
+}
+
+/* A line that has this in it; false when none comes in the time or the script ended. */
+static bool line_with(FILE *f, const char *what, int wait_ms, char *line, int len) {
+    struct pollfd ready = {.fd = fileno(f), .events = POLLIN};
+    while (poll(&ready, 1, wait_ms) > 0) {
+        if (!fgets(line, len, f)) return false;
+        if (strstr(line, what)) return true;
+    }
+    return false;
+}
+
+/* How many of ours are below a bound, by the middles of their bins. */
+static uint64_t below(const struct block_counts *c, double ns) {
+    static struct histogram h;
+    uint64_t n = 0;
+    histogram_init(&h);
+    block_histogram(c, BLOCK_READ, BLOCK_D2C, BLOCK_SIZES, &h);
+    for (uint32_t b = h.lo; b < h.hi; b++)
+        if ((double)histogram_bucket_high(b) < ns) n += h.bucket[b];
+    return n;
+}
+
+static void bpftrace_finds_the_same(void **state) {
+    static struct block_counts before, c;
+    char line[8192] = "";
+    (void)state;
+    needs_the_trace();
+    FILE *f = bpftrace_begin();
+    assert_non_null(f);
+    setvbuf(f, NULL, _IONBF, 0);
+    bool seen = false;
+    for (int i = 0; i < 200 && !seen && !feof(f); i++) {
+        assert_int_equal(pread(rig.fd, rig.data, 4096, SIZE - MIB), 4096);
+        seen = line_with(f, "seen", 100, line, sizeof line);
+    }
+    if (!seen) {
+        pclose(f);
+        print_message("# bpftrace cannot trace block requests here\n");
+        skip();
+    }
+    block_read(rig.trace, &before);
+    transfer(BLOCK_READ, 16384, JUDGED);
+    assert_true(line_with(f, "\"hist\"", 20000, line, sizeof line));
+    pclose(f);
+    block_read(rig.trace, &c);
+    block_since(&c, &before, &c);
+    uint64_t theirs = 0;
+    for (const char *at = line; (at = strstr(at, "\"min\": ")) != NULL; at++) {
+        double min = 0, max = 0;
+        unsigned count = 0;
+        assert_int_equal(sscanf(at, "\"min\": %lf, \"max\": %lf, \"count\": %u", &min, &max, &count), 3);
+        assert_in_range(theirs, below(&c, min / 2), below(&c, 2 * min)); /* within a bucket */
+        theirs += count;
+    }
+    assert_int_equal(theirs, JUDGED);
+    assert_int_equal(c.events.dir[BLOCK_READ].requests, JUDGED);
+    assert_int_equal(spread_count(&c, BLOCK_READ, BLOCK_D2C, 1), JUDGED);
+}
+
 static void a_neighbour_has_its_name_and_its_bytes(void **state) {
     (void)state;
     static struct block_counts c;
@@ -242,6 +348,8 @@ int main(void) {
         ON_A_LOOP(every_request_is_counted_once_in_its_class),
         ON_A_LOOP(what_is_split_is_one_operation),
         ON_A_LOOP(what_is_merged_stays_an_operation_each),
+        ON_A_LOOP(the_split_adds_up_for_every_size),
+        ON_A_LOOP(bpftrace_finds_the_same),
         ON_A_LOOP(a_neighbour_has_its_name_and_its_bytes),
         ON_A_LOOP(a_device_cut_short_fails_with_its_status),
         ON_A_LOOP(flushes_and_discards_are_counted),
