@@ -318,7 +318,7 @@ static const char style[] =
     "@media print{.said,.reset{display:none}.live .key{display:none}@page{margin:14mm}body{font-size:10pt}nav{display:none}header,main,footer{max-width:none;padding:0}"
     "h2,h3,h4,h5{break-after:avoid}figure,tr,.tiles div,.verdict,.facts div{break-inside:avoid}thead{display:table-header-group}"
     ".level1+.level1{break-before:auto}.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
-    ".plots{display:block}figure{margin-bottom:1rem}figure .scroll .plot{min-width:0;max-width:17cm}figure details{display:none}tbody th{position:static;background:none}"
+    ".plots{display:block}.plots.small{display:grid;grid-template-columns:1fr 1fr}figure{margin-bottom:1rem}figure .scroll .plot{min-width:0;max-width:17cm}figure details{display:none}tbody th{position:static;background:none}"
     ".level1>h2+p,.level2>h3+p{break-after:avoid}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
