@@ -187,6 +187,11 @@ static void check_arrival(struct loading *l, const char *source) {
         problem_add(l, place, key,
                     "paced needs think times, which source %s does not have; take %sclosed, poisson or gamma",
                     source, timed ? "trace, " : "");
+    if (s->workload.scale != 1 && scenario_source_has(s, SOURCE_FILE) &&
+        !scenario_source_has(s, SOURCE_BY_TIMES))
+        problem_of(l, "workload.scale", "workload.source",
+                   "adds sessions to rows with times, which source %s does not have; set workload.users",
+                   source);
     if (scenario_at_rate(s) && !(s->workload.arrival.rate > 0))
         problem_of(l, "workload.arrival.rate", key,
                    "arrivals of process %s need the requests per second, such as rate: 10",

@@ -86,7 +86,6 @@ const struct key key_table[] = {
       "Part of every tier that is filled with entries before the clock."),
     K("run.speed", NUMBER, run.speed, "", "0 to 1000000000", "0", SIMULATE, ALL,
       "How many times faster than real time a simulation goes; 0 is as fast as it can."),
-
     CAPACITY("gpu", GPU, "auto, or 0 to 1024TiB", "2GiB",
              "Size of the gpu tier, headroom included; 0 is off, auto is what compute.gpu leaves for KV."),
     BACKEND("gpu", GPU, "auto", ALWAYS, CUDA_TIER,
@@ -102,7 +101,6 @@ const struct key key_table[] = {
     TIER_KEYS("gpu", GPU, "55GB/s", "55GB/s", "10us", "full"),
     SERVICE("gpu", GPU),
     SERVICE_OWN("gpu", GPU),
-
     CAPACITY("cpu", CPU, "0 to 1024TiB", "4GiB", "Size of the cpu tier, headroom included; 0 is off."),
     K("tiers.cpu.huge_pages", BOOLEAN, cpu.huge_pages, "", "", "false", CPU_REAL, ALL,
       "Ask for huge pages for the arena."),
@@ -202,7 +200,6 @@ const struct key key_table[] = {
       CUDA, "Where reads of the cpu and nvme tiers end."),
     K("cache.lookup_cost", DURATION, cache.lookup_cost_ns, "", "0 to 1h", "0s", REQUESTS, ALL,
       "Time of every request before it looks anything up, such as that of an index service."),
-
     K("workload.source", CHOICE, workload.source, "", CHOICES(TRAITS_SOURCE_LIST), "synthetic", ALWAYS, ALL,
       "Where requests come from."),
     K("workload.path", PATH, workload.path, "", "", "null", FILE, ALL,
@@ -211,6 +208,8 @@ const struct key key_table[] = {
       "How text is counted: chars4 is a token for 4 characters; else a file of counts or ranks."),
     K("workload.limit", INTEGER, workload.limit, "rows", "0 to 1000000000000", "0", FILE, ALL,
       "Conversations or rows taken from the file; 0 for all."),
+    K("workload.scale", NUMBER, workload.scale, "", "above 0 to 1000", "1", FILE, ALL,
+      "Sessions for each session of a trace with times: 10 is ten times the users, 0.1 a tenth."),
     K("workload.users", INTEGER, workload.users, "users", "1 to 1000000", "50", USERS, ALL,
       "Simulated people who think, ask and wait."),
     KF("workload.arrival.process", CHOICE, workload.arrival.process, workload.arrival.process_set,

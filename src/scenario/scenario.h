@@ -315,6 +315,7 @@ struct scenario {
         char path[SCENARIO_PATH];      /* "" = null */
         char tokenizer[SCENARIO_PATH]; /* "chars4", else a file */
         uint64_t limit;
+        double scale; /* sessions for each of the trace */
         uint64_t users;
         struct {
             enum scenario_arrival process; /* resolved: trace for sources with times, else closed */

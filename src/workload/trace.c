@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "workload/lines.h"
+#include "workload/scaled.h"
 #include "workload/source.h"
 
 #define TRACE_PROBE_BYTES (UINT64_C(16) << 20) /* a usable row must come within these */
@@ -16,7 +17,10 @@
 struct trace {
     struct lines lines;
     struct trace_row row;
-    bool held; /* `row` was read at the start and is not handed out yet */
+    const struct trace_row *given; /* to hand out: `row`, or a copy that `scaled` made */
+    struct scaled scaled;          /* scale 0: rows as they are */
+    bool file_ended;               /* scaled: copies of its last rows are left */
+    bool held;                     /* `given` was read and is not handed out yet */
     bool ended;
     bool unusable; /* the header says so; `why` */
     char why[sizeof((struct trace_fault *)0)->why];
@@ -27,7 +31,7 @@ struct trace {
     bool started;       /* `origin_ns` and `latest_ns` are set */
     uint64_t origin_ns; /* time of the first usable row */
     uint64_t latest_ns; /* latest time of a usable row */
-    uint64_t read;      /* rows handed out or rejected */
+    uint64_t read;      /* rows, rejected ones included */
     uint64_t usable;    /* rows that were not rejected */
     _Alignas(8) char layout[TRACE_LAYOUT];
     struct rng classes, draws;
@@ -123,6 +127,10 @@ static bool row_read(struct workload *w, struct trace *t, uint64_t within_bytes)
         if (t->lines.consumed >= within_bytes) return false;
         bool enough = limit > 0 && t->read >= limit;
         enum lines_result result = enough ? LINES_END : lines_next(&t->lines, &text, &len);
+        if (result == LINES_END && t->scaled.scale > 0) {
+            t->file_ended = true;
+            return false;
+        }
         if (result == LINES_END) {
             t->ended = !cycle_begin(w, t);
             continue;
@@ -131,6 +139,8 @@ static bool row_read(struct workload *w, struct trace *t, uint64_t within_bytes)
         enum trace_outcome outcome = line_parse(w, t, result, text, &fault);
         if (outcome == TRACE_ROW) {
             t->usable++;
+            t->read++;
+            t->given = &t->row;
             return true;
         }
         if (outcome == TRACE_REJECTED) rejected_count(w, t, &fault);
@@ -139,9 +149,56 @@ static bool row_read(struct workload *w, struct trace *t, uint64_t within_bytes)
     return false;
 }
 
+/* ---- more sessions, or fewer ---- */
+
+/* A copy is handed out once no row of the file can come before it. */
+static bool scaled_read(struct workload *w, struct trace *t) {
+    while (!t->ended) {
+        t->given = scaled_take(&t->scaled, t->file_ended ? UINT64_MAX : t->latest_ns);
+        if (t->given && t->given->time_ns > t->latest_ns) t->latest_ns = t->given->time_ns;
+        if (t->given) return true;
+        if (t->file_ended) {
+            t->ended = t->scaled.rows == 0 || !cycle_begin(w, t);
+            t->file_ended = false;
+            scaled_begin(&t->scaled);
+        } else if (row_read(w, t, UINT64_MAX)) {
+            scaled_add(&t->scaled, &t->row);
+        } else if (!t->file_ended) {
+            return false;
+        }
+    }
+    return false;
+}
+
+static bool row_next(struct workload *w, struct trace *t) {
+    return t->scaled.scale > 0 ? scaled_read(w, t) : row_read(w, t, UINT64_MAX);
+}
+
+/* The file is read once before: which blocks are common is known at its end. */
+static int scaled_open(struct workload *w, struct trace *t, struct err *e) {
+    if (w->s->workload.scale <= 0 || w->s->workload.scale == 1) return 0;
+    t->scaled.scale = w->s->workload.scale;
+    t->scaled.seed = w->s->seed;
+    do scaled_learn(&t->scaled, &t->row);
+    while (row_read(w, t, UINT64_MAX));
+    scaled_learned(&t->scaled);
+    scaled_begin(&t->scaled);
+    if (!lines_rewind(&t->lines))
+        return err_set(e, KVF_ERR_USAGE, "workload.scale reads \"%s\" twice, which cannot be set back",
+                       w->s->workload.path);
+    memset(&w->rows, 0, sizeof w->rows);
+    t->ended = t->file_ended = t->seen_line = t->started = false;
+    t->read = t->usable = 0;
+    t->held = row_next(w, t);
+    if (t->held) return 0;
+    return err_set(e, KVF_ERR_USAGE, "workload.scale: no session of \"%s\" is left; take a larger part",
+                   w->s->workload.path);
+}
+
 static void trace_close(struct workload *w) {
     struct trace *t = w->state;
     lines_close(&t->lines);
+    scaled_free(&t->scaled);
     free(t->row.ids);
     free(t);
     w->state = NULL;
@@ -161,7 +218,7 @@ static int trace_open(struct workload *w, struct err *e) {
                        "workload.arrival.process: trace needs arrival times, which \"%s\" does not have; use "
                        "closed, or poisson or gamma with a rate",
                        path);
-    if (t->held) return 0;
+    if (t->held) return scaled_open(w, t, e);
     if (t->unusable)
         return err_set(e, KVF_ERR_USAGE, "\"%s\" cannot be read as source %s: %s", path, w->traits->word,
                        t->why);
@@ -193,13 +250,13 @@ static void request_conversation(const struct workload *w, struct trace *t, stru
 /* The class that the row names, where the scenario has one of that name; else drawn by share. */
 static uint32_t class_of(const struct scenario *s, struct trace *t) {
     uint32_t drawn = source_class_draw(s, &t->classes);
-    for (uint32_t c = 0; c < s->qos.classes && t->row.klass[0]; c++)
-        if (strcmp(s->qos.klass[c].name, t->row.klass) == 0) return c;
+    for (uint32_t c = 0; c < s->qos.classes && t->given->klass[0]; c++)
+        if (strcmp(s->qos.klass[c].name, t->given->klass) == 0) return c;
     return drawn;
 }
 
 static void request_fill(const struct workload *w, struct trace *t, uint64_t user, struct request *r) {
-    const struct trace_row *row = &t->row;
+    const struct trace_row *row = t->given;
     r->id = r->conversation = w->rows.read;
     r->turn = 1;
     r->cycle = t->cycle;
@@ -231,7 +288,7 @@ static bool trace_more(struct workload *w, uint64_t user) {
     struct trace *t = w->state;
     uint64_t most = w->s->run.max_requests;
     if (most > 0 && w->rows.emitted >= most) return false;
-    if (!t->held) t->held = row_read(w, t, UINT64_MAX);
+    if (!t->held) t->held = row_next(w, t);
     return t->held;
 }
 
@@ -239,17 +296,16 @@ static enum workload_next trace_next(struct workload *w, uint64_t user, struct r
     struct trace *t = w->state;
     if (!trace_more(w, user)) return WORKLOAD_END;
     t->held = false;
-    t->read++;
     w->rows.read++;
     w->rows.emitted++;
-    w->rows.lost += t->row.lost;
+    w->rows.lost += t->given->lost;
     request_fill(w, t, user, r);
     return WORKLOAD_REQUEST;
 }
 
 const struct trace_row *trace_row_of(const struct workload *w) {
     const struct trace *t = w->state;
-    return w->source->parse ? &t->row : NULL;
+    return w->source->parse ? t->given : NULL;
 }
 
 const struct source_ops trace_ops = {

@@ -31,8 +31,9 @@ enum workload_reject { WORKLOAD_REJECT_LIST(X) WORKLOAD_REJECTS };
 #undef X
 const char *workload_reject_name(enum workload_reject r);
 
-/* Rows of all cycles so far. read = emitted + sum(rejected); blank lines and headers are no rows. The
- * rows of sharegpt are conversations, emitted when a user begins them. */
+/* Rows of all cycles so far. read = emitted + sum(rejected); blank lines and headers are no rows. With
+ * workload.scale each copy of a row is one. The rows of sharegpt are conversations, emitted when a user
+ * begins them. */
 struct workload_rows {
     uint64_t read, emitted;
     uint64_t skipped; /* moves of an I/O trace, which are no rows to a replay */
@@ -46,7 +47,7 @@ struct workload_rows {
 
 struct workload;
 /* Opens the scenario's source. A trace that is missing, empty, binary or without one usable row in
- * its first 16 MiB is -KVF_ERR_USAGE. Reads no further than the first usable row. */
+ * its first 16 MiB is -KVF_ERR_USAGE. Reads no further than the first usable row, with workload.scale all. */
 int workload_open(struct workload **out, const struct scenario *s, struct err *e);
 void workload_close(struct workload *w); /* takes NULL */
 

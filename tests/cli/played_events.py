@@ -5,6 +5,7 @@ import ctypes
 import random
 import struct
 import threading
+import time
 
 from tap import Skip
 
@@ -52,22 +53,22 @@ def packed(value):
 class Engine:
     """A prefix cache of so many blocks under LRU, whose events a publisher sends and a replay socket repeats."""
 
-    def __init__(self, blocks, block_tokens, arrays=False, kept=10000):
+    def __init__(self, blocks, block_tokens, arrays=False, kept=10000, ports=("*", "*")):
         self.capacity, self.block, self.arrays, self.kept = blocks, block_tokens, arrays, kept
         self.cache, self.sent, self.sequence, self.stored, self.removed = collections.OrderedDict(), {}, 0, 0, 0
         self.zmq = library()
         self.context = ctypes.c_void_p(self.zmq.zmq_ctx_new())
-        self.publisher, self.address = self._bound(PUB_LIKE)
-        self.router, self.replay = self._bound(ROUTER)
+        self.publisher, self.address = self._bound(PUB_LIKE, ports[0])
+        self.router, self.replay = self._bound(ROUTER, ports[1])
         self.closing = threading.Event()
         self.thread = threading.Thread(target=self._replays, daemon=True)
         self.thread.start()
 
-    def _bound(self, kind):
+    def _bound(self, kind, port):
         socket = ctypes.c_void_p(self.zmq.zmq_socket(self.context, kind))
         none, text, size = ctypes.c_int(0), ctypes.create_string_buffer(256), ctypes.c_size_t(256)
         self.zmq.zmq_setsockopt(socket, LINGER, ctypes.byref(none), 4)
-        assert self.zmq.zmq_bind(socket, b"tcp://127.0.0.1:*") == 0
+        assert self.zmq.zmq_bind(socket, ("tcp://127.0.0.1:%s" % port).encode()) == 0
         self.zmq.zmq_getsockopt(socket, LAST_ENDPOINT, text, ctypes.byref(size))
         return socket, text.value.decode()
 
@@ -136,3 +137,14 @@ class Engine:
         if events:
             self.publish(at, events, **how)
         return found, names
+
+
+if __name__ == "__main__":
+    publisher = Engine(1500, BLOCK, ports=(5557, 5558))
+    print("events at %s, replay at %s" % (publisher.address, publisher.replay), flush=True)
+    while not publisher.subscribed():
+        time.sleep(0.01)
+    for one in requests(4000):
+        publisher.serve(one["at"], one["tokens"])
+    input("%d blocks stored, %d removed; Enter ends\n" % (publisher.stored, publisher.removed))
+    publisher.close()

@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from runs import measure, refused, result, trace, write
+from runs import measure, published, refused, result, trace, write
 from tap import case, home, main
 
 # One tier that keeps no bytes and takes no time, one worker and one slot: requests follow each other.
@@ -25,7 +25,13 @@ AGENTIC = {"cache.granularity": "block", "workload.personas": None, "workload.us
            "tiers.gpu.capacity": "1TiB"}
 
 
-@case("the real conversations against a set of ids for each file")
+@case("the published conversations have their numbers of files and requests")
+def _():
+    files = list(published("kv-cache-tester/traces").glob("*.json"))
+    assert (len(files), sum(len(recorded(path)) for path in files)) == (43, 1762)
+
+
+@case("whole conversations against a set of ids for each file")
 def _():
     folder = trace("kv-cache-tester/traces")
     files = sorted(folder.glob("*.json"), key=lambda path: path.name.encode())
@@ -38,7 +44,6 @@ def _():
             context, tokens = context + size, tokens + generated
             seen.update(ids)
         written += len(seen)
-    assert (len(files), requests) == (43, 1762)
     one_by_one = {**MODEL, **AGENTIC, "workload.source": "agentic", "workload.path": str(folder),
                   "workload.arrival": {"process": "trace", "speedup": 0}}
     got, summary = measure(one_by_one, "--db", "none", "--force")
@@ -66,7 +71,7 @@ def _():
     assert result(summary, "tokens_generated") == sum(generated for _, _, _, generated, _ in asked)
 
 
-@case("sub-agents of the real conversations run beside their parents")
+@case("sub-agents of whole conversations run beside their parents")
 def _():
     for name in ("trace_0274.json", "trace_0282.json"):
         path, log = trace("kv-cache-tester/traces/" + name), home() / "work/requests.jsonl"

@@ -179,4 +179,41 @@ def _():
     assert len([json.loads(line) for line in out.read_text().splitlines()]) == 20
 
 
+@case("a name that ends in .zst compresses the trace, which is read the same, also behind a kill")
+def _():
+    log, plain, packed = logged(requests(400)), home() / "work/plain.jsonl", home() / "work/packed.jsonl.zst"
+    for out in (plain, packed):
+        assert run(["record", log, "-o", out, "--block-tokens", BLOCK]).rc == 0
+    assert packed.read_bytes()[:4] == b"\x28\xb5\x2f\xfd" and packed.stat().st_size * 4 < plain.stat().st_size
+    told = [json.loads(run(["trace", out, "--json", "-"]).stdout) for out in (plain, packed)]
+    assert {**told[0], "trace": 0} == {**told[1], "trace": 0} and told[0]["requests"] == 400
+    process = spawn(["record", log, "--follow", "-o", packed, "--overwrite", "--block-tokens", BLOCK])
+
+    def requests_there():
+        got = run(["trace", packed, "--json", "-"])
+        return got.rc == 0 and json.loads(got.stdout)["requests"] == 400
+    wait_until(requests_there, what="400 requests")
+    process.send_signal(signal.SIGKILL)
+    finish(process, 30)
+    assert requests_there()
+    got = run(["trace", plain, "--format", "oracleGeneral", "-o", packed, "--overwrite"])
+    assert got.rc == 2 and "compressed" in got.stderr, got
+
+
+@case("on a terminal a line says how the recording goes, and a signal ends it in good order")
+def _():
+    log, out, said = logged(requests(60)), home() / "work/live.jsonl", b""
+    ours, theirs = os.openpty()
+    process = spawn(["record", log, "--follow", "-o", out, "--block-tokens", BLOCK], stderr=theirs)
+    os.close(theirs)
+    while b"KiB" not in said.rpartition(b"\r")[2] or b"requests/s" not in said.rpartition(b"\r")[2]:
+        said += os.read(ours, 4096)
+    line = said.rpartition(b"\r")[2].decode()
+    assert re.search(r"60 requests, .* tokens in, .* out, .* % of the blocks seen before \| .* requests/s, .* tok/s, .* KiB", line), line
+    process.send_signal(signal.SIGINT)
+    got = finish(process, 30)
+    os.close(ours)
+    assert got.rc == 130 and "60 requests" in got.stdout and len(out.read_text().splitlines()) == 60, got
+
+
 main()

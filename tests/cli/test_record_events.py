@@ -9,9 +9,9 @@ from played_events import BLOCK, Engine, requests
 from tap import case, finish, home, main, run, spawn, wait_until
 
 
-def recording(engines, serve, replay=True, rc=143):
+def recording(engines, serve, *options, replay=True, rc=143):
     out = home() / "work/events.jsonl"
-    process = spawn(["record", "-o", out, "--overwrite"] + [word for engine in engines for word in (
+    process = spawn(["record", "-o", out, "--overwrite", *options] + [word for engine in engines for word in (
         "--events", engine.address + ("," + engine.replay if replay else ""))])
     try:
         for engine in engines:
@@ -53,6 +53,44 @@ for arrays in (False, True):
         assert all(row["block_size"] == BLOCK and row["input_length"] == BLOCK * len(row["hash_ids"]) for row in rows)
         assert "%d blocks stored" % engine.stored in got.stdout and "%d removed" % engine.removed in got.stdout, got
         assert engine.removed > 0 and "Residence: P50" in got.stdout and "lost" not in got.stdout, got
+
+
+@case("the stream of blocks has each that was stored and removed, and the engine's hits are those of its requests")
+def _():
+    engine, wanted, stream = Engine(400, BLOCK), [], home() / "work/blocks.csv"
+    _, got = recording([engine], lambda: wanted.extend(served(engine, requests(200))) or len(wanted), "--blocks", stream)
+    head, *lines = stream.read_text().splitlines()
+    assert head == "time_s,pod,event,block,medium" and all(line.endswith(",GPU") for line in lines)
+    events = [line.split(",")[2:4] for line in lines]
+    assert sum(event == "stored" for event, _ in events) == engine.stored
+    assert sum(event == "removed" for event, _ in events) == engine.removed
+    there = set()
+    for event, block in events:
+        assert (block in there) == (event == "removed"), (event, block)
+        (there.remove if event == "removed" else there.add)(block)
+    assert len(there) == len(engine.cache)
+    hits = 1 - engine.stored / sum(map(len, wanted))
+    assert "Hits of the engine: %.1f %%" % (100 * hits) in got.stdout and hits > 0.3, (hits, got)
+
+
+for arrays in (False, True):
+    @case("copies in another medium are no requests, from %s" % ("lists" if arrays else "maps"))
+    def _(arrays=arrays):
+        engine, stream = Engine(10 ** 6, BLOCK, arrays), home() / "work/blocks.csv"
+
+        def serve():
+            _, names = engine.serve(1.7e9, list(range(64)))
+            copy = engine._event("BlockStored", block_hashes=names[:2], parent_block_hash=None, token_ids=[], block_size=BLOCK,
+                                 lora_id=None, medium="CPU")
+            engine.publish(1.7e9 + 1, [copy, engine._event("BlockRemoved", block_hashes=names[:1], medium="CPU")])
+            engine.serve(1.7e9 + 2, list(range(64)) + [9] * 16)
+            return 2
+
+        rows, got = recording([engine], serve, "--blocks", stream)
+        assert [len(row["hash_ids"]) for row in rows] == [4, 5], rows
+        assert "7 blocks stored, 0 of them again, 1 removed" in got.stdout, got
+        assert [line.split(",")[2:] for line in stream.read_text().splitlines()[5:8]] == [
+            ["stored", "0", "CPU"], ["stored", "1", "CPU"], ["removed", "0", "CPU"]], stream.read_text()
 
 
 @case("batches that were not heard are asked for again; those that nobody has are counted, in every replay too")

@@ -3,11 +3,14 @@
 import collections
 import json
 import random
+import re
 import struct
 import xml.dom.minidom
 
 import runs
-from tap import case, home, main, run
+from played_events import requests
+from tap import case, finish, home, main, run, spawn
+from wheels import wheels
 
 BLOCK = 512
 
@@ -167,6 +170,102 @@ def _():
     assert two["span_s"] > 2 * one["span_s"]
 
 
+def own_misses(rows, blocks, common):
+    """Misses over lookups of the blocks that are nobody else's, in a cache of all."""
+    held, lookups, misses = collections.OrderedDict(), 0, 0
+    for row in rows:
+        found = 0
+        while found < len(row["hash_ids"]) and row["hash_ids"][found] in held:
+            found += 1
+        own = [block not in common for block in row["hash_ids"]]
+        lookups, misses = lookups + sum(own), misses + sum(own[found:])
+        for block in reversed(row["hash_ids"]):
+            held.pop(block, None)
+            held[block] = True
+        while len(held) > blocks:
+            held.popitem(last=False)
+    return misses / lookups
+
+
+def shared(rows):
+    """Blocks that a hundredth of the sessions have, and two at least."""
+    having = collections.defaultdict(set)
+    for row in rows:
+        for block in row["hash_ids"]:
+            having[block].add(row["session_id"])
+    least = max(2, -(-len({row["session_id"] for row in rows}) // 100))
+    return {block for block, sessions in having.items() if len(sessions) >= least}
+
+
+@case("ten times the users: common blocks stay common, and ten times the room hits as often")
+def _():
+    rows = made(1200)
+    path, out = written(rows), home() / "work/tenfold.jsonl"
+    assert run(["trace", path, "--users", "10x", "-o", out]).rc == 0
+    tenfold = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(tenfold) == 10 * len(rows)
+    assert len({row["session_id"] for row in tenfold}) == 10 * len({row["session_id"] for row in rows})
+    assert [row["timestamp"] for row in tenfold] == sorted(row["timestamp"] for row in tenfold)
+    assert tenfold[-1]["timestamp"] - rows[-1]["timestamp"] <= rows[-1]["timestamp"] / 100 + 1
+    common, still = shared(rows), shared(tenfold)
+    assert len(common) == 5 == len(still), (common, still)
+    distinct = len({block for row in rows for block in row["hash_ids"]})
+    assert len({block for row in tenfold for block in row["hash_ids"]}) == 10 * (distinct - 5) + 5
+    for blocks in (20, 60, 150, 400, 1000):
+        one, ten = own_misses(rows, blocks, common), own_misses(tenfold, 10 * blocks, still)
+        assert abs(one - ten) < 0.03, (blocks, one, ten)
+    assert 0.2 < own_misses(rows, 1000, common) < own_misses(rows, 60, common) - 0.1
+
+
+@case("a part more and a part less of the users, and a run that scales as the file does")
+def _():
+    rows, out = made(1200), home() / "work/scaled.jsonl"
+    path, sessions = written(rows), len({row["session_id"] for row in rows})
+    for times in (0.25, 2.5):
+        assert run(["trace", path, "--users", times, "-o", out, "--overwrite"]).rc == 0
+        got = len({json.loads(line)["session_id"] for line in out.read_text().splitlines()})
+        assert abs(got / sessions - times) < 0.15, (times, got, sessions)
+    hits = []
+    for trace, scale in ((path, 2.5), (out, 1)):
+        _, summary = runs.measure({"model": "tiny-1b", "mode": "simulate", "cache": {"granularity": "block"},
+                                   "tiers": {"gpu": {"capacity": "512MiB"}, "cpu": {"capacity": "1GiB"}},
+                                   "run": {"duration": "2h", "warmup": "0s"},
+                                   "workload": {"source": "mooncake", "path": str(trace), "scale": scale}}, "--db", "none")
+        hits.append([runs.result(summary, name) for name in ("requests_done", "lookups", "gpu_hits", "cpu_hits", "misses")])
+    assert hits[0] == hits[1] and hits[0][2] > 0 < hits[0][4], hits
+    (home() / "work/azure.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"
+                                           "2023-11-16 18:15:50.9951690,396,109")
+    assert described(home() / "work/azure.csv", "--users", "3x")["input_tokens"] == 3 * (374 + 396)
+    for wrong in ("0", "x", "10y", "-1", "1001"):
+        runs.refused(["trace", path, "--users", wrong], "--users")
+    runs.refused(["trace", path, "--users", "0.00001"], "no session", "is left")
+    (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,a,100\n")
+    runs.refused(["trace", home() / "work/ops.csv", "--users", "2"], "workload.scale", "ops")
+
+
+@case("synthetic users that were fitted ask at the rate of the trace and hit as often")
+def _():
+    path, out = runs.trace("mooncake/conversation_trace.jsonl"), home() / "work/alike.yaml"
+    got = run(["trace", path, "--fit-personas", "-o", out])
+    assert got.rc == 0 and "alike.yaml" in got.stdout, got
+    text = out.read_text()
+    distance = {name: float(value) for name, value in re.findall(r"^#   (\S.*\S)  +(0\.\d+)$", text, re.M)}
+    assert len(distance) == 5 and max(distance.values()) < 0.3 and distance["new tokens of a turn"] < 0.1, text
+    rate, ours, points = map(float, re.search(r"Requests/s: (\S+) in the trace, (\S+) here.*at most (\S+) points", text).groups())
+    assert abs(ours / rate - 1) < 0.05 and points <= (5 if "shared/traces" in str(path) else 6), text
+    # and so in a run: its hits are those of the trace's whole blocks in the same room
+    room = int(re.search(r"cpu: \{capacity: (\d+)MiB\}", text).group(1))
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    exact = lru([{"hash_ids": row["hash_ids"][:row["input_length"] // BLOCK]} for row in rows], int(room * 0.8) // 64)
+    assert run(["run", "--headless", "--quiet", out, "--db", "none", "--json", "summary.json"]).rc == 0
+    summary = json.loads((home() / "work/summary.json").read_text())
+    value = {name: runs.result(summary, name) for name in ("lookups", "misses", "requests_done")}
+    assert abs(value["misses"] / value["lookups"] - exact) < 0.08, (value, exact)
+    assert abs(value["requests_done"] / len(rows) - 1) < 0.08, value
+    (home() / "work/azure.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n")
+    runs.refused(["trace", home() / "work/azure.csv", "--fit-personas"], "--fit-personas needs")
+
+
 @case("accesses for cache simulators name the next access to each block")
 def _():
     rows = made()
@@ -186,6 +285,49 @@ def _():
     lines = table.read_text().splitlines()
     assert lines[0] == "time_s,obj_id,obj_size" and len(lines) == len(wanted) + 1
     assert lines[-1].split(",")[1:] == [str(wanted[-1][1]), str(64 << 20)]
+
+
+SIMULATOR = """
+import json, sys, libcachesim as sim
+binary, table, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+columns = sim.ReaderInitParam()
+columns.has_header = columns.has_header_set = columns.obj_id_is_num = columns.obj_id_is_num_set = True
+columns.delimiter, columns.time_field, columns.obj_id_field, columns.obj_size_field = ",", 1, 2, 3
+for name, kind in (("lru", sim.LRU), ("arc", sim.ARC), ("2q", sim.TwoQ)):
+    for reader in (sim.TraceReader(binary, sim.TraceType.ORACLE_GENERAL_TRACE), sim.TraceReader(table, sim.TraceType.CSV_TRACE, columns)):
+        print(json.dumps([name, kind(size).process_trace(reader)[0]]))
+"""
+
+
+@case("libCacheSim reads both forms of a recorded trace, and misses as often under lru, within a point under arc and 2q")
+def _():
+    python, work = wheels("libcachesim==0.3.5") / "bin/python", home() / "work"
+    (work / "log.jsonl").write_text("".join(json.dumps({"created": one["at"], "prompt_token_ids": one["tokens"]}) + "\n"
+                                            for one in requests(1500)))
+    assert run(["record", "log.jsonl", "-o", "recorded.jsonl", "--block-tokens", "16"]).rc == 0
+    for form in ("oracleGeneral", "csv"):
+        assert run(["trace", "recorded.jsonl", "--model", "tiny-1b", "--format", form, "-o", form]).rc == 0
+    accesses = [line.split(",") for line in (work / "csv").read_text().splitlines()[1:]]
+    # one access after the other, as the simulator has them: a run looks up a whole request before it stores any of it
+    (work / "one.jsonl").write_text("".join(json.dumps({"timestamp": number, "input_length": 16, "output_length": 1, "hash_ids": [
+        int(block)], "block_size": 16}) + "\n" for number, (_, block, _) in enumerate(accesses)))
+    fast = {"read_bandwidth": "100TB/s", "write_bandwidth": "100TB/s", "latency": "0s"}
+    for blocks in (300, 2000):
+        got = finish(spawn(["-c", SIMULATOR, "oracleGeneral", "csv", blocks * int(accesses[0][2])], program=python))
+        assert got.rc == 0, got
+        theirs = [json.loads(line) for line in got.stdout.splitlines()]
+        assert [name for name, _ in theirs] == ["lru", "lru", "arc", "arc", "2q", "2q"], got
+        for policy, ratio in theirs[::2]:
+            _, summary = runs.measure({
+                "model": "tiny-1b", "mode": "simulate", "run": {"duration": "24h", "warmup": "0s", "interval": "1h"},
+                "tiers": {"cpu": {"blocks": blocks, **fast}}, "engine": {"slots": 1},
+                "cache": {"granularity": "block", "block_tokens": 16, "headroom": 0, "eviction": policy},
+                "workload": {"source": "mooncake", "path": "one.jsonl", "arrival": {"speedup": 0}}}, "--db", "none")
+            ours = runs.result(summary, "misses") / runs.result(summary, "lookups")
+            assert runs.result(summary, "lookups") == len(accesses) and 0.05 < ours < 0.95, (policy, ours)
+            # arc and 2q differ in what is remembered at the edges; test_reference holds ours against the papers
+            most = 1e-12 if policy == "lru" else 0.01
+            assert all(abs(ours - other) < most for name, other in theirs if name == policy), (policy, blocks, ours, theirs)
 
 
 @case("every kind of file is known by its first line, and says what it can")
@@ -224,11 +366,16 @@ def _():
     assert "Prefix sharing" in whole and "miss ratio over capacity" in whole
 
 
-@case("the published conversation trace: its totals, and lru within the error of the sample")
+@case("the published conversation trace has its totals")
+def _():
+    said = described(runs.published("mooncake/conversation_trace.jsonl"))
+    assert (said["requests"], said["input_tokens"], said["output_tokens"]) == (12031, 144793823, 4122048), said
+
+
+@case("a conversation trace of full length: lru is within the error of the sample")
 def _():
     path = runs.trace("mooncake/conversation_trace.jsonl")
     said = described(path)
-    assert (said["requests"], said["input_tokens"], said["output_tokens"]) == (12031, 144793823, 4122048), said
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     reuse = said["reuse"]
     assert reuse["sample"] < 1

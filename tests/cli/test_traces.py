@@ -187,7 +187,7 @@ def _():
     assert result(summary, "tokens_generated") == 18, summary["results"]
 
 
-@case("mooncake: the real trace against a dictionary of its ids")
+@case("mooncake: a long trace against a dictionary of its ids")
 def _():
     path = trace("mooncake/conversation_trace.jsonl")
     limit = 400

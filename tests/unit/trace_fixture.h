@@ -73,7 +73,20 @@ static inline bool published_find(const char *file) {
     else
         snprintf(path, size, "%s/../shared/traces/%s", srcdir ? srcdir : ".", file);
     if (access(path, R_OK) == 0) return true;
-    print_message("skip: %s is not here; KVF_TRACES names the folder of the published traces\n", path);
+    static const char *const places[][2] = {
+        {"mooncake", "kvcache-ai/Mooncake, FAST25-release/traces"},
+        {"azure2023", "Azure/AzurePublicDataset, data"},
+        {"burstgpt", "HPMLL/BurstGPT, the first rows of BurstGPT_1.csv"},
+        {"kv-cache-tester", "callanjfox/kv-cache-tester, traces"},
+        {"sharegpt/d", "salesforce/DialogStudio, ShareGPT/original_example.json"},
+        {"sharegpt/f", "lm-sys/FastChat, data/dummy_conversation.json"},
+        {"sharegpt/l", "hiyouga/LLaMA-Factory, data"}};
+    const char *place = "";
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strncmp(file, places[i][0], strlen(places[i][0])) == 0) place = places[i][1];
+    print_message(
+        "skip: %s is not here; KVF_TRACES names the folder of the published traces; it is at github.com/%s\n",
+        path, place);
     return false;
 }
 

@@ -81,6 +81,9 @@ static int set_up(const struct options *o, struct capture *c, struct err *e) {
     if (!rc && options_has(o, "events") && o->operands > 0)
         rc = err_set(e, KVF_ERR_USAGE, "--events records an engine's events, and no log; leave %s out",
                      o->operand[0]);
+    if (!rc && options_has(o, "blocks") && !options_has(o, "events"))
+        rc = err_set(e, KVF_ERR_USAGE,
+                     "--blocks writes what an engine stores and removes; name it with --events");
     if (!rc && options_has(o, "follow") && o->operands != 1)
         rc = err_set(e, KVF_ERR_USAGE, "--follow goes on with one file; name it alone");
     for (size_t i = 0; i < o->operands && !rc; i++)
@@ -99,6 +102,10 @@ static void events_summary(const struct capture_events *ev, struct buf *out) {
              "Events: %" PRIu64 " blocks stored, %" PRIu64 " of them again, %" PRIu64
              " removed; cleared %" PRIu64 " times, started anew %" PRIu64 ".\n",
              ev->stored, ev->again, ev->removed, ev->cleared, ev->restarts);
+    if (ev->looked_up > 0)
+        buf_addf(out,
+                 "Hits of the engine: %s of the blocks of requests that stored any; others send no event.\n",
+                 format_percent(1 - (double)ev->computed / (double)ev->looked_up).text);
     if (histogram_count(&ev->residence) > 0)
         buf_addf(out, "Residence: P50 %s, P90 %s, mean %s.\n",
                  format_seconds(histogram_quantile(&ev->residence, 0.5) / 1e9).text,
@@ -122,7 +129,9 @@ static int record_events(const struct options *o, struct capture *c, struct buf 
     capture_events_init(ev, c);
     for (size_t i = 0; i < o->given_count && count < EVENTS_PODS; i++)
         if (strcmp(o->given[i].spec->name, "events") == 0) endpoint[count++] = o->given[i].value;
-    int rc = capture_events_receive(ev, endpoint, count, tell, e);
+    const char *blocks = options_value(o, "blocks");
+    int rc = blocks ? capture_events_blocks(ev, blocks, e) : 0;
+    if (!rc) rc = capture_events_receive(ev, endpoint, count, tell, e);
     if (!rc) events_summary(ev, out);
     capture_events_free(ev);
     free(ev);

@@ -12,6 +12,7 @@
 #include "cli/stored.h"
 #include "study/output.h"
 #include "study/trace/trace_doc.h"
+#include "study/trace/trace_fit.h"
 #include "study/trace/trace_write.h"
 
 /* The part of the requests that is wanted, and what becomes of them. */
@@ -23,6 +24,8 @@ struct wish {
     const char *report, *json;
     const struct doc_form *form;
     struct trace_write *write; /* NULL: described */
+    struct trace_fit *fit;     /* NULL: no scenario is made of them */
+    bool learning;             /* for the fit, which reads them twice */
 };
 
 /* ---- the command line ---- */
@@ -158,7 +161,7 @@ static int read_all(const struct options *o, struct wish *w, struct trace_input 
     for (size_t f = 0; f < o->operands && !rc; f++) {
         struct trace_item item;
         uint64_t base = file_follows(t), first = UINT64_MAX, block = in->s.cache.block_tokens;
-        if (f) trace_input_close(in);
+        if (in->w) trace_input_close(in);
         in->number = f;
         rc = trace_input_open(in, o->operand[f], o, e);
         if (!rc && f && in->s.cache.block_tokens != block)
@@ -171,8 +174,13 @@ static int read_all(const struct options *o, struct wish *w, struct trace_input 
             if (!wanted(w, &item, f)) continue;
             if (first == UINT64_MAX) first = item.at_ns;
             item.at_ns = item.at_ns - first + base;
-            if (w->write) {
-                write_item(w->write, &item);
+            if (w->fit && !w->learning) {
+                trace_fit_measure(w->fit, t, in, &item);
+            } else if (w->write || w->fit) {
+                if (w->fit)
+                    trace_fit_learn(w->fit, &item);
+                else
+                    write_item(w->write, &item);
                 t->requests++;
                 t->span_ns = item.at_ns > t->span_ns ? item.at_ns : t->span_ns;
             } else {
@@ -214,6 +222,33 @@ static int tell(const struct options *o, const struct wish *w, const struct trac
     return rc;
 }
 
+/* A scenario, to standard output or to --output. */
+static int fit(const struct options *o, struct wish *w, struct trace_input *in, struct trace_stats *t,
+               struct command_reply *r, struct err *e) {
+    struct trace_fit f = {0};
+    struct fit_quality q;
+    struct buf yaml = {0};
+    const char *path = stored_output(o);
+    int rc = path ? stored_output_check(o, e) : 0;
+    w->fit = &f;
+    w->learning = true;
+    if (!rc) rc = read_all(o, w, in, t, e);
+    trace_fit_learned(&f);
+    trace_stats_free(t);
+    trace_stats_init(t);
+    w->learning = false;
+    if (!rc) rc = read_all(o, w, in, t, e);
+    if (!rc) rc = trace_fit_write(&f, t, path ? &yaml : &r->text, &q, e);
+    if (!rc && path) rc = output_file_write(path, &yaml, e);
+    if (!rc && path)
+        buf_addf(&r->text, "%s: a scenario for %" PRIu64 " requests, miss ratios of lru within %.1f points\n",
+                 path, t->requests, 100 * q.curve);
+    if (!path) r->print = output_print_data;
+    trace_fit_free(&f);
+    buf_free(&yaml);
+    return rc;
+}
+
 int cmd_trace(const struct options *o, struct command_reply *r, struct err *e) {
     struct trace_input *in = mem_zalloc(1, sizeof *in);
     struct trace_stats *t = mem_zalloc(1, sizeof *t);
@@ -221,15 +256,16 @@ int cmd_trace(const struct options *o, struct command_reply *r, struct err *e) {
     struct wish w = {0};
     trace_stats_init(t);
     int rc = wish_parse(o, &w, e);
-    if (!rc && stored_output(o)) w.write = &write;
-    if (!rc) rc = read_all(o, &w, in, t, e);
+    bool fits = options_has(o, "fit-personas");
+    if (!rc && stored_output(o) && !fits) w.write = &write;
+    if (!rc) rc = fits ? fit(o, &w, in, t, r, e) : read_all(o, &w, in, t, e);
     if (w.write && write.file) {
         int ended = trace_write_end(&write, rc ? &(struct err){0} : e);
         if (!rc) rc = ended;
         if (!rc)
             buf_addf(&r->text, "%s: %" PRIu64 " requests, %" PRIu64 " accesses to blocks\n", write.path,
                      write.requests, write.accesses);
-    } else if (!rc) {
+    } else if (!rc && !fits) {
         rc = trace_stats_end(t, w.policies, e);
         if (!rc) rc = tell(o, &w, t, r, e);
     }

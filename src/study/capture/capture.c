@@ -191,5 +191,5 @@ void capture_flush(struct capture *c, uint64_t most) {
         c->waiting_bytes -= sizeof *line + line->count * sizeof *line->ids;
         free(line);
     }
-    if (most == 0) fflush(c->out.file);
+    if (most == 0) trace_write_flush(&c->out);
 }

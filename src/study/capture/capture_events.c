@@ -1,9 +1,12 @@
 #include "study/capture/capture_events.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/output_file.h"
 #include "study/capture/msgpack.h"
 #include "study/capture/siphash.h"
 
@@ -17,6 +20,21 @@ void capture_events_free(struct capture_events *ev) {
     free(ev->held);
     idmap_free(&ev->by_id);
     idmap_free(&ev->by_hash);
+    if (ev->blocks) fclose(ev->blocks);
+}
+
+int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e) {
+    ev->blocks = output_file_open(path, "stream of blocks", &(bool){false}, KVF_ERR_USAGE, e);
+    if (!ev->blocks) return -(int)e->code;
+    fputs("time_s,pod,event,block,medium\n", ev->blocks);
+    return 0;
+}
+
+static void block_tell(const struct capture_events *ev, const char *event, uint64_t block,
+                       const char *medium) {
+    if (ev->blocks)
+        fprintf(ev->blocks, "%.6f,%u,%s,%" PRIu64 ",%s\n", (double)ev->batch_ns / 1e9, ev->pod, event, block,
+                medium);
 }
 
 /* One event's fields, whatever their order; lists are read where they stand. */
@@ -25,14 +43,17 @@ struct event {
     struct msgpack hashes, tokens;
     uint64_t hash_count, token_count, parent, block_tokens;
     bool has_parent;
+    char medium[16];      /* "GPU" unless the event says */
+    uint64_t medium_hash; /* 0: of the GPU */
 };
 
 /* Integers and strings of bytes are hashes alike. */
-static bool hash_of(const struct capture_events *ev, const struct msgpack_item *item, uint64_t *out) {
+static bool hash_of(const struct capture_events *ev, const struct msgpack_item *item, uint64_t medium,
+                    uint64_t *out) {
     if (item->kind != MSGPACK_INT && item->kind != MSGPACK_BYTES) return false;
     uint64_t own =
         item->kind == MSGPACK_INT ? hash_mix64(item->number) : hash_bytes(item->bytes, item->count, 1);
-    *out = hash_mix64(own ^ hash_mix64(ev->pod + 1));
+    *out = hash_mix64(own ^ hash_mix64(ev->pod + 1) ^ medium);
     return true;
 }
 
@@ -48,7 +69,17 @@ static bool list_take(struct msgpack *m, struct msgpack *list, uint64_t *count) 
     return msgpack_skip(m);
 }
 
-enum field { TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, OTHER };
+enum field { TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, MEDIUM, OTHER };
+
+/* Of the name letters and digits are kept: it goes into a table. */
+static void medium_take(const struct msgpack_item *item, struct event *out) {
+    size_t n = 0;
+    if (item->kind != MSGPACK_BYTES) return;
+    for (uint64_t i = 0; i < item->count && n + 1 < sizeof out->medium; i++)
+        if (isalnum(item->bytes[i])) out->medium[n++] = (char)item->bytes[i];
+    out->medium[n] = '\0';
+    if (strcmp(out->medium, "GPU") != 0) out->medium_hash = hash_bytes(out->medium, n, 2);
+}
 
 static bool field_take(struct capture_events *ev, struct msgpack *m, enum field f, struct event *out) {
     struct msgpack_item item;
@@ -58,7 +89,8 @@ static bool field_take(struct capture_events *ev, struct msgpack *m, enum field 
     struct msgpack from = *m;
     if (!msgpack_next(m, &item)) return false;
     if (f == TYPE) out->type = item;
-    if (f == PARENT) out->has_parent = hash_of(ev, &item, &out->parent);
+    if (f == PARENT) out->has_parent = hash_of(ev, &item, 0, &out->parent);
+    if (f == MEDIUM) medium_take(&item, out);
     if (f == BLOCK_TOKENS && item.kind == MSGPACK_INT) out->block_tokens = item.number;
     if (item.kind != MSGPACK_ARRAY && item.kind != MSGPACK_MAP) return true;
     *m = from;
@@ -67,18 +99,22 @@ static bool field_take(struct capture_events *ev, struct msgpack *m, enum field 
 
 /* As a map by names, or as a list with the name of the event first. */
 static bool event_read(struct capture_events *ev, struct msgpack *m, struct event *out) {
-    static const char *const names[] = {"type", "block_hashes", "parent_block_hash", "token_ids",
-                                        "block_size"};
+    static const char *const names[] = {"type",      "block_hashes", "parent_block_hash",
+                                        "token_ids", "block_size",   "medium"};
+    /* by their place in a list: lora_id stands before the medium */
+    static const enum field stored[] = {TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, OTHER, MEDIUM},
+                            removed[] = {TYPE, HASHES, MEDIUM};
     struct msgpack_item item, key;
-    memset(out, 0, sizeof *out);
+    *out = (struct event){.medium = "GPU"};
     if (!msgpack_next(m, &item) || (item.kind != MSGPACK_ARRAY && item.kind != MSGPACK_MAP)) return false;
     for (uint64_t i = 0; i < item.count; i++) {
-        unsigned f = i < OTHER ? (unsigned)i : OTHER;
+        bool store = msgpack_is(&out->type, "BlockStored");
+        unsigned f = OTHER;
         if (item.kind == MSGPACK_MAP) {
             if (!msgpack_next(m, &key)) return false;
             for (f = 0; f < OTHER && !msgpack_is(&key, names[f]); f++) continue;
-        } else if (i >= PARENT && !msgpack_is(&out->type, "BlockStored")) {
-            f = OTHER;
+        } else if (i < (store ? sizeof stored / sizeof *stored : sizeof removed / sizeof *removed)) {
+            f = store ? stored[i] : removed[i];
         }
         if (!field_take(ev, m, (enum field)f, out)) return false;
     }
@@ -132,8 +168,26 @@ static void request_of(struct capture_events *ev, uint32_t node) {
                                   .model = "",
                                   .klass = ""};
     ev->lost_told = ev->lost;
+    ev->looked_up += depth;
     capture_request(ev->c, ev->batch_ns, &line);
     free(ids);
+}
+
+/* A copy in another medium, such as the host's memory, is no request. */
+static void copied(struct capture_events *ev, struct event *x) {
+    struct msgpack_item item;
+    uint64_t own, hash;
+    for (uint64_t b = 0; b < x->hash_count; b++) {
+        struct msgpack_item known;
+        if (!msgpack_next(&x->hashes, &item)) return;
+        known = item;
+        if (!hash_of(ev, &known, 0, &own) || !hash_of(ev, &item, x->medium_hash, &hash)) return;
+        const struct capture_held *h = held_of(ev, own);
+        uint32_t node = h ? h->node : node_of(ev, own, 0);
+        held_add(ev, hash, node);
+        ev->stored++;
+        block_tell(ev, "stored", node, x->medium);
+    }
 }
 
 static void stored(struct capture_events *ev, struct event *x) {
@@ -147,9 +201,10 @@ static void stored(struct capture_events *ev, struct event *x) {
         ev->c->out.block_tokens = ev->block_tokens = told > 0 && told <= 1 << 20 ? told : 16;
     }
     if (x->has_parent && !parent) ev->orphans++;
+    ev->computed += x->hash_count;
     before = node ? ev->node[node - 1].id : x->has_parent ? x->parent : 0;
     for (uint64_t b = 0; b < x->hash_count; b++) {
-        if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, &hash)) return;
+        if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, 0, &hash)) return;
         words[0] = before;
         words[1] = per ? 0 : hash; /* without tokens a block is known by the engine's hash alone */
         for (uint64_t t = 0; t < per && msgpack_next(&x->tokens, &item); t++)
@@ -158,6 +213,7 @@ static void stored(struct capture_events *ev, struct event *x) {
         node = node_of(ev, before, node) + 1;
         held_add(ev, hash, node - 1);
         ev->stored++;
+        block_tell(ev, "stored", node - 1, x->medium);
     }
     request_of(ev, node - 1);
 }
@@ -166,11 +222,12 @@ static void removed(struct capture_events *ev, struct event *x) {
     struct msgpack_item item;
     uint64_t hash;
     for (uint64_t b = 0; b < x->hash_count && msgpack_next(&x->hashes, &item); b++) {
-        struct capture_held *h = hash_of(ev, &item, &hash) ? held_of(ev, hash) : NULL;
+        struct capture_held *h = hash_of(ev, &item, x->medium_hash, &hash) ? held_of(ev, hash) : NULL;
         ev->removed++;
         if (h && h->there && h->epoch == ev->epoch[ev->pod] && ev->batch_ns >= h->stored_ns)
             histogram_record(&ev->residence, ev->batch_ns - h->stored_ns);
         if (h) h->there = false;
+        if (h) block_tell(ev, "removed", h->node, x->medium);
     }
 }
 
@@ -180,10 +237,11 @@ static bool events_take(struct capture_events *ev, struct msgpack *m) {
     for (uint64_t i = 0; i < list.count; i++) {
         struct event x;
         if (!event_read(ev, m, &x)) return false;
-        if (msgpack_is(&x.type, "BlockStored")) stored(ev, &x);
+        if (msgpack_is(&x.type, "BlockStored")) (x.medium_hash ? copied : stored)(ev, &x);
         if (msgpack_is(&x.type, "BlockRemoved")) removed(ev, &x);
         if (!msgpack_is(&x.type, "AllBlocksCleared")) continue;
         ev->cleared++;
+        if (ev->blocks) fprintf(ev->blocks, "%.6f,%u,cleared,,\n", (double)ev->batch_ns / 1e9, ev->pod);
         ev->epoch[ev->pod]++;
     }
     return true;

@@ -30,6 +30,8 @@ struct capture_events {
     struct idmap by_hash;
     uint32_t epoch[EVENTS_PODS];
     uint64_t expected[EVENTS_PODS]; /* sequence number; 0 before the first */
+    FILE *blocks;                   /* NULL: the stream of stored and removed blocks is not written */
+    uint64_t looked_up, computed; /* blocks of the requests that stored any, and of these what they stored */
     uint64_t batches, malformed, stored, again, removed, cleared, orphans, lost, replayed, restarts;
     uint64_t lost_told;    /* of those lost, in a request */
     uint64_t block_tokens; /* of the engine; 0 before the first event */
@@ -40,6 +42,9 @@ struct capture_events {
 
 void capture_events_init(struct capture_events *ev, struct capture *c);
 void capture_events_free(struct capture_events *ev);
+/* Writes to a file what is stored and removed, as rows of CSV; closed by capture_events_free(). 0 or a
+ * negative code. */
+int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e);
 /* The payload of one message; false when it is none. What of it could be read is kept. */
 bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len);
 /* Publishers and, behind a comma, where they replay: "tcp://host:5557,tcp://host:5558". Receives until a

@@ -194,6 +194,7 @@ static void receive(struct receiver *r, unsigned count, void (*tell)(const struc
             if (item[i].revents & ZMQ_POLLIN) event_take(r, i);
         if (clock_now_ns() - flushed_ns < KVF_NS_PER_S / 2) continue;
         capture_flush(r->ev->c, 0);
+        if (r->ev->blocks) fflush(r->ev->blocks);
         tell(r->ev->c);
         flushed_ns = clock_now_ns();
     }

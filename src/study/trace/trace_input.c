@@ -66,6 +66,18 @@ static void yaml_text(struct buf *out, const char *text) {
     buf_add(out, "'");
 }
 
+/* "10x" or "0.5"; 1 without the option. */
+static int users_parse(const char *text, double *out, struct err *e) {
+    char *end = NULL;
+    *out = text ? strtod(text, &end) : 1;
+    if (!text || (end > text && (*end == '\0' || strcmp(end, "x") == 0) && *out > 0 && *out <= 1000))
+        return 0;
+    return err_set(e, KVF_ERR_USAGE,
+                   "--users is how many times the sessions are there, above 0 and up to 1000, such as 10x, "
+                   "not \"%s\"",
+                   text);
+}
+
 /* A tier that holds everything, and requests at their own times. */
 static int scenario_make(struct trace_input *in, const char *path, const char *source, uint64_t block_tokens,
                          const struct options *o, struct err *e) {
@@ -74,26 +86,31 @@ static int scenario_make(struct trace_input *in, const char *path, const char *s
     const struct traits_source *t = NULL;
     for (unsigned i = 0; traits_source(i); i++)
         if (strcmp(traits_source(i)->word, source) == 0) t = traits_source(i);
+    double users;
+    uint64_t seed = 42;
     if (!t || !(t->caps & SOURCE_FILE))
         return err_set(e, KVF_ERR_USAGE, "--source: there is no source \"%s\" with a file", source);
+    int rc = users_parse(options_value(o, "users"), &users, e);
+    if (!rc) rc = options_number(o, "seed", 0, UINT64_MAX, &seed, e);
+    if (rc) return rc;
     in->source = t;
     in->timed = (t->caps & SOURCE_TIMES) != 0;
     in->blocks = t->block_tokens > 0;
     bool blocks = in->blocks || strcmp(source, "sharegpt") == 0;
     buf_addf(&yaml,
              "name: trace\nmodel: llama3.1-8b\nmode: simulate\ntiers: {cpu: {capacity: 1TiB}}\n"
-             "run: {duration: 10000h, warmup: 0s}\ncache: {granularity: %s",
-             blocks ? "block" : "request");
+             "seed: %llu\nrun: {duration: 10000h, warmup: 0s}\ncache: {granularity: %s",
+             (unsigned long long)seed, blocks ? "block" : "request");
     if (block_tokens > 0 && t->caps & SOURCE_BLOCKS)
         buf_addf(&yaml, ", block_tokens: %llu", (unsigned long long)block_tokens);
-    buf_addf(&yaml, "}\nworkload: {source: %s, ", source);
+    buf_addf(&yaml, "}\nworkload: {source: %s, scale: %.17g, ", source, users);
     if (in->timed)
         buf_add(&yaml, "arrival: {process: trace}, path: ");
     else
         buf_add(&yaml, "users: 1, path: ");
     yaml_text(&yaml, path);
     buf_add(&yaml, "}\n");
-    int rc = scenario_load(NULL, buf_text(&yaml), o->setting, o->settings, &in->s, NULL, &report);
+    rc = scenario_load(NULL, buf_text(&yaml), o->setting, o->settings, &in->s, NULL, &report);
     if (rc) {
         size_t len = strcspn(buf_text(&report.errors), "\n");
         rc = err_set(e, KVF_ERR_USAGE, "%.*s", (int)len, buf_text(&report.errors));
@@ -112,8 +129,9 @@ int trace_input_open(struct trace_input *in, const char *path, const struct opti
     if (rc && !source) return rc;
     rc = options_number(o, "block-tokens", 1, 1 << 20, &block_tokens, e);
     if (!rc) rc = scenario_make(in, path, source ? source : found, block_tokens, o, e);
-    if (!rc) rc = workload_open(&in->w, &in->s, e);
-    if (rc && !in->w && in->timed && strcmp(in->source->word, "ops") == 0) { /* operations without times */
+    if (rc) return rc;
+    rc = workload_open(&in->w, &in->s, e);
+    if (rc && in->timed && strcmp(in->source->word, "ops") == 0) { /* operations without times */
         in->timed = false;
         in->s.workload.arrival.process = KVF_ARRIVAL_CLOSED;
         err_clear(e);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "base/clock.h"
 #include "base/output_file.h"
@@ -27,6 +28,19 @@ enum trace_form trace_form_named(const char *word) {
     return TRACE_FORMS;
 }
 
+static void put(struct trace_write *w, const void *data, size_t len, ZSTD_EndDirective how) {
+    char room[1 << 14];
+    ZSTD_inBuffer in = {data, len, 0};
+    size_t left = 1;
+    if (!w->zstd && len) fwrite(data, 1, len, w->file);
+    while (w->zstd && !w->failed && (in.pos < in.size || (how != ZSTD_e_continue && left > 0))) {
+        ZSTD_outBuffer out = {room, sizeof room, 0};
+        left = ZSTD_compressStream2(w->zstd, &out, &in, how);
+        w->failed = ZSTD_isError(left);
+        fwrite(room, 1, out.pos, w->file);
+    }
+}
+
 int trace_write_begin(struct trace_write *w, const char *path, enum trace_form form, uint64_t block_tokens,
                       uint64_t block_bytes, struct err *e) {
     memset(w, 0, sizeof *w);
@@ -37,9 +51,17 @@ int trace_write_begin(struct trace_write *w, const char *path, enum trace_form f
                        "a block of %" PRIu64 " tokens has %" PRIu64 " bytes, and the traces of cache "
                        "simulators hold less than 4 GiB; take another --model",
                        block_tokens, block_bytes);
+    size_t len = strlen(path);
+    bool packed = len > 4 && strcmp(path + len - 4, ".zst") == 0;
+    if (packed && form == TRACE_FORM_ORACLE)
+        return err_set(e, KVF_ERR_USAGE, "oracleGeneral is written in place, so %s cannot be compressed",
+                       path);
+    if (packed && !(w->zstd = ZSTD_createCCtx()))
+        return err_set(e, KVF_ERR_NOMEM, "no memory to compress the trace %s", path);
     w->file = output_file_open(path, "trace", &(bool){false}, KVF_ERR_USAGE, e);
     if (!w->file) return -(int)e->code;
-    if (form == TRACE_FORM_CSV) fputs("time_s,obj_id,obj_size\n", w->file);
+    if (form == TRACE_FORM_CSV)
+        put(w, "time_s,obj_id,obj_size\n", strlen("time_s,obj_id,obj_size\n"), ZSTD_e_continue);
     return 0;
 }
 
@@ -100,8 +122,13 @@ void trace_write_add(struct trace_write *w, const struct trace_line_out *line) {
             buf_addf(&text, "%.6f,%" PRIu64 ",%" PRIu32 "\n", (double)line->at_ns / (double)KVF_NS_PER_S,
                      r.id, r.bytes);
     }
-    if (text.len) fwrite(text.data, 1, text.len, w->file);
+    put(w, text.data, text.len, ZSTD_e_continue);
     buf_free(&text);
+}
+
+void trace_write_flush(struct trace_write *w) {
+    put(w, NULL, 0, ZSTD_e_flush);
+    fflush(w->file);
 }
 
 /* From the last access to the first: what comes next is known then. */
@@ -126,11 +153,15 @@ static int link_accesses(const struct trace_write *w) {
 
 int trace_write_end(struct trace_write *w, struct err *e) {
     int errnum = 0;
+    if (w->file) put(w, NULL, 0, ZSTD_e_end);
+    if (w->failed) errnum = EIO;
     if (w->file && (fflush(w->file) != 0 || ferror(w->file))) errnum = errno ? errno : EIO;
     if (w->file && !errnum && w->form == TRACE_FORM_ORACLE) errnum = link_accesses(w);
     if (w->file && fclose(w->file) != 0 && !errnum) errnum = errno;
     idmap_free(&w->ids);
     idmap_free(&w->sessions);
+    ZSTD_freeCCtx(w->zstd);
+    w->zstd = NULL;
     w->file = NULL;
     if (!errnum) return 0;
     return err_set_errno(e, errnum == ENOSPC ? KVF_ERR_NOSPACE : KVF_ERR_IO, errnum, "cannot write %s",

@@ -32,8 +32,12 @@ struct trace_line_out {
     const char *model, *klass; /* ""; control characters, quotes and backslashes become "?" */
 };
 
+struct ZSTD_CCtx_s;
+
 struct trace_write {
     FILE *file;
+    struct ZSTD_CCtx_s *zstd; /* the name ends in .zst; NULL: as it is */
+    bool failed;              /* to compress */
     const char *path;
     enum trace_form form;
     uint64_t block_tokens, block_bytes; /* bytes: of a block, for the accesses */
@@ -48,6 +52,8 @@ enum trace_form trace_form_named(const char *word);
 int trace_write_begin(struct trace_write *w, const char *path, enum trace_form form, uint64_t block_tokens,
                       uint64_t block_bytes, struct err *e);
 void trace_write_add(struct trace_write *w, const struct trace_line_out *line);
+/* Hands all that was added to the system, in a form that can be read whatever follows. */
+void trace_write_flush(struct trace_write *w);
 /* Completes and closes the file. 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE. */
 int trace_write_end(struct trace_write *w, struct err *e);
 /* One request as a line of Mooncake's. */
