@@ -43,8 +43,9 @@ def texts():
 def lines(paths):
     """(file:line, line) of all files."""
     for path in paths:
+        name = path.relative_to(SOURCE)
         for number, line in enumerate(path.read_text(errors="surrogateescape").split("\n"), 1):
-            yield "%s:%d" % (path.relative_to(SOURCE), number), line
+            yield "%s:%d" % (name, number), line
 
 
 def expect_none(found):
