@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The autoscaler in simulated runs against knees that runs with a fixed number of users know. KVF_TESTS_LONG=1 in the
-environment: searches from every start with every seed; else from every start with one seed, each seed in its turn."""
+environment: searches from every start with every seed; else from three of them, each with one seed in its turn."""
 import json
 import os
 
@@ -18,7 +18,8 @@ def quietly(arguments):
 
 
 def all_near(knee, number, seconds, seeds):
-    for turn, start in enumerate(starts(number)):
+    every = starts(number)
+    for turn, start in enumerate(every if LONG else [every[0], every[1], every[-1]]):
         for seed in seeds if LONG else [seeds[turn % len(seeds)]]:
             users, found = knee.seek(start, seconds, seed)
             assert near(users, number), (knee.mode, number, start, seed, users, found)

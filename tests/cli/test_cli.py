@@ -470,15 +470,20 @@ def _():
     assert "file system" in got.stdout, got
 
 
-@case("probe --calibrate measures memory and disk, leaves nothing behind, and what it writes can be included")
+@case("probe --calibrate measures memory and disk with the workers, depth and chunks of the scenario that will use it, leaves "
+      "nothing behind, and what it writes can be included")
 def _():
-    got = run(["probe", "--calibrate", "--path", ".", "--size", "16MiB", "--time", "300ms", "--output", "peaks.yaml"])
-    assert (got.rc, got.stdout) == (0, ""), got
+    (home() / "work/use.yaml").write_text("model: tiny-1b\nengine: {workers: 3}\ntiers: {nvme: {io_depth: 2, io_size: 64KiB}}\n")
+    got = run(["probe", "--calibrate", "use.yaml", "--path", ".", "--size", "16MiB", "--time", "300ms", "--output", "peaks.yaml"])
+    assert (got.rc, got.stdout) == (0, "") and "with 3 workers" in got.stderr, got
     assert "writes 16.0 MiB of files into a directory of its own under ." in got.stderr, got
     shares = [int(n) for n in re.findall(r"calibrate: .* the \w+ tier; (\d+) % done, \d\d:\d\d left$", got.stderr, re.MULTILINE)]
     assert len(shares) == 10 and shares == sorted(shares) and shares[0] == 0 and shares[5] == 33 and shares[-1] > 60, got
-    assert [name for name in created() if not name.endswith("/peaks.yaml")] == [], created()
+    assert [name for name in created() if not name.endswith(("/peaks.yaml", "/use.yaml"))] == [], created()
     text = (home() / "work/peaks.yaml").read_text()
+    assert re.search(r"^engine: {workers: 3}$", text, re.MULTILINE), text
+    cpu, nvme = (re.search(r"    depths: (.*)\n", text.split("  %s: #" % tier)[1]).group(1) for tier in ("cpu", "nvme"))
+    assert (cpu, nvme) == ("[1, 2, 3]", "[1, 2, 6]"), text
     for tier in ("cpu", "nvme"):
         part = text.split("  %s: #" % tier)[1]
         for key in ("peak_read", "peak_write", "read_bandwidth", "write_bandwidth", "both_bandwidth"):
@@ -501,16 +506,6 @@ def _():
     value, unit = re.fullmatch(r"(\d+)(MB)/s", rate).groups()
     shown = re.search(r"^    peak_write: (\d+)(MB|GB)/s$", nvme, re.MULTILINE).groups()
     assert int(shown[0]) * {"MB": 1, "GB": 1000}[shown[1]] == int(value), (rate, shown)
-
-
-@case("probe --calibrate takes workers, depth and chunks from the scenario that will use it")
-def _():
-    (home() / "work/use.yaml").write_text("model: tiny-1b\nengine: {workers: 3}\ntiers: {nvme: {io_depth: 2, io_size: 64KiB}}\n")
-    got = run(["probe", "--calibrate", "use.yaml", "--size", "16MiB", "--time", "200ms"])
-    assert got.rc == 0 and "with 3 workers" in got.stderr, got
-    assert re.search(r"^engine: {workers: 3}$", got.stdout, re.MULTILINE), got
-    cpu, nvme = (re.search(r"    depths: (.*)\n", got.stdout.split("  %s: #" % tier)[1]).group(1) for tier in ("cpu", "nvme"))
-    assert (cpu, nvme) == ("[1, 2, 3]", "[1, 2, 6]"), got
 
 
 @case("probe --calibrate refuses what does not fit, and options that make no sense")

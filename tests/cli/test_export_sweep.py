@@ -63,8 +63,8 @@ def _():
 def _():
     for changes in (VARIANTS, {"sweep": {"combine": "zip", "baseline": 2, "metrics": "hit_ratio, nothing",
                                          "keys": {"seed": [1, 2], "run.duration": ["2s", "3s"]}}},
-                    {"sweep": {"profile": "rates", "points": 4, "variants": {"a": {"x": {}, "y": {"seed": 3}}},
-                               "baseline": "a=x"}},
+                    {"run.duration": "1s", "run.interval": "200ms",
+                     "sweep": {"profile": "rates", "points": 4, "variants": {"a": {"x": {}, "y": {"seed": 3}}}, "baseline": "a=x"}},
                     {"sweep": {"profile": "capacity", "find": "workload.users", "between": [1, 64],
                                "target": {"metric": "throughput_tok_s", "op": ">=", "value": 20000}}}):
         out = sweep(changes)

@@ -212,7 +212,8 @@ def simulate(changes):
 
 @case("rates: latency over throughput, and what each combination reaches against the baseline's")
 def _():
-    simulate({"sweep": {"profile": "rates", "points": 4, "variants": {"size": {"s": {}, "m": {"tiers.gpu.capacity": "9MiB"}}},
+    simulate({"run.duration": "1s", "run.interval": "200ms",
+              "sweep": {"profile": "rates", "points": 4, "variants": {"size": {"s": {}, "m": {"tiers.gpu.capacity": "9MiB"}}},
                         "baseline": "size=s"}})
     root = page(report("sweep:1"))
     assert charts(root)[:3] == ["TTFT mean over tokens/s", "End-to-end P95 over tokens/s", "TTFT P95 over tokens/s"], charts(root)

@@ -181,7 +181,7 @@ def _(place):
 
 @step("calibrate", 150)
 def _(place):
-    place.call([KVFALL, "probe", "--calibrate", truth_scenario(place, "gpu-cpu-nvme"), "--path", place.work, "--time", "2s" if REHEARSAL else "30s", "--output",
+    place.call([KVFALL, "probe", "--calibrate", truth_scenario(place, "gpu-cpu-nvme"), "--path", place.work, "--time", "300ms" if REHEARSAL else "30s", "--output",
                 place.out / "calibration.yaml"] + ["--size", "64MiB"] * REHEARSAL, 150, "calibrate.txt")
     return (place.out / "calibration.yaml").read_text()
 
