@@ -126,7 +126,7 @@ def _():
     assert bare.rc == 0 and "BPF" not in bare.stdout + bare.stderr and "block layer" not in bare.stdout + bare.stderr, bare
     summary = json.loads((home() / "work/bare.json").read_text())
     assert [result(summary, "nvme_read_" + name) for name in ("q2d_p95_ms", "kernel_share", "requests")] == [None] * 3
-    got = run([*without, "--block-trace", "on"], program=setpriv)
+    got = run([*without, "--block-trace", "on", "--overwrite"], program=setpriv)
     assert got.rc == 2 and not got.stdout, got
     why = "in this build BPF is off: " if "BPF is off" in got.stderr else "CAP_BPF and CAP_PERFMON are missing; run as root"
     assert "the block layer cannot be traced: " + why in got.stderr, got

@@ -40,8 +40,7 @@ def _():
             "memory clock --, ECC errors --\n") in got.stdout, got
     got = run(["probe"], env=driver("hang:power"))
     assert got.rc == 0 and "  device 0      Fake H200 0, 80.0 GiB" in got.stdout, got
-    assert ("    now         unknown: the driver does not answer; the kernel log (dmesg, NVRM) may say why\n"
-            "cuda ") in got.stdout, got
+    assert ("    now         unknown: the driver does not answer; the kernel log (dmesg, NVRM) may say why\n") in got.stdout, got
     got = run(["probe"], env=driver("init"))
     assert "  nvml          no figures: the NVIDIA driver does not answer: Driver Not Loaded\n" in got.stdout, got
 

@@ -9,8 +9,9 @@
  * entry give its priority, by the first rule of cache.priorities that fits; a rule's duration counts from the
  * last access of the entry. Without a rule, and after its time, it is 35.
  *
- * Recent is what was accessed or has come into the tier last. Durations are kept to the millisecond, and no
- * time ends after 49 days of the run. */
+ * An entry that falls into a tier has its time there anew. Where a rule has a duration, the time of an entry is
+ * over no sooner than that of the rule's entries which were accessed before it. Durations are kept to the
+ * millisecond, and no time ends after 49 days of the run. */
 enum { RULE_SHIFT = 56, NS_PER_MS = 1000000 };
 
 /* One order a rule, and one for the rest. In a node's rank the top byte tells which; its word is the
@@ -18,7 +19,6 @@ enum { RULE_SHIFT = 56, NS_PER_MS = 1000000 };
 struct policy {
     struct policy_config config;
     struct order order[POLICY_RULES_MAX + 1];
-    uint64_t tick;
 };
 
 static struct policy *priority_open(const struct policy_config *config) {
@@ -52,7 +52,7 @@ static uint32_t ends_ms(const struct policy *p, uint32_t r) {
 static void priority_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
     uint32_t r = rule_for(p, info);
     (*p->config.nodes)[entry].word = ends_ms(p, r);
-    order_insert(&p->order[r], entry, (uint64_t)r << RULE_SHIFT | ++p->tick);
+    order_insert(&p->order[r], entry, (uint64_t)r << RULE_SHIFT | info->access);
 }
 
 static void priority_remove(struct policy *p, uint32_t entry) {
@@ -68,7 +68,6 @@ static void priority_touch(struct policy *p, uint32_t entry, const struct policy
     priority_insert(p, entry, info);
 }
 
-/* Of the entries of one rule, the one accessed first expires first. */
 static void rule_lapse(struct policy *p, uint32_t r) {
     uint64_t now = *p->config.now_ns / NS_PER_MS;
     uint32_t entry, rest = p->config.rule_count;
@@ -94,11 +93,11 @@ static uint32_t priority_first(struct policy *p, const struct cache_key *incomin
         uint32_t entry = order_first(&p->order[r]);
         if (entry == POLICY_END) continue;
         uint32_t priority = r < p->config.rule_count ? p->config.rules[r].priority : POLICY_PRIORITY;
-        uint64_t tick = n[entry].rank & ((UINT64_C(1) << RULE_SHIFT) - 1);
-        if (best != POLICY_END && (priority > lowest || (priority == lowest && tick > age))) continue;
+        uint64_t access = n[entry].rank & ((UINT64_C(1) << RULE_SHIFT) - 1);
+        if (best != POLICY_END && (priority > lowest || (priority == lowest && access > age))) continue;
         best = entry;
         lowest = priority;
-        age = tick;
+        age = access;
     }
     return best;
 }

@@ -68,28 +68,68 @@ static void renewed(void **state) {
     fixture_close(&f);
 }
 
-static void place(struct mirror *m, int t, int k) {
-    item_append(m, t, k, 0);
-    m->e[k].at = m->now;
+/* The new block of a request is less recent than those that it found, where ranks say so: A is accessed with
+ * a greater rank before B is written. */
+static void new_block_by_its_rank(void **state) {
+    (void)state;
+    struct fixture f;
+    struct err e = {0};
+    example_open(&f, KVF_EVICTION_PRIORITY, 2);
+    cache_close(f.c);
+    configure(&f.config);
+    f.c = cache_open(&f.config, &e);
+    put_as(&f, 'A', KVF_CAUSE_PREFILL, 0);
+    uint64_t first = cache_ranks(f.c, 2);
+    cache_touch(f.c, key_of('A'), &(struct cache_access){.cause = KVF_CAUSE_PREFILL, .rank = first + 1});
+    struct cache_op *op;
+    struct cache_access access = {.cause = KVF_CAUSE_PREFILL, .rank = first};
+    assert_int_equal(cache_write(f.c, key_of('B'), 100, &access, 0, NULL, &op), CACHE_PLANNED);
+    settle(&f);
+    put_as(&f, 'C', KVF_CAUSE_PREFILL, 0);
+    expect_content(&f, "", "AC", "");
+    fixture_close(&f);
 }
 
-static uint32_t priority_now(const struct mirror *m, int k) {
-    const struct item *e = &m->e[k];
+static int rule_of(const struct item *e) {
     for (int r = 0; r < RULES; r++) {
         if (rules[r].cause >= 0 && rules[r].cause != e->cause) continue;
         if (rules[r].klass >= 0 && rules[r].klass != e->klass) continue;
-        bool over = rules[r].duration_ns && e->at + rules[r].duration_ns <= m->now;
-        return over ? 35 : rules[r].priority;
+        return r;
     }
-    return 35;
+    return RULES;
+}
+
+static uint32_t priority_of(const struct item *e) {
+    return e->seg == RULES ? 35 : rules[e->seg].priority;
+}
+
+static void place(struct mirror *m, int t, int k) {
+    (void)t;
+    m->e[k].seg = rule_of(&m->e[k]);
+    m->e[k].pos = m->e[k].access;
+    m->e[k].at = m->now;
+}
+
+static int least_recent(const struct mirror *m, int t, int seg) {
+    int best = -1;
+    for (int k = 0; k < KEYS; k++)
+        if (item_in(m, t, k) && m->e[k].seg == seg && (best < 0 || m->e[k].pos < m->e[best].pos)) best = k;
+    return best;
 }
 
 static int victim(struct mirror *m, int t, int incoming) {
     (void)incoming;
     int best = -1;
-    for (int k = 0; k < KEYS; k++) {
-        if (!item_in(m, t, k)) continue;
-        uint32_t mine = priority_now(m, k), least = best < 0 ? 0 : priority_now(m, best);
+    for (int r = 0; r < RULES; r++) {
+        int k;
+        while (rules[r].duration_ns && (k = least_recent(m, t, r)) >= 0 &&
+               m->e[k].at + rules[r].duration_ns <= m->now)
+            m->e[k].seg = RULES;
+    }
+    for (int r = 0; r <= RULES; r++) {
+        int k = least_recent(m, t, r);
+        if (k < 0) continue;
+        uint32_t mine = priority_of(&m->e[k]), least = best < 0 ? 0 : priority_of(&m->e[best]);
         if (best < 0 || mine < least || (mine == least && m->e[k].pos < m->e[best].pos)) best = k;
     }
     return best;
@@ -110,6 +150,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(worked_example),
         cmocka_unit_test(renewed),
+        cmocka_unit_test(new_block_by_its_rank),
         cmocka_unit_test(model_agrees),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
