@@ -9,8 +9,8 @@
  * entry give its priority, by the first rule of cache.priorities that fits; a rule's duration counts from the
  * last access of the entry. Without a rule, and after its time, it is 35.
  *
- * An entry that falls into a tier has its time there anew. Where a rule has a duration, the time of an entry is
- * over no sooner than that of the rule's entries which were accessed before it. Durations are kept to the
+ * An entry that falls into a tier has its time there anew. Where a rule has a duration, the time of an entry
+ * is over no sooner than that of the rule's entries which were accessed before it. Durations are kept to the
  * millisecond, and no time ends after 49 days of the run. */
 enum { RULE_SHIFT = 56, NS_PER_MS = 1000000 };
 
