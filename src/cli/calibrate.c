@@ -38,6 +38,7 @@ static const unsigned parts[MEASURED] = {3, 3, 6};
 #define DISK_LEAST   (16 * KVF_MIB)
 #define DISK_MOST    KVF_TIB
 #define CPU_SIZE     KVF_GIB
+#define CPU_LEAST    (64 * KVF_MIB)
 #define CACHES       4               /* memory is measured over so many times what the processor caches */
 #define STAGING_MOST (512 * KVF_MIB) /* as engine.staging: auto */
 #define GPU_SIZE     (4 * KVF_GIB)   /* far more than a device caches */
@@ -126,10 +127,10 @@ static int check_room(struct calibrate *c, struct err *e) {
                        room >= 2.0 * (double)DISK_LEAST
                            ? units_size_exact((uint64_t)(room / 2) / KVF_MIB * KVF_MIB, most, sizeof most)
                            : "16MiB");
-    c->cpu_bytes = CPU_SIZE;
+    c->cpu_bytes = c->disk_bytes < CPU_SIZE ? CPU_LEAST : CPU_SIZE;
+    while (c->cpu_bytes < c->disk_bytes && c->cpu_bytes < CPU_SIZE) c->cpu_bytes *= 2;
     while (c->cpu_bytes < CACHES * host_cache_bytes()) c->cpu_bytes *= 2;
-    while (c->cpu_bytes > 64 * KVF_MIB && c->cpu_bytes > c->host.memory_available_bytes / 2)
-        c->cpu_bytes /= 2;
+    while (c->cpu_bytes > CPU_LEAST && c->cpu_bytes > c->host.memory_available_bytes / 2) c->cpu_bytes /= 2;
     return 0;
 }
 

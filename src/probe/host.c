@@ -186,16 +186,24 @@ void host_probe_under(struct host *h, const char *root) {
 }
 
 /* The C library and the kernel, which differ on virtual machines. */
+/* Of what one CPU shares with others it is counted at the first of them. */
+static uint64_t cache_bytes_of(long cpu) {
+    char path[80], text[256];
+    uint64_t size;
+    long first;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/cache/index3/shared_cpu_list", cpu);
+    if (!file_line("", path, text, sizeof text) || sscanf(text, "%ld", &first) != 1 || first != cpu) return 0;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/cache/index3/size", cpu);
+    if (!file_line("", path, text, sizeof text) || sscanf(text, "%" SCNu64 "K", &size) != 1) return 0;
+    return size * 1024;
+}
+
 uint64_t host_cache_bytes(void) {
-    long told = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    uint64_t most = told > 0 ? (uint64_t)told : 0, size;
-    for (int i = 0; i < 8; i++) {
-        char path[80], text[32];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-        if (!file_line("", path, text, sizeof text)) break;
-        if (sscanf(text, "%" SCNu64 "K", &size) == 1 && size * 1024 > most) most = size * 1024;
-    }
-    return most;
+    uint64_t sum = 0;
+    for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) sum += cache_bytes_of(cpu);
+    long told = sum ? 0 : sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (told > 0) sum = (uint64_t)told;
+    return sum;
 }
 
 void host_probe(struct host *h) {

@@ -25,7 +25,8 @@ void host_probe(struct host *h);
  * another machine; affinity, host name and kernel are always this one's. */
 void host_probe_under(struct host *h, const char *root);
 
-/* Bytes of the largest cache of a processor of this machine; 0: unknown. */
+/* Bytes of all third-level caches of this machine together, as the kernel tells them, else as the C library
+ * does; 0: unknown. */
 uint64_t host_cache_bytes(void);
 
 /* Name and boot id alone, a small part of host_probe(). */

@@ -160,7 +160,7 @@ static const struct option_spec probe_table[] = {
     {"calibrate", NULL, OPTION_FLAG, NULL, "measure the tiers of this machine, in about half a minute"},
     {"path", "DIR", OPTION_VALUE, NULL, "with --calibrate: measure the disk under DIR, . unless told"},
     {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE, - unless told"},
-    {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: use that much disk, 2GiB unless told"},
+    {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: use that much disk and memory, 2GiB and 1GiB unless told"},
     {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: take about that long, 30s unless told"},
     {"overwrite", NULL, OPTION_FLAG, NULL, "with --calibrate: write over a file that is there"},
     {"headless", NULL, OPTION_FLAG, NULL, "with --calibrate: no screen, progress on standard error"},

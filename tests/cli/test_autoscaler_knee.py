@@ -43,9 +43,9 @@ def _():
 
 @case("qos: an answer of ten minutes is there after three hours")
 def _():
-    for number in (8, 34):
+    for number in (8, 34) if LONG else (34,):
         knee, users = system(number, "qos")
-        for start in (1, 10 * users) if LONG else (1,) if number == 8 else (10 * users,):
+        for start in (1, 10 * users) if LONG else (10 * users,):
             got, found = knee.seek(start, HOURS_3, 2)
             assert near(got, users) and found, (number, start, got)
 

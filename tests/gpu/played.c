@@ -18,7 +18,7 @@
 #include "tier/cuda/cuda_api.h"
 
 enum { PLAYED_RANGES = 4096, PLAYED_INVALID = 1, PLAYED_LOST = 719 };
-static const uint64_t memory_bytes = UINT64_C(8) << 30;
+static const uint64_t memory_bytes = UINT64_C(1) << 30;
 
 struct range {
     uint8_t *at;
