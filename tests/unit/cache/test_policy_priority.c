@@ -13,6 +13,15 @@ static void configure(struct cache_config *c) {
     c->rule_count = RULES;
 }
 
+static void open_with_rules(struct fixture *f, uint64_t entries) {
+    struct err e = {0};
+    example_open(f, KVF_EVICTION_PRIORITY, entries);
+    cache_close(f->c);
+    configure(&f->config);
+    f->c = cache_open(&f->config, &e);
+    assert_non_null(f->c);
+}
+
 static void put_as(struct fixture *f, char letter, enum kvf_cause cause, uint8_t klass) {
     struct cache_op *op;
     struct cache_access access = {.cause = cause, .klass = klass};
@@ -26,12 +35,7 @@ static void put_as(struct fixture *f, char letter, enum kvf_cause cause, uint8_t
 static void worked_example(void **state) {
     (void)state;
     struct fixture f;
-    struct err e = {0};
-    example_open(&f, KVF_EVICTION_PRIORITY, 4);
-    cache_close(f.c);
-    configure(&f.config);
-    f.c = cache_open(&f.config, &e);
-    assert_non_null(f.c);
+    open_with_rules(&f, 4);
     put_as(&f, 'A', KVF_CAUSE_PREFIX, 0);
     put_as(&f, 'C', KVF_CAUSE_PREFILL, 0);
     put_as(&f, 'B', KVF_CAUSE_PREFILL, 2);
@@ -53,11 +57,7 @@ static void worked_example(void **state) {
 static void renewed(void **state) {
     (void)state;
     struct fixture f;
-    struct err e = {0};
-    example_open(&f, KVF_EVICTION_PRIORITY, 2);
-    cache_close(f.c);
-    configure(&f.config);
-    f.c = cache_open(&f.config, &e);
+    open_with_rules(&f, 2);
     put_as(&f, 'A', KVF_CAUSE_PREFIX, 0);
     cache_time(f.c, 30 * KVF_NS_PER_MS);
     get(&f, 'A');
@@ -73,11 +73,7 @@ static void renewed(void **state) {
 static void new_block_by_its_rank(void **state) {
     (void)state;
     struct fixture f;
-    struct err e = {0};
-    example_open(&f, KVF_EVICTION_PRIORITY, 2);
-    cache_close(f.c);
-    configure(&f.config);
-    f.c = cache_open(&f.config, &e);
+    open_with_rules(&f, 2);
     put_as(&f, 'A', KVF_CAUSE_PREFILL, 0);
     uint64_t first = cache_ranks(f.c, 2);
     cache_touch(f.c, key_of('A'), &(struct cache_access){.cause = KVF_CAUSE_PREFILL, .rank = first + 1});
