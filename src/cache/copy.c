@@ -39,12 +39,8 @@ static bool copies_by_tier(const struct cache *c, struct cache_key key, uint32_t
 /* Room for it is planned already. */
 static void copy_begin(struct cache *c, struct cache_op *op, int to) {
     const struct entry *from = cache_entry(c, op->entry);
-    uint32_t i = pool_entry_take(&c->entries);
+    uint32_t i = pool_entry_like(&c->entries, from);
     struct entry *copy = cache_entry(c, i);
-    copy->key = from->key;
-    copy->bytes = from->bytes;
-    copy->cause = from->cause;
-    copy->klass = from->klass;
     copy->access = from->access;
     copy->first = from->first;
     copy->generation = from->generation;

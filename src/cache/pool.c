@@ -41,6 +41,16 @@ uint32_t pool_entry_take(struct entry_pool *p) {
     return i;
 }
 
+uint32_t pool_entry_like(struct entry_pool *p, const struct entry *like) {
+    uint32_t i = pool_entry_take(p);
+    struct entry *e = entry_at(p, i);
+    e->key = like->key;
+    e->bytes = like->bytes;
+    e->cause = like->cause;
+    e->klass = like->klass;
+    return i;
+}
+
 /* The free list runs through the busy fields; its length is top - live. */
 void pool_entry_give(struct entry_pool *p, uint32_t i) {
     struct entry *e = entry_at(p, i);

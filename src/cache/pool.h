@@ -106,6 +106,9 @@ static inline struct entry *entry_at(const struct entry_pool *p, uint32_t i) {
     return &p->chunks[i / ENTRY_CHUNK][i % ENTRY_CHUNK];
 }
 uint32_t pool_entry_take(struct entry_pool *p); /* zeroed, busy BUSY_NONE, state still FREE */
+/* The same, with the key, the bytes, the cause and the class of another entry, of this pool or another one.
+ */
+uint32_t pool_entry_like(struct entry_pool *p, const struct entry *like);
 void pool_entry_give(struct entry_pool *p, uint32_t i);
 void pool_entries_close(struct entry_pool *p);
 

@@ -19,12 +19,8 @@ static void entry_appear(struct cache *c, const struct entry *like, uint64_t nex
         t->level -= bytes;
         return;
     }
-    uint32_t i = pool_entry_take(&c->entries);
+    uint32_t i = pool_entry_like(&c->entries, like);
     struct entry *e = cache_entry(c, i);
-    e->key = like->key;
-    e->bytes = like->bytes;
-    e->cause = like->cause;
-    e->klass = like->klass;
     e->access = e->first = ++c->rank;
     e->generation = ++c->generation;
     if (c->entries.next_use) c->entries.next_use[i] = next_use;

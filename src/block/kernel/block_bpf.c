@@ -361,9 +361,8 @@ int BPF_PROG(bio_ended, struct request_queue *q, struct bio *bio) {
 
 /* ---- requests ----
  *
- * What is known of a request is in the cell of its first bio. It counts when it is completed. Functions that
- * are not inlined are checked by themselves as the program is loaded, not once for each way that leads to
- * them. */
+ * The cell of a request's first bio holds the request's data. A request is counted on completion. The kernel
+ * checks a function that is not inlined once when it loads the program, instead of once for each call. */
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(request_issued, struct request *rq) {

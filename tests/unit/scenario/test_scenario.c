@@ -465,8 +465,8 @@ static void every_key_is_emitted(void **state) {
     (void)state;
 
     load_good(GOOD, s);
-    s->assess.criteria = s->cache.priorities = s->fleet.outages =
-        1; /* a list without members shows no keys of theirs */
+    /* a list without members shows no keys of theirs */
+    s->assess.criteria = s->cache.priorities = s->fleet.outages = 1;
     scenario_emit_yaml(s, &text);
     for (size_t i = 0; i < count; i++) {
         char line[64];
