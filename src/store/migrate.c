@@ -77,6 +77,31 @@ static int note_missing(void *ctx, const struct column *c) {
     return SQLITE_OK;
 }
 
+/* Calls differing() for each view that the file lacks, or has as another program made it. */
+static int each_other_view(sqlite3 *db, int (*differing)(void *ctx, const struct buf *view), void *ctx) {
+    sqlite3_stmt *stmt = NULL;
+    struct buf view = {0};
+    const char *name;
+    int rc =
+        db_prepare(db, &stmt, "SELECT 1 FROM main.sqlite_master WHERE name = ?1 AND sql = 'CREATE ' || ?2");
+    for (size_t i = 0; rc == SQLITE_OK && (name = schema_view(i, &view)); i++) {
+        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 2, buf_text(&view), -1, SQLITE_STATIC);
+        int step = sqlite3_step(stmt);
+        rc = sqlite3_reset(stmt);
+        if (rc == SQLITE_OK && step != SQLITE_ROW) rc = differing(ctx, &view);
+        buf_free(&view);
+    }
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int note_view(void *ctx, const struct buf *view) {
+    (void)view;
+    *(bool *)ctx = true;
+    return SQLITE_OK;
+}
+
 int schema_outdated(sqlite3 *db, bool *outdated) {
     int64_t version = 0;
     int rc = db_int(db, "PRAGMA user_version", &version);
@@ -88,7 +113,7 @@ int schema_outdated(sqlite3 *db, bool *outdated) {
         if (rc == SQLITE_OK) rc = is_strict(db, schema_table(id), &strict);
         *outdated |= !strict;
     }
-    return rc;
+    return rc == SQLITE_OK && !*outdated ? each_other_view(db, note_view, outdated) : rc;
 }
 
 /* ---- what a reader of an older file sees in its place ---- */
@@ -117,12 +142,21 @@ static int shade(sqlite3 *db, const struct table *t) {
     return rc;
 }
 
+static int shade_view(void *ctx, const struct buf *view) {
+    struct buf sql = {0};
+    buf_addf(&sql, "CREATE TEMP %s", buf_text(view));
+    int rc = db_exec(ctx, buf_text(&sql));
+    buf_free(&sql);
+    return rc;
+}
+
 int schema_shade(sqlite3 *db) {
     int64_t version = 0;
     int rc = db_int(db, "PRAGMA user_version", &version);
-    if (rc != SQLITE_OK || version >= STORE_SCHEMA_VERSION) return rc;
-    rc = db_exec(db, "PRAGMA query_only = OFF");
-    for (enum table_id id = 0; rc == SQLITE_OK && id < TABLES; id++) rc = shade(db, schema_table(id));
+    if (rc == SQLITE_OK) rc = db_exec(db, "PRAGMA query_only = OFF");
+    for (enum table_id id = 0; rc == SQLITE_OK && version < STORE_SCHEMA_VERSION && id < TABLES; id++)
+        rc = shade(db, schema_table(id));
+    if (rc == SQLITE_OK) rc = each_other_view(db, shade_view, db);
     int end = db_exec(db, "PRAGMA query_only = ON");
     return rc == SQLITE_OK ? end : rc;
 }

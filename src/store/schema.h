@@ -91,6 +91,8 @@ struct table {
     bool rowid; /* else WITHOUT ROWID */
 };
 
+/* The i-th view, "VIEW name AS SELECT ...", and its name; NULL behind the last. */
+const char *schema_view(size_t i, struct buf *out);
 /* The statements that make the views, in place of those there are. */
 void schema_views(struct buf *out);
 
@@ -107,14 +109,15 @@ void schema_create_sql(const struct table *t, const char *name, const char *more
 void schema_index_sql(const struct table *t, struct buf *out);
 
 /* Completes the schema of a file inside one transaction. Creates missing tables and indexes,
- * adds missing columns, carries out the steps between its user_version and ours, and makes tables strict
- * whose columns took any value. A row that does not fit such a table goes into one of its own, and *told (a
- * sentence, else left alone) says so. 0 or a negative code, with nothing changed. */
+ * adds missing columns, carries out the steps between its user_version and ours, makes views anew, and makes
+ * tables strict whose columns took any value. A row that does not fit such a table goes into one of its own,
+ * and *told (a sentence, else left alone) says so. 0 or a negative code, with nothing changed. */
 int schema_migrate(sqlite3 *db, const char *path, char *told, size_t told_len, struct err *e);
 /* Whether schema_migrate() has anything to do; SQLite's code. */
 int schema_outdated(sqlite3 *db, bool *outdated);
-/* For a connection that reads a file of an older version: tables that it lacks are there and empty, columns
- * NULL, on this connection alone; those of intervals, which are read by name, apart. SQLite's code. */
+/* For a connection that only reads. Views are ours, whatever the file has. In a file of an older version,
+ * tables that it lacks are there and empty, columns NULL; those of intervals, which are read by name, apart.
+ * All this on this connection alone. SQLite's code. */
 int schema_shade(sqlite3 *db);
 
 #endif

@@ -64,13 +64,22 @@ static const struct view views[] = {
      "GROUP BY configuration, model, mode, host"},
 };
 
+const char *schema_view(size_t i, struct buf *out) {
+    if (i >= sizeof views / sizeof *views) return NULL;
+    const struct view *v = &views[i];
+    buf_addf(out, "VIEW %s AS SELECT %s", v->name, v->columns);
+    for (size_t f = 0; f < VIEW_FIGURES && v->figure[f].metric; f++)
+        buf_addf(out, ",\n    (SELECT value FROM results WHERE run_id = t.run_id AND metric = %s) AS %s",
+                 v->figure[f].metric, v->figure[f].column);
+    buf_add(out, v->rest);
+    return v->name;
+}
+
 void schema_views(struct buf *out) {
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        const struct view *v = &views[i];
-        buf_addf(out, "DROP VIEW IF EXISTS %s;\nCREATE VIEW %s AS SELECT %s", v->name, v->name, v->columns);
-        for (size_t f = 0; f < VIEW_FIGURES && v->figure[f].metric; f++)
-            buf_addf(out, ",\n    (SELECT value FROM results WHERE run_id = t.run_id AND metric = %s) AS %s",
-                     v->figure[f].metric, v->figure[f].column);
-        buf_addf(out, "%s;\n", v->rest);
+    struct buf view = {0};
+    const char *name;
+    for (size_t i = 0; (name = schema_view(i, &view)); i++) {
+        buf_addf(out, "DROP VIEW IF EXISTS %s;\nCREATE %s;\n", name, buf_text(&view));
+        buf_free(&view);
     }
 }
