@@ -21,11 +21,16 @@
 enum totals_latency { TOTALS_LATENCY_LIST(X) TOTALS_LATENCIES };
 #undef X
 
-/* Upper bounds in seconds, 1, 2.5 and 5 of each decade from 10 us to 100 s; one more counter for the rest. */
-enum { TOTALS_BOUNDS = 22 };
-static const double totals_bounds_s[TOTALS_BOUNDS] = {1e-5, 2.5e-5, 5e-5,   1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3,
-                                                      5e-3, 1e-2,   2.5e-2, 5e-2, 0.1,    0.25, 0.5,  1,
-                                                      2.5,  5,      10,     25,   50,     100};
+/* Upper bounds in seconds: ten a decade from 10 us to 100 s, the preferred numbers R10 of ISO 3, so that a
+ * quantile interpolated inside a bucket is near the true one; one more counter for the rest. */
+enum { TOTALS_BOUNDS = 71 };
+static const double totals_bounds_s[TOTALS_BOUNDS] = {
+    1e-5,   1.25e-5, 1.6e-5, 2e-5,   2.5e-5, 3.2e-5,  4e-5,   5e-5,    6.3e-5, 8e-5,    1e-4,   1.25e-4,
+    1.6e-4, 2e-4,    2.5e-4, 3.2e-4, 4e-4,   5e-4,    6.3e-4, 8e-4,    1e-3,   1.25e-3, 1.6e-3, 2e-3,
+    2.5e-3, 3.2e-3,  4e-3,   5e-3,   6.3e-3, 8e-3,    1e-2,   1.25e-2, 1.6e-2, 2e-2,    2.5e-2, 3.2e-2,
+    4e-2,   5e-2,    6.3e-2, 8e-2,   1e-1,   1.25e-1, 1.6e-1, 2e-1,    2.5e-1, 3.2e-1,  4e-1,   5e-1,
+    6.3e-1, 8e-1,    1e0,    1.25e0, 1.6e0,  2e0,     2.5e0,  3.2e0,   4e0,    5e0,     6.3e0,  8e0,
+    1e1,    1.25e1,  1.6e1,  2e1,    2.5e1,  3.2e1,   4e1,    5e1,     6.3e1,  8e1,     1e2};
 
 struct totals_histogram {
     uint64_t count[TOTALS_BOUNDS + 1]; /* values in each, not cumulated */

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """contrib/grafana and contrib/pcp against what a run really serves."""
 import json
+import os
 import re
 import signal
+import socket
 import subprocess
+import urllib.parse
+import urllib.request
 
-from exposition import scrape, scrape_after
-from runs import start
-from tap import BUILD, SOURCE, Skip, case, finish, home, main, need_tool, wait_until
+from exposition import scrape, scrape_after, serving
+from runs import result, start
+from tap import BUILD, SOURCE, Skip, case, finish, home, main, need_tool, spawn, wait_until
 
 FAKE = BUILD / "tests" / "unit" / "fake"
 DASHBOARD = SOURCE / "contrib/grafana/kvfall.json"
@@ -124,20 +128,85 @@ def _():
     assert kinds == {panel["type"] for panel in panels(board)}, kinds
 
 
+def plain(expression, window="1m"):
+    """As Grafana asks it."""
+    text = expression.replace("$__rate_interval", window).replace("$__interval", window).replace("$instance", ".*")
+    assert "$" not in text, expression
+    return text
+
+
 @case("promtool takes every expression of the dashboard")
 def _():
     promtool = need_tool("promtool")
-    rules = []
-    for number, (_, expression, _) in enumerate(queries(dashboard()) + alerts()):
-        plain = (expression.replace("$__rate_interval", "1m").replace("$__interval", "1m")
-                 .replace("$instance", ".*"))
-        assert "$" not in plain, expression
-        rules.append({"record": "rule:%d" % number, "expr": plain})
+    rules = [{"record": "rule:%d" % number, "expr": plain(expression)}
+             for number, (_, expression, _) in enumerate(queries(dashboard()) + alerts())]
     path = home() / "work/rules.json"  # JSON is YAML
     path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
     said = subprocess.run([promtool, "check", "rules", str(path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=60)
     assert said.returncode == 0 and b"%d rules found" % len(rules) in said.stdout, said.stdout.decode()
+
+
+def prometheus(port, rules):
+    """A real one that scrapes a run every half second; it answers queries."""
+    program = need_tool("prometheus")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        own = free.getsockname()[1]
+    settings = {"global": {"scrape_interval": "500ms", "evaluation_interval": "500ms"}, "rule_files": [str(rules)],
+                "scrape_configs": [{"job_name": "kvfall", "static_configs": [{"targets": ["127.0.0.1:%d" % port]}]}]}
+    path = home() / "work/prometheus.yml"
+    path.write_text(json.dumps(settings))
+    process = spawn(["--config.file=%s" % path, "--storage.tsdb.path=%s" % (home() / "work/data"), "--log.level=error",
+                     "--web.listen-address=127.0.0.1:%d" % own], program=program, overwrite=False)
+
+    def ask(part, **words):
+        with urllib.request.urlopen("http://127.0.0.1:%d/api/v1/%s?%s" % (own, part, urllib.parse.urlencode(words))) as got:
+            return json.load(got)["data"]
+
+    def ready():
+        assert process.poll() is None, process.stderr.read()
+        try:
+            return ask("query", query="vector(1)")
+        except OSError:
+            return None
+    wait_until(ready, what="Prometheus")
+    return ask
+
+
+def answers(ask):
+    """What a real Prometheus says of a run that goes on: each panel has values, each rule is healthy."""
+    # figures of a GPU need one, those of a device a tier on one, and no decision is taken with a fixed number of users
+    may_lack = re.compile("kvfall_(gpu|device|autoscaler|interval_tier)_")
+    for where, expression, _ in queries(dashboard()):
+        if may_lack.search(expression) or where.startswith("annotation"):
+            continue
+        wait_until(lambda: ask("query", query=plain(expression, "5s"))["result"], what=where)
+    rules = [rule for group in ask("rules")["groups"] for rule in group["rules"]]
+    assert [rule["health"] for rule in rules] == ["ok"] * 3, rules
+
+
+if os.environ.get("KVF_TESTS_LONG"):
+    @case("a real Prometheus scrapes a run: every panel has values, and its quantiles are those of the summary")
+    def _():
+        need_tool("prometheus")
+        written = home() / "work/summary.json"
+        process = start({"run.duration": "20s", "run.warmup": "0s"}, "--quiet", "--metrics", "0", "--json", written.resolve())
+        port = serving(process)
+        ask = prometheus(port, SOURCE / "contrib/prometheus/kvfall-alerts.yml")
+        answers(ask)
+        latest = {}
+
+        def ended():
+            for quantile in ("50", "95", "99"):
+                found = ask("query", query="histogram_quantile(0.%s, sum by (le) (kvfall_request_e2e_seconds_bucket))" % quantile)
+                latest[quantile] = float(found["result"][0]["value"][1]) if found["result"] else latest[quantile]
+            return process.poll() is not None
+        wait_until(ended, timeout=60, what="the run's end")
+        assert finish(process).rc == 0
+        summary = json.loads(written.read_text())
+        for quantile, seconds in latest.items():
+            ours = result(summary, "e2e_p%s_ms" % quantile) / 1e3
+            assert ours / 1.3 < seconds < ours * 1.3, (quantile, ours, seconds)  # one step between two bounds
 
 
 @case("the entry for Performance Co-Pilot: the usual address, and filters that meet something")

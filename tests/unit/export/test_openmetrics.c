@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
@@ -140,7 +141,7 @@ static void test_histogram(void **state) {
     struct totals_histogram *h = &totals.op[KVF_TIER_CPU][KVF_DIR_READ];
     snap.tier_on[KVF_TIER_NVME] = false;
     h->count[0] = 1;
-    h->count[15] = 2;            /* up to one second */
+    h->count[50] = 2;            /* up to one second */
     h->count[TOTALS_BOUNDS] = 4; /* beyond all bounds */
     h->sum_s = 901.5;
     struct buf text = {0};
@@ -149,18 +150,23 @@ static void test_histogram(void **state) {
     const char *write = strstr(got, "kvfall_tier_operation_seconds_bucket{tier=\"cpu\",direction=\"write\"");
     assert_non_null(write);
     got[write - got] = '\0';
-#define B "kvfall_tier_operation_seconds_bucket{tier=\"cpu\",direction=\"read\",le=\""
-    assert_string_equal(got, "# HELP kvfall_tier_operation_seconds entry operation, issue to completion\n"
-                             "# TYPE kvfall_tier_operation_seconds histogram\n"
-                             "# UNIT kvfall_tier_operation_seconds seconds\n" B "1e-05\"} 1\n" B
-                             "2.5e-05\"} 1\n" B "5e-05\"} 1\n" B "0.0001\"} 1\n" B "0.00025\"} 1\n" B
-                             "0.0005\"} 1\n" B "0.001\"} 1\n" B "0.0025\"} 1\n" B "0.005\"} 1\n" B
-                             "0.01\"} 1\n" B "0.025\"} 1\n" B "0.05\"} 1\n" B "0.1\"} 1\n" B "0.25\"} 1\n" B
-                             "0.5\"} 1\n" B "1.0\"} 3\n" B "2.5\"} 3\n" B "5.0\"} 3\n" B "10.0\"} 3\n" B
-                             "25.0\"} 3\n" B "50.0\"} 3\n" B "100.0\"} 3\n" B "+Inf\"} 7\n"
-                             "kvfall_tier_operation_seconds_sum{tier=\"cpu\",direction=\"read\"} 901.5\n"
-                             "kvfall_tier_operation_seconds_count{tier=\"cpu\",direction=\"read\"} 7\n");
-#undef B
+    static const double decade[] = {1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8};
+    struct buf expected = {0};
+    buf_add(&expected, "# HELP kvfall_tier_operation_seconds entry operation, issue to completion\n"
+                       "# TYPE kvfall_tier_operation_seconds histogram\n"
+                       "# UNIT kvfall_tier_operation_seconds seconds\n");
+#define OF "{tier=\"cpu\",direction=\"read\""
+    for (int i = 0; i <= 70; i++) {
+        double bound = decade[i % 10] * pow(10, i / 10 - 5);
+        buf_addf(&expected, "kvfall_tier_operation_seconds_bucket" OF ",le=\"%g%s\"} %d\n", bound,
+                 bound >= 1 && bound == floor(bound) ? ".0" : "", bound < 0.9 ? 1 : 3);
+    }
+    buf_add(&expected, "kvfall_tier_operation_seconds_bucket" OF ",le=\"+Inf\"} 7\n"
+                       "kvfall_tier_operation_seconds_sum" OF "} 901.5\n"
+                       "kvfall_tier_operation_seconds_count" OF "} 7\n");
+    assert_string_equal(got, buf_text(&expected));
+    buf_free(&expected);
+#undef OF
     free(got);
     buf_free(&text);
 }
