@@ -30,9 +30,12 @@ static void make_styles(struct book *b) {
         format_set_align(b->style[s], LXW_ALIGN_VERTICAL_TOP);
         if (number_formats[s]) format_set_num_format(b->style[s], number_formats[s]);
     }
-    format_set_bold(b->style[BOOK_HEAD]);
-    format_set_bottom(b->style[BOOK_HEAD], LXW_BORDER_THIN);
-    format_set_text_wrap(b->style[BOOK_HEAD]);
+    for (int s = BOOK_HEAD; s <= BOOK_HEAD_NUMBER; s++) {
+        format_set_bold(b->style[s]);
+        format_set_bottom(b->style[s], LXW_BORDER_THIN);
+        format_set_text_wrap(b->style[s]);
+    }
+    format_set_align(b->style[BOOK_HEAD_NUMBER], LXW_ALIGN_RIGHT);
     format_set_bold(b->style[BOOK_LABEL]);
     format_set_text_wrap(b->style[BOOK_WRAP]);
     format_set_align(b->style[BOOK_WRAP], LXW_ALIGN_LEFT);
@@ -269,6 +272,14 @@ void book_next_row(struct book_page *p) {
     p->column = 0;
 }
 
+void book_next_row_high(struct book_page *p, size_t length, unsigned width) {
+    enum { POINTS = 15, LINES_MAX = 27 };             /* a row is at most 409 points high */
+    size_t lines = length / width + 1;
+    book_next_row(p);
+    if (lines > 1)
+        worksheet_set_row(p->sheet, p->row, (double)((lines < LINES_MAX ? lines : LINES_MAX) * POINTS), NULL);
+}
+
 enum book_style book_unit_style(const char *unit, double v) {
     if (strcmp(unit, "ms") == 0 || strcmp(unit, "s") == 0 || strcmp(unit, "GiB/s") == 0) return BOOK_MILLI;
     if (strcmp(unit, "B") == 0) return BOOK_COUNT;
@@ -285,6 +296,10 @@ void book_freeze(struct book_page *p, unsigned column) {
     worksheet_repeat_rows(p->sheet, 0, 0);
     if (p->columns && p->row > 1)
         worksheet_autofilter(p->sheet, 0, 0, p->row - 1, (lxw_col_t)(p->columns - 1));
+}
+
+void book_one_sheet(struct book_page *p) {
+    worksheet_fit_to_pages(p->sheet, 1, 1);
 }
 
 int book_index(struct book *b, const char *title, const struct book_entry *entry, size_t count,

@@ -13,7 +13,8 @@
 
 enum book_style {
     BOOK_PLAIN,
-    BOOK_HEAD,  /* of a column */
+    BOOK_HEAD, /* of a column of texts */
+    BOOK_HEAD_NUMBER,
     BOOK_LABEL, /* of a row */
     BOOK_WRAP,  /* a sentence */
     BOOK_COUNT, /* 12,345 */
@@ -72,6 +73,9 @@ void book_flag(struct book_page *p, enum book_style style, bool v);
 void book_time(struct book_page *p, double epoch_s);
 void book_skip(struct book_page *p);
 void book_next_row(struct book_page *p);
+/* A row as high as a text of `length` takes in a column of `width` characters: not every spreadsheet sees to
+ * it. */
+void book_next_row_high(struct book_page *p, size_t length, unsigned width);
 /* The style of a measure in its unit; a plain number is a count or a ratio. */
 enum book_style book_unit_style(const char *unit, double v);
 /* Width of a column in characters. */
@@ -79,5 +83,7 @@ void book_width(struct book_page *p, unsigned column, unsigned characters);
 /* Ends a page: its first row and columns up to `column` stay in sight and are on every sheet of paper, and
  * rows can be filtered. */
 void book_freeze(struct book_page *p, unsigned column);
+/* Printed on one sheet of paper. */
+void book_one_sheet(struct book_page *p);
 
 #endif

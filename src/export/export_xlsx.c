@@ -10,17 +10,29 @@
 
 enum { WIDTH_NAME = 34, WIDTH_RUN = 24, WIDTH_NUMBER = 16 };
 
-void xlsx_run_head(struct book_page *p, const struct run_record *r) {
+static void add_run_head(struct book_page *p, enum book_style style, const struct run_record *r) {
     char head[48];
     snprintf(head, sizeof head, "run %lld", (long long)r->run_id);
-    book_text(p, BOOK_HEAD, head);
+    book_text(p, style, head);
 }
 
 /* ---- summary ---- */
 
+enum { SUMMARY_LABEL = 46, SUMMARY_ONE = 80, SUMMARY_SEVERAL = 36 };
+
+/* `length`: of the longest text of the row. */
+static void label_high(const struct xlsx *x, struct book_page *p, const char *text, size_t length) {
+    book_next_row_high(p, length, x->count > 1 ? SUMMARY_SEVERAL : SUMMARY_ONE);
+    book_text(p, BOOK_LABEL, text);
+}
+
 static void label(struct book_page *p, const char *text) {
     book_next_row(p);
     book_text(p, BOOK_LABEL, text);
+}
+
+static size_t longer(size_t length, const char *text) {
+    return text && strlen(text) > length ? strlen(text) : length;
 }
 
 #define TEXT_OFFSET(member) offsetof(struct run_record, member)
@@ -46,12 +58,17 @@ static const struct {
 };
 
 static void add_texts(struct xlsx *x, struct book_page *p) {
+    size_t notes = 0;
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        label(p, texts[t].name);
+        size_t length = 0;
+        for (size_t r = 0; r < x->count && texts[t].style == BOOK_WRAP; r++)
+            length = longer(length, (const char *)&x->runs[r].run + texts[t].offset);
+        label_high(x, p, texts[t].name, length);
         for (size_t r = 0; r < x->count; r++)
             book_text(p, texts[t].style, (const char *)&x->runs[r].run + texts[t].offset);
     }
-    label(p, "note");
+    for (size_t r = 0; r < x->count; r++) notes = longer(notes, x->runs[r].run.note);
+    label_high(x, p, "note", notes);
     for (size_t r = 0; r < x->count; r++)
         book_text(p, BOOK_WRAP, x->runs[r].run.note ? x->runs[r].run.note : "");
     label(p, "status");
@@ -70,8 +87,11 @@ static void add_texts(struct xlsx *x, struct book_page *p) {
 static void add_tiers(struct xlsx *x, struct book_page *p) {
     for (int t = 0; t < KVF_TIERS; t++) {
         char name[32];
+        size_t length = 0;
         snprintf(name, sizeof name, "tier %s", tier_name((enum kvf_tier)t));
-        label(p, name);
+        for (size_t r = 0; r < x->count; r++)
+            if (x->runs[r].run.tier[t].on) length = longer(length, x->runs[r].run.tier[t].description);
+        label_high(x, p, name, length);
         for (size_t r = 0; r < x->count; r++) {
             const struct run_tier *tier = &x->runs[r].run.tier[t];
             const char *plain = !tier->on ? "off" : tier->emulated ? "emulated" : "on";
@@ -155,16 +175,17 @@ static void add_criteria(struct xlsx *x, struct book_page *p) {
 
 static void add_heads(struct xlsx *x, struct book_page *p, const char *first) {
     book_text(p, BOOK_HEAD, first);
-    for (size_t r = 0; r < x->count; r++) xlsx_run_head(p, &x->runs[r].run);
+    for (size_t r = 0; r < x->count; r++) add_run_head(p, BOOK_HEAD, &x->runs[r].run);
 }
 
 int xlsx_summary(struct xlsx *x, struct err *e) {
-    enum { WIDTH_ONE = 80, WIDTH_SEVERAL = 36 };
     struct book_page p;
     int rc = book_begin(&p, &x->book, "summary", e);
     if (rc) return rc;
-    book_width(&p, 0, WIDTH_NAME);
-    for (unsigned r = 0; r < x->count; r++) book_width(&p, r + 1, x->count > 1 ? WIDTH_SEVERAL : WIDTH_ONE);
+    book_one_sheet(&p);
+    book_width(&p, 0, SUMMARY_LABEL);
+    for (unsigned r = 0; r < x->count; r++)
+        book_width(&p, r + 1, x->count > 1 ? SUMMARY_SEVERAL : SUMMARY_ONE);
     add_heads(x, &p, "");
     add_texts(x, &p);
     add_tiers(x, &p);
@@ -239,13 +260,27 @@ static void add_value(struct book_page *p, enum book_style style, json_t *v) {
     }
 }
 
+/* Characters that a value takes. */
+static size_t value_length(json_t *v) {
+    if (json_is_string(v)) return json_string_length(v);
+    char *text = json_is_array(v) || json_is_object(v) ? json_dumps(v, 0) : NULL;
+    size_t length = longer(0, text);
+    free(text);
+    return length;
+}
+
 static void add_parameter(struct xlsx *x, struct book_page *p, const struct keys *of, const char *name) {
     bool differs = false;
     for (size_t r = 1; r < x->count; r++) {
         json_t *a = key_value(&of[0], name), *b = key_value(&of[r], name);
         differs |= (a != NULL) != (b != NULL) || (a && !json_equal(a, b));
     }
-    book_next_row(p);
+    size_t length = 0;
+    for (size_t r = 0; r < x->count; r++) {
+        size_t one = value_length(key_value(&of[r], name));
+        if (one > length) length = one;
+    }
+    book_next_row_high(p, length, WIDTH_RUN);
     book_text(p, differs ? BOOK_DIFFERS : BOOK_PLAIN, name);
     for (size_t r = 0; r < x->count; r++)
         add_value(p, differs ? BOOK_DIFFERS : BOOK_WRAP, key_value(&of[r], name));
@@ -300,22 +335,29 @@ static void add_metric(struct xlsx *x, struct book_page *p, const struct result 
     }
 }
 
+static bool anywhere(const struct xlsx *x, const char *metric) {
+    for (size_t r = 0; r < x->count; r++)
+        if (kvf_present(result_value(&x->runs[r].run.results, metric))) return true;
+    return false;
+}
+
+/* Every measure that any of the runs has. */
 int xlsx_metrics(struct xlsx *x, struct err *e) {
     struct book_page p;
     int rc = book_begin(&p, &x->book, "metrics", e);
     if (rc) return rc;
     book_text(&p, BOOK_HEAD, "metric");
     book_text(&p, BOOK_HEAD, "unit");
-    for (size_t r = 0; r < x->count; r++) xlsx_run_head(&p, &x->runs[r].run);
+    for (size_t r = 0; r < x->count; r++) add_run_head(&p, BOOK_HEAD_NUMBER, &x->runs[r].run);
     for (size_t r = 0; r < x->count; r++) {
         char head[48];
         snprintf(head, sizeof head, "run %lld samples", (long long)x->runs[r].run.run_id);
-        book_text(&p, BOOK_HEAD, head);
+        book_text(&p, BOOK_HEAD_NUMBER, head);
     }
     for (size_t r = 0; r < x->count; r++)
         for (size_t i = 0; i < x->runs[r].run.results.count; i++) {
             const struct result *m = &x->runs[r].run.results.items[i];
-            if (!seen(x, r, m->metric)) add_metric(x, &p, m);
+            if (!seen(x, r, m->metric) && anywhere(x, m->metric)) add_metric(x, &p, m);
         }
     book_width(&p, 0, WIDTH_NAME);
     for (unsigned c = 0; c < 2 * x->count; c++) book_width(&p, c + 2, WIDTH_NUMBER);
@@ -365,7 +407,8 @@ int xlsx_qos(struct xlsx *x, struct err *e) {
     int rc = book_begin(&p, &x->book, "qos", e);
     if (rc) return rc;
     for (unsigned h = 0; h < sizeof heads / sizeof heads[0]; h++) {
-        book_text(&p, BOOK_HEAD, heads[h]);
+        bool text = strcmp(heads[h], "class") == 0 || strcmp(heads[h], "latency") == 0;
+        book_text(&p, text ? BOOK_HEAD : BOOK_HEAD_NUMBER, heads[h]);
         book_width(&p, h, WIDTH_NUMBER);
     }
     for (size_t r = 0; r < x->count; r++)
@@ -383,7 +426,7 @@ static int add_index(struct xlsx *x, struct err *e) {
     static const struct book_entry pages[] = {
         {"summary", "what ran and how it ended, the usual measures and the criteria; a column for each run"},
         {"parameters", "every key of the scenario with its value; keys that differ are coloured"},
-        {"metrics", "every measure with its unit and its samples"},
+        {"metrics", "every measure that a run has, with its unit and its samples"},
         {"qos", "each class of each run: its targets and what was met"},
         {"intervals",
          "each interval of each run, and each tier in it; on paper the columns up to the hit ratio"},

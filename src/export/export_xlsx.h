@@ -18,7 +18,4 @@ int xlsx_metrics(struct xlsx *x, struct err *e);    /* all results with their un
 int xlsx_qos(struct xlsx *x, struct err *e);        /* a row for each run and class */
 int xlsx_intervals(struct xlsx *x, struct err *e);  /* a row for each run and interval, and charts of them */
 
-/* "run 12", the heading of a column. */
-void xlsx_run_head(struct book_page *p, const struct run_record *r);
-
 #endif

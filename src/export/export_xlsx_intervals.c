@@ -7,7 +7,7 @@
 
 /* Columns: run_id and name, the interval's, those of each tier that any run has, and for charts what each of
  * these tiers holds in GiB, which no format of a cell makes of bytes. */
-enum { BEFORE = 2, HEAD_HEIGHT = 48 };
+enum { BEFORE = 2, HEAD_HEIGHT = 60 };
 
 static bool tier_used(const struct xlsx *x, int tier) {
     for (size_t r = 0; r < x->count; r++)
@@ -17,16 +17,17 @@ static bool tier_used(const struct xlsx *x, int tier) {
 
 static void add_head(struct book_page *p, const char *prefix, const struct snapshot_field *f) {
     struct buf name = {0};
+    bool text = export_field_is_moment(f) || strcmp(f->name, "phase") == 0;
     buf_addf(&name, f->unit[0] ? "%s%s%s (%s)" : "%s%s%s", prefix, prefix[0] ? "_" : "", f->name, f->unit);
-    book_width(p, p->column, export_field_is_moment(f) ? 20 : strcmp(f->unit, "B") == 0 ? 18 : 12);
-    book_text(p, BOOK_HEAD, buf_text(&name));
+    book_width(p, p->column, export_field_is_moment(f) ? 19 : strcmp(f->unit, "B") == 0 ? 18 : 10);
+    book_text(p, text ? BOOK_HEAD : BOOK_HEAD_NUMBER, buf_text(&name));
     buf_free(&name);
 }
 
 static const struct snapshot_field used_gib = {"used", "GiB", "", SNAPSHOT_F, 0};
 
 static void add_heads(const struct xlsx *x, struct book_page *p) {
-    book_text(p, BOOK_HEAD, "run_id");
+    book_text(p, BOOK_HEAD_NUMBER, "run_id");
     book_text(p, BOOK_HEAD, "name");
     for (size_t f = 0; f < snapshot_interval_field_count; f++) add_head(p, "", &snapshot_interval_fields[f]);
     for (int t = 0; t < KVF_TIERS; t++)

@@ -8,7 +8,7 @@ from tap import BUILD, KVFALL, SOURCE, Skip, case, environment, home, main, need
 
 PREFIX = "/opt/kvfall"
 PLACES = {"prefix": PREFIX, "exec_prefix": PREFIX, "bindir": PREFIX + "/bin", "datarootdir": PREFIX + "/share",
-          "datadir": PREFIX + "/share", "mandir": PREFIX + "/share/man",
+          "datadir": PREFIX + "/share", "libdir": PREFIX + "/lib", "mandir": PREFIX + "/share/man",
           "bashcompletiondir": PREFIX + "/share/bash-completion/completions",
           "zshcompletiondir": PREFIX + "/share/zsh/site-functions"}
 PAGES = ["man/%s" % path.name for path in (SOURCE / "man").glob("*.[1-9]")]
