@@ -16,14 +16,10 @@
 /* A run that says it is running and is not is shown as crashed, marked or not. */
 #define STATUS "CASE WHEN " STORE_RUN_GONE " THEN 'crashed' ELSE status END"
 #define RESULT(metric)                                                                                       \
-    ", (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '" metric "') AS " metric " "
+    ", (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '" #metric "') AS " #metric " "
 /* How many trials were asked for, 1 for a run by itself. */
 #define TRIALS                                                                                               \
     "CASE WHEN trial IS NOT NULL AND json_valid(effective_json) THEN  json_extract(effective_json, '$.run.trials') END"
-#define LISTED_RESULTS                                                                                       \
-    RESULT("throughput_tok_s")                                                                               \
-    RESULT("storage_throughput_tok_s")                                                                       \
-    RESULT("e2e_p95_ms") RESULT("nvme_read_p95_ms") RESULT("hit_ratio") RESULT("reuse_hit_ratio")
 
 /* Values that are not numbers sort behind all numbers: a file of somebody else's may hold it, and a reader
  * that goes on from the last key would come back to it for ever. */
@@ -52,13 +48,13 @@ const char *const query_texts[] = {
     [Q_LIST] =
         "SELECT run_id, name, model, mode, " STATUS " AS now, host, started_at, "
         "coalesce(CASE WHEN mode <> 'simulate' THEN ended_at - started_at END, "
-        "(SELECT t_s FROM intervals WHERE run_id = runs.run_id ORDER BY seq DESC LIMIT 1)) AS duration_s" LISTED_RESULTS
-        ", parent_id, trial, " TRIALS
-        ", tags FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
-        "AND (?3 IS NULL OR now = ?3) AND (?5 IS NULL OR mode = ?5) AND (?6 IS NULL OR host LIKE ?6) "
-        "AND (?7 IS NULL OR instr(',' || tags || ',', ',' || ?7 || ',')) "
-        "AND (?8 IS NULL OR started_at >= ?8) AND (?9 IS NULL OR started_at < ?9) "
-        "ORDER BY started_at DESC, run_id DESC LIMIT ?4",
+        "(SELECT t_s FROM intervals WHERE run_id = runs.run_id ORDER BY seq DESC LIMIT 1)) AS duration_s" STORE_LISTED(
+            RESULT) ", parent_id, trial, " TRIALS
+                    ", tags FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
+                    "AND (?3 IS NULL OR now = ?3) AND (?5 IS NULL OR mode = ?5) AND (?6 IS NULL OR host LIKE ?6) "
+                    "AND (?7 IS NULL OR instr(',' || tags || ',', ',' || ?7 || ',')) "
+                    "AND (?8 IS NULL OR started_at >= ?8) AND (?9 IS NULL OR started_at < ?9) "
+                    "ORDER BY started_at DESC, run_id DESC LIMIT ?4",
     [Q_RUN] = "SELECT *, " TRIALS " AS planned, " STORE_RUN_GONE " AS gone FROM runs WHERE run_id = ?1",
     [Q_TIERS] = "SELECT * FROM run_tiers WHERE run_id = ?1",
     [Q_CLASSES] = "SELECT * FROM run_classes WHERE run_id = ?1 ORDER BY n",
@@ -449,16 +445,14 @@ static void load_list_row(sqlite3_stmt *stmt, struct store_row *row) {
     row_text(stmt, 5, row->host, sizeof row->host);
     row->started_at = row_real(stmt, 6);
     row->duration_s = row_real(stmt, 7);
-    row->throughput_tok_s = row_real(stmt, 8);
-    row->storage_throughput_tok_s = row_real(stmt, 9);
-    row->e2e_p95_ms = row_real(stmt, 10);
-    row->nvme_read_p95_ms = row_real(stmt, 11);
-    row->hit_ratio = row_real(stmt, 12);
-    row->reuse_hit_ratio = row_real(stmt, 13);
-    row->parent_id = sqlite3_column_int64(stmt, 14);
-    row->trial = (uint32_t)sqlite3_column_int(stmt, 15);
-    if (row->trial) row->trials = (uint32_t)sqlite3_column_int(stmt, 16);
-    row_text(stmt, 17, row->tags, sizeof row->tags);
+    int at = 8;
+#define X(name) row->name = row_real(stmt, at++);
+    STORE_LISTED(X)
+#undef X
+    row->parent_id = sqlite3_column_int64(stmt, at);
+    row->trial = (uint32_t)sqlite3_column_int(stmt, at + 1);
+    if (row->trial) row->trials = (uint32_t)sqlite3_column_int(stmt, at + 2);
+    row_text(stmt, at + 3, row->tags, sizeof row->tags);
 }
 
 struct trial_ids {
@@ -503,11 +497,9 @@ int store_suite(struct store *s, int64_t first_id, void (*run)(void *ctx, int64_
 }
 
 /* The other orders are of what Q_LIST finds, by one of its columns; what is missing comes last. */
-static const char *const orders[] = {
-    "name",       "duration_s",       "throughput_tok_s", "storage_throughput_tok_s",
-    "e2e_p95_ms", "nvme_read_p95_ms", "hit_ratio",        "reuse_hit_ratio",
-    "started_at",
-};
+#define X(name) #name,
+static const char *const orders[] = {"name", "duration_s", STORE_LISTED(X) "started_at"};
+#undef X
 enum { ORDERS = sizeof orders / sizeof *orders };
 
 const char *store_sort_column(size_t i) {

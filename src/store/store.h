@@ -138,14 +138,19 @@ int store_suite(struct store *s, int64_t first_id, void (*run)(void *ctx, int64_
 /* Bytes of a tag and of all tags of a run, with the NUL. */
 enum { STORE_TAG_MAX = 64, STORE_TAGS_MAX = sizeof(((struct run_record *)0)->tags) };
 
+/* Measures in a line of `history`, by which it can be sorted too. */
+#define STORE_LISTED(X)                                                                                      \
+    X(throughput_tok_s)                                                                                      \
+    X(storage_throughput_tok_s) X(e2e_p95_ms) X(nvme_read_p95_ms) X(hit_ratio) X(reuse_hit_ratio)
 struct store_row { /* one line of `history` */
     int64_t run_id;
     int64_t parent_id;      /* 0: none */
     uint32_t trial, trials; /* 2 of 3; 0: no trials */
     char name[64], model[64], mode[16], status[16], host[72], tags[STORE_TAGS_MAX];
     double started_at, duration_s;
-    double throughput_tok_s, storage_throughput_tok_s, e2e_p95_ms, nvme_read_p95_ms, hit_ratio,
-        reuse_hit_ratio; /* NaN: missing */
+#define X(name) double name; /* NaN: missing */
+    STORE_LISTED(X)
+#undef X
 };
 struct store_filter {
     const char *name, *model, *host; /* NULL: any; may hold SQL LIKE wildcards */

@@ -1,11 +1,15 @@
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "record/metric.h"
 #include "store/schema.h"
 
 /* A view: columns of its own, then measures of the run `t.run_id`, found in results by their names. */
-enum { VIEW_FIGURES = 16 };
+enum { VIEW_FIGURES = 12 };
 struct view {
     const char *name, *columns;
+    bool usual; /* the usual measures of the catalogue come first */
     struct {
         const char *metric; /* an SQL expression */
         const char *column;
@@ -25,14 +29,13 @@ static const struct view views[] = {
      "t.run_id, uuid, name, model, mode, status, datetime(started_at, 'unixepoch') AS started, "
      "coalesce(CASE WHEN mode <> 'simulate' THEN ended_at - started_at END, (SELECT t_s FROM intervals "
      "WHERE run_id = t.run_id ORDER BY seq DESC LIMIT 1)) AS duration_s, host, version, seed, parent_id, trial, sweep_id, tags, note",
-     {RUN("throughput_tok_s"), RUN("storage_throughput_tok_s"), RUN("nvme_tok_s"), RUN("requests_per_s"),
-      RUN("requests_done"), RUN("requests_failed"), RUN("e2e_p95_ms"), RUN("ttft_p95_ms"),
-      RUN("queue_wait_p95_ms"), RUN("storage_io_p95_ms"), RUN("nvme_read_p95_ms"), RUN("nvme_write_p95_ms"),
-      RUN("hit_ratio"), RUN("evictions")},
+     true,
+     {RUN("nvme_tok_s"), RUN("requests_done"), RUN("evictions")},
      ", (SELECT count(*) FROM criteria WHERE run_id = t.run_id AND passed = 1) AS criteria_passed, "
      "(SELECT count(*) FROM criteria WHERE run_id = t.run_id) AS criteria_judged, bottleneck FROM runs AS t"},
     {"tier_p95",
      "t.run_id, t.tier, t.emulated",
+     false,
      {TIER("read_ops"), TIER("read_gib_s"), TIER("read_p95_ms"), TIER("read_device_p95_ms"),
       TIER("read_host_p95_ms"), TIER("write_ops"), TIER("write_gib_s"), TIER("write_p95_ms"),
       TIER("write_device_p95_ms"), TIER("write_host_p95_ms")},
@@ -40,6 +43,7 @@ static const struct view views[] = {
     {"slo_by_class",
      "t.run_id, t.n, t.class, r.qos_latency AS latency, t.p95_ms AS p95_target_ms, "
      "t.p99_ms AS p99_target_ms, t.p999_ms AS p999_target_ms, t.p9999_ms AS p9999_target_ms",
+     false,
      {CLASS("slo", "p95_ms"), CLASS("slo", "p99_ms"), CLASS("slo", "p999_ms"), CLASS("slo", "p9999_ms"),
       CLASS("slo", "met_ratio"), CLASS("slo", "violations"), CLASS("class", "done"),
       CLASS("class", "failed")},
@@ -51,6 +55,7 @@ static const struct view views[] = {
      "CASE replace(ltrim(j.atom, '0123456789'), '/s', '') WHEN '' THEN 1 WHEN 'KB' THEN 1000 "
      "WHEN 'MB' THEN 1000000 WHEN 'GB' THEN 1000000000 WHEN 'TB' THEN 1000000000000 WHEN 'KiB' THEN 1024 "
      "WHEN 'MiB' THEN 1048576 WHEN 'GiB' THEN 1073741824 WHEN 'TiB' THEN 1099511627776 END END AS bytes",
+     false,
      {{NULL, NULL}},
      " FROM runs AS t, json_tree(CASE WHEN json_valid(effective_json) THEN effective_json END) AS j "
      "WHERE j.atom IS NOT NULL"},
@@ -59,18 +64,34 @@ static const struct view views[] = {
      "run_id AS best_run, name, model, mode, host, count(*) AS runs, max(value) AS throughput_tok_s, "
      "avg(value) AS mean_tok_s, CASE WHEN json_valid(effective_json) THEN json_remove(effective_json, "
      "'$.name', '$.description', '$.seed') ELSE effective_json END AS configuration",
+     false,
      {{NULL, NULL}},
      " FROM runs JOIN results USING (run_id) WHERE status = 'completed' AND metric = 'throughput_tok_s' "
      "GROUP BY configuration, model, mode, host"},
 };
 
+static void add_figure(struct buf *out, const char *metric, const char *column) {
+    buf_addf(out, ",\n    (SELECT value FROM results WHERE run_id = t.run_id AND metric = %s) AS %s", metric,
+             column);
+}
+
+/* A measure of each class is one of slo_by_class. */
+static void add_usual(struct buf *out) {
+    for (size_t u = 0; u < metric_usual_count; u++) {
+        const char *name = metric_usual[u].name;
+        char quoted[METRIC_NAME + 2];
+        snprintf(quoted, sizeof quoted, "'%s'", name);
+        if (!strstr(name, "CLASS")) add_figure(out, quoted, name);
+    }
+}
+
 const char *schema_view(size_t i, struct buf *out) {
     if (i >= sizeof views / sizeof *views) return NULL;
     const struct view *v = &views[i];
     buf_addf(out, "VIEW %s AS SELECT %s", v->name, v->columns);
+    if (v->usual) add_usual(out);
     for (size_t f = 0; f < VIEW_FIGURES && v->figure[f].metric; f++)
-        buf_addf(out, ",\n    (SELECT value FROM results WHERE run_id = t.run_id AND metric = %s) AS %s",
-                 v->figure[f].metric, v->figure[f].column);
+        add_figure(out, v->figure[f].metric, v->figure[f].column);
     buf_add(out, v->rest);
     return v->name;
 }
