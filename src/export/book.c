@@ -273,7 +273,7 @@ void book_next_row(struct book_page *p) {
 }
 
 void book_next_row_high(struct book_page *p, size_t length, unsigned width) {
-    enum { POINTS = 15, LINES_MAX = 27 };             /* a row is at most 409 points high */
+    enum { POINTS = 15, LINES_MAX = 27 }; /* a row is at most 409 points high */
     size_t lines = length / width + 1;
     book_next_row(p);
     if (lines > 1)
