@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "probe/bounded.h"
+#include "probe/library.h"
 
 /* The ABI, as far as it is used. Functions return 0, or a code that nvmlErrorString() has a text for. */
 enum {
@@ -58,29 +59,25 @@ struct abi {
 };
 
 /* Functions of every driver since R418 are required, the others optional. */
-static const struct {
-    const char *name;
-    size_t offset;
-    bool needed;
-} entry_points[] = {
-    {"nvmlInit_v2", offsetof(struct abi, init), true},
-    {"nvmlShutdown", offsetof(struct abi, shutdown), true},
-    {"nvmlErrorString", offsetof(struct abi, error_string), false},
-    {"nvmlSystemGetDriverVersion", offsetof(struct abi, driver_version), false},
-    {"nvmlDeviceGetCount_v2", offsetof(struct abi, count), true},
-    {"nvmlDeviceGetHandleByIndex_v2", offsetof(struct abi, handle), true},
-    {"nvmlDeviceGetName", offsetof(struct abi, name), false},
-    {"nvmlDeviceGetUUID", offsetof(struct abi, uuid), false},
-    {"nvmlDeviceGetPciInfo_v3", offsetof(struct abi, pci), false},
-    {"nvmlDeviceGetMigMode", offsetof(struct abi, mig), false},
-    {"nvmlDeviceGetUtilizationRates", offsetof(struct abi, utilisation), false},
-    {"nvmlDeviceGetMemoryInfo", offsetof(struct abi, memory), false},
-    {"nvmlDeviceGetPcieThroughput", offsetof(struct abi, pcie), false},
-    {"nvmlDeviceGetPowerUsage", offsetof(struct abi, power), false},
-    {"nvmlDeviceGetTemperature", offsetof(struct abi, temperature), false},
-    {"nvmlDeviceGetClockInfo", offsetof(struct abi, clock), false},
-    {"nvmlDeviceGetTotalEccErrors", offsetof(struct abi, ecc), false},
-    {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct abi, energy), false},
+static const struct library_call entry_points[] = {
+    LIBRARY_CALL(struct abi, init, "nvmlInit_v2"),
+    LIBRARY_CALL(struct abi, shutdown, "nvmlShutdown"),
+    LIBRARY_CALL(struct abi, error_string, "nvmlErrorString", .optional = true),
+    LIBRARY_CALL(struct abi, driver_version, "nvmlSystemGetDriverVersion", .optional = true),
+    LIBRARY_CALL(struct abi, count, "nvmlDeviceGetCount_v2"),
+    LIBRARY_CALL(struct abi, handle, "nvmlDeviceGetHandleByIndex_v2"),
+    LIBRARY_CALL(struct abi, name, "nvmlDeviceGetName", .optional = true),
+    LIBRARY_CALL(struct abi, uuid, "nvmlDeviceGetUUID", .optional = true),
+    LIBRARY_CALL(struct abi, pci, "nvmlDeviceGetPciInfo_v3", .optional = true),
+    LIBRARY_CALL(struct abi, mig, "nvmlDeviceGetMigMode", .optional = true),
+    LIBRARY_CALL(struct abi, utilisation, "nvmlDeviceGetUtilizationRates", .optional = true),
+    LIBRARY_CALL(struct abi, memory, "nvmlDeviceGetMemoryInfo", .optional = true),
+    LIBRARY_CALL(struct abi, pcie, "nvmlDeviceGetPcieThroughput", .optional = true),
+    LIBRARY_CALL(struct abi, power, "nvmlDeviceGetPowerUsage", .optional = true),
+    LIBRARY_CALL(struct abi, temperature, "nvmlDeviceGetTemperature", .optional = true),
+    LIBRARY_CALL(struct abi, clock, "nvmlDeviceGetClockInfo", .optional = true),
+    LIBRARY_CALL(struct abi, ecc, "nvmlDeviceGetTotalEccErrors", .optional = true),
+    LIBRARY_CALL(struct abi, energy, "nvmlDeviceGetTotalEnergyConsumption", .optional = true),
 };
 
 static uint64_t patience_ns = 20 * KVF_NS_PER_S; /* GPUs that nobody uses take seconds each to wake */
@@ -103,18 +100,13 @@ static const char *error_text(const struct nvml *n, int code) {
 }
 
 static int load(struct nvml *n, const char *library, struct err *e) {
-    n->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (!n->library)
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "the management library of the NVIDIA driver cannot be loaded: %s", dlerror());
-    for (size_t i = 0; i < sizeof entry_points / sizeof *entry_points; i++) {
-        void *at = dlsym(n->library, entry_points[i].name);
-        if (!at && entry_points[i].needed)
-            return err_set(e, KVF_ERR_UNAVAILABLE,
-                           "%s lacks %s; install the libraries of the NVIDIA driver that is loaded", library,
-                           entry_points[i].name);
-        memcpy((char *)&n->call + entry_points[i].offset, &at, sizeof at);
-    }
+    const struct library l = {.file = library,
+                              .what = "the management library of the NVIDIA driver",
+                              .install = "install the libraries of the NVIDIA driver that is loaded",
+                              .call = entry_points,
+                              .calls = sizeof entry_points / sizeof *entry_points};
+    int rc = library_load(&l, &n->call, &n->library, e);
+    if (rc != 0) return rc;
     int code = n->call.init();
     if (code) return err_set(e, KVF_ERR_IO, "the NVIDIA driver does not answer: %s", error_text(n, code));
     n->ready = true;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "export/openmetrics.h"
+#include "probe/library.h"
 #include "study/metrics_address.h"
 
 /* The share of clients: places, of which one address has a part, bytes of a request, and time for all of it,
@@ -62,11 +64,52 @@ struct metrics_server {
     struct MHD_Response *answer[OPENMETRICS_FORMS]; /* made of all this, NULL when it has changed */
 };
 
+/* ---- the library, loaded when metrics are first served ---- */
+
+static struct {
+    __typeof__(MHD_add_response_header) *add_response_header;
+    __typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
+    __typeof__(MHD_destroy_response) *destroy_response;
+    __typeof__(MHD_get_connection_info) *get_connection_info;
+    __typeof__(MHD_get_daemon_info) *get_daemon_info;
+    __typeof__(MHD_get_timeout) *get_timeout;
+    __typeof__(MHD_lookup_connection_value) *lookup_connection_value;
+    __typeof__(MHD_queue_response) *queue_response;
+    __typeof__(MHD_run) *run;
+    __typeof__(MHD_start_daemon) *start_daemon;
+    __typeof__(MHD_stop_daemon) *stop_daemon;
+} mhd;
+
+#define CALL(name) LIBRARY_CALL(__typeof__(mhd), name, "MHD_" #name)
+static int library_open(struct err *e) {
+    static const struct library_call calls[] = {
+        CALL(add_response_header),
+        CALL(create_response_from_buffer),
+        CALL(destroy_response),
+        CALL(get_connection_info),
+        CALL(get_daemon_info),
+        CALL(get_timeout),
+        CALL(lookup_connection_value),
+        CALL(queue_response),
+        CALL(run),
+        CALL(start_daemon),
+        CALL(stop_daemon),
+    };
+    static const struct library l = {.file = "libmicrohttpd.so.12",
+                                     .what = "the library of HTTP servers",
+                                     .install =
+                                         "install libmicrohttpd12 (Debian, Ubuntu) or libmicrohttpd (Fedora)",
+                                     .call = calls,
+                                     .calls = sizeof calls / sizeof *calls};
+    void *library; /* it stays */
+    return mhd.run ? 0 : library_load(&l, &mhd, &library, e);
+}
+
 /* ---- answers ---- */
 
 static void answers_drop(struct metrics_server *m) {
     for (int form = 0; form < OPENMETRICS_FORMS; form++) {
-        if (m->answer[form]) MHD_destroy_response(m->answer[form]);
+        if (m->answer[form]) mhd.destroy_response(m->answer[form]);
         m->answer[form] = NULL;
     }
 }
@@ -109,14 +152,14 @@ static void figures_take(struct metrics_server *m) {
 /* No figure is older than the interval: nobody on the way shall keep it. One connection serves one request,
  * so that nobody sits on a place. */
 static struct MHD_Response *answer_make(struct buf *text, const char *type) {
-    struct MHD_Response *r = MHD_create_response_from_buffer(text->len, text->data, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *r = mhd.create_response_from_buffer(text->len, text->data, MHD_RESPMEM_MUST_FREE);
     if (!r) {
         buf_free(text);
         return NULL;
     }
-    (void)MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    (void)MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    (void)MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+    (void)mhd.add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    (void)mhd.add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    (void)mhd.add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
     return r;
 }
 
@@ -135,9 +178,9 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned status, c
     struct MHD_Response *r = answer_make(&text, "text/plain; charset=utf-8");
     if (!r) return MHD_NO;
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        (void)MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-    enum MHD_Result result = MHD_queue_response(connection, status, r);
-    MHD_destroy_response(r);
+        (void)mhd.add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    enum MHD_Result result = mhd.queue_response(connection, status, r);
+    mhd.destroy_response(r);
     return result;
 }
 
@@ -156,9 +199,9 @@ static enum MHD_Result request_take(void *ctx, struct MHD_Connection *connection
         return say(connection, MHD_HTTP_OK, "kvfall: the metrics of the run are at /metrics");
     if (strcmp(url, "/metrics") != 0)
         return say(connection, MHD_HTTP_NOT_FOUND, "the metrics are at /metrics");
-    const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    const char *accept = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
     struct MHD_Response *r = metrics_answer(m, openmetrics_choose(accept));
-    return r ? MHD_queue_response(connection, MHD_HTTP_OK, r) : MHD_NO;
+    return r ? mhd.queue_response(connection, MHD_HTTP_OK, r) : MHD_NO;
 }
 
 /* ---- clients ---- */
@@ -173,7 +216,7 @@ static void client_noted(void *ctx, struct MHD_Connection *connection, void **mi
         return;
     }
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     for (c = m->client; c < m->client + CLIENTS && info; c++) {
         if (c->fd >= 0) continue;
         *c = (struct client){info->connect_fd, clock_now_ns()};
@@ -199,14 +242,14 @@ static bool clients_hurry(struct metrics_server *m) {
 static int wait_ms(struct metrics_server *m) {
     MHD_UNSIGNED_LONG_LONG left_ms;
     int most_ms = clients_hurry(m) ? LOOK_MS : -1;
-    if (MHD_get_timeout(m->daemon, &left_ms) != MHD_YES) return most_ms;
+    if (mhd.get_timeout(m->daemon, &left_ms) != MHD_YES) return most_ms;
     if (most_ms < 0) most_ms = INT_MAX;
     return left_ms < (unsigned)most_ms ? (int)left_ms : most_ms;
 }
 
 static void *server_main(void *arg) {
     struct metrics_server *m = arg;
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(m->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    const union MHD_DaemonInfo *info = mhd.get_daemon_info(m->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     struct pollfd at[] = {{.fd = m->wake, .events = POLLIN}, {.fd = info->epoll_fd, .events = POLLIN}};
     pthread_setname_np(pthread_self(), "kvfall-metrics");
     /* of this thread alone, on Linux: where processors are short, the run has them */
@@ -215,7 +258,7 @@ static void *server_main(void *arg) {
         if (poll(at, sizeof at / sizeof at[0], wait_ms(m)) < 0 && errno != EINTR) break;
         do { /* who waits for a place is looked at by the next turn only */
             m->place_free = false;
-            (void)MHD_run(m->daemon);
+            (void)mhd.run(m->daemon);
         } while (m->place_free);
     }
     return NULL;
@@ -241,11 +284,13 @@ int metrics_server_open(const char *address, struct metrics_server **out, struct
     m->totals = newest_new(sizeof(struct totals));
     m->wake = -1;
     for (int i = 0; i < CLIENTS; i++) m->client[i].fd = -1;
-    int rc = metrics_address_listen(address, &m->address, e);
+    m->address.fd = -1;
+    int rc = library_open(e);
+    if (rc == 0) rc = metrics_address_listen(address, &m->address, e);
     if (rc == 0 && (m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
         rc = err_set_errno(e, KVF_ERR_IO, errno, "--metrics: no event descriptor");
     if (rc == 0) {
-        m->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request_take, m, MHD_OPTION_LISTEN_SOCKET,
+        m->daemon = mhd.start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request_take, m, MHD_OPTION_LISTEN_SOCKET,
                                      m->address.fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CLIENTS,
                                      MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CLIENTS_OF_ADDRESS,
                                      MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
@@ -267,7 +312,7 @@ void metrics_server_close(struct metrics_server *m) {
     if (!m) return;
     if (m->started && write(m->wake, &one, sizeof one) == sizeof one) pthread_join(m->thread, NULL);
     if (m->daemon)
-        MHD_stop_daemon(m->daemon); /* closes what listens, too */
+        mhd.stop_daemon(m->daemon); /* closes what listens, too */
     else if (m->address.fd >= 0)
         close(m->address.fd);
     answers_drop(m);

@@ -1,60 +1,48 @@
 #include "tier/cufile.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "probe/library.h"
+
 static const char *chosen;
 
 /* Names in the order in which they are tried; the last two are not in all versions. */
-static const struct {
-    const char *name, *older;
-    size_t offset;
-    bool needed;
-} entry_points[] = {
-    {"cuFileDriverOpen", NULL, offsetof(struct cufile_api, driver_open), true},
-    {"cuFileDriverClose_v2", "cuFileDriverClose", offsetof(struct cufile_api, driver_close), true},
-    {"cuFileDriverGetProperties", NULL, offsetof(struct cufile_api, properties), true},
-    {"cuFileHandleRegister", NULL, offsetof(struct cufile_api, file_register), true},
-    {"cuFileHandleDeregister", NULL, offsetof(struct cufile_api, file_deregister), true},
-    {"cuFileBufRegister", NULL, offsetof(struct cufile_api, buffer_register), true},
-    {"cuFileBufDeregister", NULL, offsetof(struct cufile_api, buffer_deregister), true},
-    {"cuFileRead", NULL, offsetof(struct cufile_api, read), true},
-    {"cuFileWrite", NULL, offsetof(struct cufile_api, write), true},
-    {"cuFileGetVersion", NULL, offsetof(struct cufile_api, version), false},
-    {"cuFileSetParameterBool", NULL, offsetof(struct cufile_api, set_bool), false},
+static const struct library_call entry_points[] = {
+    LIBRARY_CALL(struct cufile_api, driver_open, "cuFileDriverOpen"),
+    LIBRARY_CALL(struct cufile_api, driver_close, "cuFileDriverClose_v2", .older = "cuFileDriverClose"),
+    LIBRARY_CALL(struct cufile_api, properties, "cuFileDriverGetProperties"),
+    LIBRARY_CALL(struct cufile_api, file_register, "cuFileHandleRegister"),
+    LIBRARY_CALL(struct cufile_api, file_deregister, "cuFileHandleDeregister"),
+    LIBRARY_CALL(struct cufile_api, buffer_register, "cuFileBufRegister"),
+    LIBRARY_CALL(struct cufile_api, buffer_deregister, "cuFileBufDeregister"),
+    LIBRARY_CALL(struct cufile_api, read, "cuFileRead"),
+    LIBRARY_CALL(struct cufile_api, write, "cuFileWrite"),
+    LIBRARY_CALL(struct cufile_api, version, "cuFileGetVersion", .optional = true),
+    LIBRARY_CALL(struct cufile_api, set_bool, "cuFileSetParameterBool", .optional = true),
 };
 
 void cufile_choose(const char *library) {
     chosen = library;
 }
 
-static int fill(struct cufile_api *api, void *library, const char *name, struct err *e) {
-    for (size_t i = 0; i < sizeof entry_points / sizeof *entry_points; i++) {
-        void *at = dlsym(library, entry_points[i].name);
-        if (!at && entry_points[i].older) at = dlsym(library, entry_points[i].older);
-        if (!at && entry_points[i].needed)
-            return err_set(e, KVF_ERR_UNAVAILABLE, "%s lacks %s; install the libcufile of a CUDA toolkit",
-                           name, entry_points[i].name);
-        memcpy((char *)api + entry_points[i].offset, &at, sizeof at);
-    }
-    return 0;
-}
-
 int cufile_load(const struct cufile_api **out, struct err *e) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct cufile_api api;
     static void *loaded;
-    const char *name = chosen ? chosen : "libcufile.so.0";
-    int rc = 0;
+    const struct library l = {.file = chosen ? chosen : "libcufile.so.0",
+                              .what = "the cuFile library",
+                              .install = "install the libcufile of a CUDA toolkit",
+                              .call = entry_points,
+                              .calls = sizeof entry_points / sizeof *entry_points};
+    struct cufile_api found;
+    void *library;
     pthread_mutex_lock(&lock);
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        rc = err_set(e, KVF_ERR_UNAVAILABLE, "the cuFile library cannot be loaded: %s", dlerror());
-    } else if (library != loaded) {
-        rc = fill(&api, library, name, e);
-        loaded = rc == 0 ? library : NULL;
+    int rc = library_load(&l, &found, &library, e);
+    if (rc == 0 && library != loaded) {
+        api = found;
+        loaded = library;
     }
     pthread_mutex_unlock(&lock);
     *out = rc == 0 ? &api : NULL;

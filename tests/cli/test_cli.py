@@ -8,7 +8,7 @@ import re
 import signal
 import sqlite3
 
-from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
+from tap import KVFALL, SOURCE, case, database, finish, home, main, need_tool, run, scratch, spawn, wait_until
 
 COMMANDS = ["run", "suite", "sweep", "check", "models", "record", "trace", "probe", "watch", "history", "show", "compare", "export", "report",
             "validate", "tag", "note", "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
@@ -144,6 +144,14 @@ def _():
     assert set(facts) == {"compiler", "flags", "libraries", "cuda", "bpf", "mpi", "sanitizer", "hardening", "coverage"}, got
     assert re.match(r"on|off: .+", facts["cuda"]), got
     assert re.match(r"on: libbpf [1-9]|off: .+", facts["bpf"]), got
+
+
+@case("the program starts without the libraries that only some commands use")
+def _():
+    linked = run([str(KVFALL)], program=need_tool("ldd")).stdout
+    assert "libsqlite3" in linked or "not a dynamic" in linked, linked
+    for late in ("libcurl", "libmicrohttpd", "libgnutls", "libzmq", "libnvme", "libmpi", "libcuda", "libnvidia"):
+        assert late not in linked, linked
 
 
 @case("COMMAND --help and help COMMAND agree, and name the command's arguments")

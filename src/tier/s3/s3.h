@@ -3,13 +3,13 @@
 #ifndef KVF_TIER_S3_S3_H
 #define KVF_TIER_S3_S3_H
 
-#include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
 #include "base/url.h"
 #include "tier/remote/remote.h"
+#include "tier/s3/s3_curl.h"
 
 /* ---- s3_server.c: where it is, who we are there, and its errors in words ---- */
 

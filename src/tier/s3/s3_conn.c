@@ -75,7 +75,7 @@ static void answer_add(struct s3_answer *a, const char *data, size_t len) {
 static bool fits(struct s3_conn *c) {
     curl_off_t size = -1;
     if (c->sized) return true;
-    (void)curl_easy_getinfo(c->h, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size);
+    (void)s3_curl.easy_getinfo(c->h, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size);
     c->sized = size >= 0 && (uint64_t)size == c->remote.job->len;
     c->misfit = !c->sized;
     if (c->misfit)
@@ -90,7 +90,7 @@ static size_t body_write(char *data, size_t one, size_t n, void *arg) {
     struct remote_job *job = c->remote.job;
     size_t len = one * n, at = 0;
     long status = 0;
-    (void)curl_easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
+    (void)s3_curl.easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
     remote_conn_moves(&c->remote, now_of(q));
     if (c->state != S3_VALUE || job->op->dir == KVF_DIR_WRITE || status / 100 != 2) {
         answer_add(&c->answer, data, len);
@@ -157,15 +157,15 @@ static int body_seek(void *arg, curl_off_t offset, int origin) {
 static void set_value(struct s3_conn *c, const struct remote_job *job) {
     c->skip = job->passed;
     if (job->op->dir == KVF_DIR_READ) return;
-    (void)curl_easy_setopt(c->h, CURLOPT_UPLOAD, 1L);
-    (void)curl_easy_setopt(c->h, CURLOPT_INFILESIZE_LARGE, (curl_off_t)job->len);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_UPLOAD, 1L);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_INFILESIZE_LARGE, (curl_off_t)job->len);
 }
 
 static void set_item(struct s3_conn *c, const struct remote_item *item) {
     if (item->kind == ITEM_DELETE)
-        (void)curl_easy_setopt(c->h, CURLOPT_CUSTOMREQUEST, "DELETE");
+        (void)s3_curl.easy_setopt(c->h, CURLOPT_CUSTOMREQUEST, "DELETE");
     else
-        (void)curl_easy_setopt(c->h, CURLOPT_NOBODY, 1L);
+        (void)s3_curl.easy_setopt(c->h, CURLOPT_NOBODY, 1L);
 }
 
 /* Sends what the connection is to do: a greeting, its item, its job. */
@@ -179,8 +179,8 @@ static void request(struct s3_conn *c, uint64_t now_ns) {
     c->answer = (struct s3_answer){0};
     c->waits = c->slowed = c->sized = c->misfit = false;
     c->taken = c->skip = 0;
-    (void)curl_easy_setopt(c->h, CURLOPT_CUSTOMREQUEST, NULL);
-    (void)curl_easy_setopt(c->h, CURLOPT_HTTPGET, 1L);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_CUSTOMREQUEST, NULL);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_HTTPGET, 1L);
     if (c->state == S3_VALUE) {
         (void)remote_name(&t->remote, job->op->place, job->value, name);
         set_value(c, job);
@@ -189,15 +189,15 @@ static void request(struct s3_conn *c, uint64_t now_ns) {
         set_item(c, item);
     }
     s3_server_url(&t->server, name, url);
-    (void)curl_easy_setopt(c->h, CURLOPT_URL, url);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_URL, url);
     remote_conn_moves(&c->remote, now_ns);
-    c->runs = curl_multi_add_handle(own->multi, c->h) == CURLM_OK;
-    (void)curl_multi_socket_action(own->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    c->runs = s3_curl.multi_add_handle(own->multi, c->h) == CURLM_OK;
+    (void)s3_curl.multi_socket_action(own->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
 static void stop(struct s3_conn *c) {
     struct s3_queue *own = c->remote.q->own;
-    if (c->runs) (void)curl_multi_remove_handle(own->multi, c->h);
+    if (c->runs) (void)s3_curl.multi_remove_handle(own->multi, c->h);
     c->runs = c->waits = c->slowed = false;
 }
 
@@ -254,7 +254,7 @@ static bool may_ask_again(struct s3_conn *c, long status) {
 static void ended(struct s3_conn *c, CURLcode code, uint64_t now_ns) {
     struct tier_queue *q = c->remote.q;
     long status = 0;
-    (void)curl_easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
+    (void)s3_curl.easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
     c->answer.status = status;
     if (code != CURLE_OK && !c->misfit) {
         s3_server_trouble(&s3_of(q)->server, c->h, code, q->why, sizeof q->why);
@@ -314,18 +314,18 @@ static void conn_look(struct tier_queue *q, uint64_t now_ns) {
             uint32_t is = event[i].events;
             int what = (is & EPOLLIN ? CURL_CSELECT_IN : 0) | (is & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                        (is & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-            (void)curl_multi_socket_action(own->multi, event[i].data.fd, what, &left);
+            (void)s3_curl.multi_socket_action(own->multi, event[i].data.fd, what, &left);
         }
     } while (n == EVENTS);
     if (own->timer_ns <= now_ns) {
         own->timer_ns = KVF_NEVER;
-        (void)curl_multi_socket_action(own->multi, CURL_SOCKET_TIMEOUT, 0, &left);
+        (void)s3_curl.multi_socket_action(own->multi, CURL_SOCKET_TIMEOUT, 0, &left);
     }
-    while ((m = curl_multi_info_read(own->multi, &left))) {
+    while ((m = s3_curl.multi_info_read(own->multi, &left))) {
         char *c = NULL;
         CURLcode code = m->data.result;
         if (m->msg != CURLMSG_DONE) continue;
-        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
+        (void)s3_curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
         ended((struct s3_conn *)(void *)c, code, now_ns);
     }
 }
@@ -337,36 +337,36 @@ static uint64_t conn_next_ns(const struct tier_queue *q) {
 /* ---- what the queue asks of it ---- */
 
 static int conn_queue_open(struct tier_queue *q, struct err *e) {
-    CURLM *multi = curl_multi_init();
+    CURLM *multi = s3_curl.multi_init();
     struct s3_queue *own;
     if (!multi) return err_set(e, KVF_ERR_NOMEM, "there is no memory for connections of the remote tier");
     q->own = own = mem_zalloc(1, sizeof *own);
     own->multi = multi;
     own->timer_ns = KVF_NEVER;
-    (void)curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket_watch);
-    (void)curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, q);
-    (void)curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer_set);
-    (void)curl_multi_setopt(multi, CURLMOPT_TIMERDATA, q);
-    (void)curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)q->conns);
+    (void)s3_curl.multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket_watch);
+    (void)s3_curl.multi_setopt(multi, CURLMOPT_SOCKETDATA, q);
+    (void)s3_curl.multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer_set);
+    (void)s3_curl.multi_setopt(multi, CURLMOPT_TIMERDATA, q);
+    (void)s3_curl.multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)q->conns);
     return 0;
 }
 
 static void conn_queue_close(struct tier_queue *q) {
     struct s3_queue *own = q->own;
-    (void)curl_multi_cleanup(own->multi);
+    (void)s3_curl.multi_cleanup(own->multi);
     free(own);
 }
 
 static bool handle_open(struct s3_conn *c) {
     c->h = s3_server_handle(&s3_of(c->remote.q)->server);
     if (!c->h) return false;
-    (void)curl_easy_setopt(c->h, CURLOPT_PRIVATE, (char *)c);
-    (void)curl_easy_setopt(c->h, CURLOPT_WRITEFUNCTION, body_write);
-    (void)curl_easy_setopt(c->h, CURLOPT_WRITEDATA, c);
-    (void)curl_easy_setopt(c->h, CURLOPT_READFUNCTION, body_read);
-    (void)curl_easy_setopt(c->h, CURLOPT_READDATA, c);
-    (void)curl_easy_setopt(c->h, CURLOPT_SEEKFUNCTION, body_seek);
-    (void)curl_easy_setopt(c->h, CURLOPT_SEEKDATA, c);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_PRIVATE, (char *)c);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_WRITEFUNCTION, body_write);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_WRITEDATA, c);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_READFUNCTION, body_read);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_READDATA, c);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_SEEKFUNCTION, body_seek);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_SEEKDATA, c);
     return true;
 }
 
@@ -386,7 +386,7 @@ static void conn_open(struct remote_conn *base, uint64_t now_ns) {
 static void conn_close(struct remote_conn *base) {
     struct s3_conn *c = conn_of(base);
     stop(c);
-    curl_easy_cleanup(c->h);
+    s3_curl.easy_cleanup(c->h);
 }
 
 static void conn_late(struct remote_conn *base, uint64_t now_ns) {
@@ -421,8 +421,8 @@ static void conn_go_on(struct remote_conn *base, uint64_t now_ns) {
     if (!c->waits) return;
     c->waits = false;
     remote_conn_moves(base, now_ns);
-    (void)curl_easy_pause(c->h, CURLPAUSE_CONT);
-    (void)curl_multi_socket_action(own->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    (void)s3_curl.easy_pause(c->h, CURLPAUSE_CONT);
+    (void)s3_curl.multi_socket_action(own->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
 /* The connection to the server goes, too, when something is under way on it. */

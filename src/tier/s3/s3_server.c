@@ -1,6 +1,5 @@
 #include "tier/s3/s3.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,11 +61,11 @@ static int find_credentials(struct s3_server *s, struct err *e) {
     (void)snprintf(s->user, sizeof s->user, "%s", user);
     (void)snprintf(s->secret, sizeof s->secret, "%s", secret);
     /* without it this libcurl signs what S3 does not check, and a body would have to be read twice */
-    s->headers = curl_slist_append(NULL, "x-amz-content-sha256:UNSIGNED-PAYLOAD");
+    s->headers = s3_curl.slist_append(NULL, "x-amz-content-sha256:UNSIGNED-PAYLOAD");
     if (own || !token[0]) return 0;
     struct buf header = {0};
     buf_addf(&header, "x-amz-security-token:%s", token);
-    s->headers = curl_slist_append(s->headers, buf_text(&header));
+    s->headers = s3_curl.slist_append(s->headers, buf_text(&header));
     buf_free(&header);
     return 0;
 }
@@ -92,6 +91,8 @@ int s3_server_find(struct s3_server *s, const struct scenario *scenario, struct 
     struct err why = {0};
     struct url u;
     *s = (struct s3_server){.timeout_ns = scenario->remote.timeout_ns, .insecure = scenario->remote.insecure};
+    int rc = s3_curl_load(e);
+    if (rc != 0) return rc;
     if (url_parse(scenario->remote.url, &u, &why) != 0)
         return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
     bool aws = strcmp(u.scheme, "s3") == 0;
@@ -106,7 +107,7 @@ int s3_server_find(struct s3_server *s, const struct scenario *scenario, struct 
 }
 
 void s3_server_forget(struct s3_server *s) {
-    curl_slist_free_all(s->headers);
+    if (s->headers) s3_curl.slist_free_all(s->headers);
     s->headers = NULL;
 }
 
@@ -115,32 +116,26 @@ void s3_server_url(const struct s3_server *s, const char *object, char out[S3_UR
     if (n < S3_URL) (void)encode(object, out + n, S3_URL - n);
 }
 
-static void library_open(void) {
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 CURL *s3_server_handle(const struct s3_server *s) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, library_open);
-    CURL *h = curl_easy_init();
+    CURL *h = s3_curl.easy_init();
     const char *authority = variable("SSL_CERT_FILE");
     if (!h) return NULL;
-    (void)curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    (void)curl_easy_setopt(h, CURLOPT_PATH_AS_IS, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_BUFFERSIZE, (long)BUFFER);
-    (void)curl_easy_setopt(h, CURLOPT_UPLOAD_BUFFERSIZE, (long)BUFFER);
-    (void)curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)(s->timeout_ns / KVF_NS_PER_MS));
-    (void)curl_easy_setopt(h, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_AWS_SIGV4, s->signing);
-    (void)curl_easy_setopt(h, CURLOPT_USERNAME, s->user);
-    (void)curl_easy_setopt(h, CURLOPT_PASSWORD, s->secret);
-    (void)curl_easy_setopt(h, CURLOPT_HTTPHEADER, s->headers);
+    (void)s3_curl.easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    (void)s3_curl.easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    (void)s3_curl.easy_setopt(h, CURLOPT_PATH_AS_IS, 1L);
+    (void)s3_curl.easy_setopt(h, CURLOPT_BUFFERSIZE, (long)BUFFER);
+    (void)s3_curl.easy_setopt(h, CURLOPT_UPLOAD_BUFFERSIZE, (long)BUFFER);
+    (void)s3_curl.easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)(s->timeout_ns / KVF_NS_PER_MS));
+    (void)s3_curl.easy_setopt(h, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
+    (void)s3_curl.easy_setopt(h, CURLOPT_AWS_SIGV4, s->signing);
+    (void)s3_curl.easy_setopt(h, CURLOPT_USERNAME, s->user);
+    (void)s3_curl.easy_setopt(h, CURLOPT_PASSWORD, s->secret);
+    (void)s3_curl.easy_setopt(h, CURLOPT_HTTPHEADER, s->headers);
     if (s->insecure) {
-        (void)curl_easy_setopt(h, CURLOPT_SSL_VERIFYPEER, 0L);
-        (void)curl_easy_setopt(h, CURLOPT_SSL_VERIFYHOST, 0L);
+        (void)s3_curl.easy_setopt(h, CURLOPT_SSL_VERIFYPEER, 0L);
+        (void)s3_curl.easy_setopt(h, CURLOPT_SSL_VERIFYHOST, 0L);
     } else if (authority[0]) {
-        (void)curl_easy_setopt(h, CURLOPT_CAINFO, authority);
+        (void)s3_curl.easy_setopt(h, CURLOPT_CAINFO, authority);
     }
     return h;
 }
@@ -195,8 +190,8 @@ void s3_server_words(const struct s3_server *s, const struct s3_answer *a, char 
 
 void s3_server_trouble(const struct s3_server *s, CURL *handle, CURLcode code, char *out, size_t len) {
     long error = 0;
-    const char *why = curl_easy_strerror(code);
-    (void)curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &error);
+    const char *why = s3_curl.easy_strerror(code);
+    (void)s3_curl.easy_getinfo(handle, CURLINFO_OS_ERRNO, &error);
     if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
         (void)snprintf(out, len, "no server answers at %s: %s", s->name,
                        code == CURLE_COULDNT_CONNECT && error ? strerror((int)error) : why);
@@ -266,14 +261,14 @@ int s3_server_ask(const struct s3_server *s, char *kind, size_t len, struct err 
     if (len > 0) kind[0] = '\0';
     if (!h) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a connection");
     s3_server_url(s, "kvfall-asks-whether-somebody-is-there", url);
-    (void)curl_easy_setopt(h, CURLOPT_URL, url);
-    (void)curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)(s->timeout_ns / KVF_NS_PER_MS));
-    (void)curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, take_body);
-    (void)curl_easy_setopt(h, CURLOPT_WRITEDATA, &q.answer);
-    (void)curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, take_header);
-    (void)curl_easy_setopt(h, CURLOPT_HEADERDATA, &q);
-    CURLcode code = curl_easy_perform(h);
-    (void)curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &q.answer.status);
+    (void)s3_curl.easy_setopt(h, CURLOPT_URL, url);
+    (void)s3_curl.easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)(s->timeout_ns / KVF_NS_PER_MS));
+    (void)s3_curl.easy_setopt(h, CURLOPT_WRITEFUNCTION, take_body);
+    (void)s3_curl.easy_setopt(h, CURLOPT_WRITEDATA, &q.answer);
+    (void)s3_curl.easy_setopt(h, CURLOPT_HEADERFUNCTION, take_header);
+    (void)s3_curl.easy_setopt(h, CURLOPT_HEADERDATA, &q);
+    CURLcode code = s3_curl.easy_perform(h);
+    (void)s3_curl.easy_getinfo(h, CURLINFO_RESPONSE_CODE, &q.answer.status);
     char said[64];
     element(&q.answer, "Code", said, sizeof said);
     if (code != CURLE_OK) {
@@ -286,6 +281,6 @@ int s3_server_ask(const struct s3_server *s, char *kind, size_t len, struct err 
         s3_server_words(s, &q.answer, why, sizeof why);
         rc = err_set(e, KVF_ERR_UNAVAILABLE, "%s", why);
     }
-    curl_easy_cleanup(h);
+    s3_curl.easy_cleanup(h);
     return rc;
 }
