@@ -73,7 +73,7 @@ static int compare_runs(struct store *store, const int64_t *ids, size_t count, s
     return rc;
 }
 
-/* Runs as a document; with the requests of a log, which is of one run: NULL for none. */
+/* Runs as a document; with the requests of a log, which is of one run; NULL: its own. */
 static int make_doc(struct store *store, const int64_t *ids, size_t count, const char *log, struct doc **out,
                     struct err *e) {
     struct comparison comparison = {0};
@@ -86,6 +86,7 @@ static int make_doc(struct store *store, const int64_t *ids, size_t count, const
     if (!rc && count > 1) rc = compare_runs(store, ids, count, &comparison, e);
     for (size_t i = 0; i < count && !rc; i++) rc = load_run(store, ids[i], &runs[i], e);
     if (!rc && log) rc = run_requests_read(log, &runs[0].requests, e);
+    if (!rc && !log && count == 1) run_requests_own(&runs[0].run, &runs[0].requests);
     if (!rc) *out = run_doc_new(runs, count, &comparison);
     for (size_t i = 0; i < count; i++) {
         run_record_free(&runs[i].run);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "page/run_doc_inside.h"
 
@@ -58,6 +59,17 @@ int run_requests_read(const char *path, struct run_requests *out, struct err *e)
                        wrong, path);
     if (out->count) qsort(out->of, out->count, sizeof *out->of, by_arrival);
     return 0;
+}
+
+void run_requests_own(const struct run_record *r, struct run_requests *out) {
+    enum { SLACK_S = 10 }; /* clocks of file systems, and the log's last lines */
+    struct stat st;
+    struct err ignored = {0};
+    bool ours = r->request_log[0] && stat(r->request_log, &st) == 0 && S_ISREG(st.st_mode) &&
+                (double)st.st_mtime >= r->started_at - 1 && (double)st.st_mtime <= r->ended_at + SLACK_S;
+    bool one_of_several = result_value(&r->results, "ranks") > 1; /* the others have logs of their own */
+    if (!ours || one_of_several || run_requests_read(r->request_log, out, &ignored) == 0) return;
+    run_requests_free(out);
 }
 
 void run_requests_free(struct run_requests *r) {

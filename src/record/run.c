@@ -1,9 +1,11 @@
 #include "record/run.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "record/metric.h"
@@ -105,6 +107,14 @@ void run_record_decision(struct run_record *r, const struct snapshot_decision *d
     r->decision_t_s = mem_realloc(r->decision_t_s, (n + 1) * sizeof *r->decision_t_s);
     r->decisions[n] = *d;
     r->decision_t_s[n] = t_s;
+}
+
+void run_record_logs_to(struct run_record *r, const char *path) {
+    char here[PATH_MAX] = "";
+    r->request_log[0] = '\0';
+    if (!path || (path[0] != '/' && !getcwd(here, sizeof here))) return;
+    int len = snprintf(r->request_log, sizeof r->request_log, "%s%s%s", here, here[0] ? "/" : "", path);
+    if (len >= (int)sizeof r->request_log) r->request_log[0] = '\0'; /* rather none than another */
 }
 
 void run_record_pod(struct run_record *r, const struct run_pod *p) {

@@ -106,7 +106,8 @@ struct run_record {
     char tags[200];       /* with commas between */
     char *note;           /* what somebody wrote about it, malloc'd; NULL: nothing */
     char trace_path[1024], trace_sha256[65];
-    char tokenizer[1040]; /* what counted the tokens of texts; "" where there are none */
+    char request_log[1024]; /* where a line per request was written, from the root; "" without */
+    char tokenizer[1040];   /* what counted the tokens of texts; "" where there are none */
     struct run_tier tier[KVF_TIERS];
     double peak_bytes_s[KVF_TIERS]
                        [KVF_DIRS]; /* what the tiers' devices can do, as the scenario says; 0: unknown */
@@ -137,6 +138,8 @@ void run_record_free(struct run_record *r); /* what it owns, not the struct */
 void run_record_event(struct run_record *r, const struct record_event *e);
 void run_record_criterion(struct run_record *r, const struct run_criterion *c);
 void run_record_decision(struct run_record *r, const struct snapshot_decision *d, double t_s);
+/* The file of --request-log; NULL: none. */
+void run_record_logs_to(struct run_record *r, const char *path);
 void run_record_pod(struct run_record *r, const struct run_pod *p);
 void run_record_rank(struct run_record *r, const struct run_rank *rank);
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data,

@@ -43,6 +43,7 @@ static const struct column runs_columns[] = {
     MEMBER(STRING, struct run_record, note, "TEXT"),
     MEMBER(NAME, struct run_record, trace_path, "TEXT"),
     MEMBER(NAME, struct run_record, trace_sha256, "TEXT"),
+    MEMBER(NAME, struct run_record, request_log, "TEXT"),
     MEMBER(NAME, struct run_record, tokenizer, "TEXT"),
     MEMBER(NAME, struct run_record, qos_latency, "TEXT"),
     NAMED(NAME, struct run_record, verdict.sentence, "bottleneck", "TEXT"),

@@ -341,6 +341,7 @@ static int engine_carry_out(struct session *s, struct err *e) {
     setup.on_interval = told_interval;
     setup.on_event = s->ui ? screen_event : NULL;
     setup.ctx = s;
+    run_record_logs_to(s->run, s->what->request_log);
     int rc = engine_run(&setup, e);
     if (!s->ui && !callers) progress_end(&s->progress);
     if (own->rank && rc != 0) rank_send_all(own->rank, RANK_ENDED, RUN_FAILED, e->text, strlen(e->text));

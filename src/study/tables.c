@@ -262,7 +262,7 @@ static const struct option_group export_group = {"Export", export_table};
 
 static const struct option_spec report_table[] = {
     {"request-log", "FILE", OPTION_VALUE, NULL,
-     "of one run: also a dot for each request of its --request-log"},
+     "of one run: a dot for each request of this log, else of its own"},
     {"runs", NULL, OPTION_FLAG, NULL, "of a sweep or suite: also a page for each run, and links to them"},
     {"no-script", NULL, OPTION_FLAG, NULL, "a page without cursor, zoom and sorting, which runs nothing"},
     {"format", "NAME", OPTION_VALUE, NULL, "html unless told or clear from the ending of FILE:"},

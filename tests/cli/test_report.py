@@ -2,11 +2,12 @@
 import json
 import os
 import re
+import sqlite3
 
 import histories
 import runs
 from pages import HOSTILE, RESULTS, SVG, XHTML, add_intervals, add_run, charts, page, sections, table, words
-from tap import case, finish, home, main, run, spawn
+from tap import case, database, finish, home, main, run, spawn
 
 def report(*args):
     got = run(["report", *args])
@@ -368,6 +369,13 @@ def _():
                    for path in group.iter(SVG + "path")) for k in names.values()}
     assert dots[names["failed"]] == 1 and all(1000 < dots[names[k]] < 2500 for k in "ab"), dots
     assert "Every request by its arrival" not in report("1")
+    with sqlite3.connect(database()) as db:  # the run's own, while it is as the run has left it
+        db.execute("UPDATE runs SET request_log = ? WHERE run_id = 1", (str(log.resolve()),))
+        begun, ended = db.execute("SELECT started_at, ended_at FROM runs WHERE run_id = 1").fetchone()
+    for when, drawn in ((begun - 60, False), (ended, True), (ended + 60, False)):
+        os.utime(log, (when, when))
+        assert ("Every request by its arrival" in report("1")) == drawn, when
+    assert "Every request by its arrival" not in report("2")
     assert "failed" in report("1", "--request-log", log, "--format", "txt")
     log.write_text(log_line(1) + "\n{\n")
     for path, refs, sentence in ((log, ["1"], "line 2 of %s is no request" % log), ("none.jsonl", ["1"], "cannot read the request log none.jsonl"),

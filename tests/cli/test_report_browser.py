@@ -246,7 +246,7 @@ def _():
 def _():
     log = home() / "work/log.jsonl"
     measure({"run.max_requests": 300, "run.duration": "60s"}, "--request-log", log)
-    page = report("latest", "--request-log", log)
+    page = report("latest")  # which finds it
     got = measured(page, 800)[800]
     assert got["charts"] > 15 and not got["wrong"] and got["needed"] <= 800, got
     assert not screenshot(page)[2]

@@ -8,6 +8,7 @@ static void fill_middle(struct run_record *r) {
     COPY(r->description, "what the page asks");
     COPY(r->tags, "nightly,gen5");
     COPY(r->trace_path, "/data/conversation_trace.jsonl");
+    COPY(r->request_log, "/data/requests.jsonl");
     COPY(r->tokenizer, "counts.jsonl (counts)");
     COPY(r->trace_sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     COPY(r->qos_latency, "ttft");
@@ -89,6 +90,7 @@ static void assert_same_start(const struct run_record *a, const struct run_recor
     assert_string_equal(a->tags, b->tags);
     assert_string_equal(a->trace_path, b->trace_path);
     assert_string_equal(a->trace_sha256, b->trace_sha256);
+    assert_string_equal(a->request_log, b->request_log);
     assert_string_equal(a->tokenizer, b->tokenizer);
     assert_string_equal(a->qos_latency, b->qos_latency);
     for (int t = 0; t < KVF_TIERS; t++) {
