@@ -26,7 +26,7 @@ struct run_requests {
 };
 /* 0, or -KVF_ERR_USAGE for a file that cannot be read or is no such log; run_requests_free() in any case. */
 int run_requests_read(const char *path, struct run_requests *out, struct err *e);
-/* Those of the run's own log, where it is still there and has not been written to since; else none. */
+/* Requests of the run's own log, where it is still there and has not been written to since; else none. */
 void run_requests_own(const struct run_record *r, struct run_requests *out);
 void run_requests_free(struct run_requests *r);
 
