@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/words.h"
+
 #define X(id, name) name,
 static const char *const latency_names[] = {REQUEST_LATENCY_LIST(X)};
 #undef X
@@ -101,39 +103,11 @@ void counters_merge(struct counters *sum, const struct counters *c) {
 
 /* ---- on the way to another process ---- */
 
-/* Words that are not zero, each behind how many zeroes: two varints; a gap that leads to the end closes it.
- */
 enum { WORDS = sizeof(struct counters) / sizeof(uint64_t) };
 static_assert(sizeof(struct counters) % sizeof(uint64_t) == 0, "counters are words");
 
-static void varint_add(struct buf *out, uint64_t v) {
-    unsigned char bytes[10];
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7) bytes[n++] = (unsigned char)(v | 0x80);
-    bytes[n++] = (unsigned char)v;
-    buf_bytes(out, bytes, n);
-}
-
-static bool varint_take(const unsigned char **at, const unsigned char *end, uint64_t *v) {
-    *v = 0;
-    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
-        unsigned char byte = *(*at)++;
-        *v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return true;
-    }
-    return false;
-}
-
 void counters_pack(const struct counters *c, struct buf *out) {
-    size_t from = 0;
-    for (size_t i = 0; i < WORDS; i++) {
-        uint64_t v = counters_get(scalar_const(c, i));
-        if (v == 0) continue;
-        varint_add(out, i - from);
-        varint_add(out, v);
-        from = i + 1;
-    }
-    varint_add(out, WORDS - from);
+    words_pack((const uint64_t *)(const void *)c, WORDS, out);
 }
 
 /* Histograms are trusted to bracket what is in them: buckets outside would never be seen. */
@@ -151,17 +125,10 @@ static bool unpacked_well(const struct counters *c) {
 }
 
 int counters_unpack(struct counters *c, const unsigned char *bytes, size_t len) {
-    const unsigned char *at = bytes, *end = bytes + len;
-    uint64_t gap, v;
     counters_clear(c);
-    for (size_t i = 0; varint_take(&at, end, &gap);) {
-        if (gap > WORDS - i) break;
-        i += gap;
-        if (i == WORDS) return at == end && unpacked_well(c) ? 0 : -1;
-        if (!varint_take(&at, end, &v)) break;
-        atomic_store_explicit(scalar(c, i++), v, memory_order_relaxed);
-    }
-    counters_clear(c);
+    if (words_unpack((uint64_t *)(void *)c, WORDS, bytes, bytes + len) == bytes + len && unpacked_well(c))
+        return 0;
+    memset((void *)c, 0, sizeof *c);
     return -1;
 }
 

@@ -383,6 +383,17 @@ static void rank_free(struct rank *r) {
     free(r);
 }
 
+/* Another MPI's launcher starts processes each of which finds itself alone: strangers, not one run. */
+static int alone_check(const struct rank *r, unsigned own, struct err *e) {
+    const char *size = getenv("OMPI_COMM_WORLD_SIZE"), *number = getenv("PMIX_RANK");
+    if (!size) size = getenv("PMI_SIZE");
+    if (own > 1 || ((!size || atoi(size) < 2) && (!number || atoi(number) < 1))) return 0;
+    return err_set(e, KVF_ERR_USAGE,
+                   "the launcher started several processes, but the plugin for MPI found itself alone: it was built "
+                   "with %s; start kvfall with that MPI's mpirun, or configure it with MPICC= the launcher's mpicc",
+                   r->link->library);
+}
+
 int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e) {
     struct rank *r = mem_zalloc(1, sizeof *r);
     r->own = own;
@@ -414,12 +425,13 @@ int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e
         rank_free(r);
         return rc;
     }
-    if (r->count == 1) {
-        rank_leave(r, true);
+    if (r->count > 1) {
+        *out = r;
         return 0;
     }
-    *out = r;
-    return 0;
+    int rc = alone_check(r, own, e);
+    rank_leave(r, true);
+    return rc;
 }
 
 static struct rank *given_up; /* what a thread that hangs may still touch */
@@ -492,6 +504,13 @@ struct rank_message *rank_take(struct rank *r) {
 
 int rank_fd(const struct rank *r) {
     return r->come_fd;
+}
+
+uint64_t rank_cpu_ns(const struct rank *r) {
+    struct timespec t;
+    clockid_t clock;
+    if (pthread_getcpuclockid(r->thread, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
+    return (uint64_t)t.tv_sec * KVF_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 uint64_t rank_silent_ns(struct rank *r, unsigned rank) {

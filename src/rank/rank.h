@@ -64,6 +64,8 @@ void rank_send_all(struct rank *r, enum rank_kind kind, uint64_t number, const v
 struct rank_message *rank_take(struct rank *r);
 /* Becomes readable as a message comes; rank_take() clears it. */
 int rank_fd(const struct rank *r);
+/* CPU time of the thread that talks to the launcher's message passing. */
+uint64_t rank_cpu_ns(const struct rank *r);
 /* Nothing has come from that rank for so long. */
 uint64_t rank_silent_ns(struct rank *r, unsigned rank);
 

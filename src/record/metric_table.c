@@ -63,12 +63,15 @@ const struct metric metric_rows[] = {
     {"steady_nvme_range", SHARE, FREE, "nvme range", "The same range of the bytes that nvme moved."},
     {"measured_s", SECONDS, FREE, "measured", "Length of the measured part, pauses excluded."},
     {"ranks", COUNT, FREE, "ranks",
-     "Processes that share the run. This row and the next three only where there are several."},
+     "Processes that share the run. This row and the next four only where there are several."},
     {"rank_hosts", COUNT, FREE, "hosts", "Hosts that they are on."},
     {"ranks_lost", COUNT, DOWN, "ranks lost", "Ranks that gave no sign of life any more."},
     {"start_skew_ms", MS, DOWN, "start skew",
      "From the first rank that began to the last, on rank 0's clock: their lateness against the moment named, without "
      "the error of the clock offsets."},
+    {"ranks_gather_cpu_ratio", RATIO, DOWN, "gather",
+     "CPU time of all ranks for each other, which is messages, packing and adding up, / CPU time of their processes. "
+     "Missing in a simulation, where processes wait for each other."},
     {"prepare_s", SECONDS, DOWN, "preparation", "Seconds of preparation before the clock."},
 
     /* requests */

@@ -1,4 +1,5 @@
 /* The trace of the kernel's block layer: its part of readings and results. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,6 +113,14 @@ void blocks_histograms(const struct reading *from, const struct reading *to, str
             }
 }
 
+/* Ranks of this run on the same machine are no strangers: processes of our own name, where there are such
+ * ranks. */
+static bool is_rank(const struct engine *e, uint32_t user) {
+    const struct rank *r = e->setup->rank;
+    return r && rank_beside(r) > 1 &&
+           strncmp(block_user(e->block, user)->process, program_invocation_short_name, BLOCK_COMM - 1) == 0;
+}
+
 /* The five with most bytes, the largest first; *all gets the bytes of everybody, ours too. */
 static uint32_t top_of(const struct engine *e, const struct block_counts *c, struct snapshot_neighbour *out,
                        double *all) {
@@ -121,6 +130,7 @@ static uint32_t top_of(const struct engine *e, const struct block_counts *c, str
         const struct block_user_counts *n = &c->user[i];
         uint64_t bytes = n->bytes[BLOCK_READ] + n->bytes[BLOCK_WRITE];
         uint32_t at = count;
+        if (is_rank(e, i)) continue;
         *all += (double)bytes;
         while (at > 0 && out[at - 1].read_bytes + out[at - 1].write_bytes < bytes) at--;
         if (bytes == 0 || at == SNAPSHOT_NEIGHBOURS) continue;
@@ -189,6 +199,7 @@ void blocks_snap(const struct engine *e, const struct reading *from, struct snap
                                  .request_errors = (double)errors_of(c),
                                  .events_lost = (double)c->events.lost};
     for (uint32_t i = 0; i < c->users; i++) {
+        if (is_rank(e, i)) continue;
         b->others_read_bytes += (double)c->user[i].bytes[BLOCK_READ];
         b->others_write_bytes += (double)c->user[i].bytes[BLOCK_WRITE];
         b->others_requests += (double)(c->user[i].requests[BLOCK_READ] + c->user[i].requests[BLOCK_WRITE]);

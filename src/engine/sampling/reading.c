@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "engine/sampling/sampler.h"
+#include "engine/sampling/together.h"
 
 int reading_open(struct reading *r, struct err *e) {
     r->workers = counters_new(1);
@@ -148,6 +150,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
         host_count(&r->host);
     devices_read(e, r);
     if (e->block) block_read(e->block, blocks_room(r));
+    r->gather_ns = together_cpu_ns(e);
 }
 
 /* ---- of other ranks ---- */
@@ -193,6 +196,19 @@ static void machine_merge(struct reading *to, const struct reading *from, bool s
     ADD_ALL(device);
 }
 
+/* Each rank traces what it does itself; who else uses a drive is known of rank 0's machine alone. Of a whole
+ * with a rank that has no trace nothing is known. */
+enum { BLOCK_WORDS = offsetof(struct block_counts, user) / sizeof(uint64_t) };
+static void block_merge(struct reading *to, const struct reading *from) {
+    if (to->block && from->block) {
+        words_add((uint64_t *)(void *)to->block, (const uint64_t *)(const void *)from->block,
+                  BLOCK_WORDS * sizeof(uint64_t));
+    } else {
+        free(to->block);
+        to->block = NULL;
+    }
+}
+
 void reading_merge(struct reading *to, const struct reading *from, bool same_host) {
     counters_merge(to->workers, from->workers);
     histogram_add(to->lateness, from->lateness);
@@ -222,6 +238,8 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->compute.prefill_tokens += from->compute.prefill_tokens;
     to->compute.decode_tokens += from->compute.decode_tokens;
     to->compute.steps += from->compute.steps;
+    to->gather_ns += from->gather_ns;
+    block_merge(to, from);
     oldest_merge(to, from);
     machine_merge(to, from, same_host);
 }
@@ -229,14 +247,14 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
 void reading_pack(const struct reading *r, struct buf *out) {
     struct reading plain = *r;
     uint64_t coded = histogram_encode(r->lateness, NULL, 0);
-    plain.workers = NULL;
+    plain.workers = NULL; /* pointers mean nothing elsewhere: of `block` that there is one */
     plain.lateness = NULL;
-    plain.block = NULL;
     buf_bytes(out, &plain, sizeof plain);
     buf_bytes(out, &coded, sizeof coded);
     unsigned char *bytes = mem_alloc(coded + 1);
     buf_bytes(out, bytes, histogram_encode(r->lateness, bytes, coded));
     free(bytes);
+    if (r->block) words_pack((const uint64_t *)(const void *)r->block, BLOCK_WORDS, out);
     counters_pack(r->workers, out);
 }
 
@@ -248,10 +266,20 @@ int reading_unpack(struct reading *r, const unsigned char *bytes, size_t len) {
     size_t at = sizeof *r + sizeof coded;
     if (coded > len - at) return -1;
     memcpy(r, bytes, sizeof *r);
+    bool traced = r->block != NULL;
     r->workers = own.workers;
     r->lateness = own.lateness;
     r->block = own.block;
     histogram_init(r->lateness);
     if (coded > 0 && histogram_decode(r->lateness, bytes + at, coded) != 0) return -1;
-    return counters_unpack(r->workers, bytes + at + coded, len - at - coded);
+    const unsigned char *next = bytes + at + coded, *end = bytes + len;
+    if (!traced) {
+        free(r->block);
+        r->block = NULL;
+    } else {
+        memset(blocks_room(r), 0, sizeof *r->block);
+        next = words_unpack((uint64_t *)(void *)r->block, BLOCK_WORDS, next, end);
+        if (!next) return -1;
+    }
+    return counters_unpack(r->workers, next, (size_t)(end - next));
 }

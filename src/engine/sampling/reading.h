@@ -37,7 +37,8 @@ struct reading {
     struct host_counts host;
     struct blockdev_counters device;
     bool device_present;
-    struct block_counts *block; /* its own copy; NULL: the block layer is not traced */
+    struct block_counts *block; /* its own copy, users of rank 0's machine; NULL: not traced */
+    uint64_t gather_ns;         /* CPU time that each rank has spent for the others */
     /* Sums over the intervals up to this one, set as it ends. */
     double violations[KVF_CLASSES_MAX];
     double users_s;

@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rank/link.h"
 
@@ -26,7 +27,8 @@ static int start_others(unsigned own, char *const argv[], char *why, size_t len)
         rc = MPI_Comm_dup(MPI_COMM_WORLD, &all);
     }
     if (rc == MPI_SUCCESS) return 0;
-    snprintf(why, len, "the other ranks could not be started by MPI");
+    snprintf(why, len, "the other ranks could not be started by %s; start them all with its mpirun: mpirun -np %u kvfall run ...",
+             library, own);
     return -1;
 }
 
@@ -101,9 +103,7 @@ __attribute__((visibility("default"))) struct rank_link kvfall_rank_link = {
 __attribute__((constructor)) static void name_library(void) {
     int len = 0;
     MPI_Get_library_version(library, &len);
+    library[strcspn(library, "\n,")] = '\0';
     for (char *at = library; *at; at++)
-        if (*at == '\n' || *at == ',') {
-            *at = '\0';
-            break;
-        }
+        if (*at == '\t') *at = ' '; /* MPICH's is a table */
 }
