@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "cli/commands.h"
 #include "cli/stored.h"
@@ -17,11 +18,38 @@ static void tell(const char *file, const struct store_merged *m, struct buf *out
     buf_add(out, "\n");
 }
 
+static int merge_as_ranks(const struct options *o, struct command_reply *r, struct err *e) {
+    struct store *into = NULL, **from = mem_zalloc(o->operands, sizeof *from);
+    struct store_ranks *whole = NULL;
+    struct store_whole done;
+    int rc = o->operands > 1 ? 0 : err_set(e, KVF_ERR_USAGE, "merge --as-ranks needs two databases or more");
+    for (size_t i = 0; !rc && i < o->operands; i++)
+        rc = stored_open_at(o->operand[i], STORE_READ, &from[i], e);
+    if (!rc) rc = store_ranks_open(&whole, from, o->operands, &done, e);
+    if (!rc) rc = stored_open(o, STORE_WRITE, &into, e);
+    if (!rc) rc = store_ranks_write(whole, into, &done);
+    if (!rc) {
+        buf_addf(&r->text,
+                 "run %" PRId64 ": %zu ranks in %.3f s that all of them measured, begun %.3f s apart",
+                 done.run_id, o->operands, done.window_s, done.apart_s);
+        if (done.outside)
+            buf_addf(&r->text, "; %" PRIu64 " of %" PRIu64 " intervals outside of it left out", done.outside,
+                     done.inside + done.outside);
+        buf_add(&r->text, "\n");
+    }
+    store_ranks_close(whole);
+    for (size_t i = 0; i < o->operands; i++) store_close(from[i]);
+    free(from);
+    store_close(into);
+    return rc;
+}
+
 /* Each file is merged wholly or not at all; what came before one that cannot be stays. */
 int cmd_merge(const struct options *o, struct command_reply *r, struct err *e) {
     struct store *into = NULL;
     int rc = 0;
     if (!o->operands) return err_set(e, KVF_ERR_USAGE, "merge needs the history database to copy from");
+    if (options_has(o, "as-ranks")) return merge_as_ranks(o, r, e);
     for (size_t i = 0; !rc && i < o->operands; i++) {
         struct store *from = NULL;
         struct store_merged done;

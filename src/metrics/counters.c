@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/words.h"
+#include "metrics/words.h"
 
 #define X(id, name) name,
 static const char *const latency_names[] = {REQUEST_LATENCY_LIST(X)};

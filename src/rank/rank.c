@@ -388,10 +388,11 @@ static int alone_check(const struct rank *r, unsigned own, struct err *e) {
     const char *size = getenv("OMPI_COMM_WORLD_SIZE"), *number = getenv("PMIX_RANK");
     if (!size) size = getenv("PMI_SIZE");
     if (own > 1 || ((!size || atoi(size) < 2) && (!number || atoi(number) < 1))) return 0;
-    return err_set(e, KVF_ERR_USAGE,
-                   "the launcher started several processes, but the plugin for MPI found itself alone: it was built "
-                   "with %s; start kvfall with that MPI's mpirun, or configure it with MPICC= the launcher's mpicc",
-                   r->link->library);
+    return err_set(
+        e, KVF_ERR_USAGE,
+        "the launcher started several processes, but the plugin for MPI found itself alone: it was built "
+        "with %s; start kvfall with that MPI's mpirun, or configure it with MPICC= the launcher's mpicc",
+        r->link->library);
 }
 
 int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e) {

@@ -138,6 +138,10 @@ int span_move(struct span *s, int64_t from, int64_t to, enum span_state *state) 
     return rc;
 }
 
+const struct kept *span_kept(const struct span *s) {
+    return s->kept;
+}
+
 void span_view(const struct span *s, struct windows_view *out) {
     kept_view(s->kept, &s->last, out);
 }

@@ -212,6 +212,24 @@ struct store_merged {
 };
 int store_merge(struct store *into, struct store *from, struct store_merged *done, struct err *e);
 
+/* Makes one run of runs that a harness started apart, one in each store (its newest, which has ended well),
+ * in the time in which all of them measured: a run over ranks, by their order. Whole intervals are counted,
+ * those of which half or more lies in that time. Real runs are laid side by side by the wall clock of their
+ * hosts, simulations by their own. The runs stay as they are. */
+struct store_whole {
+    int64_t run_id;
+    double window_s;          /* the common time */
+    double apart_s;           /* from the first begin of a measured part to the last */
+    uint64_t inside, outside; /* intervals of all runs: counted, and left out */
+};
+struct store_ranks;
+/* Reads and judges; the stores stay open until it is closed, and so does `e`, which takes later errors too.
+ */
+int store_ranks_open(struct store_ranks **out, struct store *const *from, size_t count,
+                     struct store_whole *done, struct err *e);
+int store_ranks_write(struct store_ranks *w, struct store *into, struct store_whole *done);
+void store_ranks_close(struct store_ranks *w); /* takes NULL */
+
 /* A statement of the user's, on a store opened for reading. The columns come first, then the values of
  * each row in turn; texts last until the call returns, bytes come as hexadecimal text. One statement
  * that only reads, without parameters: else, and for one that is wrong, -KVF_ERR_USAGE. */

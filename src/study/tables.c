@@ -208,6 +208,11 @@ static const struct option_spec note_table[] = {{"clear", NULL, OPTION_FLAG, NUL
                                                 {0}};
 static const struct option_group note_group = {"Note", note_table};
 
+static const struct option_spec merge_table[] = {
+    {"as-ranks", NULL, OPTION_FLAG, NULL, "make one run over ranks of the newest run of each file instead"},
+    {0}};
+static const struct option_group merge_group = {"Merge", merge_table};
+
 static const struct option_spec delete_table[] = {
     {"yes", NULL, OPTION_FLAG, NULL, "do not ask"},
     {"force", NULL, OPTION_FLAG, NULL, "also delete runs that seem to go on"},
@@ -333,7 +338,7 @@ static const struct option_command tables[] = {
     {"delete", OPTIONS_OPERANDS_MAX, {&delete_group, &database, &common}},
     {"prune", 0, {&prune_group, &database, &common}},
     {"vacuum", 0, {&database, &common}},
-    {"merge", OPTIONS_OPERANDS_MAX, {&database, &common}},
+    {"merge", OPTIONS_OPERANDS_MAX, {&merge_group, &database, &common}},
     {"sql", 1, {&sql_group, &rows_group, &database, &common}},
     {"schema", 0, {&common}},
     {"config", 0, {&rows_group, &common}},

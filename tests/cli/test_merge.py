@@ -2,11 +2,12 @@
 """`kvfall merge`: runs, groups, suites and sweeps of another database under new numbers, once, wholly or not at all."""
 import contextlib
 import json
+import math
 import resource
 import sqlite3
 
 from histories import add_run, insert, make
-from runs import healthy, measure, refused, rows
+from runs import healthy, measure, refused, rows, start
 from tap import case, database, finish, home, main, run, spawn
 
 
@@ -315,6 +316,103 @@ def _():
 
 def small_stack():
     resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
+
+
+def apart(*settings):
+    """Runs started one by one, as a harness does for ranks: their databases, summaries and request logs."""
+    work, found = home() / "work", []
+    for number, changes in enumerate(settings):
+        base = {"mode": "simulate", "run": {"duration": "2s", "warmup": "0s", "interval": "100ms"}, "seed": 42 + number}
+        log, db = work / ("log-%d.jsonl" % number), work / ("rank-%d.db" % number)
+        got = finish(start({**base, **changes}, "--quiet", "--db", db, "--json", work / "out.json", "--request-log", log, "--overwrite"))
+        assert got.rc == 0, got
+        found.append((db, json.loads((work / "out.json").read_text())["results"],
+                      [json.loads(line) for line in log.read_text().splitlines()]))
+    return found
+
+
+def whole_of(found, rc=0):
+    """What merge --as-ranks makes of them: its words and the JSON of the run."""
+    said = merge("--as-ranks", *[db for db, _, _ in found], rc=rc)
+    return said, json.loads(run(["show", "latest", "--json"]).stdout)
+
+
+def value(results, name):
+    return results[name]["value"]
+
+
+def near_rank(logs, name, q, got):
+    """The percentile of the union by nearest rank, off by no more than a bucket's half."""
+    union = sorted(line[name] for log in logs for line in log)
+    exact = union[max(1, math.ceil(q * len(union))) - 1]
+    assert abs(got - exact) <= exact / 100, (name, q, got, exact)
+
+
+@case("runs that were started apart become one: sums, percentiles of the union of their requests, a row for each")
+def _():
+    found = apart({}, {"workload.users": 30}, {"workload.users": 5})
+    said, whole = whole_of(found)
+    results, logs = whole["results"], [log for _, _, log in found]
+    assert said.startswith("run 1: 3 ranks in 2.000 s that all of them measured") and "left out" not in said, said
+    for name in ("requests_done", "tokens_generated", "nvme_read_ops", "nvme_write_bytes", "cpu_read_bytes", "lookups", "hits",
+                 "misses", "gpu_evictions", "nvme_used_bytes", "total_read_bytes", "nvme_write_demotion_ops"):
+        assert value(results, name) == sum(value(own, name) for _, own, _ in found), name
+    for name in ("throughput_tok_s", "nvme_read_gib_s", "in_service_mean"):
+        assert abs(value(results, name) / sum(value(own, name) for _, own, _ in found) - 1) < 1e-9, name
+    assert value(results, "requests_done") == sum(map(len, logs))
+    for prefix, name in (("e2e", "e2e_ms"), ("ttft", "ttft_ms"), ("storage_io", "storage_ms")):
+        for word, q in (("p50", 0.5), ("p95", 0.95)):
+            near_rank(logs, name, q, value(results, "%s_%s_ms" % (prefix, word)))
+    assert value(results, "ranks") == 3 and [one["done"] for one in whole["ranks"]] == [len(log) for log in logs]
+    slowest = rows("SELECT rank, why FROM ranks WHERE slowest")
+    assert len(slowest) == 1 and slowest[0]["why"].startswith("rank %d on " % slowest[0]["rank"]), slowest
+    sums = rows("SELECT sum(done) AS done, count(*) AS n, max(seq) AS last FROM intervals")[0]
+    assert (sums["done"], sums["n"]) == (value(results, "requests_done"), 20), sums
+    parts = rows("SELECT rank, sum(done) AS done FROM rank_intervals GROUP BY rank")
+    assert [one["done"] for one in parts] == [len(log) for log in logs], parts
+    assert run(["report", "--format", "md"]).rc == 0 and "Slowest: " in run(["show", "--ranks"]).stdout
+
+
+@case("a run beside its like is twice the run: every sum doubled, every ratio, percentile and verdict as it was")
+def _():
+    found = apart({"seed": 7}, {"seed": 7})
+    _, whole = whole_of(found)
+    own, results = found[0][1], whole["results"]
+    odd = {"ranks", "rank_hosts", "ranks_lost", "start_skew_ms"}
+    assert len(results) > 150
+    for name in set(results) - odd:
+        got, one = value(results, name), value(own, name)
+        once = name.endswith(("_ms", "_ratio")) or name in ("measured_s", "classes_unserved", "storage_throughput_tok_s")
+        if got is None or (one is None and "_p99" in name):  # which takes samples enough
+            continue
+        assert one is not None and abs(got - one * (1 if once else 2)) <= 1e-6 * abs(got), (name, got, one)
+    asked = [[(one["name"], one["passed"]) for one in json.loads(run(["show", "latest", "--json", *more]).stdout)["criteria"]]
+             for more in ((), ("--db", found[0][0]))]
+    assert asked[0] == asked[1], asked
+
+
+@case("of runs that began or ended apart only what all of them measured is counted")
+def _():
+    found = apart({}, {"run": {"duration": "3s", "warmup": "500ms", "interval": "100ms"}})
+    said, whole = whole_of(found)
+    assert "in 1.500 s that all of them measured, begun 0.500 s apart; 20 of 50 intervals outside of it left out" in said, said
+    inside = [[line for line in log if 0.5 < line["arrival_s"] + line["e2e_ms"] / 1e3 <= 2] for _, _, log in found]
+    assert value(whole["results"], "requests_done") == sum(map(len, inside)), (whole["results"]["requests_done"], list(map(len, inside)))
+    near_rank(inside, "e2e_ms", 0.95, value(whole["results"], "e2e_p95_ms"))
+    assert any("20 of 50 intervals are outside" in one["message"] for one in whole["events"]), whole["events"]
+
+
+@case("what is no rank of one run is refused in one sentence, and nothing is made")
+def _():
+    one, other = apart({}, {"name": "another"})
+    for files, words in (((one, other), "ranks share one scenario"), ((one,), "needs two databases or more")):
+        got = run(["merge", "--as-ranks", *[db for db, _, _ in files]])
+        assert (got.rc, got.stdout) == (2, "") and words in got.stderr and got.stderr.count("\n") == 1, got
+    with sqlite3.connect(other[0]) as db:
+        db.execute("UPDATE runs SET status = 'interrupted', name = 'small'")
+    got = run(["merge", "--as-ranks", one[0], other[0]])
+    assert got.rc == 2 and "is interrupted; runs that have completed" in got.stderr, got
+    assert not database().exists()
 
 
 main()

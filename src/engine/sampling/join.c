@@ -1,5 +1,6 @@
 #include "engine/sampling/join.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/terms.h"
@@ -186,6 +187,19 @@ static void derive(const struct join *j, struct snapshot *out) {
         bool judged = kvf_present(q->violations);
         q->met_ratio = judged ? per(j->met[k], (double)(q->done + q->failed + q->overdue)) : KVF_MISSING;
     }
+}
+
+void join_merge(struct join *to, const struct join *from) {
+    double *sum = (double *)to;
+    const double *more = (const double *)from;
+    _Static_assert(offsetof(struct join, cause) % sizeof(double) == 0, "numbers come first");
+    for (size_t i = 0; i < offsetof(struct join, cause) / sizeof *sum; i++) sum[i] += more[i];
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++)
+            for (int c = 0; c < KVF_CAUSES; c++) {
+                to->cause[t][d][c].ops += from->cause[t][d][c].ops;
+                to->cause[t][d][c].bytes += from->cause[t][d][c].bytes;
+            }
 }
 
 void join_snapshot(const struct join *j, const struct snapshot *last, struct snapshot *out) {

@@ -19,6 +19,8 @@ struct join {
 
 /* Adds an interval, or takes away one that was added (sign -1). A zeroed join is empty. */
 void join_add(struct join *j, const struct snapshot *s, int sign);
+/* Adds those of another run at the same time: their seconds add up too, so that means are of all of it. */
+void join_merge(struct join *to, const struct join *from);
 /* Of all that were added: `last` is the last of them. What percentiles say is missing. */
 void join_snapshot(const struct join *j, const struct snapshot *last, struct snapshot *out);
 

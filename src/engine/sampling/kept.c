@@ -165,8 +165,15 @@ int kept_add_scope(struct kept *k, int scope, const uint8_t *data, size_t len, i
     return put_histogram(k, kept_scope(k->counters, scope), data, len, sign);
 }
 
+void kept_merge(struct kept *to, const struct kept *from) {
+    join_merge(&to->join, &from->join);
+    window_sums_add(&to->sums, &from->sums);
+    to->facts = from->facts;
+    counters_merge(to->counters, from->counters);
+}
+
 void kept_view(const struct kept *k, const struct snapshot *last, struct windows_view *out) {
-    struct judge_input in = {.whole = false};
+    struct judge_input in = {.whole = k->whole};
     struct snapshot *s = &out->snap;
     memset(&out->verdict, 0, sizeof out->verdict);
     join_snapshot(&k->join, last, s);

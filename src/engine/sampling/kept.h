@@ -4,6 +4,7 @@
 #ifndef KVF_ENGINE_SAMPLING_KEPT_H
 #define KVF_ENGINE_SAMPLING_KEPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct histogram *kept_scope(struct counters *counters, int scope);
 
 /* Intervals that follow each other, put together. */
 struct kept {
+    bool whole; /* all of a run: the verdict names no time */
     struct join join;
     struct window_sums sums;
     struct window_facts facts; /* of the one that was added last */
@@ -33,6 +35,8 @@ void kept_clear(struct kept *k);
  * 0, or -1 where the bytes are not such a form. */
 int kept_add(struct kept *k, const uint8_t *data, size_t len, int sign);
 int kept_add_scope(struct kept *k, int scope, const uint8_t *data, size_t len, int sign);
+/* Adds what another run has kept of the same time; facts are those of `from`. */
+void kept_merge(struct kept *to, const struct kept *from);
 /* The view of all that is in it; `last` is the last interval. Remedies need the run itself: there are none.
  */
 void kept_view(const struct kept *k, const struct snapshot *last, struct windows_view *out);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/words.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/together.h"
+#include "metrics/words.h"
 
 int reading_open(struct reading *r, struct err *e) {
     r->workers = counters_new(1);

@@ -25,16 +25,16 @@ struct note {
 
 struct member {
     struct rank_message *first, **tail; /* readings that have come */
-    struct rank_message *newest;        /* the one in use, as it came: unpacked it is some twenty times as large */
-    struct note note;                   /* that came with it */
-    uint64_t moment;                    /* of it; 0: none */
+    struct rank_message *newest; /* the one in use, as it came: unpacked it is some twenty times as large */
+    struct note note;            /* that came with it */
+    uint64_t moment;             /* of it; 0: none */
     bool ready, done, ended, lost;
     uint64_t done_moment; /* in the interval after it */
 };
 struct together {
     struct rank *rank;
     unsigned number, count;
-    struct member *members; /* rank 0: all by number; of itself the note alone is used */
+    struct member *members;  /* rank 0: all by number; of itself the note alone is used */
     struct reading unpacked; /* rank 0: one of another rank at a time */
     uint64_t packing_ns;     /* CPU time of the control thread for readings */
     struct together_part part;

@@ -25,8 +25,8 @@ struct together_part {
 
 struct together;
 struct together_part *together_part(const struct engine *e); /* NULL: the only rank */
-/* CPU time of what this rank does for the others: its thread that talks to the launcher, packing, adding up. 0
- * alone. */
+/* CPU time of what this rank does for the others: its thread that talks to the launcher, packing, adding up.
+ * 0 alone. */
 uint64_t together_cpu_ns(const struct engine *e);
 int together_open(struct engine *e, struct err *err);
 void together_close(struct engine *e);

@@ -27,8 +27,10 @@ static int start_others(unsigned own, char *const argv[], char *why, size_t len)
         rc = MPI_Comm_dup(MPI_COMM_WORLD, &all);
     }
     if (rc == MPI_SUCCESS) return 0;
-    snprintf(why, len, "the other ranks could not be started by %s; start them all with its mpirun: mpirun -np %u kvfall run ...",
-             library, own);
+    snprintf(
+        why, len,
+        "the other ranks could not be started by %s; start them all with its mpirun: mpirun -np %u kvfall run ...",
+        library, own);
     return -1;
 }
 

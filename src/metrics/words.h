@@ -1,7 +1,7 @@
 /* Words of which most are zero, packed for another process of the same build, or to be kept: each one that is
  * not zero behind how many zeroes, as two varints; a gap that leads to the end closes it. */
-#ifndef KVF_BASE_WORDS_H
-#define KVF_BASE_WORDS_H
+#ifndef KVF_METRICS_WORDS_H
+#define KVF_METRICS_WORDS_H
 
 #include <stddef.h>
 #include <stdint.h>

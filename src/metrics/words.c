@@ -1,4 +1,4 @@
-#include "base/words.h"
+#include "metrics/words.h"
 
 #include <stdbool.h>
 

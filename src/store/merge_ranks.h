@@ -1,0 +1,29 @@
+/* Runs that a harness started apart while they are made one. For merge_ranks*.c alone. */
+#ifndef KVF_STORE_MERGE_RANKS_H
+#define KVF_STORE_MERGE_RANKS_H
+
+#include "engine/sampling/kept.h"
+#include "store/span.h"
+#include "store/store.h"
+
+struct part {
+    struct store *from;
+    struct run_record run;
+    struct span *span;
+    double begin_s, end_s; /* of its measured part, on the clock that all share */
+    int64_t first, last;   /* its intervals in the common time */
+    uint64_t inside;
+};
+struct store_ranks {
+    struct part *part;
+    size_t count;
+    struct run_record run;
+    struct kept *kept;
+    struct windows_view *view;
+    struct err *e;
+};
+
+/* The results, ranks, criteria and verdict of what is put together, into w->run. */
+void merge_ranks_results(struct store_ranks *w, const struct store_whole *done);
+
+#endif
