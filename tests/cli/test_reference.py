@@ -182,6 +182,7 @@ class TwoQ(Queues):
     def victim(self, incoming):
         if incoming in self.out:
             self.back.add(incoming)
+            del self.out[incoming]
         if self.second and not len(self.first) > self.capacity // 4:
             return self.second.popitem(last=False)[0]
         key, _ = self.first.popitem(last=False)

@@ -12,8 +12,8 @@
  * Am, which is an LRU. The victim is the oldest of A1in while that has more than its share.
  *
  * A1in's share is a quarter of the tier's bytes, A1out remembers as much as half of them would hold,
- * and at most 4,194,304 keys. What comes back comes back although its victims are remembered in its
- * place. An entry that falls into the tier is a newcomer, or comes back. */
+ * and at most 4,194,304 keys. What comes back has left A1out before its victim enters it; the paper leaves
+ * that order open, and libCacheSim has it so. An entry that falls into the tier is a newcomer, or comes back. */
 enum { A1IN, AM, A1OUT = 0 };
 struct policy {
     struct segments s;
@@ -51,7 +51,7 @@ static void twoq_touch(struct policy *p, uint32_t entry, const struct policy_inf
 }
 
 static uint32_t twoq_first(struct policy *p, const struct cache_key *incoming) {
-    if (incoming && ghosts_find(&p->ghosts, *incoming, NULL) >= 0) ghosts_add(&p->back, *incoming, 0, 0);
+    if (incoming && ghosts_remove(&p->ghosts, *incoming)) ghosts_add(&p->back, *incoming, 0, 0);
     uint32_t in = segments_first(&p->s, A1IN), main = segments_first(&p->s, AM);
     if (main == POLICY_END || (in != POLICY_END && p->s.bytes[A1IN] > p->share)) return in;
     return main;

@@ -36,7 +36,10 @@ static void access(struct mirror *m, int t, int k) {
 
 /* hand: a bit for each key that a victim was sought for when it was remembered, and that has not come yet. */
 static int victim(struct mirror *m, int t, int incoming) {
-    if (ghost_list(&m->t[t], incoming) >= 0) m->t[t].hand |= UINT64_C(1) << incoming;
+    if (ghost_list(&m->t[t], incoming) >= 0) {
+        m->t[t].hand |= UINT64_C(1) << incoming;
+        ghost_forget(&m->t[t], incoming);
+    }
     int in = item_lowest(m, t, A1IN), main = item_lowest(m, t, AM);
     if (main < 0 || (in >= 0 && item_bytes(m, t, A1IN) > m->t[t].usable / 4)) return in;
     return main;
