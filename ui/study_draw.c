@@ -51,7 +51,7 @@ static void draw_header(const struct pane *p, const struct study *s) {
     int end = pane_right(p, 0, p->at.cols - 1, tone, state) - (narrow ? 1 : 2);
     if (!narrow) pane_tone(p, 0, end + 1, p->at.cols - end - 1, tone);
     count_text(v, count, sizeof count);
-    end = pane_right(p, 0, end, TONE_TITLE, count) - 2;
+    if (!v->head.endless) end = pane_right(p, 0, end, TONE_TITLE, count) - 2;
     snprintf(text, sizeof text, "%s gone", number_clock(v->gone_s, clock));
     if (!narrow) end = pane_right(p, 0, end, TONE_TITLE, text) - 2;
     if (v->head.status == RUN_RUNNING && kvf_present(left_s)) {
@@ -91,8 +91,9 @@ static void draw_best(const struct pane *p, const struct study *s) {
                  measured(v, best, 0).text, v->row[best].label);
         col += pane_clip(p, 0, col, p->at.cols - 1 - col, TONE_STRONG, text) + 2;
     }
-    if (v->head.end[0] && p->at.cols - 1 - col > 12)
-        pane_clip(p, 0, col, p->at.cols - 1 - col, TONE_NORMAL, v->head.end);
+    const char *sentence = v->head.end[0] ? v->head.end : v->head.now;
+    if (sentence[0] && p->at.cols - 1 - col > 12)
+        pane_clip(p, 0, col, p->at.cols - 1 - col, TONE_NORMAL, sentence);
 }
 
 /* ---- the table ---- */
@@ -112,13 +113,13 @@ static bool has_chart(const struct study *s) {
 
 /* Bars behind the figures compare rows that have no place on an axis. */
 static bool has_bars(const struct study *s) {
-    return !s->view.head.axis[0] && s->view.head.measures > 0;
+    return !s->view.head.axis[0] && s->view.head.measures > 0 && !s->view.head.endless;
 }
 
 static void columns_of(const struct study *s, bool narrow, struct column c[COLUMNS]) {
     const struct board_view *v = &s->view;
     const struct column absent = {.heading = "", .cols = CANVAS_COLS_MAX, .rank = 2 * COLUMNS};
-    int label = label_cols(v), least = narrow ? 14 : 26;
+    int label = label_cols(v), least = narrow ? 14 : 26, figure = v->head.endless ? 8 : 11;
     c[MARK] = (struct column){.heading = "", .cols = 1, .rank = 1};
     c[NUMBER_OF] = (struct column){.heading = "#", .cols = 4, .rank = 5};
     c[LABEL] = (struct column){.heading = v->head.point,
@@ -130,7 +131,7 @@ static void columns_of(const struct study *s, bool narrow, struct column c[COLUM
     for (unsigned m = 0; m < BOARD_MEASURES; m++) {
         int cols = m < v->head.measures ? text_columns(v->head.measure[m].title) : 0;
         c[MEASURE0 + m] = m < v->head.measures ? (struct column){.heading = v->head.measure[m].title,
-                                                                 .cols = cols > 11 ? cols : 11,
+                                                                 .cols = cols > figure ? cols : figure,
                                                                  .rank = m == 0 ? 4 : 6 + (int)m}
                                                : absent;
     }
@@ -140,6 +141,7 @@ static void columns_of(const struct study *s, bool narrow, struct column c[COLUM
                               .rank = has_bars(s) ? 5 : 7 + BOARD_MEASURES,
                               .most = 80,
                               .left = true};
+    if (v->head.endless) c[NUMBER_OF] = c[STATE] = c[RUN] = c[NOTE] = absent; /* all rows go on */
 }
 
 static enum tone state_tone(enum outcome_state s) {
@@ -343,13 +345,14 @@ static void draw_footer(const struct pane *p, const struct study *s) {
     } hints[] = {{"q", over ? "leave" : "stop", 'q', true},
                  {"?", s->help ? "back" : "keys", '?', true},
                  {"Enter", "the run", KEY_CODE_ENTER, !over && !s->view.head.parts},
-                 {"e", has_chart(s) ? "chart" : "bars", 'e', s->view.head.measures > 1},
+                 {"e", has_chart(s) ? "chart" : "bars", 'e', s->view.head.measures > 1 && !s->view.head.endless},
                  {"S", "save", 'S', true},
                  {"c", "colours", 'c', true}};
     char text[160];
     if (s->asking) {
         snprintf(text, sizeof text,
-                 s->view.head.parts ? "Stop the %s? Nothing is kept of a part. y/n"
+                 s->view.head.parts && !s->view.head.endless
+                                    ? "Stop the %s? Nothing is kept of a part. y/n"
                                     : "Stop the %s and keep what is done? y/n",
                  s->view.head.kind);
         pane_clip(p, 0, 1, p->at.cols - 2, TONE_KEY, text);

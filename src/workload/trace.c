@@ -35,6 +35,7 @@ struct trace {
     uint64_t usable;    /* rows that were not rejected */
     _Alignas(8) char layout[TRACE_LAYOUT];
     struct rng classes, draws;
+    uint64_t lost; /* by the rows behind the gaps */
 };
 
 static void rejected_count(struct workload *w, struct trace *t, const struct trace_fault *f) {
@@ -298,7 +299,9 @@ static enum workload_next trace_next(struct workload *w, uint64_t user, struct r
     t->held = false;
     w->rows.read++;
     w->rows.emitted++;
-    w->rows.lost += t->given->lost;
+    t->lost += t->given->lost;
+    if (t->lost > w->rows.lost) w->rows.lost = t->lost;
+    if (t->given->lost_in_all > w->rows.lost) w->rows.lost = t->given->lost_in_all;
     request_fill(w, t, user, r);
     return WORKLOAD_REQUEST;
 }

@@ -27,6 +27,7 @@ struct trace_row {
     uint64_t block_tokens;                     /* set before: of a block of its ids */
     uint64_t session;                          /* what tells sessions apart; 0: the row names none */
     uint64_t lost;                             /* events before it that a recording lost */
+    uint64_t lost_in_all;                      /* what the recording says of itself, in its first row */
     char model[TRACE_NAME], klass[TRACE_NAME]; /* "" where the row names none */
     uint64_t *ids;                             /* reused from row to row, owned by the trace */
     uint32_t id_count, id_cap;

@@ -41,7 +41,8 @@ struct workload_rows {
     uint64_t first_rejected_line; /* of the file, from 1; 0: none */
     char first_rejected_why[240];
     char stopped_why[240];              /* why the file was not read to its end; "" when it may be */
-    uint64_t lost;                      /* events or requests that a recording says it lost */
+    uint64_t lost;                      /* events or requests that a recording says it lost: in its
+                                         * first row, or in those behind the gaps where that is more */
     uint64_t context_cut, generate_cut; /* sharegpt: turns read that were longer than the limits */
 };
 

@@ -187,7 +187,8 @@ def _():
     assert packed.read_bytes()[:4] == b"\x28\xb5\x2f\xfd" and packed.stat().st_size * 4 < plain.stat().st_size
     told = [json.loads(run(["trace", out, "--json", "-"]).stdout) for out in (plain, packed)]
     assert {**told[0], "trace": 0} == {**told[1], "trace": 0} and told[0]["requests"] == 400
-    process = spawn(["record", log, "--follow", "-o", packed, "--overwrite", "--block-tokens", BLOCK])
+    packed.unlink()
+    process = spawn(["record", log, "--follow", "-o", packed, "--block-tokens", BLOCK])
 
     def requests_there():
         got = run(["trace", packed, "--json", "-"])

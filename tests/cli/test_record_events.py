@@ -111,13 +111,41 @@ def _():
     rows, got = recording([engine], serve)
     assert alike(wanted, [row["hash_ids"] for row in rows]), got
     assert "Asked for again: 10 batches came" in got.stdout and "Lost batches: 1" in got.stdout, got
-    assert sum(row.get("lost", 0) for row in rows) == 1
+    assert sum(row.get("lost", 0) for row in rows) == 1 == rows[0]["lost_in_all"]
     path = home() / "work/events.jsonl"
     assert json.loads(run(["trace", path, "--json", "-"]).stdout)["lost"] == 1
     _, summary = runs.measure({"model": "tiny-1b", "mode": "simulate", "cache": {"granularity": "block", "block_tokens": BLOCK},
                                "tiers": {"cpu": {"capacity": "1GiB"}}, "run": {"duration": "1h", "warmup": "0s"},
                                "workload": {"source": "mooncake", "path": str(path)}})
     assert "lost messages: 1" in json.dumps(summary["events"]), summary["events"]
+
+
+for name in ("events.jsonl", "events.jsonl.zst"):
+    @case("a gap behind the last request stands in the first row, and in what is cut out of it: " + name)
+    def _(name=name):
+        engine, out, cut = Engine(10 ** 6, BLOCK), home() / "work" / name, home() / "work/cut.jsonl"
+        process = spawn(["record", "-o", out, "--events", engine.address])
+        try:
+            wait_until(engine.subscribed, what="a subscription")
+            for number in range(3):
+                engine.serve(1.7e9 + number, [number] * 16 * BLOCK, heard=number < 2)
+            for _ in range(2):
+                engine.publish(1.7e9 + 9, [{"type": "AllBlocksCleared"}], heard=False)
+            engine.publish(1.7e9 + 10, [{"type": "AllBlocksCleared"}])
+            wait_until(lambda: out.exists() and b'"lost_in_all":                    3' in out.read_bytes(), what="the gap")
+            process.send_signal(signal.SIGKILL)
+            finish(process, 30)
+        finally:
+            engine.close()
+        for path in (out, cut):
+            said = json.loads(run(["trace", path, "--json", "-"]).stdout)
+            assert (said["requests"], said["lost"]) == (2, 3), said
+            if path == out:
+                assert run(["trace", out, "-o", cut]).rc == 0
+        assert [json.loads(line).get("lost_in_all") for line in cut.read_text().splitlines()] == [3, None]
+        # a pipe cannot be written over: its first row says nothing
+        piped = run(["trace", out, "-o", "/dev/stdout", "--overwrite"])
+        assert piped.rc == 0 and '{"timestamp": ' in piped.stdout and "lost_in_all" not in piped.stdout, piped
 
 
 @case("two pods at once share blocks that have the same tokens")

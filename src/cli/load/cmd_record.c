@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/load/record_screen.h"
 #include "cli/stored.h"
 #include "study/capture/capture_events.h"
 #include "study/output.h"
@@ -28,37 +27,9 @@ static void take_signals(void) {
     }
 }
 
-static void figures(const struct capture *c, struct buf *out) {
-    buf_addf(out, "%s requests, %s tokens in, %s out, %s of the blocks seen before",
-             format_exact((double)c->out.requests).text, format_count((double)c->input_tokens).text,
-             format_count((double)c->output_tokens).text,
-             format_percent(c->blocks ? (double)c->known_blocks / (double)c->blocks : 0).text);
-}
-
-/* One line that is written over each second, on a terminal alone. */
-static void tell(const struct capture *c) {
-    static uint64_t before_ns, before_requests, before_tokens;
-    uint64_t now = clock_now_ns(), tokens = c->input_tokens + c->output_tokens;
-    double s = (double)(now - before_ns) / (double)KVF_NS_PER_S;
-    struct buf line = {0};
-    struct stat st;
-    if (!isatty(STDERR_FILENO)) return;
-    figures(c, &line);
-    if (before_ns)
-        buf_addf(&line, " | %s requests/s, %s tok/s",
-                 format_count((double)(c->out.requests - before_requests) / s).text,
-                 format_count((double)(tokens - before_tokens) / s).text);
-    if (fstat(fileno(c->out.file), &st) == 0) buf_addf(&line, ", %s", format_bytes((double)st.st_size).text);
-    fprintf(stderr, "\r\033[K%s", buf_text(&line));
-    buf_free(&line);
-    before_ns = now;
-    before_requests = c->out.requests;
-    before_tokens = tokens;
-}
-
 static void summary(const struct capture *c, struct buf *out) {
     buf_addf(out, "%s: ", c->out.path);
-    figures(c, out);
+    record_figures(c, out);
     buf_addf(out, "\n");
     for (unsigned i = 0; i < CAPTURE_REJECTS; i++)
         if (c->rejected[i] > 0)
@@ -122,40 +93,63 @@ static void events_summary(const struct capture_events *ev, struct buf *out) {
                  ev->batches);
 }
 
+/* Addresses of --events, with those that replay. */
+static unsigned endpoints(const struct options *o, const char *endpoint[EVENTS_PODS]) {
+    unsigned count = 0;
+    for (size_t i = 0; i < o->given_count && count < EVENTS_PODS; i++)
+        if (strcmp(o->given[i].spec->name, "events") == 0) endpoint[count++] = o->given[i].value;
+    return count;
+}
+
 static int record_events(const struct options *o, struct capture *c, struct buf *out, struct err *e) {
     struct capture_events *ev = mem_alloc(sizeof *ev);
     const char *endpoint[EVENTS_PODS];
-    unsigned count = 0;
+    unsigned count = endpoints(o, endpoint);
     capture_events_init(ev, c);
-    for (size_t i = 0; i < o->given_count && count < EVENTS_PODS; i++)
-        if (strcmp(o->given[i].spec->name, "events") == 0) endpoint[count++] = o->given[i].value;
     const char *blocks = options_value(o, "blocks");
     int rc = blocks ? capture_events_blocks(ev, blocks, e) : 0;
-    if (!rc) rc = capture_events_receive(ev, endpoint, count, tell, e);
+    if (!rc) rc = capture_events_receive(ev, endpoint, count, record_screen_tell, e);
     if (!rc) events_summary(ev, out);
     capture_events_free(ev);
     free(ev);
     return rc;
 }
 
+static int record(const struct options *o, struct capture *c, struct buf *told, struct err *e) {
+    struct record_screen *screen = c->told;
+    const char *part[CAPTURE_PARTS] = {o->operands ? o->operand[0] : "standard input"};
+    bool events = options_has(o, "events"), follow = options_has(o, "follow");
+    char name[CAPTURE_PARTS][64];
+    screen->parts = events ? endpoints(o, part) : 1;
+    screen->part = part;
+    screen->stop = c->stop;
+    for (unsigned i = 0; events && i < screen->parts; i++) {
+        snprintf(name[i], sizeof name[i], "%.*s", (int)strcspn(part[i], ","), part[i]);
+        part[i] = name[i];
+    }
+    int rc = record_screen_begin(screen, o, events || follow, e);
+    if (!rc && !record_screen_shown(screen)) take_signals();
+    if (!rc && record_screen_shown(screen)) record_screen_tell(c);
+    for (size_t i = 0; i < o->operands && !rc; i++)
+        rc = capture_read(c, o->operand[i], follow, record_screen_tell, e);
+    if (!rc && events)
+        rc = record_events(o, c, told, e);
+    else if (!rc && o->operands == 0)
+        rc = capture_read(c, "-", false, record_screen_tell, e);
+    capture_flush(c, 0);
+    record_screen_end(screen, rc, e);
+    return !rc && stop > 0 ? 128 + (int)stop : rc;
+}
+
 int cmd_record(const struct options *o, struct command_reply *r, struct err *e) {
     struct capture *c = mem_zalloc(1, sizeof *c);
+    struct record_screen *screen = mem_zalloc(1, sizeof *screen);
     struct buf told = {0};
-    bool events = options_has(o, "events");
     int rc = set_up(o, c, e);
     c->stop = &stop;
-    if (!rc) {
-        take_signals();
-        for (size_t i = 0; i < o->operands && !rc; i++)
-            rc = capture_read(c, o->operand[i], options_has(o, "follow"), tell, e);
-        if (events)
-            rc = record_events(o, c, &told, e);
-        else if (o->operands == 0)
-            rc = capture_read(c, "-", false, tell, e);
-        capture_flush(c, 0);
-        if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
-        if (!rc && stop) rc = 128 + (int)stop;
-    }
+    c->told = screen;
+    c->out.tells_lost = options_has(o, "events");
+    if (!rc) rc = record(o, c, &told, e);
     if (c->out.file) {
         struct err ended = {0};
         summary(c, &r->text);
@@ -168,5 +162,6 @@ int cmd_record(const struct options *o, struct command_reply *r, struct err *e) 
     buf_free(&told);
     capture_free(c);
     free(c);
+    free(screen);
     return rc;
 }

@@ -112,7 +112,8 @@ static bool wanted(const struct wish *w, const struct trace_item *item, uint64_t
     return w->sample >= 1 || (double)(hash_mix64(hash_mix64(who) ^ w->seed) >> 11) < w->sample * 0x1p53;
 }
 
-static void write_item(struct trace_write *to, const struct trace_item *item) {
+/* What is written of a recording with gaps says so, too, in its first row. */
+static void write_item(struct trace_write *to, uint64_t lost, const struct trace_item *item) {
     struct trace_line_out line = {.at_ns = item->at_ns,
                                   .input_tokens = item->q->sequence_tokens,
                                   .output_tokens = item->q->generate_tokens,
@@ -122,6 +123,8 @@ static void write_item(struct trace_write *to, const struct trace_item *item) {
                                   .lost = item->lost,
                                   .model = item->model,
                                   .klass = item->klass};
+    to->lost = lost;
+    if (to->requests == 0) to->tells_lost = to->form == TRACE_FORM_MOONCAKE && to->lost > 0;
     trace_write_add(to, &line);
 }
 
@@ -180,7 +183,7 @@ static int read_all(const struct options *o, struct wish *w, struct trace_input 
                 if (w->fit)
                     trace_fit_learn(w->fit, &item);
                 else
-                    write_item(w->write, &item);
+                    write_item(w->write, t->lost + workload_rows(in->w)->lost, &item);
                 t->requests++;
                 t->span_ns = item.at_ns > t->span_ns ? item.at_ns : t->span_ns;
             } else {

@@ -171,6 +171,13 @@ void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_
     while (c->waiting_bytes > CAPTURE_WAITING_BYTES) capture_flush(c, c->waiting.count - 1);
 }
 
+static void part_add(struct capture_part *p, const struct trace_line_out *line, uint64_t known) {
+    p->requests++;
+    p->tokens += line->input_tokens + line->output_tokens;
+    p->blocks += line->count;
+    p->known_blocks += known;
+}
+
 void capture_flush(struct capture *c, uint64_t most) {
     struct heap_item item;
     while (c->waiting.count > most && heap_pop(&c->waiting, &item)) {
@@ -187,6 +194,7 @@ void capture_flush(struct capture *c, uint64_t most) {
             c->output_tokens += line->output_tokens;
             c->blocks += line->count;
             c->known_blocks += line->count - (c->out.ids.count - known);
+            part_add(&c->part[line->part], line, line->count - (c->out.ids.count - known));
         }
         c->waiting_bytes -= sizeof *line + line->count * sizeof *line->ids;
         free(line);

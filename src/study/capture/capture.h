@@ -47,7 +47,8 @@ enum {
     CAPTURE_PATHS = 64,
     CAPTURE_WAITING = 16384,
     CAPTURE_WAITING_BYTES = 64 << 20,
-    CAPTURE_IDS_MAX = TRACE_IDS_MAX
+    CAPTURE_IDS_MAX = TRACE_IDS_MAX,
+    CAPTURE_PARTS = 64
 };
 
 /* Blocks of one prompt, as its tokens or characters come. */
@@ -58,6 +59,12 @@ struct capture_blocks {
     uint32_t count, cap;
     bool exact; /* units are tokens */
     bool any;
+};
+
+/* What came of one pod, or of all logs. */
+struct capture_part {
+    uint64_t requests, tokens, blocks, known_blocks;
+    uint64_t lost; /* batches of its events */
 };
 
 struct capture {
@@ -73,7 +80,9 @@ struct capture {
     uint64_t started_ns, written_ns;
     uint64_t lines, rejected[CAPTURE_REJECTS], order;
     uint64_t input_tokens, output_tokens, blocks, known_blocks;
-    volatile sig_atomic_t *stop;          /* not 0: a signal asks for the end */
+    struct capture_part part[CAPTURE_PARTS];
+    volatile sig_atomic_t *stop;          /* not 0: a signal or a key asks for the end */
+    void *told;                           /* of who is told how it goes */
     double logged_tokens, counted_tokens; /* where the log has both */
     struct capture_blocks now;
 };

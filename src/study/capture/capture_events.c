@@ -165,6 +165,7 @@ static void request_of(struct capture_events *ev, uint32_t node) {
                                   .ids = ids,
                                   .count = depth,
                                   .lost = ev->lost - ev->lost_told,
+                                  .part = ev->pod,
                                   .model = "",
                                   .klass = ""};
     ev->lost_told = ev->lost;
@@ -245,6 +246,12 @@ static bool events_take(struct capture_events *ev, struct msgpack *m) {
         ev->epoch[ev->pod]++;
     }
     return true;
+}
+
+void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batches) {
+    ev->lost += batches;
+    ev->c->out.lost += batches;
+    ev->c->part[pod].lost += batches;
 }
 
 bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len) {

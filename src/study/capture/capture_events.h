@@ -9,7 +9,7 @@
 #include "study/capture/capture.h"
 #include "workload/idmap.h"
 
-enum { EVENTS_PODS = 64 };
+enum { EVENTS_PODS = CAPTURE_PARTS };
 
 struct capture_events {
     struct capture *c;
@@ -45,6 +45,8 @@ void capture_events_free(struct capture_events *ev);
 /* Writes to a file what is stored and removed, as rows of CSV; closed by capture_events_free(). 0 or a
  * negative code. */
 int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e);
+/* So many batches of a pod did not come. */
+void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batches);
 /* The payload of one message; false when it is none. What of it could be read is kept. */
 bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len);
 /* Publishers and, behind a comma, where they replay: "tcp://host:5557,tcp://host:5558". Receives until a

@@ -129,7 +129,7 @@ static void replay(struct receiver *r, unsigned pod, uint64_t from, uint64_t to,
             uint64_t n = sequence_of(z, &m);
             goes_on = n != UINT64_MAX;
             if (goes_on && n >= next && n < to) {
-                if (counts) r->ev->lost += n - next;
+                if (counts) capture_events_lost(r->ev, pod, n - next);
                 next = n + 1;
                 r->ev->replayed++;
                 batch_take(r, pod, &m);
@@ -137,7 +137,7 @@ static void replay(struct receiver *r, unsigned pod, uint64_t from, uint64_t to,
         }
         message_free(z, &m);
     }
-    if (counts) r->ev->lost += to - next;
+    if (counts) capture_events_lost(r->ev, pod, to - next);
 }
 
 static void event_take(struct receiver *r, unsigned pod) {

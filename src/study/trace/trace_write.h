@@ -1,6 +1,7 @@
 /* Traces as files: Mooncake's JSON lines, or the accesses to blocks as cache simulators read them. Block ids
  * and sessions are numbered anew, densely and from 0, in the order in which they come: nothing of the old
- * names is left. One thread. */
+ * names is left. A recording says in its first row what was lost of it, which is known at its end alone: the
+ * figures are written over. A pipe cannot be, so there the rows behind the gaps say it alone. One thread. */
 #ifndef KVF_STUDY_TRACE_TRACE_WRITE_H
 #define KVF_STUDY_TRACE_TRACE_WRITE_H
 
@@ -29,6 +30,7 @@ struct trace_line_out {
     uint32_t count;
     uint64_t session;          /* 0: none */
     uint64_t lost;             /* events or requests before it that could not be recorded */
+    unsigned part;             /* of a recording: the pod that it came from; not written */
     const char *model, *klass; /* ""; control characters, quotes and backslashes become "?" */
 };
 
@@ -44,6 +46,10 @@ struct trace_write {
     struct idmap ids, sessions;         /* to the new number + 1 */
     uint64_t requests, accesses;
     bool keep_ids; /* ids stay as they are */
+    bool tells_lost;   /* the first row has `lost`, of the whole file, in figures of fixed width */
+    uint64_t lost;     /* brought up to date by each flush and at the end, where the file can be written again */
+    long lost_at;      /* where in the file the figures stand; 0: not yet, or not at all */
+    uint64_t lost_put; /* what they say */
 };
 
 /* The form of a word; TRACE_FORMS: unknown. */

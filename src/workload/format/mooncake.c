@@ -20,6 +20,7 @@ enum {
     MOONCAKE_MODEL,
     MOONCAKE_CLASS,
     MOONCAKE_LOST,
+    MOONCAKE_LOST_IN_ALL,
     MOONCAKE_KEYS
 };
 
@@ -322,8 +323,9 @@ static bool block_scan(struct scan *s, const char *what) {
 static bool member_scan(struct scan *s, const char *key, size_t len) {
     static const char *const names[] = {"input_length", "output_length", "timestamp",
                                         "hash_ids",     "block_size",    "session_id",
-                                        "model",        "class",         "lost"};
-    static const unsigned char lengths[] = {12, 13, 9, 8, 10, 10, 5, 5, 4};
+                                        "model",        "class",         "lost",
+                                        "lost_in_all"};
+    static const unsigned char lengths[] = {12, 13, 9, 8, 10, 10, 5, 5, 4, 11};
     unsigned which = 0;
     while (which < MOONCAKE_KEYS && (lengths[which] != len || memcmp(names[which], key, len) != 0)) which++;
     if (which == MOONCAKE_KEYS) return value_skip(s);
@@ -346,6 +348,8 @@ static bool member_scan(struct scan *s, const char *key, size_t len) {
         return name_scan(s, s->row->klass);
     case MOONCAKE_LOST:
         return tokens_scan(s, names[which], &s->row->lost);
+    case MOONCAKE_LOST_IN_ALL:
+        return tokens_scan(s, names[which], &s->row->lost_in_all);
     default:
         return block_scan(s, names[which]);
     }
@@ -377,7 +381,7 @@ static enum trace_outcome mooncake_parse(const struct trace_line *line, struct t
     struct scan s = {.at = line->text, .row = row, .fault = f, .outcome = TRACE_ROW};
     row->kind = REQUEST_INFERENCE;
     row->id_count = 0;
-    row->session = row->lost = 0;
+    row->session = row->lost = row->lost_in_all = 0;
     memset(row->model, 0, sizeof row->model);
     memset(row->klass, 0, sizeof row->klass);
     if (!object_scan(&s) || s.outcome != TRACE_ROW) return s.outcome;
