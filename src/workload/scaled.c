@@ -32,9 +32,8 @@ void scaled_learn(struct scaled *s, const struct trace_row *row) {
 }
 
 void scaled_learned(struct scaled *s) {
-    uint64_t hundredth = (s->last_ns - s->first_ns) / 100, minute = 60 * KVF_NS_PER_S;
     s->common_least = s->depth.count > 200 ? (s->depth.count + 99) / 100 : 2;
-    s->delay_ns = hundredth < minute ? hundredth : minute;
+    s->span_ns = s->last_ns - s->first_ns;
     idmap_free(&s->depth);
 }
 
@@ -44,23 +43,31 @@ void scaled_begin(struct scaled *s) {
 }
 
 /* A number from 0 up to 1 for a session and one of its copies. */
-static double drawn(const struct scaled *s, uint64_t session, uint64_t copy) {
-    return (double)(mixed(session ^ mixed(s->seed, 1), copy) >> 11) * 0x1p-53;
+static double drawn(uint64_t seed, uint64_t session, uint64_t copy) {
+    return (double)(mixed(session ^ mixed(seed, 1), copy) >> 11) * 0x1p-53;
+}
+
+uint64_t scaled_copies(double scale, uint64_t seed, uint64_t session) {
+    uint64_t whole = (uint64_t)scale;
+    return whole + (drawn(seed, session, 0) < scale - (double)whole);
+}
+
+uint64_t scaled_delay_ns(uint64_t seed, uint64_t session, uint64_t copy, uint64_t span_ns) {
+    uint64_t hundredth = span_ns / 100, minute = 60 * KVF_NS_PER_S;
+    if (copy == 0) return 0;
+    return (uint64_t)(drawn(seed, session, copy) * (double)(hundredth < minute ? hundredth : minute));
 }
 
 void scaled_add(struct scaled *s, const struct trace_row *row) {
-    uint64_t session = session_of(s, row), copies = (uint64_t)s->scale;
+    uint64_t session = session_of(s, row), copies = scaled_copies(s->scale, s->seed, session);
     size_t ids = row->id_count * sizeof *row->ids;
-    copies += drawn(s, session, 0) < s->scale - (double)copies;
     for (uint64_t copy = 0; copy < copies; copy++) {
         struct trace_row *kept = mem_alloc(sizeof *kept + ids);
         *kept = *row;
         kept->ids = (uint64_t *)(void *)(kept + 1);
         kept->session = mixed(session, copy) | 1;
-        if (copy > 0) {
-            kept->time_ns += (uint64_t)(drawn(s, session, copy) * (double)s->delay_ns);
-            kept->lost = 0;
-        }
+        kept->time_ns += scaled_delay_ns(s->seed, session, copy, s->span_ns);
+        if (copy > 0) kept->lost = 0;
         for (uint32_t i = 0; i < row->id_count; i++) {
             bool common = idmap_get(&s->blocks, row->ids[i]) >> 32 >= s->common_least;
             kept->ids[i] = copy > 0 && !common ? mixed(row->ids[i], copy) : row->ids[i];

@@ -22,7 +22,7 @@ struct scaled { /* all zero at the start, but for `scale` and `seed` */
     struct idmap blocks;   /* sessions that have the block << 32 | a mark of the last of them */
     struct idmap depth;    /* while learning: of a session, blocks of its longest request + 1 */
     uint64_t common_least; /* sessions that have a common block */
-    uint64_t first_ns, last_ns, delay_ns;
+    uint64_t first_ns, last_ns, span_ns;
     struct heap waiting;     /* copies of rows, by time */
     uint64_t rows;           /* copies made in this cycle */
     struct trace_row *taken; /* given last */
@@ -38,5 +38,10 @@ void scaled_add(struct scaled *s, const struct trace_row *row);
  * end of the file; else NULL. Good until the next call. */
 const struct trace_row *scaled_take(struct scaled *s, uint64_t until_ns);
 void scaled_free(struct scaled *s);
+
+/* The same for a source that has sessions of its own: how often session i is there, and how much later a copy of it
+ * begins, in a trace of that span. */
+uint64_t scaled_copies(double scale, uint64_t seed, uint64_t session);
+uint64_t scaled_delay_ns(uint64_t seed, uint64_t session, uint64_t copy, uint64_t span_ns);
 
 #endif

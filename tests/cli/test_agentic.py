@@ -56,6 +56,19 @@ def _():
     assert summary["run"]["trace"]["sha256"] == digest and digest[:12] in got.stdout, got
 
 
+@case("ten times the conversations share nothing, so that as much room for each hits as often")
+def _():
+    folder, out = trace("kv-cache-tester/traces"), home() / "work/tenfold.jsonl"
+    one_by_one = {**MODEL, **AGENTIC, "workload.source": "agentic", "workload.path": str(folder), "workload.limit": 6,
+                  "workload.arrival": {"process": "trace", "speedup": 0}}
+    once, tenfold = ([result(measure({**one_by_one, "workload.scale": scale}, "--db", "none", "--force")[1], name)
+                      for name in ("requests_done", "lookups", "hits", "gpu_write_ops", "tokens_generated")] for scale in (1, 10))
+    assert tenfold == [10 * value for value in once] and once[2] > 0, (once, tenfold)
+    part = result(measure({**one_by_one, "workload.scale": 0.5}, "--db", "none", "--force")[1], "requests_done")
+    assert 0 < part < once[0], (part, once)
+    refused(["check", write({**one_by_one, "workload.arrival": None, "workload.scale": 2})], "workload.scale", "process: trace")
+
+
 @case("users who wait for answers ask the same requests, in another order")
 def _():
     folder, limit = trace("kv-cache-tester/traces"), 18  # two of them with sub-agents

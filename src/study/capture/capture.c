@@ -116,14 +116,7 @@ static void block_close(struct capture *c) {
 }
 
 void capture_blocks_token(struct capture *c, uint64_t token) {
-    uint32_t kept = (uint32_t)(token ^ token >> 32);
-    struct buf *bytes = &c->now.bytes;
-    if (bytes->cap - bytes->len > sizeof kept && bytes->data) { /* as buf_bytes() would, without the call */
-        memcpy(bytes->data + bytes->len, &kept, sizeof kept);
-        bytes->len += sizeof kept;
-    } else {
-        buf_bytes(bytes, &kept, sizeof kept);
-    }
+    capture_token_put(&c->now.bytes, token);
     c->now.exact = c->now.any = true;
     c->now.units++;
     if (++c->now.in_block == c->block_tokens) block_close(c);

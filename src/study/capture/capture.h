@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -105,6 +106,17 @@ void capture_free(struct capture *c);
  * until a signal asks for the end. 0 or a negative code. */
 int capture_read(struct capture *c, const char *path, bool follow, void (*tell)(const struct capture *c),
                  struct err *e);
+
+/* A token, as the bytes of a block have it. */
+static inline void capture_token_put(struct buf *bytes, uint64_t token) {
+    uint32_t kept = (uint32_t)(token ^ token >> 32);
+    if (bytes->cap - bytes->len > sizeof kept && bytes->data) { /* as buf_bytes() would, without the call */
+        memcpy(bytes->data + bytes->len, &kept, sizeof kept);
+        bytes->len += sizeof kept;
+    } else {
+        buf_bytes(bytes, &kept, sizeof kept);
+    }
+}
 
 /* For capture_line(). */
 void capture_blocks_text(struct capture *c, const char *text, size_t len);

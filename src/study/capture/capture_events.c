@@ -20,6 +20,7 @@ void capture_events_free(struct capture_events *ev) {
     free(ev->held);
     idmap_free(&ev->by_id);
     idmap_free(&ev->by_hash);
+    buf_free(&ev->block);
     if (ev->blocks) fclose(ev->blocks);
 }
 
@@ -191,9 +192,22 @@ static void copied(struct capture_events *ev, struct event *x) {
     }
 }
 
+/* Its name, as a log's recording has it: of the block before it and its tokens. Without tokens a block is known by
+ * the engine's hash alone. */
+static uint64_t block_name(struct capture_events *ev, struct event *x, uint64_t before, uint64_t hash,
+                           uint64_t tokens) {
+    uint64_t token;
+    ev->block.len = 0;
+    if (before) buf_bytes(&ev->block, &before, sizeof before);
+    if (!tokens) buf_bytes(&ev->block, &hash, sizeof hash);
+    for (uint64_t t = 0; t < tokens && msgpack_number(&x->tokens, &token); t++)
+        capture_token_put(&ev->block, token);
+    return siphash(ev->c->salt, ev->block.data, ev->block.len) >> 1;
+}
+
 static void stored(struct capture_events *ev, struct event *x) {
     struct msgpack_item item;
-    uint64_t words[2], before = 0, hash, per = x->hash_count ? x->token_count / x->hash_count : 0;
+    uint64_t before = 0, hash, per = x->hash_count ? x->token_count / x->hash_count : 0;
     const struct capture_held *parent = x->has_parent ? held_of(ev, x->parent) : NULL;
     uint32_t node = parent ? parent->node + 1 : 0;
     if (x->hash_count == 0 || (node && ev->node[node - 1].depth + x->hash_count > CAPTURE_IDS_MAX)) return;
@@ -206,11 +220,7 @@ static void stored(struct capture_events *ev, struct event *x) {
     before = node ? ev->node[node - 1].id : x->has_parent ? x->parent : 0;
     for (uint64_t b = 0; b < x->hash_count; b++) {
         if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, 0, &hash)) return;
-        words[0] = before;
-        words[1] = per ? 0 : hash; /* without tokens a block is known by the engine's hash alone */
-        for (uint64_t t = 0; t < per && msgpack_next(&x->tokens, &item); t++)
-            words[1] = siphash(ev->c->salt, (uint64_t[]){words[1], item.number}, 2 * sizeof(uint64_t));
-        before = siphash(ev->c->salt, words, sizeof words) >> 1;
+        before = block_name(ev, x, before, hash, per);
         node = node_of(ev, before, node) + 1;
         held_add(ev, hash, node - 1);
         ev->stored++;
@@ -248,6 +258,12 @@ static bool events_take(struct capture_events *ev, struct msgpack *m) {
     return true;
 }
 
+static bool time_take(struct capture_events *ev, const struct msgpack_item *ts) {
+    bool good = ts->kind == MSGPACK_FLOAT && ts->real > 0 && ts->real < 1e10;
+    if (good) ev->batch_ns = (uint64_t)(ts->real * 1e9);
+    return good;
+}
+
 void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batches) {
     ev->lost += batches;
     ev->c->out.lost += batches;
@@ -257,7 +273,7 @@ void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batch
 bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len) {
     struct msgpack m = {payload, (const uint8_t *)payload + len}, events = m;
     struct msgpack_item whole, key, ts = {.kind = MSGPACK_NIL};
-    bool found = false,
+    bool found = false, taken = false, /* the time stands before the events, as an engine sends it */
          good = msgpack_next(&m, &whole) && (whole.kind == MSGPACK_ARRAY || whole.kind == MSGPACK_MAP);
     ev->pod = pod;
     ev->batches++;
@@ -270,14 +286,13 @@ bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *p
         struct msgpack from = m;
         if (good && f == 0) good = msgpack_next(&from, &ts);
         if (good && f == 1) {
-            events = m;
             found = true;
+            taken = time_take(ev, &ts);
+            events = m;
         }
-        good = good && msgpack_skip(&m);
+        good = good && (f == 1 && taken ? events_take(ev, &m) : msgpack_skip(&m));
     }
-    good = good && found && ts.kind == MSGPACK_FLOAT && ts.real > 0 && ts.real < 1e10;
-    if (good) ev->batch_ns = (uint64_t)(ts.real * 1e9);
-    good = good && events_take(ev, &events);
+    good = good && found && (taken || (time_take(ev, &ts) && events_take(ev, &events)));
     ev->malformed += !good;
     return good;
 }

@@ -1,5 +1,6 @@
 #include "study/capture/msgpack.h"
 
+#include <endian.h>
 #include <string.h>
 
 static bool big_endian(struct msgpack *m, unsigned bytes, uint64_t *out) {
@@ -82,9 +83,45 @@ bool msgpack_next(struct msgpack *m, struct msgpack_item *item) {
     return true;
 }
 
+/* Lists of tokens are most of what an engine sends: integers are read and passed without an item. */
+enum { OTHER_CODE = 0xff };
+
+static unsigned integer_bytes(uint8_t code) {
+    if (code <= 0x7f || code >= 0xe0) return 0;
+    return code >= 0xcc && code <= 0xd3 ? 1u << (code & 3) : OTHER_CODE;
+}
+
+bool msgpack_number(struct msgpack *m, uint64_t *out) {
+    struct msgpack_item item;
+    if (m->end - m->at > 8) {
+        uint8_t code = *m->at;
+        uint64_t word;
+        memcpy(&word, m->at + 1, sizeof word);
+        unsigned bytes = integer_bytes(code);
+        if (bytes == 0) {
+            *out = code <= 0x7f ? code : (uint64_t)(int64_t)(int8_t)code;
+            m->at++;
+            return true;
+        }
+        if (code <= 0xcf && bytes != OTHER_CODE) {
+            *out = be64toh(word) >> (64 - 8 * bytes);
+            m->at += 1 + bytes;
+            return true;
+        }
+    }
+    if (!msgpack_next(m, &item)) return false;
+    *out = item.kind == MSGPACK_INT ? item.number : 0;
+    return true;
+}
+
 bool msgpack_skip(struct msgpack *m) {
     for (uint64_t left = 1; left > 0; left--) { /* each takes a byte at least, so that this ends */
         struct msgpack_item item;
+        unsigned bytes = m->at < m->end ? integer_bytes(*m->at) : OTHER_CODE;
+        if (bytes != OTHER_CODE && (size_t)(m->end - m->at) > bytes) {
+            m->at += 1 + bytes;
+            continue;
+        }
         if (!msgpack_next(m, &item)) return false;
         left += item.kind == MSGPACK_ARRAY ? item.count : item.kind == MSGPACK_MAP ? 2 * item.count : 0;
     }

@@ -33,6 +33,8 @@ struct msgpack_item {
 bool msgpack_next(struct msgpack *m, struct msgpack_item *item);
 /* Passes the whole next value, items inside included. */
 bool msgpack_skip(struct msgpack *m);
+/* The next item, as its 64 bits where it is an integer; 0 where it is none, and false as msgpack_next(). */
+bool msgpack_number(struct msgpack *m, uint64_t *out);
 bool msgpack_is(const struct msgpack_item *item, const char *text);
 
 #endif

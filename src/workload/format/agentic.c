@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "workload/format/recording.h"
+#include "workload/scaled.h"
 #include "workload/source.h"
 
 /* The conversations are dealt to the users that the run starts with, U of them: user u plays u, u + U,
@@ -32,6 +33,7 @@ struct agent {
 struct due {
     uint64_t time_ns;
     uint32_t request;
+    uint32_t copy; /* of its conversation, with workload.scale */
 };
 
 struct agentic {
@@ -43,7 +45,8 @@ struct agentic {
     struct heap lanes_free; /* numbers of lanes that have ended, lowest first */
     /* open loop */
     struct due *order;
-    uint32_t at;
+    uint64_t dues, at;
+    uint32_t copies; /* of a conversation, at most */
     uint64_t cycle, base_ns;
     bool counted; /* what is rejected in this cycle */
 };
@@ -200,21 +203,39 @@ static bool agentic_spawned(struct workload *w, uint64_t user, uint64_t *spawned
 static int due_compare(const void *a, const void *b) {
     const struct due *x = a, *y = b;
     if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
-    return x->request < y->request ? -1 : x->request > y->request;
+    if (x->request != y->request) return x->request < y->request ? -1 : 1;
+    return x->copy < y->copy ? -1 : x->copy > y->copy;
 }
 
-/* All conversations start together. */
-static void sequence_make(struct agentic *g) {
-    g->order = mem_alloc(g->all.requests * sizeof *g->order);
-    for (uint32_t i = 0; i < g->all.requests; i++) g->order[i] = (struct due){g->all.request[i].time_ns, i};
-    qsort(g->order, g->all.requests, sizeof *g->order, due_compare);
+/* All conversations start together; copies of them, which share nothing with them, as scaled.h has it. */
+static int sequence_make(struct agentic *g, const struct scenario *s, struct err *e) {
+    double scale = s->workload.scale > 0 ? s->workload.scale : 1;
+    uint64_t first = UINT64_MAX, last = 0;
+    for (uint32_t i = 0; i < g->all.requests; i++) {
+        uint64_t at = g->all.request[i].time_ns;
+        first = at < first ? at : first;
+        last = at > last ? at : last;
+    }
+    g->copies = (uint32_t)scale + (scale > (double)(uint32_t)scale);
+    g->order = mem_alloc((uint64_t)g->all.requests * g->copies * sizeof *g->order);
+    for (uint32_t i = 0; i < g->all.requests; i++) {
+        const struct recording_request *q = &g->all.request[i];
+        uint64_t copies = scaled_copies(scale, s->seed, q->conversation);
+        for (uint32_t copy = 0; copy < copies; copy++)
+            g->order[g->dues++] = (struct due){
+                q->time_ns + scaled_delay_ns(s->seed, q->conversation, copy, last - first), i, copy};
+    }
+    qsort(g->order, g->dues, sizeof *g->order, due_compare);
+    if (g->dues > 0) return 0;
+    return err_set(e, KVF_ERR_USAGE, "workload.scale: no conversation of \"%s\" is left; take a larger part",
+                   s->workload.path);
 }
 
 /* From the first request again, a mean gap after the last, or a second when all have one time. */
 static bool sequence_more(struct workload *w) {
     struct agentic *g = w->state;
     uint64_t cycles = w->s->workload.arrival.cycles, most = w->s->run.max_requests;
-    uint32_t n = g->all.requests;
+    uint64_t n = g->dues;
     if (most > 0 && w->rows.emitted >= most) return false;
     if (g->at == n) {
         if (cycles > 0 && g->cycle + 1 >= cycles) return false;
@@ -235,7 +256,7 @@ static enum workload_next sequence_next(struct workload *w, struct request *r) {
     if (!sequence_more(w)) return WORKLOAD_END;
     const struct due *due = &g->order[g->at++];
     const struct recording_request *q = &g->all.request[due->request];
-    uint64_t instance = g->cycle * g->all.conversations + q->conversation;
+    uint64_t instance = (g->cycle * g->copies + due->copy) * g->all.conversations + q->conversation;
     request_fill(w, q, instance & ((UINT64_C(1) << NUMBER_BITS) - 1), r);
     r->turn = q->order + 1;
     r->klass = class_draw(w, instance);
@@ -259,7 +280,7 @@ static int agentic_open(struct workload *w, struct err *e) {
     w->state = g;
     g->deal = w->users > 0 ? w->users : 1;
     int rc = recordings_open(&g->all, s->workload.path, s->workload.limit, s->cache.block_tokens, e);
-    if (rc == 0 && w->open_loop) sequence_make(g);
+    if (rc == 0 && w->open_loop) rc = sequence_make(g, s, e);
     return rc;
 }
 
