@@ -342,18 +342,18 @@ static void draw_footer(const struct pane *p, const struct study *s) {
         const char *key, *label;
         int code;
         bool shown;
-    } hints[] = {{"q", over ? "leave" : "stop", 'q', true},
-                 {"?", s->help ? "back" : "keys", '?', true},
-                 {"Enter", "the run", KEY_CODE_ENTER, !over && !s->view.head.parts},
-                 {"e", has_chart(s) ? "chart" : "bars", 'e', s->view.head.measures > 1 && !s->view.head.endless},
-                 {"S", "save", 'S', true},
-                 {"c", "colours", 'c', true}};
+    } hints[] = {
+        {"q", over ? "leave" : "stop", 'q', true},
+        {"?", s->help ? "back" : "keys", '?', true},
+        {"Enter", "the run", KEY_CODE_ENTER, !over && !s->view.head.parts},
+        {"e", has_chart(s) ? "chart" : "bars", 'e', s->view.head.measures > 1 && !s->view.head.endless},
+        {"S", "save", 'S', true},
+        {"c", "colours", 'c', true}};
     char text[160];
     if (s->asking) {
         snprintf(text, sizeof text,
-                 s->view.head.parts && !s->view.head.endless
-                                    ? "Stop the %s? Nothing is kept of a part. y/n"
-                                    : "Stop the %s and keep what is done? y/n",
+                 s->view.head.parts && !s->view.head.endless ? "Stop the %s? Nothing is kept of a part. y/n"
+                                                             : "Stop the %s and keep what is done? y/n",
                  s->view.head.kind);
         pane_clip(p, 0, 1, p->at.cols - 2, TONE_KEY, text);
         return;

@@ -190,12 +190,13 @@ static void check_arrival(struct loading *l, const char *source) {
     if (s->workload.scale != 1 && scenario_source_has(s, SOURCE_FILE) &&
         !scenario_source_has(s, SOURCE_BY_TIMES) &&
         !(scenario_source_has(s, SOURCE_RECORDED) && s->workload.arrival.process == KVF_ARRIVAL_TRACE))
-        problem_of(l, "workload.scale", "workload.source",
-                   timed && scenario_source_has(s, SOURCE_RECORDED)
-                       ? "adds sessions to requests at their own times, which source %s has with arrival: "
-                         "{process: trace}; set workload.users"
-                       : "adds sessions to rows with times, which source %s does not have; set workload.users",
-                   source);
+        problem_of(
+            l, "workload.scale", "workload.source",
+            timed && scenario_source_has(s, SOURCE_RECORDED)
+                ? "adds sessions to requests at their own times, which source %s has with arrival: "
+                  "{process: trace}; set workload.users"
+                : "adds sessions to rows with times, which source %s does not have; set workload.users",
+            source);
     if (scenario_at_rate(s) && !(s->workload.arrival.rate > 0))
         problem_of(l, "workload.arrival.rate", key,
                    "arrivals of process %s need the requests per second, such as rate: 10",

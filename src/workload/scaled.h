@@ -39,8 +39,8 @@ void scaled_add(struct scaled *s, const struct trace_row *row);
 const struct trace_row *scaled_take(struct scaled *s, uint64_t until_ns);
 void scaled_free(struct scaled *s);
 
-/* The same for a source that has sessions of its own: how often session i is there, and how much later a copy of it
- * begins, in a trace of that span. */
+/* The same for a source that has sessions of its own: how often session i is there, and how much later a copy
+ * of it begins, in a trace of that span. */
 uint64_t scaled_copies(double scale, uint64_t seed, uint64_t session);
 uint64_t scaled_delay_ns(uint64_t seed, uint64_t session, uint64_t copy, uint64_t span_ns);
 

@@ -13,7 +13,8 @@
  *
  * A1in's share is a quarter of the tier's bytes, A1out remembers as much as half of them would hold,
  * and at most 4,194,304 keys. What comes back has left A1out before its victim enters it; the paper leaves
- * that order open, and libCacheSim has it so. An entry that falls into the tier is a newcomer, or comes back. */
+ * that order open, and libCacheSim has it so. An entry that falls into the tier is a newcomer, or comes back.
+ */
 enum { A1IN, AM, A1OUT = 0 };
 struct policy {
     struct segments s;

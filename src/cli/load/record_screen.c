@@ -91,7 +91,8 @@ static void board_tell(struct record_screen *s, const struct capture *c, double 
              format_count((double)c->input_tokens).text, format_count((double)c->output_tokens).text);
     board_head(s->showing.board, &h);
     if (s->parts > 1) row_show(s, row++, "all", &now, &before, gone_s);
-    for (unsigned i = 0; i < s->parts; i++) row_show(s, row++, s->part[i], &c->part[i], &s->before[i], gone_s);
+    for (unsigned i = 0; i < s->parts; i++)
+        row_show(s, row++, s->part[i], &c->part[i], &s->before[i], gone_s);
     if (signals_asked())
         *s->stop = signals_asked();
     else if (board_stop_asked(s->showing.board))

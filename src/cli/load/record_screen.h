@@ -1,6 +1,6 @@
-/* A recording while it goes on, as people see it: a screen where it has no end of its own and standard output is a
- * terminal that can show one, else a line on standard error that is written over, where that is a terminal. Main
- * thread. */
+/* A recording while it goes on, as people see it: a screen where it has no end of its own and standard output
+ * is a terminal that can show one, else a line on standard error that is written over, where that is a
+ * terminal. Main thread. */
 #ifndef KVF_CLI_LOAD_RECORD_SCREEN_H
 #define KVF_CLI_LOAD_RECORD_SCREEN_H
 
@@ -22,8 +22,8 @@ struct record_screen {
 };
 enum { RECORD_KEY = -1 };
 
-/* Opens the screen where one is wanted. Signals are taken by study/signals.h then. 0 or a negative code; end it in
- * either case. */
+/* Opens the screen where one is wanted. Signals are taken by study/signals.h then. 0 or a negative code; end
+ * it in either case. */
 int record_screen_begin(struct record_screen *s, const struct options *o, bool endless, struct err *e);
 bool record_screen_shown(const struct record_screen *s);
 /* How it goes by now; `told` of the capture is the screen. */

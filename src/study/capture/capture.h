@@ -62,7 +62,7 @@ struct capture_blocks {
     bool any;
 };
 
-/* What came of one pod, or of all logs. */
+/* Sums of one pod, or of all logs. */
 struct capture_part {
     uint64_t requests, tokens, blocks, known_blocks;
     uint64_t lost; /* batches of its events */

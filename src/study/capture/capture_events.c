@@ -192,8 +192,8 @@ static void copied(struct capture_events *ev, struct event *x) {
     }
 }
 
-/* Its name, as a log's recording has it: of the block before it and its tokens. Without tokens a block is known by
- * the engine's hash alone. */
+/* Its name, as a log's recording has it: of the block before it and its tokens. Without tokens a block is
+ * known by the engine's hash alone. */
 static uint64_t block_name(struct capture_events *ev, struct event *x, uint64_t before, uint64_t hash,
                            uint64_t tokens) {
     uint64_t token;
@@ -274,7 +274,7 @@ bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *p
     struct msgpack m = {payload, (const uint8_t *)payload + len}, events = m;
     struct msgpack_item whole, key, ts = {.kind = MSGPACK_NIL};
     bool found = false, taken = false, /* the time stands before the events, as an engine sends it */
-         good = msgpack_next(&m, &whole) && (whole.kind == MSGPACK_ARRAY || whole.kind == MSGPACK_MAP);
+        good = msgpack_next(&m, &whole) && (whole.kind == MSGPACK_ARRAY || whole.kind == MSGPACK_MAP);
     ev->pod = pod;
     ev->batches++;
     for (uint64_t i = 0; good && i < whole.count; i++) {

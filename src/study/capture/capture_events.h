@@ -31,7 +31,7 @@ struct capture_events {
     uint32_t epoch[EVENTS_PODS];
     uint64_t expected[EVENTS_PODS]; /* sequence number; 0 before the first */
     FILE *blocks;                   /* NULL: the stream of stored and removed blocks is not written */
-    struct buf block; /* that is hashed */
+    struct buf block;               /* that is hashed */
     uint64_t looked_up, computed; /* blocks of the requests that stored any, and of these what they stored */
     uint64_t batches, malformed, stored, again, removed, cleared, orphans, lost, replayed, restarts;
     uint64_t lost_told;    /* of those lost, in a request */

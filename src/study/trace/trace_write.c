@@ -43,13 +43,20 @@ static void put(struct trace_write *w, const void *data, size_t len, ZSTD_EndDir
 
 enum { LOST_DIGITS = 20 };
 
-/* The beginning of the first row, which ends in the figures. Compressed, it is a frame of its own of one raw block
- * (RFC 8878, 3.1.1), so that they stand in the file as they are. */
+/* The beginning of the first row, which ends in the figures. Compressed, it is a frame of its own of one raw
+ * block (RFC 8878, 3.1.1), so that they stand in the file as they are. */
 static void lost_begin(struct trace_write *w) {
     char text[64];
     int len = snprintf(text, sizeof text, "{\"lost_in_all\": %*" PRIu64, LOST_DIGITS, w->lost);
-    const unsigned char frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, (unsigned char)len,
-                                   (unsigned char)(len << 3 | 1), (unsigned char)(len >> 5), 0};
+    const unsigned char frame[] = {0x28,
+                                   0xb5,
+                                   0x2f,
+                                   0xfd,
+                                   0x20,
+                                   (unsigned char)len,
+                                   (unsigned char)(len << 3 | 1),
+                                   (unsigned char)(len >> 5),
+                                   0};
     if (w->zstd) fwrite(frame, 1, sizeof frame, w->file);
     fwrite(text, 1, (size_t)len, w->file);
     w->lost_at = ftell(w->file) - LOST_DIGITS;

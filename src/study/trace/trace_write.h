@@ -45,10 +45,10 @@ struct trace_write {
     uint64_t block_tokens, block_bytes; /* bytes: of a block, for the accesses */
     struct idmap ids, sessions;         /* to the new number + 1 */
     uint64_t requests, accesses;
-    bool keep_ids; /* ids stay as they are */
-    bool tells_lost;   /* the first row has `lost`, of the whole file, in figures of fixed width */
-    uint64_t lost;     /* brought up to date by each flush and at the end, where the file can be written again */
-    long lost_at;      /* where in the file the figures stand; 0: not yet, or not at all */
+    bool keep_ids;   /* ids stay as they are */
+    bool tells_lost; /* the first row has `lost`, of the whole file, in figures of fixed width */
+    uint64_t lost; /* brought up to date by each flush and at the end, where the file can be written again */
+    long lost_at;  /* where in the file the figures stand; 0: not yet, or not at all */
     uint64_t lost_put; /* what they say */
 };
 

@@ -321,10 +321,9 @@ static bool block_scan(struct scan *s, const char *what) {
 
 /* The value of a key, at its first byte; keys not known are checked for form and skipped. */
 static bool member_scan(struct scan *s, const char *key, size_t len) {
-    static const char *const names[] = {"input_length", "output_length", "timestamp",
-                                        "hash_ids",     "block_size",    "session_id",
-                                        "model",        "class",         "lost",
-                                        "lost_in_all"};
+    static const char *const names[] = {"input_length", "output_length", "timestamp", "hash_ids",
+                                        "block_size",   "session_id",    "model",     "class",
+                                        "lost",         "lost_in_all"};
     static const unsigned char lengths[] = {12, 13, 9, 8, 10, 10, 5, 5, 4, 11};
     unsigned which = 0;
     while (which < MOONCAKE_KEYS && (lengths[which] != len || memcmp(names[which], key, len) != 0)) which++;
