@@ -45,10 +45,10 @@ struct block_events {
     struct block_dir_counts dir[BLOCK_DIRS];
     unsigned long long splits, flushes, discards;
     unsigned long long errors[BLOCK_STATUSES];
-    unsigned long long lost; /* events that found no room in a map, anybody's */
+    unsigned long long lost; /* anybody's events that found no room in a map, and ends of ours not seen */
 };
 
-/* Key and value of the map "users": the requests of others. */
+/* Key and value of the map "users": the requests of others, from when they are issued. */
 struct block_user_key {
     unsigned long long cgroup; /* its id */
     char comm[BLOCK_COMM];     /* of the process; of the kernel's workers one of these */

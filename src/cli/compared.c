@@ -123,7 +123,7 @@ int compared_load(struct store *s, const char *const *reference, size_t count, b
         (struct compared){count, mem_zalloc(count, sizeof *out->input), mem_zalloc(count, sizeof *out->side)};
     for (size_t i = 0; i < count; i++) {
         run_record_init(&out->side[i].run);
-        series_init(&out->side[i].series, SERIES_TIERS | SERIES_CLASSES);
+        series_init(&out->side[i].series, SERIES_TIERS | SERIES_CLASSES | SERIES_BLOCK);
         out->input[i].run = &out->side[i].run;
     }
     const char *tag = compared_tag(reference[0]);

@@ -20,7 +20,7 @@ struct comparison_shares;
 struct comparison_input {
     const struct run_record *run;     /* the run, or any of the trials for the whole group */
     const struct trials *trials;      /* the group; NULL: the run by itself */
-    const struct series *series;      /* of the run, with SERIES_TIERS and SERIES_CLASSES as far as they are
+    const struct series *series;      /* of the run, with SERIES_TIERS, _CLASSES and _BLOCK as far as they are
                                          wanted; NULL: its noise is not known */
     struct comparison_shares *shares; /* likewise of its percentiles */
 };
@@ -34,6 +34,7 @@ void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char
                            size_t len);
 void comparison_shares_free(struct comparison_shares *s); /* takes NULL */
 
+enum { COMPARISON_NEIGHBOURS = 3 };
 struct comparison_side {
     char label[48];    /* "run 12", "runs 12-14" */
     char title[160];   /* "nightly, 2026-11-20 08:30, 3 of 3 trials", local time */
@@ -46,7 +47,10 @@ struct comparison_side {
     char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": nobody has judged */
     char undone[320];        /* "3 requests failed" (record/standing.h); "" */
     bool misses_free;        /* what misses is not computed again: a miss makes no work */
-    int undone_more;         /* 1: far more than of the baseline, -1: far less, else 0 */
+    struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
+                                                                   block layer was traced; most bytes first */
+    size_t neighbours;
+    int undone_more; /* 1: far more than of the baseline, -1: far less, else 0 */
 };
 
 struct comparison_difference { /* a key of the scenario that is not alike everywhere */

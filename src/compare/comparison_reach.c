@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compare/comparison_parts.h"
+#include "base/units.h"
 #include "draw/format.h"
 
 /* From here on another program has a part in what was measured: the kernel's bytes of the device beside ours,
@@ -58,18 +59,38 @@ static double cpu_share(const struct comparison_input *i) {
     return value_of(i, "host_cpu_ratio") - ours; /* NaN with any part missing */
 }
 
+/* ": fio 239 MiB, writeback 2.12 MiB", or nothing. */
+static void name_neighbours(const struct comparison_input *i, struct comparison_side *side, char *out,
+                            size_t len) {
+    size_t count = 0, used = 0;
+    struct snapshot_neighbour *all = i->series ? series_neighbours(i->series, true, &count) : NULL;
+    side->neighbours = count < COMPARISON_NEIGHBOURS ? count : COMPARISON_NEIGHBOURS;
+    out[0] = '\0';
+    for (size_t n = 0; n < side->neighbours; n++) {
+        char name[64], bytes[24];
+        side->neighbour[n] = all[n];
+        snapshot_neighbour_name(&all[n], name, sizeof name);
+        units_size_human((double)(all[n].read_bytes + all[n].write_bytes), bytes, sizeof bytes);
+        int more = snprintf(out + used, len - used, "%s %s %s", n ? "," : ":", name, bytes);
+        if (more < 0 || (used += (size_t)more) >= len) break;
+    }
+    free(all);
+}
+
 static void find_neighbours(const struct comparison_input *i, struct comparison *c, size_t s,
                             struct reach_side *out) {
     *out = (struct reach_side){.bytes = KVF_MISSING, .cpu = KVF_MISSING};
+    char names[COMPARISON_NEIGHBOURS * 96];
     if (strcmp(i->run->mode, "simulate") == 0) return;
+    name_neighbours(i, &c->side[s], names, sizeof names);
     out->bytes = device_bytes(i);
     out->cpu = cpu_share(i);
     out->on_device = out->bytes > NEIGHBOUR_BYTES;
     out->on_cpu = out->cpu > NEIGHBOUR_CPU;
     if (out->on_device)
         comparison_warn(
-            c, "Another program used the device under nvme during %s: the kernel counted %s our bytes.",
-            c->side[s].label, format_times(out->bytes).text);
+            c, "Another program used the device under nvme during %s: the kernel counted %s our bytes%s.",
+            c->side[s].label, format_times(out->bytes).text, names);
     if (out->on_cpu)
         comparison_warn(c, "Other programs kept %.0f %% of the CPUs busy during %s.", 100 * out->cpu,
                         c->side[s].label);

@@ -15,13 +15,26 @@ static json_t *texts(char *const *list, size_t count) {
     return a;
 }
 
+static json_t *neighbour_objects(const struct comparison_side *s) {
+    json_t *a = json_array();
+    for (size_t n = 0; n < s->neighbours; n++) {
+        const struct snapshot_neighbour *one = &s->neighbour[n];
+        json_array_append_new(a, JSON_OBJECT({"process", json_part_text(one->process)},
+                                             {"cgroup", json_part_text(one->cgroup)},
+                                             {"read_bytes", json_integer((json_int_t)one->read_bytes)},
+                                             {"write_bytes", json_integer((json_int_t)one->write_bytes)},
+                                             {"requests", json_integer((json_int_t)one->requests)}));
+    }
+    return a;
+}
+
 static json_t *side_object(const struct comparison_side *s) {
     return JSON_OBJECT({"run_id", json_integer(s->run_id)}, {"label", json_part_text(s->label)},
                        {"name", json_part_text(s->name)}, {"started_at", json_part_moment(s->started_at, 0)},
                        {"status", json_part_text(run_status_name(s->status))},
                        {"trials", s->trials ? json_integer((json_int_t)s->trials) : json_null()},
                        {"complete_trials", s->trials ? json_integer((json_int_t)s->complete) : json_null()},
-                       {"undone", json_part_some(s->undone)});
+                       {"undone", json_part_some(s->undone)}, {"neighbours", neighbour_objects(s)});
 }
 
 static json_t *change_object(const struct comparison_change *c, bool baseline) {

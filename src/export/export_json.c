@@ -1,3 +1,4 @@
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/build.h"
@@ -163,6 +164,47 @@ static void add_optional(struct page *p, const struct series *s) {
     add_columns(p, "block_intervals", &c);
 }
 
+/* One of them, null where it is not among the five of an interval. */
+static void add_neighbour(struct page *p, const struct series *s, const struct snapshot_neighbour *of) {
+    static const struct {
+        const char *name;
+        size_t at;
+    } column[] = {{"read_bytes", offsetof(struct snapshot_neighbour, read_bytes)},
+                  {"write_bytes", offsetof(struct snapshot_neighbour, write_bytes)},
+                  {"requests", offsetof(struct snapshot_neighbour, requests)}};
+    page_open(p, NULL, "{");
+    page_name(p, "process");
+    run_json_text(of->process, p->out);
+    page_name(p, "cgroup");
+    run_json_text(of->cgroup, p->out);
+    for (size_t f = 0; f < sizeof column / sizeof *column; f++) {
+        page_name(p, column[f].name);
+        buf_add(p->out, "[");
+        for (size_t i = 0, n = 0; i < s->count; i++) {
+            const struct snapshot_neighbour *found = NULL;
+            for (; n < s->neighbours && s->neighbour[n].interval == i; n++)
+                if (snapshot_neighbour_order(&s->neighbour[n].at, of) == 0) found = &s->neighbour[n].at;
+            if (i) buf_add(p->out, ",");
+            if (found)
+                export_add_count(*(const uint64_t *)(const void *)((const char *)found + column[f].at),
+                                 p->out);
+            else
+                buf_add(p->out, "null");
+        }
+        buf_add(p->out, "]");
+    }
+    page_close(p, "}");
+}
+
+static void add_neighbours(struct page *p, const struct series *s) {
+    size_t count;
+    struct snapshot_neighbour *all = series_neighbours(s, false, &count);
+    page_open(p, "neighbour_intervals", "[");
+    for (size_t n = 0; n < count; n++) add_neighbour(p, s, &all[n]);
+    page_close(p, "]");
+    free(all);
+}
+
 /* A number for each bucket that counted anything. */
 static void add_buckets(struct page *p, const char *name, const struct histogram *h,
                         uint64_t (*number)(const struct histogram *h, uint32_t bucket)) {
@@ -226,6 +268,7 @@ static void add_run(struct page *p, const struct export_run *r) {
     add_classes(p, &r->series);
     add_gpus(p, &r->series);
     add_optional(p, &r->series);
+    add_neighbours(p, &r->series);
     add_histograms(p, &r->run);
     page_close(p, "}");
 }

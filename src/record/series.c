@@ -15,6 +15,7 @@ void series_free(struct series *s) {
     free(s->gpu);
     free(s->remote);
     free(s->block);
+    free(s->neighbour);
     free(s->heat);
     free(s->histogram);
     buf_free(&s->coded);
@@ -86,6 +87,43 @@ static void add_part(struct series *s, void *at, size_t bytes, size_t i, const v
     memcpy(at, &array, sizeof array);
 }
 
+static void add_neighbours(struct series *s, size_t i, const struct snapshot *snap) {
+    for (uint32_t n = 0; n < snap->neighbours && n < SNAPSHOT_NEIGHBOURS; n++) {
+        if (s->neighbours == s->neighbour_cap) {
+            s->neighbour_cap = s->neighbour_cap ? 2 * s->neighbour_cap : 64;
+            s->neighbour = mem_realloc(s->neighbour, s->neighbour_cap * sizeof *s->neighbour);
+        }
+        s->neighbour[s->neighbours++] = (struct series_neighbour){i, snap->neighbour[n]};
+    }
+}
+
+static int by_bytes(const void *a, const void *b) {
+    const struct snapshot_neighbour *x = a, *y = b;
+    uint64_t of_x = x->read_bytes + x->write_bytes, of_y = y->read_bytes + y->write_bytes;
+    return of_x == of_y ? snapshot_neighbour_order(x, y) : of_x < of_y ? 1 : -1;
+}
+
+struct snapshot_neighbour *series_neighbours(const struct series *s, bool measured, size_t *count) {
+    struct snapshot_neighbour *sum = mem_zalloc(s->neighbours + 1, sizeof *sum);
+    size_t n = 0;
+    for (size_t k = 0; k < s->neighbours; k++) {
+        const struct series_neighbour *one = &s->neighbour[k];
+        size_t at = 0;
+        if (measured && s->interval[one->interval].phase != KVF_PHASE_MEASURED) continue;
+        while (at < n && snapshot_neighbour_order(&sum[at], &one->at) != 0) at++;
+        if (at == n) {
+            sum[n++] = one->at;
+            continue;
+        }
+        sum[at].read_bytes += one->at.read_bytes;
+        sum[at].write_bytes += one->at.write_bytes;
+        sum[at].requests += one->at.requests;
+    }
+    qsort(sum, n, sizeof *sum, by_bytes);
+    *count = n;
+    return sum;
+}
+
 void series_add(struct series *s, const struct snapshot *snap) {
     if (s->count == s->cap) grow(s);
     size_t i = s->count++;
@@ -96,6 +134,7 @@ void series_add(struct series *s, const struct snapshot *snap) {
     if (s->parts & SERIES_BLOCK)
         add_part(s, &s->block, sizeof *s->block, i, snap->block_known ? &snap->block : NULL,
                  snapshot_block_fields, snapshot_block_field_count);
+    if (s->parts & SERIES_BLOCK) add_neighbours(s, i, snap);
     keep_names(s, snap);
     s->interval[i] = snap->interval;
     if (s->tier) memcpy(s->tier[i], snap->tier, sizeof s->tier[i]);

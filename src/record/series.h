@@ -45,12 +45,20 @@ struct series {
     uint32_t gpus;                                 /* most of an interval */
     struct snapshot_gpu (*gpu)[SNAPSHOT_GPUS_MAX]; /* missing but for the device behind those of the interval;
                                                       NULL while no interval has any */
-    struct snapshot_remote *remote; /* missing where an interval has none; NULL while none has any */
-    struct snapshot_block *block;   /* likewise */
+    struct snapshot_remote *remote;     /* missing where an interval has none; NULL while none has any */
+    struct snapshot_block *block;       /* likewise */
+    struct series_neighbour *neighbour; /* with SERIES_BLOCK; in the order of the intervals */
+    size_t neighbours, neighbour_cap;
     uint32_t (*heat)[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
     struct series_histogram *histogram; /* in the order of the intervals; none where nothing was counted */
     size_t histograms, histogram_cap;
     struct buf coded;
+};
+
+/* A neighbour of an interval, of the five with most bytes there. */
+struct series_neighbour {
+    size_t interval; /* index of it */
+    struct snapshot_neighbour at;
 };
 
 /* Empty, for these parts. */
@@ -59,6 +67,9 @@ void series_free(struct series *s); /* what it owns; leaves it empty */
 /* Appends an interval, which is later than those before it; grows as needed and aborts when memory is
  * exhausted. Not for hot paths. */
 void series_add(struct series *s, const struct snapshot *snap);
+/* Neighbours of the measured part, or of the whole run, each once with its sums, most bytes first: an array
+ * that the caller frees. */
+struct snapshot_neighbour *series_neighbours(const struct series *s, bool measured, size_t *count);
 /* Appends a histogram of an interval that is there, no earlier than that of the one before; copies it. */
 void series_add_histogram(struct series *s, size_t interval, int scope, const void *data, size_t len);
 

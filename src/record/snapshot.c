@@ -1,5 +1,6 @@
 #include "record/snapshot.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define X(type, name, unit, help)                                                                            \
@@ -119,4 +120,18 @@ void snapshot_host_fill(struct snapshot_host *h, const struct snapshot *snap) {
             fill(&h->tier[t], snapshot_rank_tier_fields, snapshot_rank_tier_field_count, &snap->tier[t],
                  snapshot_tier_fields, snapshot_tier_field_count);
     memcpy(h->device, snap->tier_device[KVF_TIER_NVME], sizeof h->device);
+}
+
+int snapshot_neighbour_order(const struct snapshot_neighbour *a, const struct snapshot_neighbour *b) {
+    int order = strcmp(a->process, b->process);
+    return order ? order : strcmp(a->cgroup, b->cgroup);
+}
+
+void snapshot_neighbour_name(const struct snapshot_neighbour *n, char *out, size_t len) {
+    bool writeback = strcmp(n->process, "(writeback)") == 0;
+    snprintf(out, len, "%.15s%s%.28s",
+             writeback                             ? "writeback"
+             : strcmp(n->process, "(kernel)") == 0 ? "the kernel"
+                                                   : n->process,
+             n->cgroup[0] ? writeback ? " of " : " in " : "", n->cgroup);
 }

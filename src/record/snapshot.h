@@ -202,7 +202,7 @@ static inline bool kvf_present(double v) {
     X(F, others_read_bytes, "B", "bytes of reads of others that the kernel issued to the drive")             \
     X(F, others_write_bytes, "B", "bytes of writes of others, likewise")                                     \
     X(F, others_requests, "", "requests of others")                                                          \
-    X(F, events_lost, "", "events of anybody that found no room to be counted")
+    X(F, events_lost, "", "events that found no room, and ends of requests that the kernel told no program")
 
 /* Of a rank alone, in an interval or in the measured part; whatever is not known of it is missing. Figures of
  * the same name are those of the interval; failed counts dropped requests too. */
@@ -290,6 +290,11 @@ struct snapshot_neighbour {
     char process[16], cgroup[64]; /* cgroup: its path, "" for the first one */
     uint64_t read_bytes, write_bytes, requests;
 };
+
+/* By process and group; 0 for the same. */
+int snapshot_neighbour_order(const struct snapshot_neighbour *a, const struct snapshot_neighbour *b);
+/* "fio", "fio in system.slice/bench.service"; the kernel's writeback is nobody's alone. */
+void snapshot_neighbour_name(const struct snapshot_neighbour *n, char *out, size_t len);
 
 /* A rank and where it runs. Of more ranks than these an interval keeps those with the highest P95. */
 enum { SNAPSHOT_HOSTS = 64, SNAPSHOT_HOST = 64 };

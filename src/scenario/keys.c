@@ -77,7 +77,7 @@ const struct key key_table[] = {
       "End the run when that many requests are done; 0 for no limit."),
     K("run.max_written", SIZE, run.max_written_bytes, "bytes", "0 to 1024TiB", "0", NVME_REAL, ALL,
       "End the run when that much has been written to nvme; 0 for no limit."),
-    K("run.block_trace", CHOICE, run.block_trace, "", CHOICES(SCENARIO_BLOCK_TRACE_LIST), "off", NVME_REAL,
+    K("run.block_trace", CHOICE, run.block_trace, "", CHOICES(SCENARIO_BLOCK_TRACE_LIST), "auto", NVME_REAL,
       ALL, "Follow requests through the kernel's block layer by BPF; auto is where the kernel permits it."),
     K("run.trials", INTEGER, run.trials, "runs", "1 to 1000", "1", ALWAYS, ALL, "Repetitions of the run."),
     K("run.precondition", SIZE, run.precondition_bytes, "bytes", "auto, or 0 to 1024TiB", "0", NVME, ALL,

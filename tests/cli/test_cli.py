@@ -64,7 +64,7 @@ SHORT_FORMS = {
     "gpu": ("tiers.gpu.capacity", "3GiB", "capacity: 3GiB"),
     "cpu": ("tiers.cpu.capacity", "5GiB", "capacity: 5GiB"),
     "nvme": ("tiers.nvme.capacity", "6GiB", "capacity: 6GiB"),
-    "block-trace": ("run.block_trace", "auto", "block_trace: auto"),
+    "block-trace": ("run.block_trace", "off", "block_trace: off"),
     "insecure": ("tiers.remote.insecure", None, None),
     "generation": ("compute.mode", "fast", "mode: fast"),
     "max-requests": ("run.max_requests", "123", "max_requests: 123"),

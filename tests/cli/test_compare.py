@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """kvfall compare: what differs between runs, what came of it, and whether that is more than noise."""
+import contextlib
 import csv
 import io
 import json
 import os
+import sqlite3
 from xml.etree import ElementTree
 
 import histories
@@ -212,6 +214,28 @@ def _():
     for form, head in (("md", "## Comparison"), ("html", "Comparison</h")):
         page = " ".join(run(["report", "1", "5", "-o", "-", "--format", form]).stdout.split())
         assert 0 < page.index("are worse than runs") < page.index("Baseline"), page[:2000]
+
+
+@case("neighbours on the drive have their names and bytes in text, JSON, Markdown and HTML")
+def _():
+    for _ in range(2):
+        measure({"run.duration": "100ms", "run.interval": "20ms"})
+    with contextlib.closing(sqlite3.connect(database())) as db, db:
+        db.execute("UPDATE results SET value = 1e12 WHERE run_id = 2 AND metric = 'device_read_bytes'")
+        measured = [seq for seq, in db.execute("SELECT seq FROM intervals WHERE run_id = 2 AND phase = 'measured' ORDER BY seq")]
+        for seq in measured[:2]:
+            for n, (name, wrote) in enumerate((("(writeback)", 512 << 20), ("postgres", 256 << 20), ("cp", 4096), ("mv", 512))):
+                histories.insert(db, "neighbour_intervals", run_id=2, seq=seq, n=n, process=name, cgroup="lab" if n == 1 else "",
+                                 read_bytes=1 << 20, write_bytes=wrote, requests=3)
+    names = ": writeback 1.00 GiB, postgres in lab 514 MiB, cp 2.01 MiB."
+    told = json.loads(run(["compare", "1", "2", "--json"]).stdout)
+    assert told["sides"][0]["neighbours"] == [], told["sides"]
+    assert told["sides"][1]["neighbours"][1] == {"process": "postgres", "cgroup": "lab", "read_bytes": 2 << 20,
+                                                 "write_bytes": 512 << 20, "requests": 6}, told["sides"]
+    assert len(told["sides"][1]["neighbours"]) == 3 and any(names in one for one in told["warnings"]), told
+    for words in (["compare", "1", "2"], *(["report", "1", "2", "-o", "-", "--format", form] for form in ("md", "html"))):
+        got = run(words)
+        assert got.rc == 0 and names in " ".join(got.stdout.split()), got
 
 
 @case("where a miss makes no work no verdict blames misses")

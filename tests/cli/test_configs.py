@@ -11,7 +11,7 @@ from tap import SOURCE, case, home, main, run, scratch
 PATHS = sorted(path for path in (SOURCE / "configs").glob("**/*.yaml") if not path.stem.startswith("parts-"))  # a catalogue is none
 # What a file takes on a machine of any size. A run ends by its requests, but an autoscaler's by its time: users that
 # it adds get none of a number that is dealt at the start.
-TINY = ["--set", "model={preset: tiny-1b, layers: 1}", "--set", "run.warmup=0s",
+TINY = ["--set", "model={preset: tiny-1b, layers: 1}", "--set", "run.warmup=0s", "--set", "run.block_trace=off",
         "--set", "engine.noise=1MiB", "--set", "engine.workers=2", "--set", "engine.room_wait=100ms",
         "--generation", "none", "--trials", "1"]
 TIERS_TINY = {"gpu": "16MiB", "cpu": "16MiB", "nvme": "64MiB"}

@@ -73,6 +73,8 @@ def full_run():
                 histories.insert(db, "gpu_intervals", run_id=1, seq=seq, device=device, power_w=71.5 + device)
             histories.insert(db, "remote_intervals", run_id=1, seq=seq, round_trips=3 * seq, server_used_bytes=1e6 + seq)
             histories.insert(db, "block_intervals", run_id=1, seq=seq, read_requests=seq, read_d2c_p95_ms=0.5 * seq)
+            for n, name in enumerate(("fio", "cp")[seq % 2:]):
+                histories.insert(db, "neighbour_intervals", run_id=1, seq=seq, n=n, process=name, cgroup="/lab", read_bytes=seq, write_bytes=4096, requests=1)
         histories.insert(db, "remedies", run_id=1, n=0, change="twice the slots", metric="e2e_mean_ms", now=2.0, estimate=1.0)
         histories.insert(db, "ranks", run_id=1, rank=1, host="lab1", device="vda", e2e_p95_ms=4.5, slowest=1, why="its load")
         histories.insert(db, "rank_tiers", run_id=1, rank=1, tier="cpu", capacity_bytes=4096.0, busy_ratio=0.5)
@@ -135,6 +137,11 @@ def _():
     assert one["gpu_intervals"] == [columns("gpu_intervals", "AND device = %d" % d) for d in (0, 3)]
     for name in ("remote_intervals", "block_intervals"):
         assert one[name] == columns(name), one[name]
+    seqs = one["intervals"]["seq"]
+    assert one["neighbour_intervals"] == [
+        {"process": name, "cgroup": "/lab", "read_bytes": [seq if there(seq) else None for seq in seqs],
+         "write_bytes": [4096 if there(seq) else None for seq in seqs], "requests": [1 if there(seq) else None for seq in seqs]}
+        for name, there in (("cp", lambda seq: True), ("fio", lambda seq: seq % 2 == 0))], one["neighbour_intervals"]
     moved = runs.rows("SELECT tier, dir, cause, sum(ops) AS ops, sum(bytes) AS bytes FROM cause_intervals "
                       "GROUP BY tier, dir, cause HAVING ops OR bytes")
     causes = one["cause_intervals"]

@@ -29,7 +29,7 @@ STATUSES = (0, 1, 2, 3)
 _TINY = {
     "name": "tiny",
     "model": {"preset": "tiny-1b", "layers": 1},
-    "run": {"duration": "30s", "max_requests": 10, "warmup": "0s", "interval": "20ms"},
+    "run": {"duration": "30s", "max_requests": 10, "warmup": "0s", "interval": "20ms", "block_trace": "off"},
     "tiers": {"gpu": {"capacity": "256KiB", "backend": "emulated"}, "cpu": {"capacity": "512KiB"},
               "nvme": {"capacity": "4MiB", "path": ".", "io_size": "64KiB"}},
     "workload": {"users": 3, "prefix": {"prompt_tokens": [32, 64]}, "personas": [

@@ -73,8 +73,8 @@ static inline void scenario_of(const char *yaml, uint64_t seed) {
     char number[32];
     struct scenario_report report = {0};
     snprintf(number, sizeof number, "%llu", (unsigned long long)seed);
-    struct scenario_setting set[3] = {{"seed", number, "test"}};
-    size_t sets = 1;
+    struct scenario_setting set[4] = {{"seed", number, "test"}, {"run.block_trace", "off", "test"}};
+    size_t sets = 2;
     if (strstr(yaml, "nvme:")) set[sets++] = (struct scenario_setting){"tiers.nvme.path", t.dir, "test"};
     if (strstr(yaml, "source:")) set[sets++] = (struct scenario_setting){"workload.path", t.rows, "test"};
     if (scenario_load(NULL, yaml, set, sets, &t.s, NULL, &report) != 0)

@@ -270,14 +270,18 @@ static __always_inline void let_go(__u32 place) {
     if (b) b->name[place % BUCKET] = 0;
 }
 
-/* A free place, or the one that a bio at this address left when its end was not seen. */
+/* A free place, or the one that a bio at this address left when its end was not seen: the kernel calls no
+ * program for what interrupts some tasks. */
 static __always_inline __u32 claim(__u64 name) {
     __u32 at = bucket_of(name);
     struct bucket *b = bpf_map_lookup_elem(&buckets, &at);
     for (__u32 i = 0; b && i < BUCKET; i++)
         if (b->name[i] == name) {
             struct cell *c = cell_at(at * BUCKET + i);
-            if (c && c->issued_ns) __sync_fetch_and_add(&in_flight, -1ULL);
+            if (c && c->issued_ns) {
+                __sync_fetch_and_add(&in_flight, -1ULL);
+                if (c->own) lost();
+            }
             return at * BUCKET + i;
         }
     for (__u32 i = 0; b && i < BUCKET; i++)
@@ -361,14 +365,18 @@ int BPF_PROG(bio_ended, struct request_queue *q, struct bio *bio) {
 
 /* ---- requests ----
  *
- * The cell of a request's first bio holds the request's data. A request is counted on completion. The kernel
- * checks a function that is not inlined once when it loads the program, instead of once for each call. */
+ * The cell of a request's first bio holds the request's data. A request of ours is counted on completion, one
+ * of others as it is issued: of those no time is kept, and an end that is not seen takes no bytes away. The
+ * kernel checks a function that is not inlined once when it loads the program, instead of once for each call.
+ */
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(request_issued, struct request *rq) {
     struct bio *bio = rq->bio;
-    struct cell *c = bio ? cell_of(name_of(bio)) : 0;
+    __u32 place = bio ? find(name_of(bio)) : NONE;
+    struct cell *c = cell_at(place);
     if (!c) return 0;
+    if (!c->own) user_add(place, c->dir, rq->__data_len, 1);
     c->depth = __sync_fetch_and_add(&in_flight, 1) + 1;
     c->issued_ns = bpf_ktime_get_ns();
     return 0;
@@ -378,8 +386,10 @@ int BPF_PROG(request_issued, struct request *rq) {
 SEC("tp_btf/block_rq_requeue")
 int BPF_PROG(request_came_back, struct request *rq) {
     struct bio *bio = rq->bio;
-    struct cell *c = bio ? cell_of(name_of(bio)) : 0;
+    __u32 place = bio ? find(name_of(bio)) : NONE;
+    struct cell *c = cell_at(place);
     if (!c || !c->issued_ns) return 0;
+    if (!c->own) user_add(place, c->dir, -(__u64)rq->__data_len, -1ULL);
     __sync_fetch_and_add(&in_flight, -1ULL);
     c->issued_ns = 0;
     return 0;
@@ -396,10 +406,7 @@ __attribute__((noinline)) __u64 request_counted(__u64 first, __u32 bytes, __u32 
     if (!c || !c->issued_ns || !e) return 0;
     dir = c->dir & 1;
     if (last) __sync_fetch_and_add(&in_flight, -1ULL);
-    if (!c->own) {
-        user_add(place, dir, bytes, last);
-        return c->issued_ns;
-    }
+    if (!c->own) return c->issued_ns;
     if (error < 0) error = BLOCK_IO_ERROR; /* older kernels tell an errno */
     if (error) e->errors[error & (BLOCK_STATUSES - 1)]++;
     d = &e->dir[dir];

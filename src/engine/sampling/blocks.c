@@ -146,16 +146,6 @@ static uint32_t top_of(const struct engine *e, const struct block_counts *c, str
     return count;
 }
 
-/* "fio", "fio in system.slice/bench.service"; the kernel's writeback is nobody's alone. */
-static void name_of(const struct snapshot_neighbour *u, char *out, size_t len) {
-    bool writeback = strcmp(u->process, BLOCK_WRITEBACK) == 0;
-    snprintf(out, len, "%.15s%s%.28s",
-             writeback                               ? "writeback"
-             : strcmp(u->process, BLOCK_WORKER) == 0 ? "the kernel"
-                                                     : u->process,
-             u->cgroup[0] ? writeback ? " of " : " in " : "", u->cgroup);
-}
-
 void blocks_neighbours(const struct engine *e, const struct reading *from, const struct reading *to,
                        struct judge_input *in) {
     struct snapshot_neighbour top[SNAPSHOT_NEIGHBOURS];
@@ -165,7 +155,7 @@ void blocks_neighbours(const struct engine *e, const struct reading *from, const
         struct judge_neighbour *n = &in->neighbour[i];
         n->bytes = (double)(top[i].read_bytes + top[i].write_bytes);
         n->share = ratio(n->bytes, all);
-        name_of(&top[i], n->name, sizeof n->name);
+        snapshot_neighbour_name(&top[i], n->name, sizeof n->name);
     }
 }
 
