@@ -37,6 +37,7 @@ void screen_init(struct screen *s, const struct ui_setup *setup) {
     s->zoom = s->zoom_asked = begin.zoom;
     s->table[PANEL_requests] =
         (struct frame_table){.sort = begin.sort, .descending = begin.descending, .hidden = begin.hidden};
+    s->table[PANEL_pods] = (struct frame_table){.sort = PANEL_PODS_SORT, .descending = true};
     s->table[PANEL_hosts] = (struct frame_table){.sort = PANEL_HOSTS_SORT, .descending = true};
 }
 

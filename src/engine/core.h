@@ -106,7 +106,7 @@ struct engine {
     struct channels *store_link; /* to it; NULL likewise */
     struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one */
     struct outages *outages;     /* of the fleet; NULL: there are none */
-    struct fleet_stats fleet_base, fleet_end;
+    struct fleet_stats fleet_base, fleet_end, fleet_last; /* last: of the interval before */
     uint64_t *hashes; /* of the blocks of the request that is being routed */
     uint32_t hash_cap;
     pthread_mutex_t cache_lock; /* of all caches */

@@ -87,7 +87,7 @@ static bool is_still(struct engine *e, uint64_t now_ns) {
     if (++s->turns >= STILL) return true;
     if (s->turns % STILL_LOOKS || workload_open_loop(e->workload)) return false;
     uint64_t ended = 0;
-    for (uint32_t w = 0; w < e->worker_count; w++)
+    for (uint32_t w = 0; w < e->counter_count; w++)
         ended += counters_get(&e->counters[w].requests_done) + counters_get(&e->counters[w].requests_failed);
     if (s->turns == STILL_LOOKS) s->ended = ended;
     return ended - s->ended > STILL_ENDED + STILL_EACH * e->session.active;

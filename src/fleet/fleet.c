@@ -64,7 +64,7 @@ void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod,
 }
 
 /* Tells the index what is older than the staleness. */
-static void index_advance(struct fleet *f, uint64_t now_ns) {
+void fleet_tell(struct fleet *f, uint64_t now_ns) {
     uint64_t staleness_ns = f->s->fleet.index.staleness_ns;
     for (; f->first < f->last; f->first++) {
         const struct event *e = &f->events[f->first % f->cap];
@@ -116,7 +116,7 @@ struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) 
     while (r->down);
     f->stats.requests++;
     struct fleet_choice choice = {.router = r->number};
-    if (f->index) index_advance(f, q->now_ns);
+    fleet_tell(f, q->now_ns);
     if (f->index && !f->index_down) f->stats.lookups += q->blocks;
     f->ops->choose(r, q, &choice);
     r->turn++;
@@ -126,6 +126,14 @@ struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) 
 
 void fleet_done(struct fleet *f, uint32_t pod) {
     loads_change(&f->loads, pod, -1);
+}
+
+bool fleet_asks_index(const struct fleet *f) {
+    return f->index != NULL;
+}
+
+bool fleet_pod_up(const struct fleet *f, uint32_t pod) {
+    return !f->loads.down[pod];
 }
 
 uint64_t fleet_load(const struct fleet *f, uint32_t pod) {
@@ -163,6 +171,8 @@ void fleet_read(const struct fleet *f, struct fleet_stats *out) {
     if (f->index) {
         out->entries = holders_count(f->index);
         out->bytes = holders_bytes(f->index);
+        out->waiting = f->last - f->first;
+        if (out->waiting > 0) out->oldest_ns = f->events[f->first % f->cap].at_ns;
     }
     for (uint32_t i = 0; i < f->router_count; i++) {
         if (!f->routers[i].memory) continue;

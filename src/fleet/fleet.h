@@ -45,9 +45,10 @@ struct fleet_choice {
 };
 /* Since the opening. */
 struct fleet_stats {
-    uint64_t requests, lookups; /* routed; blocks asked of the index */
-    uint64_t entries, bytes;    /* now, of the index or of all routers' memories */
-    uint64_t events;            /* that the index has been told */
+    uint64_t requests, lookups;  /* routed; blocks asked of the index */
+    uint64_t entries, bytes;     /* now, of the index or of all routers' memories */
+    uint64_t events;             /* that the index has been told */
+    uint64_t waiting, oldest_ns; /* events that it has not been told, and the time of the first */
 };
 
 struct fleet;
@@ -58,11 +59,15 @@ bool fleet_asks_blocks(const struct fleet *f); /* whether requests need their bl
 /* The pod of a request. It has one more to do from now on, until fleet_done(). */
 struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q);
 void fleet_done(struct fleet *f, uint32_t pod);
+bool fleet_asks_index(const struct fleet *f);
+bool fleet_pod_up(const struct fleet *f, uint32_t pod);
 uint64_t fleet_load(const struct fleet *f, uint32_t pod); /* requests that it has */
 /* A block came to be in a tier of a pod, or left it; pod fleet.pods is the remote tier that they share. Times
  * do not go back. */
 void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
                  bool stored);
+/* Tells the index what is older than its staleness; a request that is routed does the same before. */
+void fleet_tell(struct fleet *f, uint64_t now_ns);
 /* Parts that are gone, or back. Another pod, or another router, is up at any time. A router forgets what it
  * remembers; the index is empty, and is told nothing meanwhile. */
 void fleet_set_pod_down(struct fleet *f, uint32_t pod, bool down);

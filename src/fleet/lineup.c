@@ -29,12 +29,14 @@ void lineup_close(struct lineup *l) {
     *l = (struct lineup){0};
 }
 
+/* Where another one has won as before, nothing changes above. */
 void lineup_set(struct lineup *l, uint32_t i, uint64_t at_ns) {
     if (l->at_ns[i] == at_ns) return;
     l->at_ns[i] = at_ns;
     for (uint32_t n = (l->width + i) / 2; n >= 1; n /= 2) {
-        uint32_t a = l->first[2 * n], b = l->first[2 * n + 1];
+        uint32_t a = l->first[2 * n], b = l->first[2 * n + 1], before = l->first[n];
         l->first[n] = time_of(l, b) < time_of(l, a) ? b : a;
+        if (l->first[n] == before && before != i) return;
     }
 }
 
@@ -53,7 +55,7 @@ uint32_t lineup_due(struct lineup *l, uint64_t now_ns, uint32_t *out, uint32_t r
     for (uint32_t i = 0; i < l->calls && n < room; i++) {
         out[n++] = l->called[i];
         l->is_called[l->called[i]] = false;
-        lineup_set(l, l->called[i], KVF_NEVER);
+        if (l->at_ns[l->called[i]] <= now_ns) lineup_set(l, l->called[i], KVF_NEVER);
     }
     for (uint32_t i = n; i < l->calls; i++) l->called[i - n] = l->called[i];
     l->calls -= n;

@@ -21,7 +21,8 @@ void lineup_set(struct lineup *l, uint32_t i, uint64_t at_ns);
 void lineup_call(struct lineup *l, uint32_t i);
 uint64_t lineup_next_ns(const struct lineup *l); /* 0: somebody was called */
 /* Takes out of the list those called so far and those whose time has come, as far as `room` goes: of the
- * former all, in order of calling, before the latter. Returns how many; their times are KVF_NEVER then. */
+ * former all, in order of calling, before the latter. Returns how many. A time that has come is KVF_NEVER
+ * then; the caller sets the next one of each. */
 uint32_t lineup_due(struct lineup *l, uint64_t now_ns, uint32_t *out, uint32_t room);
 
 #endif

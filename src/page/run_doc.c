@@ -16,6 +16,7 @@ static void put_run(const struct run_part *p, bool whole) {
     run_doc_classes(p);
     run_doc_autoscaler(p);
     run_doc_system(p);
+    run_doc_pods(p);
     run_doc_ranks(p);
     run_doc_events(p);
     run_doc_place(p);

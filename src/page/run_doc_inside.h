@@ -26,6 +26,7 @@ void run_doc_cache(const struct run_part *p);
 void run_doc_classes(const struct run_part *p);
 void run_doc_autoscaler(const struct run_part *p);
 void run_doc_system(const struct run_part *p);
+void run_doc_pods(const struct run_part *p);  /* routing and pods of a fleet */
 void run_doc_ranks(const struct run_part *p); /* each alone, of a run of several */
 void run_doc_place(const struct run_part *p); /* what it ran on */
 void run_doc_scenario(const struct run_part *p);

@@ -21,7 +21,8 @@ enum series_part {
     SERIES_BLOCK = 64,
     SERIES_ALL = 127,
     SERIES_HISTOGRAMS = 128, /* beside all: the coded ones, which are as large as the rest */
-    SERIES_RANKS = 256       /* beside all: into snapshots, not into a series */
+    SERIES_RANKS = 256,      /* beside all: into snapshots, not into a series */
+    SERIES_PODS = 512        /* likewise */
 };
 
 /* A coded histogram of an interval: its bytes in `coded` of the series. */

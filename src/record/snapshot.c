@@ -38,6 +38,14 @@ const struct snapshot_field snapshot_rank_fields[] = {SNAPSHOT_RANK_FIELDS(X)};
 const struct snapshot_field snapshot_rank_tier_fields[] = {SNAPSHOT_RANK_TIER_FIELDS(X)};
 #undef X
 
+#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_fleet, name)},
+const struct snapshot_field snapshot_fleet_fields[] = {SNAPSHOT_FLEET_FIELDS(X)};
+#undef X
+
+#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_pod, name)},
+const struct snapshot_field snapshot_pod_fields[] = {SNAPSHOT_POD_FIELDS(X)};
+#undef X
+
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 const size_t snapshot_interval_field_count = COUNT(snapshot_interval_fields);
 const size_t snapshot_tier_field_count = COUNT(snapshot_tier_fields);
@@ -48,6 +56,8 @@ const size_t snapshot_remote_field_count = COUNT(snapshot_remote_fields);
 const size_t snapshot_block_field_count = COUNT(snapshot_block_fields);
 const size_t snapshot_rank_field_count = COUNT(snapshot_rank_fields);
 const size_t snapshot_rank_tier_field_count = COUNT(snapshot_rank_tier_fields);
+const size_t snapshot_fleet_field_count = COUNT(snapshot_fleet_fields);
+const size_t snapshot_pod_field_count = COUNT(snapshot_pod_fields);
 
 double snapshot_value(const void *part, const struct snapshot_field *f) {
     const char *at = (const char *)part + f->offset;

@@ -250,6 +250,34 @@ static inline bool kvf_present(double v) {
     X(F, busy_ratio, "", "share of its time that the tier was busy; emulated: of its bandwidth")             \
     X(F, errors, "", "entry operations that failed")
 
+/* Of a fleet of pods. */
+#define SNAPSHOT_FLEET_FIELDS(X)                                                                             \
+    X(U, pods, "", "pods there are")                                                                         \
+    X(U, pods_down, "", "of them gone now")                                                                  \
+    X(F, load_imbalance, "", "load of the most loaded pod / mean of all, each a mean over its time")         \
+    X(U, expected_blocks, "", "blocks of requests done that the routers expected at their pods")             \
+    X(U, wrong_blocks, "", "of these, blocks that were not there")                                           \
+    X(U, index_lookups, "", "blocks that the index was asked for")                                           \
+    X(U, index_events, "", "stored and removed blocks that the index was told of")                           \
+    X(U, index_entries, "", "pairs of a block and a pod in the index, or in the routers' memories, now")     \
+    X(U, index_bytes, "B", "memory that they take now")                                                      \
+    X(F, index_waiting, "", "events that the index has not been told of yet")                                \
+    X(F, index_behind_ms, "ms", "age of the oldest of these; 0: there is none")
+
+#define SNAPSHOT_POD_FIELDS(X)                                                                               \
+    X(U, pod, "", "number of the pod, or of the first of several")                                           \
+    X(U, pods, "", "pods of the row: one, or as many in a row as a fleet of more than 256 needs")            \
+    X(U, down, "", "of them gone now")                                                                       \
+    X(F, load_mean, "", "requests queued and in service, mean over its time and over the pods")              \
+    X(U, most_pod, "", "the most loaded of them")                                                            \
+    X(F, most_load, "", "its load, mean over its time")                                                      \
+    X(U, done, "", "requests completed")                                                                     \
+    X(U, tokens, "", "tokens generated")                                                                     \
+    X(U, lookups, "", "cache lookups")                                                                       \
+    X(U, hits, "", "cache hits")                                                                             \
+    X(U, expected_blocks, "", "blocks of requests done that the routers expected there")                     \
+    X(U, wrong_blocks, "", "of these, blocks that were not there")
+
 #define SNAPSHOT_TYPE_U           uint64_t
 #define SNAPSHOT_TYPE_F           double
 #define X(type, name, unit, help) SNAPSHOT_TYPE_##type name;
@@ -280,6 +308,12 @@ struct snapshot_rank {
 struct snapshot_rank_tier {
     SNAPSHOT_RANK_TIER_FIELDS(X)
 };
+struct snapshot_fleet {
+    SNAPSHOT_FLEET_FIELDS(X)
+};
+struct snapshot_pod {
+    SNAPSHOT_POD_FIELDS(X)
+};
 #undef X
 
 enum { SNAPSHOT_GPUS_MAX = 8, SNAPSHOT_NAME = 32, SNAPSHOT_DECISIONS = 4 };
@@ -303,6 +337,9 @@ struct snapshot_host {
     struct snapshot_rank_tier tier[KVF_TIERS];
     char host[SNAPSHOT_HOST], device[SNAPSHOT_NAME]; /* device: under its nvme tier; "" where there is none */
 };
+
+/* Rows of pods by number. Where there are more pods than rows, each stands for as many in a row. */
+enum { SNAPSHOT_PODS = 256 };
 
 /* The autoscaler's decision in an interval. */
 struct snapshot_decision {
@@ -368,6 +405,9 @@ struct snapshot {
     uint32_t requests;
     struct snapshot_request request[SNAPSHOT_REQUESTS];
     struct snapshot_host host[SNAPSHOT_HOSTS];
+    struct snapshot_fleet fleet;
+    uint32_t pod_rows; /* 0: the run is no fleet */
+    struct snapshot_pod pod[SNAPSHOT_PODS];
 };
 
 /* The field tables, for code that walks fields by name: database columns, JSON, screen. */
@@ -388,9 +428,12 @@ extern const struct snapshot_field snapshot_remote_fields[];
 extern const struct snapshot_field snapshot_block_fields[];
 extern const struct snapshot_field snapshot_rank_fields[];
 extern const struct snapshot_field snapshot_rank_tier_fields[];
+extern const struct snapshot_field snapshot_fleet_fields[];
+extern const struct snapshot_field snapshot_pod_fields[];
 extern const size_t snapshot_interval_field_count, snapshot_tier_field_count, snapshot_cause_field_count,
     snapshot_qos_field_count, snapshot_gpu_field_count, snapshot_remote_field_count,
-    snapshot_block_field_count, snapshot_rank_field_count, snapshot_rank_tier_field_count;
+    snapshot_block_field_count, snapshot_rank_field_count, snapshot_rank_tier_field_count,
+    snapshot_fleet_field_count, snapshot_pod_field_count;
 
 /* The value of a field of a part, NaN when missing. Any thread. */
 double snapshot_value(const void *part, const struct snapshot_field *f);

@@ -26,6 +26,8 @@ enum part {
     PART_NEIGHBOUR,
     PART_RANK,
     PART_RANK_TIER,
+    PART_FLEET,
+    PART_POD,
     PART_DECISION,
     PART_HISTOGRAM,
     PARTS
@@ -124,6 +126,16 @@ static void put_rank_tier(struct intervals *i, const struct cursor *c, struct sn
         if (s->host[h].rank.rank == rank) row_map_load(&c->map, c->stmt, &s->host[h].tier[t]);
 }
 
+static void put_fleet(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    (void)i;
+    row_map_load(&c->map, c->stmt, &s->fleet);
+}
+
+static void put_pod(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    (void)i;
+    if (s->pod_rows < SNAPSHOT_PODS) row_map_load(&c->map, c->stmt, &s->pod[s->pod_rows++]);
+}
+
 static void put_decision(struct intervals *i, const struct cursor *c, struct snapshot *s) {
     (void)i;
     if (s->decisions < SNAPSHOT_DECISIONS) row_map_load(&c->map, c->stmt, &s->decision[s->decisions++]);
@@ -160,6 +172,8 @@ static const struct {
     [PART_NEIGHBOUR] = {Q_INTERVAL_NEIGHBOURS, TABLE_NEIGHBOUR_INTERVALS, 0, put_neighbour},
     [PART_RANK] = {Q_INTERVAL_RANKS, TABLE_RANK_INTERVALS, SERIES_RANKS, put_rank},
     [PART_RANK_TIER] = {Q_INTERVAL_RANK_TIERS, TABLE_RANK_TIER_INTERVALS, SERIES_RANKS, put_rank_tier},
+    [PART_FLEET] = {Q_INTERVAL_FLEET, TABLE_FLEET_INTERVALS, SERIES_PODS, put_fleet},
+    [PART_POD] = {Q_INTERVAL_PODS, TABLE_POD_INTERVALS, SERIES_PODS, put_pod},
     [PART_DECISION] = {Q_INTERVAL_DECISIONS, TABLE_DECISIONS, 0, put_decision},
     [PART_HISTOGRAM] = {Q_INTERVAL_HISTOGRAMS, TABLE_INTERVAL_HISTOGRAMS, SERIES_HEAT, put_histogram},
 };
@@ -248,6 +262,9 @@ static void blank_snapshot(struct snapshot *s) {
         blank_part(&s->gpu[g], snapshot_gpu_fields, snapshot_gpu_field_count);
     blank_part(&s->remote, snapshot_remote_fields, snapshot_remote_field_count);
     blank_part(&s->block, snapshot_block_fields, snapshot_block_field_count);
+    blank_part(&s->fleet, snapshot_fleet_fields, snapshot_fleet_field_count);
+    for (int p = 0; p < SNAPSHOT_PODS; p++)
+        blank_part(&s->pod[p], snapshot_pod_fields, snapshot_pod_field_count);
     for (int d = 0; d < SNAPSHOT_DECISIONS; d++)
         s->decision[d].saturation = s->decision[d].throughput_tok_s = s->decision[d].p95_ms = KVF_MISSING;
 }

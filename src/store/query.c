@@ -147,6 +147,8 @@ const char *const query_texts[] = {
         "rank_intervals.rank), (SELECT device FROM ranks AS r WHERE r.run_id = ?1 AND r.rank = "
         "rank_intervals.rank), * " SPAN_OF("rank_intervals") ", rank",
     [Q_INTERVAL_RANK_TIERS] = "SELECT seq, tier, rank, * " SPAN_OF("rank_tier_intervals") ", rank",
+    [Q_INTERVAL_FLEET] = "SELECT seq, * " SPAN_OF("fleet_intervals"),
+    [Q_INTERVAL_PODS] = "SELECT seq, * " SPAN_OF("pod_intervals") ", pod",
     [Q_INTERVAL_DECISIONS] = "SELECT seq, * " SPAN_OF("decisions") ", n",
     [Q_INTERVAL_HISTOGRAMS] = "SELECT seq, scope, data " SPAN_OF("interval_histograms"),
     [Q_INTERVAL_WINDOWS] = "SELECT seq, data " SPAN_OF("interval_windows"),

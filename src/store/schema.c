@@ -96,6 +96,8 @@ static const struct column cause_intervals_head[] = {
 static const struct column gpu_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
 static const struct column remote_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
 static const struct column block_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
+static const struct column fleet_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
+static const struct column pod_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
 static const struct column neighbour_intervals_columns[] = {
     RUN_ID,
     HAND("seq", "INTEGER NOT NULL"),
@@ -340,6 +342,10 @@ static const struct table tables[TABLES] = {
                                 0, false},
     [TABLE_REMEDIES] = {"remedies", PLAIN(remedies_columns), KEY("run_id, n"), NULL, 0, false},
     [TABLE_RUN_PODS] = {"run_pods", PLAIN(run_pods_columns), KEY("run_id, pod"), NULL, 0, false},
+    [TABLE_FLEET_INTERVALS] = {"fleet_intervals", fleet_intervals_head, COUNT(fleet_intervals_head),
+                               PART(fleet), NULL, 0, KEY("run_id, seq"), NULL, 0, false},
+    [TABLE_POD_INTERVALS] = {"pod_intervals", pod_intervals_head, COUNT(pod_intervals_head), PART(pod), NULL,
+                             0, KEY("run_id, seq, pod"), NULL, 0, false},
     [TABLE_RANKS] = {"ranks", ranks_head, COUNT(ranks_head), PART(rank), ranks_tail, COUNT(ranks_tail),
                      KEY("run_id, rank"), NULL, 0, false},
     [TABLE_RANK_TIERS] = {"rank_tiers", rank_tiers_head, COUNT(rank_tiers_head), PART(rank_tier), NULL, 0,

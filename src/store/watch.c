@@ -493,7 +493,8 @@ static int prepare_all(struct store_watch *w, struct err *e) {
     }
     if (rc == SQLITE_OK) rc = sqlite3_bind_text(w->stmt[STMT_STATE], 2, w->run.uuid, -1, SQLITE_TRANSIENT);
     if (rc == SQLITE_OK) sqlite3_bind_int64(w->stmt[STMT_EVENTS], 3, EVENTS);
-    if (rc == SQLITE_OK) rc = intervals_open(&w->intervals, db, &w->run, SERIES_ALL | SERIES_RANKS);
+    if (rc == SQLITE_OK)
+        rc = intervals_open(&w->intervals, db, &w->run, SERIES_ALL | SERIES_RANKS | SERIES_PODS);
     return rc == SQLITE_OK ? 0 : db_error(e, db, rc, w->store->path, "read");
 }
 

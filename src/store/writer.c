@@ -39,6 +39,8 @@ enum part {
     PART_RANK,
     PART_RANK_INTERVAL,
     PART_RANK_TIER,
+    PART_FLEET,
+    PART_POD,
     PART_QOS,
     PART_HISTOGRAM,
     PART_WINDOW,
@@ -63,6 +65,8 @@ static const struct {
     [PART_RANK] = {TABLE_RANKS, "INSERT OR IGNORE", ""}, /* where it runs; the end adds the rest */
     [PART_RANK_INTERVAL] = {TABLE_RANK_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_RANK_TIER] = {TABLE_RANK_TIER_INTERVALS, "INSERT OR REPLACE", ""},
+    [PART_FLEET] = {TABLE_FLEET_INTERVALS, "INSERT OR REPLACE", ""},
+    [PART_POD] = {TABLE_POD_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_QOS] = {TABLE_QOS_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_HISTOGRAM] = {TABLE_INTERVAL_HISTOGRAMS, "INSERT OR REPLACE", ""},
     [PART_WINDOW] = {TABLE_INTERVAL_WINDOWS, "INSERT OR REPLACE", ""},
@@ -202,6 +206,14 @@ static void write_ranks(struct store_writer *w, const struct snapshot *snap, int
     }
 }
 
+static void write_pods(struct store_writer *w, const struct snapshot *snap, int64_t seq) {
+    struct inserter *in = &w->insert[PART_POD];
+    inserter_number(&w->insert[PART_FLEET], "seq", seq);
+    inserter_number(in, "seq", seq);
+    if (snap->pod_rows > 0) inserter_row(&w->insert[PART_FLEET], &snap->fleet);
+    for (uint32_t i = 0; i < snap->pod_rows && i < SNAPSHOT_PODS; i++) inserter_row(in, &snap->pod[i]);
+}
+
 static void write_decisions(struct store_writer *w, const struct snapshot *snap, int64_t seq) {
     struct inserter *in = &w->insert[PART_DECISION];
     inserter_number(in, "seq", seq);
@@ -241,6 +253,7 @@ static void write_snapshot(struct store_writer *w, const struct record *r) {
     write_remote(w, &r->snap, seq);
     write_block(w, &r->snap, seq);
     write_ranks(w, &r->snap, seq);
+    write_pods(w, &r->snap, seq);
     write_decisions(w, &r->snap, seq);
     write_histograms(w, r, seq);
     write_window(w, r, seq);

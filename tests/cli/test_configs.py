@@ -133,7 +133,7 @@ def runs(path):
     if "backend: file" in text:
         options += ["--set", "tiers.remote.url=file://%s" % scratch("shared")]
     scaled = "\nautoscaler:" in text
-    options += ["--duration", "1s"] if scaled else ["--duration", "30s", "--max-requests", "5"]
+    options += ["--duration", "1s"] if scaled else ["--duration", "1m", "--max-requests", "5"]
     checked = run(["check", path, *options, *fit(path)])
     assert checked.rc == 0 and checked.stderr == "", checked
     got = run(["run", "--headless", *fit(path), path, "--json", "-", *options], env=env)

@@ -359,6 +359,16 @@ def _():
     assert sum(p["requests_routed"] for p in pods) == 120 and value["pods"] == 3
     wrong = sum(max(0, line["expected_blocks"] - line["hits"]["gpu"]) for line in lines)
     assert value["routed_blocks_wrong"] == wrong == sum(p["wrong_blocks"] for p in pods) > 0
+    whole = rows("SELECT pod, sum(p.done) AS done, sum(p.lookups) AS lookups, sum(p.hits) AS hits, sum(expected_blocks) AS expected, "
+                 "sum(wrong_blocks) AS wrong, sum(coalesce(load_mean, 0) * length_s) / sum(length_s) AS load FROM pod_intervals AS p "
+                 "JOIN intervals USING (run_id, seq) GROUP BY pod ORDER BY pod")
+    for p, i in zip(pods, whole):
+        of_pod = (p["pod"], p["requests_done"], p["lookups"], p["gpu_hits"], p["expected_blocks"], p["wrong_blocks"])
+        assert (i["pod"], i["done"], i["lookups"], i["hits"], i["expected"], i["wrong"]) == of_pod, (i, p)
+        assert abs(i["load"] - p["load_mean"]) < 1e-6, (i, p)
+    fleet = rows("SELECT sum(index_lookups) AS lookups, max(index_behind_ms) AS behind, sum(wrong_blocks) AS wrong FROM fleet_intervals")
+    assert fleet[0]["lookups"] == value["index_lookups"] and fleet[0]["wrong"] == wrong
+    assert 0 < fleet[0]["behind"] <= STALENESS_MS, fleet
     loads = [p["load_mean"] for p in pods]
     assert abs(value["load_imbalance"] - max(loads) / (sum(loads) / 3)) < 1e-9
     assert value["index_lookups"] == sum(len(r["hash_ids"]) for r in requests())

@@ -10,7 +10,7 @@ from tap import SOURCE, case, database, home, main, run
 
 QUERIES_A_TABLE = 2
 PARTS = {"intervals": "INTERVAL", "tier_intervals": "TIER", "cause_intervals": "CAUSE", "gpu_intervals": "GPU",
-         "qos_intervals": "QOS", "remote_intervals": "REMOTE", "block_intervals": "BLOCK",
+         "qos_intervals": "QOS", "remote_intervals": "REMOTE", "block_intervals": "BLOCK", "fleet_intervals": "FLEET", "pod_intervals": "POD",
          "ranks": "RANK", "rank_intervals": "RANK", "rank_tiers": "RANK_TIER", "rank_tier_intervals": "RANK_TIER"}
 
 
@@ -137,7 +137,7 @@ def small_sweep():
 def _():
     # What a short run on one emulated tier has no rows for.
     silent = {"verdict_warnings", "remedies", "gpu_intervals", "remote_intervals", "block_intervals", "neighbour_intervals", "decisions", "criteria", "events", "interval_histograms",
-              "ranks", "rank_tiers", "rank_intervals", "rank_tier_intervals"}
+              "fleet_intervals", "pod_intervals", "ranks", "rank_tiers", "rank_intervals", "rank_tier_intervals"}
     small_sweep()
     with small_run() as db:
         number = db.execute("SELECT max(run_id) FROM runs").fetchone()[0]

@@ -39,6 +39,8 @@ def part(db, **values):
     insert(db, "block_intervals", run_id=run_id, seq=0, merges=3)
     insert(db, "neighbour_intervals", run_id=run_id, seq=0, n=0, process="fio")
     insert(db, "run_pods", run_id=run_id, pod=0)
+    insert(db, "fleet_intervals", run_id=run_id, seq=0, pods=3)
+    insert(db, "pod_intervals", run_id=run_id, seq=0, pod=2, hits=5)
     insert(db, "ranks", run_id=run_id, rank=1, host="far")
     insert(db, "rank_tiers", run_id=run_id, rank=1, tier="cpu")
     insert(db, "rank_intervals", run_id=run_id, seq=0, rank=1)
@@ -143,7 +145,7 @@ def first_version():
     """A file from before the notes, the sweeps and the verdicts."""
     with make(other()) as db:
         part(db, name="old")
-        for table in ("gpu_intervals", "remote_intervals", "block_intervals", "neighbour_intervals", "verdicts", "verdict_evidence", "verdict_warnings", "remedies", "ranks", "rank_tiers",
+        for table in ("gpu_intervals", "remote_intervals", "block_intervals", "neighbour_intervals", "fleet_intervals", "pod_intervals", "verdicts", "verdict_evidence", "verdict_warnings", "remedies", "ranks", "rank_tiers",
                       "rank_intervals", "rank_tier_intervals", "sweep_curves"):
             db.execute("DROP TABLE %s" % table)
         for view in ("run_summary", "tier_p95", "slo_by_class", "best_by_config"):

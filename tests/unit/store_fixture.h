@@ -167,6 +167,10 @@ static inline struct record *make_record(uint64_t seq) {
     fill_part(&s->gpu[0], snapshot_gpu_fields, snapshot_gpu_field_count, 4000);
     s->remote_known = true;
     fill_part(&s->remote, snapshot_remote_fields, snapshot_remote_field_count, 6000);
+    s->pod_rows = 2;
+    fill_part(&s->fleet, snapshot_fleet_fields, snapshot_fleet_field_count, 8000);
+    for (uint32_t p = 0; p < s->pod_rows; p++)
+        fill_part(&s->pod[p], snapshot_pod_fields, snapshot_pod_field_count, 9000 + 100 * p);
     s->block_known = true;
     fill_part(&s->block, snapshot_block_fields, snapshot_block_field_count, 7000);
     s->neighbours = 2;

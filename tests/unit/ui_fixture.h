@@ -27,7 +27,8 @@ enum { UI_INTERVALS = 90, UI_NO_DATA = 30 /* an interval in which nothing was co
     X(LARGE, "large")     /* figures as large as they get, long names */                                     \
     X(AUTO, "auto")       /* an autoscaler with decisions, one GPU device */                                 \
     X(MISSING, "missing") /* every figure that can be missing is */                                          \
-    X(RANKS, "ranks")     /* one of four hosts is slow, one is late, one is lost */
+    X(RANKS, "ranks")     /* one of four hosts is slow, one is late, one is lost */                          \
+    X(FLEET, "fleet")     /* eight pods, one of them gone */
 #define X(id, name) UI_##id,
 enum ui_variant { UI_VARIANT_LIST(X) UI_VARIANTS };
 #undef X
@@ -362,6 +363,33 @@ static inline void ui_fill_hosts(struct snapshot *s, int i) {
     }
 }
 
+/* `pods` of them, `each` in a row. */
+static inline void ui_fill_pods(struct snapshot *s, uint32_t pods, uint32_t each) {
+    double most = 0, sum = 0;
+    for (s->pod_rows = 0; s->pod_rows < pods / each; s->pod_rows++) {
+        uint32_t n = s->pod_rows;
+        bool gone = n == 5;
+        struct snapshot_pod *p = &s->pod[n];
+        *p = (struct snapshot_pod){
+            .pod = n * each, .pods = each, .down = gone, .most_pod = n * each + each / 2};
+        p->load_mean = gone ? 0 : 12 + 6 * ui_wave((int)n, 7, 3);
+        p->most_load = each > 1 ? p->load_mean * 1.5 : p->load_mean;
+        p->lookups = gone ? 0 : 1200 * each;
+        p->hits = p->lookups / 100 * (60 + n % 37);
+        p->expected_blocks = gone ? 0 : 400 * each;
+        p->wrong_blocks = p->expected_blocks / 100 * (n % 9);
+        p->done = gone ? 0 : (6 + n % 3) * each, p->tokens = 150 * p->done;
+        s->fleet.expected_blocks += p->expected_blocks, s->fleet.wrong_blocks += p->wrong_blocks;
+        if (p->most_load > most) most = p->most_load;
+        sum += p->load_mean * each;
+    }
+    s->fleet.pods = pods, s->fleet.pods_down = 1;
+    s->fleet.load_imbalance = most * pods / sum;
+    s->fleet.index_lookups = 9600 * each, s->fleet.index_events = 1024 * each;
+    s->fleet.index_entries = 11698 * each, s->fleet.index_bytes = (uint64_t)each << 18;
+    s->fleet.index_waiting = 147, s->fleet.index_behind_ms = 48.5;
+}
+
 static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i) {
     memset(s, 0, sizeof *s);
     s->classes = v == UI_CLASSES || v == UI_LARGE ? KVF_CLASSES_MAX : 3;
@@ -374,6 +402,7 @@ static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i
              "nvme reads, 71 %% of storage time, at 98 %% device utilisation (last 10 s)");
     if (v == UI_AUTO) ui_fill_auto(s, i);
     if (v == UI_RANKS) ui_fill_hosts(s, i);
+    if (v == UI_FLEET) ui_fill_pods(s, 8, 1);
     if (v == UI_LARGE || v == UI_MISSING) ui_extremes(s, i, v == UI_MISSING);
     if (v == UI_OVER || v == UI_WATCH || v == UI_BACK) s->requests_known = false, s->requests = 0;
     if (i == UI_INTERVALS) ui_drain(s);
@@ -656,6 +685,7 @@ static inline void ui_fixture_draw(struct canvas *c, const struct ui_fixture *x,
     struct layout_screen s = layout_screen(c->rows, c->cols);
     const struct panel_ops *panel = f.open.kind ? details[f.open.kind] : panels[view];
     f.view = view;
+    if (view == PANEL_pods) f.table = (struct frame_table){.sort = PANEL_PODS_SORT, .descending = true};
     if (view == PANEL_hosts) f.table = (struct frame_table){.sort = PANEL_HOSTS_SORT, .descending = true};
     canvas_clear(c);
     layout_sections(panel->sections, panel->section_count, s.body, at);

@@ -6,7 +6,8 @@
 
 #define PANEL_LIST(X)                                                                                        \
     X(overview)                                                                                              \
-    X(tiers) X(latency) X(queue) X(autoscaler) X(system) X(requests) X(log) X(hosts) X(evidence) X(help)
+    X(tiers)                                                                                                 \
+    X(latency) X(queue) X(autoscaler) X(system) X(requests) X(log) X(hosts) X(pods) X(evidence) X(help)
 #define X(name) extern const struct panel_ops panel_##name;
 PANEL_LIST(X)
 #undef X
@@ -14,7 +15,7 @@ PANEL_LIST(X)
 enum panel { PANEL_LIST(X) PANELS };
 #undef X
 extern const struct panel_ops *const panels[PANELS];
-/* Column by which hosts are sorted at first, the highest on top. */
-enum { PANEL_HOSTS_SORT = 5 };
+/* Column by which hosts, and pods, are sorted at first, the highest on top. */
+enum { PANEL_HOSTS_SORT = 5, PANEL_PODS_SORT = 1 };
 
 #endif

@@ -201,18 +201,25 @@ static void hint_pair(struct hints *h, enum action a, enum action b, int rank, c
     snprintf(x->key, sizeof x->key, "%s", key);
 }
 
+/* The ranks of a run over several and the pods of a fleet have views where there are any. */
+static bool view_offered(const struct frame *f, int v) {
+    if (v == PANEL_hosts) return parts_hosts(f) > 0;
+    return v <= PANEL_log || (v == PANEL_pods && f->interval && f->interval->pod_rows > 0);
+}
+
 static void hints_of_views(struct hints *h, const struct frame *f, bool wide) {
-    int last = parts_hosts(f) > 0 ? PANEL_hosts : PANEL_log;
     if (!wide) {
         struct hint *x = &h->hint[h->count++];
         *x = (struct hint){.rank = 3, .label = "views", .tabs = true};
-        for (int v = 0; v <= last; v++) {
-            x->key[v] = (char)panels[v]->key;
+        for (int v = 0, n = 0; v <= PANEL_pods; v++) {
+            if (!view_offered(f, v)) continue;
+            x->key[n++] = (char)panels[v]->key;
             if ((size_t)v == f->view) x->code = panels[v]->key;
         }
         return;
     }
-    for (int v = 0; v <= last; v++) {
+    for (int v = 0; v <= PANEL_pods; v++) {
+        if (!view_offered(f, v)) continue;
         struct hint *x = &h->hint[h->count++];
         *x = (struct hint){.code = panels[v]->key, .rank = 3, .selected = (size_t)v == f->view};
         snprintf(x->key, sizeof x->key, "%c", panels[v]->key);

@@ -37,6 +37,8 @@ struct pod {
     uint32_t *crew_load; /* requests in service of each worker that a simulation models; NULL: none */
     struct pod_counts counts, base, end; /* base and end: of the measured part */
     struct cache_stats base_cache, end_cache;
+    struct pod_counts last; /* at the end of the interval before, with lookups and hits of its cache */
+    uint64_t last_lookups, last_hits;
     bool touched; /* in the list of those whose slots are to be filled */
     struct pod *next_touched;
 };
@@ -65,6 +67,9 @@ uint64_t pods_writes_most(struct engine *e);           /* of the pod with the mo
 /* Scheduled arrival of the longest waiting request of a class; how many of it arrived before a time. */
 uint64_t pods_oldest_ns(const struct engine *e, uint32_t klass);
 uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns);
+
+/* The fleet and its pods in the interval that ends now, or so far where it is a peek. Nothing for one pod. */
+void pods_interval(struct engine *e, struct snapshot *snap);
 
 void pods_measure_from_here(struct engine *e);
 void pods_measure_to_here(struct engine *e);

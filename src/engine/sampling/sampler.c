@@ -257,6 +257,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
         reading_share(e);
     sampler_between(e, &p->last, snap, &use);
     together_hosts(e, snap);
+    pods_interval(e, snap);
     snap->interval.saturation = scaling_saturation(e, snap);
     gpus_snap(e, &p->gpus, snap);
     verdict_snap(e, snap, &use);

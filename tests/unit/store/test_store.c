@@ -273,6 +273,10 @@ static void every_field_of_a_snapshot_is_a_column(void **state) {
                 &snap.remote);
     assert_part(f->db, "block_intervals", "seq = 7", snapshot_block_fields, snapshot_block_field_count,
                 &snap.block);
+    assert_part(f->db, "fleet_intervals", "seq = 7", snapshot_fleet_fields, snapshot_fleet_field_count,
+                &snap.fleet);
+    assert_part(f->db, "pod_intervals", "pod > 9050", snapshot_pod_fields, snapshot_pod_field_count,
+                &snap.pod[1]);
     assert_string_equal(plain_text(f->db,
                                    "SELECT group_concat(n || process || cgroup || read_bytes || ' ' || "
                                    "write_bytes || ' ' || requests) FROM neighbour_intervals"),
@@ -466,6 +470,7 @@ static void an_interval_takes_less_than_8_kib(void **state) {
                     record->snap.cause[t][d][c] = (struct snapshot_cause){500, 123456789};
         }
         record->snap.classes = 3;
+        record->snap.pod_rows = 0; /* what a fleet adds is a row for each pod */
         snprintf(record->snap.class_name[2], SNAPSHOT_NAME, "responsive");
         for (int scope = 0; scope < RECORD_SCOPES; scope++) code_histogram(record, scope, &random);
     }

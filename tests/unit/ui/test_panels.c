@@ -89,6 +89,30 @@ static void test_goldens_of_other_runs(void **state) {
     judge(wrong);
 }
 
+/* Pods at sizes with room for a cell each and without, and its three maps. */
+static void test_goldens_of_fleets(void **state) {
+    (void)state;
+    static const int sizes[][2] = {{24, 80}, {30, 100}, {60, 200}, {10, 40}};
+    struct frame *f = &fixture[UI_FLEET]->frame;
+    const struct snapshot *small = f->interval;
+    struct snapshot *large = malloc(sizeof *large);
+    int wrong = 0;
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (int ascii = 0; ascii < 2; ascii++)
+            wrong += compare(UI_FLEET, PANEL_pods, sizes[k][0], sizes[k][1], ascii);
+    for (f->heat = 1; f->heat < SNAPSHOT_HEATS; f->heat++)
+        wrong += compare(UI_FLEET, PANEL_pods, 20 + f->heat, 80, false);
+    f->heat = 0;
+    *large = *small;
+    large->fleet = (struct snapshot_fleet){0};
+    ui_fill_pods(large, 10000, 40);
+    f->interval = large;
+    wrong += compare(UI_FLEET, PANEL_pods, 25, 80, false) + compare(UI_FLEET, PANEL_pods, 61, 200, true);
+    f->interval = small;
+    free(large);
+    judge(wrong);
+}
+
 static int compare_detail(enum ui_variant v, enum frame_kind kind, uint64_t number, int rows, int cols,
                           bool ascii) {
     struct frame *f = &fixture[v]->frame;
@@ -714,6 +738,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goldens_of_a_running_run),
         cmocka_unit_test(test_goldens_of_other_runs),
+        cmocka_unit_test(test_goldens_of_fleets),
         cmocka_unit_test(test_goldens_of_details),
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_lists_at_any_place),

@@ -1,0 +1,85 @@
+#include "engine/core.h"
+#include "engine/pods/pods.h"
+
+/* A pod in the interval. */
+static struct snapshot_pod pod_take(struct pod *p, uint64_t now_ns, const struct snapshot *snap) {
+    struct cache_stats c;
+    uint64_t lookups = 0, hits = 0;
+    pods_count_time(p, now_ns);
+    cache_stats(p->cache, &c);
+    for (int k = 0; k < KVF_CAUSES; k++) lookups += c.lookups[k];
+    for (int t = 0; t < KVF_TIERS; t++) hits += c.tier_hits[t];
+    const struct pod_counts *to = &p->counts, *from = &p->last;
+    struct snapshot_pod row = {.pod = p->number,
+                               .pods = 1,
+                               .down = !fleet_pod_up(p->engine->fleet, p->number),
+                               .done = to->done - from->done,
+                               .tokens = to->tokens - from->tokens,
+                               .lookups = lookups - p->last_lookups,
+                               .hits = hits - p->last_hits,
+                               .expected_blocks = to->expected_blocks - from->expected_blocks,
+                               .wrong_blocks = to->wrong_blocks - from->wrong_blocks};
+    double ns = snap->interval.length_s * (double)KVF_NS_PER_S;
+    row.load_mean = ns > 0 ? (double)(to->load_ns - from->load_ns) / ns : KVF_MISSING;
+    row.most_pod = row.pod;
+    row.most_load = row.load_mean;
+    if (snap->peek) return row;
+    p->last = p->counts;
+    p->last_lookups = lookups;
+    p->last_hits = hits;
+    return row;
+}
+
+static void row_join(struct snapshot_pod *row, const struct snapshot_pod *one) {
+    if (row->pods == 0) row->pod = one->pod;
+    if (row->pods == 0 || one->most_load > row->most_load) {
+        row->most_pod = one->most_pod;
+        row->most_load = one->most_load;
+    }
+    row->load_mean = (row->load_mean * (double)row->pods + one->load_mean) / (double)(row->pods + 1);
+    row->pods++;
+    row->down += one->down;
+    row->done += one->done;
+    row->tokens += one->tokens;
+    row->lookups += one->lookups;
+    row->hits += one->hits;
+    row->expected_blocks += one->expected_blocks;
+    row->wrong_blocks += one->wrong_blocks;
+}
+
+static void index_take(struct engine *e, uint64_t now_ns, bool peek, struct snapshot_fleet *out) {
+    struct fleet_stats now;
+    fleet_tell(e->fleet, now_ns);
+    fleet_read(e->fleet, &now);
+    out->index_lookups = now.lookups - e->fleet_last.lookups;
+    out->index_events = now.events - e->fleet_last.events;
+    out->index_entries = now.entries;
+    out->index_bytes = now.bytes;
+    bool told = fleet_asks_index(e->fleet);
+    out->index_waiting = told ? (double)now.waiting : KVF_MISSING;
+    out->index_behind_ms = !told             ? KVF_MISSING
+                           : now.waiting > 0 ? (double)(now_ns - now.oldest_ns) / (double)KVF_NS_PER_MS
+                                             : 0;
+    if (!peek) e->fleet_last = now;
+}
+
+void pods_interval(struct engine *e, struct snapshot *snap) {
+    struct snapshot_fleet *all = &snap->fleet;
+    uint64_t now_ns = engine_now(e);
+    uint32_t each = (e->pod_count + SNAPSHOT_PODS - 1) / SNAPSHOT_PODS;
+    double load = 0, most = 0;
+    if (!e->fleet) return;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        struct snapshot_pod one = pod_take(&e->pods[i], now_ns, snap);
+        row_join(&snap->pod[i / each], &one);
+        load += one.load_mean;
+        if (one.load_mean > most) most = one.load_mean;
+        all->pods_down += one.down;
+        all->expected_blocks += one.expected_blocks;
+        all->wrong_blocks += one.wrong_blocks;
+    }
+    snap->pod_rows = (e->pod_count + each - 1) / each;
+    all->pods = e->pod_count;
+    all->load_imbalance = load > 0 ? most * (double)e->pod_count / load : KVF_MISSING;
+    index_take(e, now_ns, snap->peek, all);
+}
