@@ -116,9 +116,9 @@ static unsigned widths_fit(const struct sheet_page *p, const struct doc_block *b
                            size_t rows, unsigned *width) {
     unsigned *least = mem_zalloc(b->columns, sizeof *least), gap = p->dense ? gap_fit(p, b, width) : GAP;
     for (size_t c = 0; c < b->columns; c++)
-        least[c] = !p->dense                                         ? least_width(b, c, text, rows)
-                   : c == 0 || b->numbers[c] || width[c] < LONG_CELL ? width[c]
-                                                                     : LONG_CELL;
+        least[c] = !p->dense || (c > 0 && b->numbers[c]) ? least_width(b, c, text, rows)
+                   : c == 0 || width[c] < LONG_CELL      ? width[c]
+                                                         : LONG_CELL;
     for (;;) {
         unsigned sum = 0;
         size_t widest = b->columns;

@@ -70,8 +70,8 @@ def _():
     shades = [float(node.get("fill-opacity")) for node in chart(root, "Tokens/s").iter(SVG + "rect") if node.get("fill-opacity")]
     assert sorted(range(6), key=shades.__getitem__) == [0, 1, 2, 5, 4, 3], shades
     points = table(root, "Points")
-    assert points[0] == ["point", "capacity", "users", "throughput_tok_s", "change", "hit_ratio", "change", "ttft_p95", "change",
-                         "e2e_p95", "change", "run"], points
+    assert points[0] == ["point", "capacity", "users", "tokens/s", "change", "hit ratio with decode", "change", "TTFT P95", "change",
+                         "end-to-end P95", "change", "run"], points
     assert points[2][:5] == ["2", "1GiB", "20", "200 tok/s", "+100.0 %"], points
 
 

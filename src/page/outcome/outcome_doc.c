@@ -97,8 +97,8 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
     if (count > 0) {
         bool against = o->base_group != SIZE_MAX;
         struct buf caption = {0};
-        buf_addf(&caption, "Peaks by %s%s%s:", o->measure[judge].name, against ? ", against " : "",
-                 against ? o->baseline : "");
+        buf_addf(&caption, "Peaks by %s%s%s:", outcome_measure_title(o->measure[judge].name).text,
+                 against ? ", against " : "", against ? o->baseline : "");
         doc_section(d, 1, "Peaks");
         doc_table(d, buf_text(&caption), NULL);
         buf_free(&caption);
@@ -300,7 +300,7 @@ struct doc *outcome_doc_end(const struct outcome *o, bool table) {
     if (table && best != SIZE_MAX && strcmp(o->record.profile, "keys") == 0) {
         struct buf at = {0};
         outcome_label(o, best, &at);
-        doc_text(d, DOC_PLAIN, "Best %s: %s at %s", o->measure[0].name,
+        doc_text(d, DOC_PLAIN, "Best %s: %s at %s", outcome_measure_title(o->measure[0].name).text,
                  outcome_cell(o, outcome_value(o, best, 0), 0).text, buf_text(&at));
         buf_free(&at);
     }

@@ -21,15 +21,12 @@ void outcome_label(const struct outcome *o, size_t point, struct buf *out) {
 
 struct outcome_title outcome_measure_title(const char *metric) {
     struct outcome_title t;
-    size_t len = strlen(metric);
-    bool ms = len > 3 && strcmp(metric + len - 3, "_ms") == 0;
-    snprintf(t.text, sizeof t.text, "%.*s", (int)(ms ? len - 3 : len), metric);
+    metric_label(metric, t.text, sizeof t.text);
     return t;
 }
 
 struct outcome_title outcome_measure_words(const char *metric) {
-    struct outcome_title t;
-    metric_label(metric, t.text, sizeof t.text);
+    struct outcome_title t = outcome_measure_title(metric);
     t.text[0] = (char)toupper((unsigned char)t.text[0]);
     return t;
 }

@@ -10,11 +10,11 @@
 
 /* Where a point is: "tiers.cpu.capacity=1GiB workload.users=10". */
 void outcome_label(const struct outcome *o, size_t point, struct buf *out);
-/* A measure without its _ms, whose values have their unit beside them. */
+/* A measure in words, as the heads of tables have them: "tokens/s". */
 struct outcome_title {
     char text[64];
 } outcome_measure_title(const char *metric);
-/* The same in words, as titles have them: "TTFT P95", "Tokens/s". */
+/* The same as titles have it: "TTFT P95", "Tokens/s". */
 struct outcome_title outcome_measure_words(const char *metric);
 /* A dimension in words: "cpu capacity", "users". */
 struct outcome_title outcome_dimension_words(const struct outcome_dimension *d);
