@@ -73,8 +73,7 @@ static void put_value(const struct sweep *s, size_t point, struct buf *out) {
     double v = s->point[point].value[0];
     char label[METRIC_NAME];
     metric_label(s->metric[0], label, sizeof label);
-    buf_addf(out, "%s %s", label,
-             kvf_present(v) ? format_measure(v, s->unit[0], s->metric[0]).text : "--");
+    buf_addf(out, "%s %s", label, kvf_present(v) ? format_measure(v, s->unit[0], s->metric[0]).text : "--");
 }
 
 static size_t best_so_far(const struct sweep *s) {
