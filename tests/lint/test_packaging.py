@@ -5,7 +5,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from tap import SOURCE, case, main
+from tap import SOURCE, case, main, run
 
 # What every Debian build has: build-essential, and debhelper for the files that autoreconf makes.
 ALWAYS = {"gcc", "libc6-dev", "make", "autoconf", "automake"}
@@ -42,6 +42,33 @@ def _():
     package = re.match(r"kvfall \(([^)]+)\) ", text("debian/changelog")).group(1)
     ours = re.search(r"^## (\d\S*)", text("CHANGELOG.md"), re.MULTILINE).group(1)
     assert package == ours, (package, ours)
+
+
+@case("the container has the libraries that the build takes, and the RPM is built from their like")
+def _():
+    rows = re.findall(r"^module (\S+) *\| \S+ *\| (\S+)$", re.search(r"^build_needs='\n(.*?)'", text("bootstrap"), re.M | re.S).group(1), re.M)
+    installed = re.findall(r"\blib\w+", text("contrib/packages/Containerfile").split("FROM ")[2])
+    spec = re.findall(r"[\w-]+", " ".join(re.findall(r"^BuildRequires: (.*)", text("contrib/packages/kvfall.spec"), re.M)))
+    assert len(rows) >= 10, rows
+    for module, fedora in rows:
+        name = {"openssl": "ssl", "zlib": "zstd"}.get(module, module)  # zlib is in the base image
+        library = "lib" + re.sub("^lib", "", name).split("-")[0]
+        assert any(one.startswith(library) for one in installed), (module, installed)
+        assert fedora in spec, (fedora, spec)
+
+
+@case("the workflows: the project's does what .ci/run does, and that for users asks for what the commands have")
+def _():
+    assert "- run: .ci/run" in text(".github/workflows/ci.yml")
+    steps = re.findall(r"run: kvfall (\w+) (.*)", text("contrib/github/kvfall.yml"))
+    assert [name for name, _ in steps] == ["run", "compare", "report"], steps
+    for name, words in steps:
+        options = set(re.findall(r"--[a-z-]+", words))
+        known = run(["help", name]).stdout
+        assert options and all(option in known for option in options), (name, options)
+    written = set(re.findall(r"kvfall\.(?:html|xml)", " ".join(words for _, words in steps)))
+    kept = text("contrib/github/kvfall.yml").split("upload-artifact")[1]
+    assert written == {"kvfall.html", "kvfall.xml"} == set(re.findall(r"kvfall\.(?:html|xml)", kept)), written
 
 
 @case("tests that the package runs are tests that there are")
