@@ -230,8 +230,18 @@ static int keep_better(struct fit_model *best, const struct fit_model *m, struct
     return 0;
 }
 
+static int seeds_try(struct fit_model *best, uint64_t from, uint64_t to, struct fit_quality *q,
+                     struct err *e) {
+    struct fit_model m = *best;
+    int rc = 0;
+    for (m.seed = from; m.seed < to && !rc; m.seed++) rc = keep_better(best, &m, q, e);
+    return rc;
+}
+
+/* Pairings repeat after half of the personas. */
 static int search(struct fit_model *best, struct fit_quality *q, struct err *e) {
-    static const double sooner[] = {1, 0.85, 0.7, 0.55, 0.4, 1.2}, nearer[] = {0.9, 0.95, 1.06, 1.12};
+    static const double sooner[] = {1, 0.85, 0.7, 0.55, 0.4, 1.2},
+                        nearer[] = {0.9, 0.95, 1.06, 1.12, 1.03, 0.97};
     double ends = (double)best->f->session_count / (double)best->t->requests;
     struct fit_model m = *best;
     int rc = 0;
@@ -241,15 +251,14 @@ static int search(struct fit_model *best, struct fit_quality *q, struct err *e) 
         rc = keep_better(best, &m, q, e);
     }
     m = *best;
-    for (m.pairing = 1; m.pairing < 16 && !rc; m.pairing++) rc = keep_better(best, &m, q, e);
-    m = *best;
-    for (m.seed = 43; m.seed < 60 && !rc; m.seed++) rc = keep_better(best, &m, q, e);
+    for (m.pairing = 1; m.pairing < PERSONAS / 2 && !rc; m.pairing++) rc = keep_better(best, &m, q, e);
+    if (!rc) rc = seeds_try(best, 43, 60, q, e);
     m = *best;
     for (size_t i = 0; i < sizeof nearer / sizeof *nearer && !rc; i++) {
         m.end_probability = fmin(best->end_probability * nearer[i], 1);
         rc = keep_better(best, &m, q, e);
     }
-    return rc;
+    return rc ? rc : seeds_try(best, 60, 66, q, e);
 }
 
 static void comments_print(const struct trace_stats *t, const struct fit_quality *q, struct buf *out) {
