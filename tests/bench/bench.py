@@ -10,6 +10,7 @@
   parts     a latency recorded, a snapshot, a cache decision, the autoscaler's interval
   cache     decisions under each eviction policy with a million entries
   workload  a request made; files of conversations and rows against readers in Python
+  record    KV events recorded, against a subscriber that throws them away
   simulate  a recorded trace on a virtual clock, a million entries, sweeps
   autoscaler
             searches for knees of 1 to 10,000 users that are known, in simulated runs
@@ -67,7 +68,7 @@ def needs(options):
     """The sentence that says what is missing, or None."""
     if not os.access(str(KVFALL), os.X_OK):
         return "%s is not there; build it with ./bootstrap build, or run make bench" % KVFALL
-    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_curl", {"remote"}), ("bench_gpu", {"gpu"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
+    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_curl", {"remote"}), ("bench_events", {"record"}), ("bench_gpu", {"gpu"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
                         ("bench_workload", {"workload"})):
         if users & set(options.bench) and not os.access(str(BUILD / "tests/bench" / name), os.X_OK):
             return "%s is not built; run make bench" % (BUILD / "tests/bench" / name)

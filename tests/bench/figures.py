@@ -10,6 +10,7 @@ from autoscaler import autoscaler
 from block import block
 from compare import compare
 from gpu import gpu
+from record import record
 from remote import remote
 from results import results
 from screen import screen
@@ -404,6 +405,6 @@ def cache(bench):
 BENCHES = {"nvme": nvme, "block": lambda bench: block(bench, entry_scenario), "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
            "cache": cache, "workload": workload, "screen": screen, "results": results,
            "compare": compare,
-           "remote": remote,
+           "remote": remote, "record": record,
            "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench)), "autoscaler": autoscaler,
            "truth": truth}

@@ -2,14 +2,16 @@
 """trace: a description against figures worked out here, and what it writes."""
 import collections
 import json
+import os
 import random
 import re
 import struct
+import subprocess
 import xml.dom.minidom
 
 import runs
 from played_events import requests
-from tap import case, finish, home, main, run, spawn
+from tap import KVFALL, case, finish, home, main, run, spawn
 from wheels import wheels
 
 BLOCK = 512
@@ -300,6 +302,24 @@ for name, kind in (("lru", sim.LRU), ("arc", sim.ARC), ("2q", sim.TwoQ)):
                          ("bytes", sim.TraceReader(binary, sim.TraceType.ORACLE_GENERAL_TRACE))):
         print(json.dumps([name, form, kind(blocks * (block_bytes if form == "bytes" else 1)).process_trace(reader)[0]]))
 """
+
+
+@case("memory is bounded, whatever the size of the file")
+def _():
+    path, thousands, most = home() / "work/long.jsonl", 1000, 160
+    if os.environ.get("KVF_TESTS_LONG"):
+        thousands, most = 60000, 400
+    with open(path, "w") as out:  # no block comes twice
+        for row in range(thousands):
+            out.write('{"timestamp": %d, "input_length": 512000, "output_length": 1, "hash_ids": [%s]}\n' % (
+                row, ", ".join(map(str, range(1000 * row, 1000 * row + 1000)))))
+    told = subprocess.Popen([KVFALL, "trace", str(path), "--policies", "2q", "--json", str(home() / "work/long.json")],
+                            stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(told.pid, 0)
+    told.returncode = os.waitstatus_to_exitcode(status)
+    said = json.loads((home() / "work/long.json").read_text())
+    assert told.returncode == 0 and said["requests"] == thousands and said["reuse"]["sample"] < 0.2, (status, said["reuse"])
+    assert used.ru_maxrss < most * 1024, used.ru_maxrss
 
 
 @case("libCacheSim reads both forms of a recorded trace, and misses as often under lru, arc and 2q")

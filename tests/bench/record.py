@@ -1,0 +1,108 @@
+"""KV events that are recorded, against a subscriber that throws the same messages away."""
+import ctypes
+import os
+import pathlib
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import played_events
+from played_events import BLOCK, packed
+from measure import KVFALL
+from tap import Skip
+
+SNDHWM, LINGER, LAST_ENDPOINT, PUB = 23, 17, 32, 9
+EVENTS_PER_BATCH = 8
+FLOOR = 200000
+
+
+class Silent(played_events.Engine):
+    """The events of an engine, which are kept."""
+
+    def __init__(self, capacity):
+        self.capacity, self.block, self.arrays = capacity, BLOCK, True
+        self.cache, self.stored, self.removed = played_events.collections.OrderedDict(), 0, 0
+        self.events = []
+
+    def publish(self, at, events):
+        self.events += [(at, event) for event in events]
+
+
+def alone(at, event):
+    """An event for each of its blocks."""
+    name, hashes, *more = event
+    if name == "BlockRemoved":
+        return [(at, [name, [one], *more]) for one in hashes]
+    parent, tokens, *rest = more
+    return [(at, [name, [one], hashes[i - 1] if i else parent, tokens[i * BLOCK:(i + 1) * BLOCK], *rest]) for i, one in enumerate(hashes)]
+
+
+def payloads(requests, single):
+    engine = Silent(1500)
+    for one in played_events.requests(requests):
+        engine.serve(one["at"], one["tokens"])
+    events = [one for at, event in engine.events for one in (alone(at, event) if single else [(at, event)])]
+    batches = [events[i:i + EVENTS_PER_BATCH] for i in range(0, len(events), EVENTS_PER_BATCH)]
+    return [packed([batch[0][0], [event for _, event in batch], None]) for batch in batches], len(events)
+
+
+def publish(made, subscriber):
+    """Sends them to what `subscriber(address)` starts, once it has subscribed; returns what it started."""
+    zmq = played_events.library()
+    context = ctypes.c_void_p(zmq.zmq_ctx_new())
+    socket = ctypes.c_void_p(zmq.zmq_socket(context, PUB))
+    for option, value in ((SNDHWM, 0), (LINGER, 60000)):
+        zmq.zmq_setsockopt(socket, option, ctypes.byref(ctypes.c_int(value)), 4)
+    assert zmq.zmq_bind(socket, b"tcp://127.0.0.1:*") == 0
+    text, length = ctypes.create_string_buffer(256), ctypes.c_size_t(256)
+    zmq.zmq_getsockopt(socket, LAST_ENDPOINT, text, ctypes.byref(length))
+    process = subscriber(text.value.decode())
+    zmq.zmq_recv(socket, text, 256, 0)
+    for number, payload in enumerate(made):
+        for part, more in ((b"kv", 2), (struct.pack(">Q", number), 2), (payload, 0)):
+            zmq.zmq_send(socket, part, len(part), more)
+    zmq.zmq_close(socket)
+    zmq.zmq_ctx_term(context)
+    return process
+
+
+def recorded(bench, made):
+    """CPU seconds of kvfall record, and how many batches it had."""
+    out = bench.path("events.jsonl")
+    pathlib.Path(out).unlink(missing_ok=True)
+    process = publish(made, lambda address: subprocess.Popen(
+        [str(KVFALL), "record", "--events", address, "-o", str(out)], stdout=subprocess.PIPE, text=True))
+    size, still = -1, 0
+    while still < 15:  # what is read is written within half a second
+        now = os.stat(out).st_size if os.path.exists(out) else 0
+        size, still = now, still + 1 if now == size and now > 0 else 0
+        time.sleep(0.1)
+    before = os.times()
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate()[0]
+    assert process.returncode == 143 and "gaps" not in said, said
+    after = os.times()
+    return (after.children_user + after.children_system - before.children_user - before.children_system,
+            int(re.search(r"Events: (\d+) blocks", said).group(1)))
+
+
+def record(bench):
+    try:
+        played_events.library()
+    except Skip as error:
+        bench.row_none("KV events recorded", str(error))
+        return
+    for what, requests, single in (("KV events of a block each", 10000, True), ("KV events of 14 blocks", 20000, False)):
+        made, events = payloads(requests // (4 if bench.quick else 1), single)
+
+        def ours():
+            return events / recorded(bench, made)[0]
+
+        def theirs():
+            return events / float(publish(made, lambda address: subprocess.Popen(
+                [str(bench.program("bench_events")), address, str(len(made))], stdout=subprocess.PIPE, text=True)).communicate()[0])
+        bench.row_ratio(what + " a CPU second", bench.pair(what, ours, theirs), "%.0f", floor=FLOOR if single else None)
