@@ -14,7 +14,9 @@ is also that of kvfall-mlperf(7).
 import argparse
 import collections
 import datetime
+import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -32,6 +34,9 @@ DATA = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__
 SCENARIOS = os.path.join(DATA, "configs", "mlperf")
 BASE_SCENARIO = "mlperf-closed-1.yaml"  # has the personas, prompts and arrivals of kv-cache.py
 DEFAULT_SEED = 42
+# Lists of latencies have this many requests at most, drawn from all of them: each is as likely to be there.
+RESERVOIR = 10000
+LISTS = (("end_to_end_latencies", "e2e_ms"), ("storage_latencies", "storage_ms"), ("generation_latencies", "generation_ms"))
 BESIDE_OPTION = ("--config", "--xlsx-output", "--log-level")
 
 
@@ -284,6 +289,48 @@ def export(kvfall, database, form, path):
     return carry_out([kvfall, "export", "latest", "--format", form, "--db", database, "--output", path, "--overwrite"])
 
 
+def measured_part(kvfall, database):
+    """Where the measured part begins and ends, in seconds of the run."""
+    sql = ("SELECT min(t_s - length_s), max(t_s) FROM intervals WHERE phase = 'measured' AND run_id = "
+           "(SELECT max(run_id) FROM runs)")
+    told = subprocess.run([kvfall, "sql", sql, "--csv", "--full", "--db", database], stdout=subprocess.PIPE,
+                          universal_newlines=True)
+    values = told.stdout.splitlines()[-1].split(",") if told.returncode == 0 else []
+    return [float(value) for value in values] if len(values) == 2 and all(values) else None
+
+
+def drawn(lines, begin, end, seed, limit=RESERVOIR):
+    """Requests done between two times, at most `limit` of them, in their order; and how many there were."""
+    kept, count, rng = [], 0, random.Random(seed)
+    for line in lines:
+        request = json.loads(line)
+        if request["failed"] or not begin < request["arrival_s"] + request["e2e_ms"] / 1e3 <= end:
+            continue
+        at = count if count < limit else rng.randrange(count + 1)
+        count += 1
+        if at < limit:
+            kept[at:at + 1] = [(count, request)]
+    return [request for _, request in sorted(kept, key=lambda one: one[0])], count
+
+
+def add_latencies(kvfall, plan, log):
+    """The lists that kv-cache.py has, in seconds, into the results; whether all requests are in them stands beside."""
+    part = measured_part(kvfall, plan.database)
+    if not part or not os.path.exists(plan.output):
+        return
+    with open(log) as lines:
+        requests, count = drawn(lines, *part, plan.seed)
+    with open(plan.output) as file:
+        results = json.load(file)
+    for name, member in LISTS:
+        results[name] = [round(request[member] / 1e3, 9) for request in requests]
+    results.setdefault("kvfall", {})["latency_lists"] = {
+        "requests": count, "listed": len(requests), "limit": RESERVOIR, "drawn_at_random": len(requests) < count}
+    with open(plan.output, "w") as file:
+        json.dump(results, file, indent=2)
+        file.write("\n")
+
+
 def check_formats(kvfall, given):
     """Before the run, whose time would be lost: a spreadsheet is not in every build."""
     if given.get("--xlsx-output"):
@@ -308,16 +355,26 @@ def run(given, extra):
     time.sleep(given.get("--start-delay", 0))
     if "--io-trace" in words:
         words = words + ["--overwrite"]  # as kv-cache.py does
+    log = os.path.splitext(plan.output)[0] + ".requests.jsonl"
     status = carry_out([kvfall, "run", plan.scenario(), "--headless", "--quiet"] + words + extra +
-                       ["--db", plan.database])
-    if status not in ENDED:
-        return status
+                       ["--request-log", log, "--db", plan.database])
+    try:
+        return finish(given, kvfall, plan, log) or status if status in ENDED else status
+    finally:
+        if os.path.exists(log):
+            os.remove(log)
+
+
+def finish(given, kvfall, plan, log):
+    """The files of a run that has come to its end."""
     for form, path in (("mlperf", plan.output), ("xlsx", given.get("--xlsx-output"))):
         failed = path and export(kvfall, plan.database, form, path)
         if failed:
             return failed
+    if os.path.exists(log):
+        add_latencies(kvfall, plan, log)
     time.sleep(given.get("--end-delay", 0))
-    return status
+    return 0
 
 
 def main(words):

@@ -1,6 +1,7 @@
 """contrib/mlpstorage/mlperf_wrapper.py: kvfall where MLPerf Storage's harness starts its own script."""
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import re
@@ -97,8 +98,30 @@ def _():
     for n, one in enumerate(stored):
         assert one["run"]["uuid"] == results[n]["kvfall"]["uuid"] and one["run"]["trial"] is None, one["run"]
         assert one["run"]["configuration"]["tiers"]["nvme"]["path"] == "cache/rank_%d" % n, one["run"]
+    for one in results:
+        listed, said = one["end_to_end_latencies"], one["kvfall"]["latency_lists"]
+        assert said == {"requests": one["summary"]["total_requests"], "listed": len(listed), "limit": 10000, "drawn_at_random": False}, said
+        p50 = sorted(listed)[math.ceil(len(listed) / 2) - 1]
+        assert abs(p50 * 1e3 / one["summary"]["end_to_end_latency_ms"]["p50"] - 1) < 0.01, (p50, one["summary"])
+        assert len(one["storage_latencies"]) == len(one["generation_latencies"]) == len(listed)
+    got = run(["merge", "--as-ranks", *databases])
+    assert got.rc == 0 and got.stdout.startswith("run 1: 2 ranks in "), got
+    whole = json.loads(run(["show", "latest", "--json"]).stdout)
+    assert len(whole["ranks"]) == 2 and 0 < whole["results"]["requests_done"]["value"] <= sum(one["summary"]["total_requests"] for one in results)
     assert sorted(os.listdir(work / "cache")) == ["rank_0", "rank_1"]
     assert [os.listdir(work / ("cache/rank_%d" % n)) for n in range(2)] == [[], []]
+
+
+@case("lists of latencies are bounded, and drawn so that every request is as likely to be there")
+def _():
+    lines = [json.dumps({"failed": n == 7, "arrival_s": n / 1e3, "e2e_ms": 0, "n": n}) for n in range(1000)]
+    requests, count = shim.drawn(lines, 0.099, 0.899, 42, 50)
+    assert count == 800 and len(requests) == 50, (count, len(requests))
+    numbers = [request["n"] for request in requests]
+    assert numbers == sorted(set(numbers)) and all(100 <= n <= 899 for n in numbers), numbers
+    means = [statistics.fmean(request["n"] for request in shim.drawn(lines, 0.099, 0.899, seed, 50)[0]) for seed in range(40)]
+    assert abs(statistics.fmean(means) - 499.5) < 20, means  # 40 times 50 of 800: a standard error of 5
+    assert shim.drawn(lines, 0, 1, 1)[1] == 998, "one failed, and one was before"
 
 
 @case("a run of a rank knows nothing of the others, whatever the launcher has set")
@@ -116,13 +139,13 @@ def _():
     for option in "123":
         said = told(["--option", option, "--seed", "7", *common], {"PMIX_RANK": 2})
         scenario = re.fullmatch(r"run (\S+) --headless --quiet --set run.trials=1 --seed 9 --cache-dir cache/rank_2 "
-                                r"--db (out/rank_2/kvcache_results_\d{8}_\d{6})\.db", said[0])
+                                r"--request-log \S+\.requests\.jsonl --db (out/rank_2/kvcache_results_\d{8}_\d{6})\.db", said[0])
         assert scenario, said
         assert os.path.samefile(scenario.group(1), SOURCE / ("configs/mlperf/mlperf-closed-%s.yaml" % option)), said
         assert said[1] == "export latest --format mlperf --db %s.db --output %s.json --overwrite" % (
             scenario.group(2), scenario.group(2)), said
     # without a launcher it is rank 0, and the seed is that of the rules; -- hands words on
-    assert "--seed 42 --cache-dir cache/rank_0 --trials 2 --db" in told(["--option", "1", *common, "--", "--trials", "2"])[0]
+    assert "--seed 42 --cache-dir cache/rank_0 --trials 2 --request-log" in told(["--option", "1", *common, "--", "--trials", "2"])[0]
 
 
 @case("the form without an option takes the flags of kv-cache.py, and a config.yaml that is not there")
@@ -131,7 +154,7 @@ def _():
                  "away/config.yaml", "--model", "llama3.1-8b", "--num-users", "200", "--duration", "300", "--gpu-mem-gb",
                  "0", "--cpu-mem-gb", "4", "--max-concurrent-allocs", "16", "--generation-mode", "none"],
                 {"SLURM_PROCID": 1})[0]
-    assert said.split(" --headless --quiet ")[1].split(" --db ")[0] == (
+    assert said.split(" --headless --quiet ")[1].split(" --request-log ")[0] == (
         "--set run.trials=1 --set name=kv-cache --model llama3.1-8b --users 200 --duration 300s --gpu 0 "
         "--set tensor_parallel=1 --cpu 4294967296 --generation none --profile latency "
         "--set engine.max_concurrent_writes=16 --seed 43 --cache-dir cache/rank_1"), said
