@@ -438,9 +438,10 @@ static void add_machine(struct measure *m) {
                "device_busy_ratio");
     result_add(m->out, b->process_user_s - a->process_user_s, 0, "cpu_user_s");
     result_add(m->out, b->process_sys_s - a->process_sys_s, 0, "cpu_sys_s");
-    double process_s = b->process_user_s + b->process_sys_s - a->process_user_s - a->process_sys_s;
+    double gather_s = (double)(m->to->gather_ns - m->from->gather_ns) / 1e9;
+    bool real = !engine_is_virtual(m->e);
     if (m->e->together)
-        result_add(m->out, ratio((double)(m->to->gather_ns - m->from->gather_ns) / 1e9, process_s), 0,
+        result_add(m->out, real ? ratio(gather_s, m->wall_s * (double)m->to->ranks) : KVF_MISSING, 0,
                    "ranks_gather_cpu_ratio");
     double workers_s = (double)counters_get(&m->d->cpu_ns) / 1e9;
     result_add(m->out, engine_is_virtual(m->e) ? KVF_MISSING : workers_s, 0, "cpu_workers_s");

@@ -25,8 +25,9 @@
 extern const char rank_place[]; /* where it is installed; of the Makefile */
 
 /* Nothing tells when a message comes: it is looked for, often while messages come, and seldom after. */
-enum { LOOK_LEAST_US = 100, LOOK_MOST_US = 10000, BEAT_MS = 500, QUESTIONS = 40, JOIN_S = 60, END_S = 5 };
-#define HOT_NS    (20 * KVF_NS_PER_MS)
+enum { LOOK_LEAST_US = 100, LOOK_MOST_US = 20000, BEAT_MS = 500, QUESTIONS = 40, JOIN_S = 60, END_S = 5 };
+#define HOT_NS    (20 * KVF_NS_PER_MS) /* after a question of the clock, or its answer */
+#define WARM_NS   KVF_NS_PER_MS        /* after another message; after a beat nothing is awaited */
 #define LEAVE_NS  (2 * KVF_NS_PER_S)
 #define ASK_LATER (50 * KVF_NS_PER_MS)
 
@@ -241,7 +242,9 @@ static bool receive_one(struct rank *r) {
     m->number = head.number;
     m->round = head.round;
     atomic_store(&r->peers[from].heard_ns, now);
-    r->hot_until_ns = now + HOT_NS;
+    bool clock = m->kind == RANK_PING || m->kind == RANK_PONG;
+    uint64_t hot_ns = now + (clock ? HOT_NS : m->kind == RANK_BEAT ? 0 : WARM_NS);
+    if (hot_ns > r->hot_until_ns) r->hot_until_ns = hot_ns;
     switch (m->kind) {
     case RANK_HELLO:
         hello_take(r, from, (const char *)m->bytes, m->len);

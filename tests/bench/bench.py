@@ -3,6 +3,7 @@
 
   nvme      entry reads and writes of four sizes against fio: bandwidth, CPU time per GiB
   block     the trace of the kernel's block layer, on : off
+  ranks     two ranks on a disk against one run, skew of their start, cost of the gather
   memory    the same on the memory tier against threads that only copy
   rss       peak memory with entries of 2.5 GiB and 16 workers, after 10 s and at the end
   users     100,000 users on timers: CPU, memory, lateness; what the database costs whom

@@ -8,6 +8,7 @@ from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, pea
                      watch)
 from autoscaler import autoscaler
 from block import block
+from ranks import ranks
 from compare import compare
 from gpu import gpu
 from record import record
@@ -402,7 +403,8 @@ def cache(bench):
                        "an eighth of them. A decision is a lookup, a plan or a victim.")
 
 
-BENCHES = {"nvme": nvme, "block": lambda bench: block(bench, entry_scenario), "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
+BENCHES = {"nvme": nvme, "block": lambda bench: block(bench, entry_scenario),
+           "ranks": lambda bench: ranks(bench, entry_scenario), "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
            "cache": cache, "workload": workload, "screen": screen, "results": results,
            "compare": compare,
            "remote": remote, "record": record,

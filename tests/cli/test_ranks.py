@@ -13,6 +13,7 @@ from runs import check_identities, last_run, result, rows, start, write
 from tap import BUILD, KVFALL, Skip, case, database, finish, home, main, run, wait_until
 
 OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
+LONG = bool(os.environ.get("KVF_TESTS_LONG"))
 SHARED = {"run": {"duration": "60s", "warmup": "0s", "interval": "100ms", "max_requests": 96}, "workload.users": 10}
 
 
@@ -165,19 +166,22 @@ def gone(processes):
     return not any(os.path.exists("/proc/%d" % one) for one in processes)
 
 
-@case("SIGINT at any rank ends all in order, with what was measured")
+@case("SIGINT and SIGTERM at any rank end all in order, with what was measured")
 def _():
-    process, others = running()
-    process.send_signal(signal.SIGINT)
-    got = finish(process)
-    assert got.rc == 130 and last_run()["status"] == "interrupted", got
-    wait_until(lambda: gone(others), what="the end of the others")
-    process, others = running()
-    os.kill(others[0], signal.SIGINT)
-    got = finish(process)
-    assert got.rc == 130 and last_run()["status"] == "interrupted" and "stopped by SIGINT" in got.stdout, got
-    assert re.search(r"rank [12] on \S+ was stopped", got.stdout), got
-    wait_until(lambda: gone(others), what="the end of the others")
+    for number, name, status in ((signal.SIGINT, "SIGINT", 130), (signal.SIGTERM, "SIGTERM", 143)):
+        at_first = number == signal.SIGINT or LONG
+        process, others = running()
+        if at_first:
+            process.send_signal(number)
+            got = finish(process)
+            assert got.rc == status and last_run()["status"] == "interrupted", got
+            wait_until(lambda: gone(others), what="the end of the others")
+            process, others = running()
+        os.kill(others[0], number)
+        got = finish(process)
+        assert got.rc == status and last_run()["status"] == "interrupted" and "stopped by " + name in got.stdout, got
+        assert re.search(r"rank [12] on \S+ was stopped", got.stdout), got
+        wait_until(lambda: gone(others), what="the end of the others")
     assert rows("SELECT value FROM results WHERE metric = 'requests_done'")[-1]["value"] > 0
 
 
@@ -257,6 +261,15 @@ def _():
     assert got.rc == 2 and "--with-mpi" in got.stderr and len(got.stderr.splitlines()) == 1, got
     got = run(["run", "--headless", "--ranks", "2", write()], program=program)
     assert got.rc == 2 and "--with-mpi" in got.stderr, got
+
+
+@case("started by a launcher of another MPI than the plugin's, one sentence and status 2: strangers are no run")
+def _():
+    need_mpi()
+    for sign in ({"PMI_SIZE": "2", "PMI_RANK": None}, {"OMPI_COMM_WORLD_SIZE": "3"}):
+        got = run(["run", "--headless", write()], env=sign)
+        assert got.rc == 2 and "found itself alone" in got.stderr and "MPICC=" in got.stderr, got
+        assert not database().exists()
 
 
 main()

@@ -206,8 +206,10 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     if (rows.count == 0) {
         pane_wrap(
             &text, 0, TONE_DIM,
-            "This run is one process. A run over several, started with --ranks or by mpirun, has a row here "
-            "for each of them.");
+            parts_preparing(f)
+                ? "Ranks, where there are several, have their rows from the first interval on."
+                : "This run is one process. A run over several, started with --ranks or by mpirun, has a "
+                  "row here for each of them.");
         return;
     }
     if (!pane_empty(&counts)) draw_counts(&counts, f, &rows);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "metrics/counters.h"
 
@@ -217,11 +218,38 @@ static void test_concurrent_sampler(void **state) {
     counters_free(c, THREADS);
 }
 
+/* Every bucket from a microsecond to a hundred seconds, in every histogram, each with two million values. */
+static void test_packed_is_small(void **state) {
+    struct counters *c = counters_new(1), *back = counters_new(1);
+    struct buf bytes = {0};
+    (void)state;
+    struct histogram *h = &c->latency[0];
+    for (uint32_t b = histogram_bucket_of(1000); b <= histogram_bucket_of(100 * UINT64_C(1000000000)); b++)
+        histogram_record_many(h, histogram_bucket_low(b), 2000000, 2000000 * histogram_bucket_low(b));
+    for (size_t i = 1;
+         i < (offsetof(struct counters, klass) - offsetof(struct counters, latency)) / sizeof *h; i++)
+        memcpy((void *)(h + i), (const void *)h, sizeof *h);
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
+        memcpy((void *)&c->klass[k].e2e, (const void *)h, sizeof *h);
+        memcpy((void *)&c->klass[k].ttft, (const void *)h, sizeof *h);
+    }
+    counters_pack(c, &bytes);
+    assert_true(bytes.len < 1 << 20);
+    assert_int_equal(counters_unpack(back, (const unsigned char *)bytes.data, bytes.len), 0);
+    assert_memory_equal(back, c, sizeof *c);
+    assert_int_equal(counters_unpack(back, (const unsigned char *)bytes.data, bytes.len - 1), -1);
+    assert_int_equal(histogram_count(&back->latency[0]), 0);
+    buf_free(&bytes);
+    counters_free(c, 1);
+    counters_free(back, 1);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_untouched_costs_nothing),
     cmocka_unit_test(test_sum_and_subtract),
     cmocka_unit_test(test_concurrent_sampler),
+    cmocka_unit_test(test_packed_is_small),
 };
 
 int main(void) {
