@@ -31,7 +31,7 @@ struct request_row {
         e2e_ns;
     uint32_t klass, turn, tier_hits[KVF_TIERS], misses;
     bool prefill_only, decode_only, failed;
-    uint32_t pod, expected;
+    uint32_t pod, router, expected;
     uint8_t reason;
     char op; /* 'r', 'w' of an ops file, else 0 */
 };
@@ -114,6 +114,7 @@ void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *
                             .turn = r->turn,
                             .misses = f->misses,
                             .pod = f->pod,
+                            .router = f->router,
                             .expected = f->expected_blocks,
                             .reason = f->reason,
                             .prefill_only = r->prefill_only,
@@ -232,8 +233,8 @@ static void request_line(struct tracelog *l, const struct request_row *q) {
         buf_addf(&l->lines, "%s\"%s\":%u", t ? "," : "", tier_name((enum kvf_tier)t), q->tier_hits[t]);
     buf_addf(&l->lines, "},\"misses\":%u,\"failed\":%s", q->misses, q->failed ? "true" : "false");
     if (l->s->fleet.pods > 1)
-        buf_addf(&l->lines, ",\"pod\":%u,\"routed_by\":\"%s\",\"expected_blocks\":%u", q->pod,
-                 fleet_reason_word((enum fleet_reason)q->reason), q->expected);
+        buf_addf(&l->lines, ",\"pod\":%u,\"router\":%u,\"routed_by\":\"%s\",\"expected_blocks\":%u", q->pod,
+                 q->router, fleet_reason_word((enum fleet_reason)q->reason), q->expected);
     buf_add(&l->lines, "}\n");
     if (l->lines.len < FLUSH_BYTES) return;
     file_write(l, l->requests, l->lines.data, l->lines.len);

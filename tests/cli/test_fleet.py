@@ -332,8 +332,10 @@ def _():
         return simulated("round_robin", routers=2, **more)[1]
     alone = [line["pod"] for line in routers(outages=[{"router": 1, "at": "0s", "for": "1h"}])]
     assert alone == [n % PODS for n in range(120)], alone
-    both = [line["pod"] for line in routers()]
-    part = [line["pod"] for line in routers(outages=[{"router": 1, "at": "42s", "for": "1h"}])]
+    of_both, of_part = routers(), routers(outages=[{"router": 1, "at": "42s", "for": "1h"}])
+    both, part = ([line["pod"] for line in lines] for lines in (of_both, of_part))
+    assert [line["router"] for line in of_both] == [n % 2 for n in range(120)]
+    assert [line["router"] for line in of_part] == [n % 2 for n in range(60)] + [0] * 60
     assert both != alone and part[:60] == both[:60] and part[60:] == [(n + 30) % PODS for n in range(60)], part
     kept, lost = (simulated("estimated", routers=2, outages=out)[1] for out in ([], [{"router": 0, "at": "42s", "for": "1ms"}]))
     assert decided(kept)[:60] == decided(lost)[:60] and lost[60]["expected_blocks"] == 0 < kept[60]["expected_blocks"]
