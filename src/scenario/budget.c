@@ -213,7 +213,7 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
         buf_addf(out, "%s%s %s", i ? " + " : "", parts[i].name,
                  units_size_human((double)parts[i].bytes, a, sizeof(a)));
     if (m->memory_available_bytes == 0) {
-        buf_add(out, "), and the system does not say how much there is: mount /proc, or start with --force");
+        buf_add(out, "), and the system does not say how much there is: mount /proc");
         return;
     }
     buf_addf(out, "), but %s are %s; lower %s",
