@@ -10,6 +10,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 
 from runs import (check_identities, healthy, last_run, measure, refused, result, rows, run_folders, start, tree, write)
 from tap import KVFALL, Skip, case, database, finish, home, main, need_tool, run, scratch, spawn, wait_until
@@ -510,6 +511,7 @@ def _():
         wait_until(lambda: told(log, " measured ") >= 3, what="progress")
         while process.poll() is None:
             fill(folder / "filler", "ab")
+            time.sleep(0.001)
         got = finish(process)
         assert got.rc == 1 and told(log, "could not be stored in the database") == 1, (got, log.read_text())
         one = rows("SELECT status, (SELECT count(*) FROM results) AS results FROM runs")[0]

@@ -150,9 +150,10 @@ def _():
     assert last_run()["status"] == "completed" and run_folders() == []
     assert run(["show"]).stdout.startswith("COMPLETED")
     for ignored, status in ((False, -signal.SIGPIPE), (True, 1)):
-        shown = spawn(["show"], restore_signals=not ignored)
-        shown.stdout.close()
-        shown.stdout = None
+        reader, pipe = os.pipe()
+        os.close(reader)
+        shown = spawn(["show"], restore_signals=not ignored, stdout=pipe)
+        os.close(pipe)
         err = shown.stderr.read().decode()
         assert shown.wait(30) == status and ("Broken pipe" in err) == ignored, (ignored, shown.returncode, err)
 

@@ -14,7 +14,7 @@ from tap import KVFALL, database, finish, home, main, need_tool, run, scratch, s
 SIMULATE = {"mode": "simulate", "run.duration": "5s", "run.interval": "250ms", "engine.workers": None}
 # Of the identity of a run, of the machine and of real time; everything else is the same again.
 OF_THE_MOMENT = {"at", "run_id", "parent_id", "uuid", "started_at", "ended_at", "host", "boot_id", "pid", "environment", "real_s",
-                 "pid_start"}
+                 "pid_start", "request_log"}
 
 
 def without_moment(value):
