@@ -148,6 +148,17 @@ for name in ("events.jsonl", "events.jsonl.zst"):
         assert piped.rc == 0 and '{"timestamp": ' in piped.stdout and "lost_in_all" not in piped.stdout, piped
 
 
+@case("with one salt the blocks of an engine's events are those of the log of its gateway")
+def _():
+    made, log, salt, ids = requests(40), home() / "work/gateway.log", home() / "work/salt", home() / "work/log.jsonl"
+    log.write_text("".join(json.dumps({"created": one["at"], "prompt_token_ids": one["tokens"]}) + "\n" for one in made))
+    assert run(["record", log, "-o", ids, "--block-tokens", BLOCK, "--salt", salt]).rc == 0
+    engine, wanted = Engine(10 ** 6, BLOCK), []
+    rows, _ = recording([engine], lambda: wanted.extend(served(engine, made)) or len(wanted), "--salt", salt)
+    logged = {block for line in ids.read_text().splitlines() for block in json.loads(line)["hash_ids"]}
+    assert {block for row in rows for block in row["hash_ids"]} <= logged and len(logged) > 50
+
+
 @case("two pods at once share blocks that have the same tokens")
 def _():
     engines, wanted = [Engine(10 ** 6, BLOCK), Engine(10 ** 6, BLOCK, arrays=True)], []
