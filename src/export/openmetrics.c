@@ -31,6 +31,7 @@ struct live {
     const struct openmetrics_identity *id;
     const struct snapshot *snap;
     const struct totals *totals;
+    bool ranks;
 };
 
 /* ---- text ---- */
@@ -252,6 +253,24 @@ static void put_gpus(struct writer *w, const struct live *in) {
     }
 }
 
+static void put_ranks(struct writer *w, const struct snapshot *snap) {
+    for (size_t h = 0; h < snap->hosts && h < SNAPSHOT_HOSTS; h++) {
+        const struct snapshot_host *at = &snap->host[h];
+        char rank[24];
+        snprintf(rank, sizeof rank, "%llu", (unsigned long long)at->rank.rank);
+        label_push(w, "rank", rank);
+        label_push(w, "host", at->host);
+        if (w->family->part == FAMILY_RANK) put_points(w, (const char *)&at->rank, 0);
+        for (size_t t = 0; w->family->part == FAMILY_RANK_TIER && t < KVF_TIERS; t++) {
+            if (!snap->tier_on[t]) continue;
+            label_push(w, "tier", tier_label(snap, t));
+            put_points(w, (const char *)&at->tier[t], 0);
+            w->labels--;
+        }
+        w->labels -= 2;
+    }
+}
+
 /* ---- what runs, live or stored ---- */
 
 static void number_text(char out[24], uint64_t n) {
@@ -346,6 +365,7 @@ static void put_live(struct writer *w, const struct live *in) {
     if (f->part == FAMILY_GPU) put_gpus(w, in);
     if (f->part == FAMILY_REMOTE && in->snap->remote_known) put_points(w, (const char *)&in->snap->remote, 0);
     if (f->part == FAMILY_BLOCK && in->snap->block_known) put_points(w, (const char *)&in->snap->block, 0);
+    if ((f->part == FAMILY_RANK || f->part == FAMILY_RANK_TIER) && in->ranks) put_ranks(w, in->snap);
     if (f->part == FAMILY_TOTALS && in->totals) put_arrays(w, in, f->by, 0);
 }
 
@@ -479,8 +499,8 @@ void openmetrics_identify(const struct run_record *r, struct openmetrics_identit
 }
 
 void openmetrics_live(const struct openmetrics_identity *identity, const struct snapshot *snap,
-                      const struct totals *totals, enum openmetrics_form form, struct buf *out) {
-    struct live in = {identity, snap, totals};
+                      const struct totals *totals, bool ranks, enum openmetrics_form form, struct buf *out) {
+    struct live in = {identity, snap, totals, ranks};
     struct writer w = {.out = out, .form = form};
     for (size_t i = 0; i < family_count; i++) {
         w.family = &families[i];

@@ -5,6 +5,7 @@
 #ifndef KVF_EXPORT_OPENMETRICS_H
 #define KVF_EXPORT_OPENMETRICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,9 +31,10 @@ struct openmetrics_identity {
 };
 void openmetrics_identify(const struct run_record *r, struct openmetrics_identity *out);
 
-/* A run that goes on. snap and totals are NULL as long as there are none. Appends to `out`; any thread. */
+/* A run that goes on. snap and totals are NULL as long as there are none. ranks: with the families of each
+ * rank alone, of those that the snapshot has. Appends to `out`; any thread. */
 void openmetrics_live(const struct openmetrics_identity *identity, const struct snapshot *snap,
-                      const struct totals *totals, enum openmetrics_form form, struct buf *out);
+                      const struct totals *totals, bool ranks, enum openmetrics_form form, struct buf *out);
 /* Results of ended runs, each sample with labels run_id (or uuid where there is none) and name. */
 void openmetrics_results(const struct run_record *const *runs, size_t count, enum openmetrics_form form,
                          struct buf *out);

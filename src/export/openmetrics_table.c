@@ -13,6 +13,8 @@
 #define G(field) offsetof(struct snapshot_gpu, field)
 #define V(field) offsetof(struct snapshot_remote, field)
 #define B(field) offsetof(struct snapshot_block, field)
+#define K(field) offsetof(struct snapshot_rank, field)
+#define L(field) offsetof(struct snapshot_rank_tier, field)
 #define MS       .scale = 1e-3
 
 #define ROW(t, n, u, h)   .type = FAMILY_##t, .name = "kvfall_" n, .unit = u, .help = h
@@ -266,6 +268,50 @@ const struct family families[] = {
      SPLIT("clock", P(G(clock_sm_mhz), "processor"), P(G(clock_mem_mhz), "memory"))},
     {ROW(COUNTER, "gpu_ecc_errors_total", "", "uncorrected ECC errors so far"), FROM(GPU, F64),
      AT(G(ecc_errors))},
+
+    /* each rank, where it is asked for */
+    {ROW(GAUGE, "rank_lost", "", "1: it gives no sign of life any more"), FROM(RANK, U64), AT(K(lost))},
+    {ROW(GAUGE, "rank_intervals_behind", "", "intervals that its counts are behind those of rank 0"),
+     FROM(RANK, U64), AT(K(behind))},
+    {ROW(GAUGE, "rank_users", "", "active users now"), FROM(RANK, F64), AT(K(users))},
+    {ROW(GAUGE, "rank_requests_queued", "", "requests waiting for a slot now"), FROM(RANK, F64),
+     AT(K(queue_depth))},
+    {ROW(GAUGE, "rank_requests_in_service", "", "requests holding a slot, mean" INTERVAL), FROM(RANK, F64),
+     AT(K(in_service))},
+    {ROW(GAUGE, "rank_requests_per_second", "", "requests done per second" INTERVAL), FROM(RANK, F64),
+     AT(K(requests_per_s))},
+    {ROW(GAUGE, "rank_tokens_per_second", "", "tokens generated per second" INTERVAL), FROM(RANK, F64),
+     AT(K(throughput_tok_s))},
+    {ROW(GAUGE, "rank_reuse_hit_ratio", "ratio", "hits / lookups without cause decode" INTERVAL),
+     FROM(RANK, F64), AT(K(reuse_hit_ratio))},
+    {ROW(SUMMARY, "rank_interval_e2e_seconds", "seconds", "end-to-end latency" INTERVAL), FROM(RANK, F64), MS,
+     SPLIT("quantile", P(K(e2e_p50_ms), "0.5"), P(K(e2e_p95_ms), "0.95"), P(K(e2e_p99_ms), "0.99"))},
+    {ROW(SUMMARY, "rank_interval_ttft_seconds", "seconds", "time to first token" INTERVAL), FROM(RANK, F64),
+     MS, QUANTILE_95(K(ttft_p95_ms))},
+    {ROW(SUMMARY, "rank_interval_storage_io_seconds", "seconds", "storage I/O latency of a request" INTERVAL),
+     FROM(RANK, F64), MS, QUANTILE_95(K(storage_io_p95_ms))},
+    {ROW(SUMMARY, "rank_interval_lateness_seconds", "seconds", "arrivals behind their schedule" INTERVAL),
+     FROM(RANK, F64), MS, SPLIT("quantile", P(K(lateness_p99_ms), "0.99"))},
+    {ROW(GAUGE, "rank_resident_memory_bytes", "bytes", "resident memory of its process"), FROM(RANK, F64),
+     AT(K(rss_bytes))},
+    {ROW(GAUGE, "rank_host_cpu_busy_ratio", "ratio", "busy share of its host's CPUs" INTERVAL),
+     FROM(RANK, F64), AT(K(host_cpu_ratio))},
+    {ROW(GAUGE, "rank_device_busy_ratio", "ratio",
+         "share of time with a request at the device under its nvme tier" INTERVAL),
+     FROM(RANK, F64), AT(K(device_busy_ratio))},
+    {ROW(GAUGE, "rank_tier_used_bytes", "bytes", "sum of the sizes of its entries now"), FROM(RANK_TIER, F64),
+     AT(L(used_bytes))},
+    {ROW(GAUGE, "rank_tier_busy_ratio", "ratio",
+         "share of time that the tier was busy; emulated: of its bandwidth" INTERVAL),
+     FROM(RANK_TIER, F64), AT(L(busy_ratio))},
+    {ROW(SUMMARY, "rank_interval_tier_operation_seconds", "seconds", "entry operation" INTERVAL),
+     FROM(RANK_TIER, F64), MS,
+     SPLIT2("direction", "quantile", P(L(read_p95_ms), "read", "0.95"), P(L(write_p95_ms), "write", "0.95"))},
+    {ROW(SUMMARY, "rank_interval_tier_device_seconds", "seconds",
+         "device part of an entry operation" INTERVAL),
+     FROM(RANK_TIER, F64), MS,
+     SPLIT2("direction", "quantile", P(L(read_device_p95_ms), "read", "0.95"),
+            P(L(write_device_p95_ms), "write", "0.95"))},
 
 #define RESULT(name, unit, help, m)                                                                          \
     { ROW(GAUGE, "result_" name, unit, help), .part = FAMILY_RESULT, .metric = m }

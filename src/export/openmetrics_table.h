@@ -15,6 +15,8 @@ enum family_part {
     FAMILY_GPU,    /* each device */
     FAMILY_REMOTE, /* the server behind the remote tier */
     FAMILY_BLOCK,  /* the kernel's block layer */
+    FAMILY_RANK,   /* each rank, where ranks are asked for */
+    FAMILY_RANK_TIER,
     FAMILY_TOTALS,
     FAMILY_RESULT, /* by the names of results */
     FAMILY_RECORD  /* openmetrics.c knows these by name */

@@ -61,7 +61,8 @@ struct metrics_server {
     bool snap_known, totals_known;
     struct snapshot snap;
     struct totals sums;
-    struct MHD_Response *answer[OPENMETRICS_FORMS]; /* made of all this, NULL when it has changed */
+    /* made of all this, NULL when it has changed; [1]: with each rank alone */
+    struct MHD_Response *answer[OPENMETRICS_FORMS][2];
 };
 
 /* ---- the library, loaded when metrics are first served ---- */
@@ -108,9 +109,10 @@ static int library_open(struct err *e) {
 /* ---- answers ---- */
 
 static void answers_drop(struct metrics_server *m) {
-    for (int form = 0; form < OPENMETRICS_FORMS; form++) {
-        if (m->answer[form]) mhd.destroy_response(m->answer[form]);
-        m->answer[form] = NULL;
+    for (int i = 0; i < 2 * OPENMETRICS_FORMS; i++) {
+        struct MHD_Response **answer = &m->answer[i / 2][i % 2];
+        if (*answer) mhd.destroy_response(*answer);
+        *answer = NULL;
     }
 }
 
@@ -163,13 +165,14 @@ static struct MHD_Response *answer_make(struct buf *text, const char *type) {
     return r;
 }
 
-static struct MHD_Response *metrics_answer(struct metrics_server *m, enum openmetrics_form form) {
+static struct MHD_Response *metrics_answer(struct metrics_server *m, enum openmetrics_form form, bool ranks) {
     struct buf text = {0};
     figures_take(m);
-    if (m->answer[form]) return m->answer[form]; /* who asks more often than there is news costs little */
-    openmetrics_live(&m->shown, m->snap_known ? &m->snap : NULL, m->totals_known ? &m->sums : NULL, form,
-                     &text);
-    return m->answer[form] = answer_make(&text, openmetrics_content_type(form));
+    struct MHD_Response **answer = &m->answer[form][ranks];
+    if (*answer) return *answer; /* who asks more often than there is news costs little */
+    openmetrics_live(&m->shown, m->snap_known ? &m->snap : NULL, m->totals_known ? &m->sums : NULL, ranks,
+                     form, &text);
+    return *answer = answer_make(&text, openmetrics_content_type(form));
 }
 
 static enum MHD_Result say(struct MHD_Connection *connection, unsigned status, const char *sentence) {
@@ -200,7 +203,8 @@ static enum MHD_Result request_take(void *ctx, struct MHD_Connection *connection
     if (strcmp(url, "/metrics") != 0)
         return say(connection, MHD_HTTP_NOT_FOUND, "the metrics are at /metrics");
     const char *accept = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-    struct MHD_Response *r = metrics_answer(m, openmetrics_choose(accept));
+    const char *ranks = mhd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "ranks");
+    struct MHD_Response *r = metrics_answer(m, openmetrics_choose(accept), ranks && strcmp(ranks, "1") == 0);
     return r ? mhd.queue_response(connection, MHD_HTTP_OK, r) : MHD_NO;
 }
 

@@ -20,7 +20,8 @@ CLOCK = re.compile(r"(\d+):(\d\d(?:\.\d)?) / \d")
 RUNNING = re.compile(r"^ kvfall .* RUNNING *$", re.MULTILINE)
 # Words that no other view has at 100 columns and 30 rows, the bare views of a run without an autoscaler.
 VIEWS = {"1": "LIMITED BY", "2": "demoted/s", "3": "(e: next)", "4": "arr/s", "5": "Changes by hand",
-         "6": "Network", "7": "Requests in service", "8": "run time level", "9": "This run is one process", "?": "shift-Tab"}
+         "6": "Network", "7": "Requests in service", "8": "run time level", "9": "This run is one process",
+         "0": "This run has one pod", "?": "shift-Tab"}
 
 
 def hold(seconds):

@@ -55,21 +55,21 @@ def _():
                 t.wait_gone(other)  # a picture may be caught while it is being drawn
         t.keys("?")
         t.wait_gone(VIEWS["?"])
-        t.wait_for(VIEWS["9"])
+        t.wait_for(VIEWS["0"])
         t.keys("Tab")
         t.wait_for("The rule")
         t.keys("b")
-        t.wait_for(VIEWS["9"])
+        t.wait_for(VIEWS["0"])
         t.keys("Tab", "Tab")
         t.wait_for(VIEWS["?"])
-        for key in "123456789":
+        for key in "1234567890":
             t.keys("Tab")
             t.wait_for(VIEWS[key])
-        for key in "87654321?":
+        for key in "987654321?":
             t.keys("BTab")
             t.wait_for(VIEWS[key])
         t.keys("BTab", "BTab")
-        t.wait_for(VIEWS["9"])
+        t.wait_for(VIEWS["0"])
         assert leave(t) == 0
 
 

@@ -78,7 +78,7 @@ static char *family(const char *text, const char *name) {
 
 static void expect_live(enum openmetrics_form form, const char *name, const char *expected) {
     struct buf text = {0};
-    openmetrics_live(&id, &snap, &totals, form, &text);
+    openmetrics_live(&id, &snap, &totals, false, form, &text);
     char *got = family(buf_text(&text), name);
     assert_string_equal(got, expected);
     free(got);
@@ -129,11 +129,39 @@ static void test_arrays(void **state) {
                 "kvfall_cache_lookups_total{cause=\"precondition\"} 5\n");
     totals.ops[KVF_TIER_NVME][KVF_DIR_WRITE][KVF_CAUSE_DEMOTION] = 6;
     struct buf text = {0};
-    openmetrics_live(&id, &snap, &totals, OPENMETRICS_TEXT, &text);
+    openmetrics_live(&id, &snap, &totals, false, OPENMETRICS_TEXT, &text);
     assert_non_null(
         strstr(buf_text(&text),
                "\nkvfall_tier_operations_total{tier=\"nvme\",direction=\"write\",cause=\"demotion\"} 6\n"));
     buf_free(&text);
+}
+
+static void test_ranks_where_asked_for(void **state) {
+    (void)state;
+    snap.hosts = 2;
+    for (uint64_t i = 0; i < 2; i++) {
+        struct snapshot_host *h = &snap.host[i];
+        *h = (struct snapshot_host){.rank = {.rank = 1 - i, .users = 3 + (double)i, .e2e_p95_ms = 250}};
+        snprintf(h->host, sizeof h->host, "node%d", (int)i);
+        h->tier[KVF_TIER_CPU].used_bytes = 4096;
+    }
+    snap.host[1].rank.e2e_p95_ms = NAN;
+    for (int ranks = 0; ranks < 2; ranks++) {
+        struct buf text = {0};
+        openmetrics_live(&id, &snap, &totals, ranks, OPENMETRICS_TEXT, &text);
+        const char *of[] = {
+            "\nkvfall_rank_users{rank=\"1\",host=\"node0\"} 3\n",
+            "\nkvfall_rank_users{rank=\"0\",host=\"node1\"} 4\n",
+            "\nkvfall_rank_interval_e2e_seconds{rank=\"1\",host=\"node0\",quantile=\"0.95\"} 0.25\n",
+            "\nkvfall_rank_tier_used_bytes{rank=\"0\",host=\"node1\",tier=\"cpu\"} 4096\n"};
+        for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+            assert_int_equal(strstr(buf_text(&text), of[i]) != NULL, ranks);
+        assert_null(strstr(buf_text(&text),
+                           "kvfall_rank_interval_e2e_seconds{rank=\"0\",host=\"node1\",quantile=\"0.95\"}"));
+        assert_int_equal(strstr(buf_text(&text), "kvfall_rank_") != NULL, ranks);
+        buf_free(&text);
+    }
+    snap.hosts = 0;
 }
 
 static void test_histogram(void **state) {
@@ -145,7 +173,7 @@ static void test_histogram(void **state) {
     h->count[TOTALS_BOUNDS] = 4; /* beyond all bounds */
     h->sum_s = 901.5;
     struct buf text = {0};
-    openmetrics_live(&id, &snap, &totals, OPENMETRICS_1_0, &text);
+    openmetrics_live(&id, &snap, &totals, false, OPENMETRICS_1_0, &text);
     char *got = family(buf_text(&text), "kvfall_tier_operation_seconds");
     const char *write = strstr(got, "kvfall_tier_operation_seconds_bucket{tier=\"cpu\",direction=\"write\"");
     assert_non_null(write);
@@ -239,7 +267,7 @@ static void test_hostile_labels(void **state) {
 static void test_nothing_yet(void **state) {
     (void)state;
     struct buf text = {0};
-    openmetrics_live(&id, NULL, NULL, OPENMETRICS_1_0, &text);
+    openmetrics_live(&id, NULL, NULL, false, OPENMETRICS_1_0, &text);
     const char *expected = "# HELP kvfall_build the program\n"
                            "# TYPE kvfall_build info\n"
                            "kvfall_build_info{version=\"%s\"} 1\n"
@@ -395,6 +423,7 @@ static void test_results(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(test_counter, set_up),
     cmocka_unit_test_setup(test_arrays, set_up),
+    cmocka_unit_test_setup(test_ranks_where_asked_for, set_up),
     cmocka_unit_test_setup(test_histogram, set_up),
     cmocka_unit_test_setup(test_summaries_and_missing, set_up),
     cmocka_unit_test_setup(test_states, set_up),
