@@ -70,7 +70,8 @@ void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text) {
     *v = (struct sheet_value){kind, kind == SHEET_NULL ? NULL : mem_strdup(text)};
     if (g->fit && g->form == SHEET_TABLE && kind == SHEET_NUMBER && strpbrk(text, ".e")) {
         struct buf rounded = {0};
-        buf_addf(&rounded, "%.6g", strtod(text, NULL));
+        double number = strtod(text, NULL);
+        buf_addf(&rounded, fabs(number) >= 1e6 && fabs(number) < 1e15 ? "%.0f" : "%.6g", number);
         free(v->text);
         v->text = rounded.data;
     }

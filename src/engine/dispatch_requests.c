@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "engine/core.h"
+#include "fleet/fleet.h"
 
 #define X(id, name) name,
 static const char *const stage_names[] = {FLIGHT_STAGE_LIST(X)};
@@ -32,6 +33,13 @@ static void request_way(const struct flight *f, enum flight_stage stage, uint64_
     r->not_found = atomic_load_explicit(&f->misses, memory_order_relaxed);
 }
 
+static void request_route(const struct flight *f, struct snapshot_request *r) {
+    snprintf(r->routed_by, sizeof r->routed_by, "%s", fleet_reason_word((enum fleet_reason)f->reason));
+    r->pod = f->pod;
+    r->router = f->router;
+    r->expected_blocks = f->expected_blocks;
+}
+
 /* One that has ended is left out, as it is counted as done by then; one that its worker has still in the
  * mail is about to look its context up. Once the run ends nobody is served any more. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap) {
@@ -57,6 +65,7 @@ void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot 
                                        .klass = f->req.klass,
                                        .tier = tier};
         request_way(f, stage, now_ns, r);
+        if (e->s->fleet.pods > 1) request_route(f, r);
         snprintf(r->step, sizeof r->step, "%s", stage_names[stage]);
         snap->requests++;
     }

@@ -140,8 +140,9 @@ static void put_repeat(const struct run_part *p) {
     const struct run_record *r = p->run;
     char text[160];
     if (r->run_id <= 0 || !r->effective_json || r->trial) return; /* a trial is part of its group */
-    snprintf(text, sizeof text, "kvfall show %lld --effective > run-%lld.yaml && kvfall run run-%lld.yaml",
-             (long long)r->run_id, (long long)r->run_id, (long long)r->run_id);
+    /* its number is that of one database alone */
+    snprintf(text, sizeof text, "kvfall show %.8s --effective > run-%lld.yaml && kvfall run run-%lld.yaml",
+             r->uuid, (long long)r->run_id, (long long)r->run_id);
     doc_fact(p->doc, "Repeat it", text);
 }
 

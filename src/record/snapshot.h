@@ -365,7 +365,9 @@ struct snapshot_request {
     int32_t tier;                   /* where its context was found or is being written; -1: nowhere yet */
     char step[12];                  /* where it is, one of the steps */
     double step_ms[SNAPSHOT_STEPS]; /* so far, with the time that the present one takes */
-    uint32_t found[KVF_TIERS], not_found; /* entries that it looked up */
+    uint32_t found[KVF_TIERS], not_found;  /* entries that it looked up */
+    char routed_by[12];                    /* why it came to its pod, as in the request log; "": one pod */
+    uint32_t pod, router, expected_blocks; /* expected: that the router took to be there */
 };
 
 /* How the latencies of an interval are spread, for the heat map: bin b holds those of at least

@@ -132,8 +132,10 @@ static void put_fleet(struct intervals *i, const struct cursor *c, struct snapsh
 }
 
 static void put_pod(struct intervals *i, const struct cursor *c, struct snapshot *s) {
-    (void)i;
-    if (s->pod_rows < SNAPSHOT_PODS) row_map_load(&c->map, c->stmt, &s->pod[s->pod_rows++]);
+    if (s->pod_rows == SNAPSHOT_PODS) return;
+    struct snapshot_pod *p = &s->pod[s->pod_rows++];
+    *p = i->blank.pod[0];
+    row_map_load(&c->map, c->stmt, p);
 }
 
 static void put_decision(struct intervals *i, const struct cursor *c, struct snapshot *s) {
@@ -210,6 +212,8 @@ static int read_intervals(struct intervals *i, int64_t from, size_t most, struct
     while (*count < most && cursor_row(c)) {
         struct snapshot *s = &out[*count];
         memcpy(s, &i->blank, offsetof(struct snapshot, request)); /* of which there are none */
+        s->fleet = i->blank.fleet;
+        s->pod_rows = 0;
         row_map_load(&c->map, c->stmt, s);
         if ((int64_t)s->interval.seq < from) break; /* a key that is no number comes back for ever */
         from = (int64_t)s->interval.seq;

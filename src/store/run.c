@@ -58,6 +58,19 @@ static int found_group(sqlite3 *db, struct run_record *r) {
     return db_exec(db, sql);
 }
 
+/* A log that this run writes over is an earlier run's no more. */
+static int take_request_log(sqlite3 *db, const struct run_record *r) {
+    sqlite3_stmt *stmt = NULL;
+    if (!r->request_log[0]) return SQLITE_OK;
+    int rc = sqlite3_prepare_v2(
+        db, "UPDATE runs SET request_log = '' WHERE request_log = ?1 AND run_id != ?2", -1, &stmt, NULL);
+    if (rc != SQLITE_OK) return rc;
+    sqlite3_bind_text(stmt, 1, r->request_log, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 2, r->run_id);
+    (void)sqlite3_step(stmt);
+    return sqlite3_finalize(stmt);
+}
+
 int store_begin_run(struct store *s, struct run_record *r, struct err *e) {
     int code = reserve_take(s, r, e);
     if (code == 0) code = db_uuid(r->uuid, e);
@@ -265,6 +278,7 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
                        "run %lld is no longer in the history database '%s': somebody deleted it",
                        (long long)r->run_id, s->path);
     }
+    if (rc == SQLITE_OK) rc = take_request_log(s->db, r);
     if (rc == SQLITE_OK) rc = insert_tiers(s->db, r);
     if (rc == SQLITE_OK) rc = insert_classes(s->db, r);
     if (rc == SQLITE_OK) rc = insert_events(s->db, r, first_event);

@@ -67,7 +67,7 @@ struct metrics_server {
 
 /* ---- the library, loaded when metrics are first served ---- */
 
-static struct {
+static struct calls {
     __typeof__(MHD_add_response_header) *add_response_header;
     __typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
     __typeof__(MHD_destroy_response) *destroy_response;
@@ -81,7 +81,7 @@ static struct {
     __typeof__(MHD_stop_daemon) *stop_daemon;
 } mhd;
 
-#define CALL(name) LIBRARY_CALL(__typeof__(mhd), name, "MHD_" #name)
+#define CALL(name) LIBRARY_CALL(struct calls, name, "MHD_" #name)
 static int library_open(struct err *e) {
     static const struct library_call calls[] = {
         CALL(add_response_header),
@@ -102,8 +102,11 @@ static int library_open(struct err *e) {
                                          "install libmicrohttpd12 (Debian, Ubuntu) or libmicrohttpd (Fedora)",
                                      .call = calls,
                                      .calls = sizeof calls / sizeof *calls};
+    struct calls found;
     void *library; /* it stays */
-    return mhd.run ? 0 : library_load(&l, &mhd, &library, e);
+    int rc = mhd.run ? 0 : library_load(&l, &found, &library, e);
+    if (rc == 0 && !mhd.run) mhd = found;
+    return rc;
 }
 
 /* ---- answers ---- */

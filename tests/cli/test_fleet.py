@@ -2,6 +2,7 @@
 """Fleets: the decision of each routing recomputed by a model of its own, conservation, and what is refused."""
 import json
 import random
+import re
 
 from runs import refused, rows
 from tap import SOURCE, case, home, main, run
@@ -371,6 +372,8 @@ def _():
     fleet = rows("SELECT sum(index_lookups) AS lookups, max(index_behind_ms) AS behind, sum(wrong_blocks) AS wrong FROM fleet_intervals")
     assert fleet[0]["lookups"] == value["index_lookups"] and fleet[0]["wrong"] == wrong
     assert 0 < fleet[0]["behind"] <= STALENESS_MS, fleet
+    shown = run(["watch", "latest", "--dump", "--view", "pods", "--size", "100x40"]).stdout
+    assert sorted(re.findall(r"^ +([0-9]+) ", shown[shown.index("pod  load"):], re.MULTILINE)) == ["0", "1", "2"], shown
     loads = [p["load_mean"] for p in pods]
     assert abs(value["load_imbalance"] - max(loads) / (sum(loads) / 3)) < 1e-9
     assert value["index_lookups"] == sum(len(r["hash_ids"]) for r in requests())

@@ -248,12 +248,15 @@ def _():
 
 @case("the command that it names repeats the run exactly")
 def _():
-    assert run(["run", "--headless", "--set", "mode=simulate", "--set", "workload.users=7", "--seed", "11", "--duration", "5s"]).rc == 0
-    told = re.search("kvfall show 1 --effective > run-1.yaml && kvfall run run-1.yaml", words(page(report("1"))))
+    assert run(["run", "--headless", "--set", "mode=simulate", "--set", "workload.users=7", "--seed", "11", "--duration", "5s",
+                "--request-log", "log.jsonl"]).rc == 0
+    told = re.search("kvfall show ([0-9a-f]{8}) --effective > run-1.yaml && kvfall run run-1.yaml", words(page(report("1"))))
     assert told
     file = home() / "work/run-1.yaml"
-    file.write_text(run(["show", "1", "--effective"]).stdout)
-    assert run(["run", "run-1.yaml", "--headless"]).rc == 0
+    file.write_text(run(["show", told.group(1), "--effective"]).stdout)
+    assert run(["run", "run-1.yaml", "--headless", "--request-log", "log.jsonl"]).rc == 0
+    # a log that the second one wrote over is not the first one's any more
+    assert [row["request_log"].rpartition("/")[2] for row in runs.rows("SELECT request_log FROM runs ORDER BY run_id")] == ["", "log.jsonl"]
     first, again = ({row["metric"]: row["value"] for row in runs.rows("SELECT metric, value FROM results WHERE run_id = %d" % n)}
                     for n in (1, 2))
     first.pop("real_s"), again.pop("real_s")

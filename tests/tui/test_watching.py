@@ -95,7 +95,8 @@ def _():
         assert re.search(r"^ A +run 3 +gamma .*\n B +run 1 +alpha ", screen, re.MULTILINE), screen
         stored = {row["run_id"]: row["value"] for row in rows("SELECT run_id, value FROM results WHERE metric = 'requests_per_s'")}
         (line,) = re.findall(r"^ requests/s +(\S+) +(\S+) +([+-]?[\d.]+) %", screen, re.MULTILINE)
-        assert abs(float(line[0]) / stored[3] - 1) < 0.02 and abs(float(line[1]) / stored[1] - 1) < 0.02, (line, stored)
+        a, b = (float(text.rstrip("k")) * (1000 if text.endswith("k") else 1) for text in line[:2])
+        assert abs(a / stored[3] - 1) < 0.02 and abs(b / stored[1] - 1) < 0.02, (line, stored)
         assert abs(float(line[2]) - (stored[1] / stored[3] - 1) * 100) < 0.2, (line, stored)
         for title in ("Throughput, tok/s", "End-to-end P95"):
             assert re.search(title + r" .*━ A +━ B", screen), screen

@@ -273,10 +273,27 @@ static void draw_found(const struct pane *p, int row, const struct frame *f,
         pane_text(p, row, col, TONE_DIM, "nowhere yet: it has looked nothing up");
 }
 
-/* Rows that the detail of a request takes, of so many. */
+/* Where a router sent it, and why. */
+static void draw_route(const struct pane *p, int row, const struct snapshot_request *q) {
+    static const struct {
+        const char *word, *why;
+    } reasons[] = {{"drawn", "drawn at random"},
+                   {"turn", "the next in turn"},
+                   {"load", "the least loaded"},
+                   {"session", "the pod of its conversation"},
+                   {"prefix", "it has most of its prefix"}};
+    const char *why = q->routed_by;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (strcmp(reasons[i].word, q->routed_by) == 0) why = reasons[i].why;
+    pane_textf(p, row, 0, TONE_NORMAL, "pod   %u, by router %u: %s; %u of its blocks expected there", q->pod,
+               q->router, why, q->expected_blocks);
+}
+
+/* Rows that the detail of a request takes, of so many: one more in a fleet. */
 static int detail_rows(const struct frame *f, int rows) {
     enum { DETAIL = 8, LIST_LEAST = 3 };
-    return f->detail && rows >= DETAIL + LIST_LEAST ? DETAIL : 0;
+    int detail = DETAIL + (f->snap->request[0].routed_by[0] != '\0');
+    return f->detail && rows >= detail + LIST_LEAST ? detail : 0;
 }
 
 static void draw_detail(const struct pane *p, const struct frame *f, const struct snapshot_request *q) {
@@ -303,6 +320,7 @@ static void draw_detail(const struct pane *p, const struct frame *f, const struc
     draw_found(p, 6, f, q);
     pane_textf(p, 7, 0, TONE_NORMAL, "size  %llu tokens of context, %llu to generate",
                (unsigned long long)q->context_tokens, (unsigned long long)q->generate_tokens);
+    if (q->routed_by[0]) draw_route(p, 8, q);
 }
 
 static double oldest_of(const struct frame *f, const uint8_t *pick, int shown) {

@@ -49,7 +49,7 @@ static void row_join(struct snapshot_pod *row, const struct snapshot_pod *one) {
 
 static void index_take(struct engine *e, uint64_t now_ns, bool peek, struct snapshot_fleet *out) {
     struct fleet_stats now;
-    fleet_tell(e->fleet, now_ns);
+    if (!peek) fleet_tell(e->fleet, now_ns); /* a look changes nothing */
     fleet_read(e->fleet, &now);
     out->index_lookups = now.lookups - e->fleet_last.lookups;
     out->index_events = now.events - e->fleet_last.events;

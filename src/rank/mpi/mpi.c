@@ -27,10 +27,11 @@ static int start_others(unsigned own, char *const argv[], char *why, size_t len)
         rc = MPI_Comm_dup(MPI_COMM_WORLD, &all);
     }
     if (rc == MPI_SUCCESS) return 0;
-    snprintf(
-        why, len,
-        "the other ranks could not be started by %s; start them all with its mpirun: mpirun -np %u kvfall run ...",
-        library, own);
+    char how[60] = "start them all with its mpirun";
+    if (own > 1)
+        snprintf(how, sizeof how, "start them all with its mpirun: mpirun -np %u kvfall run ...", own);
+    snprintf(why, len, "the ranks could not be %s by %s; %s", own > 1 ? "started" : "connected", library,
+             how);
     return -1;
 }
 

@@ -178,6 +178,13 @@ static void the_detail_has_every_step_and_where_entries_were_found(void **state)
     draw(24, 102);
     assert_non_null(strstr(row_text(20), "waited 450 ms  generate 0 ms"));
     assert_non_null(strstr(row_text(22), "nowhere yet: it has looked nothing up"));
+    for (uint32_t i = 0; i < x.snap.requests; i++) snprintf(x.snap.request[i].routed_by, 12, "prefix");
+    q->pod = 3, q->router = 1, q->expected_blocks = 12;
+    canvas_clear(&x.canvas);
+    draw(24, 102);
+    assert_non_null(strstr(
+        row_text(23), "pod   3, by router 1: it has most of its prefix; 12 of its blocks expected there"));
+    for (uint32_t i = 0; i < x.snap.requests; i++) x.snap.request[i].routed_by[0] = '\0';
     x.frame.detail = false;
 }
 
