@@ -50,6 +50,13 @@ void block_since(const struct block_counts *to, const struct block_counts *from,
     block_add_up(out->spread, from->spread, sizeof out->spread, -1);
     block_add_up(&out->events, &from->events, sizeof out->events, -1);
     block_add_up(out->user, from->user, sizeof out->user, -1);
+    /* a request that was issued before and came back since takes away what another time had counted */
+    for (int i = 0; i < BLOCK_NAMED; i++)
+        for (int dir = 0; dir < BLOCK_DIRS; dir++) {
+            struct block_user_counts *u = &out->user[i];
+            if ((int64_t)u->bytes[dir] < 0) u->bytes[dir] = 0;
+            if ((int64_t)u->requests[dir] < 0) u->requests[dir] = 0;
+        }
 }
 
 uint64_t block_merges(const struct block_counts *c) {

@@ -98,7 +98,10 @@ static void bins_become_histograms_with_their_sum(void **state) {
     after.spread[BLOCK_WRITE][BLOCK_D2C][5].sum_ns = 1;
     after.events.dir[BLOCK_READ].requests = 7;
     after.user[3].bytes[BLOCK_READ] = 11;
+    before.user[4].bytes[BLOCK_READ] = 10; /* came back, and is not issued again yet */
+    after.user[4].bytes[BLOCK_READ] = 4;
     block_since(&after, &before, &c);
+    assert_int_equal(c.user[4].bytes[BLOCK_READ], 0);
     assert_int_equal(c.events.dir[BLOCK_READ].requests, 7);
     assert_int_equal(c.user[3].bytes[BLOCK_READ], 11);
     block_histogram(&c, BLOCK_WRITE, BLOCK_D2C, 2, &h);
