@@ -149,6 +149,12 @@ static bool adds_up(const char *field) {
     return false;
 }
 
+/* Of these the whole has the worst that one rank had. */
+static bool is_worst(const char *field) {
+    return strcmp(field, "oldest_wait_ms") == 0 || strcmp(field, "hung_s") == 0 ||
+           strcmp(field, "saturation") == 0 || strcmp(field, "starved") == 0;
+}
+
 /* A machine is not a process: ranks that share one would count it twice. */
 static bool of_machine(const char *field) {
     return strncmp(field, "device_", 7) == 0 || strncmp(field, "net_", 4) == 0 ||
@@ -164,6 +170,7 @@ typedef void field_fn(void *to, const void *more, const struct snapshot_field *f
 static void gauge_add(void *to, const void *more, const struct snapshot_field *f, size_t parts) {
     void *at = (char *)to + f->offset;
     (void)parts;
+    if (is_worst(f->name)) *(double *)at = fmax(*(double *)at, snapshot_value(more, f));
     if (!adds_up(f->name)) return;
     if (f->type == SNAPSHOT_F)
         *(double *)at += snapshot_value(more, f);
@@ -212,7 +219,11 @@ static void view_make(struct store_ranks *w, const struct snapshot *gauges, size
     each_field(s, gauges, mean_settle, parts);
 }
 
-/* The common time, or its interval `step` from 0 with the ranks' rows in `record`. */
+/* A length that is left over by what was added and taken away again is none. */
+#define NO_TIME 1e-9
+
+/* The common time, or its interval `step` from 0 with the ranks' rows in `record`. A rank that lacks the
+ * interval has no row and no part in it; where all do, there are no rows and the view stays as it was. */
 static int put_together(struct store_ranks *w, int64_t step, struct record *record) {
     struct windows_view *own = mem_zalloc(1, sizeof *own);
     struct snapshot *gauges = mem_zalloc(1, sizeof *gauges);
@@ -225,6 +236,7 @@ static int put_together(struct store_ranks *w, int64_t step, struct record *reco
         if (from > p->last) continue;
         code = part_move(p, from, to, w->e);
         if (code != 0) break;
+        if (record && !(span_kept(p->span)->join.length_s > NO_TIME)) continue;
         kept_merge(w->kept, span_kept(p->span));
         span_view(p->span, own);
         if (parts == 0)
@@ -240,7 +252,7 @@ static int put_together(struct store_ranks *w, int64_t step, struct record *reco
         }
         parts++;
     }
-    if (code == 0) view_make(w, gauges, parts);
+    if (code == 0 && parts > 0) view_make(w, gauges, parts);
     free(own);
     free(gauges);
     return code;
@@ -321,6 +333,11 @@ static int intervals_write(struct store_ranks *w, struct store *into) {
         struct record *r = record_new(RECORD_SNAPSHOT);
         code = put_together(w, step, r);
         uint32_t hosts = r->snap.hosts;
+        t_s += w->view->snap.interval.length_s; /* one that no rank has is as long as the one before */
+        if (hosts == 0) {
+            record_free(r);
+            continue;
+        }
         struct snapshot_host *rows = mem_alloc(sizeof r->snap.host);
         memcpy(rows, r->snap.host, sizeof r->snap.host);
         r->snap = w->view->snap;
@@ -329,7 +346,6 @@ static int intervals_write(struct store_ranks *w, struct store *into) {
         r->snap.hosts = hosts;
         r->snap.gpus = r->snap.decisions = r->snap.neighbours = 0;
         r->snap.remote_known = r->snap.block_known = false;
-        t_s += r->snap.interval.length_s;
         r->snap.interval.seq = (uint64_t)step;
         r->snap.interval.t_s = t_s;
         record_code(r, w->kept);

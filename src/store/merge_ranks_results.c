@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "engine/limits/assess.h"
 #include "engine/limits/slowest.h"
 #include "engine/sampling/levels.h"
 
@@ -97,16 +98,23 @@ static void add_classes(struct store_ranks *w) {
     }
 }
 
-/* Tokens whose KV the nvme tier has moved, at the first run's bytes per token. */
-static double tokens_of_bytes(const struct store_ranks *w) {
+/* Tokens whose KV so many bytes of the nvme tier are, per second, at the first run's bytes per token. */
+static double tok_s_of(const struct store_ranks *w, uint64_t bytes) {
     const struct result_list *own = &w->part[0].run.results;
-    const struct snapshot_tier *v = &w->view->snap.tier[KVF_TIER_NVME];
-    double bytes = result_value(own, "nvme_read_bytes") + result_value(own, "nvme_write_bytes");
+    double moved = result_value(own, "nvme_read_bytes") + result_value(own, "nvme_write_bytes");
     double tokens = result_value(own, "nvme_tok_s") * result_value(own, "measured_s");
-    return ratio(tokens, bytes) * (double)(v->read_bytes + v->write_bytes);
+    if (bytes == 0 && w->view->snap.tier_on[KVF_TIER_NVME]) return 0;
+    return ratio(tokens, moved) * (double)bytes / w->view->snap.interval.length_s;
 }
 
-/* A class that one rank served badly was served badly. */
+/* A measure that no interval keeps: of all that each run has measured. */
+static double sum_of(const struct store_ranks *w, const char *metric) {
+    double sum = 0;
+    for (size_t i = 0; i < w->count; i++) sum += result_value(&w->part[i].run.results, metric);
+    return sum;
+}
+
+/* A class that one rank served badly was served badly; so of arrivals left waiting. */
 static double most_of(const struct store_ranks *w, const char *metric) {
     double most = KVF_MISSING;
     for (size_t i = 0; i < w->count; i++) most = fmax(most, result_value(&w->part[i].run.results, metric));
@@ -115,6 +123,7 @@ static double most_of(const struct store_ranks *w, const char *metric) {
 
 static void add_requests(struct store_ranks *w) {
     const struct snapshot_interval *i = &w->view->snap.interval;
+    const struct snapshot_tier *nvme = &w->view->snap.tier[KVF_TIER_NVME];
     uint64_t reuse_hits = 0;
     for (int t = 0; t < KVF_TIERS; t++) reuse_hits += w->view->snap.tier[t].reuse_hits;
     const struct counters *c = w->kept->counters;
@@ -140,13 +149,19 @@ static void add_requests(struct store_ranks *w) {
                  {"reuse_lookups", (double)i->reuse_lookups},
                  {"decode_lookups", (double)(i->lookups - i->reuse_lookups)},
                  {"decode_hits", (double)(i->hits - reuse_hits)},
-                 {"nvme_tok_s", tokens_of_bytes(w) / i->length_s},
+                 {"nvme_tok_s", tok_s_of(w, nvme->read_bytes + nvme->write_bytes)},
+                 {"nvme_read_tok_s", tok_s_of(w, nvme->read_bytes)},
+                 {"nvme_write_tok_s", tok_s_of(w, nvme->write_bytes)},
+                 {"not_admitted", sum_of(w, "not_admitted")},
+                 {"copies_skipped", sum_of(w, "copies_skipped")},
                  {"classes_unserved", most_of(w, "classes_unserved")},
                  {"operation_errors", (double)i->errors},
                  {"cpu_user_s", i->cpu_user_s},
                  {"cpu_sys_s", i->cpu_sys_s}};
     for (size_t n = 0; n < sizeof plain / sizeof *plain; n++)
         result_add(out, plain[n].v, 0, "%s", plain[n].name);
+    double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
+    if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
     result_add(out, i->hit_ratio, i->lookups, "hit_ratio");
     result_add(out, i->reuse_hit_ratio, i->reuse_lookups, "reuse_hit_ratio");
     double storage_s = (double)atomic_load(&c->latency[REQUEST_LATENCY_STORAGE_IO].sum) / 1e9;
@@ -156,16 +171,6 @@ static void add_requests(struct store_ranks *w) {
         const char *name = request_latency_name((enum request_latency)l);
         levels_results(out, name, &c->latency[l]);
         levels_keep(&w->run, name, &c->latency[l]);
-    }
-}
-
-/* Criteria of the scenario are judged anew for the whole; measures that it has not are no data. */
-static void judge_criteria(struct run_record *r) {
-    for (size_t i = 0; i < r->criterion_count; i++) {
-        struct run_criterion *c = &r->criteria[i];
-        double v = c->actual = result_value(&r->results, c->metric), t = c->target;
-        bool less = c->op[0] == '<', equal = c->op[1] == '=';
-        c->passed = kvf_present(v) && ((equal && v == t) || (c->op[0] != '=' && (less ? v < t : v > t)));
     }
 }
 
@@ -196,5 +201,5 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     add_ranks(w, done);
     w->run.verdict = w->view->verdict;
     slowest_judge(&w->run);
-    judge_criteria(&w->run);
+    assess_again(&w->run);
 }

@@ -377,11 +377,12 @@ def _():
 
 @case("a run beside its like is twice the run: every sum doubled, every ratio, percentile and verdict as it was")
 def _():
-    found = apart({"seed": 7}, {"seed": 7})
+    criteria = [{"metric": "hit_ratio", "op": "!=", "value": 2}, {"metric": "hit_ratio", "op": ">=", "value": 2}]
+    found = apart(*[{"seed": 7, "assess.profile": "throughput", "assess.criteria": criteria}] * 2)
     _, whole = whole_of(found)
     own, results = found[0][1], whole["results"]
     odd = {"ranks", "rank_hosts", "ranks_lost", "start_skew_ms"}
-    assert len(results) > 150
+    assert len(results) > 150 and {"nvme_read_tok_s", "nvme_write_tok_s", "not_admitted", "copies_skipped"} < set(results)
     for name in set(results) - odd:
         got, one = value(results, name), value(own, name)
         once = name.endswith(("_ms", "_ratio")) or name in ("measured_s", "classes_unserved", "storage_throughput_tok_s")
@@ -390,7 +391,36 @@ def _():
         assert one is not None and abs(got - one * (1 if once else 2)) <= 1e-6 * abs(got), (name, got, one)
     asked = [[(one["name"], one["passed"]) for one in json.loads(run(["show", "latest", "--json", *more]).stdout)["criteria"]]
              for more in ((), ("--db", found[0][0]))]
-    assert asked[0] == asked[1], asked
+    assert asked[0] == asked[1] and {True, False} == {passed for name, passed in asked[0] if name == "hit_ratio"}, asked
+    gaps_and_gauges(found)
+
+
+def gaps_and_gauges(found):
+    """The same two, where the second waited longer, one lacks its interval 7, both 9, and there is no kernel's clock."""
+    with sqlite3.connect(found[1][0]) as db:
+        db.executescript("UPDATE intervals SET oldest_wait_ms = 9e6, saturation = 0.875; UPDATE tier_intervals SET hung_s = 6;"
+                         "UPDATE qos_intervals SET oldest_wait_ms = 8e6;"
+                         "INSERT INTO results (run_id, n, metric, value, unit) VALUES (1, 9999, 'unserved_ratio', 0.25, '');"
+                         "UPDATE results SET value = 3 WHERE metric IN ('not_admitted', 'copies_skipped')")
+    with sqlite3.connect(found[0][0]) as db:
+        alone = db.execute("SELECT throughput_tok_s FROM intervals WHERE seq = 7").fetchone()[0]
+        db.execute("UPDATE criteria SET metric = 'nvme_read_d2c_p95_ms', op = '<', target = 1e6 WHERE metric = 'nvme_read_tok_s'")
+    for (path, _, _), seqs in zip(found, ("(9)", "(7, 9)")):
+        with sqlite3.connect(path) as db:
+            for table in ("intervals", "interval_windows", "interval_histograms", "tier_intervals", "qos_intervals"):
+                db.execute("DELETE FROM %s WHERE seq IN %s" % (table, seqs))
+    _, whole = whole_of(found)
+    assert [value(whole["results"], name) for name in ("unserved_ratio", "not_admitted", "copies_skipped")] == [0.25, 3, 3], whole["results"]
+    clock = [one for one in whole["criteria"] if one["metric"] == "nvme_read_device_p95_ms"]
+    assert [one["passed"] for one in clock] == [True], whole["criteria"]
+    got = rows("SELECT * FROM intervals WHERE run_id = 2 ORDER BY seq")
+    assert [row["seq"] for row in got] == [seq for seq in range(20) if seq != 9], got
+    for row in got:
+        assert abs(row["length_s"] - 0.1) < 1e-9 and abs(row["t_s"] - 0.1 * (row["seq"] + 1)) < 1e-6, row
+        assert row["seq"] == 7 or (row["oldest_wait_ms"], row["saturation"]) == (9e6, 0.875), row
+    assert abs(got[7]["throughput_tok_s"] - alone) <= 1e-6 * alone, (got[7], alone)
+    assert rows("SELECT min(hung_s) AS least FROM tier_intervals WHERE run_id = 2 AND seq != 7")[0]["least"] == 6
+    assert all(row["oldest_wait_ms"] == 8e6 for row in rows("SELECT * FROM qos_intervals WHERE run_id = 2 AND seq != 7"))
 
 
 @case("of runs that began or ended apart only what all of them measured is counted")

@@ -10,8 +10,10 @@
 static const char *const op_names[] = {SCENARIO_OP_LIST(X)};
 #undef X
 
-static bool holds(double actual, enum scenario_criterion_op op, double target) {
-    switch (op) {
+static bool holds(double actual, const char *name, double target) {
+    size_t op = 0, count = sizeof op_names / sizeof *op_names;
+    while (op < count && strcmp(op_names[op], name) != 0) op++;
+    switch ((enum scenario_criterion_op)op) {
     case KVF_OP_LT:
         return actual < target;
     case KVF_OP_LE:
@@ -42,27 +44,36 @@ static const char *unit_named(const char *metric) {
     return "";
 }
 
+static void decide(struct run_criterion *c, const struct result *r) {
+    c->actual = r ? r->value : KVF_MISSING;
+    c->passed = kvf_present(c->actual) && holds(c->actual, c->op, c->target);
+}
+
 static void judge(struct run_record *run, const char *name, const char *metric, enum scenario_criterion_op op,
                   double target) {
     const struct result *r = result_find(&run->results, metric);
-    struct run_criterion c = {.target = target, .actual = r ? r->value : KVF_MISSING};
+    struct run_criterion c = {.target = target};
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.metric, sizeof c.metric, "%s", metric);
     snprintf(c.op, sizeof c.op, "%s", op_names[op]);
     snprintf(c.unit, sizeof c.unit, "%s", r ? r->unit : unit_named(metric));
-    c.passed = kvf_present(c.actual) && holds(c.actual, op, target);
+    decide(&c, r);
     run_record_criterion(run, &c);
 }
 
-/* By the kernel's clock where it was read. */
-static void judge_device(struct run_record *run, const char *name, const char *kernel, const char *ours,
-                         double target_ms) {
-    judge(run, name, kvf_present(result_value(&run->results, kernel)) ? kernel : ours, KVF_OP_LT, target_ms);
+/* Latency of the device by the kernel's clock where that was read, by ours where not. */
+static const char *by_clock(const struct run_record *run, const char *metric) {
+    static const char *const clocks[][2] = {{"nvme_read_d2c_p95_ms", "nvme_read_device_p95_ms"},
+                                            {"nvme_write_d2c_p95_ms", "nvme_write_device_p95_ms"}};
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
+        if (strcmp(metric, clocks[i][0]) == 0 && !kvf_present(result_value(&run->results, metric)))
+            return clocks[i][1];
+    return metric;
 }
 
 static void judge_latency(struct run_record *run) {
-    judge_device(run, "nvme write P95, device", "nvme_write_d2c_p95_ms", "nvme_write_device_p95_ms", 500);
-    judge_device(run, "nvme read P95, device", "nvme_read_d2c_p95_ms", "nvme_read_device_p95_ms", 200);
+    judge(run, "nvme write P95, device", by_clock(run, "nvme_write_d2c_p95_ms"), KVF_OP_LT, 500);
+    judge(run, "nvme read P95, device", by_clock(run, "nvme_read_d2c_p95_ms"), KVF_OP_LT, 200);
     judge(run, "cpu read and write P95", "cpu_p95_ms", KVF_OP_LT, 150);
     judge(run, "hit ratio with decode", "hit_ratio", KVF_OP_GT, 0.30);
 }
@@ -105,6 +116,16 @@ void assess_run(const struct scenario *s, struct run_record *run) {
     for (uint32_t i = 0; i < s->assess.criteria; i++) {
         const struct scenario_criterion *c = &s->assess.criterion[i];
         judge(run, c->metric, c->metric, c->op, c->value);
+    }
+}
+
+void assess_again(struct run_record *run) {
+    for (size_t i = 0; i < run->criterion_count; i++) {
+        struct run_criterion *c = &run->criteria[i];
+        const char *metric = by_clock(run, c->metric);
+        if (strcmp(c->name, c->metric) == 0) snprintf(c->name, sizeof c->name, "%s", metric);
+        if (metric != c->metric) snprintf(c->metric, sizeof c->metric, "%s", metric);
+        decide(c, result_find(&run->results, c->metric));
     }
 }
 

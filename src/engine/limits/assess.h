@@ -12,6 +12,9 @@
  * ask that nothing is refused, falls through, is skipped or dropped and that no class is left unserved;
  * latency asks that the queue of an open loop does not grow. */
 void assess_run(const struct scenario *s, struct run_record *run);
+/* Judges the criteria that a run has by results that have become others. One on the kernel's latency of the
+ * device that has no value now is on ours, and is named so. */
+void assess_again(struct run_record *run);
 /* A completed run in which no request was done has failed, whatever else went well. */
 void assess_nothing_done(struct run_record *run);
 
