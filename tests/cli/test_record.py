@@ -179,6 +179,40 @@ def _():
     assert len([json.loads(line) for line in out.read_text().splitlines()]) == 20
 
 
+@case("a named pipe waits for its writer and ends with it; a followed one goes on to the next writer")
+def _():
+    made, out, path = requests(60), home() / "work/live.jsonl", home() / "work/pipe"
+    texts = [logged(made[at:at + 20], "part.log").read_bytes() for at in (0, 20, 40)]
+    os.mkfifo(path)
+    process = spawn(["record", path, "-o", out, "--block-tokens", BLOCK])
+    path.write_bytes(texts[0])
+    got = finish(process, 30)
+    assert got.rc == 0 and "20 requests" in got.stdout, got
+    process = spawn(["record", path, "--follow", "-o", out, "--overwrite", "--block-tokens", BLOCK])
+    for writers, text in enumerate(texts[:2], 1):
+        path.write_bytes(text)
+        wait_until(lambda: out.read_bytes().count(b"\n") == 20 * writers, what="%d requests" % (20 * writers))
+    path.unlink()
+    path.write_bytes(texts[2])
+    wait_until(lambda: out.read_bytes().count(b"\n") == 60, what="60 requests")
+    process.send_signal(signal.SIGTERM)
+    got = finish(process, 30)
+    assert got.rc == 143 and "60 requests" in got.stdout, got
+
+
+@case("the first signal ends a recording of standard input that is silent")
+def _():
+    out = home() / "work/live.jsonl"
+    process = spawn(["record", "-", "-o", out, "--block-tokens", BLOCK], stdin=subprocess.PIPE)
+    process.stdin.write(logged(requests(8)).read_bytes())
+    process.stdin.flush()
+    wait_until(lambda: out.exists() and out.read_bytes().count(b"\n") == 8, what="8 requests")
+    process.send_signal(signal.SIGINT)
+    rc = process.wait(20)
+    said = process.stdout.read().decode()
+    assert rc == 130 and "8 requests" in said, (rc, said)
+
+
 @case("a name that ends in .zst compresses the trace, which is read the same, also behind a kill")
 def _():
     log, plain, packed = logged(requests(400)), home() / "work/plain.jsonl", home() / "work/packed.jsonl.zst"

@@ -103,4 +103,57 @@ def _():
         engine.close()
 
 
+for writer in (True, False):
+    @case("a followed pipe %s is left by a signal and by q" % ("of a silent writer" if writer else "that nobody writes to"))
+    def _(writer=writer):
+        log = home() / "work/pipe"
+        os.mkfifo(log)
+        held = os.open(log, os.O_RDWR) if writer else -1
+        try:
+            for leave, status in ((lambda t: end(t, signal.SIGINT), 130), (lambda t: t.keys("q"), 0)):
+                with Terminal(24, 80) as t:
+                    before = t.modes()
+                    t.start("record", "--follow", log, "-o", OUT, "--overwrite")
+                    t.wait_for("recording")
+                    leave(t)
+                    if status == 0:
+                        t.wait_for("Stop the recording")
+                        t.keys("y")
+                    assert t.status(20) == status
+                    assert "0 requests" in t.all(), t.all()
+                    same_modes(t, before)
+        finally:
+            if held >= 0:
+                os.close(held)
+
+
+class Endless(Engine):
+    """Its replay does not end: a batch that was there already comes again and again."""
+    asked = False
+
+    def _send(self, socket, *parts):
+        while parts[2:3] == (b"\xff" * 8,) and not self.closing.wait(0.05):
+            super()._send(socket, parts[0], b"", bytes(8), b"")
+            self.asked = True
+        super()._send(socket, *parts)
+
+
+@case("a signal ends it while batches are being replayed, and those that came are kept")
+def _():
+    engine = Endless(10 ** 6, BLOCK)
+    try:
+        with Terminal(24, 80) as t:
+            t.start("record", "-o", OUT, "--overwrite", "--events", engine.address + "," + engine.replay)
+            wait_until(engine.subscribed, what="a subscription")
+            engine.serve(1.7e9, [7] * BLOCK, heard=False)
+            engine.serve(1.7e9 + 1, [8] * BLOCK)
+            wait_until(lambda: engine.asked, what="a replay")
+            t.wait_for(row(engine.address, r"\S+ %", 0, 1))  # told of, though the replay goes on
+            end(t, signal.SIGINT)
+            assert t.status(20) == 130
+            assert "2 requests" in t.all() and "Asked for again: 1 batches" in t.all(), t.all()
+    finally:
+        engine.close()
+
+
 main()

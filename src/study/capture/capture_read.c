@@ -62,35 +62,41 @@ static bool rotated(const struct reader *r) {
            ours.st_size < lseek(r->fd, 0, SEEK_CUR);
 }
 
-/* Whether to go on: the next file is open, or there may be more to come. */
-static bool wait_for_more(struct reader *r) {
-    struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
-    if (rotated(r)) {
-        int fd = open(r->path, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0) {
-            lines_take(r, true);
-            close(r->fd);
-            r->fd = fd;
-            return true;
-        }
-    }
-    nanosleep(&pause, NULL);
-    return true;
+/* A pipe is opened without waiting for who writes to it, so that a stop is heard before anybody does. */
+static int log_open(const char *path) {
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static void reopen_rotated(struct reader *r) {
+    int fd = rotated(r) ? log_open(r->path) : -1;
+    if (fd < 0) return;
+    lines_take(r, true);
+    close(r->fd);
+    r->fd = fd;
 }
 
 static int read_on(struct reader *r, bool live, bool follow, struct err *e) {
+    struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     while (!*r->c->stop) {
         struct pollfd ready = {.fd = r->fd, .events = POLLIN};
         flush_in_time(r, live);
-        if (live && !follow && poll(&ready, 1, POLL_MS) == 0) continue;
+        if (live && poll(&ready, 1, POLL_MS) <= 0) { /* nothing yet, or no writer yet, or a signal */
+            if (follow) reopen_rotated(r);
+            continue;
+        }
         if (r->cap < r->len + READ_BYTES + 1)
             r->text = mem_realloc(r->text, r->cap = r->len + 2 * READ_BYTES);
         ssize_t n = read(r->fd, r->text + r->len, READ_BYTES);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n < 0) return err_set_errno(e, KVF_ERR_IO, errno, "cannot read %s", r->path);
-        if (n == 0 && !(follow && wait_for_more(r))) break;
+        if (n == 0 && !follow) break;
+        if (n == 0) { /* there may be more to come, also from a pipe's next writer */
+            reopen_rotated(r);
+            nanosleep(&pause, NULL);
+            continue;
+        }
         r->len += (size_t)n;
-        if (n > 0) lines_take(r, false);
+        lines_take(r, false);
     }
     lines_take(r, true);
     return 0;
@@ -101,7 +107,7 @@ int capture_read(struct capture *c, const char *path, bool follow, void (*tell)(
     bool input = strcmp(path, "-") == 0;
     struct stat st;
     struct reader r = {.c = c, .path = path, .tell = tell, .flushed_ns = clock_now_ns()};
-    r.fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    r.fd = input ? STDIN_FILENO : log_open(path);
     if (r.fd < 0) return err_set_errno(e, KVF_ERR_USAGE, errno, "cannot read the log %s", path);
     bool live = fstat(r.fd, &st) == 0 && !S_ISREG(st.st_mode);
     int rc = S_ISDIR(st.st_mode)

@@ -75,7 +75,10 @@ struct receiver {
     struct zmq z;
     struct capture_events *ev;
     struct pod pod[EVENTS_PODS];
+    uint64_t flushed_ns;
+    void (*tell)(const struct capture *c);
 };
+enum { WAIT_MS = 100 };
 
 /* A message of three parts: what stands before the sequence number, the number, the payload. */
 struct message {
@@ -111,20 +114,34 @@ static void batch_take(struct receiver *r, unsigned pod, struct message *m) {
     capture_events_batch(r->ev, pod, r->z.msg_data(&m->part[2]), r->z.msg_size(&m->part[2]));
 }
 
+/* Twice a second what is recorded goes to the system, and who looks on is told and may ask for the end. */
+static void flush_in_time(struct receiver *r) {
+    if (clock_now_ns() - r->flushed_ns < KVF_NS_PER_S / 2) return;
+    capture_flush(r->ev->c, 0);
+    if (r->ev->blocks) fflush(r->ev->blocks);
+    r->tell(r->ev->c);
+    r->flushed_ns = clock_now_ns();
+}
+
 /* Asks for the batches from `from` up to `to`, that one left out, which counts what does not come as lost. */
 static void replay(struct receiver *r, unsigned pod, uint64_t from, uint64_t to, bool counts) {
-    enum { PATIENCE_MS = 2000 };
+    const uint64_t patience_ns = 2 * KVF_NS_PER_S;
     const struct zmq *z = &r->z;
     void *socket = r->pod[pod].replay;
     unsigned char start[8];
-    uint64_t next = from;
+    uint64_t next = from, heard_ns = clock_now_ns();
     for (int i = 0; i < 8; i++) start[i] = (unsigned char)(from >> (56 - 8 * i));
     bool goes_on =
         socket && z->send(socket, "", 0, ZMQ_SNDMORE) >= 0 && z->send(socket, start, sizeof start, 0) >= 0;
-    while (goes_on) {
+    while (goes_on && !*r->ev->c->stop) {
         struct zmq_item item = {.socket = socket, .events = ZMQ_POLLIN};
         struct message m;
-        if (z->poll(&item, 1, PATIENCE_MS) <= 0 || *r->ev->c->stop) break;
+        flush_in_time(r);
+        if (z->poll(&item, 1, WAIT_MS) <= 0) {
+            goes_on = clock_now_ns() - heard_ns < patience_ns;
+            continue;
+        }
+        heard_ns = clock_now_ns();
         if (message_take(z, socket, &m)) {
             uint64_t n = sequence_of(z, &m);
             goes_on = n != UINT64_MAX;
@@ -182,21 +199,15 @@ static int pod_open(struct receiver *r, void *ctx, const char *text, struct pod 
                    comma + 1, z->strerror(z->error()));
 }
 
-static void receive(struct receiver *r, unsigned count, void (*tell)(const struct capture *c)) {
+static void receive(struct receiver *r, unsigned count) {
     struct zmq_item item[EVENTS_PODS] = {{0}};
-    uint64_t flushed_ns = clock_now_ns();
     for (unsigned i = 0; i < count; i++)
         item[i] = (struct zmq_item){.socket = r->pod[i].events, .events = ZMQ_POLLIN};
     while (!*r->ev->c->stop) {
-        enum { WAIT_MS = 100 };
         int ready = r->z.poll(item, (int)count, WAIT_MS);
         for (unsigned i = 0; i < count && ready > 0; i++)
             if (item[i].revents & ZMQ_POLLIN) event_take(r, i);
-        if (clock_now_ns() - flushed_ns < KVF_NS_PER_S / 2) continue;
-        capture_flush(r->ev->c, 0);
-        if (r->ev->blocks) fflush(r->ev->blocks);
-        tell(r->ev->c);
-        flushed_ns = clock_now_ns();
+        flush_in_time(r);
     }
 }
 
@@ -206,8 +217,10 @@ int capture_events_receive(struct capture_events *ev, const char *const *endpoin
     int rc = zmq_load(&r->z, e);
     void *ctx = rc ? NULL : r->z.ctx_new();
     r->ev = ev;
+    r->tell = tell;
+    r->flushed_ns = clock_now_ns();
     for (unsigned i = 0; i < count && !rc; i++) rc = pod_open(r, ctx, endpoints[i], &r->pod[i], e);
-    if (!rc) receive(r, count, tell);
+    if (!rc) receive(r, count);
     for (unsigned i = 0; i < count && ctx; i++) {
         if (r->pod[i].events) r->z.close(r->pod[i].events);
         if (r->pod[i].replay) r->z.close(r->pod[i].replay);
