@@ -118,6 +118,32 @@ int output_file_check(const char *path, bool overwrite, struct err *e) {
                    "%s is there already; choose another name, or write over it with --overwrite", path);
 }
 
+/* Where a file that is not there would be made: its folder, and the name in it, which the caller frees. */
+static char *place_of(const char *path, struct stat *folder) {
+    bool nameless;
+    char *real, *name = NULL;
+    if (resolve(path, &real, &nameless) == 0) {
+        char *in = folder_of(real), *slash = strrchr(real, '/');
+        if (stat(in, folder) == 0) name = mem_strdup(slash ? slash + 1 : real);
+        free(in);
+    }
+    free(real);
+    return name;
+}
+
+bool output_file_same(const char *a, const char *b) {
+    struct stat x, y;
+    bool here = stat(a, &x) == 0, same;
+    if (here != (stat(b, &y) == 0)) return false;
+    if (here)
+        return (S_ISREG(x.st_mode) || S_ISFIFO(x.st_mode)) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    char *one = place_of(a, &x), *other = place_of(b, &y);
+    same = one && other && strcmp(one, other) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    free(one);
+    free(other);
+    return same;
+}
+
 /* Writes and closes; 0 or an errno. */
 static int stream_write(FILE *f, const struct buf *text) {
     int why = 0;

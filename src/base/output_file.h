@@ -17,6 +17,9 @@ int output_file_check(const char *path, bool overwrite, struct err *e);
  * not. */
 int output_file_links(const char *path, struct err *e);
 
+/* Whether two paths mean one file, or one that either would make. Devices hold nothing, so they never are. */
+bool output_file_same(const char *a, const char *b);
+
 /* Writes a temporary file beside `path` and renames it; what is replaced leaves its mode, and its owner where
  * that may be, to the new one. What is no ordinary file (a pipe, a device) is written as it is. 0 or
  * -KVF_ERR_IO / -KVF_ERR_NOSPACE; then `path` is as it was. */

@@ -129,6 +129,25 @@ int stored_output_check(const struct options *o, struct err *e) {
     return path ? output_file_check(path, options_has(o, "overwrite"), e) : 0;
 }
 
+int stored_apart(const struct options *o, const char *const *file, size_t files, struct err *e) {
+    for (size_t i = 0; i < files; i++) {
+        if (!file[i] || strcmp(file[i], "-") == 0) continue;
+        for (size_t k = i + 1; k < files; k++)
+            if (file[k] && strcmp(file[k], "-") != 0 && output_file_same(file[i], file[k]))
+                return err_set(e, KVF_ERR_USAGE,
+                               "%s is named for two files at once; give each a name of its own", file[i]);
+        for (size_t k = 0; k < (o->operands ? o->operands : 1); k++) {
+            bool input = !o->operands || strcmp(o->operand[k], "-") == 0;
+            if (output_file_same(file[i], input ? "/dev/stdin" : o->operand[k]))
+                return err_set(
+                    e, KVF_ERR_USAGE,
+                    "%s is read, so it cannot be written too; choose another name for what is written",
+                    file[i]);
+        }
+    }
+    return 0;
+}
+
 int stored_output_write(const struct options *o, const struct buf *text, struct err *e) {
     const char *path = stored_output(o);
     if (path) return output_file_write(path, text, e);

@@ -40,6 +40,9 @@ bool stored_confirm(const char *question);
 const char *stored_output(const struct options *o);
 /* Whether it can be written, before anything is done: a file that is there only with --overwrite. */
 int stored_output_check(const struct options *o, struct err *e);
+/* Whether each of the files, NULL and "-" left out, is another one than those behind it and than what the
+ * operands name, standard input where there are none. */
+int stored_apart(const struct options *o, const char *const *file, size_t files, struct err *e);
 /* Writes it, whole or not at all. */
 int stored_output_write(const struct options *o, const struct buf *text, struct err *e);
 

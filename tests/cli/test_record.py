@@ -251,4 +251,16 @@ def _():
     assert got.rc == 130 and "60 requests" in got.stdout and len(out.read_text().splitlines()) == 60, got
 
 
+@case("a log is not written over by its recording, and two outputs are two files, which are kept")
+def _():
+    log, blocks = logged(requests(20), "self.log"), home() / "work/blocks.csv"
+    before, events = log.read_bytes(), ["record", "--events", "tcp://127.0.0.1:9", "--blocks"]
+    blocks.write_text("kept\n")
+    for args in (["record", log, "-o", log, "--overwrite"], [*events, blocks, "-o", blocks, "--overwrite"],
+                 [*events, "new.csv", "-o", "./new.csv"], [*events, blocks, "-o", "new.jsonl"]):
+        got = run(args, cwd=log.parent)
+        assert got.rc == 2 and log.read_bytes() == before and blocks.read_text() == "kept\n", (args, got)
+        assert not (log.parent / "new.csv").exists() and not (log.parent / "new.jsonl").exists()
+
+
 main()

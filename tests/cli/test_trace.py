@@ -389,6 +389,17 @@ def _():
     assert "Prefix sharing" in whole and "miss ratio over capacity" in whole
 
 
+@case("a trace is not written over what is read, by whatever name")
+def _():
+    path = written(made(20), "self.jsonl")
+    before, link, other = path.read_bytes(), path.with_name("link.jsonl"), path.with_name("none.html")
+    link.unlink(missing_ok=True)
+    link.symlink_to(path.name)
+    for args in (["--users", "2x", "-o", path], ["-o", link], ["--json", path], ["-o", other, "--report", "./" + other.name]):
+        got = run(["trace", path, "--overwrite", *args], cwd=path.parent)
+        assert got.rc == 2 and "name" in got.stderr and path.read_bytes() == before and not other.exists(), (args, got)
+
+
 @case("the published conversation trace has its totals")
 def _():
     said = described(runs.published("mooncake/conversation_trace.jsonl"))

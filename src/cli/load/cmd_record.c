@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/load/record_screen.h"
 #include "cli/stored.h"
@@ -42,7 +43,8 @@ static void summary(const struct capture *c, struct buf *out) {
 }
 
 static int set_up(const struct options *o, struct capture *c, struct err *e) {
-    const char *path = stored_output(o);
+    const char *path = stored_output(o), *blocks = options_value(o, "blocks"),
+               *salt = options_value(o, "salt");
     c->block_tokens = 512;
     if (!path) return err_set(e, KVF_ERR_USAGE, "record needs a file to write: --output FILE");
     int rc = options_number(o, "block-tokens", 1, 1 << 20, &c->block_tokens, e);
@@ -52,7 +54,7 @@ static int set_up(const struct options *o, struct capture *c, struct err *e) {
     if (!rc && options_has(o, "events") && o->operands > 0)
         rc = err_set(e, KVF_ERR_USAGE, "--events records an engine's events, and no log; leave %s out",
                      o->operand[0]);
-    if (!rc && options_has(o, "blocks") && !options_has(o, "events"))
+    if (!rc && blocks && !options_has(o, "events"))
         rc = err_set(e, KVF_ERR_USAGE,
                      "--blocks writes what an engine stores and removes; name it with --events");
     if (!rc && options_has(o, "follow") && o->operands != 1)
@@ -61,10 +63,12 @@ static int set_up(const struct options *o, struct capture *c, struct err *e) {
         if (strcmp(o->operand[i], "-") != 0 && access(o->operand[i], R_OK) != 0)
             rc = err_set(e, KVF_ERR_USAGE, "the log %s cannot be read; name a file, or - for standard input",
                          o->operand[i]);
+    if (!rc) rc = stored_apart(o, (const char *[]){path, blocks, salt}, 3, e);
     if (!rc) rc = stored_output_check(o, e);
-    if (!rc) rc = capture_salt(c, options_value(o, "salt"), e);
+    if (!rc && blocks) rc = output_file_check(blocks, options_has(o, "overwrite"), e);
+    if (!rc) rc = capture_salt(c, salt, e);
     if (!rc) rc = trace_write_begin(&c->out, path, TRACE_FORM_MOONCAKE, c->block_tokens, 0, e);
-    c->out.keep_ids = options_has(o, "salt");
+    c->out.keep_ids = salt != NULL;
     return rc;
 }
 

@@ -98,6 +98,7 @@ static int wish_parse(const struct options *o, struct wish *w, struct err *e) {
         rc = err_set(e, KVF_ERR_USAGE, "the ending of %s is of no report; end with .html, .md or .txt",
                      report);
     bool overwrite = options_has(o, "overwrite");
+    if (!rc) rc = stored_apart(o, (const char *[]){stored_output(o), report, w->json}, 3, e);
     if (!rc && report) rc = output_file_check(report, overwrite, e);
     if (!rc && w->json && strcmp(w->json, "-") != 0) rc = output_file_check(w->json, overwrite, e);
     if (!rc && o->operands == 0) rc = err_set(e, KVF_ERR_USAGE, "trace needs a file: kvfall trace FILE");
