@@ -263,4 +263,15 @@ def _():
         assert not (log.parent / "new.csv").exists() and not (log.parent / "new.jsonl").exists()
 
 
+@case("a full disk ends a recording at once and is named, for the trace and for --blocks")
+def _():
+    log = logged(requests(60))
+    for args in (["-o", "/dev/full", log], ["-o", "/dev/full", "--follow", log]):
+        got = run(["record", *args, "--headless"] if "--follow" in args else ["record", *args], timeout=20)
+        assert got.rc == 1 and re.search(r"/dev/full: No space left", got.stderr), got
+    path = home() / "work/after.jsonl"
+    got = run(["record", "--events", "tcp://127.0.0.1:9", "--blocks", "/dev/full", "-o", path, "--headless"], timeout=20)
+    assert got.rc == 2 and "libzmq" in got.stderr or got.rc == 1 and "/dev/full: No space left" in got.stderr, got
+
+
 main()

@@ -114,6 +114,8 @@ static int record_events(const struct options *o, struct capture *c, struct buf 
     int rc = blocks ? capture_events_blocks(ev, blocks, e) : 0;
     if (!rc) rc = capture_events_receive(ev, endpoint, count, record_screen_tell, e);
     if (!rc) events_summary(ev, out);
+    int ended = capture_events_blocks_end(ev, blocks, rc ? &(struct err){0} : e);
+    if (!rc) rc = ended;
     capture_events_free(ev);
     free(ev);
     return rc;

@@ -192,5 +192,9 @@ void capture_flush(struct capture *c, uint64_t most) {
         c->waiting_bytes -= sizeof *line + line->count * sizeof *line->ids;
         free(line);
     }
+    errno = 0;
+    if (most == 0 && c->beside && (fflush(c->beside) != 0 || ferror(c->beside)) && !c->beside_errnum)
+        c->beside_errnum = errno ? errno : EIO;
     if (most == 0) trace_write_flush(&c->out);
+    if ((c->out.errnum || c->beside_errnum) && c->stop && !*c->stop) *c->stop = CAPTURE_STOP_FULL;
 }

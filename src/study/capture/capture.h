@@ -49,7 +49,8 @@ enum {
     CAPTURE_WAITING = 16384,
     CAPTURE_WAITING_BYTES = 64 << 20,
     CAPTURE_IDS_MAX = TRACE_IDS_MAX,
-    CAPTURE_PARTS = 64
+    CAPTURE_PARTS = 64,
+    CAPTURE_STOP_FULL = -2 /* a file cannot be written on */
 };
 
 /* Blocks of one prompt, as its tokens or characters come. */
@@ -82,7 +83,9 @@ struct capture {
     uint64_t lines, rejected[CAPTURE_REJECTS], order;
     uint64_t input_tokens, output_tokens, blocks, known_blocks;
     struct capture_part part[CAPTURE_PARTS];
-    volatile sig_atomic_t *stop;          /* not 0: a signal or a key asks for the end */
+    FILE *beside;                         /* what else is flushed with it, or NULL */
+    int beside_errnum;                    /* of the first write to it that failed */
+    volatile sig_atomic_t *stop;          /* not 0: a signal, a key or a full disk asks for the end */
     void *told;                           /* of who is told how it goes */
     double logged_tokens, counted_tokens; /* where the log has both */
     struct capture_blocks now;

@@ -1,6 +1,7 @@
 #include "study/capture/capture_events.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +22,23 @@ void capture_events_free(struct capture_events *ev) {
     idmap_free(&ev->by_id);
     idmap_free(&ev->by_hash);
     buf_free(&ev->block);
-    if (ev->blocks) fclose(ev->blocks);
 }
 
 int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e) {
     ev->blocks = output_file_open(path, "stream of blocks", &(bool){false}, KVF_ERR_USAGE, e);
     if (!ev->blocks) return -(int)e->code;
     fputs("time_s,pod,event,block,medium\n", ev->blocks);
+    ev->c->beside = ev->blocks;
     return 0;
+}
+
+int capture_events_blocks_end(struct capture_events *ev, const char *path, struct err *e) {
+    if (!ev->blocks) return 0;
+    capture_flush(ev->c, 0);
+    int why = ev->c->beside_errnum;
+    if (fclose(ev->blocks) != 0 && !why) why = errno;
+    ev->blocks = ev->c->beside = NULL;
+    return why ? err_set_errno(e, KVF_ERR_IO, why, "cannot write %s", path) : 0;
 }
 
 static void block_tell(const struct capture_events *ev, const char *event, uint64_t block,

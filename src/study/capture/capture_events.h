@@ -43,9 +43,10 @@ struct capture_events {
 
 void capture_events_init(struct capture_events *ev, struct capture *c);
 void capture_events_free(struct capture_events *ev);
-/* Writes to a file what is stored and removed, as rows of CSV; closed by capture_events_free(). 0 or a
- * negative code. */
+/* Writes to a file what is stored and removed, as rows of CSV. 0 or a negative code. */
 int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e);
+/* Closes it, where there is one; 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE, also for an earlier write. */
+int capture_events_blocks_end(struct capture_events *ev, const char *path, struct err *e);
 /* So many batches of a pod did not come. */
 void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batches);
 /* The payload of one message; false when it is none. What of it could be read is kept. */

@@ -28,16 +28,25 @@ enum trace_form trace_form_named(const char *word) {
     return TRACE_FORMS;
 }
 
+static void failed(struct trace_write *w, int errnum) {
+    if (!w->errnum) w->errnum = errnum ? errnum : EIO;
+}
+
+static void out(struct trace_write *w, const void *data, size_t len) {
+    errno = 0;
+    if (len && fwrite(data, 1, len, w->file) != len) failed(w, errno);
+}
+
 static void put(struct trace_write *w, const void *data, size_t len, ZSTD_EndDirective how) {
     char room[1 << 14];
     ZSTD_inBuffer in = {data, len, 0};
     size_t left = 1;
-    if (!w->zstd && len) fwrite(data, 1, len, w->file);
-    while (w->zstd && !w->failed && (in.pos < in.size || (how != ZSTD_e_continue && left > 0))) {
-        ZSTD_outBuffer out = {room, sizeof room, 0};
-        left = ZSTD_compressStream2(w->zstd, &out, &in, how);
-        w->failed = ZSTD_isError(left);
-        fwrite(room, 1, out.pos, w->file);
+    if (!w->zstd) out(w, data, len);
+    while (w->zstd && !w->errnum && (in.pos < in.size || (how != ZSTD_e_continue && left > 0))) {
+        ZSTD_outBuffer packed = {room, sizeof room, 0};
+        left = ZSTD_compressStream2(w->zstd, &packed, &in, how);
+        if (ZSTD_isError(left)) failed(w, EIO);
+        out(w, room, packed.pos);
     }
 }
 
@@ -57,18 +66,19 @@ static void lost_begin(struct trace_write *w) {
                                    (unsigned char)(len << 3 | 1),
                                    (unsigned char)(len >> 5),
                                    0};
-    if (w->zstd) fwrite(frame, 1, sizeof frame, w->file);
-    fwrite(text, 1, (size_t)len, w->file);
+    if (w->zstd) out(w, frame, sizeof frame);
+    out(w, text, (size_t)len);
     w->lost_at = ftell(w->file) - LOST_DIGITS;
     w->lost_put = w->lost;
 }
 
-static bool lost_update(struct trace_write *w) {
+static void lost_update(struct trace_write *w) {
     char text[LOST_DIGITS + 1];
-    if (w->lost_at == 0 || w->lost == w->lost_put) return true;
+    if (w->lost_at == 0 || w->lost == w->lost_put) return;
     snprintf(text, sizeof text, "%*" PRIu64, LOST_DIGITS, w->lost);
     w->lost_put = w->lost;
-    return pwrite(fileno(w->file), text, LOST_DIGITS, w->lost_at) == LOST_DIGITS;
+    errno = 0;
+    if (pwrite(fileno(w->file), text, LOST_DIGITS, w->lost_at) != LOST_DIGITS) failed(w, errno);
 }
 
 int trace_write_begin(struct trace_write *w, const char *path, enum trace_form form, uint64_t block_tokens,
@@ -159,8 +169,9 @@ void trace_write_add(struct trace_write *w, const struct trace_line_out *line) {
 
 void trace_write_flush(struct trace_write *w) {
     put(w, NULL, 0, ZSTD_e_flush);
-    fflush(w->file);
-    w->failed |= !lost_update(w);
+    errno = 0;
+    if (fflush(w->file) != 0) failed(w, errno);
+    if (!w->errnum) lost_update(w);
 }
 
 /* From the last access to the first: what comes next is known then. */
@@ -184,10 +195,10 @@ static int link_accesses(const struct trace_write *w) {
 }
 
 int trace_write_end(struct trace_write *w, struct err *e) {
-    int errnum = 0;
     if (w->file) put(w, NULL, 0, ZSTD_e_end);
-    if (w->failed || (w->file && fflush(w->file) == 0 && !lost_update(w))) errnum = EIO;
-    if (w->file && (fflush(w->file) != 0 || ferror(w->file))) errnum = errno ? errno : EIO;
+    if (w->file && fflush(w->file) != 0) failed(w, errno);
+    if (w->file && !w->errnum) lost_update(w);
+    int errnum = w->errnum;
     if (w->file && !errnum && w->form == TRACE_FORM_ORACLE) errnum = link_accesses(w);
     if (w->file && fclose(w->file) != 0 && !errnum) errnum = errno;
     idmap_free(&w->ids);

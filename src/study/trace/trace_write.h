@@ -39,7 +39,7 @@ struct ZSTD_CCtx_s;
 struct trace_write {
     FILE *file;
     struct ZSTD_CCtx_s *zstd; /* the name ends in .zst; NULL: as it is */
-    bool failed;              /* to compress */
+    int errnum;               /* of the first write that failed; 0: none */
     const char *path;
     enum trace_form form;
     uint64_t block_tokens, block_bytes; /* bytes: of a block, for the accesses */
