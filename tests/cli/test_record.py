@@ -274,4 +274,14 @@ def _():
     assert got.rc == 2 and "libzmq" in got.stderr or got.rc == 1 and "/dev/full: No space left" in got.stderr, got
 
 
+@case("a count of tokens that is none leaves the line out, with the reason")
+def _():
+    path = home() / "work/counts.jsonl"
+    path.write_text("".join(json.dumps({"created": 1770000000 + i, "prompt_token_ids": [1, 2, 3], "usage": {"completion_tokens": count}}) + "\n"
+                            for i, count in enumerate((7, -1, "many", 2.5, "", 1e30, 12.0, "9", None))))
+    rows, got = recorded(path)
+    assert [row["output_length"] for row in rows] == [7, 12, 9, 0], rows
+    assert "Left out: 5 of 9 lines with a count of tokens" in got.stdout, got
+
+
 main()

@@ -38,7 +38,8 @@ enum capture_field { CAPTURE_FIELD_LIST(X) CAPTURE_FIELDS };
     X(LARGE, "longer than 16 MiB")                                                                           \
     X(NO_TIME, "without a time")                                                                             \
     X(NO_PROMPT, "without a prompt")                                                                         \
-    X(CLOCK, "over a day before the row before")
+    X(CLOCK, "over a day before the row before")                                                             \
+    X(COUNT, "with a count of tokens that is none")
 #define X(id, text) CAPTURE_REJECT_##id,
 enum capture_reject { CAPTURE_REJECT_LIST(X) CAPTURE_REJECTS };
 #undef X

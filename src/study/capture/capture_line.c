@@ -17,6 +17,7 @@ struct scan {
     size_t len[JSON_DEPTH_MAX + 2];
     double time_s;
     uint64_t input, output, session;
+    bool no_count; /* what should be one is none */
     char model[NAME], klass[NAME];
 };
 
@@ -40,6 +41,15 @@ static double time_of(const char *text) {
     if ((*at == '+' || *at == '-') && sscanf(at + 1, "%2d:%2d", &hours, &minutes) >= 1)
         s -= (*at == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
     return s;
+}
+
+/* A whole number from 0 to 1e12, also as 12.0. */
+static bool count_of(const char *text, uint64_t *out) {
+    char *end;
+    double v = strspn(text, "0123456789.eE+") == strlen(text) ? strtod(text, &end) : -1;
+    if (!(v >= 0 && v <= 1e12) || end == text || *end || v != floor(v)) return false;
+    *out = (uint64_t)v;
+    return true;
 }
 
 static void text_take(struct json *j, char out[NAME]) {
@@ -104,10 +114,10 @@ static bool value_take(struct scan *s, enum capture_field field, enum json_token
         if (isnan(s->time_s)) s->time_s = time_of(text);
         break;
     case CAPTURE_INPUT:
-        s->input = strtoull(text, NULL, 10);
+        s->no_count |= !count_of(text, &s->input);
         break;
     case CAPTURE_OUTPUT:
-        s->output = strtoull(text, NULL, 10);
+        s->no_count |= !count_of(text, &s->output);
         break;
     case CAPTURE_MODEL:
         memcpy(s->model, text, sizeof s->model);
@@ -172,6 +182,8 @@ void capture_line(struct capture *c, char *text, size_t len) {
         capture_reject(c, CAPTURE_REJECT_NO_TIME);
     } else if (!c->now.any || c->now.count == 0) {
         capture_reject(c, CAPTURE_REJECT_NO_PROMPT);
+    } else if (s.no_count) {
+        capture_reject(c, CAPTURE_REJECT_COUNT);
     } else {
         struct trace_line_out line = {.input_tokens = capture_blocks_tokens(c),
                                       .output_tokens = s.output,
