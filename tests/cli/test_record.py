@@ -284,4 +284,15 @@ def _():
     assert "Left out: 5 of 9 lines with a count of tokens" in got.stdout, got
 
 
+@case("lines of which none is a request are no recording, and a path of --map is not too long")
+def _():
+    path = home() / "work/other.jsonl"
+    path.write_text(json.dumps({"when": 1.7e9, "question": "hello"}) + "\n")
+    _, got = recorded(path, rc=1)
+    assert "--map" in got.stderr and "1 are without a time" in got.stderr, got
+    got = run(["record", logged(requests(20)), "-o", home() / "work/long.jsonl", "--map", "time=" + "x" * 96])
+    assert got.rc == 2 and "too long" in got.stderr and not (home() / "work/long.jsonl").exists(), got
+    recorded(logged(requests(20)), "--map", "class=" + "x" * 95)
+
+
 main()

@@ -42,6 +42,16 @@ static void summary(const struct capture *c, struct buf *out) {
                  format_percent(c->counted_tokens / c->logged_tokens).text);
 }
 
+static int nothing_recorded(const struct capture *c, struct err *e) {
+    unsigned most = 0;
+    for (unsigned i = 1; i < CAPTURE_REJECTS; i++)
+        if (c->rejected[i] > c->rejected[most]) most = i;
+    return err_set(e, KVF_ERR_IO,
+                   "nothing was recorded: of %" PRIu64 " lines none is a request, and %" PRIu64
+                   " are %s; say where the fields of this log stand with --map FIELD=PATH",
+                   c->lines, c->rejected[most], capture_reject_text((enum capture_reject)most));
+}
+
 static int set_up(const struct options *o, struct capture *c, struct err *e) {
     const char *path = stored_output(o), *blocks = options_value(o, "blocks"),
                *salt = options_value(o, "salt");
@@ -164,6 +174,7 @@ int cmd_record(const struct options *o, struct command_reply *r, struct err *e) 
             *e = ended;
             rc = -(int)ended.code;
         }
+        if (rc == 0 && c->lines > 0 && c->out.requests == 0) rc = nothing_recorded(c, e);
     }
     buf_free(&told);
     capture_free(c);

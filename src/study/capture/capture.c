@@ -48,6 +48,10 @@ int capture_map(struct capture *c, const char *map, struct err *e) {
         }
         if (!map || !equals || (size_t)(equals - map) != len || memcmp(map, fields[f].name, len) != 0)
             continue;
+        if (strlen(equals + 1) >= sizeof c->paths[0].path)
+            return err_set(e, KVF_ERR_USAGE,
+                           "--map %.*s: the path is too long; it has %zu characters at the most", (int)len,
+                           map, sizeof c->paths[0].path - 1);
         unsigned to = 0; /* what is told takes the place of what is usual */
         for (unsigned i = 0; i < c->path_count; i++)
             if (c->paths[i].field != f) c->paths[to++] = c->paths[i];
