@@ -400,6 +400,16 @@ def _():
         assert got.rc == 2 and "name" in got.stderr and path.read_bytes() == before and not other.exists(), (args, got)
 
 
+@case("sessions of two files without names are strangers")
+def _():
+    rows, out = [{key: value for key, value in row.items() if key != "session_id"} for row in made(60)], home() / "work/two.jsonl"
+    one, other = written(rows, "one.jsonl"), written([{**row, "hash_ids": [7 * 10 ** 6 + i for i in row["hash_ids"]]} for row in rows], "other.jsonl")
+    alone = described(one)["sessions"]
+    assert described(one, other)["sessions"] == 2 * alone
+    assert run(["trace", one, other, "-o", out, "--overwrite"]).rc == 0
+    assert len({json.loads(line)["session_id"] for line in out.read_text().splitlines()}) == 2 * alone
+
+
 @case("the published conversation trace has its totals")
 def _():
     said = described(runs.published("mooncake/conversation_trace.jsonl"))

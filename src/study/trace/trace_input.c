@@ -160,6 +160,8 @@ bool trace_input_next(struct trace_input *in, struct trace_item *item) {
                                       q->sequence_tokens, q->generate_tokens, known, &item->seen);
     else
         item->session = row ? 0 : known;
+    if (!known && item->session && in->number) /* found by its blocks, and counted anew in each file */
+        item->session = hash_mix64(item->session ^ in->number << 56) | 1;
     return true;
 }
 
