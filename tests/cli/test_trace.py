@@ -400,6 +400,12 @@ def _():
         assert got.rc == 2 and "name" in got.stderr and path.read_bytes() == before and not other.exists(), (args, got)
 
 
+@case("a full disk is named with its reason")
+def _():
+    got = run(["trace", written(made(), "full.jsonl"), "-o", "/dev/full"])
+    assert got.rc == 1 and "/dev/full: No space left" in got.stderr, got
+
+
 @case("sessions of two files without names are strangers")
 def _():
     rows, out = [{key: value for key, value in row.items() if key != "session_id"} for row in made(60)], home() / "work/two.jsonl"

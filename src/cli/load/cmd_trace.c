@@ -174,7 +174,7 @@ static int read_all(const struct options *o, struct wish *w, struct trace_input 
                          "; traces are joined that have blocks alike",
                          o->operand[f], in->s.cache.block_tokens, o->operand[0], block);
         if (!rc && w->write && !f) rc = writer_begin(o, in, w, e);
-        while (!rc && trace_input_next(in, &item)) {
+        while (!rc && !(w->write && w->write->errnum) && trace_input_next(in, &item)) {
             if (!wanted(w, &item, f)) continue;
             if (first == UINT64_MAX) first = item.at_ns;
             item.at_ns = item.at_ns - first + base;
