@@ -46,7 +46,8 @@ def _():
 
 @case("mode capacity closes with the peak, in the summary, in an event and in the last reason")
 def _():
-    got, summary = measure({**EASY, "autoscaler": {**EASY["autoscaler"], "mode": "capacity", "min_users": 6, "max_users": 6}})
+    got, summary = measure({**EASY, "autoscaler": {**EASY["autoscaler"], "mode": "capacity", "stage": "200ms", "min_users": 6,
+                                                                 "max_users": 6}})
     peak = "Peak capacity found: %.0f tok/s at 6 users" % result(summary, "peak_throughput_tok_s")
     assert summary["decisions"][-1]["reason"].startswith(peak), summary["decisions"]
     assert peak in [event["message"] for event in summary["events"]], summary["events"]
