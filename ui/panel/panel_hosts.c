@@ -131,18 +131,6 @@ static void rows_pick(const struct frame *f, struct rows *out) {
 
 /* ---- drawing ---- */
 
-static void draw_headings(const struct pane *p, const struct frame *f, const struct column_place *at) {
-    bool ascii = p->canvas->style.ascii;
-    const char *arrow = f->table.descending ? (ascii ? "v" : "▼") : (ascii ? "^" : "▲");
-    char text[32];
-    for (int i = 0; i < SORTS; i++) {
-        bool sorts = i == f->table.sort;
-        snprintf(text, sizeof text, "%s%s", columns[i].heading, sorts ? arrow : "");
-        columns_cell(p, 0, &columns[i], at[i], sorts ? TONE_STRONG : TONE_HEADING, text);
-        if (at[i].cols) pane_hot(p, 0, at[i].col, 1, at[i].cols, sorts ? 'O' : KEY_CODE_COLUMN + i);
-    }
-}
-
 static void draw_state(const struct pane *p, int row, const struct column_place *at, const struct rows *rows,
                        const struct snapshot_host *h) {
     char text[32];
@@ -161,7 +149,7 @@ static void draw_table(const struct pane *p, const struct frame *f, const struct
     struct pane body = pane_part(p, 0, MARGIN, -1, -1);
     columns_place(columns, COLUMNS, p->at.cols - MARGIN, at);
     for (int i = 0; i < COLUMNS; i++) at[i].col += MARGIN;
-    draw_headings(p, f, at);
+    parts_headings(p, f, columns, SORTS, at);
     uint32_t room = p->at.rows > 1 ? (uint32_t)p->at.rows - 1 : 0;
     uint32_t shown = rows->count <= room ? rows->count : room > 0 ? room - 1 : 0;
     for (uint32_t i = 0; i < shown; i++) {

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "draw/number.h"
+#include "ui/keys.h"
+#include "ui/panel/columns.h"
 
 enum { NARROW_COLS = 60, WIDE_COLS = 95, EVENT_TIME_COLS = 8, EVENT_LEVEL_COLS = 8 };
 
@@ -268,4 +270,17 @@ int parts_spark(const struct pane *p, int row, int col, int cols, const struct f
 
 bool parts_filter(const char *text, const char *filter) {
     return strcasestr(text, filter) != NULL;
+}
+
+void parts_headings(const struct pane *p, const struct frame *f, const struct column *columns, int count,
+                    const struct column_place *at) {
+    bool ascii = p->canvas->style.ascii;
+    const char *arrow = f->table.descending ? (ascii ? "v" : "▼") : (ascii ? "^" : "▲");
+    char text[32];
+    for (int i = 0; i < count; i++) {
+        bool sorts = i == f->table.sort;
+        snprintf(text, sizeof text, "%s%s", columns[i].heading, sorts ? arrow : "");
+        columns_cell(p, 0, &columns[i], at[i], sorts ? TONE_STRONG : TONE_HEADING, text);
+        if (at[i].cols) pane_hot(p, 0, at[i].col, 1, at[i].cols, sorts ? 'O' : KEY_CODE_COLUMN + i);
+    }
 }

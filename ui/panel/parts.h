@@ -153,4 +153,11 @@ void parts_event(const struct pane *p, int row, const struct record_event *e);
 /* Whether a text passes a filter: contains it, letter case ignored; "" passes all. */
 bool parts_filter(const char *text, const char *filter);
 
+struct column;
+struct column_place;
+/* Headings of the first `count` columns, by which a list may be sorted: an arrow at the one that it is sorted
+ * by, and a click sorts. */
+void parts_headings(const struct pane *p, const struct frame *f, const struct column *columns, int count,
+                    const struct column_place *at);
+
 #endif
