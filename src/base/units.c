@@ -204,5 +204,4 @@ void units_format_real(double v, char out[UNITS_REAL]) {
         snprintf(out, UNITS_REAL, "%.*g", digits, v);
         if (strtod(out, NULL) == v) break;
     }
-    if (isfinite(v) && !strpbrk(out, ".e")) strcat(out, ".0"); /* at most 17 digits and a sign */
 }

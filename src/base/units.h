@@ -34,8 +34,7 @@ char *units_clock(uint64_t ns, char *buf, size_t len);
  * it stands behind a number: "GiB," "ms" "%" "tok/s". Lines do not break before one. Any thread. */
 bool units_is_unit(const char *text);
 
-/* The shortest text of at least 15 digits that reads back as the same number, with a point or an exponent
- * where it is finite. */
+/* The shortest decimal text that reads back as the same number; whole numbers have no point: "759". */
 enum { UNITS_REAL = 40 };
 void units_format_real(double v, char out[UNITS_REAL]);
 

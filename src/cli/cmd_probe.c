@@ -113,20 +113,30 @@ static void add_mpi(struct buf *out) {
     buf_addf(out, "%-16s%s%s\n", "mpi", library ? "" : "none: ", library ? library : why);
 }
 
+static void add_memory(const struct host *h, struct buf *out) {
+    char all[32], free_now[32];
+    if (h->memory_bytes == 0 && h->memory_available_bytes == 0) {
+        add(out, "memory", "unknown: the system does not say how much there is; mount /proc");
+        return;
+    }
+    units_size_human((double)h->memory_bytes, all, sizeof all);
+    units_size_human((double)h->memory_available_bytes, free_now, sizeof free_now);
+    buf_addf(out, "%-16s%s, %s available%s\n", "memory", h->memory_bytes ? all : "--",
+             h->memory_available_bytes ? free_now : "--",
+             h->memory_from_cgroup ? " (limited by the cgroup)" : "");
+}
+
 static void add_host(struct buf *out) {
     struct host h;
-    char all[32], free_now[32], versions[200];
+    char versions[200];
 
     host_probe(&h);
-    units_size_human((double)h.memory_bytes, all, sizeof all);
-    units_size_human((double)h.memory_available_bytes, free_now, sizeof free_now);
     add(out, "host", or_missing(h.name));
     add(out, "system", or_missing(h.os));
     add(out, "kernel", or_missing(h.kernel));
     add(out, "cpu", or_missing(h.cpu_model));
     buf_addf(out, "%-16s%u online, %u usable by this process\n", "cpus", h.cpus_online, h.cpus_usable);
-    buf_addf(out, "%-16s%s, %s available%s\n", "memory", all, free_now,
-             h.memory_from_cgroup ? " (limited by the cgroup)" : "");
+    add_memory(&h, out);
     add_gpus(&h, out);
     add_mpi(out);
     tier_cuda_versions(versions, sizeof versions);

@@ -136,6 +136,8 @@ static void mount_consider(char *line, const char *path, struct blockdev *out, s
 
 static int mount_find(const char *path, const char *mountinfo, struct blockdev *out, struct err *e) {
     FILE *f = fopen(mountinfo, "re");
+    if (!f && errno == ENOENT)
+        return err_set(e, KVF_ERR_IO, "there is no list of mounts %s; mount /proc", mountinfo);
     if (!f) return err_set_errno(e, KVF_ERR_IO, errno, "the list of mounts %s cannot be read", mountinfo);
     char *line = NULL;
     size_t cap = 0, best = 0;

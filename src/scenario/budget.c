@@ -311,9 +311,12 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
         buf_add(out, "\n");
         return;
     }
-    buf_addf(out, "memory: %s of %s %s\n", units_size_human((double)b->memory_bytes, x, sizeof(x)),
-             units_size_human((double)m->memory_available_bytes, y, sizeof(y)),
-             m->memory_from_cgroup ? "left under the limit of the cgroup" : "available");
+    buf_addf(out, "memory: %s", units_size_human((double)b->memory_bytes, x, sizeof(x)));
+    if (m->memory_available_bytes == 0)
+        buf_add(out, "; the system does not say how much there is: mount /proc\n");
+    else
+        buf_addf(out, " of %s %s\n", units_size_human((double)m->memory_available_bytes, y, sizeof(y)),
+                 m->memory_from_cgroup ? "left under the limit of the cgroup" : "available");
     (void)snprintf(how, sizeof(how), "capacity %s less headroom %.3g, in pages of %s",
                    units_size_human((double)scenario_capacity_bytes(s, KVF_TIER_CPU), x, sizeof(x)),
                    s->cache.headroom, units_size_human((double)scenario_page_bytes(s), y, sizeof(y)));

@@ -135,7 +135,7 @@ def _():
     table = list(csv.DictReader(io.StringIO(run(["compare", "1", "2", "--csv", "--all"]).stdout)))
     assert {row["metric"] for row in table} == set(metrics) | {"lookups", "measured_s"}, table
     row = [row for row in table if row["metric"] == "ttft_p95_ms" and row["run_id"] == "2"][0]
-    assert (row["value"], row["change"], row["relative"], row["direction"]) == ("10.0", "-2.5", "-0.2", "better"), row
+    assert (row["value"], row["change"], row["relative"], row["direction"]) == ("10", "-2.5", "-0.2", "better"), row
     assert [row["change"] for row in table if row["run_id"] == "1"] == [""] * (len(table) // 2)
 
 

@@ -86,6 +86,7 @@ def _():
     for where, expression, _ in asked:
         if "quantile(" in expression:
             assert re.fullmatch(r"histogram_quantile\([0-9.]+, sum by \([a-z, ]*\ble\) \(rate\(kvfall_\w+_bucket\{[^}]*\}\[[^]]+\]\)\)\)", expression), where
+        assert 'quantile="' not in expression, where  # those of one interval do not add up
     assert sum("histogram_quantile(" in expression for _, expression, _ in asked) >= 9
     used = set()
     for where, expression, legend in asked:
@@ -176,7 +177,7 @@ def prometheus(port, rules):
 def answers(ask):
     """What a real Prometheus says of a run that goes on: each panel has values, each rule is healthy."""
     # figures of a GPU need one, those of a device a tier on one, and no decision is taken with a fixed number of users
-    may_lack = re.compile("kvfall_(gpu|device|autoscaler|interval_tier)_")
+    may_lack = re.compile("kvfall_(gpu|device|autoscaler)_")
     for where, expression, _ in queries(dashboard()):
         if may_lack.search(expression) or where.startswith("annotation"):
             continue

@@ -44,7 +44,7 @@ def _():
     got = table(export("sweep:latest"))
     wanted = [(tier, users, gpu) for tier in (HOSTILE, "none") for users in ("2", "6") for gpu in ("2MiB", "4MiB")]
     assert [(r["cpu tier"], r["workload.users"], r["tiers.gpu.capacity"]) for r in got] == wanted, got
-    assert [r["tiers.gpu.capacity_bytes"] for r in got] == ["2097152.0", "4194304.0"] * 4, got
+    assert [r["tiers.gpu.capacity_bytes"] for r in got] == ["2097152", "4194304"] * 4, got
     assert [int(r["run_id"]) for r in got] == [point["run_id"] for point in out["points"]], got
     assert {r["state"] for r in got} == {"done"} and {r["name"] for r in got} == {"small"}, got
     names = list(got[0])

@@ -26,7 +26,7 @@ def _():
         add_run(db, "none")
     assert ask("SELECT run_id, name, value FROM runs LEFT JOIN results USING (run_id) ORDER BY run_id", "--full") == (
         "run_id  name             value\n"
-        "     1  short              5.0\n"
+        "     1  short                5\n"
         "     2  a longer name  12345.5\n"
         "     3  none                --\n")
     assert ask("SELECT name FROM runs WHERE 0") == "name\n"

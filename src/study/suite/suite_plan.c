@@ -26,9 +26,12 @@ static double total_s(const struct suite *s, double around_s) {
 static void put_machine(const struct suite *s, struct format_page *p) {
     const struct host *h = &s->host;
     format_label(p, FORMAT_HEADING, "Machine");
-    format_item(p, "%s, %u CPUs, %s of memory, %s of it available", h->name[0] ? h->name : "this one",
-                h->cpus_usable, format_bytes((double)h->memory_bytes).text,
-                format_bytes((double)h->memory_available_bytes).text);
+    format_item(p, "%s, %u CPUs", h->name[0] ? h->name : "this one", h->cpus_usable);
+    if (h->memory_bytes && h->memory_available_bytes)
+        format_item(p, "%s of memory, %s of it available", format_bytes((double)h->memory_bytes).text,
+                    format_bytes((double)h->memory_available_bytes).text);
+    else
+        format_item(p, "memory unknown: mount /proc");
     format_end(p);
     bool gpu = false, emulated = false;
     for (size_t i = 0; i < s->entries; i++) {
