@@ -46,15 +46,12 @@ void graph_bar(const struct pane *p, int row, int col, int cols, double share, e
     }
 }
 
-/* That tone of a share alone. */
-static enum tone graph_grade(double share) {
-    return share >= GRAPH_AT ? TONE_BAD : share >= GRAPH_NEAR ? TONE_WARN : TONE_GOOD;
-}
-
-void graph_bar_graded(const struct pane *p, int row, int col, int cols, double share) {
+void graph_bar_graded(const struct pane *p, int row, int col, int cols, double share, double limit) {
     graph_bar(p, row, col, cols, share, TONE_GOOD);
-    for (int i = 0; i < cols && i < share * cols; i++)
-        pane_tone(p, row, col + i, 1, graph_grade((double)i / cols));
+    for (int i = 0; i < cols && i < share * cols; i++) {
+        double here = (double)i / cols;
+        pane_tone(p, row, col + i, 1, here >= limit ? TONE_BAD : here >= 0.7 * limit ? TONE_WARN : TONE_GOOD);
+    }
 }
 
 /* The step of a value between 0 and top, of `steps` from 0 on; -1 for what is missing. */

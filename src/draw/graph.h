@@ -13,11 +13,9 @@
  * (whole columns in ASCII: "#" on "."). Never full before 1, never empty above 0. */
 void graph_bar(const struct pane *p, int row, int col, int cols, double share, enum tone tone);
 
-/* The same, each cell by how severe it is to be filled up to there: green, from GRAPH_NEAR on amber, from
- * GRAPH_AT on red. */
-#define GRAPH_NEAR 0.6
-#define GRAPH_AT   0.85
-void graph_bar_graded(const struct pane *p, int row, int col, int cols, double share);
+/* The same, each cell by how severe it is to be filled up to there: red from `limit` on, the share at which
+ * the resource is saturated, amber from 0.7 of it on, green below. */
+void graph_bar_graded(const struct pane *p, int row, int col, int cols, double share, double limit);
 
 /* One row, a value a column in blocks of eight levels (seven signs in ASCII), the newest at the right; values
  * are those of history_series with graph_spark_points(). NaN is a gap. top 0 means nothing to show. */

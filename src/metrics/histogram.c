@@ -232,13 +232,13 @@ double histogram_quantile_inside(const struct histogram *h, double q, double *wi
 double histogram_min(const struct histogram *h) {
     double least;
     if (!histogram_count(h)) return (double)NAN;
-    return least_known(h, &least) ? least : bucket_middle(bucket_of_rank(h, 1));
+    return least_known(h, &least) ? least : inside(h, bucket_middle(bucket_of_rank(h, 1)));
 }
 
 double histogram_max(const struct histogram *h) {
     double most;
     if (!histogram_count(h)) return (double)NAN;
-    return most_known(h, &most) ? most : bucket_middle(bucket_of_rank(h, histogram_count(h)));
+    return most_known(h, &most) ? most : inside(h, bucket_middle(bucket_of_rank(h, histogram_count(h))));
 }
 
 void histogram_spread(const struct histogram *h, double first, uint32_t *bins, size_t n) {

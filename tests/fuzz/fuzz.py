@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Hunts for inputs that break a parser: fuzz.py [--time S] [--executions N] [--seed N] [TARGET]...
 
-Builds the parsers with what finds faults and runs each target for so many seconds, from the inputs in
+Builds kvfall's library with what finds faults and runs each target for so many seconds, from the inputs in
 tests/fuzz/corpus, the known ones in tests/fuzz/regress and, where they are, the scenarios in configs
 and the beginnings of real traces. With a clang that has it libFuzzer does the hunting, else
 tests/fuzz/driver.c; FUZZ_CC names the compiler. What a hunt has kept is where its next one starts:
 tests/fuzz/work under the build. A finding is written there as well; the exit status is 1 if there is
 one. With a number of executions it goes round until all targets together have come to it: each target
-gets its time in each round, the quickest four times as much as the others together. Meant to be called by make fuzz, which sets what it needs from the environment."""
+gets its time in each round, the quickest four times as much as the others together. Meant to be called
+by make fuzz, which sets what it needs from the environment."""
 import argparse
 import os
 import pathlib
@@ -87,7 +88,7 @@ def toolchain():
 
 
 def build(targets, compiler, flags, lib_fuzzer):
-    """The parsers by make, each target by hand; objects of another compiler or other flags go away."""
+    """The library by make, each target by hand; objects of another compiler or other flags go away."""
     WORK.mkdir(parents=True, exist_ok=True)
     built_with = " ".join(compiler + flags)
     note = WORK / "built-with"
@@ -100,7 +101,7 @@ def build(targets, compiler, flags, lib_fuzzer):
                        "CC=" + " ".join(compiler), "CFLAGS=-O1 -g", "FUZZ_FLAGS=" + " ".join(flags),
                        "tests/fuzz/libfuzzed.a"], env=env)
     if rc != 0:
-        raise Trouble("the parsers cannot be built:\n" + out)
+        raise Trouble("the library cannot be built:\n" + out)
     common = compiler + ["-O1", "-g", "-std=gnu17", "-pthread"] + shlex.split(os.environ.get("FUZZ_CPPFLAGS", ""))
     common += ["-I" + str(HERE)]
     objects = []

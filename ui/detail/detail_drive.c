@@ -85,7 +85,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     const char *name = f->snap ? f->snap->tier_device[KVF_TIER_NVME] : "";
     int col = pane_textf(&p[HEAD], 0, 0, TONE_NVME, "drive %s", name[0] ? name : "--") + 2;
     col += pane_text(&p[HEAD], 0, col, TONE_HEADING, "busy ");
-    graph_bar_graded(&p[HEAD], 0, col, BAR, i->device_busy_ratio);
+    graph_bar_graded(&p[HEAD], 0, col, BAR, i->device_busy_ratio, JUDGE_SATURATED);
     pane_text(&p[HEAD], 0, col + BAR + 1, TONE_STRONG, number_percent(i->device_busy_ratio, text));
     draw_foreign(&p[HEAD], i->device_read_bytes + i->device_write_bytes,
                  (double)(v->read_bytes + v->write_bytes), i->length_s);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "draw/number.h"
+#include "record/judge.h"
 #include "ui/detail/details.h"
 #include "ui/panel/parts.h"
 
@@ -58,7 +59,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
         return;
     }
     col += pane_text(&p[HEAD], 0, col, TONE_HEADING, "busy ");
-    graph_bar_graded(&p[HEAD], 0, col, BAR, g->utilisation);
+    graph_bar_graded(&p[HEAD], 0, col, BAR, g->utilisation, JUDGE_SATURATED);
     pane_text(&p[HEAD], 0, col + BAR + 1, TONE_STRONG, number_percent(g->utilisation, text));
     draw_facts(&p[FACTS], g);
     const struct parts_line busy[] = {{"busy", series_gpu((int)place, SERIES_GPU_UTILISATION), TONE_GPU}};

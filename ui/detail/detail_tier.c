@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "draw/number.h"
+#include "record/judge.h"
 #include "ui/detail/details.h"
 #include "ui/panel/parts.h"
 
@@ -29,7 +30,7 @@ static void draw_head(const struct pane *p, const struct frame *f, int t, const 
         return;
     }
     col += pane_text(p, 0, col, TONE_HEADING, "busy ");
-    graph_bar_graded(p, 0, col, BAR, v->busy_ratio);
+    graph_bar_graded(p, 0, col, BAR, v->busy_ratio, JUDGE_SATURATED);
     col += BAR + 1 + pane_text(p, 0, col + BAR + 1, TONE_STRONG, number_percent(v->busy_ratio, busy)) + 2;
     col += pane_text(p, 0, col, TONE_HEADING, "full ");
     graph_bar(p, 0, col, BAR, level, tone_of_tier(t));

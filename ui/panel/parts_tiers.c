@@ -117,9 +117,6 @@ static void tier_row_fill(struct tier_row *r, const struct frame *f, const struc
                            .falls = parts_per_second(f, (double)v->demotions + (double)v->evictions)};
 }
 
-_Static_assert(GRAPH_AT == JUDGE_SATURATED,
-               "a bar is red from where a resource is judged to be at its limit");
-
 static void draw_tier_bytes(const struct pane *p, int row, const struct tier_row *r, const struct column *c,
                             const struct column_place *at) {
     char text[64], used[NUMBER], usable[NUMBER];
@@ -146,7 +143,7 @@ static void draw_tier(const struct pane *p, int row, const struct frame *f, cons
     }
     if (!x->any) return;
     tier_row_fill(&r, f, x, t);
-    if (at[BAR].cols) graph_bar_graded(p, row, at[BAR].col, at[BAR].cols, r.busy);
+    if (at[BAR].cols) graph_bar_graded(p, row, at[BAR].col, at[BAR].cols, r.busy, JUDGE_SATURATED);
     columns_cell(p, row, &c[TIME], at[TIME], TONE_STRONG, number_percent(r.busy, text));
     columns_cell(p, row, &c[REUSE], at[REUSE], TONE_NORMAL, number_percent(r.reuse, text));
     draw_tier_bytes(p, row, &r, c, at);

@@ -192,7 +192,7 @@ void remote_conn_down(struct remote_conn *c, uint64_t now_ns);
 /* Likewise; what was in flight on it begins again elsewhere, or fails. */
 void remote_conn_lost(struct remote_conn *c, uint64_t now_ns);
 /* A sentence for what fails next, cleaned for terminals. */
-void remote_why(struct tier_queue *q, const char *fmt, va_list ap);
+void remote_why(struct tier_queue *q, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 /* ---- remote_queue.c: a worker's queue ---- */
 
