@@ -48,6 +48,7 @@ static inline bool kvf_present(double v) {
     X(F, reuse_hit_ratio, "", "hits / lookups without cause decode")                                         \
     X(U, fell_through, "", "writes that found no room in time and went on to a lower tier")                  \
     X(U, refused, "", "writes refused for want of room, by which their requests failed")                     \
+    X(U, not_admitted, "", "writes that the rule of admission turned away")                                  \
     X(U, errors, "", "operations that failed")                                                               \
     X(F, e2e_p50_ms, "ms", "end-to-end latency, P50")                                                        \
     X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \

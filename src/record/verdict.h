@@ -87,8 +87,8 @@ double verdict_gain(const struct verdict_remedy *r);
 /* The limit and its share, without the rest of the sentence: "nvme reads, 98 % busy: 64 % of request
  * time, 88 % of it in line". */
 char *verdict_headline(const struct verdict *v, char *out, size_t len);
-/* General advice where no remedy has an estimate; and the rule that gives it. */
-const char *verdict_advice(const struct verdict *v);
+/* Advice where no remedy has an estimate; and the rule that gives it. Both "" where nobody has judged. */
+char *verdict_advice(const struct verdict *v, char *out, size_t len);
 const char *verdict_rule(const struct verdict *v);
 /* Changes that address what limits. The others are no remedies, whatever a model promises of them: a sentence
  * that names nvme is not followed by one more slot. */

@@ -62,7 +62,7 @@ static const struct words {
     enum verdict_limit limit;
     enum verdict_cause cause; /* VERDICT_CAUSES: any */
     unsigned helps;
-    const char *advice, *rule;
+    const char *advice, *rule; /* # in the advice: the tier that limits */
 } table[] = {
     {VERDICT_NONE, VERDICT_CAUSES, 0, "nothing has to change: there is room for more load",
      "Every class keeps its P95 target for 95 % of its requests and no queue grows: nothing is a bottleneck, and "
@@ -91,16 +91,16 @@ static const struct words {
      "a faster link, a larger tier above it, or fewer users",
      "The link is the resource that is busy for the largest part of the time, 85 % or more: it bounds throughput."},
     {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY,
-     VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS, "a larger tier, or fewer users",
+     VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS, "a larger # tier, or fewer users",
      "The working set, the bytes with which 99 % of the reuses would hit, is larger than what the tiers hold, and "
      "20 % or more of the lookups miss what was there before and had to leave."},
     {VERDICT_LIMITS, VERDICT_CAUSE_BANDWIDTH,
      VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
-     "a faster device, a larger tier above it, or fewer users",
+     "a faster # tier, a larger one above, or fewer users",
      "It is the resource that is busy for the largest part of the time, 85 % or more: a request's demand on it "
      "bounds throughput."},
     {VERDICT_LIMITS, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FEWER_USERS,
-     "a device with a shorter latency, or a larger tier above it",
+     "less # latency, or a larger tier above it",
      "No resource is busy for 85 % of its time, and its operations are the largest part of the latency that the "
      "targets are of."},
 };
@@ -115,12 +115,30 @@ static const struct words *words_of(const struct verdict *v) {
     return &table[i];
 }
 
+/* The text with the tier's name in its place. */
+static void put_advice(const char *text, const char *tier, char *out, size_t len) {
+    const char *at = strchr(text, '#');
+    snprintf(out, len, "%.*s%s%s", at ? (int)(at - text) : (int)strlen(text), text, at ? tier : "",
+             at ? at + 1 : "");
+}
+
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
-const char *verdict_advice(const struct verdict *v) {
-    if (v->known && v->limited_by == VERDICT_NONE &&
-        verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
-        return "a larger tier: many lookups miss for want of room";
-    return v->known ? words_of(v)->advice : "";
+char *verdict_advice(const struct verdict *v, char *out, size_t len) {
+    double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold");
+    const char *tier = verdict_limit_name(v->limited_by);
+    char bytes[24];
+    out[0] = '\0';
+    if (!v->known) return out;
+    if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
+        snprintf(out, len, "a larger tier: many lookups miss for want of room");
+    else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0)
+        snprintf(out, len, "%s more %s%s, or fewer users", units_size_human(lacks, bytes, sizeof bytes), tier,
+                 v->limited_by < VERDICT_NVME ? " or a tier below it" : "");
+    else if (v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_BANDWIDTH)
+        snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
+    else
+        put_advice(words_of(v)->advice, tier, out, len);
+    return out;
 }
 
 const char *verdict_rule(const struct verdict *v) {

@@ -500,14 +500,17 @@ static int trial_run(struct session *s, const struct session_run *what, struct r
     return rc;
 }
 
-static void trial_say(const struct session *s, const struct trials *group) {
+/* The rest is expected to take as long as the trials so far. */
+static void trial_say(const struct session *s, const struct trials *group, uint64_t begin_ns) {
     const struct trial *t = &group->trial[group->count - 1];
-    char tok[24] = "--";
+    uint64_t left_ns = (clock_now_ns() - begin_ns) / t->number * (group->asked - t->number);
+    char tok[24] = "--", clock[24];
     if (t->incomplete[0]) {
         log_line(KVF_LOG_WARNING, "trial %u of %u is incomplete: %s", t->number, group->asked, t->incomplete);
     } else if (!s->setup.quiet) {
         if (kvf_present(t->throughput_tok_s)) units_count_human(t->throughput_tok_s, tok, sizeof tok);
-        log_line(KVF_LOG_INFO, "trial %u of %u: %s tok/s", t->number, group->asked, tok);
+        log_line(KVF_LOG_INFO, "trial %u of %u: %s tok/s  %u %%  ETA %s", t->number, group->asked, tok,
+                 100 * t->number / group->asked, units_clock(left_ns, clock, sizeof clock));
     }
 }
 
@@ -539,6 +542,7 @@ int session_repeat(struct session *s, const struct session_run *what, struct run
                    struct trials *group, struct err *e) {
     struct session_run one = *what;
     uint32_t trials = (uint32_t)what->scenario->run.trials;
+    uint64_t begin_ns = clock_now_ns();
     if (trials < 2) {
         one.last = true;
         return session_run(s, &one, run, e);
@@ -562,7 +566,7 @@ int session_repeat(struct session *s, const struct session_run *what, struct run
         if (one.trial == 1) one.parent_id = now.run_id;
         trials_add(group, &now);
         trial_show(s, &one, &now);
-        trial_say(s, group);
+        trial_say(s, group, begin_ns);
         run_record_free(run);
         *run = now;
         if (rc != 0) break;

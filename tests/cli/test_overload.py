@@ -133,6 +133,12 @@ def _():
         assert "Warning %d writes were not admitted (cache.admission)" % out in text and got["verdict"]["remedies"] == [], text
         criterion = {one["name"]: one for one in got["criteria"]}["writes not admitted"]
         assert criterion["passed"] is False and criterion["actual"] == out, criterion
+        kept = rows("""SELECT t_s, not_admitted AS n FROM intervals WHERE run_id = ? AND phase = 'measured'
+            ORDER BY not_admitted DESC""", got["run"]["run_id"], path=home() / "work/quick.db")
+        assert kept[0]["n"] > 0 and sum(one["n"] for one in kept) == out, (kept, out)
+        picture = run(["watch", "--db", home() / "work/quick.db", str(got["run"]["run_id"]), "--dump",
+                       "--at", "0:%g" % kept[0]["t_s"]]).stdout
+        assert re.search(r"! not admitted: cache\.admission kept [1-9]\d* writes out", picture), picture
         runs = [str(one["run"]["run_id"]) for one in (whole, got)]
         told = run(["compare", "--db", home() / "work/quick.db", *runs])
         flat = " ".join(told.stdout.split())

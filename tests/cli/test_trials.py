@@ -226,7 +226,9 @@ def _():
     assert [len(re.findall(r"^trial %d/3  \d\d:\d\d measured" % n, got.stderr, re.MULTILINE)) > 0 for n in (1, 2, 3)] == \
         [True] * 3, got
     assert re.search(r"^trial 2/3  .*  [3-6]\d %  ETA \d\d:\d\d$", got.stderr, re.MULTILINE), got
-    assert re.search(r"^kvfall: trial 1 of 3: \S+ tok/s$", got.stderr, re.MULTILINE), got
+    ends = re.findall(r"^kvfall: trial (\d) of 3: \S+ tok/s  (\d+) %  ETA (\d\d:\d\d)$", got.stderr, re.MULTILINE)
+    assert [(end[0], end[1]) for end in ends] == [("1", "33"), ("2", "66"), ("3", "100")], got
+    assert ends[2][2] == "00:00", got
     got, _ = measure(three(), "--quiet")
     assert got.stderr == "", got
 

@@ -52,11 +52,25 @@ static bool ends_with(const char *s, const char *tail) {
     return len >= n && strcmp(s + len - n, tail) == 0;
 }
 
-/* "nvme_busy" is read as "nvme busy". */
-static void evidence_text(const struct verdict_evidence *e, char *name, char *value) {
-    snprintf(name, sizeof e->name, "%s", e->name);
+static bool begins_with(const char *s, const char *head) {
+    return strncmp(s, head, strlen(head)) == 0;
+}
+
+/* "gpu_demand_ms" is read as "gpu tier demand": its value has the unit, and the modelled GPU is no tier. */
+static void evidence_name(const struct verdict_evidence *e, char *name, size_t len) {
+    static const char *const units[] = {"_per_s", "_ms"};
+    const char *rest = e->name, *whose = "";
+    if (begins_with(rest, "compute_busy")) rest += strlen("compute"), whose = "modelled GPU";
+    if (begins_with(rest, "gpu_busy") || begins_with(rest, "gpu_demand"))
+        rest += strlen("gpu"), whose = "gpu tier";
+    snprintf(name, len, "%s%s", whose, rest);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (ends_with(name, units[i])) name[strlen(name) - strlen(units[i])] = '\0';
     for (char *c = name; *c; c++)
         if (*c == '_') *c = ' ';
+}
+
+static void evidence_value(const struct verdict_evidence *e, char *value) {
     if (strcmp(e->unit, "ms") == 0)
         number_ms(e->value, value);
     else if (strcmp(e->unit, "B") == 0)
@@ -69,16 +83,36 @@ static void evidence_text(const struct verdict_evidence *e, char *name, char *va
         number_percent(e->value, value);
 }
 
+/* Whether the sentence rests on it: what is about the thing that limits, and for want of room the sizes. */
+static bool evidence_leads(const struct verdict *v, const char *name) {
+    if (v->limited_by == VERDICT_NONE || v->limited_by == VERDICT_LIMITS) return false;
+    if (v->cause == VERDICT_CAUSE_CAPACITY)
+        return begins_with(name, "capacity_miss") || begins_with(name, "working_set") ||
+               begins_with(name, "tiers_hold");
+    return begins_with(name, verdict_limit_name(v->limited_by));
+}
+
+/* The order in which the numbers are shown: the ones that the sentence rests on first. */
+static void evidence_order(const struct verdict *v, size_t order[VERDICT_EVIDENCE]) {
+    size_t n = 0;
+    for (int leads = 1; leads >= 0; leads--)
+        for (size_t i = 0; i < v->evidences; i++)
+            if (evidence_leads(v, v->evidence[i].name) == leads) order[n++] = i;
+}
+
 /* Two columns of them where there is room, by column. */
 static void page_evidence(struct page *p, const struct verdict *v) {
     int each = NAME_COLS + VALUE_COLS + 3, columns = p->pane.at.cols >= 2 * each ? 2 : 1;
     int rows = ((int)v->evidences + columns - 1) / columns;
+    size_t order[VERDICT_EVIDENCE];
+    evidence_order(v, order);
     for (int row = 0; row < rows; row++, p->rows++) {
         for (int k = 0; page_shows(p) && k < columns; k++) {
             size_t i = (size_t)(k * rows + row);
             char name[sizeof v->evidence[0].name], value[NUMBER];
             if (i >= v->evidences) continue;
-            evidence_text(&v->evidence[i], name, value);
+            evidence_name(&v->evidence[order[i]], name, sizeof name);
+            evidence_value(&v->evidence[order[i]], value);
             int names = columns == 1 ? p->pane.at.cols - VALUE_COLS : NAME_COLS;
             pane_clip(&p->pane, p->rows - p->first, k * each, names, TONE_NORMAL, name);
             pane_right(&p->pane, p->rows - p->first, k * each + names + VALUE_COLS, TONE_STRONG, value);
@@ -97,9 +131,9 @@ static void page_remedies(struct page *p, const struct verdict *v) {
         pane_textf(&p->pane, p->rows - p->first, col, TONE_DIM, "%s better", better + strspn(better, " "));
     }
     if (v->remedies > 0) return;
-    page_words(p, TONE_NORMAL, verdict_advice(v));
-    page_words(p, TONE_DIM,
-               "No change has an estimate: the model of the run's resources does not hold here.");
+    page_words(p, TONE_NORMAL, verdict_advice(v, text, sizeof text));
+    if (v->limited_by != VERDICT_NONE)
+        page_words(p, TONE_DIM, "No estimate: the model of the run's resources does not hold here.");
 }
 
 /* Tier by tier below the first, which nothing is weighed against. */
@@ -134,7 +168,7 @@ static void page_fill(struct page *p, const struct frame *f) {
     }
     page_heading(p, "The rule");
     page_words(p, TONE_NORMAL, verdict_rule(v));
-    page_heading(p, "What would help, as estimated");
+    page_heading(p, v->remedies > 0 ? "What would help, as estimated" : "What would help");
     page_remedies(p, v);
     if (v->warnings > 0) page_heading(p, "Warnings");
     for (size_t i = 0; i < v->warnings; i++) page_words(p, TONE_WARN, v->warning[i]);

@@ -101,7 +101,7 @@ static void try_text(const struct pane *p, const struct frame *f, int cols, char
     int n = v ? remedies_pick(v, pick) : 0, shown = 0;
     out[0] = '\0';
     if (n > 0 && gains_little(v)) {
-        used = (size_t)snprintf(out, len, "%s", verdict_advice(v));
+        used = strlen(verdict_advice(v, out, len));
         shown = 1;
     }
     bool general = shown > 0;
@@ -116,8 +116,8 @@ static void try_text(const struct pane *p, const struct frame *f, int cols, char
     }
     if (shown > general)
         snprintf(out + used, len - used, "%s", told);
-    else if (!general)
-        snprintf(out, len, "%s", v ? verdict_advice(v) : "");
+    else if (!general && v)
+        verdict_advice(v, out, len);
 }
 
 static void draw_try(const struct pane *p, int row, const struct frame *f) {
@@ -266,6 +266,11 @@ int parts_warnings(const struct pane *p, int row, const struct frame *f) {
         snprintf(text, sizeof text, "! no room: %llu writes fell through to a lower tier, %llu were refused",
                  (unsigned long long)i->fell_through, (unsigned long long)i->refused);
         used += pane_wrap(p, row + used, i->refused ? TONE_BAD : TONE_WARN, text);
+    }
+    if (!parts_whole_run(f) && i && i->not_admitted > 0) {
+        snprintf(text, sizeof text, "! not admitted: cache.admission kept %llu writes out",
+                 (unsigned long long)i->not_admitted);
+        used += pane_wrap(p, row + used, TONE_WARN, text);
     }
     return used;
 }

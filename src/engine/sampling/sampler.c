@@ -88,6 +88,7 @@ static void snap_interval(struct engine *e, const struct reading *last, struct s
     i->hit_ratio = per((double)i->hits, (double)i->lookups);
     i->reuse_hit_ratio = per((double)sum_causes(p->cache.hits, false), (double)reuse);
     i->refused = p->cache.refused;
+    i->not_admitted = p->cache.not_admitted;
     for (int t = 0; t < KVF_TIERS; t++) i->fell_through += p->cache.fell_through[t];
     for (int t = 0; t < KVF_TIERS; t++)
         for (int dir = 0; dir < KVF_DIRS; dir++) i->errors += counters_get(&d->errors[t][dir]);

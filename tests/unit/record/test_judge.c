@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "record/judge.h"
 
 #define GPU   KVF_TIER_GPU
@@ -586,25 +587,36 @@ static void full_slots_come_before_a_busy_host_where_time_is_a_timer(void **stat
 
 static void every_verdict_has_advice_and_a_rule(void **state) {
     (void)state;
+    char text[200];
     for (int limit = 0; limit < VERDICT_LIMITS; limit++) {
         for (int cause = 0; cause <= VERDICT_CAUSES; cause++) {
             struct verdict v = {
                 .known = true, .limited_by = (enum verdict_limit)limit, .cause = (enum verdict_cause)cause};
-            assert_in_range(strlen(verdict_advice(&v)), 10, 70);
+            assert_in_range(strlen(verdict_advice(&v, text, sizeof text)), 10, 70);
+            assert_null(strchr(text, '#'));
             assert_true(strlen(verdict_rule(&v)) > 40);
         }
     }
     struct verdict unknown = {.known = false};
-    assert_string_equal(verdict_advice(&unknown), "");
+    assert_string_equal(verdict_advice(&unknown, text, sizeof text), "");
     struct verdict met = {.known = true, .limited_by = VERDICT_NONE, .cause = VERDICT_CAUSES};
     verdict_add_evidence(&met, "capacity_miss_ratio", 0.19, "");
-    assert_string_equal(verdict_advice(&met), "nothing has to change: there is room for more load");
+    assert_string_equal(verdict_advice(&met, text, sizeof text), "nothing has to change: there is room for more load");
     verdict_add_evidence(&unknown, "capacity_miss_ratio", 0.8, "");
     unknown.known = true;
     unknown.limited_by = VERDICT_NONE;
-    assert_string_equal(verdict_advice(&unknown), "a larger tier: many lookups miss for want of room");
+    assert_string_equal(verdict_advice(&unknown, text, sizeof text), "a larger tier: many lookups miss for want of room");
+    struct verdict small = {.known = true, .limited_by = VERDICT_CPU, .cause = VERDICT_CAUSE_CAPACITY};
+    verdict_add_evidence(&small, "working_set", 41.5 * KVF_GIB, "B");
+    verdict_add_evidence(&small, "tiers_hold", 8. * KVF_GIB, "B");
+    assert_string_equal(verdict_advice(&small, text, sizeof text),
+                        "33.5 GiB more cpu or a tier below it, or fewer users");
+    small.limited_by = VERDICT_NVME;
+    assert_string_equal(verdict_advice(&small, text, sizeof text), "33.5 GiB more nvme, or fewer users");
+    small.cause = VERDICT_CAUSE_BANDWIDTH;
+    assert_string_equal(verdict_advice(&small, text, sizeof text),
+                        "a faster nvme tier, a larger one above, or fewer users");
     struct verdict_remedy r = {"2 x nvme bandwidth", "throughput_tok_s", 9940, 13800};
-    char text[200];
     assert_string_equal(verdict_remedy_short(&r, "->", text, sizeof text),
                         "2 x nvme bandwidth: tokens/s 9.94k -> 13.8k");
 }
