@@ -601,11 +601,13 @@ static void every_verdict_has_advice_and_a_rule(void **state) {
     assert_string_equal(verdict_advice(&unknown, text, sizeof text), "");
     struct verdict met = {.known = true, .limited_by = VERDICT_NONE, .cause = VERDICT_CAUSES};
     verdict_add_evidence(&met, "capacity_miss_ratio", 0.19, "");
-    assert_string_equal(verdict_advice(&met, text, sizeof text), "nothing has to change: there is room for more load");
+    assert_string_equal(verdict_advice(&met, text, sizeof text),
+                        "nothing has to change: there is room for more load");
     verdict_add_evidence(&unknown, "capacity_miss_ratio", 0.8, "");
     unknown.known = true;
     unknown.limited_by = VERDICT_NONE;
-    assert_string_equal(verdict_advice(&unknown, text, sizeof text), "a larger tier: many lookups miss for want of room");
+    assert_string_equal(verdict_advice(&unknown, text, sizeof text),
+                        "a larger tier: many lookups miss for want of room");
     struct verdict small = {.known = true, .limited_by = VERDICT_CPU, .cause = VERDICT_CAUSE_CAPACITY};
     verdict_add_evidence(&small, "working_set", 41.5 * KVF_GIB, "B");
     verdict_add_evidence(&small, "tiers_hold", 8. * KVF_GIB, "B");
