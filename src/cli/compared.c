@@ -47,33 +47,57 @@ const char *compared_tag(const char *reference) {
 
 struct tagged {
     const struct compared *c;
-    int64_t id[COMPARED_TAGGED_MOST];
-    size_t count;
+    bool single;
+    struct store_row *row; /* of a group one alone; the newest come first */
+    size_t count, runs;
+    bool full;
 };
 
-/* The newest come first. */
-static void add_tagged(void *ctx, const struct store_row *row) {
-    struct tagged *t = ctx;
-    for (size_t k = 1; k < t->c->count; k++)
-        if (t->c->side[k].run.run_id == row->run_id) return;
-    if (t->count < COMPARED_TAGGED_MOST) t->id[t->count++] = row->run_id;
+static bool is_trial_of(const struct store_row *row, int64_t parent_id, const char *name) {
+    return row->trial && row->parent_id && row->parent_id == parent_id && strcmp(row->name, name) == 0;
 }
 
-/* As trials of one scenario, the newest being what is known of them all. */
-static int load_tag(struct store *s, const char *tag, struct compared *c, struct err *e) {
+static bool is_compared(const struct tagged *t, const struct store_row *row) {
+    for (size_t k = 1; k < t->c->count; k++) {
+        const struct run_record *run = &t->c->side[k].run;
+        if (run->run_id == row->run_id) return true;
+        if (!t->single && run->trial && is_trial_of(row, run->parent_id, run->name)) return true;
+    }
+    return false;
+}
+
+static void add_tagged(void *ctx, const struct store_row *row) {
+    struct tagged *t = ctx;
+    size_t runs = !t->single && row->trial ? row->trials : 1;
+    if (t->full || is_compared(t, row)) return;
+    for (size_t k = 0; k < t->count && !t->single; k++)
+        if (t->row[k].trial && is_trial_of(row, t->row[k].parent_id, t->row[k].name)) return;
+    t->full = t->count > 0 && t->runs + runs > COMPARED_TAGGED_MOST;
+    if (t->full) return;
+    t->row = mem_realloc(t->row, (t->count + 1) * sizeof *t->row);
+    t->row[t->count++] = *row;
+    t->runs += runs;
+}
+
+/* As trials of one scenario, the newest being what is known of them all; a trial brings its group. */
+static int load_tag(struct store *s, const char *tag, struct compared *c, bool single, struct err *e) {
     const struct store_filter filter = {.tag = tag, .status = "completed", .limit = 0};
-    struct tagged found = {.c = c};
+    struct tagged found = {.c = c, .single = single};
     struct compared_side *side = &c->side[0];
     int rc = store_list(s, &filter, add_tagged, &found, e);
     if (!rc && found.count == 0)
-        return err_set(e, KVF_ERR_USAGE, "no other completed run has the tag %s; kvfall tag RUN %s gives it",
-                       tag, tag);
+        rc = err_set(e, KVF_ERR_USAGE, "no other completed run has the tag %s; kvfall tag RUN %s gives it",
+                     tag, tag);
     for (size_t i = found.count; !rc && i-- > 0;) {
         run_record_free(&side->run);
         run_record_init(&side->run);
-        rc = store_load_run(s, found.id[i], &side->run, e);
-        if (!rc) trials_add(&side->trials, &side->run);
+        rc = store_load_run(s, found.row[i].run_id, &side->run, e);
+        if (!rc && found.row[i].trial && !single)
+            rc = stored_trials(s, &side->run, &side->trials, e);
+        else if (!rc)
+            trials_add(&side->trials, &side->run);
     }
+    free(found.row);
     if (!rc && side->trials.count > 1) c->input[0].trials = &side->trials;
     return rc;
 }
@@ -128,7 +152,7 @@ int compared_load(struct store *s, const char *const *reference, size_t count, b
     }
     const char *tag = compared_tag(reference[0]);
     for (size_t i = tag ? 1 : 0; i < count && !rc; i++) rc = load_run(s, reference[i], out, i, e);
-    if (tag && !rc) rc = load_tag(s, tag, out, e);
+    if (tag && !rc) rc = load_tag(s, tag, out, single, e);
     for (size_t i = tag ? 1 : 0; i < count && !rc && !single; i++)
         if (stands_for_group(out, i)) rc = load_group(s, out, i, e);
     for (size_t i = 0; i < count && !rc; i++)

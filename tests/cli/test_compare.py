@@ -295,6 +295,14 @@ def _():
     got = run(["compare", "5", "--baseline", "tag:main"])  # itself is not of its baseline
     assert "Baseline runs 2-4:" in " ".join(got.stdout.split()), got
     refused(["compare", "6", "--baseline", "tag:nobody"], "no other completed run has the tag nobody")
+    with histories.make() as db:  # the tag of one trial is its group's; a group is never its own baseline
+        for group in range(3):
+            for trial in range(4):
+                add(db, "five", {"throughput_tok_s": 100 + group + trial}, {"seed": 42, "run": {"trials": 4}}, trial=trial + 1,
+                    tags="five" if trial == 3 else "", parent_id=8 + 4 * group)
+    assert "Baseline runs 8-15:" in " ".join(run(["compare", "latest", "--baseline", "tag:five"]).stdout.split())
+    got = run(["compare", "latest", "--baseline", "tag:five", "--single"])
+    assert "Baseline runs 11, 15:" in " ".join(got.stdout.split()) and "2 of 2 trials" in got.stdout, got
 
 
 @case("--junit: a test of each limit, with what failed and what could not be held")
