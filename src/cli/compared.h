@@ -21,8 +21,9 @@ const char *compared_tag(const char *reference);
 enum { COMPARED_TAGGED_MOST = 10 };
 /* Loads the runs that the references name, in their order: at least two, none of them twice. A trial stands
  * for its group, and "tag:NAME", which only the first may be, for the last completed runs of that tag and
- * their groups that are not named, COMPARED_TAGGED_MOST at most but for a larger group; unless `single`, or another of the group is named as well:
- * those are taken by themselves. Free it with compared_free() also after a failure. */
+ * their groups that are not named, COMPARED_TAGGED_MOST at most but for a larger group; unless `single`, or
+ * another of the group is named as well: those are taken by themselves. Free it with compared_free() also
+ * after a failure. */
 int compared_load(struct store *s, const char *const *reference, size_t count, bool single,
                   struct compared *out, struct err *e);
 void compared_free(struct compared *c); /* takes a zeroed one */
