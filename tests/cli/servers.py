@@ -52,7 +52,7 @@ class Client:
         return rest.decode()
 
     def info(self):
-        lines = self.call("INFO").decode().splitlines()
+        lines = self.call("INFO", "ALL").decode().splitlines()
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
     def close(self):
@@ -69,6 +69,12 @@ def certificate(name="IP:127.0.0.1"):
                           "-out", pair[0], "-keyout", pair[1]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert got.returncode == 0, got.stdout.decode()
     return pair
+
+
+def free_port():
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return chosen.getsockname()[1]
 
 
 class Redis:
@@ -93,9 +99,7 @@ class Redis:
             self.url = "unix://" + self.address
             return ["--port", 0, "--unixsocket", self.address]
         if self.port is None:
-            with socket.socket() as chosen:
-                chosen.bind(("127.0.0.1", 0))
-                self.port = chosen.getsockname()[1]
+            self.port = free_port()
         self.address = ("127.0.0.1", self.port)
         self.url = "%s://127.0.0.1:%d" % ("rediss" if self.tls else "redis", self.port)
         return [*(["--port", 0, "--tls-port"] if self.tls else ["--port"]), self.port, "--bind", "127.0.0.1"]
@@ -136,6 +140,66 @@ class Redis:
             return sorted(key.decode() for key in client.call("KEYS", "*"))
         finally:
             client.close()
+
+
+class Member(Redis):
+    """A server of a cluster, which knows no other yet."""
+
+    def _options(self):
+        # the default bus port, 10000 above, may be none
+        return [*super()._options(), "--cluster-enabled", "yes", "--cluster-port", free_port()]
+
+
+class Cluster:
+    """Three servers that share the slots; .url names the first."""
+
+    SLOTS = 16384
+
+    def __init__(self, **how):
+        self.members = [Member(tcp=True, **how) for _ in range(3)]
+        self.clients = [member.client() for member in self.members]
+        self.ids = [client.call("CLUSTER", "MYID").decode() for client in self.clients]
+        self.url = self.members[0].url
+        for i, client in enumerate(self.clients):
+            client.call("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+            client.call("CLUSTER", "ADDSLOTSRANGE", i * self.SLOTS // 3, (i + 1) * self.SLOTS // 3 - 1)
+        for member in self.members[1:]:
+            bus = member.client().call("CONFIG", "GET", "cluster-port")[1]
+            self.clients[0].call("CLUSTER", "MEET", "127.0.0.1", member.port, bus)
+        wait_until(lambda: all(self._complete(client) for client in self.clients), 60, "a cluster of three")
+
+    @staticmethod
+    def _complete(client):
+        info = client.call("CLUSTER", "INFO").decode()
+        return "cluster_state:ok" in info and "cluster_known_nodes:3" in info
+
+    def owner(self, slot):
+        for first, last, (_, port, *_), *_ in self.clients[0].call("CLUSTER", "SLOTS"):
+            if first <= slot <= last:
+                return [member.port for member in self.members].index(port)
+        raise AssertionError("nobody has slot %d" % slot)
+
+    def begin_move(self, slot, target):
+        """From now on what is new in a slot is the target's: its owner answers with ASK."""
+        source = self.owner(slot)
+        self.clients[target].call("CLUSTER", "SETSLOT", slot, "IMPORTING", self.ids[source])
+        self.clients[source].call("CLUSTER", "SETSLOT", slot, "MIGRATING", self.ids[target])
+        return source
+
+    def end_move(self, slot, source, target):
+        """Moves what is there, then the slot: the former owner answers with MOVED."""
+        while keys := self.clients[source].call("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            self.clients[source].call("MIGRATE", "127.0.0.1", self.members[target].port, "", 0, 20000, "KEYS", *keys)
+        for which in (target, source):
+            self.clients[which].call("CLUSTER", "SETSLOT", slot, "NODE", self.ids[target])
+
+    def errors(self, word):
+        """How often a server has answered with this error."""
+        found = [client.info().get("errorstat_" + word, "count=0") for client in self.clients]
+        return sum(int(one.partition("=")[2]) for one in found)
+
+    def keys(self):
+        return sorted(key for member in self.members for key in member.keys())
 
 
 def remote(server, **more):

@@ -232,6 +232,7 @@ struct tier_queue {
     struct remote_op *asking, **asking_end;
     struct remote_place *dead; /* to be deleted */
     uint64_t dead_value;       /* of the first of them: next value */
+    uint64_t dead_retry_ns;    /* when those are tried again that could not be deleted */
     uint64_t deleting;         /* places whose deletion goes on */
     uint64_t deleted;          /* places so far */
     struct tier_chunk *done_head, **done_end;

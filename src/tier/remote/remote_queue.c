@@ -15,6 +15,7 @@
  * pause. */
 
 enum { IDLE_TURNS = 64, TRIES = 3 };
+static const uint64_t dead_pause_ns = 100 * KVF_NS_PER_MS; /* one server of several may be gone for long */
 
 static uint64_t now_of(const struct tier_queue *q) {
     return run_clock_now(q->tier->clock);
@@ -46,6 +47,7 @@ static bool lookup_counts(const struct remote_item *item) {
 /* One of a place's values is deleted, or not. */
 static void delete_ended(struct tier_queue *q, struct remote_place *p, bool deleted) {
     p->remains |= !deleted;
+    if (!deleted) q->dead_retry_ns = now_of(q) + dead_pause_ns;
     if (--p->deleting > 0) return;
     q->deleting--;
     q->deleted += !p->remains;
@@ -113,10 +115,14 @@ static struct remote_conn *idle_take(struct tier_queue *q) {
     return c;
 }
 
+static bool deletes_wait(const struct tier_queue *q, uint64_t now_ns) {
+    return q->dead && now_ns >= q->dead_retry_ns;
+}
+
 static void batch_begin(struct tier_queue *q, uint64_t now_ns) {
     struct remote_conn *c = idle_take(q);
     c->items = c->answered = 0;
-    if (q->dead)
+    if (deletes_wait(q, now_ns))
         batch_deletes(q, c);
     else
         batch_lookups(q, c);
@@ -134,7 +140,7 @@ void remote_queue_assign(struct tier_queue *q) {
         q->dead = atomic_exchange(&q->tier->dead, NULL);
         q->dead_value = 0;
     }
-    while (q->idle && (q->dead || q->asking)) batch_begin(q, now_ns);
+    while (q->idle && (deletes_wait(q, now_ns) || q->asking)) batch_begin(q, now_ns);
     while (q->idle && q->line) {
         struct remote_job *job = remote_job_take(q);
         if (!job) return;
@@ -240,6 +246,7 @@ uint64_t remote_queue_next_ns(const struct tier_queue *q) {
     uint64_t own = q->tier->wire->next_ns ? q->tier->wire->next_ns(q) : KVF_NEVER;
     if (own < next) next = own;
     bool waits = q->in_flight > 0;
+    if (q->dead && q->idle && q->dead_retry_ns < next) next = q->dead_retry_ns;
     for (uint32_t i = 0; i < q->conns; i++) {
         const struct remote_conn *c = remote_conn_at(q, i);
         uint64_t at = c->down ? c->retry_ns : c->deadline_ns;

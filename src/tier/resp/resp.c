@@ -16,6 +16,7 @@ static const char *resp_refusal(const struct tier_setup *setup) {
 
 static void resp_free(struct resp_tier *t) {
     remote_close(&t->remote);
+    resp_cluster_free(t->cluster);
     resp_server_forget(&t->server);
     free(t);
 }
@@ -28,22 +29,29 @@ static void resp_close(struct tier *base) {
     resp_free(t);
 }
 
-static void describe(struct resp_tier *t, const struct scenario *s, const char *info) {
-    char version[40] = "", policy[40] = "unknown", value[32], most[32] = "unlimited", kind[16] = "Redis";
+/* Memory of all servers of a cluster together, for the description. */
+struct memory {
+    unsigned servers;
+    uint64_t max_bytes; /* 0: one at least has no limit */
+};
+
+static void describe(struct resp_tier *t, const struct scenario *s, const char *info, struct memory m) {
+    char version[40] = "", policy[40] = "unknown", value[32], most[32] = "unlimited", kind[16] = "Redis",
+         several[48] = "";
     if (resp_info_text(info, "valkey_version", version, sizeof version))
         (void)snprintf(kind, sizeof kind, "Valkey");
     else
         (void)resp_info_text(info, "redis_version", version, sizeof version);
     (void)resp_info_text(info, "maxmemory_policy", policy, sizeof policy);
-    uint64_t memory = resp_info_number(info, "maxmemory");
-    if (memory > 0 && memory != UINT64_MAX) units_size_human((double)memory, most, sizeof most);
+    if (m.max_bytes > 0) units_size_human((double)m.max_bytes, most, sizeof most);
     struct remote_tier *r = &t->remote;
-    (void)snprintf(r->description, sizeof r->description,
-                   "resp: %s %s at %s, values of %s at most, %" PRIu32
-                   " connections; maxmemory %s, policy %s%s",
-                   kind, version, r->name, units_size_human((double)r->value_bytes, value, sizeof value),
-                   r->connections, most, policy, remote_tls_words(r, t->server.tls, s->remote.insecure));
-    bool small = memory > 0 && memory != UINT64_MAX && memory < s->tier[KVF_TIER_REMOTE].capacity_bytes;
+    if (t->cluster) (void)snprintf(several, sizeof several, ", a cluster of %u with slots,", m.servers);
+    (void)snprintf(
+        r->description, sizeof r->description,
+        "resp: %s %s%s at %s, values of %s at most, %" PRIu32 " connections; maxmemory %s, policy %s%s", kind,
+        version, several, r->name, units_size_human((double)r->value_bytes, value, sizeof value),
+        r->connections, most, policy, remote_tls_words(r, t->server.tls, s->remote.insecure));
+    bool small = m.max_bytes > 0 && m.max_bytes < s->tier[KVF_TIER_REMOTE].capacity_bytes;
     size_t at = strlen(r->notice);
     if (!small || !r->deletes) return;
     char capacity[32];
@@ -55,24 +63,67 @@ static void describe(struct resp_tier *t, const struct scenario *s, const char *
         units_size_human((double)s->tier[KVF_TIER_REMOTE].capacity_bytes, capacity, sizeof capacity));
 }
 
+static int info_ask(struct resp_client *c, struct buf *info, struct err *e) {
+    struct buf commands = {0};
+    resp_command(&commands, (const char *const[]){"INFO", NULL});
+    int rc = resp_client_call(c, &commands, 1, info, e);
+    buf_free(&commands);
+    return rc;
+}
+
+static uint64_t max_memory(const char *info) {
+    uint64_t bytes = resp_info_number(info, "maxmemory");
+    return bytes == UINT64_MAX ? 0 : bytes;
+}
+
+/* Every server with slots must be there before a run begins. */
+static int members_ask(struct resp_tier *t, struct memory *m, struct err *e) {
+    uint8_t node[RESP_NODES];
+    int rc = 0;
+    *m = (struct memory){.servers = resp_cluster_masters(t->cluster, node)};
+    bool limited = true;
+    for (unsigned i = 0; i < m->servers && rc == 0; i++) {
+        struct buf info = {0};
+        struct resp_client *c = resp_client_open(resp_cluster_server(t->cluster, node[i]), e);
+        rc = c ? info_ask(c, &info, e) : -(int)e->code;
+        m->max_bytes += max_memory(buf_text(&info));
+        limited &= max_memory(buf_text(&info)) > 0;
+        resp_client_close(c);
+        buf_free(&info);
+    }
+    if (!limited) m->max_bytes = 0;
+    return rc;
+}
+
+static int cluster_ask(struct resp_tier *t, const struct scenario *s, struct resp_client *c, struct memory *m,
+                       struct err *e) {
+    if (s->remote.layout == KVF_REMOTE_LAYOUT_LMCACHE_REDIS)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "the server at %s is a member of a cluster, which would put the two values of the layout "
+            "lmcache-redis on different servers; use lmcache-resp",
+            t->server.name);
+    t->cluster = resp_cluster_new(&t->server);
+    if (!resp_cluster_ask(t->cluster, &t->server, c))
+        return err_set(
+            e, KVF_ERR_UNAVAILABLE,
+            "the server at %s does not say which servers of its cluster have which slots; look at what "
+            "CLUSTER SLOTS answers there",
+            t->server.name);
+    return members_ask(t, m, e);
+}
+
 /* Asks the server who it is, which also tells whether it is there at all. */
 static int server_ask(struct resp_tier *t, const struct scenario *s, struct err *e) {
-    struct buf commands = {0}, info = {0};
+    struct buf info = {0};
     struct resp_client *c = resp_client_open(&t->server, e);
     if (!c) return -(int)e->code;
-    resp_command(&commands, (const char *const[]){"INFO", NULL});
-    int rc = resp_client_call(c, &commands, 1, &info, e);
-    char mode[32] = "";
-    if (rc == 0 && resp_info_text(buf_text(&info), "redis_mode", mode, sizeof mode) &&
-        strcmp(mode, "cluster") == 0)
-        rc = err_set(
-            e, KVF_ERR_UNAVAILABLE,
-            "the server at %s is a member of a cluster, which this version does not speak to; name one "
-            "that stands alone in tiers.remote.url",
-            t->server.name);
-    if (rc == 0) describe(t, s, buf_text(&info));
+    int rc = info_ask(c, &info, e);
+    struct memory m = {.servers = 1, .max_bytes = max_memory(buf_text(&info))};
+    if (rc == 0 && resp_info_number(buf_text(&info), "cluster_enabled") == 1)
+        rc = cluster_ask(t, s, c, &m, e);
+    if (rc == 0) describe(t, s, buf_text(&info), m);
     resp_client_close(c);
-    buf_free(&commands);
     buf_free(&info);
     return rc;
 }
@@ -103,7 +154,7 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
         resp_free(t);
         return err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
     }
-    t->watch = resp_watch_open(&t->server);
+    t->watch = resp_watch_open(&t->server, t->cluster);
     *out = &t->remote.base;
     return 0;
 }

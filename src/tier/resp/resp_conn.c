@@ -13,197 +13,106 @@
 /* A connection of a queue. Values are sent from and received into the chunks' own buffers; only the line
  * ahead of a value and what came with it in the same read pass through a small one.
  *
- *   DOWN ─► CONNECTING ─► BATCH (greeting) ─► IDLE ─► BATCH, SET or GET ─► IDLE
+ *   ready ─► IDLE ─► BATCH, SET or GET ─► IDLE
  *   DRAIN: the rest of a value that nobody wants any more
  * Whatever goes wrong on the way leads to DOWN, and what was in flight is begun again elsewhere or fails. A
  * connection whose value waits for a chunk of ours is watched for nothing and has no deadline. */
 
-enum { HEAD_FIRST = 64, DRAIN_MOST = 8 << 20, EVENTS = 32, RECEIVES = 8 };
-
-enum progress { PROGRESS_DONE, PROGRESS_WAITS, PROGRESS_STALLED, PROGRESS_BROKEN };
-
-static void watch(struct resp_conn *c, uint32_t events) {
-    struct epoll_event e = {.events = events, .data.ptr = c};
-    if (c->events == events) return;
-    c->events = events;
-    (void)epoll_ctl(c->remote.q->epoll_fd, EPOLL_CTL_MOD, c->fd, &e);
-}
-
-/* Waits for the socket; from now on without progress no longer than the timeout. */
-static void wait_on(struct resp_conn *c, uint32_t events, uint64_t now_ns) {
-    watch(c, events);
-    remote_conn_moves(&c->remote, now_ns);
-}
-
-static void to_idle(struct resp_conn *c) {
-    c->state = CONN_IDLE;
-    c->in_len = c->out_len = c->out_at = 0;
-    watch(c, EPOLLIN);
-    remote_conn_idle(&c->remote);
-}
-
-static void came_up(struct resp_conn *c) {
-    remote_conn_up(&c->remote);
-    to_idle(c);
-}
-
-/* Ends what the connection has of the system. */
-static void hang_up(struct resp_conn *c) {
-    resp_tls_end(c->tls);
-    c->tls = NULL;
-    if (c->fd >= 0) close(c->fd);
-    c->fd = -1;
-    c->events = 0;
-    c->state = CONN_DOWN;
-    c->in_len = c->out_len = c->out_at = 0;
-}
-
-/* Takes the connection down; what was in flight is the caller's business. */
-static void shut(struct resp_conn *c, uint64_t now_ns) {
-    hang_up(c);
-    remote_conn_down(&c->remote, now_ns);
-}
-
-__attribute__((format(printf, 3, 4))) static void conn_break(struct resp_conn *c, uint64_t now_ns,
-                                                             const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    remote_why(c->remote.q, fmt, ap);
-    va_end(ap);
-    hang_up(c);
-    remote_conn_lost(&c->remote, now_ns);
-}
-
-static void lost(struct resp_conn *c, uint64_t now_ns, int error) {
-    conn_break(c, now_ns, "the connection to %s was lost: %s", c->remote.q->tier->name,
-               error ? strerror(error) : "the server has closed it");
-}
-
-static void absurd(struct resp_conn *c, uint64_t now_ns, const char *why) {
-    conn_break(c, now_ns, "the server at %s gave an answer that is none: %s", c->remote.q->tier->name, why);
-}
-
-/* ---- bytes ---- */
-
-static ssize_t pass(struct resp_conn *c, struct iovec *iov, int n, bool send) {
-    ssize_t rc = resp_tls_pass(c->fd, c->tls, iov, n, send);
-    if (rc > 0)
-        remote_count(send ? &c->remote.q->tier->sent_bytes : &c->remote.q->tier->received_bytes,
-                     (uint64_t)rc);
-    return rc;
-}
-
-static bool is_quiet(struct resp_conn *c) {
-    char byte;
-    struct iovec iov = {&byte, 1};
-    return pass(c, &iov, 1, false) < 0 && errno == EAGAIN;
-}
-
-/* The command, with a SET's value and what follows it. */
-static enum progress send_all(struct resp_conn *c, uint64_t now_ns) {
-    struct remote_job *job = c->state == CONN_SET ? c->remote.job : NULL;
-    for (;;) {
-        struct iovec iov[REMOTE_PIECES + 2];
-        int n = 0;
-        bool whole = true;
-        if (c->out_at < c->out_len) iov[n++] = (struct iovec){c->out + c->out_at, c->out_len - c->out_at};
-        if (job && job->passed < job->len) {
-            int pieces = remote_job_pieces(job, iov + n, REMOTE_PIECES, &whole);
-            if (pieces == 0 && n == 0) return PROGRESS_STALLED;
-            n += pieces;
-        }
-        if (job && whole && c->tail_at < c->tail_len)
-            iov[n++] = (struct iovec){c->tail + c->tail_at, c->tail_len - c->tail_at};
-        if (n == 0) return PROGRESS_DONE;
-        ssize_t rc = pass(c, iov, n, true);
-        if (rc < 0 && errno == EAGAIN) return PROGRESS_WAITS;
-        if (rc < 0) {
-            lost(c, now_ns, errno);
-            return PROGRESS_BROKEN;
-        }
-        size_t sent = (size_t)rc, head = c->out_len - c->out_at;
-        if (head > sent) head = sent;
-        c->out_at += head;
-        sent -= head;
-        if (!job || sent == 0) continue;
-        uint64_t value = job->len - job->passed < sent ? job->len - job->passed : sent;
-        remote_job_pass(c->remote.q, job, value);
-        c->tail_at += sent - value;
-    }
-}
-
-/* More of what the server says, up to a number of bytes in all. */
-static enum progress receive_line(struct resp_conn *c, size_t most, uint64_t now_ns) {
-    struct iovec iov = {c->in + c->in_len, most - c->in_len};
-    ssize_t rc = pass(c, &iov, 1, false);
-    if (rc < 0 && errno == EAGAIN) return PROGRESS_WAITS;
-    if (rc <= 0) {
-        lost(c, now_ns, rc < 0 ? errno : 0);
-        return PROGRESS_BROKEN;
-    }
-    c->in_len += (size_t)rc;
-    return PROGRESS_DONE;
-}
-
-static void line_taken(struct resp_conn *c, size_t n) {
-    memmove(c->in, c->in + n, c->in_len - n);
-    c->in_len -= n;
-}
+enum { HEAD_FIRST = 64, DRAIN_MOST = 8 << 20, EVENTS = 32, RECEIVES = 8, HOPS = 5 };
 
 /* ---- batches ---- */
 
-static void greeting_refused(struct resp_conn *c, const struct resp_head *h, uint64_t now_ns) {
-    char words[300];
-    resp_error_words(&resp_of(c->remote.q)->server, h->text, h->text_len, words, sizeof words);
-    conn_break(c, now_ns, "%s", words);
+static void swap(struct resp_conn *c, unsigned i, unsigned k) {
+    struct remote_item item = c->remote.item[i];
+    struct resp_way way = c->ways[i];
+    c->remote.item[i] = c->remote.item[k];
+    c->ways[i] = c->ways[k];
+    c->remote.item[k] = item;
+    c->ways[k] = way;
+}
+
+/* Asks one server for those of the items that it has: all, but for a cluster. Items that are answered come
+ * first. */
+static void batch_run(struct resp_conn *c, uint64_t now_ns);
+static void batch_go(struct resp_conn *c, uint64_t now_ns) {
+    struct remote_conn *r = &c->remote;
+    for (unsigned i = r->answered; i < r->items; i++)
+        if (r->item[i].kind == ITEM_LOOKUP && !r->item[i].op) swap(c, i, r->answered++);
+    if (r->answered == r->items) {
+        resp_line_idle(c);
+        return;
+    }
+    for (unsigned i = r->answered; i < r->items;
+         i++) /* the server that the line leads to first: it is there */
+        if (c->ways[i].node == c->node && !c->ways[i].asking) {
+            swap(c, i, r->answered);
+            break;
+        }
+    struct resp_way way = c->ways[r->answered];
+    c->reading = r->answered;
+    c->until = r->answered + 1;
+    for (unsigned i = c->until; i < r->items && !way.asking; i++)
+        if (c->ways[i].node == way.node && !c->ways[i].asking) swap(c, i, c->until++);
+    if (!resp_line_turn(c, way.node, now_ns)) return;
+    c->state = CONN_BATCH;
+    c->fore = way.asking;
+    resp_ask_items(c);
+    c->out_at = c->in_len = 0;
+    c->tail_len = c->tail_at = 0;
+    batch_run(c, now_ns);
 }
 
 /* An answer of a batch; false: the connection was given up. */
 static bool batch_answer(struct resp_conn *c, const struct resp_head *h, uint64_t now_ns) {
-    struct remote_item item = c->remote.item[c->remote.answered];
+    struct remote_item item = c->remote.item[c->reading];
+    struct resp_way *way = &c->ways[c->reading];
     if (h->kind == RESP_ERROR) { /* also of a lookup: a server that is loading, or has turned us out */
-        greeting_refused(c, h, now_ns);
+        int node = resp_cluster_redirect(resp_of(c->remote.q)->cluster, c->server, h->text, h->text_len,
+                                         &way->asking);
+        if (node < 0 || ++way->hops > HOPS) {
+            resp_line_refused(c, h, now_ns);
+            return false;
+        }
+        way->node = (uint8_t)node;
+        resp_line_taken(c, h->len);
+        c->reading++;
+        return true;
+    }
+    if (h->kind != RESP_INTEGER) {
+        resp_line_absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "a number was asked for");
         return false;
     }
-    if (h->kind != RESP_INTEGER && !(h->kind == RESP_SIMPLE && item.kind == ITEM_GREETING)) {
-        absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "a number was asked for");
-        return false;
-    }
-    c->remote.answered++;
-    bool there = h->kind == RESP_INTEGER && h->number > 0;
-    line_taken(c, h->len);
+    swap(c, c->reading++, c->remote.answered++);
+    bool there = h->number > 0;
+    resp_line_taken(c, h->len);
     remote_item_answered(c->remote.q, &item, there);
     return true;
 }
 
 static void batch_run(struct resp_conn *c, uint64_t now_ns) {
-    enum progress p = send_all(c, now_ns);
+    enum resp_progress p = resp_line_send(c, now_ns);
     if (p == PROGRESS_BROKEN) return;
-    bool sent = p == PROGRESS_DONE, greeting = c->remote.item[0].kind == ITEM_GREETING;
-    while (c->remote.answered < c->remote.items) {
-        struct resp_head h = resp_head_read(c->in, c->in_len);
+    bool sent = p == PROGRESS_DONE;
+    while (c->reading < c->until) {
+        struct resp_head h = resp_line_head(c);
         if (h.kind != RESP_MORE) {
             if (!batch_answer(c, &h, now_ns)) return;
             continue;
         }
-        p = receive_line(c, sizeof c->in, now_ns);
+        p = resp_line_receive(c, sizeof c->in, now_ns);
         if (p == PROGRESS_BROKEN) return;
         if (p == PROGRESS_WAITS) {
-            wait_on(c, EPOLLIN | (sent ? 0 : EPOLLOUT), now_ns);
+            resp_line_wait(c, EPOLLIN | (sent ? 0 : EPOLLOUT), now_ns);
             return;
         }
     }
     if (c->in_len > 0) {
-        absurd(c, now_ns, "there is more than was asked for");
+        resp_line_absurd(c, now_ns, "there is more than was asked for");
         return;
     }
     c->remote.failures = 0;
-    c->remote.items = 0;
-    remote_count(&c->remote.q->tier->trips, !greeting);
-    if (greeting)
-        came_up(c);
-    else
-        to_idle(c);
+    remote_count(&c->remote.q->tier->trips, 1);
+    batch_go(c, now_ns);
 }
 
 /* ---- values ---- */
@@ -212,85 +121,100 @@ static void job_ended(struct resp_conn *c) {
     struct remote_job *job = c->remote.job;
     c->remote.failures = 0;
     remote_count(&c->remote.q->tier->trips, 1);
-    to_idle(c);
+    resp_line_idle(c);
     remote_job_done(c->remote.q, job);
 }
 
+static void value_go(struct resp_conn *c, uint64_t now_ns);
+
+/* Another server of the cluster has the value, which is asked for there; false: none, or too many said so. */
+static bool job_elsewhere(struct resp_conn *c, const struct resp_head *h, uint64_t now_ns) {
+    bool asking;
+    int node = resp_cluster_redirect(resp_of(c->remote.q)->cluster, c->server, h->text, h->text_len, &asking);
+    if (node < 0 || c->way.hops >= HOPS || !remote_job_rewind(c->remote.job)) return false;
+    c->way = (struct resp_way){.node = (uint8_t)node, .hops = (uint8_t)(c->way.hops + 1), .asking = asking};
+    remote_count(&c->remote.q->tier->trips, 1);
+    value_go(c, now_ns);
+    return true;
+}
+
 /* The server said no to a value: the connection is good, the operation is not. */
-static void job_refused(struct resp_conn *c, const struct resp_head *h) {
+static void job_refused(struct resp_conn *c, const struct resp_head *h, uint64_t now_ns) {
     struct tier_queue *q = c->remote.q;
     struct remote_job *job = c->remote.job;
-    resp_error_words(&resp_of(q)->server, h->text, h->text_len, q->why, sizeof q->why);
-    to_idle(c);
+    if (job_elsewhere(c, h, now_ns)) return;
+    resp_error_words(c->server, h->text, h->text_len, q->why, sizeof q->why);
+    resp_line_idle(c);
     job->conn = NULL;
     remote_op_fail(q, job->op, EREMOTEIO);
 }
 
 static void set_run(struct resp_conn *c, uint64_t now_ns) {
-    enum progress p = send_all(c, now_ns);
+    enum resp_progress p = resp_line_send(c, now_ns);
     if (p == PROGRESS_BROKEN) return;
     /* a server that refuses says so before all was sent */
-    enum progress r = receive_line(c, sizeof c->in, now_ns);
+    enum resp_progress r = resp_line_receive(c, sizeof c->in, now_ns);
     if (r == PROGRESS_BROKEN) return;
-    struct resp_head h = resp_head_read(c->in, c->in_len);
+    struct resp_head h = resp_line_head(c);
     if (h.kind == RESP_BAD) {
-        absurd(c, now_ns, h.why);
+        resp_line_absurd(c, now_ns, h.why);
     } else if (h.kind == RESP_MORE && p == PROGRESS_STALLED) {
-        watch(c, 0);
+        resp_line_watch(c, 0);
         c->remote.deadline_ns = KVF_NEVER;
     } else if (h.kind == RESP_MORE) {
-        wait_on(c, EPOLLIN | (p == PROGRESS_WAITS ? EPOLLOUT : 0), now_ns);
+        resp_line_wait(c, EPOLLIN | (p == PROGRESS_WAITS ? EPOLLOUT : 0), now_ns);
     } else if (p != PROGRESS_DONE) {
-        absurd(c, now_ns, "it came before the value was sent");
+        resp_line_absurd(c, now_ns, "it came before the value was sent");
     } else if (h.kind == RESP_ERROR) {
-        job_refused(c, &h);
+        job_refused(c, &h, now_ns);
     } else if (h.kind == RESP_SIMPLE && resp_of(c->remote.q)->pairs && !c->about) {
-        line_taken(c, h.len);
+        resp_line_taken(c, h.len);
         remote_count(&c->remote.q->tier->trips, 1);
         resp_ask_set(c, RESP_NAME_ABOUT);
         set_run(c, now_ns);
     } else if (h.kind == RESP_SIMPLE) {
         job_ended(c);
     } else {
-        absurd(c, now_ns, "a SET is answered with OK");
+        resp_line_absurd(c, now_ns, "a SET is answered with OK");
     }
 }
 
 /* A GET whose answer is not a value of the length that was written. */
-static enum progress get_refused(struct resp_conn *c, const struct resp_head *h, uint64_t len,
-                                 uint64_t now_ns) {
+static enum resp_progress get_refused(struct resp_conn *c, const struct resp_head *h, uint64_t len,
+                                      uint64_t now_ns) {
     struct tier_queue *q = c->remote.q;
     struct remote_job *job = c->remote.job;
     struct remote_op *op = job->op;
     if (h->kind == RESP_ERROR) {
-        job_refused(c, h);
+        job_refused(c, h, now_ns);
     } else if (h->kind == RESP_NIL) {
-        to_idle(c);
+        resp_line_idle(c);
         job->conn = NULL;
         remote_op_fail(q, op, ENODATA);
     } else if (h->kind == RESP_BULK) {
         job->conn = NULL;
         (void)snprintf(q->why, sizeof q->why,
                        "the server at %s has a value of %" PRId64 " bytes where %" PRIu64 " were written",
-                       q->tier->name, h->number, len);
-        shut(c, now_ns);
+                       c->server->name, h->number, len);
+        resp_line_shut(c, now_ns);
         remote_op_fail(q, op, EREMOTEIO);
     } else {
-        absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "a GET is answered with a value");
+        resp_line_absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "a GET is answered with a value");
     }
     return PROGRESS_BROKEN;
 }
 
 /* The line ahead of a value; bytes of the value that came with it go to their chunk. */
-static enum progress get_head(struct resp_conn *c, uint64_t now_ns) {
+static enum resp_progress get_head(struct resp_conn *c, uint64_t now_ns) {
     struct remote_job *job = c->remote.job;
     struct resp_head h;
-    while ((h = resp_head_read(c->in, c->in_len)).kind == RESP_MORE) {
-        enum progress p = receive_line(c, c->in_len < HEAD_FIRST ? HEAD_FIRST : sizeof c->in, now_ns);
+    while ((h = resp_line_head(c)).kind == RESP_MORE) {
+        enum resp_progress p =
+            resp_line_receive(c, c->in_len < HEAD_FIRST ? HEAD_FIRST : sizeof c->in, now_ns);
         if (p != PROGRESS_DONE) return p;
     }
     if (h.kind == RESP_BULK && (uint64_t)h.number == job->len) {
-        line_taken(c, h.len);
+        resp_line_taken(c, h.len);
         c->body = true;
         c->skip = job->passed;
         return PROGRESS_DONE;
@@ -298,20 +222,20 @@ static enum progress get_head(struct resp_conn *c, uint64_t now_ns) {
     return get_refused(c, &h, job->len, now_ns);
 }
 /* Reads the value's description, then asks for the value. */
-static enum progress get_about(struct resp_conn *c, uint64_t now_ns) {
+static enum resp_progress get_about(struct resp_conn *c, uint64_t now_ns) {
     struct resp_head h;
     size_t whole;
-    while ((h = resp_head_read(c->in, c->in_len)).kind == RESP_MORE ||
+    while ((h = resp_line_head(c)).kind == RESP_MORE ||
            (h.kind == RESP_BULK && h.number == RESP_ABOUT && c->in_len < h.len + RESP_ABOUT + 2)) {
-        enum progress p = receive_line(c, sizeof c->in, now_ns);
+        enum resp_progress p = resp_line_receive(c, sizeof c->in, now_ns);
         if (p != PROGRESS_DONE) return p;
     }
     if (h.kind != RESP_BULK || h.number != RESP_ABOUT) return get_refused(c, &h, RESP_ABOUT, now_ns);
     whole = h.len + RESP_ABOUT + 2;
-    line_taken(c, whole);
+    resp_line_taken(c, whole);
     remote_count(&c->remote.q->tier->trips, 1);
     resp_ask_get(c, RESP_NAME_VALUE);
-    return send_all(c, now_ns);
+    return resp_line_send(c, now_ns);
 }
 
 /* Bytes of the value in the small buffer. */
@@ -330,13 +254,13 @@ static void take_early(struct resp_conn *c) {
             memcpy(iov.iov_base, c->in, n);
             remote_job_pass(c->remote.q, job, n);
         }
-        line_taken(c, (size_t)n);
+        resp_line_taken(c, (size_t)n);
     }
 }
 
-static enum progress get_body(struct resp_conn *c, uint64_t now_ns) {
+static enum resp_progress get_body(struct resp_conn *c, uint64_t now_ns) {
     struct remote_job *job = c->remote.job;
-    for (int i = 0; i < RECEIVES || resp_tls_holds(c->tls); i++) {
+    for (int i = 0; i < RECEIVES || resp_tls_holds(c->line.tls); i++) {
         struct iovec iov[REMOTE_PIECES + 1];
         bool whole = false;
         int n = 0;
@@ -350,10 +274,10 @@ static enum progress get_body(struct resp_conn *c, uint64_t now_ns) {
             if (n == 0 && !whole) return PROGRESS_STALLED;
             if (whole) iov[n++] = (struct iovec){c->in + c->in_len, 2 - c->in_len};
         }
-        ssize_t rc = pass(c, iov, n, false);
+        ssize_t rc = resp_line_pass(c, iov, n, false);
         if (rc < 0 && errno == EAGAIN) return PROGRESS_WAITS;
         if (rc <= 0) {
-            lost(c, now_ns, rc < 0 ? errno : 0);
+            resp_line_lost(c, now_ns, rc < 0 ? errno : 0);
             return PROGRESS_BROKEN;
         }
         uint64_t got = (uint64_t)rc, left = job->len - job->passed;
@@ -368,21 +292,21 @@ static enum progress get_body(struct resp_conn *c, uint64_t now_ns) {
 }
 
 static void get_run(struct resp_conn *c, uint64_t now_ns) {
-    enum progress p = c->out_at < c->out_len ? send_all(c, now_ns) : PROGRESS_DONE;
+    enum resp_progress p = c->out_at < c->out_len ? resp_line_send(c, now_ns) : PROGRESS_DONE;
     if (p == PROGRESS_WAITS) {
-        wait_on(c, EPOLLIN | EPOLLOUT, now_ns);
+        resp_line_wait(c, EPOLLIN | EPOLLOUT, now_ns);
         return;
     }
     if (p == PROGRESS_DONE && c->about) p = get_about(c, now_ns);
     if (p == PROGRESS_DONE && !c->body) p = get_head(c, now_ns);
     if (p == PROGRESS_DONE) p = get_body(c, now_ns);
     if (p == PROGRESS_STALLED) {
-        watch(c, 0);
+        resp_line_watch(c, 0);
         c->remote.deadline_ns = KVF_NEVER;
     } else if (p == PROGRESS_WAITS) {
-        wait_on(c, EPOLLIN | (c->out_at < c->out_len ? EPOLLOUT : 0), now_ns);
+        resp_line_wait(c, EPOLLIN | (c->out_at < c->out_len ? EPOLLOUT : 0), now_ns);
     } else if (p == PROGRESS_DONE && (c->in_len != 2 || memcmp(c->in, "\r\n", 2) != 0)) {
-        absurd(c, now_ns, "a value does not end where it should");
+        resp_line_absurd(c, now_ns, "a value does not end where it should");
     } else if (p == PROGRESS_DONE) {
         job_ended(c);
     }
@@ -392,18 +316,18 @@ static void drain_run(struct resp_conn *c, uint64_t now_ns) {
     while (c->drain > 0) {
         uint64_t len = c->drain < RESP_SCRATCH ? c->drain : RESP_SCRATCH;
         struct iovec iov = {(uint8_t *)c->remote.q->own, len};
-        ssize_t rc = pass(c, &iov, 1, false);
+        ssize_t rc = resp_line_pass(c, &iov, 1, false);
         if (rc < 0 && errno == EAGAIN) {
-            wait_on(c, EPOLLIN, now_ns);
+            resp_line_wait(c, EPOLLIN, now_ns);
             return;
         }
         if (rc <= 0) {
-            lost(c, now_ns, rc < 0 ? errno : 0);
+            resp_line_lost(c, now_ns, rc < 0 ? errno : 0);
             return;
         }
         c->drain -= (uint64_t)rc;
     }
-    to_idle(c);
+    resp_line_idle(c);
 }
 
 /* ---- what the queue asks of it ---- */
@@ -412,32 +336,44 @@ static struct resp_conn *conn_of(struct remote_conn *c) {
     return (struct resp_conn *)(void *)c;
 }
 
-static void conn_batch(struct resp_conn *c, uint64_t now_ns) {
-    c->state = CONN_BATCH;
-    c->out_at = c->in_len = 0;
-    c->remote.answered = 0;
-    c->tail_len = c->tail_at = 0;
-    batch_run(c, now_ns);
-}
-
 static void conn_ask(struct remote_conn *base, uint64_t now_ns) {
-    resp_ask_items(conn_of(base));
-    conn_batch(conn_of(base), now_ns);
+    struct resp_conn *c = conn_of(base);
+    for (unsigned i = 0; i < base->items; i++)
+        c->ways[i] = resp_ask_way(c, base->item[i].place, base->item[i].value);
+    base->answered = 0;
+    batch_go(c, now_ns);
 }
 
-static void conn_begin(struct remote_conn *base, struct remote_job *job, uint64_t now_ns) {
-    struct resp_conn *c = conn_of(base);
+static void value_go(struct resp_conn *c, uint64_t now_ns) {
+    if (!resp_line_turn(c, c->way.node, now_ns)) return;
     c->in_len = 0;
     c->body = false;
-    if (job->op->dir == KVF_DIR_WRITE) {
+    c->fore = c->way.asking;
+    if (c->remote.job->op->dir == KVF_DIR_WRITE) {
         c->state = CONN_SET;
         resp_ask_set(c, RESP_NAME_VALUE);
         set_run(c, now_ns);
     } else {
         c->state = CONN_GET;
-        resp_ask_get(c, resp_asked(resp_of(base->q)));
+        resp_ask_get(c, resp_asked(resp_of(c->remote.q)));
         get_run(c, now_ns);
     }
+}
+
+static void conn_begin(struct remote_conn *base, struct remote_job *job, uint64_t now_ns) {
+    struct resp_conn *c = conn_of(base);
+    c->way = resp_ask_way(c, job->op->place, job->value);
+    c->body = false;
+    value_go(c, now_ns);
+}
+
+void resp_conn_ready(struct resp_conn *c, uint64_t now_ns) {
+    if (c->remote.job)
+        value_go(c, now_ns);
+    else if (c->remote.items > 0)
+        batch_go(c, now_ns);
+    else
+        resp_line_idle(c);
 }
 
 /* A short remainder of a value is read and discarded; for a long one a new connection is cheaper. */
@@ -449,7 +385,7 @@ static void conn_detach(struct remote_conn *base, uint64_t now_ns) {
     base->job = NULL;
     if (!reads) {
         base->failures = 0; /* it is not the server's fault */
-        shut(c, now_ns);
+        resp_line_shut(c, now_ns);
         return;
     }
     c->state = CONN_DRAIN;
@@ -458,68 +394,12 @@ static void conn_detach(struct remote_conn *base, uint64_t now_ns) {
     drain_run(c, now_ns);
 }
 
-static void greet(struct resp_conn *c, uint64_t now_ns) {
-    struct buf out = {0};
-    c->remote.items = resp_server_greeting(&resp_of(c->remote.q)->server, &out);
-    if (c->remote.items == 0) {
-        came_up(c);
-        return;
-    }
-    for (unsigned i = 0; i < c->remote.items; i++)
-        c->remote.item[i] = (struct remote_item){.kind = ITEM_GREETING};
-    memcpy(c->out, out.data, out.len);
-    c->out_len = out.len;
-    buf_free(&out);
-    conn_batch(c, now_ns);
-}
-
-static void shake_run(struct resp_conn *c, uint64_t now_ns) {
-    const struct resp_server *s = &resp_of(c->remote.q)->server;
-    char why[400] = "there is no memory for a connection";
-    if (!c->tls) c->tls = resp_tls_begin(s->tls, c->fd, s->host);
-    enum resp_tls_wants wants = c->tls ? resp_tls_shake(c->tls, s->name, why, sizeof why) : TLS_REFUSED;
-    if (wants == TLS_DONE)
-        greet(c, now_ns);
-    else if (wants == TLS_REFUSED)
-        conn_break(c, now_ns, "%s", why);
-    else
-        watch(c, wants == TLS_READ ? EPOLLIN : EPOLLOUT); /* the deadline is that of connecting */
-}
-
-static void no_answer(struct resp_conn *c, uint64_t now_ns, int error) {
-    conn_break(c, now_ns, "no server answers at %s: %s", c->remote.q->tier->name, strerror(error));
-}
-
-static void connect_run(struct resp_conn *c, uint64_t now_ns) {
-    int error = 0;
-    socklen_t len = sizeof error;
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) error = errno;
-    if (error)
-        no_answer(c, now_ns, error);
-    else if (resp_of(c->remote.q)->server.tls)
-        shake_run(c, now_ns);
-    else
-        greet(c, now_ns);
-}
-
 static void conn_open(struct remote_conn *base, uint64_t now_ns) {
-    struct resp_conn *c = conn_of(base);
-    struct epoll_event e = {.events = EPOLLOUT, .data.ptr = c};
-    if (!c->out) c->out = mem_alloc(RESP_OUT);
-    c->fd = resp_server_socket(&resp_of(base->q)->server);
-    c->state = CONN_CONNECTING;
-    if (c->fd < 0 || epoll_ctl(base->q->epoll_fd, EPOLL_CTL_ADD, c->fd, &e) != 0) {
-        no_answer(c, now_ns, c->fd < 0 ? -c->fd : errno);
-        return;
-    }
-    c->events = EPOLLOUT;
-    remote_conn_moves(base, now_ns);
+    resp_line_open(conn_of(base), now_ns);
 }
 
 static void conn_close(struct remote_conn *base) {
-    struct resp_conn *c = conn_of(base);
-    if (c->fd >= 0) close(c->fd);
-    free(c->out);
+    resp_line_close(conn_of(base));
 }
 
 /* Goes on with what it does as far as it can. */
@@ -527,7 +407,8 @@ static void conn_run(struct remote_conn *base, uint64_t now_ns) {
     struct resp_conn *c = conn_of(base);
     switch (c->state) {
     case CONN_CONNECTING:
-        connect_run(c, now_ns);
+    case CONN_GREETING:
+        resp_line_run(c, now_ns);
         break;
     case CONN_BATCH:
         batch_run(c, now_ns);
@@ -542,7 +423,7 @@ static void conn_run(struct remote_conn *base, uint64_t now_ns) {
         drain_run(c, now_ns);
         break;
     case CONN_IDLE: /* nothing was asked, so this is its end, nonsense, or what TLS says for itself */
-        if (!is_quiet(c)) lost(c, now_ns, 0);
+        if (!resp_line_quiet(c)) resp_line_lost(c, now_ns, 0);
         break;
     case CONN_DOWN:
         break;
@@ -550,8 +431,8 @@ static void conn_run(struct remote_conn *base, uint64_t now_ns) {
 }
 
 static void conn_late(struct remote_conn *base, uint64_t now_ns) {
-    conn_break(conn_of(base), now_ns, "the server at %s has not answered within tiers.remote.timeout",
-               base->q->tier->name);
+    resp_line_break(conn_of(base), now_ns, "the server at %s has not answered within tiers.remote.timeout",
+                    conn_of(base)->server->name);
 }
 
 static void conn_look(struct tier_queue *q, uint64_t now_ns) {

@@ -30,17 +30,18 @@ static int find_socket(struct resp_server *s, const struct url *u, struct err *e
     return 0;
 }
 
-static int find_host(struct resp_server *s, const struct url *u, struct err *e) {
+int resp_server_at(struct resp_server *s, const char *host, uint16_t port, struct err *e) {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    char port[8];
-    s->port = u->port ? u->port : PORT;
-    (void)snprintf(port, sizeof port, "%u", s->port);
-    (void)snprintf(s->name, sizeof s->name, strchr(u->host, ':') ? "[%s]:%u" : "%s:%u", u->host, s->port);
-    int rc = getaddrinfo(u->host, port, &hints, &found);
+    char number[8];
+    s->port = port;
+    (void)snprintf(s->host, sizeof s->host, "%s", host);
+    (void)snprintf(number, sizeof number, "%u", port);
+    (void)snprintf(s->name, sizeof s->name, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+    int rc = getaddrinfo(host, number, &hints, &found);
     if (rc != 0)
         return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "tiers.remote.url: the host %s is not found (%s); correct it, or give a number",
-                       u->host, gai_strerror(rc));
+                       "tiers.remote.url: the host %s is not found (%s); correct it, or give a number", host,
+                       gai_strerror(rc));
     memcpy(&s->address, found->ai_addr, found->ai_addrlen);
     s->address_len = found->ai_addrlen;
     freeaddrinfo(found);
@@ -55,7 +56,6 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, str
         return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
     url_secret(&s->secret);
     bool local = strcmp(u.scheme, "unix") == 0;
-    (void)snprintf(s->host, sizeof s->host, "%s", u.host);
     int rc = strcmp(u.scheme, "rediss") == 0 ? resp_tls_open(&s->tls, scenario->remote.insecure, e) : 0;
     if (rc != 0) return rc;
     const char *number = local ? strstr(u.query, "db=") : u.path;
@@ -65,7 +65,7 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, str
     if (number && (number[strspn(number, "0123456789")] != '\0' || database > UINT16_MAX))
         return err_set(e, KVF_ERR_USAGE, "tiers.remote.url: its database is no number up to 65535");
     s->database = (uint32_t)database;
-    return local ? find_socket(s, &u, e) : find_host(s, &u, e);
+    return local ? find_socket(s, &u, e) : resp_server_at(s, u.host, u.port ? u.port : PORT, e);
 }
 
 void resp_server_forget(struct resp_server *s) {
@@ -123,6 +123,8 @@ void resp_error_words(const struct resp_server *s, const char *text, size_t text
         {"ERR invalid password",
          "does not accept the password; correct KVFALL_REMOTE_PASSWORD or the address"},
         {"NOPERM", "does not let this user do that"},
+        {"ERR SELECT is not allowed in cluster",
+         "is a member of a cluster, which has database 0 alone; take the number out of tiers.remote.url"},
         {"MOVED", "is a member of a cluster, and others have this value"},
         {"ASK", "is a member of a cluster, and others have this value"},
         {"CLUSTERDOWN", "is a member of a cluster that is down"},
@@ -231,13 +233,61 @@ static int client_bulk(struct resp_client *c, uint64_t left, struct buf *reply, 
     return 0;
 }
 
-static int client_reply(struct resp_client *c, struct buf *reply, struct err *e) {
-    struct resp_head h;
-    char words[400];
-    while ((h = resp_head_read(c->in, c->len)).kind == RESP_MORE) {
+static int client_absurd(struct resp_client *c, const char *why, struct err *e) {
+    return err_set(e, KVF_ERR_UNAVAILABLE, "what answers at %s is no Redis or Valkey server: %s",
+                   c->server->name, why);
+}
+
+static int client_head(struct resp_client *c, struct resp_head *h, struct err *e) {
+    while ((*h = resp_head_read(c->in, c->len)).kind == RESP_MORE) {
         int rc = client_more(c, e);
         if (rc != 0) return rc;
     }
+    return h->kind == RESP_BAD ? client_absurd(c, h->why, e) : 0;
+}
+
+static int client_text(struct resp_client *c, const struct resp_head *h, struct buf *reply, struct err *e) {
+    client_take(c, h->len);
+    if (h->number <= REPLY_MAX) return client_bulk(c, (uint64_t)h->number, reply, e);
+    return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s answers with %" PRId64 " bytes, far too many",
+                   c->server->name, h->number);
+}
+
+/* The parts of a reply, and theirs, as lines. */
+static int client_parts(struct resp_client *c, int64_t parts, struct buf *reply, struct err *e) {
+    struct resp_head h;
+    for (; parts > 0; parts--) {
+        int rc = client_head(c, &h, e);
+        if (rc != 0) return rc;
+        if (h.kind == RESP_ERROR || reply->len > REPLY_MAX || parts > RESP_ARRAY_MAX)
+            return client_absurd(c, "a reply has parts that none has", e);
+        if (h.kind == RESP_BULK) {
+            size_t at = reply->len + 1;
+            buf_add(reply, "$");
+            rc = client_text(c, &h, reply, e);
+            for (; at < reply->len; at++)
+                if ((unsigned char)reply->data[at] < ' ') reply->data[at] = ' ';
+            buf_add(reply, "\n");
+            if (rc != 0) return rc;
+            continue;
+        }
+        bool text = h.kind == RESP_SIMPLE;
+        buf_addf(reply, "%c%.*s\n",
+                 h.kind == RESP_NIL ? '$'
+                 : text             ? '$'
+                                    : *c->in,
+                 h.kind == RESP_NIL ? 0 : (int)h.text_len, h.text);
+        if (h.kind == RESP_ARRAY) parts += h.number;
+        client_take(c, h.len);
+    }
+    return 0;
+}
+
+static int client_reply(struct resp_client *c, struct buf *reply, struct err *e) {
+    struct resp_head h;
+    char words[400];
+    int rc = client_head(c, &h, e);
+    if (rc != 0) return rc;
     if (reply) buf_free(reply);
     switch (h.kind) {
     case RESP_ERROR:
@@ -245,23 +295,20 @@ static int client_reply(struct resp_client *c, struct buf *reply, struct err *e)
         client_take(c, h.len);
         return err_set(e, KVF_ERR_UNAVAILABLE, "%s", words);
     case RESP_BULK:
-        client_take(c, h.len);
-        if (h.number <= REPLY_MAX) return client_bulk(c, (uint64_t)h.number, reply, e);
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "the server at %s answers with %" PRId64 " bytes, far too many", c->server->name,
-                       h.number);
+        return client_text(c, &h, reply, e);
     case RESP_SIMPLE:
         if (reply) buf_bytes(reply, h.text, h.text_len);
+        break;
+    case RESP_ARRAY:
+        if (!reply) return client_absurd(c, "a reply has parts", e);
+        buf_addf(reply, "*%" PRId64 "\n", h.number);
         client_take(c, h.len);
-        return 0;
-    case RESP_INTEGER:
-    case RESP_NIL:
-        client_take(c, h.len);
-        return 0;
+        return client_parts(c, h.number, reply, e);
     default:
-        return err_set(e, KVF_ERR_UNAVAILABLE, "what answers at %s is no Redis or Valkey server: %s",
-                       c->server->name, h.kind == RESP_ARRAY ? "a reply has parts" : h.why);
+        break;
     }
+    client_take(c, h.len);
+    return 0;
 }
 
 int resp_client_call(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,

@@ -7,12 +7,20 @@
 #include "tier/resp/resp.h"
 
 /* A thread that asks the server for its figures once a second, over a connection of its own: whoever wants
- * them never waits for the server, and the workers' connections carry nothing else. */
+ * them never waits for the server, and the workers' connections carry nothing else. Of a cluster it asks
+ * every server that has slots, and one of them who has which. */
 
 enum { PERIOD_S = 1 };
 
-struct resp_watch {
+struct watched {
     struct resp_server server;
+    struct resp_client *client;
+};
+
+struct resp_watch {
+    struct watched *one[RESP_NODES]; /* those that were asked, by their number; the thread's */
+    const struct resp_server *server;
+    struct resp_cluster *cluster;
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t ended;
@@ -48,36 +56,73 @@ static bool sleep_on(struct resp_watch *w) {
     return goes_on;
 }
 
-static void *watch_main(void *arg) {
-    struct resp_watch *w = arg;
-    struct resp_client *c = NULL;
-    struct buf commands = {0}, info = {0};
-    resp_command(&commands, (const char *const[]){"INFO", NULL});
-    do {
-        if (!c) c = resp_client_open(&w->server, NULL);
-        if (!c) continue;
-        if (resp_client_call(c, &commands, 1, &info, NULL) != 0) {
-            resp_client_close(c);
-            c = NULL;
-            continue;
-        }
+static const struct resp_server *server_of(const struct resp_watch *w, unsigned node) {
+    return w->cluster ? resp_cluster_server(w->cluster, node) : w->server;
+}
+
+/* Asks one server and adds its figures; false: it does not answer now. */
+static bool ask(struct resp_watch *w, unsigned node, const struct buf *commands, struct tier_server *sum,
+                bool first) {
+    struct watched *one = w->one[node];
+    struct buf info = {0};
+    if (!one) {
+        one = w->one[node] = mem_zalloc(1, sizeof *one);
+        one->server = *server_of(w, node);
+        if (one->server.timeout_ns > PERIOD_S * KVF_NS_PER_S)
+            one->server.timeout_ns = PERIOD_S * KVF_NS_PER_S;
+    }
+    if (!one->client) one->client = resp_client_open(&one->server, NULL);
+    if (!one->client) return false;
+    bool told = resp_client_call(one->client, commands, 1, &info, NULL) == 0;
+    if (told && w->cluster && first) (void)resp_cluster_ask(w->cluster, &one->server, one->client);
+    if (told) {
         struct tier_server now = {0};
         read_info(buf_text(&info), &now);
-        pthread_mutex_lock(&w->lock);
-        w->last = now;
-        pthread_mutex_unlock(&w->lock);
-    } while (sleep_on(w));
-    resp_client_close(c);
-    buf_free(&commands);
+        sum->used_bytes += now.used_bytes;
+        sum->max_bytes += now.max_bytes;
+        sum->evicted_keys += now.evicted_keys;
+        sum->expired_keys += now.expired_keys;
+        sum->ops_per_s += now.ops_per_s;
+        sum->hits += now.hits;
+        sum->misses += now.misses;
+    } else {
+        resp_client_close(one->client);
+        one->client = NULL;
+    }
     buf_free(&info);
+    return told;
+}
+
+static void ask_all(struct resp_watch *w, const struct buf *commands) {
+    uint8_t node[RESP_NODES] = {0};
+    unsigned n = w->cluster ? resp_cluster_masters(w->cluster, node) : 1, told = 0;
+    struct tier_server now = {0};
+    for (unsigned i = 0; i < n; i++) told += ask(w, node[i], commands, &now, told == 0);
+    if (told < n) return; /* a sum without one of them is none */
+    pthread_mutex_lock(&w->lock);
+    w->last = now;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void *watch_main(void *arg) {
+    struct resp_watch *w = arg;
+    struct buf commands = {0};
+    resp_command(&commands, (const char *const[]){"INFO", NULL});
+    do ask_all(w, &commands);
+    while (sleep_on(w));
+    for (unsigned i = 0; i < RESP_NODES; i++) {
+        if (w->one[i]) resp_client_close(w->one[i]->client);
+        free(w->one[i]);
+    }
+    buf_free(&commands);
     return NULL;
 }
 
-struct resp_watch *resp_watch_open(const struct resp_server *s) {
+struct resp_watch *resp_watch_open(const struct resp_server *s, struct resp_cluster *cluster) {
     struct resp_watch *w = mem_zalloc(1, sizeof *w);
     pthread_condattr_t monotonic;
-    w->server = *s;
-    if (w->server.timeout_ns > PERIOD_S * KVF_NS_PER_S) w->server.timeout_ns = PERIOD_S * KVF_NS_PER_S;
+    w->server = s;
+    w->cluster = cluster;
     read_info("", &w->last);
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&monotonic);

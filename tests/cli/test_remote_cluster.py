@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""The remote tier on a cluster: three servers that share the slots, which move while a run goes on."""
+import json
+import signal
+
+from exposition import scrape, serving
+from runs import check_identities, kept_and_read, measure, result, start, write
+from servers import Cluster, remote
+from tap import case, finish, home, main, spawn, wait_until
+
+SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "tiers.nvme.io_size": "4MiB",
+         "cache.verify": "full", "run.duration": "5m", "run.max_requests": 120}
+PREFIX = "{moves}:"
+
+
+def slot_of(prefix):
+    """By the checksum of the protocol's specification, by hand."""
+    crc = 0
+    for byte in prefix.encode():
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xFFFF
+    return crc % Cluster.SLOTS
+
+
+@case("a cluster: values go to the server that has their slot, and nothing stays; what cannot be on one is refused")
+def _():
+    cluster = Cluster()
+    _, summary = measure({**SMALL, "tiers.remote": remote(cluster, chunk_tokens=16)})
+    kept_and_read(summary)
+    assert "a cluster of 3 with slots" in summary["tiers"]["remote"]["description"], summary["tiers"]
+    assert "maxmemory 768 MiB" in summary["tiers"]["remote"]["description"], summary["tiers"]
+    assert cluster.errors("MOVED") == 0, "it asked a server for what others have"
+    stored = [int(client.info()["cmdstat_set"].partition("calls=")[2].partition(",")[0]) for client in cluster.clients]
+    assert min(stored) > 0, stored
+    assert cluster.keys() == [], "values are left behind"
+    for more, words in (({"layout": "lmcache-redis"}, "use lmcache-resp"),
+                        ({"url": cluster.url + "/3"}, "has database 0 alone; take the number out")):
+        got = finish(start({**SMALL, "tiers.remote": {**remote(cluster), **more}}))
+        assert got.rc == 2 and words in got.stderr, got
+
+
+@case("a slot that moves from server to server while a run goes on: no error, no loss, nothing stays")
+def _():
+    cluster = Cluster()
+    slot = slot_of("moves")
+    assert slot == cluster.clients[0].call("CLUSTER", "KEYSLOT", PREFIX + "x")
+    path, summary_path = write({**SMALL, "tiers.remote": remote(cluster, chunk_tokens=64, key_prefix=PREFIX),
+                                "run.max_requests": 0, "run.interval": "200ms"}), home() / "work/summary.json"
+    going = spawn(["run", "--headless", path, "--json", summary_path, "--metrics", "127.0.0.1:0"])
+    port = serving(going)
+
+    def read():
+        return scrape(port).total("kvfall_tier_transferred_bytes_total", tier="remote", direction="read")
+
+    wait_until(lambda: read() > 0, 60, "bytes that are read")
+    for target in (cluster.owner(slot) + 1, cluster.owner(slot) + 2):
+        asked, moved = cluster.errors("ASK"), cluster.errors("MOVED")
+        source = cluster.begin_move(slot, target % 3)
+        wait_until(lambda: cluster.errors("ASK") > asked, 60, "a command that is sent elsewhere by ASK")
+        cluster.end_move(slot, source, target % 3)
+        wait_until(lambda: cluster.errors("MOVED") > moved, 60, "a command that is sent elsewhere by MOVED")
+        before = read()
+        wait_until(lambda: read() > before, 60, "bytes that are read after the move")
+    going.send_signal(signal.SIGINT)
+    got = finish(going)
+    assert got.rc == 130, got
+    summary = json.loads(summary_path.read_text())
+    check_identities(summary)
+    for name in ("operation_errors", "verify_mismatched", "remote_lost"):
+        assert result(summary, name) == 0, (name, summary["results"])
+    assert cluster.keys() == [], "values are left behind"
+
+
+@case("a server of a cluster that is killed: errors are counted and named, the others go on; no run begins without it")
+def _():
+    cluster = Cluster(more=["--cluster-require-full-coverage", "no"])
+    path, summary_path = write({**SMALL, "tiers.remote": remote(cluster, chunk_tokens=16, timeout="500ms"),
+                                "run.max_requests": 0, "run.interval": "200ms"}), home() / "work/summary.json"
+    going = spawn(["run", "--headless", path, "--keep-going", "--json", summary_path, "--metrics", "127.0.0.1:0"])
+    port = serving(going)
+
+    def counted(name):
+        return scrape(port).total("kvfall_tier_%s_total" % name, tier="remote")
+
+    wait_until(lambda: counted("transferred_bytes") > 0, 60, "bytes that are read")
+    cluster.members[1].kill()
+    wait_until(lambda: counted("errors") > 0, 60, "an error that is counted")
+    before = counted("transferred_bytes")
+    wait_until(lambda: counted("transferred_bytes") > before, 60, "bytes to and from those that are left")
+    going.send_signal(signal.SIGINT)
+    got = finish(going)
+    assert got.rc == 130, got
+    summary = json.loads(summary_path.read_text())
+    check_identities(summary)
+    assert result(summary, "operation_errors") > 0 == result(summary, "verify_mismatched"), summary["results"]
+    got = finish(start({**SMALL, "tiers.remote": remote(cluster)}))
+    assert got.rc == 2 and "no server answers at 127.0.0.1:%d" % cluster.members[1].port in got.stderr, got
+
+
+main()
