@@ -36,7 +36,7 @@ struct run_doc_source { /* a run as it is stored */
     struct trials trials;         /* of the group it is one of; zeroed: none */
     struct run_requests requests; /* zeroed: none */
 };
-enum { RUN_DOC_PARTS = SERIES_TIERS | SERIES_CLASSES | SERIES_GPUS };
+enum { RUN_DOC_PARTS = SERIES_TIERS | SERIES_CLASSES | SERIES_GPUS | SERIES_REMOTE };
 
 /* Of more runs than RUN_DOC_WHOLE each has its verdict alone after the comparison. */
 enum { RUN_DOC_WHOLE = 8 };

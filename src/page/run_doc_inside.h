@@ -67,6 +67,9 @@ struct plot_line *run_plot_class(struct plot *plot, const struct run_part *p, ui
                                  const struct run_field *f);
 struct plot_line *run_plot_gpu(struct plot *plot, const struct run_part *p, uint32_t gpu, const char *name,
                                const struct run_field *f);
+/* Of the server behind the remote tier. */
+struct plot_line *run_plot_server(struct plot *plot, const struct run_part *p, const char *name,
+                                  const struct run_field *f);
 /* Adds it, on a logarithmic scale of y when its values are far apart; nothing when
  * it is empty, and a sentence when all of it is 0. */
 void run_plot_add(const struct run_part *p, struct plot *plot);

@@ -67,6 +67,32 @@ static void put_gpus(const struct run_part *p) {
     }
 }
 
+/* Our use of the server behind the remote tier, and what it says of itself. */
+static void put_server(const struct run_part *p) {
+    if (!p->series->remote) return;
+    struct plot *plot = run_plot_time(p, "Server: bytes on the wire", "moved", "GiB/s");
+    run_plot_server(plot, p, "received", &(struct run_field){"received_bytes", per_gib, true});
+    run_plot_server(plot, p, "sent", &(struct run_field){"sent_bytes", per_gib, true});
+    run_plot_add(p, plot);
+    plot = run_plot_time(p, "Server: commands", "a second", "");
+    run_plot_server(plot, p, "round trips of this run", &(struct run_field){"round_trips", 1, true});
+    run_plot_server(plot, p, "of all its clients", &(struct run_field){"server_ops_per_s", 1, false});
+    run_plot_add(p, plot);
+    plot = run_plot_time(p, "Server: lookups", "time to an answer", "ms");
+    run_plot_server(plot, p, "P50", &(struct run_field){"lookup_p50_ms", 1, false});
+    run_plot_server(plot, p, "P95", &(struct run_field){"lookup_p95_ms", 1, false});
+    run_plot_add(p, plot);
+    plot = run_plot_time(p, "Server: memory", "memory", "B");
+    run_plot_server(plot, p, "used", &(struct run_field){"server_used_bytes", 1, false});
+    run_plot_server(plot, p, "maxmemory", &(struct run_field){"server_max_bytes", 1, false});
+    run_plot_add(p, plot);
+    plot = run_plot_time(p, "Server: keys that went", "keys a second", "");
+    run_plot_server(plot, p, "evicted", &(struct run_field){"server_evicted_keys", 1, true});
+    run_plot_server(plot, p, "expired", &(struct run_field){"server_expired_keys", 1, true});
+    run_plot_server(plot, p, "reads that found nothing", &(struct run_field){"lost", 1, true});
+    run_plot_add(p, plot);
+}
+
 static void put_facts(const struct run_part *p) {
     static const struct {
         const char *label, *metric, *unit;
@@ -98,5 +124,6 @@ void run_doc_system(const struct run_part *p) {
     if (p->series->count == 0) return;
     put_processor(p);
     put_device(p);
+    put_server(p);
     put_gpus(p);
 }

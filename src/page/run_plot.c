@@ -128,6 +128,13 @@ struct plot_line *run_plot_gpu(struct plot *plot, const struct run_part *p, uint
     return add_line(plot, p, name, &s, f);
 }
 
+struct plot_line *run_plot_server(struct plot *plot, const struct run_part *p, const char *name,
+                                  const struct run_field *f) {
+    struct source s = {p->series->remote, sizeof *p->series->remote, snapshot_remote_fields,
+                       snapshot_remote_field_count};
+    return add_line(plot, p, name, &s, f);
+}
+
 /* Whether the values, and the ends that the axis reaches in any case, are so far apart that the low ones
  * could not be read off a linear scale, and none of them is 0. */
 static bool spans_decades(const struct plot *plot) {

@@ -161,6 +161,22 @@ def _():
         assert result(summary, "remote_lost") >= 1 and result(summary, "operation_errors") == 0, summary["results"]
 
 
+@case("evicted by the server: nothing is deleted before the end, and what the bucket has lost is a miss, counted")
+def _():
+    def lifecycle(method, name, usual):
+        if method == "PUT" and server.count("PUT") % 8 == 0:
+            with server.lock:
+                for one in list(server.objects)[:4]:
+                    del server.objects[one]
+        return usual
+    server = PlayedS3(lifecycle)
+    _, summary = measure({**on(server, evicted_by="server"), "tiers.remote.chunk_tokens": 64}, env=server.env)
+    assert result(summary, "remote_lost") > 0 == result(summary, "operation_errors"), summary["results"]
+    asked = [method for method, name in server.requests if name]
+    assert "DELETE" in asked and set(asked[asked.index("DELETE"):]) == {"DELETE"}, "deleted during the run"
+    assert server.objects == {}, sorted(server.objects)
+
+
 @case("without a server, a bucket or the right to it a run ends with one sentence, and nothing is made")
 def _():
     server = PlayedS3()

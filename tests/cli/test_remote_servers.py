@@ -7,7 +7,7 @@ import signal
 from exposition import scrape, serving
 from runs import check_identities, kept_and_read, measure, result, write
 from servers import Redis, SeaweedFS, remote, valkey
-from tap import case, finish, home, main, spawn, wait_until
+from tap import case, finish, home, main, run, spawn, wait_until
 
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "cache.verify": "full",
          "run.duration": "5m", "run.max_requests": 120}
@@ -24,6 +24,11 @@ def _():
     kept_and_read(summary)
     assert re.match(r"resp: Valkey [\d.]+ at ", summary["tiers"]["remote"]["description"]), summary["tiers"]
     assert server.keys() == [], "values are left behind"
+    got = run(["report", "1", "-o", "page.html"])
+    assert got.rc == 0, got
+    drawn = (home() / "work/page.html").read_text()
+    for title in ("bytes on the wire", "commands", "lookups", "memory"):
+        assert "Server: " + title in drawn, title
 
 
 @case("SeaweedFS: what falls out of nvme is kept in the bucket, and nothing stays")
