@@ -4,6 +4,7 @@
 #include "page/report.h"
 #include "page/run_doc.h"
 #include "study/output.h"
+#include "study/sweep/sweep.h"
 
 /* The run to show, and its group if it is a trial. */
 struct shown {
@@ -40,10 +41,32 @@ static void print_json(const struct shown *s, struct buf *out) {
         run_json(&s->run, out);
 }
 
+/* Of a sweep its scenario alone; its figures are those of `report`. */
+static int load_sweep(const struct options *o, const char *ref, struct shown *s, struct err *e) {
+    struct outcome sweep;
+    if (options_has(o, "scenario") + options_has(o, "effective") != 1)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "show prints the scenario of a sweep, by --scenario or --effective; `kvfall report %s` "
+            "has its figures",
+            o->operand[0]);
+    outcome_init(&sweep);
+    int rc = stored_open(o, STORE_READ, &s->store, e);
+    if (!rc) rc = sweep_stored(s->store, ref, &sweep, e);
+    if (!rc) s->run.scenario_yaml = mem_strdup(sweep.record.scenario_yaml ? sweep.record.scenario_yaml : "");
+    if (!rc)
+        s->run.effective_json = mem_strdup(sweep.record.effective_json ? sweep.record.effective_json : "");
+    outcome_free(&sweep);
+    store_close(s->store);
+    return rc;
+}
+
 int cmd_show(const struct options *o, struct command_reply *r, struct err *e) {
     struct shown s = {0};
+    const char *ref = "";
+    bool sweep = o->operands && stored_kind_of(o->operand[0], &ref) == STORED_SWEEP;
     run_record_init(&s.run);
-    int rc = load(o, &s, e);
+    int rc = sweep ? load_sweep(o, ref, &s, e) : load(o, &s, e);
     if (!rc && options_has(o, "json")) {
         print_json(&s, &r->text);
         r->print = output_print_data;

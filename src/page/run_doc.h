@@ -68,6 +68,9 @@ void run_list_text(enum run_list list, const struct run_record *r, const struct 
  * of the usual metrics. */
 void run_trials_text(const struct run_record *r, const struct trials *t, const struct format_style *style,
                      struct buf *out);
+/* The command that repeats a run exactly, which takes `options` besides; nothing for one that is not stored.
+ */
+void run_doc_repeat(struct doc *d, const char *label, const char *uuid, int64_t run_id, const char *options);
 /* The table of criteria of one run, or of its trials one after the other; nothing where there are none. */
 void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count);
 

@@ -135,15 +135,30 @@ static void put_limit(const struct run_part *p) {
                  verdict_remedy_text(&v->remedy[i], text, sizeof text));
 }
 
-/* The scenario as it took effect has every setting and the seed. */
+/* The scenario as it took effect has every setting and the seed. It goes by UUID: a number is that of one
+ * database alone. */
+void run_doc_repeat(struct doc *d, const char *label, const char *uuid, int64_t run_id, const char *options) {
+    struct buf text = {0};
+    if (run_id <= 0 || !*uuid) return;
+    buf_addf(&text, "kvfall show %.8s --effective > run-%lld.yaml && kvfall run run-%lld.yaml%s%s", uuid,
+             (long long)run_id, (long long)run_id, *options ? " " : "", options);
+    doc_fact(d, label, buf_text(&text));
+    buf_free(&text);
+}
+
+/* The scenario of the first trial makes all of them. */
 static void put_repeat(const struct run_part *p) {
     const struct run_record *r = p->run;
-    char text[160];
-    if (r->run_id <= 0 || !r->effective_json || r->trial) return; /* a trial is part of its group */
-    /* its number is that of one database alone */
-    snprintf(text, sizeof text, "kvfall show %.8s --effective > run-%lld.yaml && kvfall run run-%lld.yaml",
-             r->uuid, (long long)r->run_id, (long long)r->run_id);
-    doc_fact(p->doc, "Repeat it", text);
+    char options[48] = "";
+    if (!r->effective_json) return;
+    if (r->rank_count > 1) snprintf(options, sizeof options, "--ranks %zu", r->rank_count);
+    for (size_t i = 0; p->trials && i < p->trials->count; i++)
+        if (p->trials->trial[i].number == 1)
+            run_doc_repeat(p->doc, "Repeat all trials", p->trials->trial[i].uuid, p->trials->trial[i].run_id,
+                           options);
+    size_t len = strlen(options);
+    if (r->trial) snprintf(options + len, sizeof options - len, "%s--trials 1", len ? " " : "");
+    run_doc_repeat(p->doc, r->trial ? "Repeat this trial" : "Repeat it", r->uuid, r->run_id, options);
 }
 
 void run_doc_summary(const struct run_part *p) {

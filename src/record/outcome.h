@@ -14,7 +14,8 @@
 struct sweep_record {
     int64_t sweep_id; /* of the database; 0 when not stored */
     char uuid[37];
-    char name[64], profile[16], mode[16], model[64];
+    char name[64], profile[16], mode[16];
+    char model[200]; /* of the scenario; where it is varied each of them, ", " between */
     enum run_status status;
     char status_reason[300];
     double started_at, ended_at; /* epoch seconds; ended NaN while it goes on */

@@ -102,6 +102,7 @@ void trials_add(struct trials *t, const struct run_record *r) {
                           .throughput_tok_s = result_value(&r->results, "throughput_tok_s"),
                           .e2e_p95_ms = result_value(&r->results, "e2e_p95_ms"),
                           .criteria = r->criterion_count};
+    memcpy(one->uuid, r->uuid, sizeof one->uuid);
     for (size_t i = 0; i < r->criterion_count; i++) one->passed += r->criteria[i].passed;
     trials_incomplete(r, one->incomplete, sizeof one->incomplete);
     if (r->trials > t->asked) t->asked = r->trials;

@@ -12,6 +12,7 @@
 
 struct trial {
     int64_t run_id;  /* 0: not stored */
+    char uuid[37];   /* "": not stored */
     uint32_t number; /* from 1 */
     uint64_t seed;
     enum run_status status;

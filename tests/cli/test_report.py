@@ -237,6 +237,9 @@ def _():
             db.execute("UPDATE runs SET parent_id = ? WHERE run_id = ?", (first, one))
     root = page(report("3"))
     assert "Trial 3 of 3; the first of them is run 1." in words(root)
+    uuid = [row["uuid"][:8] for row in runs.rows("SELECT uuid FROM runs ORDER BY run_id")]
+    assert "Repeat all trialskvfall show %s --effective > run-1.yaml && kvfall run run-1.yaml" % uuid[0] in words(root)
+    assert "Repeat this trialkvfall show %s --effective > run-3.yaml && kvfall run run-3.yaml --trials 1" % uuid[2] in words(root)
     assert [row[3] for row in table(root, "Each trial")[1:]] == ["10 tok/s", "20 tok/s", "60 tok/s"], table(root, "Each trial")
     # 10, 20, 60: mean 30, sample deviation sqrt(700) = 26.46, t(0.975, 2) = 4.303, so 30 -+ 65.7, and none below zero
     assert table(root, "Over complete trials")[1] == ["tokens/s", "3", "20", "30", "26.5", "88.2 %", "0", "95.7"]

@@ -3,6 +3,7 @@
 import json
 
 import histories
+import runs
 from pages import HOSTILE, SVG, XHTML, charts, page, sections, table, words
 from tap import case, main, run
 
@@ -69,6 +70,8 @@ def _():
     root = page(report("suite:1"))
     rows = table(root, "Tests")
     assert len(rows) == 3 and rows[1][:2] == ["tiers-nvme", "200"], rows
+    uuid = [row["uuid"][:8] for row in runs.rows("SELECT uuid FROM runs WHERE run_id IN (1, 4) ORDER BY run_id")]
+    assert "for run in %s %s; do kvfall show $run --effective" % tuple(uuid) in words(root)  # the first trial makes them all
     assert [row[:3] for row in table(root, "Runs")[1:]] == [[str(n), "completed", "%d" % (100 * n)] for n in (1, 2, 3)], table(root, "Runs")
     assert "\x1b" not in report("suite:1", "--format", "txt")
 

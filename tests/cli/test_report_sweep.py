@@ -75,6 +75,25 @@ def _():
     assert points[2][:5] == ["2", "1GiB", "20", "200 tok/s", "+100.0 %"], points
 
 
+@case("the models of its points head a sweep, and the command that it names prints its scenario")
+def _():
+    swept = (({"keys": {"model": ["tiny-1b", "llama2-7b"]}}, "tiny-1b, llama2-7b"), ({"keys": {"model": ["llama2-7b"]}}, "llama2-7b"),
+             ({"variants": {"machine": {"small": {}, "large": {"model": "llama2-13b"}}}, "keys": {"workload.users": [1]}},
+              "tiny-1b, llama2-13b"))
+    with histories.make() as db:
+        for number, (sweep, models) in enumerate(swept, 1):
+            add_sweep(db, sweep, [100] * (1 if "," not in models else 2), uuid="%08x-0000-4000-8000-000000000000" % number)
+    for number, (sweep, models) in enumerate(swept, 1):
+        said = words(page(report("sweep:%d" % number)))
+        assert models + ", real, on lab" in said and said.count(models) > 1, said[:300]
+        assert "kvfall show sweep:%08x --effective > sweep-%d.yaml && kvfall sweep sweep-%d.yaml" % (number, number, number) in said
+        got = run(["show", "sweep:%08x" % number, "--effective"])
+        assert got.rc == 0 and json.loads(got.stdout)["sweep"]["keys"] == sweep["keys"], got
+    assert run(["show", "sweep:1", "--scenario"]).stdout == "name: sizes\n"
+    got = run(["show", "sweep:1"])
+    assert got.rc == 2 and "`kvfall report sweep:1` has its figures" in got.stderr, got
+
+
 @case("points that never ran say so, and have no difference from the baseline")
 def _():
     with histories.make() as db:

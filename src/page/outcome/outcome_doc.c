@@ -87,6 +87,15 @@ static void put_facts(const struct outcome *o, struct doc *d) {
     doc_fact(d, "Baseline", o->baseline);
     doc_fact(d, "kvfall", r->version);
     for (unsigned k = 0; k < o->dimensions; k++) put_dimension(&o->dimension[k], d);
+    if (r->sweep_id > 0 && r->uuid[0]) {
+        struct buf repeat = {0};
+        buf_addf(&repeat,
+                 "kvfall show sweep:%.8s --effective > sweep-%" PRId64 ".yaml && kvfall sweep sweep-%" PRId64
+                 ".yaml",
+                 r->uuid, r->sweep_id, r->sweep_id);
+        doc_fact(d, "Repeat it", buf_text(&repeat));
+        buf_free(&repeat);
+    }
 }
 
 /* ---- tables ---- */

@@ -33,6 +33,23 @@ static void put_verdict(const struct suite *s, struct doc *d) {
     buf_free(&text);
 }
 
+/* Each test as it was sized for this machine, with all of its trials. */
+static void put_repeat(const struct suite *s, struct doc *d) {
+    struct buf text = {0};
+    for (size_t i = 0; i < s->entries; i++)
+        if (s->entry[i].runs > 0) buf_addf(&text, " %.8s", s->entry[i].run[0].uuid);
+    if (text.len) {
+        struct buf line = {0};
+        buf_addf(&line,
+                 "for run in%s; do kvfall show $run --effective > run-$run.yaml && kvfall run run-$run.yaml; "
+                 "done",
+                 buf_text(&text));
+        doc_fact(d, "Repeat all tests", buf_text(&line));
+        buf_free(&line);
+    }
+    buf_free(&text);
+}
+
 static void put_bars(const struct suite *s, struct doc *d) {
     static const char *const charts[] = {"throughput_tok_s", "storage_throughput_tok_s", "e2e_p95_ms",
                                          "ttft_p95_ms", "reuse_hit_ratio"};
@@ -120,6 +137,7 @@ static void put_test(const struct suite_entry *e, struct doc *d) {
     doc_fact(d, "Began", when);
     put_tiers(r, d);
     doc_fact(d, "Bottleneck", r->verdict.sentence);
+    run_doc_repeat(d, "Repeat it", r->uuid, r->run_id, "");
     doc_table(d, e->runs > 1 ? "Runs" : "Run", "run|status|>tokens/s|>end-to-end P95");
     for (uint32_t k = 0; k < e->runs; k++) {
         doc_cell_run(d, e->run[k].run_id);
@@ -146,6 +164,7 @@ struct doc *suite_doc(const struct suite *s) {
     buf_free(&subtitle);
     suite_meaning(s, &words);
     put_verdict(s, d);
+    put_repeat(s, d);
     put_words(&words, d);
     doc_section(d, 1, "Comparison");
     suite_put_tables(s, d);

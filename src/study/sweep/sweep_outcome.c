@@ -55,6 +55,46 @@ static size_t against(const struct sweep_base *b, const struct outcome *o, uint6
     return (size_t)sweep_plan_with(&b->plan, planned, (unsigned)o->base_group, o->base_variant);
 }
 
+/* Adds the name of a preset, in quotes or not, unless it is there. */
+static void name_add(struct buf *names, const char *text) {
+    char name[64];
+    bool quoted = text[0] == '"';
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(text) - 2 * quoted), text + quoted);
+    if (text[0] == '{') snprintf(name, sizeof name, "a model of its own");
+    size_t len = strlen(name);
+    for (const char *at = buf_text(names); *at; at += strcspn(at, ","), at += strspn(at, ", "))
+        if (strncmp(at, name, len) == 0 && (!at[len] || at[len] == ',')) return;
+    buf_addf(names, "%s%s", names->len ? ", " : "", name);
+}
+
+/* Adds the models that an axis sets; at how many of its values it does. */
+static size_t models_of(const struct sweep_axis *a, struct buf *names) {
+    size_t sets = 0;
+    for (size_t v = 0; v < a->values; v++) {
+        const char *set = !a->variant && strcmp(a->key, "model") == 0 ? a->value[v] : NULL;
+        for (size_t i = 0; a->variant && i < a->variant[v].settings; i++)
+            if (strcmp(a->variant[v].key[i], "model") == 0) set = a->variant[v].value[i];
+        if (set) name_add(names, set);
+        sets += set != NULL;
+    }
+    return sets;
+}
+
+/* The models of the points; that of the scenario is among them where no axis always sets another. */
+static void put_models(const struct sweep_plan *p, char *model, size_t len) {
+    struct buf own = {0}, set = {0};
+    bool always = false;
+    name_add(&own, model);
+    for (unsigned k = 0; k < p->axes; k++) {
+        (void)models_of(&p->axis[k], &own);
+        size_t sets = models_of(&p->axis[k], &set);
+        always = always || (sets > 0 && sets == p->axis[k].values);
+    }
+    snprintf(model, len, "%s", buf_text(always ? &set : &own));
+    buf_free(&own);
+    buf_free(&set);
+}
+
 void sweep_outcome_begin(const struct sweep_base *b, struct outcome *o) {
     static const char *const ops[] = {
 #define X(id, name) name,
@@ -62,6 +102,7 @@ void sweep_outcome_begin(const struct sweep_base *b, struct outcome *o) {
 #undef X
     };
     put_dimensions(b, o);
+    put_models(&b->plan, o->record.model, sizeof o->record.model);
     put_baseline(b, o);
     if (b->scenario.sweep.profile != KVF_SWEEP_CAPACITY) return;
     o->target = b->scenario.sweep.target.value;
