@@ -26,12 +26,14 @@ static int within_parse(const char *text, double *within, struct err *e) {
     return 0;
 }
 
-static int run_load(const struct options *o, struct run_record *run, struct err *e) {
+/* The run at that place of the command line, of a single or no run that one. */
+static int run_load(const struct options *o, size_t at, struct run_record *run, struct err *e) {
+    const char *name = o->operands == 0 ? "latest" : o->operand[o->operands == 1 ? 0 : at];
     struct store *store = NULL;
     int64_t id;
 
     int rc = stored_open(o, STORE_READ, &store, e);
-    if (!rc) rc = store_resolve(store, o->operands ? o->operand[0] : "latest", &id, e);
+    if (!rc) rc = store_resolve(store, name, &id, e);
     if (!rc) rc = store_load_run(store, id, run, e);
     store_close(store);
     return rc;
@@ -52,43 +54,47 @@ static void cell(struct buf *out, double v, int width) {
     buf_addf(out, "%*s", width, text);
 }
 
-static void row(struct buf *out, const char *name, double ours, double theirs) {
+static void row(struct buf *out, const char *name, double ours, double theirs, double within) {
     char difference[32] = "--";
-    if (isfinite(ours) && theirs > 0)
-        snprintf(difference, sizeof difference, "%+.1f %%", 100 * (ours / theirs - 1));
+    bool known = isfinite(ours) && theirs > 0;
+    if (known) snprintf(difference, sizeof difference, "%+.1f %%", 100 * (ours / theirs - 1));
     buf_addf(out, "%-18s", name);
     cell(out, ours, 14);
     cell(out, theirs, 14);
-    buf_addf(out, "%14s\n", difference);
+    buf_addf(out, "%14s", difference);
+    buf_addf(out, "%10s\n", !known ? "--" : fabs(ours / theirs - 1) <= within ? "within" : "outside");
 }
 
-static void table(const struct run_record *run, const struct rival *r, struct buf *out) {
+static void table(const struct run_record *run, const struct rival *r, double within, struct buf *out) {
     const struct result_list *l = &run->results;
     buf_addf(out, "run %lld, %s, against %s\n\n", (long long)run->run_id, run->name, r->what);
-    buf_addf(out, "%-18s%14s%14s%14s\n", "", "run", "engine", "difference");
-    row(out, "total tokens/s", total_of(run), r->total_tok_s);
-    row(out, "output tokens/s", result_value(l, "throughput_tok_s"), r->output_tok_s);
-    row(out, "requests/s", result_value(l, "requests_per_s"), r->requests_per_s);
-    row(out, "TTFT mean ms", result_value(l, "ttft_mean_ms"), r->ttft_mean_ms);
-    row(out, "TPOT mean ms", result_value(l, "tpot_mean_ms"), r->tpot_mean_ms);
+    buf_addf(out, "%-18s%14s%14s%14s%10s\n", "", "run", "engine", "difference", "verdict");
+    row(out, "total tokens/s", total_of(run), r->total_tok_s, within);
+    row(out, "output tokens/s", result_value(l, "throughput_tok_s"), r->output_tok_s, within);
+    row(out, "requests/s", result_value(l, "requests_per_s"), r->requests_per_s, within);
+    row(out, "TTFT mean ms", result_value(l, "ttft_mean_ms"), r->ttft_mean_ms, within);
+    row(out, "TPOT mean ms", result_value(l, "tpot_mean_ms"), r->tpot_mean_ms, within);
 }
 
-int cmd_validate(const struct options *o, struct command_reply *r, struct err *e) {
+/* Files in the order of the command line; how many there are. */
+static size_t files_find(const struct options *o, const char *files[OPTIONS_GIVEN_MAX]) {
+    size_t n = 0;
+    for (size_t i = 0; i < o->given_count; i++)
+        if (strcmp(o->given[i].spec->name, "against") == 0) files[n++] = o->given[i].value;
+    return n;
+}
+
+/* One run beside one file; *inside: total tokens a second are. */
+static int validate_one(const struct options *o, size_t at, const char *file, double within, bool *inside,
+                        struct buf *out, struct err *e) {
     struct run_record run;
     struct rival rival;
-    double within = WITHIN_DEFAULT;
     uint64_t number = 0;
-    const char *against = options_value(o, "against");
 
-    if (!against)
-        return err_set(e, KVF_ERR_USAGE,
-                       "validate needs a file to compare with: --against FILE, the JSON of vllm bench "
-                       "or GuideLLM");
     run_record_init(&run);
-    int rc = within_parse(options_value(o, "within"), &within, e);
-    if (!rc) rc = options_number(o, "benchmark", 1, BENCHMARKS_MAX, &number, e);
-    if (!rc) rc = rival_read(&rival, against, number, e);
-    if (!rc) rc = run_load(o, &run, e);
+    int rc = options_number(o, "benchmark", 1, BENCHMARKS_MAX, &number, e);
+    if (!rc) rc = rival_read(&rival, file, number, e);
+    if (!rc) rc = run_load(o, at, &run, e);
     double ours = rc ? (double)NAN : total_of(&run);
     if (!rc && !(ours > 0))
         rc = err_set(
@@ -96,12 +102,38 @@ int cmd_validate(const struct options *o, struct command_reply *r, struct err *e
             "run %lld has no tokens per second: it is still going on, or none of its requests was done",
             (long long)run.run_id);
     if (!rc) {
-        bool inside = fabs(ours / rival.total_tok_s - 1) <= within;
-        table(&run, &rival, &r->text);
-        buf_addf(&r->text, "\ntotal tokens/s %s %g %% of the engine's\n",
-                 inside ? "is within" : "is not within", 100 * within);
-        rc = inside ? 0 : OUTSIDE_STATUS;
+        *inside = fabs(ours / rival.total_tok_s - 1) <= within;
+        table(&run, &rival, within, out);
+        buf_addf(out, "\ntotal tokens/s %s %g %% of the engine's\n", *inside ? "is within" : "is not within",
+                 100 * within);
     }
     run_record_free(&run);
     return rc;
+}
+
+int cmd_validate(const struct options *o, struct command_reply *r, struct err *e) {
+    const char *files[OPTIONS_GIVEN_MAX];
+    double within = WITHIN_DEFAULT;
+    size_t count = files_find(o, files), met = 0;
+
+    if (count == 0)
+        return err_set(e, KVF_ERR_USAGE,
+                       "validate needs a file to compare with: --against FILE, the JSON of vllm bench, "
+                       "GuideLLM, SGLang, TensorRT-LLM or aiperf");
+    if (o->operands > 1 && o->operands != count)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "%zu runs and %zu files do not pair; give one run for all files, or a run for each in the "
+            "same order",
+            o->operands, count);
+    int rc = within_parse(options_value(o, "within"), &within, e);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        bool inside = false;
+        if (i > 0) buf_addf(&r->text, "\n");
+        rc = validate_one(o, i, files[i], within, &inside, &r->text, e);
+        if (inside) met++;
+    }
+    if (rc == 0 && count > 1)
+        buf_addf(&r->text, "\n%zu of %zu are within %g %% by total tokens/s\n", met, count, 100 * within);
+    return rc == 0 && met < count ? OUTSIDE_STATUS : rc;
 }

@@ -45,7 +45,7 @@ static const struct command_entry commands[] = {
     {"export", "[RUN]...", "write stored runs in a form for other programs", .act = cmd_export},
     {"report", "[RUN]...", "write stored runs as a report with charts: HTML, Markdown or text",
      .act = cmd_report},
-    {"validate", "[RUN]", "compare the tokens per second of a run with a serving engine's",
+    {"validate", "[RUN]...", "compare the tokens per second of runs with serving engines'",
      .act = cmd_validate},
     {"tag", "RUN [TAG]...", "give a run tags, or list its tags", .act = cmd_tag},
     {"note", "RUN [TEXT]", "give a run a note, or print it", .act = cmd_note},

@@ -13,7 +13,8 @@
 /* A report may hold every request and its text: only the figures are kept of what is read past. */
 enum { CHUNK = 64 * 1024 };
 
-/* Members of the outermost object. */
+/* Members of the outermost object, or of one of its parts. TensorRT-LLM and aiperf call the same figures by
+ * names of their own. */
 enum key {
     ELAPSED,
     TOTAL_TOKENS,
@@ -29,15 +30,51 @@ enum key {
     REQUEST_THROUGHPUT,
     TTFT,
     TPOT,
+    RETOKENIZED, /* SGLang's alone */
+    SGL_TOTAL,
+    TRT_TOTAL,
+    TRT_OUTPUT,
+    TRT_REQUESTS,
+    TRT_TTFT,
+    TRT_TPOT,
+    AI_TOTAL,
+    AI_OUTPUT,
+    AI_INPUT_LENGTH,
+    AI_OUTPUT_LENGTH,
+    AI_TTFT,
+    AI_TPOT,
     KEYS
 };
-static const char *const keys[KEYS] = {"elapsed_time",        "total_num_tokens",
-                                       "num_requests",        "tokens_per_second",
-                                       "requests_per_second", "duration",
-                                       "completed",           "total_input_tokens",
-                                       "total_output_tokens", "total_token_throughput",
-                                       "output_throughput",   "request_throughput",
-                                       "mean_ttft_ms",        "mean_tpot_ms"};
+static const char *const keys[KEYS] = {"elapsed_time",
+                                       "total_num_tokens",
+                                       "num_requests",
+                                       "tokens_per_second",
+                                       "requests_per_second",
+                                       "duration",
+                                       "completed",
+                                       "total_input_tokens",
+                                       "total_output_tokens",
+                                       "total_token_throughput",
+                                       "output_throughput",
+                                       "request_throughput",
+                                       "mean_ttft_ms",
+                                       "mean_tpot_ms",
+                                       "total_output_tokens_retokenized",
+                                       "total_throughput",
+                                       "system_total_throughput_tok_s",
+                                       "system_output_throughput_tok_s",
+                                       "request_throughput_req_s",
+                                       "avg_ttft_ms",
+                                       "avg_tpot_ms",
+                                       "total_token_throughput",
+                                       "output_token_throughput",
+                                       "input_sequence_length",
+                                       "output_sequence_length",
+                                       "time_to_first_token",
+                                       "inter_token_latency"};
+/* Parts whose members count as the outermost object's: of TensorRT-LLM, of aiperf's first versions. */
+static const char *const parts[] = {"performance", "streaming_metrics", "records"};
+enum { PARTS = sizeof parts / sizeof *parts };
 
 /* The measures of a benchmark of GuideLLM, each with a mean for the requests of a status, or one in itself.
  */
@@ -98,16 +135,16 @@ static double number_take(struct json *j, enum json_token token) {
     return isfinite(x) && x >= 0 ? x : KVF_MISSING;
 }
 
-/* {"mean": 5, ...}. */
+/* {"mean": 5, ...}, or as aiperf has it {"avg": 5, ...}. */
 static double mean_take(struct json *j, enum json_token token) {
-    static const char *const mean[] = {"mean"};
+    static const char *const mean[] = {"mean", "avg"};
     double x = KVF_MISSING;
     if (token != JSON_OBJECT) {
         (void)json_skip(j, token);
         return x;
     }
     while (json_next(j) == JSON_KEY) {
-        bool wanted = key_of(j, mean, 1) == 0;
+        bool wanted = key_of(j, mean, 2) < 2;
         token = json_next(j);
         if (wanted)
             x = number_take(j, token);
@@ -186,17 +223,20 @@ static void benchmarks_take(struct json *j, struct report *r, uint64_t number) {
     }
 }
 
-static void report_take(struct json *j, struct report *r, uint64_t number) {
+static void report_take(struct json *j, struct report *r, uint64_t number, bool outermost) {
     static const char *const list[] = {"benchmarks"};
     while (json_next(j) == JSON_KEY) {
-        bool guide = key_of(j, list, 1) == 0;
-        size_t which = guide ? KEYS : key_of(j, keys, KEYS);
+        bool guide = outermost && key_of(j, list, 1) == 0;
+        bool part = outermost && key_of(j, parts, PARTS) < PARTS;
+        size_t which = guide || part ? KEYS : key_of(j, keys, KEYS);
         enum json_token token = json_next(j);
         if (guide && token == JSON_ARRAY) {
             r->guide = true;
             benchmarks_take(j, r, number);
+        } else if (part && token == JSON_OBJECT) {
+            report_take(j, r, number, false);
         } else if (which < KEYS) {
-            r->value[which] = number_take(j, token);
+            r->value[which] = token == JSON_OBJECT ? mean_take(j, token) : number_take(j, token);
             r->there[which] = true;
         } else {
             (void)json_skip(j, token);
@@ -204,21 +244,31 @@ static void report_take(struct json *j, struct report *r, uint64_t number) {
     }
 }
 
+static void report_begin(struct report *r) {
+    *r = (struct report){.count = 0};
+    for (int i = 0; i < KEYS; i++) r->value[i] = KVF_MISSING;
+    benchmark_clear(&r->best);
+}
+
 static int report_read(struct report *r, const char *path, uint64_t number, struct err *e) {
     struct incoming in = {.fd = incoming_open(path)};
     struct json j;
     int rc = 0;
     if (in.fd < 0) return err_set(e, KVF_ERR_USAGE, "%s cannot be read: %s", path, incoming_error(in.fd));
-    for (int i = 0; i < KEYS; i++) r->value[i] = KVF_MISSING;
-    benchmark_clear(&r->best);
+    report_begin(r);
     json_open_stream(&j, take, &in, CHUNK);
     j.lenient = true; /* texts of requests are not ours to judge */
+    j.lines = true;   /* SGLang appends a line for each run: the last one counts */
     enum json_token token = json_next(&j);
-    if (token == JSON_OBJECT)
-        report_take(&j, r, number);
-    else
+    if (token != JSON_OBJECT) {
         (void)json_skip(&j, token);
-    bool whole = json_next(&j) == JSON_END;
+        token = json_next(&j);
+    }
+    for (; token == JSON_OBJECT; token = json_next(&j)) {
+        report_begin(r);
+        report_take(&j, r, number, true);
+    }
+    bool whole = token == JSON_END;
     if (in.error)
         rc = err_set(e, KVF_ERR_USAGE, "%s cannot be read: %s", path, incoming_error(in.error));
     else if (!whole)
@@ -242,12 +292,36 @@ static void throughput_tell(struct rival *out, const struct report *r) {
  * versions had no total_token_throughput. */
 static void serve_tell(struct rival *out, const struct report *r) {
     double s = r->value[DURATION], sum = (r->value[INPUT_TOKENS] + r->value[OUTPUT_TOKENS]) / s;
-    snprintf(out->what, sizeof out->what, "vllm bench serve");
-    out->total_tok_s = first_of(r->value[TOTAL_THROUGHPUT], sum);
+    snprintf(out->what, sizeof out->what,
+             r->there[RETOKENIZED] ? "SGLang bench_serving" : "vllm bench serve");
+    out->total_tok_s = first_of(first_of(r->value[TOTAL_THROUGHPUT], r->value[SGL_TOTAL]), sum);
     out->output_tok_s = first_of(r->value[OUTPUT_THROUGHPUT], r->value[OUTPUT_TOKENS] / s);
     out->requests_per_s = first_of(r->value[REQUEST_THROUGHPUT], r->value[COMPLETED] / s);
     out->ttft_mean_ms = r->value[TTFT];
     out->tpot_mean_ms = r->value[TPOT];
+}
+
+/* trtllm-bench --report_json: {"performance": {"system_total_throughput_tok_s", ...}, "streaming_metrics":
+ * {...}}. */
+static void trtllm_tell(struct rival *out, const struct report *r) {
+    snprintf(out->what, sizeof out->what, "TensorRT-LLM trtllm-bench");
+    out->total_tok_s = r->value[TRT_TOTAL];
+    out->output_tok_s = r->value[TRT_OUTPUT];
+    out->requests_per_s = r->value[TRT_REQUESTS];
+    out->ttft_mean_ms = r->value[TRT_TTFT];
+    out->tpot_mean_ms = r->value[TRT_TPOT];
+}
+
+/* aiperf's profile_export_aiperf.json: {"request_throughput": {"unit", "avg"}, "output_token_throughput":
+ * ...}; total tokens are not in every version, and follow from the mean lengths. */
+static void aiperf_tell(struct rival *out, const struct report *r) {
+    double lengths = r->value[AI_INPUT_LENGTH] + r->value[AI_OUTPUT_LENGTH];
+    snprintf(out->what, sizeof out->what, "aiperf");
+    out->total_tok_s = first_of(r->value[AI_TOTAL], r->value[REQUEST_THROUGHPUT] * lengths);
+    out->output_tok_s = r->value[AI_OUTPUT];
+    out->requests_per_s = r->value[REQUEST_THROUGHPUT];
+    out->ttft_mean_ms = r->value[AI_TTFT];
+    out->tpot_mean_ms = r->value[AI_TPOT];
 }
 
 /* GuideLLM: {"benchmarks": [{"metrics": {"tokens_per_second": {"successful": {"mean"}}}}]}; in the first
@@ -284,13 +358,18 @@ int rival_read(struct rival *out, const char *path, uint64_t number, struct err 
         rc = guide_tell(out, &r, path, number, e);
     else if (r.there[ELAPSED] && r.there[TOTAL_TOKENS])
         throughput_tell(out, &r);
+    else if (r.there[TRT_TOTAL])
+        trtllm_tell(out, &r);
+    else if (r.there[AI_OUTPUT])
+        aiperf_tell(out, &r);
     else if (r.there[TOTAL_THROUGHPUT] ||
              (r.there[DURATION] && r.there[INPUT_TOKENS] && r.there[OUTPUT_TOKENS]))
         serve_tell(out, &r);
     else
         return err_set(e, KVF_ERR_USAGE,
                        "%s is no result of vllm bench throughput (--output-json), vllm bench serve "
-                       "(--save-result) or GuideLLM (benchmarks.json)",
+                       "(--save-result), GuideLLM (benchmarks.json), SGLang bench_serving (--output-file), "
+                       "trtllm-bench (--report_json) or aiperf (profile_export_aiperf.json)",
                        path);
     if (rc == 0 && !(isfinite(out->total_tok_s) && out->total_tok_s > 0))
         return err_set(e, KVF_ERR_USAGE, "%s looks like a result of %s, but has no total tokens per second",

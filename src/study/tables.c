@@ -275,7 +275,8 @@ static const struct option_spec report_table[] = {
 static const struct option_group report_group = {"Report", report_table};
 
 static const struct option_spec validate_table[] = {
-    {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM"},
+    {"against", "FILE", OPTION_VALUE, NULL,
+     "JSON of vllm bench throughput or serve, GuideLLM, SGLang bench_serving, trtllm-bench or aiperf; may be repeated"},
     {"within", "PERCENT", OPTION_VALUE, NULL, "allowed difference, 5% unless told"},
     {"benchmark", "N", OPTION_VALUE, NULL, "which benchmark of a GuideLLM report, the fastest unless told"},
     {0}};
@@ -333,7 +334,7 @@ static const struct option_command tables[] = {
     {"compare", OPTIONS_OPERANDS_MAX, {&compare_group, &output, &database, &common}},
     {"export", OPTIONS_OPERANDS_MAX, {&export_group, &output, &database, &common}},
     {"report", OPTIONS_OPERANDS_MAX, {&report_group, &output, &database, &common}},
-    {"validate", 1, {&validate_group, &database, &common}},
+    {"validate", OPTIONS_OPERANDS_MAX, {&validate_group, &database, &common}},
     {"tag", OPTIONS_OPERANDS_MAX, {&tag_group, &database, &common}},
     {"note", 2, {&note_group, &database, &common}},
     {"delete", OPTIONS_OPERANDS_MAX, {&delete_group, &database, &common}},

@@ -67,11 +67,68 @@ def _():
     assert got.rc == 0, got
     lines = got.stdout.splitlines()
     assert lines[0] == "run 1, small, against vllm bench serve", got
-    assert lines[3].split() == ["total", "tokens/s", "%.1f" % total, "%.1f" % (total / 1.1), "+10.0", "%"], got
+    assert lines[3].split() == ["total", "tokens/s", "%.1f" % total, "%.1f" % (total / 1.1), "+10.0", "%", "within"], got
     assert lines[5].split()[:1] == ["requests/s"] and "8.000" in lines[5], got
     assert lines[6].startswith("TTFT mean ms") and " 12.500 " in lines[6], got
     got = against(throughput(total))
-    assert "run 1, small, against vllm bench throughput" in got.stdout and got.stdout.count("--") == 6, got
+    assert "run 1, small, against vllm bench throughput" in got.stdout and got.stdout.count("--") == 9, got
+
+
+def sglang(total):
+    """As SGLang's bench_serving --output-file appends a line for each run, in part."""
+    return {"backend": "sglang", "duration": 10.0, "completed": 80, "total_input_tokens": int(total * 9),
+            "total_output_tokens": int(total), "total_output_tokens_retokenized": int(total) - 3, "request_throughput": 8.0,
+            "input_throughput": total * 0.9, "output_throughput": total / 10, "total_throughput": total,
+            "mean_ttft_ms": 12.5, "mean_tpot_ms": 7.25}
+
+
+def trtllm(total):
+    """As trtllm-bench --report_json writes it, in part."""
+    return {"engine": {"model": "m"}, "request_info": {"num_requests": 80}, "performance": {
+        "total_latency_ms": 1e4, "request_throughput_req_s": 8.0, "system_output_throughput_tok_s": total / 10,
+        "system_total_throughput_tok_s": total, "request_latency_percentiles_ms": {"average": 1.0}},
+            "streaming_metrics": {"avg_ttft_ms": 12.5, "avg_tpot_ms": 7.25, "ttft_percentiles": {"p50": 1.0}}}
+
+
+def aiperf(total):
+    """As aiperf writes profile_export_aiperf.json, in part: total tokens follow from the mean lengths."""
+    return {"request_throughput": {"unit": "requests/sec", "avg": 8.0}, "request_count": {"unit": "requests", "avg": 80},
+            "output_token_throughput": {"unit": "tokens/sec", "avg": total / 10},
+            "input_sequence_length": {"unit": "tokens", "avg": total * 0.9 / 8.0, "p50": 1},
+            "output_sequence_length": {"unit": "tokens", "avg": total * 0.1 / 8.0},
+            "time_to_first_token": {"unit": "ms", "avg": 12.5, "p99": 80.0}, "inter_token_latency": {"unit": "ms", "avg": 7.25}}
+
+
+@case("SGLang, TensorRT-LLM and aiperf are read as well, each with all figures")
+def _():
+    total = modelled()
+    for form, what in ((sglang, "SGLang bench_serving"), (trtllm, "TensorRT-LLM trtllm-bench"), (aiperf, "aiperf")):
+        got = against(form(total * 1.02))
+        assert got.rc == 0 and got.stdout.splitlines()[0] == "run 1, small, against " + what, got
+        cells = [line.split()[-5:-3] + line.split()[-3:] for line in got.stdout.splitlines()[3:8]]
+        assert [line[1] for line in cells] == ["%.1f" % (total * 1.02), "%.1f" % (total * 0.102) if total * 0.102 >= 100
+                                               else "%.3f" % (total * 0.102), "8.000", "12.500", "7.250"], got
+        assert cells[0][4] == "within" and cells[3][4] == "outside" and "--" not in got.stdout, got
+        assert against(form(total * 1.2)).rc == 3
+    lines = "\n".join(json.dumps(sglang(one)) for one in (total / 2, total))
+    assert against(lines).rc == 0, "the last line counts"
+    assert against({"records": aiperf(total)}).rc == 0
+
+
+@case("several files at once: against one run, or each against its own")
+def _():
+    total = modelled()
+    modelled()
+    for name, factor in (("a", 1), ("b", 1.2)):
+        (home() / "work" / (name + ".json")).write_text(json.dumps(trtllm(total * factor)))
+    files = ["--against", "a.json", "--against", "b.json"]
+    got = run(["validate", *files])
+    assert got.rc == 3 and got.stdout.count("run 2, small, against") == 2, got
+    assert got.stdout.splitlines()[-1] == "1 of 2 are within 5 % by total tokens/s", got
+    got = run(["validate", "1", "2", *files, "--within", "30%"])
+    assert got.rc == 0 and "run 1, small" in got.stdout and "run 2, small" in got.stdout, got
+    got = run(["validate", "1", "2", "1", *files])
+    assert got.rc == 2 and "3 runs and 2 files do not pair" in got.stderr and not got.stdout, got
 
 
 @case("of several benchmarks of GuideLLM the fastest counts, or the one that is named")
