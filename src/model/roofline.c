@@ -72,12 +72,17 @@ int roofline_init(struct roofline *r, const struct model *m, const struct roofli
     int rc = figures_check(m, peak, bytes_per_s, e);
     if (rc) return rc;
     double flops = peak * setup->mfu * setup->tp;
-    *r = (struct roofline){.overhead_fs = setup->overhead_ns * ROOFLINE_FS_PER_NS, .window = m->window};
+    uint64_t exchanges_ns = setup->tp > 1 ? setup->exchange_ns * m->layers : 0;
+    *r = (struct roofline){.overhead_fs = (setup->overhead_ns + exchanges_ns) * ROOFLINE_FS_PER_NS,
+                           .prefill_fs = setup->prefill_overhead_ns * ROOFLINE_FS_PER_NS,
+                           .window = m->window,
+                           .apart = setup->apart};
     r->token_fs = fs(2 * used, flops);
     r->pair_fs = fs(2.0 * m->attention_width * (m->layers - m->sliding_layers), flops);
     r->pair_slide_fs = fs(2.0 * m->attention_width * m->sliding_layers, flops);
     if (setup->store_bytes_per_s > 0)
         r->store_fs = fs((double)model_bytes_per_token(m, setup->tp), setup->store_bytes_per_s);
+    r->store_fs += (uint64_t)llround(setup->store_token_ns * (double)ROOFLINE_FS_PER_NS);
     memory_init(r, m, setup->tp, bytes_per_s * setup->efficiency);
     return 0;
 }
@@ -91,6 +96,7 @@ static roofline_fs pairs_to(uint64_t window, uint64_t x) {
 void roofline_add(const struct roofline *r, struct roofline_load *load, uint64_t n, uint64_t cached) {
     uint64_t end = cached + n;
     load->tokens += n;
+    load->sequences++;
     load->pairs += (roofline_fs)n * (n + 2 * cached);
     load->slides += pairs_to(r->window, end) - pairs_to(r->window, cached);
     load->kept += cached;
@@ -101,6 +107,7 @@ void roofline_remove(const struct roofline *r, struct roofline_load *load, uint6
     struct roofline_load was = {0};
     roofline_add(r, &was, n, cached);
     load->tokens -= was.tokens;
+    load->sequences--;
     load->pairs -= was.pairs;
     load->slides -= was.slides;
     load->kept -= was.kept;
@@ -119,11 +126,17 @@ static roofline_fs experts_read_fs(const struct roofline *r, uint64_t tokens) {
 struct roofline_run roofline_run(const struct roofline *r, const struct roofline_load *load,
                                  uint64_t sequences, uint64_t sliding) {
     struct roofline_run run = {.overhead_fs = r->overhead_fs + r->store_fs * load->tokens};
-    run.flops =
-        (roofline_fs)r->token_fs * load->tokens + r->pair_fs * load->pairs + r->pair_slide_fs * load->slides;
+    roofline_fs weights = r->dense_fs + (r->experts_fs ? experts_read_fs(r, load->tokens) : 0);
+    roofline_fs matrices = (roofline_fs)r->token_fs * load->tokens;
+    if (load->tokens > load->sequences) run.overhead_fs += r->prefill_fs;
+    if (r->apart) {
+        run.overhead_fs += matrices > weights ? matrices : weights;
+        matrices = weights = 0;
+    }
+    run.flops = matrices + r->pair_fs * load->pairs + r->pair_slide_fs * load->slides;
     run.flops_growth = (roofline_fs)r->pair_fs * 2 * sequences + (roofline_fs)r->pair_slide_fs * 2 * sliding;
-    run.memory = r->dense_fs + (r->experts_fs ? experts_read_fs(r, load->tokens) : 0) +
-                 (roofline_fs)r->kept_fs * load->kept + (roofline_fs)r->kept_slide_fs * load->kept_slide;
+    run.memory =
+        weights + (roofline_fs)r->kept_fs * load->kept + (roofline_fs)r->kept_slide_fs * load->kept_slide;
     run.memory_growth = (roofline_fs)r->kept_fs * sequences + (roofline_fs)r->kept_slide_fs * sliding;
     return run;
 }
@@ -148,7 +161,7 @@ roofline_fs roofline_run_fs(const struct roofline_run *run, uint64_t steps) {
         if (cross < before) before = (uint64_t)cross;
     }
     return series(high, high_growth, 0, before) + series(low, low_growth, before, steps - before) +
-           (roofline_fs)run->overhead_fs * steps;
+           run->overhead_fs * steps;
 }
 
 uint64_t roofline_run_reach(const struct roofline_run *run, roofline_fs time, uint64_t most) {
@@ -180,7 +193,7 @@ uint64_t roofline_prefill_ns(const struct roofline *r, uint64_t n, uint64_t cach
 uint64_t roofline_decode_ns(const struct roofline *r, uint64_t sequences, uint64_t context) {
     struct roofline_load load = {0}, one = {0};
     roofline_add(r, &one, 1, context);
-    load.tokens = sequences;
+    load.tokens = load.sequences = sequences;
     load.pairs = one.pairs * sequences;
     load.slides = one.slides * sequences;
     load.kept = one.kept * sequences;

@@ -3,7 +3,11 @@
  *
  *   arithmetic = (2 P t + 2 n (n + 2 c) d L) / (tp x peak_flops x mfu)
  *   memory     = (weights + KV that is read) / (tp x bandwidth x efficiency)
- *   step       = max(arithmetic, memory) + overhead + new KV / store bandwidth
+ *   step       = max(arithmetic, memory) + overheads + new KV / store bandwidth
+ *
+ * With kernels `apart` the layers' matrices and attention follow each other, as engines run them, and neither
+ * hides the other: step = max(2 P t, weights) + max(pairs, KV that is read) + ..., each side at its rate.
+ * Overheads are those of a step, of one that has prefills, of each layer's exchange between GPUs.
  *
  * P parameters that a token uses, t new tokens, n new tokens of a sequence behind c earlier ones (causal:
  * half of the n x n pairs), d attention width, L layers. A sliding layer counts the pairs inside its window.
@@ -15,6 +19,7 @@
 #ifndef KVF_MODEL_ROOFLINE_H
 #define KVF_MODEL_ROOFLINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -39,12 +44,16 @@ const struct roofline_device *roofline_device(enum roofline_gpu gpu);
 
 struct roofline_setup {
     enum roofline_gpu gpu;
-    double peak_flops;  /* of a device at the width of the weights; 0: of the gpu */
-    double bytes_per_s; /* 0: of the gpu */
-    uint32_t tp;        /* devices that share the model */
-    double mfu;         /* part of the peak that arithmetic gets, above 0 */
-    double efficiency;  /* part of the bandwidth that memory traffic gets, above 0 */
-    uint64_t overhead_ns;
+    double peak_flops;            /* of a device at the width of the weights; 0: of the gpu */
+    double bytes_per_s;           /* 0: of the gpu */
+    uint32_t tp;                  /* devices that share the model */
+    double mfu;                   /* part of the peak that arithmetic gets, above 0 */
+    double efficiency;            /* part of the bandwidth that memory traffic gets, above 0 */
+    uint64_t overhead_ns;         /* of every step */
+    uint64_t prefill_overhead_ns; /* of a step in which a sequence has more than one token */
+    uint64_t exchange_ns;         /* of each layer of a step where tp is more than 1 */
+    bool apart;                   /* attention behind the matrices, not beside them */
+    double store_token_ns;        /* that a step takes for each new token because it is stored */
     double store_bytes_per_s; /* at which a step copies the KV that it makes elsewhere; 0: takes no time */
 };
 
@@ -60,7 +69,9 @@ struct roofline {
     uint64_t unchosen_q62;           /* part of the experts that one token leaves alone, in 2^-62 */
     uint64_t kept_fs, kept_slide_fs; /* reading a token's KV */
     uint64_t overhead_fs, store_fs;  /* of a step; of each new token in it */
+    uint64_t prefill_fs;             /* of a step with prefills */
     uint64_t window;
+    bool apart;
 };
 
 /* 0, or -KVF_ERR_USAGE when the model or the device lacks a figure that the formulas need. */
@@ -69,9 +80,9 @@ int roofline_init(struct roofline *r, const struct model *m, const struct roofli
 
 /* The work of a step: set to {0}, then add each sequence. */
 struct roofline_load {
-    uint64_t tokens;           /* new ones, of all sequences */
-    roofline_fs pairs, slides; /* twice the pairs (new, earlier or same): everywhere; inside the window */
-    uint64_t kept, kept_slide; /* earlier tokens whose KV is read */
+    uint64_t tokens, sequences; /* new tokens of all sequences; these */
+    roofline_fs pairs, slides;  /* twice the pairs (new, earlier or same): everywhere; inside the window */
+    uint64_t kept, kept_slide;  /* earlier tokens whose KV is read */
 };
 /* A sequence that computes n new tokens behind `cached` earlier ones; n = 1 for a decode. */
 void roofline_add(const struct roofline *r, struct roofline_load *load, uint64_t n, uint64_t cached);
@@ -84,7 +95,7 @@ void roofline_remove(const struct roofline *r, struct roofline_load *load, uint6
 struct roofline_run {
     roofline_fs flops, memory;               /* of the first step */
     roofline_fs flops_growth, memory_growth; /* of each step against the one before */
-    uint64_t overhead_fs;
+    roofline_fs overhead_fs;                 /* all that does not grow, with kernels apart the matrices too */
 };
 struct roofline_run roofline_run(const struct roofline *r, const struct roofline_load *load,
                                  uint64_t sequences, uint64_t sliding);

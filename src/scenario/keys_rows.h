@@ -178,6 +178,55 @@
         OUTAGE("at", DURATION, at_ns, "", "0 to 10000h", "required", "Begin, since arrivals began."),        \
         OUTAGE("for", DURATION, for_ns, "", "1ms to 10000h", "required", "Time until it is back.")
 
+#define COMPUTE_KEYS                                                                                                                                   \
+    K("compute.mode", CHOICE, compute.mode, "", CHOICES(SCENARIO_COMPUTE_LIST), "none", REQUESTS, ALL,                                                 \
+      "Time that generation takes: none 0, fast 2 ms and realistic 30 ms a token, or ms_per_token; or what a model of a GPU says, prefill included."), \
+        K("compute.ms_per_token", NUMBER, compute.ms_per_token, "ms", "0 to 1000000", "0", TOKEN_TIME, ALL,                                            \
+          "Time per generated token of modes fixed and deterministic."),                                                                               \
+        KF("compute.preset", CHOICE, compute.preset, compute.preset_set, CHOICES_OR_NULL(ENGINES_LIST),                                                \
+           "null", ROOFLINE, ALL,                                                                                                                      \
+           "Engine on a GPU whose gpu, mfu, efficiency, kernels and overheads were fitted to published figures."),                                     \
+        K("compute.gpu", CHOICE, compute.gpu, "", CHOICES(ROOFLINE_GPU_LIST), "h100", ROOFLINE, ALL,                                                   \
+          "The GPU that is modelled; custom has the figures below."),                                                                                  \
+        K("compute.tp", INTEGER, compute.tp, "GPUs", "null, or 1 to 1024", "null", ROOFLINE, ALL,                                                      \
+          "GPUs that share the model; null is tensor_parallel."),                                                                                      \
+        K("compute.mfu", NUMBER, compute.mfu, "", "0.01 to 1", "0.45", ROOFLINE, ALL,                                                                  \
+          "Part of its peak that arithmetic reaches."),                                                                                                \
+        K("compute.efficiency", NUMBER, compute.efficiency, "", "0.01 to 1", "0.5", ROOFLINE, ALL,                                                     \
+          "Part of its bandwidth that reading of memory reaches."),                                                                                    \
+        K("compute.overhead", DURATION, compute.overhead_ns, "", "0 to 10s", "0s", ROOFLINE, ALL,                                                      \
+          "Time that a step takes beside: launches, sampling, exchange between GPUs."),                                                                \
+        K("compute.prefill_overhead", DURATION, compute.prefill_overhead_ns, "", "0 to 10s", "0s", ROOFLINE,                                           \
+          ALL,                                                                                                                                         \
+          "Time that a step with prefills takes beside: kernels that are launched one by one, not as a graph."),                                       \
+        K("compute.exchange", DURATION, compute.exchange_ns, "", "0 to 1s", "0s", ROOFLINE, ALL,                                                       \
+          "Time that each layer of a step takes beside for the exchange between GPUs that share the model."),                                          \
+        K("compute.kernels", CHOICE, compute.kernels, "", CHOICES(SCENARIO_KERNELS_LIST), "beside",                                                    \
+          ROOFLINE, ALL,                                                                                                                               \
+          "Whether a step's arithmetic hides its reading of memory as a whole, or attention follows the matrices."),                                   \
+        K("compute.store_bandwidth", RATE, compute.store_bytes_per_s, "bytes/s",                                                                       \
+          "null, or 1MB/s to 1000TB/s", "null", ROOFLINE, ALL,                                                                                         \
+          "How fast steps copy the KV that they make to slower tiers before they end; null: beside them."),                                            \
+        K("compute.store_cost", DURATION, compute.store_cost_ns, "", "0 to 10s", "0s", ROOFLINE, ALL,                                                  \
+          "Time that steps take for each block of new KV that is stored: hashing, allocating, starting its copy."),                                    \
+        K("compute.max_batch", INTEGER, compute.max_batch, "sequences", "1 to 1000000", "256", ROOFLINE,                                               \
+          ALL, "Sequences in the batch at a time."),                                                                                                   \
+        K("compute.max_batch_tokens", INTEGER, compute.max_batch_tokens, "tokens", "1 to 100000000", "8192",                                           \
+          ROOFLINE, ALL, "Tokens of a step, decodes and chunks of prefill together."),                                                                 \
+        K("compute.share_prefix", BOOLEAN, compute.share_prefix, "", "", "false", ROOFLINE, ALL,                                                       \
+          "At granularity block, blocks found in the gpu tier take no room in the batch, as with paged attention."),                                   \
+        K("compute.gpu_memory_utilization", NUMBER, compute.gpu_memory_utilization, "", "0.01 to 1", "0.9",                                            \
+          ROOFLINE, ALL, "Part of a GPU's memory that weights, activations and KV may take together."),                                                \
+        K("compute.activation_margin", SIZE, compute.activation_margin_bytes, "bytes", "0 to 1TiB", "2GiB",                                            \
+          ROOFLINE, ALL, "Memory of each GPU that is kept for activations."),                                                                          \
+        K("compute.peak_flops", NUMBER, compute.peak_flops, "FLOP/s", "0 to 1000000000000000000", "0",                                                 \
+          ROOFLINE, ALL,                                                                                                                               \
+          "Peak arithmetic of one GPU at the width of the weights; 0 is that of compute.gpu."),                                                        \
+        K("compute.bandwidth", RATE, compute.bandwidth_bytes_per_s, "bytes/s", "null, or 1GB/s to 1000TB/s",                                           \
+          "null", ROOFLINE, ALL, "Bandwidth of the memory of one GPU; null is that of compute.gpu."),                                                  \
+        K("compute.vram", SIZE, compute.vram_bytes, "bytes", "null, or 1GiB to 1024TiB", "null", ROOFLINE,                                             \
+          ALL, "Memory of one GPU; null is that of compute.gpu.")
+
 #define DEFAULT_PERSONAS                                                                                     \
     "[{name: chatbot, share: 1, context: [512, 4096], generate: [50, 200], think: [100ms, 500ms], "          \
     "spread: 0.25}]"

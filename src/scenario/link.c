@@ -1,5 +1,7 @@
 #include "scenario/loading.h"
 
+#include <stdio.h>
+
 /* Whether the tier's key was given in the same source as the preset, or in a later one. */
 static bool given_since(const struct loading *l, enum kvf_tier tier, const char *name, size_t order) {
     int key = key_of_tier(tier, name);
@@ -22,4 +24,25 @@ void link_presets_apply(struct loading *l) {
         if (!given_since(l, t, "both_bandwidth", order))
             to->both_bytes_per_s = limited ? from->both_bytes_per_s : KVF_UNSET;
     }
+}
+
+/* Whether a key of the preset's is left to it: not given beside the preset or by a later source. */
+static bool left(const struct loading *l, const char *name) {
+    char key[64];
+    (void)snprintf(key, sizeof key, "compute.%s", name);
+    int given = key_index(key), preset = key_index("compute.preset");
+    return !l->given[given] || l->place[given].order < l->place[preset].order;
+}
+
+void link_engine_apply(struct loading *l) {
+    struct scenario *s = l->s;
+    const struct engines_fit *from = engines_fit(s->compute.preset);
+    if (!s->compute.preset_set) return;
+    if (left(l, "gpu")) s->compute.gpu = from->gpu;
+    if (left(l, "mfu")) s->compute.mfu = from->mfu;
+    if (left(l, "efficiency")) s->compute.efficiency = from->efficiency;
+    if (left(l, "overhead")) s->compute.overhead_ns = from->overhead_ns;
+    if (left(l, "prefill_overhead")) s->compute.prefill_overhead_ns = from->prefill_overhead_ns;
+    if (left(l, "exchange")) s->compute.exchange_ns = from->exchange_ns;
+    if (left(l, "kernels")) s->compute.kernels = KVF_KERNELS_APART;
 }

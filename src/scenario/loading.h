@@ -86,6 +86,7 @@ void scenario_begin(struct loading *l);
 /* Takes bandwidths and latency of every tier that has a preset from it, unless they were given beside it or
  * by a later source. */
 void link_presets_apply(struct loading *l);
+void link_engine_apply(struct loading *l); /* the same for compute.preset and what it names */
 /* Fills what follows from other keys: arrival process, evictions, prompts, times per token. */
 void scenario_finish(struct loading *l);
 /* Contradictions and gaps of a sweep, apart from its points. */

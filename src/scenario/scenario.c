@@ -26,6 +26,7 @@ static void finish_blocks(struct loading *l, enum kvf_tier tier) {
 
 static void finish_tiers(struct loading *l) {
     link_presets_apply(l);
+    link_engine_apply(l);
     for (int t = 0; t < KVF_TIERS; t++) {
         struct scenario_tier *of = &l->s->tier[t];
         if (l->tier_named[t])
@@ -291,7 +292,12 @@ int scenario_roofline(const struct scenario *s, struct roofline *r, struct err *
                                    .tp = scenario_compute_devices(s),
                                    .mfu = s->compute.mfu,
                                    .efficiency = s->compute.efficiency,
-                                   .overhead_ns = s->compute.overhead_ns};
+                                   .overhead_ns = s->compute.overhead_ns,
+                                   .prefill_overhead_ns = s->compute.prefill_overhead_ns,
+                                   .exchange_ns = s->compute.exchange_ns,
+                                   .store_token_ns =
+                                       (double)s->compute.store_cost_ns / (double)s->cache.block_tokens,
+                                   .apart = s->compute.kernels == KVF_KERNELS_APART};
     if (s->compute.store_bytes_per_s != KVF_UNSET)
         setup.store_bytes_per_s = (double)s->compute.store_bytes_per_s;
     return roofline_init(r, &s->model, &setup, e);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/terms.h"
 #include "model/model.h"
+#include "model/engines.h"
 #include "model/roofline.h"
 #include "traits/traits.h"
 
@@ -72,6 +73,7 @@
     X(KVF_COMPUTE_REALISTIC, "realistic")                                                                    \
     X(KVF_COMPUTE_FIXED, "fixed")                                                                            \
     X(KVF_COMPUTE_DETERMINISTIC, "deterministic") X(KVF_COMPUTE_ROOFLINE, "roofline")
+#define SCENARIO_KERNELS_LIST(X)     X(KVF_KERNELS_BESIDE, "beside") X(KVF_KERNELS_APART, "apart")
 #define SCENARIO_SCHEDULER_LIST(X)   X(KVF_SCHEDULER_STRICT, "strict") X(KVF_SCHEDULER_AGING, "aging")
 #define SCENARIO_QOS_LATENCY_LIST(X) X(KVF_QOS_LATENCY_TTFT, "ttft") X(KVF_QOS_LATENCY_E2E, "e2e")
 #define SCENARIO_AUTOSCALER_LIST(X)                                                                          \
@@ -131,6 +133,7 @@ enum scenario_reads { SCENARIO_READS_LIST(SCENARIO_ID) };
 enum scenario_pick { SCENARIO_PICK_LIST(SCENARIO_ID) };
 enum scenario_workload_phase { SCENARIO_WORKLOAD_PHASE_LIST(SCENARIO_ID) };
 enum scenario_compute { SCENARIO_COMPUTE_LIST(SCENARIO_ID) };
+enum scenario_kernels { SCENARIO_KERNELS_LIST(SCENARIO_ID) };
 enum scenario_scheduler { SCENARIO_SCHEDULER_LIST(SCENARIO_ID) };
 enum scenario_qos_latency { SCENARIO_QOS_LATENCY_LIST(SCENARIO_ID) };
 enum scenario_autoscaler { SCENARIO_AUTOSCALER_LIST(SCENARIO_ID) };
@@ -361,7 +364,13 @@ struct scenario {
         enum roofline_gpu gpu;
         uint64_t tp; /* devices that share the model; KVF_UNSET: tensor_parallel */
         double mfu, efficiency;
+        enum engines_preset preset; /* of the fields below, while they are not given */
+        bool preset_set;
+        enum scenario_kernels kernels;
         uint64_t overhead_ns;                       /* of a step */
+        uint64_t prefill_overhead_ns;               /* of a step that has prefills */
+        uint64_t exchange_ns;                       /* of a layer, between GPUs of tensor parallelism */
+        uint64_t store_cost_ns;                     /* of each block of new KV, inside steps */
         uint64_t store_bytes_per_s;                 /* of new KV inside steps; KVF_UNSET: beside them */
         uint64_t max_batch, max_batch_tokens;       /* sequences; tokens of a step */
         bool share_prefix;                          /* blocks in the gpu tier take no room in the batch */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "model/engines.h"
 #include "record/metric.h"
 #include "scenario/load.h"
 #include "ui/keys.h"
@@ -125,6 +126,15 @@ static void put_remote_backends(void) {
     put_backends(KVF_TIER_REMOTE);
 }
 
+static void put_engines(void) {
+    for (unsigned i = 0; i < ENGINES_PRESETS; i++) {
+        const struct engines_fit *f = engines_fit(i);
+        printf(".It %s Ta %s Ta %g Ta %g Ta %g ms Ta %g ms Ta %g us\n", f->name,
+               roofline_device(f->gpu)->name, f->mfu, f->efficiency, (double)f->overhead_ns / 1e6,
+               (double)f->prefill_overhead_ns / 1e6, (double)f->exchange_ns / 1e3);
+    }
+}
+
 static void put_keyboard(void) {
     for (size_t i = 0; i < keyboard_count; i++) {
         const struct key_entry *entry = &keyboard[i];
@@ -141,10 +151,15 @@ static void put_keyboard(void) {
 static const struct {
     const char *name;
     void (*put)(void);
-} parts[] = {{"measures", put_measures},         {"keys", put_keys},
-             {"keyboard", put_keyboard},         {"policies", put_policies},
-             {"routings", put_routings},         {"sources", put_sources},
-             {"gpu_backends", put_gpu_backends}, {"remote_backends", put_remote_backends}};
+} parts[] = {{"measures", put_measures},
+             {"keys", put_keys},
+             {"keyboard", put_keyboard},
+             {"policies", put_policies},
+             {"routings", put_routings},
+             {"sources", put_sources},
+             {"engines", put_engines},
+             {"gpu_backends", put_gpu_backends},
+             {"remote_backends", put_remote_backends}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof parts / sizeof *parts; i++) {

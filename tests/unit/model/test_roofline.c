@@ -84,6 +84,53 @@ static void new_kv_is_copied_inside_the_step(void **state) {
     assert_within(roofline_prefill_ns(&with, 1000, 0) - roofline_prefill_ns(&r, 1000, 0), 8.192, 1e-5);
 }
 
+/* At H100, mfu 0.45, efficiency 0.5. A decode of 8 x 10,000 tokens: weights 16060522496 / 1.675e12 = 9.588372
+ * ms, KV 80000 x 131072 / 1.675e12 = 6.260155, arithmetic of matrices and pairs less than either. A prefill
+ * of 2,000 tokens: matrices 2 x 8030261248 x 2000 / 4.45275e14 = 72.13750 ms, pairs 2 x 2000^2 x 4096 x 32
+ * / 4.45275e14 = 2.354880. */
+static void attention_behind_the_matrices(void **state) {
+    struct model m = preset("llama3.1-8b");
+    struct roofline beside = on(&m, ROOFLINE_GPU_H100, 1), apart;
+    struct roofline_setup setup = {
+        .gpu = ROOFLINE_GPU_H100, .tp = 1, .mfu = 0.45, .efficiency = 0.5, .apart = true};
+    (void)state;
+
+    assert_int_equal(roofline_init(&apart, &m, &setup, NULL), 0);
+    assert_within(roofline_decode_ns(&beside, 8, 10000), 9.588372 + 6.260155, 1e-5);
+    assert_within(roofline_decode_ns(&apart, 8, 10000), 9.588372 + 6.260155, 1e-5);
+    assert_within(roofline_prefill_ns(&apart, 2000, 0), 72.13750 + 2.354880, 1e-4);
+    /* both in one step: beside each other the KV is read while matrices are multiplied, else after it */
+    struct roofline_load load = {0};
+    roofline_add(&apart, &load, 2000, 0);
+    for (int i = 0; i < 8; i++) roofline_add(&apart, &load, 1, 10000);
+    struct roofline_run run = roofline_run(&apart, &load, 0, 0), hidden = roofline_run(&beside, &load, 0, 0);
+    assert_within((uint64_t)(roofline_run_fs(&run, 1) / ROOFLINE_FS_PER_NS),
+                  72.13750 * 2008 / 2000 + 6.260155, 1e-4);
+    assert_true(roofline_run_fs(&hidden, 1) < roofline_run_fs(&run, 1));
+}
+
+/* 2 ms a step, 5 ms more with prefills, and 20 us for each of 32 layers where two GPUs share the model. */
+static void overheads_of_steps(void **state) {
+    struct model m = preset("llama3.1-8b");
+    struct roofline_setup setup = {.gpu = ROOFLINE_GPU_H100, .tp = 1, .mfu = 0.45, .efficiency = 0.5};
+    struct roofline with, r;
+    (void)state;
+
+    for (uint32_t tp = 1; tp <= 2; tp++) {
+        double exchanges = tp > 1 ? 0.64 : 0;
+        r = on(&m, ROOFLINE_GPU_H100, tp);
+        setup.tp = tp;
+        setup.overhead_ns = 2000000;
+        setup.prefill_overhead_ns = 5000000;
+        setup.exchange_ns = 20000;
+        assert_int_equal(roofline_init(&with, &m, &setup, NULL), 0);
+        assert_within(roofline_decode_ns(&with, 8, 100) - roofline_decode_ns(&r, 8, 100), 2 + exchanges,
+                      1e-5);
+        assert_within(roofline_prefill_ns(&with, 8, 100) - roofline_prefill_ns(&r, 8, 100), 7 + exchanges,
+                      1e-5);
+    }
+}
+
 static void weights_at_their_own_precision(void **state) {
     struct model awq = preset("qwen3-32b-awq"), bf16 = preset("qwen3-32b");
     struct model oss20 = preset("gpt-oss-20b"), oss120 = preset("gpt-oss-120b"),
@@ -133,8 +180,10 @@ static void chunks_add_up(void **state) {
         for (uint64_t at = 300; at < 10300; at += 400) roofline_add(&r, &parts, 400, at);
         assert_true(whole.tokens == parts.tokens && whole.pairs == parts.pairs);
         assert_true(whole.slides == parts.slides);
+        uint64_t sequences = parts.sequences;
         roofline_add(&r, &parts, 7, 50);
         roofline_remove(&r, &parts, 7, 50);
+        assert_int_equal(parts.sequences, sequences);
         assert_true(whole.pairs == parts.pairs && whole.slides == parts.slides);
     }
 }
@@ -154,6 +203,7 @@ static void many_steps_at_once(void **state) {
                              .kept_fs = rng_range(&rng, 0, 300),
                              .kept_slide_fs = rng_range(&rng, 0, 300),
                              .overhead_fs = rng_range(&rng, 0, 1000),
+                             .apart = round % 2 == 1,
                              .window = 100000};
         uint64_t context[4], sequences = rng_range(&rng, 1, 4), steps = rng_range(&rng, 1, 300);
         struct roofline_load load = {0};
@@ -217,6 +267,8 @@ int main(void) {
         cmocka_unit_test(published_figures),
         cmocka_unit_test(formula_by_hand),
         cmocka_unit_test(new_kv_is_copied_inside_the_step),
+        cmocka_unit_test(attention_behind_the_matrices),
+        cmocka_unit_test(overheads_of_steps),
         cmocka_unit_test(weights_at_their_own_precision),
         cmocka_unit_test(mixture_of_experts),
         cmocka_unit_test(chunks_add_up),

@@ -390,6 +390,29 @@ static void unreadable_files_are_named(void **state) {
     free(s);
 }
 
+/* A key beside the preset, or in a later source, wins; a preset in a later source wins again. */
+static void presets_fill_in_an_engine(void **state) {
+    static const char text[] = "model: llama3.1-8b\nmode: simulate\ntiers: {gpu: {capacity: auto}}\n"
+                               "compute: {mode: roofline, gpu: l40s, mfu: 0.3, preset: nim-h100-fp8}\n";
+    static const char *const set[] = {"compute.preset=vllm-h100-bf16", "compute.overhead=5ms"};
+    struct scenario *s = malloc(sizeof *s);
+    (void)state;
+
+    const struct engines_fit *nim = engines_fit(ENGINES_NIM_H100_FP8);
+    const struct engines_fit *vllm = engines_fit(ENGINES_VLLM_H100_BF16);
+    free(load(text, strlen(text), NULL, 0, s, NULL));
+    assert_true(s->compute.gpu == ROOFLINE_GPU_L40S && s->compute.mfu == 0.3);
+    assert_true(s->compute.efficiency == nim->efficiency && s->compute.overhead_ns == nim->overhead_ns);
+    assert_true(s->compute.exchange_ns == nim->exchange_ns && s->compute.kernels == KVF_KERNELS_APART);
+    char *errors = load(text, strlen(text), set, 2, s, NULL);
+    assert_string_equal(errors, "");
+    assert_true(s->compute.gpu == ROOFLINE_GPU_H100 && s->compute.mfu == vllm->mfu);
+    assert_true(s->compute.prefill_overhead_ns == vllm->prefill_overhead_ns);
+    assert_true(s->compute.overhead_ns == 5000000);
+    free(errors);
+    free(s);
+}
+
 static struct scenario_emulation link_of(const char *text, const char *const *set, size_t count, int tier) {
     struct scenario *s = malloc(sizeof(*s));
     char *errors = load(text, strlen(text), set, count, s, NULL);
@@ -563,6 +586,7 @@ int main(void) {
         cmocka_unit_test(unreadable_files_are_named),
         cmocka_unit_test(included_keys_lie_under_the_scenario),
         cmocka_unit_test(errors_of_included_files_have_their_name),
+        cmocka_unit_test(presets_fill_in_an_engine),
         cmocka_unit_test(presets_fill_in_a_link),
         cmocka_unit_test(floods_are_bounded),
         cmocka_unit_test(near_keys_are_found),
