@@ -60,6 +60,11 @@ const char *buf_text(const struct buf *b) {
     return b->data ? b->data : "";
 }
 
+const char *buf_path_end(const char *path, size_t most) {
+    for (const char *next; strlen(path) > most && (next = strchr(path, '/')) != NULL;) path = next + 1;
+    return path;
+}
+
 void buf_free(struct buf *b) {
     free(b->data);
     *b = (struct buf){0};

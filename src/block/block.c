@@ -38,6 +38,8 @@ _Static_assert(sizeof(struct block_spread) % sizeof(unsigned long long) == 0 &&
                    sizeof(struct block_events) % sizeof(unsigned long long) == 0 &&
                    sizeof(struct block_user_counts) % sizeof(unsigned long long) == 0,
                "all of them are counts alone");
+_Static_assert(sizeof(struct block_cell) == 64 && offsetof(struct block_state, cells) % 64 == 0,
+               "a cell is a line of the cache");
 
 void block_add_up(void *out, const void *in, size_t bytes, int sign) {
     unsigned long long *o = out;
@@ -57,6 +59,23 @@ void block_since(const struct block_counts *to, const struct block_counts *from,
             if ((int64_t)u->bytes[dir] < 0) u->bytes[dir] = 0;
             if ((int64_t)u->requests[dir] < 0) u->requests[dir] = 0;
         }
+}
+
+uint64_t block_sweep(struct block_state *state, uint64_t old_ns) {
+    uint64_t own = 0;
+    for (uint32_t i = 0; i < BLOCK_CELLS; i++) {
+        struct block_cell *c = &state->cells[i];
+        unsigned long long name = __atomic_load_n(&c->name, __ATOMIC_RELAXED);
+        unsigned long long issued_ns = __atomic_load_n(&c->issued_ns, __ATOMIC_RELAXED);
+        unsigned long long queued_ns = __atomic_load_n(&c->queued_ns, __ATOMIC_RELAXED);
+        bool ours = c->own;
+        if (name == 0 || queued_ns >= old_ns || issued_ns >= old_ns) continue;
+        if (!__atomic_compare_exchange_n(&c->name, &name, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            continue;
+        if (issued_ns) __atomic_fetch_sub(&state->in_flight, 1, __ATOMIC_RELAXED);
+        own += ours;
+    }
+    return own;
 }
 
 uint64_t block_merges(const struct block_counts *c) {
@@ -82,7 +101,7 @@ void block_histogram(const struct block_counts *c, int dir, int stage, int size,
     for (int s = 0; s < BLOCK_SIZES; s++) {
         const struct block_spread *from = &c->spread[dir][stage][s];
         uint64_t sum = from->sum_ns;
-        if (size != BLOCK_SIZES && s != size) continue;
+        if (sum == 0 || (size != BLOCK_SIZES && s != size)) continue;
         for (int b = 0; b < BLOCK_BINS; b++)
             if (from->bin[b] > 0) histogram_record_many(out, bin_ns(b), from->bin[b], sum), sum = 0;
     }

@@ -29,7 +29,7 @@ struct block_counts {
 
 struct block_user {
     char process[BLOCK_COMM];
-    char cgroup[128]; /* its path; "" for the first group and where it is not known */
+    char cgroup[64]; /* the end of its path; "" for the first group and where it is not known */
 };
 
 /* Why there can be no trace here, as a sentence with its remedy: 0, or -KVF_ERR_UNAVAILABLE. The kernel may
@@ -58,8 +58,12 @@ const char *block_size_label(int size);
 /* The kernel's word for a status of a failed request: "I/O error". */
 const char *block_status_name(unsigned status);
 
-/* The kernel's numbers of the drives under a device, and of the device itself: at most BLOCK_DEVICES in all,
- * of which `have` are there. Returns how many there are then. */
-uint32_t block_devices(const char *root, unsigned major, unsigned minor, uint32_t *number, uint32_t have);
+/* Adds the drives under a device, and the device itself, to `s`; nothing where /sys does not know it. 0, or
+ * -KVF_ERR_UNAVAILABLE when there are more than BLOCK_DEVICES. */
+int block_devices(const char *root, unsigned major, unsigned minor, struct block_setup *s, struct err *e);
+
+/* Frees what has been at a device, or on its way there, since before `old_ns`: its end was not seen. Any
+ * program may use the cells meanwhile. Returns how many operations of ours were among them. */
+uint64_t block_sweep(struct block_state *state, uint64_t old_ns);
 
 #endif

@@ -21,33 +21,53 @@ static bool read_number(const char *dir, uint32_t *number) {
     return ok;
 }
 
-/* A whole disk, or the one that a partition is on, with what it is made of. */
-static uint32_t add(const char *dir, uint32_t *number, uint32_t have, int depth) {
-    char real[PATH_MAX], path[PATH_MAX];
-    struct stat st;
-    uint32_t n;
-    if (depth == 0 || have == BLOCK_DEVICES || !realpath(dir, real)) return have;
-    if (snprintf(path, sizeof path, "%s/partition", real) < (int)sizeof path && stat(path, &st) == 0)
-        *strrchr(real, '/') = '\0';
-    if (!read_number(real, &n)) return have;
-    for (uint32_t i = 0; i < have; i++)
-        if (number[i] == n) return have;
-    number[have++] = n;
-    if (snprintf(path, sizeof path, "%s/slaves", real) >= (int)sizeof path) return have;
-    DIR *d = opendir(path);
-    if (!d) return have;
-    for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
-        char below[PATH_MAX];
-        if (entry->d_name[0] == '.') continue;
-        if (snprintf(below, sizeof below, "%s/%s", path, entry->d_name) < (int)sizeof below)
-            have = add(below, number, have, depth - 1);
-    }
-    closedir(d);
-    return have;
+static int too_many(struct err *e) {
+    return err_set(
+        e, KVF_ERR_UNAVAILABLE,
+        "the block layer cannot be traced: over %d drives, and devices made of them, are under the "
+        "nvme tier; give it fewer directories, or set run.block_trace: off",
+        BLOCK_DEVICES);
 }
 
-uint32_t block_devices(const char *root, unsigned major, unsigned minor, uint32_t *number, uint32_t have) {
+/* The place of a number in a list, at its end where it is new; BLOCK_DEVICES where there is no room. */
+static uint32_t place_in(uint32_t *list, uint32_t *count, uint32_t number) {
+    uint32_t i = 0;
+    while (i < *count && list[i] != number) i++;
+    if (i == *count && i < BLOCK_DEVICES) list[(*count)++] = number;
+    return i;
+}
+
+/* A whole disk, or the one that a partition is on, with what it is made of. */
+static int add(const char *dir, struct block_setup *s, bool part, int depth, struct err *e) {
+    char real[PATH_MAX], path[PATH_MAX];
+    struct stat st;
+    uint32_t number;
+    if (depth == 0 || !realpath(dir, real) || !read_number(real, &number)) return 0;
+    if (part && place_in(s->parts, &s->part_count, number) == BLOCK_DEVICES) return too_many(e);
+    if (snprintf(path, sizeof path, "%s/partition", real) < (int)sizeof path && stat(path, &st) == 0) {
+        *strrchr(real, '/') = '\0';
+        if (!read_number(real, &number)) return 0;
+    }
+    uint32_t place = place_in(s->devices, &s->device_count, number);
+    if (place == BLOCK_DEVICES) return too_many(e);
+    if (snprintf(path, sizeof path, "%s/slaves", real) >= (int)sizeof path) return 0;
+    DIR *d = opendir(path);
+    if (!d) return 0;
+    int rc = 0;
+    for (struct dirent *entry; rc == 0 && (entry = readdir(d)) != NULL;) {
+        char below[PATH_MAX];
+        if (entry->d_name[0] == '.' ||
+            snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= (int)sizeof below)
+            continue;
+        s->stacked |= 1u << place;
+        rc = add(below, s, true, depth - 1, e);
+    }
+    closedir(d);
+    return rc;
+}
+
+int block_devices(const char *root, unsigned major, unsigned minor, struct block_setup *s, struct err *e) {
     char dir[PATH_MAX];
     snprintf(dir, sizeof dir, "%s/sys/dev/block/%u:%u", root, major, minor);
-    return add(dir, number, have, DEEP);
+    return add(dir, s, false, DEEP, e);
 }

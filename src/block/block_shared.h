@@ -14,20 +14,43 @@ enum {
     BLOCK_FIRST_BIT = 9, /* all under 1,024 ns is in the first bin */
     BLOCK_LAST_BIT = 38, /* from 2^38 ns, 275 s, on in the last */
     BLOCK_BINS = (BLOCK_LAST_BIT - BLOCK_FIRST_BIT - 1) * (1 << BLOCK_SUB_BITS) + 2,
-    BLOCK_SPREADS = BLOCK_DIRS * BLOCK_STAGES * BLOCK_SIZES,
-    BLOCK_STATUSES = 32, /* of a request that failed: the kernel's BLK_STS_... */
-    BLOCK_IO_ERROR = 10, /* of them BLK_STS_IOERR */
+    BLOCK_CELLS = 1 << 15, /* operations under way */
+    BLOCK_STATUSES = 32,   /* of a request that failed: the kernel's BLK_STS_... */
+    BLOCK_IO_ERROR = 10,   /* of them BLK_STS_IOERR */
     BLOCK_COMM = 16,
     BLOCK_USERS = 4096 /* processes and groups told apart */
 };
 
-/* The one value of the map "setup". */
 struct block_setup {
     unsigned device_count, devices[BLOCK_DEVICES]; /* whole disks, as the kernel numbers them */
-    unsigned own_tgid;                             /* as its first namespace counts */
+    unsigned stacked;                              /* bit i: devices[i] is made of others */
+    unsigned part_count, parts[BLOCK_DEVICES];     /* these: disks and partitions */
+    unsigned groups_of_blkio;                      /* 1: a process is in the group of the first cgroups */
 };
 
-/* Values of the map "spread", which are per CPU: (dir * BLOCK_STAGES + stage) * BLOCK_SIZES + size. */
+/* An operation under way. */
+struct block_cell {
+    unsigned long long name;      /* 0: free */
+    unsigned long long queued_ns; /* by the clock of bpf_ktime_get_ns() */
+    unsigned long long issued_ns; /* of its request, where it is the first in it; 0: not at the device */
+    unsigned long long first_ns;  /* the first request with a part of it was issued; 0: none has ended yet */
+    unsigned long long whole;     /* of a piece that was split off: the one that it is a part of */
+    unsigned bytes, ended;
+    unsigned depth;                /* at the device as its request came there, that one included */
+    unsigned char dir, own;        /* own: of this program */
+    unsigned char told, unused[9]; /* told: of another, and counted already or at another device */
+};
+
+/* All that the programs keep of what is under way; it begins at a page. */
+struct block_state {
+    unsigned long long in_flight; /* requests at the devices, anybody's */
+    unsigned long long unused[7];
+    unsigned long long base;     /* its own address, as a number */
+    unsigned long long own_tgid; /* as its first namespace counts */
+    unsigned long long unused_too[6];
+    struct block_cell cells[BLOCK_CELLS];
+};
+
 struct block_spread {
     unsigned long long sum_ns;
     unsigned long long bin[BLOCK_BINS];
@@ -40,12 +63,19 @@ struct block_dir_counts {
     unsigned long long bios, bio_bytes;       /* operations that came to the block layer and ended */
     unsigned long long bio_ns, bio_device_ns; /* of these from queued, or first issued, to completed */
 };
-/* The one value of the map "counts", per CPU; of this program's own I/O but for the last. */
+/* Of this program's own I/O but for the last. */
 struct block_events {
     struct block_dir_counts dir[BLOCK_DIRS];
     unsigned long long splits, flushes, discards;
     unsigned long long errors[BLOCK_STATUSES];
     unsigned long long lost; /* anybody's events that found no room in a map, and ends of ours not seen */
+};
+
+/* A CPU's own counts: a value of the map "counts". */
+struct block_cpu {
+    struct block_events events;
+    struct block_spread spread[BLOCK_DIRS][BLOCK_STAGES][BLOCK_SIZES];
+    unsigned long long unused[8]; /* no line of the cache is of two */
 };
 
 /* Key and value of the map "users": the requests of others, from when they are issued. */

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,18 +24,27 @@
 #include "block_object.h" /* made by the build: block_object[] */
 
 enum { PROGRAMS = 16, HANDLE_KERNFS = 0xfe };
+#define UNIFIED  "/sys/fs/cgroup"
+#define OF_BLKIO "/sys/fs/cgroup/blkio"
+/* The kernel gives up on a request of a drive before. */
+#define OLD_NS UINT64_C(60000000000)
 
 struct block_trace {
     struct bpf_object *object;
     struct bpf_link *link[PROGRAMS];
     int program[PROGRAMS]; /* descriptors of those attached */
     unsigned links;
-    int spread, counts, users; /* likewise of maps */
-    int cpus;
-    void *per_cpu; /* room for a value of every CPU */
+    int users; /* likewise of a map */
+    uint32_t cpus;
+    const struct block_cpu *counts; /* one of every CPU, which the kernel writes */
+    struct block_state *state;      /* likewise */
+    struct block_spread spread[BLOCK_DIRS][BLOCK_STAGES][BLOCK_SIZES]; /* sums over CPUs as last read */
+    uint64_t missed, swept; /* events that the kernel left out; ends of ours that were never seen */
+    uint64_t sweep_ns;      /* when to look for what they left behind; 0: nothing is */
     struct block_user_key key[BLOCK_NAMED];
     struct block_user user[BLOCK_NAMED];
     uint32_t user_count;
+    const char *groups; /* where their folders are */
 };
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args) {
@@ -53,38 +65,49 @@ static int map_of(struct block_trace *t, const char *name) {
     return bpf_object__find_map_fd_by_name(t->object, name);
 }
 
-/* Which drives, and whether one of them is made of others: what comes to such a one is in no request. */
-static int find_drives(struct block_setup *s, const struct blockdev *devices, uint32_t count, bool *stacked,
-                       struct err *e) {
+static int find_drives(struct block_setup *s, const struct blockdev *devices, uint32_t count, struct err *e) {
+    struct statfs fs;
     *s = (struct block_setup){0};
-    *stacked = false;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t before = s->device_count;
-        s->device_count = block_devices("", devices[i].major, devices[i].minor, s->devices, before);
-        *stacked = *stacked || s->device_count > before + 1;
+        int rc = block_devices("", devices[i].major, devices[i].minor, s, e);
+        if (rc != 0) return rc;
     }
+    s->groups_of_blkio =
+        access(OF_BLKIO, X_OK) == 0 && !(statfs(UNIFIED, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC);
     if (s->device_count > 0) return 0;
     return err_set(e, KVF_ERR_UNAVAILABLE,
-                   "the block layer cannot be traced: no block device is under the nvme tier");
+                   "the block layer cannot be traced: no block device is under the nvme tier; put "
+                   "tiers.nvme.path on a drive, or set run.block_trace: auto");
 }
 
-static int load(struct block_trace *t, bool stacked, struct err *e) {
+static int load(struct block_trace *t, const struct block_setup *s, struct err *e) {
     LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvfall");
     libbpf_set_print(quiet);
     t->object = bpf_object__open_mem(block_object, sizeof block_object, &opts);
     if (!t->object) return refused(e, -errno, "load a program");
-    bpf_program__set_autoload(bpf_object__find_program_by_name(t->object, "bio_ended"), stacked);
-    int rc = bpf_object__load(t->object);
+    bpf_program__set_autoload(bpf_object__find_program_by_name(t->object, "bio_ended"), s->stacked != 0);
+    int rc =
+        bpf_map__set_initial_value(bpf_object__find_map_by_name(t->object, ".rodata.setup"), s, sizeof *s);
+    if (rc == 0) rc = bpf_map__set_max_entries(bpf_object__find_map_by_name(t->object, "counts"), t->cpus);
+    if (rc == 0) rc = bpf_object__load(t->object);
     return rc ? refused(e, rc, "load a program") : 0;
 }
 
+/* The values of a map, in place. */
+static void *values_of(struct block_trace *t, const char *map, size_t bytes, int access) {
+    void *at = mmap(NULL, bytes, access, MAP_SHARED, map_of(t, map), 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
 /* The program must run in this process to learn which one it is. */
-static int set_up(struct block_trace *t, const struct block_setup *s, struct err *e) {
+static int set_up(struct block_trace *t, struct err *e) {
     struct bpf_program *self = bpf_object__find_program_by_name(t->object, "own_process");
     LIBBPF_OPTS(bpf_test_run_opts, run);
-    uint32_t zero = 0;
-    int rc = bpf_map_update_elem(map_of(t, "setup"), &zero, s, BPF_ANY);
-    if (rc == 0) rc = bpf_prog_test_run_opts(bpf_program__fd(self), &run);
+    t->users = map_of(t, "users");
+    t->counts = values_of(t, "counts", t->cpus * sizeof *t->counts, PROT_READ);
+    t->state = values_of(t, ".bss", sizeof *t->state, PROT_READ | PROT_WRITE);
+    if (!t->counts || !t->state) return refused(e, -errno, "share the counts of a program");
+    int rc = bpf_prog_test_run_opts(bpf_program__fd(self), &run);
     return rc ? refused(e, rc, "run a program") : 0;
 }
 
@@ -103,20 +126,12 @@ static int attach(struct block_trace *t, struct err *e) {
 int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count, struct err *e) {
     struct block_trace *t = mem_zalloc(1, sizeof *t);
     struct block_setup s;
-    bool stacked;
-    int rc = find_drives(&s, devices, count, &stacked, e);
-    if (rc == 0) rc = load(t, stacked, e);
-    if (rc == 0) rc = set_up(t, &s, e);
-    if (rc == 0) {
-        size_t most = sizeof(struct block_spread) > sizeof(struct block_events) ? sizeof(struct block_spread)
-                                                                                : sizeof(struct block_events);
-        t->spread = map_of(t, "spread");
-        t->counts = map_of(t, "counts");
-        t->users = map_of(t, "users");
-        t->cpus = libbpf_num_possible_cpus();
-        t->per_cpu = mem_zalloc((size_t)t->cpus, most);
-        rc = attach(t, e);
-    }
+    t->cpus = (uint32_t)libbpf_num_possible_cpus();
+    int rc = find_drives(&s, devices, count, e);
+    t->groups = s.groups_of_blkio ? OF_BLKIO : UNIFIED;
+    if (rc == 0) rc = load(t, &s, e);
+    if (rc == 0) rc = set_up(t, e);
+    if (rc == 0) rc = attach(t, e);
     if (rc != 0) {
         block_close(t);
         t = NULL;
@@ -128,20 +143,33 @@ int block_open(struct block_trace **out, const struct blockdev *devices, uint32_
 void block_close(struct block_trace *t) {
     if (!t) return;
     for (unsigned i = 0; i < t->links; i++) bpf_link__destroy(t->link[i]);
+    if (t->counts) munmap((void *)(uintptr_t)t->counts, t->cpus * sizeof *t->counts);
+    if (t->state) munmap(t->state, sizeof *t->state);
     bpf_object__close(t->object);
-    free(t->per_cpu);
     free(t);
 }
 
-static void read_per_cpu(struct block_trace *t, int map, uint32_t key, void *out, size_t bytes) {
-    memset(out, 0, bytes);
-    if (bpf_map_lookup_elem(map, &key, t->per_cpu) != 0) return;
-    for (int cpu = 0; cpu < t->cpus; cpu++)
-        block_add_up(out, (char *)t->per_cpu + (size_t)cpu * bytes, bytes, 1);
+/* The bins of a spread are read only when its sum tells that they have changed. */
+static void read_counts(struct block_trace *t, struct block_counts *out) {
+    for (int dir = 0; dir < BLOCK_DIRS; dir++)
+        for (int stage = 0; stage < BLOCK_STAGES; stage++)
+            for (int size = 0; size < BLOCK_SIZES; size++) {
+                struct block_spread *to = &t->spread[dir][stage][size];
+                uint64_t sum_ns = 0;
+                for (uint32_t i = 0; i < t->cpus; i++) sum_ns += t->counts[i].spread[dir][stage][size].sum_ns;
+                if (sum_ns == to->sum_ns) continue;
+                memset(to, 0, sizeof *to);
+                for (uint32_t i = 0; i < t->cpus; i++)
+                    block_add_up(to, &t->counts[i].spread[dir][stage][size], sizeof *to, 1);
+            }
+    memcpy(out->spread, t->spread, sizeof out->spread);
+    memset(&out->events, 0, sizeof out->events);
+    for (uint32_t i = 0; i < t->cpus; i++)
+        block_add_up(&out->events, &t->counts[i].events, sizeof out->events, 1);
 }
 
 /* A group's id is the handle of its folder. */
-static void name_group(uint64_t id, char *out, size_t len) {
+static void name_group(const char *top, uint64_t id, char *out, size_t len) {
     struct {
         struct file_handle head;
         uint64_t id;
@@ -149,14 +177,15 @@ static void name_group(uint64_t id, char *out, size_t len) {
     char link[64], path[512];
     memcpy(handle.head.f_handle, &id, sizeof id);
     out[0] = '\0';
-    int root = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int root = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd = root >= 0 ? open_by_handle_at(root, &handle.head, O_PATH | O_CLOEXEC) : -1;
     if (fd >= 0) {
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         ssize_t n = readlink(link, path, sizeof path - 1);
         path[n > 0 ? n : 0] = '\0';
-        const char *under = strncmp(path, "/sys/fs/cgroup/", 15) == 0 ? path + 15 : "";
-        snprintf(out, len, "%.*s", (int)len - 1, under);
+        size_t above = strlen(top);
+        if (strncmp(path, top, above) == 0 && path[above] == '/')
+            snprintf(out, len, "%.*s", (int)len - 1, buf_path_end(path + above + 1, len - 1));
         close(fd);
     }
     if (root >= 0) close(root);
@@ -172,7 +201,7 @@ static uint32_t place_of(struct block_trace *t, const struct block_user_key *key
         snprintf(u->process, sizeof u->process, "(others)");
     } else {
         snprintf(u->process, sizeof u->process, "%.*s", BLOCK_COMM - 1, key->comm);
-        name_group(key->cgroup, u->cgroup, sizeof u->cgroup);
+        name_group(t->groups, key->cgroup, u->cgroup, sizeof u->cgroup);
     }
     return t->user_count++;
 }
@@ -200,11 +229,23 @@ static uint64_t missed(const struct block_trace *t) {
     return n;
 }
 
+/* What is left of requests whose end was not seen counts as being at the device until it is swept. */
+static uint64_t ends_unseen(struct block_trace *t) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, n = missed(t);
+    if (n != t->missed && t->sweep_ns == 0) t->sweep_ns = now_ns + OLD_NS;
+    t->missed = n;
+    if (t->sweep_ns != 0 && now_ns > t->sweep_ns) {
+        t->swept += block_sweep(t->state, now_ns - OLD_NS);
+        t->sweep_ns = 0;
+    }
+    return t->missed + t->swept;
+}
+
 void block_read(struct block_trace *t, struct block_counts *out) {
-    struct block_spread *to = &out->spread[0][0][0];
-    for (uint32_t i = 0; i < BLOCK_SPREADS; i++) read_per_cpu(t, t->spread, i, &to[i], sizeof to[i]);
-    read_per_cpu(t, t->counts, 0, &out->events, sizeof out->events);
-    out->events.lost += missed(t);
+    read_counts(t, out);
+    out->events.lost += ends_unseen(t);
     read_users(t, out);
 }
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+
 #define X(type, name, unit, help)                                                                            \
     {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_interval, name)},
 const struct snapshot_field snapshot_interval_fields[] = {SNAPSHOT_INTERVAL_FIELDS(X)};
@@ -143,5 +145,5 @@ void snapshot_neighbour_name(const struct snapshot_neighbour *n, char *out, size
              writeback                             ? "writeback"
              : strcmp(n->process, "(kernel)") == 0 ? "the kernel"
                                                    : n->process,
-             n->cgroup[0] ? writeback ? " of " : " in " : "", n->cgroup);
+             n->cgroup[0] ? writeback ? " of " : " in " : "", buf_path_end(n->cgroup, 28));
 }

@@ -72,64 +72,32 @@ struct request {
 enum req_flag_bits { __REQ_PREFLUSH = 18 };
 
 enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3 };
-enum { PF_KTHREAD = 0x00200000, MERGED_MOST = 256, BUCKET_BITS = 12, BUCKET = 8, NONE = 0xffffffff };
-
-__u64 in_flight = 0;
-__u64 base = 0; /* address of in_flight, as a number */
-
-/* Bios under way are found by their names in a table of buckets, each a cache line; what is known of one is a
- * line at the same place of another array. Both are read in place, which costs a small part of a hash map. */
-struct bucket {
-    __u64 name[BUCKET]; /* 0: free */
-};
-struct cell {
-    __u64 queued_ns,
-        issued_ns;  /* issued: of its request, where it is the first in it; 0: not at the device */
-    __u64 first_ns; /* the first request with a part of it was issued; 0: none has ended yet */
-    __u64 whole;    /* of a piece that was split off: the bio that it is a part of */
-    __u32 bytes, ended;
-    __u32 dir, own;
-    __u32 depth; /* at the device as its request came there, that one included */
-    __u32 unused[3];
+enum { PF_KTHREAD = 0x00200000, MERGED_MOST = 256, NONE = 0xffffffff };
+enum {
+    PAGE_BITS = 12,
+    NAME_BITS = 7,
+    ROW = 1 << (PAGE_BITS - NAME_BITS),
+    ROWS = BLOCK_CELLS / ROW,
+    TRIES = 8
 };
 
+/* Set before the program is loaded: the kernel leaves out what it never does. */
+const volatile struct block_setup setup SEC(".rodata.setup") = {};
+
+struct block_state state __attribute__((aligned(64))) = {};
+
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1 << BUCKET_BITS);
-    __uint(map_flags, BPF_F_MMAPABLE); /* begins at a page, so that no value is in two lines */
-    __type(key, __u32);
-    __type(value, struct bucket);
-} buckets SEC(".maps");
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, BUCKET << BUCKET_BITS);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __type(key, __u32);
-    __type(value, struct cell);
-} cells SEC(".maps");
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, BUCKET << BUCKET_BITS);
+    __uint(max_entries, BLOCK_CELLS);
     __type(key, __u32);
     __type(value, struct block_user_key);
 } cell_users SEC(".maps"); /* of others' */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
+    __uint(max_entries, 1); /* the loader makes it one of every CPU */
+    __uint(map_flags, BPF_F_MMAPABLE);
     __type(key, __u32);
-    __type(value, struct block_setup);
-} setup SEC(".maps");
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, BLOCK_SPREADS);
-    __type(key, __u32);
-    __type(value, struct block_spread);
-} spread SEC(".maps");
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct block_events);
+    __type(value, struct block_cpu);
 } counts SEC(".maps");
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -138,27 +106,30 @@ struct {
     __type(value, struct block_user_counts);
 } users SEC(".maps");
 
-static __always_inline struct block_events *counters(void) {
-    __u32 zero = 0;
-    return bpf_map_lookup_elem(&counts, &zero);
+static __always_inline struct block_cpu *counters(void) {
+    __u32 cpu = bpf_get_smp_processor_id();
+    return bpf_map_lookup_elem(&counts, &cpu);
 }
 
 static __always_inline void lost(void) {
-    struct block_events *c = counters();
-    if (c) c->lost++;
+    struct block_cpu *c = counters();
+    if (c) c->events.lost++;
 }
 
-static __always_inline struct block_setup *set_up(void) {
-    __u32 zero = 0;
-    return bpf_map_lookup_elem(&setup, &zero);
-}
-
-static __always_inline int is_watched(const struct block_setup *s, struct bio *bio) {
+/* The place of the drive in the list, or NONE. */
+static __always_inline __u32 watched(struct bio *bio) {
     __u32 dev = bio->bi_bdev->bd_disk->part0->bd_dev;
-    for (__u32 i = 0; i < BLOCK_DEVICES; i++) {
-        if (i == s->device_count) return 0;
-        if (s->devices[i] == dev) return 1;
-    }
+    for (__u32 i = 0; i < BLOCK_DEVICES && i < setup.device_count; i++)
+        if (setup.devices[i] == dev) return i;
+    return NONE;
+}
+
+/* To a device that is made of others comes what all programs want of it. What goes on from it to its parts
+ * may be sent by threads of its own: it is nobody's there. */
+static __always_inline int is_part(struct bio *bio) {
+    __u32 dev = bio->bi_bdev->bd_dev;
+    for (__u32 i = 0; i < BLOCK_DEVICES && i < setup.part_count; i++)
+        if (setup.parts[i] == dev) return 1;
     return 0;
 }
 
@@ -173,10 +144,8 @@ static __always_inline __u32 log2_of(__u64 v) {
     return r + (v >> 1 ? 1 : 0);
 }
 
-static __always_inline void spread_add(__u32 slot, __u64 ns) {
-    struct block_spread *s = bpf_map_lookup_elem(&spread, &slot);
+static __always_inline void spread_add(struct block_spread *s, __u64 ns) {
     __u32 octave = log2_of(ns), bin;
-    if (!s) return;
     if (octave <= BLOCK_FIRST_BIT)
         bin = 0;
     else if (octave >= BLOCK_LAST_BIT)
@@ -199,17 +168,21 @@ static __always_inline __u32 size_class(__u32 bytes) {
 
 /* A kernel thread works for others: the group of an operation of its own is the one that it is accounted to,
  * and a worker's name says nothing. */
-static __always_inline void user_key(struct task_struct *t, struct bio *bio, __u32 write,
-                                     struct block_user_key *key) {
+static __noinline void user_key(struct task_struct *t, struct bio *bio, __u32 write,
+                                struct block_user_key *key) {
     struct blkcg_gq *group = bio->bi_blkg;
-    if (!(t->flags & PF_KTHREAD)) {
+    int worker = (t->flags & PF_KTHREAD) != 0;
+    if (!setup.groups_of_blkio && !worker)
         key->cgroup = bpf_get_current_cgroup_id();
+    else if (group)
+        key->cgroup = group->blkcg->css.cgroup->kn->id;
+    if (!worker) {
         bpf_probe_read_kernel_str(key->comm, sizeof key->comm, t->group_leader->comm);
         return;
     }
-    if (group) key->cgroup = group->blkcg->css.cgroup->kn->id;
     bpf_probe_read_kernel_str(key->comm, sizeof key->comm, t->comm);
-    if (__builtin_memcmp(key->comm, "kworker/", 8) != 0) return;
+    for (__u32 i = 0; i < 8; i++)
+        if (key->comm[i] != "kworker/"[i]) return;
     __builtin_memset(key->comm, 0, sizeof key->comm);
     if (write)
         __builtin_memcpy(key->comm, BLOCK_WRITEBACK, sizeof BLOCK_WRITEBACK);
@@ -217,10 +190,10 @@ static __always_inline void user_key(struct task_struct *t, struct bio *bio, __u
         __builtin_memcpy(key->comm, BLOCK_WORKER, sizeof BLOCK_WORKER);
 }
 
-static __always_inline void user_add(__u32 place, __u32 dir, __u64 bytes, __u64 n) {
+__attribute__((noinline)) int user_add(__u32 place, __u32 dir, __u64 bytes, __u64 n) {
     struct block_user_key *of = bpf_map_lookup_elem(&cell_users, &place), key;
     struct block_user_counts *u, none = {};
-    if (!of) return;
+    if (!of) return 0;
     key = *of;
     u = bpf_map_lookup_elem(&users, &key);
     if (!u) {
@@ -229,99 +202,99 @@ static __always_inline void user_add(__u32 place, __u32 dir, __u64 bytes, __u64 
     }
     if (!u) {
         lost();
-        return;
+        return 0;
     }
     __sync_fetch_and_add(&u->bytes[dir & 1], bytes);
     __sync_fetch_and_add(&u->requests[dir & 1], n);
+    return 0;
 }
 
-/* ---- bios under way ---- */
+/* ---- bios under way ----
+ *
+ * A cell is a line of the cache. Neighbours in a page of memory are neighbours in a row of cells, so that a
+ * few bios, used again and again, take a few pages of the table. A page has two rows to choose from. */
 
 /* The name of a bio is its address, counted from a place of ours: the verifier lets a pointer become a number
  * by subtraction alone. */
 static __always_inline __u64 name_of(struct bio *bio) {
-    return (__u64)bio - (__u64)&in_flight;
+    return (__u64)bio - (__u64)&state.in_flight;
 }
 
-static __always_inline __u32 bucket_of(__u64 name) {
-    return ((name >> 6) * 0x9e3779b97f4a7c15ULL) >> (64 - BUCKET_BITS);
+static __always_inline __u32 place_of(__u64 name, __u32 try) {
+    __u64 hash = (name >> PAGE_BITS) * 0x9e3779b97f4a7c15ULL;
+    __u32 row = try < TRIES ? hash >> 32 : hash >> 48;
+    return (row & (ROWS - 1)) * ROW + (((name >> NAME_BITS) + try) & (ROW - 1));
 }
 
-/* Its place, or NONE. */
-static __always_inline __u32 find(__u64 name) {
-    __u32 at = bucket_of(name);
-    struct bucket *b = bpf_map_lookup_elem(&buckets, &at);
-    for (__u32 i = 0; b && i < BUCKET; i++)
-        if (b->name[i] == name) return at * BUCKET + i;
+static __always_inline struct block_cell *cell_at(__u32 place) {
+    return &state.cells[place & (BLOCK_CELLS - 1)];
+}
+
+/* Its place, or NONE. The kernel checks a function that is not inlined once when it loads the program,
+ * instead of once for each call. */
+__attribute__((noinline)) __u32 find(__u64 name) {
+    for (__u32 i = 0; i < 2 * TRIES; i++) {
+        __u32 place = place_of(name, i);
+        if (cell_at(place)->name == name) return place;
+    }
     return NONE;
 }
 
-static __always_inline struct cell *cell_at(__u32 place) {
-    return bpf_map_lookup_elem(&cells, &place);
-}
-
-static __always_inline struct cell *cell_of(__u64 name) {
-    return cell_at(find(name));
-}
-
-static __always_inline void let_go(__u32 place) {
-    __u32 at = place / BUCKET;
-    struct bucket *b = bpf_map_lookup_elem(&buckets, &at);
-    if (b) b->name[place % BUCKET] = 0;
-}
-
-/* A free place, or the one that a bio at this address left when its end was not seen: the kernel calls no
- * program for what interrupts some tasks. */
-static __always_inline __u32 claim(__u64 name) {
-    __u32 at = bucket_of(name);
-    struct bucket *b = bpf_map_lookup_elem(&buckets, &at);
-    for (__u32 i = 0; b && i < BUCKET; i++)
-        if (b->name[i] == name) {
-            struct cell *c = cell_at(at * BUCKET + i);
-            if (c && c->issued_ns) {
-                __sync_fetch_and_add(&in_flight, -1ULL);
-                if (c->own) lost();
-            }
-            return at * BUCKET + i;
+/* The first place that is free, or that a bio at this address left when its end was not seen: the kernel
+ * calls no program for what interrupts some tasks. What was left behind a free place is swept from user
+ * space. */
+__attribute__((noinline)) __u32 claim(__u64 name) {
+    for (__u32 i = 0; i < 2 * TRIES; i++) {
+        __u32 place = place_of(name, i);
+        struct block_cell *c = cell_at(place);
+        __u64 there = c->name;
+        if (there == 0 && __sync_val_compare_and_swap(&c->name, 0, name) == 0) return place;
+        if (there != name) continue;
+        if (c->issued_ns) {
+            __sync_fetch_and_add(&state.in_flight, -1ULL);
+            if (c->own) lost();
         }
-    for (__u32 i = 0; b && i < BUCKET; i++)
-        if (b->name[i] == 0 && __sync_val_compare_and_swap(&b->name[i], 0, name) == 0) return at * BUCKET + i;
+        return place;
+    }
     lost();
     return NONE;
 }
 
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(bio_queued, struct bio *bio) {
+    __u32 device = watched(bio), op, opf, own, bytes, place;
     struct task_struct *t = bpf_get_current_task_btf();
-    struct block_setup *s = set_up();
-    struct block_events *e;
-    struct cell *c;
-    __u32 op, opf, own, bytes, place;
-    if (!s || !is_watched(s, bio)) return 0;
+    struct block_cpu *n;
+    struct block_cell *c;
+    if (device == NONE) return 0;
     opf = bio->bi_opf;
     op = opf & OP_MASK;
-    own = t->tgid == s->own_tgid;
+    own = t->tgid == state.own_tgid;
     bytes = bio->bi_iter.bi_size;
     if (own && (op > OP_WRITE || opf >> bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH) & 1) &&
-        (e = counters())) {
+        (n = counters())) {
         if (op == OP_DISCARD)
-            e->discards++;
+            n->events.discards++;
         else if (op <= OP_FLUSH)
-            e->flushes++;
+            n->events.flushes++;
     }
     if (op > OP_WRITE || bytes == 0) return 0;
     place = claim(name_of(bio));
+    if (place == NONE) return 0;
     c = cell_at(place);
-    if (!c) return 0;
     c->issued_ns = c->first_ns = c->whole = 0;
     c->bytes = bytes;
     c->ended = 0;
     c->dir = op;
     c->own = own;
+    c->told = 0;
     if (!own) {
+        int part = is_part(bio);
         struct block_user_key *user = bpf_map_lookup_elem(&cell_users, &place), key = {};
         user_key(t, bio, op, &key);
         if (user) *user = key;
+        c->told = part || setup.stacked >> (device & 31) & 1;
+        if (c->told && !part) user_add(place, op, bytes, 1);
     }
     c->queued_ns = bpf_ktime_get_ns();
     return 0;
@@ -330,20 +303,21 @@ int BPF_PROG(bio_queued, struct bio *bio) {
 /* `bio` is the piece; what remains keeps the name of the whole. */
 SEC("tp_btf/block_split")
 int BPF_PROG(bio_split, struct bio *bio) {
-    __u64 whole = 0;
-    struct block_events *e = counters();
-    struct cell *of, *piece;
+    __u64 whole = 0, name = name_of(bio);
+    struct block_cpu *n = counters();
+    struct block_cell *of, *piece;
     __u32 from, to;
     bpf_core_read(&whole, sizeof whole, &bio->bi_private);
-    whole -= base;
+    whole -= state.base;
     from = find(whole);
+    if (from == NONE || !n) return 0;
     of = cell_at(from);
-    if (!of || !e) return 0;
-    if (of->own) e->splits++;
-    to = claim(name_of(bio));
+    if (of->own) n->events.splits++;
+    to = claim(name);
+    if (to == NONE) return 0;
     piece = cell_at(to);
-    if (!piece) return 0;
     *piece = *of;
+    piece->name = name;
     piece->issued_ns = 0;
     piece->whole = whole;
     if (!of->own) {
@@ -358,26 +332,24 @@ int BPF_PROG(bio_split, struct bio *bio) {
 SEC("tp_btf/block_bio_complete")
 int BPF_PROG(bio_ended, struct request_queue *q, struct bio *bio) {
     __u32 place = find(name_of(bio));
-    struct cell *c = cell_at(place);
-    if (c && !c->issued_ns) let_go(place);
+    if (place != NONE && !cell_at(place)->issued_ns) cell_at(place)->name = 0;
     return 0;
 }
 
 /* ---- requests ----
  *
  * The cell of a request's first bio holds the request's data. A request of ours is counted on completion, one
- * of others as it is issued: of those no time is kept, and an end that is not seen takes no bytes away. The
- * kernel checks a function that is not inlined once when it loads the program, instead of once for each call.
- */
+ * of others as it is issued: of those no time is kept, and an end that is not seen takes no bytes away. */
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(request_issued, struct request *rq) {
     struct bio *bio = rq->bio;
-    __u32 place = bio ? find(name_of(bio)) : NONE;
-    struct cell *c = cell_at(place);
-    if (!c) return 0;
-    if (!c->own) user_add(place, c->dir, rq->__data_len, 1);
-    c->depth = __sync_fetch_and_add(&in_flight, 1) + 1;
+    struct block_cell *c;
+    __u32 place;
+    if (!bio || watched(bio) == NONE || (place = find(name_of(bio))) == NONE) return 0;
+    c = cell_at(place);
+    if (!c->own && !c->told) user_add(place, c->dir, rq->__data_len, 1);
+    c->depth = __sync_fetch_and_add(&state.in_flight, 1) + 1;
     c->issued_ns = bpf_ktime_get_ns();
     return 0;
 }
@@ -386,11 +358,13 @@ int BPF_PROG(request_issued, struct request *rq) {
 SEC("tp_btf/block_rq_requeue")
 int BPF_PROG(request_came_back, struct request *rq) {
     struct bio *bio = rq->bio;
-    __u32 place = bio ? find(name_of(bio)) : NONE;
-    struct cell *c = cell_at(place);
-    if (!c || !c->issued_ns) return 0;
-    if (!c->own) user_add(place, c->dir, -(__u64)rq->__data_len, -1ULL);
-    __sync_fetch_and_add(&in_flight, -1ULL);
+    struct block_cell *c;
+    __u32 place;
+    if (!bio || watched(bio) == NONE || (place = find(name_of(bio))) == NONE) return 0;
+    c = cell_at(place);
+    if (!c->issued_ns) return 0;
+    if (!c->own && !c->told) user_add(place, c->dir, -(__u64)rq->__data_len, -1ULL);
+    __sync_fetch_and_add(&state.in_flight, -1ULL);
     c->issued_ns = 0;
     return 0;
 }
@@ -399,24 +373,24 @@ int BPF_PROG(request_came_back, struct request *rq) {
  * by its size. Returns when it was issued; 0: it is not known. */
 __attribute__((noinline)) __u64 request_counted(__u64 first, __u32 bytes, __u32 last, int error,
                                                 __u64 now_ns) {
-    __u32 place = find(first), dir, slot;
-    struct cell *c = cell_at(place);
-    struct block_events *e = counters();
+    __u32 place = find(first), dir, size;
+    struct block_cell *c = cell_at(place);
+    struct block_cpu *n = counters();
     struct block_dir_counts *d;
-    if (!c || !c->issued_ns || !e) return 0;
-    dir = c->dir & 1;
-    if (last) __sync_fetch_and_add(&in_flight, -1ULL);
+    if (place == NONE || !c->issued_ns || !n) return 0;
+    if (last) __sync_fetch_and_add(&state.in_flight, -1ULL);
     if (!c->own) return c->issued_ns;
+    dir = c->dir & 1;
     if (error < 0) error = BLOCK_IO_ERROR; /* older kernels tell an errno */
-    if (error) e->errors[error & (BLOCK_STATUSES - 1)]++;
-    d = &e->dir[dir];
+    if (error) n->events.errors[error & (BLOCK_STATUSES - 1)]++;
+    d = &n->events.dir[dir];
     d->request_bytes += bytes;
     if (!last) return c->issued_ns;
     d->requests++;
     d->depth += c->depth;
-    slot = dir * BLOCK_STAGES * BLOCK_SIZES + size_class(bytes);
-    spread_add(slot + BLOCK_Q2D * BLOCK_SIZES, c->issued_ns - c->queued_ns);
-    spread_add(slot + BLOCK_D2C * BLOCK_SIZES, now_ns - c->issued_ns);
+    size = size_class(bytes);
+    spread_add(&n->spread[dir][BLOCK_Q2D][size], c->issued_ns - c->queued_ns);
+    spread_add(&n->spread[dir][BLOCK_D2C][size], now_ns - c->issued_ns);
     return c->issued_ns;
 }
 
@@ -425,35 +399,35 @@ __attribute__((noinline)) __u64 request_counted(__u64 first, __u32 bytes, __u32 
 __attribute__((noinline)) __u32 bio_completed(__u64 bio, __u32 bytes, __u32 left, __u64 issued_ns,
                                               __u64 now_ns) {
     __u32 place = find(bio), whole_place = place, done = bytes < left ? bytes : left;
-    struct cell *c = cell_at(place), *whole = c;
-    struct block_events *e = counters();
-    if (!c || !e) return left - done;
+    struct block_cell *c = cell_at(place), *whole = c;
+    struct block_cpu *n = counters();
+    if (place == NONE || !n) return left - done;
     if (c->whole) {
         whole_place = find(c->whole);
         whole = cell_at(whole_place);
-        if (done == bytes) let_go(place);
+        if (done == bytes) c->name = 0;
     }
-    if (c->own && done == bytes) e->dir[c->dir & 1].parts++;
-    if (!whole) return left - done;
+    if (c->own && done == bytes) n->events.dir[c->dir & 1].parts++;
+    if (whole_place == NONE) return left - done;
     if (!whole->first_ns || issued_ns < whole->first_ns) whole->first_ns = issued_ns;
     if (__sync_fetch_and_add(&whole->ended, done) + done < whole->bytes) return left - done;
     if (whole->own) {
-        struct block_dir_counts *d = &e->dir[whole->dir & 1];
+        struct block_dir_counts *d = &n->events.dir[whole->dir & 1];
         d->bios++;
         d->bio_bytes += whole->bytes;
         d->bio_ns += now_ns - whole->queued_ns;
         d->bio_device_ns += now_ns - whole->first_ns;
     }
-    let_go(whole_place);
+    whole->name = 0;
     return left - done;
 }
 
 /* A part of a request has come back: whichever bio is the first of the rest, what is known is with it. */
 __attribute__((noinline)) int bio_carries(__u64 first, __u64 bio) {
-    struct cell *c = cell_of(first), *to = cell_of(bio);
-    if (!c || !to || c == to) return 0;
-    to->issued_ns = c->issued_ns;
-    to->depth = c->depth;
+    __u32 from = find(first), to = find(bio);
+    if (from == NONE || to == NONE || from == to) return 0;
+    cell_at(to)->issued_ns = cell_at(from)->issued_ns;
+    cell_at(to)->depth = cell_at(from)->depth;
     return 0;
 }
 
@@ -461,8 +435,10 @@ SEC("tp_btf/block_rq_complete")
 int BPF_PROG(request_completed, struct request *rq, int error, unsigned int bytes) {
     struct bio *bio = rq->bio, *first = bio;
     __u32 left = bytes, last = bytes >= rq->__data_len;
-    __u64 now_ns = bpf_ktime_get_ns(), issued_ns;
-    if (!bio || !(issued_ns = request_counted(name_of(bio), bytes, last, error, now_ns))) return 0;
+    __u64 now_ns, issued_ns;
+    if (!bio || watched(bio) == NONE) return 0;
+    now_ns = bpf_ktime_get_ns();
+    if (!(issued_ns = request_counted(name_of(bio), bytes, last, error, now_ns))) return 0;
     for (__u32 i = 0; i < MERGED_MOST && bio && !last; i++) {
         bio_carries(name_of(first), name_of(bio));
         bio = bio->bi_next;
@@ -479,9 +455,8 @@ int BPF_PROG(request_completed, struct request *rq, int error, unsigned int byte
 /* Run once by the process that watches: its own number may be another, of the namespace that it is in. */
 SEC("syscall")
 int own_process(void *context) {
-    struct block_setup *s = set_up();
-    base = (__u64)&in_flight;
-    if (s) s->own_tgid = bpf_get_current_pid_tgid() >> 32;
+    state.base = (__u64)&state.in_flight;
+    state.own_tgid = bpf_get_current_pid_tgid() >> 32;
     return 0;
 }
 

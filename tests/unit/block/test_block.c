@@ -54,7 +54,7 @@ static void each_reason_is_a_sentence_with_its_remedy(void **state) {
 
 static void a_mapped_device_stands_for_all_that_it_is_made_of(void **state) {
     (void)state;
-    uint32_t number[BLOCK_DEVICES];
+    struct block_setup s = {0};
     put("sys/block/nvme0n1/dev", "259:0\n");
     put("sys/block/nvme0n1/nvme0n1p2/partition", "2\n");
     put("sys/block/nvme0n1/nvme0n1p2/dev", "259:2\n");
@@ -70,14 +70,64 @@ static void a_mapped_device_stands_for_all_that_it_is_made_of(void **state) {
     link_to("sys/dev/block/253:3", "../../block/dm-3");
     link_to("sys/dev/block/259:2", "../../block/nvme0n1/nvme0n1p2");
 
-    assert_int_equal(block_devices(root, 259, 2, number, 0), 1);
-    assert_int_equal(number[0], 259 << 20 | 0); /* the disk, as the kernel numbers it */
-    assert_int_equal(block_devices(root, 259, 2, number, 1), 1);
-    assert_int_equal(block_devices(root, 253, 3, number, 1), 4);
-    uint32_t sum = 0;
-    for (int i = 0; i < 4; i++) sum += number[i];
+    assert_int_equal(block_devices(root, 8, 0, &s, NULL), 0);
+    assert_int_equal(s.device_count, 0);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(block_devices(root, 259, 2, &s, NULL), 0);
+        assert_int_equal(s.device_count, 1);
+        assert_int_equal(s.devices[0], 259 << 20 | 0); /* the disk, as the kernel numbers it */
+        assert_int_equal(s.stacked | s.part_count, 0);
+    }
+    /* one drive is known already */
+    assert_int_equal(block_devices(root, 253, 3, &s, NULL), 0);
+    assert_int_equal(s.device_count, 4);
+    assert_int_equal(s.part_count, 3);
+    uint32_t sum = 0, made_of_others = 0;
+    for (int i = 0; i < 4; i++) {
+        sum += s.devices[i];
+        if (s.stacked >> i & 1) made_of_others += s.devices[i];
+    }
     assert_int_equal(sum, (259u << 20) + (253u << 20 | 3) + (9u << 20) + (259u << 20 | 5));
-    assert_int_equal(block_devices(root, 8, 0, number, 0), 0);
+    assert_int_equal(made_of_others, (253u << 20 | 3) + (9u << 20));
+    sum = s.parts[0] + s.parts[1] + s.parts[2];
+    assert_int_equal(sum, (9u << 20) + (259u << 20 | 2) + (259u << 20 | 5));
+}
+
+static void devices_that_share_a_drive_are_made_of_others_too(void **state) {
+    (void)state;
+    struct block_setup s = {0};
+    put("sys/block/sda/dev", "8:0\n");
+    put("sys/block/dm-0/dev", "253:0\n");
+    put("sys/block/dm-0/slaves/here", "");
+    link_to("sys/block/dm-0/slaves/sda", "../../sda");
+    put("sys/dev/block/here", "");
+    link_to("sys/dev/block/253:0", "../../block/dm-0");
+    link_to("sys/dev/block/8:0", "../../block/sda");
+    assert_int_equal(block_devices(root, 8, 0, &s, NULL), 0);
+    assert_int_equal(block_devices(root, 253, 0, &s, NULL), 0);
+    assert_int_equal(s.device_count, 2);
+    assert_int_equal(s.devices[1], 253 << 20);
+    assert_int_equal(s.stacked, 2);
+}
+
+static void more_drives_than_can_be_watched_are_refused(void **state) {
+    (void)state;
+    struct block_setup s = {0};
+    struct err e = {0};
+    char path[64], target[64];
+    put("sys/dev/block/here", "");
+    for (unsigned i = 0; i <= BLOCK_DEVICES; i++) {
+        snprintf(path, sizeof path, "sys/block/nvme%un1/dev", i);
+        snprintf(target, sizeof target, "259:%u\n", i);
+        put(path, target);
+        snprintf(path, sizeof path, "sys/dev/block/259:%u", i);
+        snprintf(target, sizeof target, "../../block/nvme%un1", i);
+        link_to(path, target);
+        int rc = block_devices(root, 259, i, &s, &e);
+        assert_int_equal(rc, i < BLOCK_DEVICES ? 0 : -KVF_ERR_UNAVAILABLE);
+    }
+    assert_non_null(
+        strstr(e.text, "over 16 drives, and devices made of them, are under the nvme tier; give it fewer"));
 }
 
 /* ---- counts ---- */
@@ -117,6 +167,26 @@ static void bins_become_histograms_with_their_sum(void **state) {
     assert_int_equal(histogram_count(&h), 0);
 }
 
+/* An end that was not seen leaves its request at the device; what is younger, or on its way, stays. */
+static void what_is_left_of_unseen_ends_is_swept(void **unused) {
+    (void)unused;
+    struct block_state *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    s->in_flight = 4;
+    s->cells[0] = (struct block_cell){.name = 1, .queued_ns = 10, .issued_ns = 20, .own = 1};
+    s->cells[7] = (struct block_cell){.name = 2, .queued_ns = 10, .issued_ns = 20};
+    s->cells[9] = (struct block_cell){.name = 3, .queued_ns = 10, .issued_ns = 200, .own = 1};
+    s->cells[10] = (struct block_cell){.name = 4, .queued_ns = 10}; /* never came to a device */
+    s->cells[BLOCK_CELLS - 1] = (struct block_cell){.name = 5, .queued_ns = 150, .issued_ns = 160, .own = 1};
+    assert_int_equal(block_sweep(s, 100), 1);
+    assert_int_equal(s->in_flight, 2);
+    unsigned long long left = 0;
+    for (int i = 0; i < BLOCK_CELLS; i++) left += s->cells[i].name;
+    assert_int_equal(left, 3 + 5);
+    assert_int_equal(block_sweep(s, 100), 0);
+    free(s);
+}
+
 static void sizes_and_statuses_have_names(void **state) {
     (void)state;
     assert_string_equal(block_size_name(0), "4k");
@@ -131,6 +201,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(each_reason_is_a_sentence_with_its_remedy, make_root, drop_root),
         cmocka_unit_test_setup_teardown(a_mapped_device_stands_for_all_that_it_is_made_of, make_root,
                                         drop_root),
+        cmocka_unit_test_setup_teardown(devices_that_share_a_drive_are_made_of_others_too, make_root,
+                                        drop_root),
+        cmocka_unit_test_setup_teardown(more_drives_than_can_be_watched_are_refused, make_root, drop_root),
+        cmocka_unit_test(what_is_left_of_unseen_ends_is_swept),
         cmocka_unit_test(bins_become_histograms_with_their_sum),
         cmocka_unit_test(sizes_and_statuses_have_names),
     };
