@@ -20,10 +20,10 @@ void buf_bytes(struct buf *b, const void *data, size_t len);
 /* The i-th of `count` things that one can choose from: "a", ", b", " or c". */
 void buf_choice(struct buf *b, size_t i, size_t count, const char *name);
 const char *buf_text(const struct buf *b); /* "" when empty */
-/* The end of a path, from where a component begins, that is `most` long or less; its last component, which may
- * be longer, at least. */
+/* The end of a path, from where a component begins, that is `most` long or less; its last component, which
+ * may be longer, at least. */
 const char *buf_path_end(const char *path, size_t most);
-void buf_free(struct buf *b);              /* takes an empty one; leaves it empty */
+void buf_free(struct buf *b); /* takes an empty one; leaves it empty */
 /* malloc, calloc, realloc and strndup that end the program with a sentence when memory is exhausted. */
 void *mem_alloc(size_t len);
 void *mem_zalloc(size_t count, size_t size);

@@ -229,7 +229,7 @@ static uint64_t missed(const struct block_trace *t) {
     return n;
 }
 
-/* What is left of requests whose end was not seen counts as being at the device until it is swept. */
+/* A request whose end was not seen counts as being at the device until it is swept. */
 static uint64_t ends_unseen(struct block_trace *t) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
