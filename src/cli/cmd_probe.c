@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "block/block.h"
 #include "cli/calibrate.h"
 #include "cli/commands.h"
 #include "probe/blockdev.h"
@@ -143,6 +144,8 @@ static void add_host(struct buf *out) {
     add(out, "cuda", versions);
     tier_gds_versions(versions, sizeof versions);
     add(out, "gds", versions);
+    struct err e = {0};
+    add(out, "block trace", block_permitted("", &e) == 0 ? "permitted" : e.text);
 }
 
 static void add_device(const struct blockdev *d, struct buf *out) {

@@ -90,6 +90,15 @@ static void drive_line(struct format_page *p, const struct run_record *run) {
     if (any) format_end(p);
 }
 
+static void errors_line(struct format_page *p, const struct run_record *run) {
+    double failed = result_value(&run->results, "nvme_request_errors");
+    if (!(failed > 0)) return;
+    format_label(p, FORMAT_HEADING, "Drive errors");
+    format_item(p, "%s request%s failed, the events say how", format_count(failed).text,
+                failed == 1 ? "" : "s");
+    format_end(p);
+}
+
 /* "nvme reads: device 97 %, kernel 2 %, kvfall 1 %" */
 void split_line(struct format_page *p, const struct run_record *run) {
     bool any = false;
@@ -107,6 +116,7 @@ void split_line(struct format_page *p, const struct run_record *run) {
     }
     if (any) format_end(p);
     drive_line(p, run);
+    errors_line(p, run);
 }
 
 void endurance_line(struct format_page *p, const struct run_record *run) {

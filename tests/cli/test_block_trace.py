@@ -46,6 +46,19 @@ def _():
         assert all(abs(part - 100 * share) < 1 for part, share in zip(parts, (line, device, kernel, host - line))), (parts, shares)
 
 
+@case("of one request after another the shares are those of the kernel's two clocks")
+def _():
+    _, summary = traced({"run.duration": "1s", "engine.workers": 1, "engine.slots": 1, "tiers.nvme.io_size": "1MiB"})
+    for way in WAYS:
+        device, kernel = (result(summary, "nvme_%s_%s_share" % (way, part)) for part in ("device", "kernel"))
+        d2c, q2d = (result(summary, "nvme_%s_%s_mean_ms" % (way, stage)) for stage in ("d2c", "q2d"))
+        assert abs(result(summary, "nvme_%s_requests_per_chunk" % way) - 1) < 0.05, (way, summary["results"])
+        # the drive has no more of a chunk's time than of a request's: a write passes much of it in the file system
+        least = 0.3 if way == "read" else 0.01
+        assert least * d2c / (d2c + q2d) < device / (device + kernel) < 1.02 * d2c / (d2c + q2d), (way, device, kernel, d2c, q2d)
+    assert result(summary, "nvme_request_errors") == 0
+
+
 @case("summary, assessment, report and comparison have the kernel's latency of the drive beside ours")
 def _():
     got, summary = traced({"run.duration": "1s"})
@@ -138,6 +151,8 @@ def _():
     assert got.rc == 2 and not got.stdout, got
     why = "in this build BPF is off: " if "BPF is off" in got.stderr else "CAP_BPF and CAP_PERFMON are missing; run as root"
     assert "the block layer cannot be traced: " + why in got.stderr, got
+    probed = run([*without[:without.index(KVFALL)], KVFALL, "probe", home()], program=setpriv)
+    assert re.search(r"^block trace     the block layer cannot be traced: " + re.escape(why), probed.stdout, re.MULTILINE), probed
     off = finish(start({**DRIVE, "run.block_trace": "off"}, "--db", "none"))
     assert off.rc == 0 and "Time of" not in off.stdout, off
 

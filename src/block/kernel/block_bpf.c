@@ -410,7 +410,8 @@ __attribute__((noinline)) __u32 bio_completed(__u64 bio, __u32 bytes, __u32 left
     if (c->own && done == bytes) n->events.dir[c->dir & 1].parts++;
     if (whole_place == NONE) return left - done;
     if (!whole->first_ns || issued_ns < whole->first_ns) whole->first_ns = issued_ns;
-    if (__sync_fetch_and_add(&whole->ended, done) + done < whole->bytes) return left - done;
+    if (done < whole->bytes && __sync_fetch_and_add(&whole->ended, done) + done < whole->bytes)
+        return left - done;
     if (whole->own) {
         struct block_dir_counts *d = &n->events.dir[whole->dir & 1];
         d->bios++;

@@ -21,6 +21,27 @@ int blocks_open(struct engine *e, struct err *err) {
     return must ? rc : 0;
 }
 
+enum { ERRORS_TOLD = 10 };
+
+/* An event for each status that came again: the kernel knows more of a failed request than an errno tells. */
+static void tell_errors(struct engine *e, const struct block_counts *c) {
+    struct sampler *p = e->sampler;
+    for (unsigned s = 0; s < BLOCK_STATUSES; s++) {
+        uint64_t more = c->events.errors[s] - p->request_errors[s];
+        if (more == 0 || p->request_error_events >= ERRORS_TOLD) continue;
+        p->request_errors[s] += more;
+        engine_event(e, "warning", "the drive under nvme failed %llu request%s: %s%s",
+                     (unsigned long long)more, more == 1 ? "" : "s", block_status_name(s),
+                     ++p->request_error_events == ERRORS_TOLD ? "; later ones are only counted" : "");
+    }
+}
+
+void blocks_take(struct engine *e, struct reading *r) {
+    if (!e->block) return;
+    block_read(e->block, blocks_room(r));
+    tell_errors(e, r->block);
+}
+
 struct block_counts *blocks_room(struct reading *r) {
     if (!r->block) r->block = mem_zalloc(1, sizeof *r->block);
     return r->block;

@@ -149,7 +149,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     else
         host_count(&r->host);
     devices_read(e, r);
-    if (e->block) block_read(e->block, blocks_room(r));
+    blocks_take(e, r);
     r->gather_ns = together_cpu_ns(e);
 }
 

@@ -33,7 +33,9 @@ struct sampler {
     int64_t missed_debt[KVF_CLASSES_MAX]; /* counted as missed already, and not in the counters then */
     double host_busy_sum, host_busy_s;
     double reuse_bytes, reuse_error, capacity_ratio; /* of the last verdict, for those of the same moment */
-    struct lookback *lookback;                       /* NULL: nobody asks for windows */
+    uint64_t request_errors[BLOCK_STATUSES];         /* of the drive, by status, that events have told */
+    uint32_t request_error_events;
+    struct lookback *lookback; /* NULL: nobody asks for windows */
 };
 
 /* A class is starved when it gets no slot and its oldest request waits for longer than this many of its P95
@@ -65,7 +67,8 @@ void server_results(const struct engine *e, const struct reading *from, const st
  * where it must be. blocks_refused() asks before anything is created. */
 int blocks_refused(const struct scenario *s, struct err *err);
 int blocks_open(struct engine *e, struct err *err);
-struct block_counts *blocks_room(struct reading *r); /* its copy, made when it is first wanted */
+void blocks_take(struct engine *e, struct reading *r); /* nothing without a trace */
+struct block_counts *blocks_room(struct reading *r);   /* its copy, made when it is first wanted */
 void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out);
 /* From that reading to the sampler's newest. */
 void blocks_snap(const struct engine *e, const struct reading *from, struct snapshot *snap);
