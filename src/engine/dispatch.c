@@ -418,6 +418,11 @@ void dispatch_prepare_end(struct engine *e) {
 
 /* ---- completions ---- */
 
+static double ended_ms(const struct engine *e, const struct flight *f) {
+    uint64_t now = engine_now(e);
+    return now > f->req.arrival_ns ? (double)(now - f->req.arrival_ns) / (double)KVF_NS_PER_MS : 0;
+}
+
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     pthread_mutex_lock(&e->queue_lock);
     if (ingest_took(e, f)) {
@@ -437,6 +442,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         e->klass[f->req.klass].in_service--;
         service_leave(e, f);
         pods_done(e, f, true);
+        session_count(&e->session, f->req.user, f->failed, ended_ms(e, f));
         if (closed_loop(e)) {
             uint64_t user = workload_own(e->workload, f->req.user);
             lanes_begin(e, user, engine_now(e));

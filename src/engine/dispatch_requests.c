@@ -30,7 +30,19 @@ static void request_way(const struct flight *f, enum flight_stage stage, uint64_
     }
     for (int t = 0; t < KVF_TIERS; t++)
         r->found[t] = atomic_load_explicit(&f->tier_hits[t], memory_order_relaxed);
+    for (int t = 0; t < KVF_TIERS; t++)
+        r->read_bytes[t] = atomic_load_explicit(&f->read_bytes[t], memory_order_relaxed);
+    r->written_bytes = atomic_load_explicit(&f->written_bytes, memory_order_relaxed);
     r->not_found = atomic_load_explicit(&f->misses, memory_order_relaxed);
+}
+
+static void request_user(const struct engine *e, const struct flight *f, struct snapshot_request *r) {
+    struct session_tally t = session_told(&e->session, f->req.user);
+    r->asks = (struct snapshot_user){.done = t.done,
+                                     .failed = t.failed,
+                                     .last_ms = t.done ? (double)t.last_ms : KVF_MISSING,
+                                     .mean_ms = t.done ? t.sum_ms / t.done : KVF_MISSING,
+                                     .worst_ms = t.done ? (double)t.worst_ms : KVF_MISSING};
 }
 
 static void request_route(const struct flight *f, struct snapshot_request *r) {
@@ -65,6 +77,7 @@ void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot 
                                        .klass = f->req.klass,
                                        .tier = tier};
         request_way(f, stage, now_ns, r);
+        if (!trace) request_user(e, f, r);
         if (e->s->fleet.pods > 1) request_route(f, r);
         snprintf(r->step, sizeof r->step, "%s", stage_names[stage]);
         snap->requests++;

@@ -12,6 +12,7 @@ void session_init(struct session *s) {
 void session_destroy(struct session *s) {
     heap_free(&s->timers);
     free(s->state);
+    free(s->tally);
     *s = (struct session){0};
 }
 
@@ -20,6 +21,31 @@ void session_grow(struct session *s, uint64_t users) {
     s->state = mem_realloc(s->state, users);
     memset(s->state + s->known, SESSION_IDLE, users - s->known);
     s->known = users;
+}
+
+void session_count(struct session *s, uint64_t user, bool failed, double e2e_ms) {
+    enum { COUNTED_MOST = 1 << 20, LEAST = 64 };
+    if (user >= COUNTED_MOST) return;
+    if (user >= s->tallies) {
+        uint64_t n = s->tallies > 0 ? s->tallies : LEAST;
+        while (n <= user) n *= 2;
+        s->tally = mem_realloc(s->tally, n * sizeof *s->tally);
+        memset(s->tally + s->tallies, 0, (n - s->tallies) * sizeof *s->tally);
+        s->tallies = n;
+    }
+    struct session_tally *t = &s->tally[user];
+    if (failed) {
+        t->failed++;
+        return;
+    }
+    t->done++;
+    t->sum_ms += e2e_ms;
+    t->last_ms = (float)e2e_ms;
+    if (t->last_ms > t->worst_ms) t->worst_ms = t->last_ms;
+}
+
+struct session_tally session_told(const struct session *s, uint64_t user) {
+    return user < s->tallies ? s->tally[user] : (struct session_tally){0};
 }
 
 void session_schedule(struct session *s, uint64_t user, uint64_t at_ns) {

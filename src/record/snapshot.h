@@ -354,6 +354,10 @@ struct snapshot_decision {
 /* A request in service, for the live screen alone: those longest in service, in no table of the database. */
 enum { SNAPSHOT_REQUESTS = 64 };
 enum { SNAPSHOT_STEPS = 9 }; /* ask, lookup, reads, compute, prefill, retrieve, decode, generate, settle */
+struct snapshot_user {
+    uint64_t done, failed;             /* failed ones are not done */
+    double last_ms, mean_ms, worst_ms; /* end-to-end, of those that are done; NaN: none */
+};
 struct snapshot_request {
     bool no_user, no_class;  /* of a trace that names none */
     uint64_t id;             /* of the request; of a trace its row */
@@ -367,6 +371,9 @@ struct snapshot_request {
     char step[12];                  /* where it is, one of the steps */
     double step_ms[SNAPSHOT_STEPS]; /* so far, with the time that the present one takes */
     uint32_t found[KVF_TIERS], not_found;  /* entries that it looked up */
+    uint64_t read_bytes[KVF_TIERS];        /* of entries, again where they are read again */
+    uint64_t written_bytes;                /* of entries that it made */
+    struct snapshot_user asks;             /* its user's requests before it */
     char routed_by[12];                    /* why it came to its pod, as in the request log; "": one pod */
     uint32_t pod, router, expected_blocks; /* expected: that the router took to be there */
 };

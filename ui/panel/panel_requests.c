@@ -273,6 +273,47 @@ static void draw_found(const struct pane *p, int row, const struct frame *f,
         pane_text(p, row, col, TONE_DIM, "nowhere yet: it has looked nothing up");
 }
 
+/* The bytes that it was given, by tier, and that it made itself. */
+static void draw_bytes(const struct pane *p, int row, const struct frame *f,
+                       const struct snapshot_request *q) {
+    char tier[64], bytes[NUMBER];
+    int col = pane_text(p, row, 0, TONE_NORMAL, "bytes ");
+    bool any = false;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (q->read_bytes[t] == 0) continue;
+        number_bytes((double)q->read_bytes[t], bytes);
+        col +=
+            pane_textf(p, row, col, TONE_NORMAL, "%s%s from ", any ? ", " : "", bytes + strspn(bytes, " "));
+        col += pane_text(p, row, col, tone_of_tier(t), tier_label(f, t, tier, sizeof tier));
+        any = true;
+    }
+    if (!any) col += pane_text(p, row, col, TONE_DIM, "none read so far");
+    number_bytes((double)q->written_bytes, bytes);
+    if (q->written_bytes > 0)
+        pane_textf(p, row, col, TONE_NORMAL, "; %s made and written", bytes + strspn(bytes, " "));
+}
+
+/* What became of its user's requests before it, and how many it has under way. */
+static void draw_user(const struct pane *p, int row, const struct frame *f,
+                      const struct snapshot_request *q) {
+    char done[NUMBER], mean[NUMBER], worst[NUMBER], last[NUMBER], failed[NUMBER];
+    unsigned now = 0;
+    for (uint32_t i = 0; i < f->snap->requests && i < SNAPSHOT_REQUESTS; i++)
+        now += f->snap->request[i].user == q->user;
+    int col =
+        pane_textf(p, row, 0, TONE_NORMAL, "user  %llu: %u in service", (unsigned long long)q->user, now);
+    if (q->asks.done + q->asks.failed == 0) {
+        pane_text(p, row, col, TONE_DIM, ", none ended yet");
+        return;
+    }
+    number_count((double)q->asks.done, done), number_count((double)q->asks.failed, failed);
+    number_ms(q->asks.last_ms, last), number_ms(q->asks.mean_ms, mean), number_ms(q->asks.worst_ms, worst);
+    col += pane_textf(p, row, col, TONE_NORMAL, ", %s done: last %s, mean %s, worst %s",
+                      done + strspn(done, " "), last + strspn(last, " "), mean + strspn(mean, " "),
+                      worst + strspn(worst, " "));
+    if (q->asks.failed > 0) pane_textf(p, row, col, TONE_BAD, ", %s failed", failed + strspn(failed, " "));
+}
+
 /* Where a router sent it, and why. */
 static void draw_route(const struct pane *p, int row, const struct snapshot_request *q) {
     static const struct {
@@ -289,10 +330,10 @@ static void draw_route(const struct pane *p, int row, const struct snapshot_requ
                q->router, why, q->expected_blocks);
 }
 
-/* Rows that the detail of a request takes, of so many: one more in a fleet. */
+/* Rows that the detail of a request takes, of so many: one more for its user, and in a fleet. */
 static int detail_rows(const struct frame *f, int rows) {
-    enum { DETAIL = 8, LIST_LEAST = 3 };
-    int detail = DETAIL + (f->snap->request[0].routed_by[0] != '\0');
+    enum { DETAIL = 9, LIST_LEAST = 3 };
+    int detail = DETAIL + !of_trace(f) + (f->snap->request[0].routed_by[0] != '\0');
     return f->detail && rows >= detail + LIST_LEAST ? detail : 0;
 }
 
@@ -318,9 +359,11 @@ static void draw_detail(const struct pane *p, const struct frame *f, const struc
     draw_steps(p, 3, q);
     pane_textf(p, 5, 0, TONE_NORMAL, "now   %s: %s", q->step, step_words(q->step));
     draw_found(p, 6, f, q);
-    pane_textf(p, 7, 0, TONE_NORMAL, "size  %llu tokens of context, %llu to generate",
+    draw_bytes(p, 7, f, q);
+    pane_textf(p, 8, 0, TONE_NORMAL, "size  %llu tokens of context, %llu to generate",
                (unsigned long long)q->context_tokens, (unsigned long long)q->generate_tokens);
-    if (q->routed_by[0]) draw_route(p, 8, q);
+    if (!q->no_user) draw_user(p, 9, f, q);
+    if (q->routed_by[0]) draw_route(p, 9 + !q->no_user, q);
 }
 
 static double oldest_of(const struct frame *f, const uint8_t *pick, int shown) {

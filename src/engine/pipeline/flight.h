@@ -74,6 +74,8 @@ struct flight {
     int decode_tier;       /* where that lookup hit; -1: miss */
     _Atomic uint32_t tier_hits[KVF_TIERS]; /* its worker writes, others look on */
     _Atomic uint32_t misses;
+    _Atomic uint64_t read_bytes[KVF_TIERS],
+        written_bytes; /* of entries that it was given, and that it made */
     uint64_t timer_ns; /* when the worker's timer for it rings; since when its tokens are there */
     /* with a modelled GPU */
     struct compute_seq seq;
@@ -109,6 +111,10 @@ static inline void flight_enter(struct flight *f, enum flight_stage stage, uint6
 static inline void flight_count(_Atomic uint32_t *count, int by) {
     uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
     atomic_store_explicit(count, n + (uint32_t)by, memory_order_relaxed);
+}
+static inline void flight_moved(_Atomic uint64_t *bytes, uint64_t more) {
+    uint64_t n = atomic_load_explicit(bytes, memory_order_relaxed);
+    atomic_store_explicit(bytes, n + more, memory_order_relaxed);
 }
 /* Where its context was found or is being written; -1: nowhere. */
 static inline void flight_at(struct flight *f, int tier) {

@@ -553,6 +553,13 @@ static void hit_withdrawn(struct pipeline *p, struct flight *f, const struct cac
     if (op->role == ROLE_DECODE_READ) f->decode_tier = -1;
 }
 
+static void count_bytes(struct flight *f, const struct cache_op *op) {
+    if (op->kind == CACHE_OP_READ && op->from >= 0)
+        flight_moved(&f->read_bytes[op->from], op->bytes);
+    else if (op->kind == CACHE_OP_WRITE)
+        flight_moved(&f->written_bytes, op->bytes);
+}
+
 void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *op,
                       enum cache_outcome outcome) {
     struct cache_op was = *op;
@@ -568,6 +575,7 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
     }
     access_room_found(x, f, &was);
     f->failed = f->failed || failed;
+    if (outcome == CACHE_DONE) count_bytes(f, &was);
     /* before access_ended, so that a wait turning into a read is one stretch of storage time */
     if (!f->failed && lost)
         role_lost(p, x, f, &was);

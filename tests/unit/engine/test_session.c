@@ -102,6 +102,22 @@ static void a_hundred_thousand_users_are_timers(void **state) {
     session_destroy(&s);
 }
 
+static void ended_requests_are_told_by_user(void **state) {
+    (void)state;
+    struct session s;
+    session_init(&s);
+    assert_int_equal(session_told(&s, 500).done, 0);
+    session_count(&s, 500, false, 30);
+    session_count(&s, 500, false, 90);
+    session_count(&s, 500, false, 60);
+    session_count(&s, 500, true, 1e6);
+    session_count(&s, UINT64_MAX, false, 1); /* of a recording */
+    struct session_tally t = session_told(&s, 500);
+    assert_true(t.done == 3 && t.failed == 1 && t.sum_ms == 180 && t.last_ms == 60 && t.worst_ms == 90);
+    assert_int_equal(session_told(&s, 499).done + session_told(&s, UINT64_MAX).done, 0);
+    session_destroy(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_waits_at_first),
@@ -109,6 +125,7 @@ int main(void) {
         cmocka_unit_test(users_due_at_the_same_time_go_by_number),
         cmocka_unit_test(growing_keeps_the_states_of_who_is_there),
         cmocka_unit_test(a_hundred_thousand_users_are_timers),
+        cmocka_unit_test(ended_requests_are_told_by_user),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("session", tests, NULL, NULL);

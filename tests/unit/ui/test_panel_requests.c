@@ -158,26 +158,38 @@ static void the_detail_has_every_step_and_where_entries_were_found(void **state)
     struct snapshot_request *q = &x.snap.request[0]; /* 450 ms waited, 450 ms in service, generates now */
     q->step_ms[2] = 90, q->step_ms[4] = 270, q->step_ms[7] = 90;
     q->found[KVF_TIER_CPU] = 1, q->found[KVF_TIER_NVME] = 3, q->not_found = 2;
+    q->read_bytes[KVF_TIER_CPU] = 3 << 20, q->read_bytes[KVF_TIER_NVME] = 96 << 20,
+    q->written_bytes = 8 << 20;
+    q->asks =
+        (struct snapshot_user){.done = 12, .failed = 1, .last_ms = 900, .mean_ms = 1500, .worst_ms = 4000};
     x.frame.detail = true;
     x.frame.table.sort = AGE;
     x.frame.table.descending = true;
     draw(24, 102);
-    const char *bar = row_text(19);
+    const char *bar = row_text(17);
     assert_int_equal(strspn(bar + 2, "-"), 50);
     assert_int_equal(strspn(bar + 52, "r"), 10);
     assert_int_equal(strspn(bar + 62, "p"), 30);
     assert_int_equal(strspn(bar + 92, "g"), 10);
-    assert_non_null(strstr(row_text(20), "waited 450 ms  reads 90.0 ms  prefill 270 ms  generate 90.0 ms"));
-    const char *from = row_text(22);
+    assert_non_null(strstr(row_text(18), "waited 450 ms  reads 90.0 ms  prefill 270 ms  generate 90.0 ms"));
+    const char *from = row_text(20);
     assert_non_null(strstr(from, "cpu 1, "));
     assert_non_null(strstr(from, " 3; 2 found nowhere of the entries it looked up"));
+    assert_non_null(strstr(row_text(21), "bytes 3.00 MiB from cpu, 96.0 MiB from nvme"));
+    assert_non_null(strstr(row_text(21), "; 8.00 MiB made and written"));
+    assert_non_null(strstr(
+        row_text(23), "user  30: 1 in service, 12 done: last 900 ms, mean 1.50 s, worst 4.00 s, 1 failed"));
+    memset(q->read_bytes, 0, sizeof q->read_bytes);
+    q->written_bytes = q->asks.done = q->asks.failed = 0;
     memset(q->step_ms, 0, sizeof q->step_ms);
     memset(q->found, 0, sizeof q->found);
     q->not_found = 0;
     canvas_clear(&x.canvas);
     draw(24, 102);
-    assert_non_null(strstr(row_text(20), "waited 450 ms  generate 0 ms"));
-    assert_non_null(strstr(row_text(22), "nowhere yet: it has looked nothing up"));
+    assert_non_null(strstr(row_text(18), "waited 450 ms  generate 0 ms"));
+    assert_non_null(strstr(row_text(20), "nowhere yet: it has looked nothing up"));
+    assert_non_null(strstr(row_text(21), "bytes none read so far"));
+    assert_non_null(strstr(row_text(23), "user  30: 1 in service, none ended yet"));
     for (uint32_t i = 0; i < x.snap.requests; i++) snprintf(x.snap.request[i].routed_by, 12, "prefix");
     q->pod = 3, q->router = 1, q->expected_blocks = 12;
     canvas_clear(&x.canvas);
