@@ -290,8 +290,8 @@ static number_fn *axis_of(const struct board_measure *m) {
 }
 
 static void draw_chart(const struct pane *p, const struct study *s) {
-    static const enum tone tones[BOARD_LINES] = {TONE_ACCENT, TONE_SECOND, TONE_THIRD, TONE_NORMAL,
-                                                 TONE_STRONG, TONE_READ,   TONE_WRITE, TONE_DIM};
+    enum { SHOWN_TONES = 4 };
+    static const enum tone tones[SHOWN_TONES] = {TONE_ACCENT, TONE_SECOND, TONE_THIRD, TONE_NORMAL};
     const struct board_head *h = &s->view.head;
     const struct board_measure *m = &h->measure[s->measure];
     struct curves c;
@@ -310,8 +310,10 @@ static void draw_chart(const struct pane *p, const struct study *s) {
     g.ends[1] = points > 0 ? high.text : "";
     for (unsigned l = 0; l < lines; l++) {
         curve_values(&c, l, count, values + l * count);
-        g.line[l] = (struct graph_line){
-            .name = h->lines ? h->line[l] : m->title, .values = values + l * count, .tone = tones[l]};
+        g.line[l] = (struct graph_line){.name = h->lines ? h->line[l] : m->title,
+                                        .values = values + l * count,
+                                        .tone = tones[l % SHOWN_TONES],
+                                        .broken = l >= SHOWN_TONES};
         free(c.point[l]);
     }
     graph_draw(p, &g);

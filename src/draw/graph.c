@@ -13,6 +13,7 @@ enum {
     TRACK = 0xb7,
     BRAILLE = 0x2800,
     LINE_SIGN = 0x2501, /* before a name of the legend, in its tone */
+    DASH_SIGN = 0x254d, /* of a broken line */
     DOTS = 4,           /* of braille one above the other */
     LETTER_EVERY = 24,  /* columns from one letter of a line to the next, without colours */
     LEGEND_LEAST = 3    /* columns of a name in a legend that is short of room */
@@ -100,13 +101,16 @@ static void dots_add(const struct pane *plot, int x, int y0, int y1, enum tone t
     }
 }
 
-/* The way between two points is drawn half in the column of either. */
+/* The way between two points is drawn half in the column of either. Every other cell of a broken line is
+ * empty. */
 static void line_dots(const struct pane *plot, const struct graph_line *line, double top) {
     int height = plot->at.rows * DOTS, before = -1;
 
     for (int x = 0; x < plot->at.cols * 2; x++) {
         int step = value_step(line->values[x], top, height);
         int y = step < 0 ? -1 : height - 1 - step, from = y;
+        if (line->broken && x % 2 == 0) before = -1;
+        if (line->broken && x / 2 % 2 == 1) continue;
         if (y >= 0 && before >= 0 && before != y) {
             int middle = before + (y - before) / 2;
             dots_add(plot, x - 1, before, middle, line->tone);
@@ -204,7 +208,10 @@ static void draw_title(const struct pane *p, const struct graph *g, unsigned lin
         int cols = name_cols(g, i, most);
         if (lettered) {
             bool letter = cols == 0 || p->canvas->style.ascii || without_tones(p);
-            pane_glyph(p, 0, col, tone, letter ? (unsigned char)letters[i] : LINE_SIGN);
+            pane_glyph(p, 0, col, tone,
+                       letter              ? (unsigned char)letters[i]
+                       : g->line[i].broken ? DASH_SIGN
+                                           : LINE_SIGN);
             col += cols ? 2 : 1;
         }
         if (cols) col += pane_clip(p, 0, col, cols, tone, line_text(g, i));

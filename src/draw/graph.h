@@ -28,7 +28,8 @@ struct graph_line {
     const char *name;    /* in the legend */
     const float *values; /* graph_points() of them; NaN is a gap */
     enum tone tone;
-    bool whole; /* the name is shown whole or not at all */
+    bool broken; /* in dashes: the direction that is written, and series beyond the third hue */
+    bool whole;  /* the name is shown whole or not at all */
 };
 struct graph_mark {
     double t_s;

@@ -13,7 +13,7 @@
     X(HEADING) /* names of sections and columns */                                                           \
     X(KEY)     /* a key that may be pressed */                                                               \
     X(GOOD)    /* inside its target */                                                                       \
-    X(WARN)    /* near its limit, paused, emulated */                                                        \
+    X(WARN)    /* near its limit, paused, not as wanted */                                                   \
     X(BAD)     /* failed, outside its target */                                                              \
     X(ACCENT)  /* first series of a graph */                                                                 \
     X(SECOND)  /* second series */                                                                           \
@@ -22,8 +22,6 @@
     X(CPU)                                                                                                   \
     X(NVME)                                                                                                  \
     X(REMOTE)                                                                                                \
-    X(READ)                                                                                                  \
-    X(WRITE)                                                                                                 \
     X(STATE_GOOD) /* the state's word in the first line */                                                   \
     X(STATE_WARN)                                                                                            \
     X(STATE_BAD)                                                                                             \

@@ -72,13 +72,13 @@ static void draw_levels(const struct pane *p, const struct frame *f, uint32_t k)
 
 static void draw_graphs(struct canvas *c, const struct rect *at, const struct frame *f, uint32_t k) {
     const struct parts_line waiting[] = {
-        {"waiting", series_class((int)k, SERIES_CLASS_QUEUED), TONE_ACCENT},
-        {"in service", series_class((int)k, SERIES_CLASS_SERVED), TONE_SECOND}};
-    const struct parts_line met[] = {{"SLO met", series_class((int)k, SERIES_CLASS_MET), TONE_ACCENT}};
+        {"waiting", series_class((int)k, SERIES_CLASS_QUEUED), TONE_ACCENT, false},
+        {"in service", series_class((int)k, SERIES_CLASS_SERVED), TONE_SECOND, false}};
+    const struct parts_line met[] = {{"SLO met", series_class((int)k, SERIES_CLASS_MET), TONE_ACCENT, false}};
     const struct parts_line oldest[] = {
-        {"oldest", series_class((int)k, SERIES_CLASS_OLDEST_MS), TONE_ACCENT}};
+        {"oldest", series_class((int)k, SERIES_CLASS_OLDEST_MS), TONE_ACCENT, false}};
     const struct parts_line missed[] = {
-        {"violations", series_class((int)k, SERIES_CLASS_VIOLATIONS), TONE_ACCENT}};
+        {"violations", series_class((int)k, SERIES_CLASS_VIOLATIONS), TONE_ACCENT, false}};
     struct pane p[SECTIONS];
     for (int s = WAITING; s < SECTIONS; s++) p[s] = pane_at(c, at[s]);
     parts_graph(&p[WAITING], f, "Requests", number_count, 0, waiting, 2);

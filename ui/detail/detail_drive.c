@@ -57,13 +57,13 @@ static void draw_facts(const struct pane *p, const struct frame *f, const struct
 }
 
 static void draw_graphs(const struct pane *p, const struct frame *f) {
-    static const struct parts_line bytes[] = {{"read", SERIES_DISK_READ, TONE_NVME},
-                                              {"write", SERIES_DISK_WRITE, TONE_SECOND}},
-                                   busy[] = {{"busy", SERIES_DISK_BUSY, TONE_NVME}},
-                                   queue[] = {{"queue", SERIES_DISK_QUEUE, TONE_NVME}};
+    static const struct parts_line bytes[] = {{"read", SERIES_DISK_READ, TONE_NVME, false},
+                                              {"write", SERIES_DISK_WRITE, TONE_NVME, true}},
+                                   busy[] = {{"busy", SERIES_DISK_BUSY, TONE_NVME, false}},
+                                   queue[] = {{"queue", SERIES_DISK_QUEUE, TONE_NVME, false}};
     const struct parts_line p95[] = {
-        {"read", series_tier(KVF_TIER_NVME, SERIES_TIER_READ_P95_MS), TONE_NVME},
-        {"write", series_tier(KVF_TIER_NVME, SERIES_TIER_WRITE_P95_MS), TONE_SECOND}};
+        {"read", series_tier(KVF_TIER_NVME, SERIES_TIER_READ_P95_MS), TONE_NVME, false},
+        {"write", series_tier(KVF_TIER_NVME, SERIES_TIER_WRITE_P95_MS), TONE_NVME, true}};
     parts_graph(&p[BYTES], f, "Bytes/s by the kernel", number_short, 0, bytes, 2);
     parts_graph(&p[BUSY], f, "Busy", number_percent, 1, busy, 1);
     parts_graph(&p[QUEUE], f, "Queue", number_plain, 0, queue, 1);

@@ -62,8 +62,9 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     graph_bar_graded(&p[HEAD], 0, col, BAR, g->utilisation, JUDGE_SATURATED);
     pane_text(&p[HEAD], 0, col + BAR + 1, TONE_STRONG, number_percent(g->utilisation, text));
     draw_facts(&p[FACTS], g);
-    const struct parts_line busy[] = {{"busy", series_gpu((int)place, SERIES_GPU_UTILISATION), TONE_GPU}};
-    const struct parts_line memory[] = {{"used", series_gpu((int)place, SERIES_GPU_MEMORY), TONE_GPU}};
+    const struct parts_line busy[] = {
+        {"busy", series_gpu((int)place, SERIES_GPU_UTILISATION), TONE_GPU, false}};
+    const struct parts_line memory[] = {{"used", series_gpu((int)place, SERIES_GPU_MEMORY), TONE_GPU, false}};
     parts_graph(&p[BUSY], f, "Busy", number_percent, 1, busy, 1);
     parts_graph(&p[MEMORY], f, "Memory", number_short, 0, memory, 1);
 }

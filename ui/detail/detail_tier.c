@@ -144,13 +144,13 @@ static void draw_devices(const struct pane *p, const struct frame *f, const stru
 
 static void draw_graphs(struct canvas *c, const struct rect *at, const struct frame *f, int t) {
     enum tone own = tone_of_tier(t);
-    const struct parts_line bytes[] = {{"read", series_tier(t, SERIES_TIER_READ), own},
-                                       {"write", series_tier(t, SERIES_TIER_WRITE), TONE_SECOND}};
-    const struct parts_line p95[] = {{"read", series_tier(t, SERIES_TIER_READ_P95_MS), own},
-                                     {"write", series_tier(t, SERIES_TIER_WRITE_P95_MS), TONE_SECOND}};
-    const struct parts_line full[] = {{"full", series_tier(t, SERIES_TIER_USED_RATIO), own}};
-    const struct parts_line flight[] = {{"in flight", series_tier(t, SERIES_TIER_IN_FLIGHT), own},
-                                        {"falls/s", series_tier(t, SERIES_TIER_FALLS), TONE_SECOND}};
+    const struct parts_line bytes[] = {{"read", series_tier(t, SERIES_TIER_READ), own, false},
+                                       {"write", series_tier(t, SERIES_TIER_WRITE), own, true}};
+    const struct parts_line p95[] = {{"read", series_tier(t, SERIES_TIER_READ_P95_MS), own, false},
+                                     {"write", series_tier(t, SERIES_TIER_WRITE_P95_MS), own, true}};
+    const struct parts_line full[] = {{"full", series_tier(t, SERIES_TIER_USED_RATIO), own, false}};
+    const struct parts_line flight[] = {{"in flight", series_tier(t, SERIES_TIER_IN_FLIGHT), own, false},
+                                        {"falls/s", series_tier(t, SERIES_TIER_FALLS), TONE_SECOND, false}};
     struct pane p[SECTIONS];
     for (int s = BYTES; s < SECTIONS; s++) p[s] = pane_at(c, at[s]);
     parts_graph(&p[BYTES], f, "Bytes/s", number_short, 0, bytes, 2);

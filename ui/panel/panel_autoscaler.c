@@ -217,12 +217,12 @@ static void draw_detail(const struct pane *p, const struct item *x) {
 
 static void draw_graphs(struct canvas *c, const struct rect *at, const struct frame *f) {
     bool e2e = parts_judged_by_e2e(f);
-    const struct parts_line users[] = {{"users", SERIES_USERS, TONE_ACCENT},
-                                       {"in service", SERIES_IN_SERVICE, TONE_SECOND}},
-                            saturation[] = {{"saturation", SERIES_SATURATION, TONE_ACCENT}},
+    const struct parts_line users[] = {{"users", SERIES_USERS, TONE_ACCENT, false},
+                                       {"in service", SERIES_IN_SERVICE, TONE_SECOND, false}},
+                            saturation[] = {{"saturation", SERIES_SATURATION, TONE_ACCENT, false}},
                             latency[] = {{e2e ? "end-to-end" : "first token",
-                                          e2e ? SERIES_E2E_P95_MS : SERIES_TTFT_P95_MS, TONE_ACCENT},
-                                         {"queue wait", SERIES_WAIT_P95_MS, TONE_SECOND}};
+                                          e2e ? SERIES_E2E_P95_MS : SERIES_TTFT_P95_MS, TONE_ACCENT, false},
+                                         {"queue wait", SERIES_WAIT_P95_MS, TONE_SECOND, false}};
     struct pane p[SECTIONS];
 
     for (int s = USERS; s <= LATENCY; s++) p[s] = pane_at(c, at[s]);

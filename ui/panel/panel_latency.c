@@ -132,7 +132,7 @@ static void draw_name(const struct pane *p, int row, struct column_place at, con
     tier_label(f, l->tier, label, sizeof label);
     int used = text_columns(label) < room ? text_columns(label) : room;
     pane_clip(p, row, at.col, room, tone_of_tier(l->tier), label);
-    pane_text(p, row, at.col + used + 1, l->dir == KVF_DIR_READ ? TONE_READ : TONE_WRITE, l->metric);
+    pane_text(p, row, at.col + used + 1, TONE_NORMAL, l->metric);
 }
 
 static void draw_table(const struct pane *p, const struct frame *f) {
@@ -162,18 +162,18 @@ static void draw_table(const struct pane *p, const struct frame *f) {
 
 static void draw_e2e(const struct pane *p, const struct frame *f) {
     static const struct parts_line lines[] = {
-        {"P99", SERIES_E2E_P99_MS, TONE_THIRD},
-        {"P95", SERIES_E2E_P95_MS, TONE_SECOND},
-        {"P50", SERIES_E2E_P50_MS, TONE_ACCENT},
+        {"P99", SERIES_E2E_P99_MS, TONE_THIRD, false},
+        {"P95", SERIES_E2E_P95_MS, TONE_SECOND, false},
+        {"P50", SERIES_E2E_P50_MS, TONE_ACCENT, false},
     };
     parts_graph(p, f, "End-to-end", number_ms, 0, lines, sizeof lines / sizeof *lines);
 }
 
 static void draw_stages(const struct pane *p, const struct frame *f) {
     static const struct parts_line lines[] = {
-        {"generation", SERIES_GENERATION_P95_MS, TONE_THIRD},
-        {"storage", SERIES_STORAGE_P95_MS, TONE_SECOND},
-        {"wait", SERIES_WAIT_P95_MS, TONE_ACCENT},
+        {"generation", SERIES_GENERATION_P95_MS, TONE_THIRD, false},
+        {"storage", SERIES_STORAGE_P95_MS, TONE_SECOND, false},
+        {"wait", SERIES_WAIT_P95_MS, TONE_ACCENT, false},
     };
     parts_graph(p, f, "P95 by stage", number_ms, 0, lines, sizeof lines / sizeof *lines);
 }

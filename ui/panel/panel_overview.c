@@ -118,7 +118,7 @@ static void hits_set(struct rate *r, const struct frame *f, const struct snapsho
         snprintf(figure, sizeof figure, "%.*s/%s", unit ? (int)(unit - reuse) : NUMBER, reuse, with);
     else
         snprintf(figure, sizeof figure, "%s", reuse);
-    rate_set(r, said ? "Hit ratio" : "Hits", SERIES_HIT_RATIO, TONE_GOOD, figure, "");
+    rate_set(r, said ? "Hit ratio" : "Hits", SERIES_HIT_RATIO, TONE_ACCENT, figure, "");
     r->top = 1;
 }
 
@@ -369,18 +369,18 @@ static int draw_state(const struct pane *p, const struct frame *f, bool events_b
 
 /* With the shortest target as a line, where it is of this latency. */
 static void draw_latency_graph(const struct pane *p, const struct frame *f) {
-    static const struct parts_line e2e[] = {{"P99", SERIES_E2E_P99_MS, TONE_THIRD},
-                                            {"P95", SERIES_E2E_P95_MS, TONE_SECOND},
-                                            {"P50", SERIES_E2E_P50_MS, TONE_ACCENT}};
+    static const struct parts_line e2e[] = {{"P99", SERIES_E2E_P99_MS, TONE_THIRD, false},
+                                            {"P95", SERIES_E2E_P95_MS, TONE_SECOND, false},
+                                            {"P50", SERIES_E2E_P50_MS, TONE_ACCENT, false}};
     double target = parts_judged_by_e2e(f) ? parts_shortest_target_ms(f) : KVF_MISSING;
     parts_graph_target(p, f, "End-to-end", number_ms, target, e2e, 3);
 }
 
 static void draw_graphs(const struct pane *p, const struct frame *f) {
-    static const struct parts_line throughput[] = {{"tok/s", SERIES_TOKENS_PER_S, TONE_ACCENT}};
-    static const struct parts_line load[] = {{"users", SERIES_USERS, TONE_MARK},
-                                             {"in service", SERIES_IN_SERVICE, TONE_SECOND},
-                                             {"waiting", SERIES_QUEUE, TONE_ACCENT}};
+    static const struct parts_line throughput[] = {{"tok/s", SERIES_TOKENS_PER_S, TONE_ACCENT, false}};
+    static const struct parts_line load[] = {{"users", SERIES_USERS, TONE_MARK, false},
+                                             {"in service", SERIES_IN_SERVICE, TONE_SECOND, false},
+                                             {"waiting", SERIES_QUEUE, TONE_ACCENT, false}};
     parts_graph(&p[THROUGHPUT], f, "Throughput", number_count, 0, throughput, 1);
     draw_latency_graph(&p[E2E], f);
     parts_tier_graph(&p[READS], f, "Reads", number_rate, 0, SERIES_TIER_READ);

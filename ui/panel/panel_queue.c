@@ -49,10 +49,11 @@ static const struct column columns[COLUMNS] = {
     [MET_TREND] = {.heading = "SLO met lately", .cols = 16, .rank = 12, .most = 40, .left = true},
 };
 
+/* Hues are few; classes beyond them have the same ones, and broken lines. */
+enum { CLASS_TONES = 4 };
 static enum tone class_tone(uint32_t k) {
-    static const enum tone tones[KVF_CLASSES_MAX] = {TONE_ACCENT, TONE_SECOND, TONE_THIRD, TONE_NVME,
-                                                     TONE_READ,   TONE_WRITE,  TONE_GPU,   TONE_CPU};
-    return tones[k % KVF_CLASSES_MAX];
+    static const enum tone tones[CLASS_TONES] = {TONE_ACCENT, TONE_SECOND, TONE_THIRD, TONE_NORMAL};
+    return tones[k % CLASS_TONES];
 }
 
 /* ---- slots ---- */
@@ -192,7 +193,8 @@ static void draw_graph(struct canvas *c, struct rect at, const struct frame *f, 
     if (pane_empty(&p)) return;
     for (uint32_t k = 0; k < classes; k++) {
         parts_class(f, k, &x[k]);
-        lines[k] = (struct parts_line){x[k].name, series_class((int)k, series), class_tone(k)};
+        lines[k] =
+            (struct parts_line){x[k].name, series_class((int)k, series), class_tone(k), k >= CLASS_TONES};
     }
     parts_graph(&p, f, title, axis, top, lines, classes);
 }

@@ -143,7 +143,8 @@ static void draw_counts(const struct pane *p, const struct frame *f, int shown) 
     col += pane_textf(p, 0, col, TONE_STRONG, "%llu", (unsigned long long)f->snap->interval.in_service_now);
     if (of_trace(f)) col += pane_text(p, 0, col, TONE_DIM, ", rows of a trace without users");
     if (f->table.filter[0])
-        pane_textf(p, 0, col, TONE_WARN, ", %d of %u pass \"%s\"", shown, f->snap->requests, f->table.filter);
+        pane_textf(p, 0, col, TONE_STRONG, ", %d of %u pass \"%s\"", shown, f->snap->requests,
+                   f->table.filter);
     else if (f->snap->requests < f->snap->interval.in_service_now)
         pane_textf(p, 0, col, TONE_DIM, ", the %u longest shown", f->snap->requests);
 }
@@ -266,7 +267,7 @@ static void draw_found(const struct pane *p, int row, const struct frame *f,
         any = true;
     }
     if (q->not_found > 0)
-        col += pane_textf(p, row, col, TONE_WARN, "%s%u found nowhere", any ? "; " : "", q->not_found);
+        col += pane_textf(p, row, col, TONE_NORMAL, "%s%u found nowhere", any ? "; " : "", q->not_found);
     if (any || q->not_found > 0)
         pane_textf(p, row, col, TONE_DIM, " of the entries it looked up");
     else

@@ -75,7 +75,7 @@ static void draw_cpu(const struct pane *p, const struct frame *f, const struct s
         {"CPU host", "host", i->host_cpu_ratio, number_percent, "", SERIES_HOST_CPU, 1, TONE_ACCENT, false},
         {"CPU process", "process", parts_per_second(f, i->cpu_user_s + i->cpu_sys_s), number_plain, " cores",
          SERIES_PROCESS_CORES, 0, TONE_SECOND, false},
-        {"CPU steal", "steal", i->host_steal_ratio, number_percent, "", SERIES_HOST_STEAL, 1, TONE_WARN,
+        {"CPU steal", "steal", i->host_steal_ratio, number_percent, "", SERIES_HOST_STEAL, 1, TONE_THIRD,
          false},
         {"CPU workers", "workers", parts_per_second(f, i->workers_cpu_s), number_plain, " cores", 0, 0,
          TONE_NORMAL, true},
@@ -95,9 +95,9 @@ static void draw_disk(const struct pane *p, const struct frame *f, const struct 
         {"Disk busy", "busy", i->device_busy_ratio, number_percent, "", SERIES_DISK_BUSY, 1, TONE_ACCENT,
          false},
         {"Disk read", "read", parts_per_second(f, i->device_read_bytes), number_rate, "", SERIES_DISK_READ, 0,
-         TONE_READ, false},
+         TONE_ACCENT, false},
         {"Disk write", "write", parts_per_second(f, i->device_write_bytes), number_rate, "",
-         SERIES_DISK_WRITE, 0, TONE_WRITE, false},
+         SERIES_DISK_WRITE, 0, TONE_ACCENT, false},
         {"Disk queue", "queue", i->device_queue, number_plain, "", SERIES_DISK_QUEUE, 0, TONE_SECOND, false},
     };
     if (p->at.rows > (int)(sizeof figures / sizeof *figures) && device[0]) parts_row(p, 0, f, FRAME_DRIVE, 0);
@@ -119,10 +119,10 @@ static void draw_memory(const struct pane *p, const struct frame *f, const struc
 
 static void draw_network(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {
     const struct figure figures[] = {
-        {"Net in", "in", parts_per_second(f, i->net_rx_bytes), number_rate, "", SERIES_NET_RX, 0, TONE_READ,
+        {"Net in", "in", parts_per_second(f, i->net_rx_bytes), number_rate, "", SERIES_NET_RX, 0, TONE_ACCENT,
          false},
         {"Net out", "out", parts_per_second(f, i->net_tx_bytes), number_rate, "", SERIES_NET_TX, 0,
-         TONE_WRITE, false},
+         TONE_ACCENT, false},
     };
     draw_figures(p, f, "Network", parts_whole_run(f) ? "not in the results" : "all interfaces of the host",
                  figures, sizeof figures / sizeof *figures);
@@ -146,32 +146,32 @@ static void draw_gpu(const struct pane *p, const struct frame *f) {
 
 static void draw_cpu_graph(const struct pane *p, const struct frame *f) {
     static const struct parts_line lines[] = {
-        {"steal", SERIES_HOST_STEAL, TONE_WARN},
-        {"host", SERIES_HOST_CPU, TONE_ACCENT},
+        {"steal", SERIES_HOST_STEAL, TONE_THIRD, false},
+        {"host", SERIES_HOST_CPU, TONE_ACCENT, false},
     };
     parts_graph(p, f, "CPU", number_percent, 1, lines, sizeof lines / sizeof *lines);
 }
 
 static void draw_disk_graph(const struct pane *p, const struct frame *f) {
     static const struct parts_line lines[] = {
-        {"write", SERIES_DISK_WRITE, TONE_WRITE},
-        {"read", SERIES_DISK_READ, TONE_READ},
+        {"write", SERIES_DISK_WRITE, TONE_NVME, true},
+        {"read", SERIES_DISK_READ, TONE_NVME, false},
     };
     parts_graph(p, f, "Disk B/s", number_short, 0, lines, sizeof lines / sizeof *lines);
 }
 
 static void draw_memory_graph(const struct pane *p, const struct frame *f) {
     static const struct parts_line lines[] = {
-        {"available", SERIES_AVAILABLE, TONE_ACCENT},
-        {"resident", SERIES_RSS, TONE_SECOND},
+        {"available", SERIES_AVAILABLE, TONE_ACCENT, false},
+        {"resident", SERIES_RSS, TONE_SECOND, false},
     };
     parts_graph(p, f, "Memory", number_short, 0, lines, sizeof lines / sizeof *lines);
 }
 
 static void draw_busy_graph(const struct pane *p, const struct frame *f) {
     const struct parts_line lines[] = {
-        {"disk", SERIES_DISK_BUSY, TONE_NVME},
-        {"GPU", series_gpu(0, SERIES_GPU_UTILISATION), TONE_GPU},
+        {"disk", SERIES_DISK_BUSY, TONE_NVME, false},
+        {"GPU", series_gpu(0, SERIES_GPU_UTILISATION), TONE_GPU, false},
     };
     bool gpu = f->snap && f->snap->gpus > 0;
     parts_graph(p, f, "Busy", number_percent, 1, lines, gpu ? 2 : 1);

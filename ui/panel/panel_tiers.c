@@ -49,10 +49,6 @@ static const struct layout_section sections[SECTIONS] = {
     [FLIGHT] = {.name = "in flight", .line = 6, .least_cols = 32, .rows = {6}, .urgency = {11}, .grow = 1},
 };
 
-static enum tone tone_of_dir(int dir) {
-    return dir == KVF_DIR_READ ? TONE_READ : TONE_WRITE;
-}
-
 /* ---- latencies of entry reads and writes ---- */
 
 struct io_figures {
@@ -124,7 +120,7 @@ static void draw_io_row(const struct pane *p, int row, const struct column_place
         int column;
         enum tone tone;
         const char *text;
-    } cells[] = {{IO_OP, tone_of_dir(dir), dir_name((enum kvf_dir)dir)},
+    } cells[] = {{IO_OP, TONE_NORMAL, dir_name((enum kvf_dir)dir)},
                  {IO_PEAK, TONE_STRONG, number_percent(x.of_peak, (char[NUMBER]){0})},
                  {IO_P50, TONE_NORMAL, number_ms(x.p50_ms, (char[NUMBER]){0})},
                  {IO_P95, TONE_STRONG, number_ms(x.p95_ms, (char[NUMBER]){0})},
@@ -137,7 +133,7 @@ static void draw_io_row(const struct pane *p, int row, const struct column_place
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         columns_cell(p, row, &io_columns[cells[i].column], at[cells[i].column], cells[i].tone, cells[i].text);
     int series = series_tier(t, dir == KVF_DIR_READ ? SERIES_TIER_READ : SERIES_TIER_WRITE);
-    parts_spark(p, row, at[IO_TREND].col, at[IO_TREND].cols, f, "", "", series, 0, tone_of_dir(dir));
+    parts_spark(p, row, at[IO_TREND].col, at[IO_TREND].cols, f, "", "", series, 0, tone_of_tier(t));
 }
 
 /* A row for a tier where there is no room for one for each direction. */
@@ -241,10 +237,10 @@ static bool cause_used(const struct frame *f, const struct parts_figures *m, int
 }
 
 static void draw_traffic_cell(const struct pane *p, int row, int col, const struct traffic *x,
-                              const struct frame *f, struct snapshot_cause sum, int dir) {
+                              const struct frame *f, struct snapshot_cause sum) {
     char text[NUMBER];
     bool any = sum.ops || sum.bytes;
-    enum tone tone = any ? tone_of_dir(dir) : TONE_DIM;
+    enum tone tone = any ? TONE_NORMAL : TONE_DIM;
     pane_right(p, row, col + x->cell, tone,
                any ? x->rate(parts_per_second(f, (double)sum.bytes), text) : "-");
     if (x->ops == 0) return;
@@ -283,7 +279,7 @@ static void draw_traffic_row(const struct pane *p, int row, const struct traffic
                 sum.ops += m->cause[t][d][causes[i]].ops;
                 sum.bytes += m->cause[t][d][causes[i]].bytes;
             }
-            draw_traffic_cell(p, row, col, x, f, sum, d);
+            draw_traffic_cell(p, row, col, x, f, sum);
         }
         col += x->gap;
     }
@@ -437,8 +433,8 @@ static void draw_disk(const struct pane *p, const struct frame *f, const struct 
     columns_headings(p, 0, disk_columns, DISK_COLUMNS, at);
     if (f->snap) pane_clip(p, 0, 5, at[DISK_NAME].cols - 5, TONE_NVME, f->snap->tier_device[KVF_TIER_NVME]);
     parts_row(p, 0, f, FRAME_DRIVE, 0);
-    draw_disk_row(p, 1, at, f, "read", TONE_READ, r);
-    draw_disk_row(p, 2, at, f, "write", TONE_WRITE, w);
+    draw_disk_row(p, 1, at, f, "read", TONE_NORMAL, r);
+    draw_disk_row(p, 2, at, f, "write", TONE_NORMAL, w);
     if (p->at.rows > 3) draw_disk_row(p, 3, at, f, "both", TONE_NORMAL, both);
     char busy[NUMBER];
     columns_cell(p, 1, &disk_columns[DISK_BUSY], at[DISK_BUSY], TONE_STRONG,
@@ -462,7 +458,7 @@ static void draw_bandwidth(struct canvas *c, struct rect at, const struct frame 
             enum series_tier s = d == KVF_DIR_READ ? SERIES_TIER_READ : SERIES_TIER_WRITE;
             snprintf(names[n], sizeof names[n], "%s %s", tier_label(f, t, label, sizeof label),
                      dir_name((enum kvf_dir)d));
-            lines[n] = (struct parts_line){names[n], series_tier(t, s), tone_of_dir(d)};
+            lines[n] = (struct parts_line){names[n], series_tier(t, s), tone_of_tier(t), d == KVF_DIR_WRITE};
         }
     }
     parts_graph(&p, f, "Bytes/s", number_short, 0, lines, n);

@@ -188,8 +188,11 @@ static void graph_of(const struct pane *p, const struct frame *f, const char *ti
     for (unsigned k = 0; k < count && g.lines < GRAPH_LINES; k++, g.lines++) {
         const struct parts_line *l = &lines[k];
         history_series(f->history, l->series, f->zoom, parts_end_s(f), points, values[g.lines]);
-        g.line[g.lines] = (struct graph_line){
-            .name = l->name, .values = values[g.lines], .tone = l->tone, .whole = strstr(l->name, " emul")};
+        g.line[g.lines] = (struct graph_line){.name = l->name,
+                                              .values = values[g.lines],
+                                              .tone = l->tone,
+                                              .broken = l->broken,
+                                              .whole = strstr(l->name, " emul")};
         if (top <= 0) g.top = fmax(g.top, history_top(f->history, l->series, f->zoom, parts_end_s(f)));
     }
     if (top <= 0 && (axis == number_rate || axis == number_bytes || axis == number_short))
@@ -217,7 +220,7 @@ void parts_tier_graph(const struct pane *p, const struct frame *f, const char *t
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!parts_tier_on(f, t)) continue;
         line[n] = (struct parts_line){tier_label(f, t, name[n], sizeof name[n]), series_tier(t, series),
-                                      tone_of_tier(t)};
+                                      tone_of_tier(t), false};
         n++;
     }
     parts_graph(p, f, title, axis, top, line, n);

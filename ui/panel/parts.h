@@ -122,6 +122,7 @@ struct parts_line {
     const char *name;
     int series;
     enum tone tone;
+    bool broken;
 };
 void parts_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis, double top,
                  const struct parts_line *lines, unsigned count); /* top 0: that of the largest */

@@ -67,8 +67,8 @@ static void draw_device(const struct pane *p, int row, const struct form *as, co
     columns_cell(p, row, &c[BUSY], at[BUSY], TONE_STRONG, number_percent(g->utilisation, text));
     columns_cell(p, row, &c[USED], at[USED], TONE_NORMAL, as->bytes(g->memory_used_bytes, text));
     columns_cell(p, row, &c[TOTAL], at[TOTAL], TONE_NORMAL, as->bytes(g->memory_total_bytes, text));
-    columns_cell(p, row, &c[IN], at[IN], TONE_READ, as->rate(g->pcie_rx_bytes_s, text));
-    columns_cell(p, row, &c[OUT], at[OUT], TONE_WRITE, as->rate(g->pcie_tx_bytes_s, text));
+    columns_cell(p, row, &c[IN], at[IN], TONE_NORMAL, as->rate(g->pcie_rx_bytes_s, text));
+    columns_cell(p, row, &c[OUT], at[OUT], TONE_NORMAL, as->rate(g->pcie_tx_bytes_s, text));
     with_unit(p, row, POWER, as, at, g->power_w, " W");
     with_unit(p, row, HEAT, as, at, g->temperature_c, " C");
     with_unit(p, row, SM, as, at, g->clock_sm_mhz, as->mhz);

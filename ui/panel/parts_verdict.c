@@ -169,9 +169,9 @@ static void pieces_of_tier(struct piece *list, int *n, const struct verdict *v, 
 static int pieces_of(const struct verdict *v, struct piece *list) {
     int n = 0;
     double rest = 1;
-    piece_add(list, &n, "queue", verdict_value(v, "queue_wait_share"), TONE_THIRD);
+    piece_add(list, &n, "queue", verdict_value(v, "queue_wait_share"), TONE_SECOND);
     piece_add(list, &n, "compute", verdict_value(v, "compute_share"), TONE_ACCENT);
-    piece_add(list, &n, "wait for room", verdict_value(v, "room_wait_share"), TONE_WARN);
+    piece_add(list, &n, "wait for room", verdict_value(v, "room_wait_share"), TONE_THIRD);
     for (int t = 0; t < KVF_TIERS; t++) pieces_of_tier(list, &n, v, t);
     for (int i = 0; i < n; i++) rest -= list[i].share;
     piece_add(list, &n, "rest", rest, TONE_DIM);
@@ -183,9 +183,9 @@ static double interval_pieces(const struct frame *f, struct piece *list, int *n)
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
     double e2e_ms = i ? i->e2e_mean_ms : KVF_MISSING, rest = 1;
     if (!(e2e_ms > 0)) return e2e_ms;
-    piece_add(list, n, "queue", i->queue_wait_mean_ms / e2e_ms, TONE_THIRD);
+    piece_add(list, n, "queue", i->queue_wait_mean_ms / e2e_ms, TONE_SECOND);
     piece_add(list, n, "compute", i->generation_mean_ms / e2e_ms, TONE_ACCENT);
-    piece_add(list, n, "storage", fmin(i->storage_io_mean_ms / e2e_ms, 1), TONE_SECOND);
+    piece_add(list, n, "storage", fmin(i->storage_io_mean_ms / e2e_ms, 1), TONE_THIRD);
     for (int k = 0; k < *n; k++) rest -= list[k].share;
     piece_add(list, n, "rest", rest, TONE_DIM);
     return e2e_ms;

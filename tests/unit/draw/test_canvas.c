@@ -6,11 +6,13 @@
 
 #include <limits.h>
 #include <locale.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "draw/canvas.h"
+#include "draw/term_look.h"
 
 static const struct style utf8 = {.ascii = false, .scheme = SCHEME_DARK};
 static const struct style ascii = {.ascii = true, .scheme = SCHEME_MONO};
@@ -388,8 +390,8 @@ static void test_svg(void **state) {
     assert_non_null(strstr(svg, "viewBox=\"-10 -10 220 80\""));
     assert_non_null(strstr(svg, "<title>a &lt; b &amp; c </title>"));
     assert_non_null(strstr(svg, "<rect class=\"b3\" x=\"0\" y=\"0\" width=\"200\" height=\"20\"/>"));
-    /* colour 114 of the cube is 87 d7 87, 203 is ff 5f 5f and bold */
-    assert_non_null(strstr(svg, ".t12{fill:#87d787}"));
+    /* colour 213 of the cube is ff 87 ff, 203 is ff 5f 5f and bold */
+    assert_non_null(strstr(svg, ".t12{fill:#ff87ff}"));
     assert_non_null(strstr(svg, ".t8{fill:#ff5f5f;font-weight:bold}"));
     assert_non_null(strstr(svg,
                            "<text y=\"35\"><tspan class=\"t12\" x=\"0\" textLength=\"30\">gpu</tspan>"
@@ -401,14 +403,65 @@ static void test_svg(void **state) {
     canvas_free(&c);
 }
 
+/* Distance of two of a terminal's 256 colours in red, green and blue. */
+static double apart(int a, int b) {
+    static const int level[6] = {0, 95, 135, 175, 215, 255};
+    static const int place[3] = {36, 6, 1};
+    double sum = 0;
+    assert_true(a >= 16 && a < 232 && b >= 16 && b < 232);
+    for (int i = 0; i < 3; i++) {
+        int d = level[(a - 16) / place[i] % 6] - level[(b - 16) / place[i] % 6];
+        sum += d * d;
+    }
+    return sqrt(sum);
+}
+
+/* A hue says one thing: how good it is, which tier it is, or which series of a graph. */
+static void test_hues_say_one_thing(void **state) {
+    (void)state;
+    static const enum tone tones[] = {TONE_GOOD, TONE_WARN,   TONE_BAD,    TONE_GPU,    TONE_CPU,
+                                      TONE_NVME, TONE_REMOTE, TONE_ACCENT, TONE_SECOND, TONE_THIRD};
+    static const enum scheme schemes[] = {SCHEME_DARK, SCHEME_LIGHT, SCHEME_COLOUR_BLIND,
+                                          SCHEME_COLOUR_BLIND_LIGHT};
+    enum { JUDGEMENT = 3, TIERS = 7, COUNT = sizeof tones / sizeof *tones };
+    for (size_t s = 0; s < sizeof schemes / sizeof *schemes; s++) {
+        for (int i = 0; i < COUNT; i++) {
+            for (int k = 0; k < i; k++) {
+                int one = term_look(tones[i], schemes[s], 256).fg,
+                    two = term_look(tones[k], schemes[s], 256).fg;
+                if (apart(one, two) < 55)
+                    fail_msg("%s: tones %d and %d", scheme_name(schemes[s]), tones[i], tones[k]);
+            }
+        }
+        for (int i = JUDGEMENT; i < TIERS; i++) /* eight colours have none left for series */
+            for (int k = 0; k < JUDGEMENT; k++)
+                assert_int_not_equal(term_look(tones[i], schemes[s], 8).fg,
+                                     term_look(tones[k], schemes[s], 8).fg);
+    }
+    /* keys, marks and counts of a heat map are no judgement either */
+    for (enum tone t = TONE_NORMAL; t < TONES; t++)
+        for (int k = 0; k < JUDGEMENT; k++)
+            if (t != tones[k] && t != TONE_STATE_GOOD + (enum tone)k)
+                assert_int_not_equal(term_look(t, SCHEME_DARK, 256).fg,
+                                     term_look(tones[k], SCHEME_DARK, 256).fg);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_reserved),       cmocka_unit_test(test_svg),
-    cmocka_unit_test(test_sizes),          cmocka_unit_test(test_text_at_edges),
-    cmocka_unit_test(test_panes_cut),      cmocka_unit_test(test_wide),
-    cmocka_unit_test(test_odd_text),       cmocka_unit_test(test_ascii),
-    cmocka_unit_test(test_right_and_clip), cmocka_unit_test(test_wrap),
-    cmocka_unit_test(test_tone_and_hot),   cmocka_unit_test(test_c_locale),
-    cmocka_unit_test(test_schemes),        cmocka_unit_test(test_random),
+    cmocka_unit_test(test_reserved),
+    cmocka_unit_test(test_svg),
+    cmocka_unit_test(test_hues_say_one_thing),
+    cmocka_unit_test(test_sizes),
+    cmocka_unit_test(test_text_at_edges),
+    cmocka_unit_test(test_panes_cut),
+    cmocka_unit_test(test_wide),
+    cmocka_unit_test(test_odd_text),
+    cmocka_unit_test(test_ascii),
+    cmocka_unit_test(test_right_and_clip),
+    cmocka_unit_test(test_wrap),
+    cmocka_unit_test(test_tone_and_hot),
+    cmocka_unit_test(test_c_locale),
+    cmocka_unit_test(test_schemes),
+    cmocka_unit_test(test_random),
 };
 
 int main(void) {

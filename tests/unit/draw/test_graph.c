@@ -82,10 +82,10 @@ static void test_spark(void **state) {
     struct pane w = pane_whole(&c);
     assert_int_equal(graph_spark_points(4), 4);
     assert_int_equal(graph_spark_points(-1), 0);
-    graph_spark(&w, 0, 1, 6, v, 7, TONE_READ);
-    graph_spark(&w, 1, 1, 6, v, 0, TONE_READ);
+    graph_spark(&w, 0, 1, 6, v, 7, TONE_ACCENT);
+    graph_spark(&w, 1, 1, 6, v, 0, TONE_ACCENT);
     expect_text(&c, " \u2581\u2582\u2583\u2588 \u2588\n\n");
-    graph_spark(&w, 1, 4, 6, v, 7, TONE_READ);
+    graph_spark(&w, 1, 4, 6, v, 7, TONE_ACCENT);
     assert_int_equal(glyph(&c, 1, 5), 0x2582);
     canvas_free(&c);
 
@@ -93,7 +93,7 @@ static void test_spark(void **state) {
     w = pane_whole(&c);
     assert_int_equal(graph_spark_points(4), 4);
     const float levels[8] = {0, 1, 2, 3, 4, 5, 6, NAN};
-    graph_spark(&w, 0, 0, 8, levels, 6, TONE_READ);
+    graph_spark(&w, 0, 0, 8, levels, 6, TONE_ACCENT);
     expect_text(&c, "_.-=+*#\n");
     canvas_free(&c);
 }
@@ -453,9 +453,9 @@ static void test_legend_keeps_whole_names(void **state) {
         struct pane w = pane_whole(&c);
         struct graph g = small_graph(v[0]);
         g.title = "Title", g.lines = 3;
-        g.line[0] = (struct graph_line){"gpu emul", v[0], TONE_GPU, true};
-        g.line[1] = (struct graph_line){"cpu", v[1], TONE_CPU, false};
-        g.line[2] = (struct graph_line){"nvme vda", v[2], TONE_NVME, false};
+        g.line[0] = (struct graph_line){"gpu emul", v[0], TONE_GPU, false, true};
+        g.line[1] = (struct graph_line){"cpu", v[1], TONE_CPU, false, false};
+        g.line[2] = (struct graph_line){"nvme vda", v[2], TONE_NVME, false, false};
         graph_draw(&w, &g);
         canvas_text(&c, &out);
         *strchr(out.data, '\n') = '\0';

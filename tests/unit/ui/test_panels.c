@@ -89,6 +89,68 @@ static void test_goldens_of_other_runs(void **state) {
     judge(wrong);
 }
 
+/* ---- colours ---- */
+
+static bool is_judgement(int tone) {
+    return tone == TONE_GOOD || tone == TONE_WARN || tone == TONE_BAD;
+}
+
+static bool is_tier(int tone) {
+    return tone >= TONE_GPU && tone <= TONE_REMOTE;
+}
+
+static bool is_curve(uint32_t ch) {
+    return (ch > 0x2800 && ch <= 0x28ff) || (ch >= 0x2581 && ch <= 0x2587);
+}
+
+/* Curves are no judgement; what is not about tiers has none of their hues; a direction is no hue but a form.
+ */
+static void expect_colours(const struct canvas *c, const char *view, bool tiers) {
+    for (int row = 0; row < c->rows; row++) {
+        char line[CANVAS_COLS_MAX + 1];
+        for (int col = 0; col < c->cols; col++) {
+            const struct cell *cell = canvas_cell(c, row, col);
+            line[col] = cell->ch == 0x2501            ? '='
+                        : cell->ch == 0x254d          ? '~'
+                        : cell->ch < 0x80 && cell->ch ? (char)cell->ch
+                                                      : '?';
+            if (is_curve(cell->ch) && is_judgement(cell->tone))
+                fail_msg("%s: a curve in a colour of judgement, row %d, column %d", view, row, col);
+            if (!tiers && is_tier(cell->tone))
+                fail_msg("%s: a tier's hue for something else, row %d, column %d", view, row, col);
+        }
+        line[c->cols] = '\0';
+        if (strstr(line, "= read") && strstr(line, "= write")) fail_msg("%s: \"%s\"", view, line);
+    }
+}
+
+static void test_colours_go_by_rule(void **state) {
+    (void)state;
+    static const int sizes[][2] = {{24, 80}, {60, 200}};
+    for (int v = 0; v < UI_VARIANTS; v++) {
+        for (size_t view = 0; view < PANELS; view++) {
+            bool tiers = view != PANEL_queue && view != PANEL_autoscaler && view != PANEL_log;
+            for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+                struct canvas c;
+                canvas_init(&c, sizes[k][0], sizes[k][1], (struct style){.ascii = false});
+                ui_fixture_draw(&c, fixture[v], view, parts_header, parts_footer);
+                expect_colours(&c, panels[view]->name, tiers);
+                canvas_free(&c);
+            }
+        }
+    }
+    for (int kind = FRAME_NOTHING + 1; kind < FRAME_KINDS; kind++) {
+        struct canvas c;
+        fixture[UI_AUTO]->frame.open =
+            (struct frame_thing){(enum frame_kind)kind, kind == FRAME_TIER ? KVF_TIER_NVME : 0};
+        canvas_init(&c, 60, 200, (struct style){.ascii = false});
+        ui_fixture_draw(&c, fixture[UI_AUTO], PANEL_overview, parts_header, parts_footer);
+        expect_colours(&c, details[kind]->name, kind != FRAME_CLASS);
+        canvas_free(&c);
+    }
+    fixture[UI_AUTO]->frame.open = (struct frame_thing){FRAME_NOTHING, 0};
+}
+
 /* Pods at sizes with room for a cell each and without, and its three maps. */
 static void test_goldens_of_fleets(void **state) {
     (void)state;
@@ -737,6 +799,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goldens_of_a_running_run),
+        cmocka_unit_test(test_colours_go_by_rule),
         cmocka_unit_test(test_goldens_of_other_runs),
         cmocka_unit_test(test_goldens_of_fleets),
         cmocka_unit_test(test_goldens_of_details),

@@ -162,7 +162,7 @@ static void test_screen(void **state) {
     assert_true(pty_has(&r.pty, "\033[?25l"));
     assert_true(pty_has(&r.pty, "\033[?1006h"));
     assert_true(pty_has(&r.pty, "waterfall"));
-    assert_true(pty_has(&r.pty, "38;5;114m"));
+    assert_true(pty_has(&r.pty, "38;5;213m"));
     assert_true(pty_has(&r.pty, "gpu \u2588\u258a\u28ff"));
     assert_false(pty_has(&r.pty, BACK));
     assert_int_equal(fcntl(r.pty.slave, F_GETFL) & O_NONBLOCK, 0);
