@@ -12,7 +12,7 @@
  * its request is queued or in service; the next is planned when it ends. ENDED: it has no more. */
 enum session_state { SESSION_IDLE, SESSION_WAITING, SESSION_ASKING, SESSION_ENDED };
 
-/* What became of a user's requests. */
+/* A user's ended requests. */
 struct session_tally {
     uint32_t done, failed;
     float last_ms, worst_ms; /* end-to-end, of the done */

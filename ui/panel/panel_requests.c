@@ -294,7 +294,7 @@ static void draw_bytes(const struct pane *p, int row, const struct frame *f,
         pane_textf(p, row, col, TONE_NORMAL, "; %s made and written", bytes + strspn(bytes, " "));
 }
 
-/* What became of its user's requests before it, and how many it has under way. */
+/* Its user's ended requests, and the number under way. */
 static void draw_user(const struct pane *p, int row, const struct frame *f,
                       const struct snapshot_request *q) {
     char done[NUMBER], mean[NUMBER], worst[NUMBER], last[NUMBER], failed[NUMBER];
