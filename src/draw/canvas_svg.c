@@ -5,7 +5,14 @@
 #include "draw/term_look.h"
 
 /* A cell is 10 x 20 units; a letter of a monospaced font is 0.6 of its size wide. */
-enum { CELL_WIDTH = 10, CELL_HEIGHT = 20, BASELINE = 15, MARGIN = 10 };
+enum { CELL_WIDTH = 10, CELL_HEIGHT = 20, BASELINE = 15, MARGIN = 10, DOT = 2 };
+enum {
+    BLOCK_LOW = 0x2580,
+    BLOCK_FULL = 0x2588,
+    BLOCK_LEFT = 0x2590,
+    BRAILLE = 0x2800,
+    BRAILLE_LAST = 0x28ff
+};
 
 struct ground {
     const char *back, *text;
@@ -58,9 +65,50 @@ static void glyph_put(uint32_t ch, struct buf *out) {
         buf_bytes(out, bytes, utf8_put(ch, bytes));
 }
 
+/* Blocks and braille are drawn: fonts have them in other sizes, or not at all. */
+static bool is_shape(uint32_t ch) {
+    return (ch > BLOCK_LOW && ch < BLOCK_LEFT) || (ch >= BRAILLE && ch <= BRAILLE_LAST);
+}
+
 /* Fonts differ in the width of what is not a letter: such characters get a run of their own. */
 static int glyph_kind(uint32_t ch) {
-    return ch < 0x2190 ? 0 : ch < 0x2500 ? 1 : ch < 0x2580 ? 2 : ch < 0x2800 ? 3 : 4;
+    return is_shape(ch) ? 4 : ch < 0x2190 ? 0 : ch < 0x2500 ? 1 : ch < 0x2580 ? 2 : 3;
+}
+
+static void rect_put(double x, double y, double width, double height, struct buf *out) {
+    buf_addf(out, "M%g %gh%gv%gh-%gz", x, y, width, height, width);
+}
+
+/* A part of a path: the cell's block, or its dots. */
+static void shape_put(uint32_t ch, int x, int y, struct buf *out) {
+    static const unsigned char bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    if (ch > BLOCK_FULL && ch < BLOCK_LEFT) {
+        rect_put(x, y, CELL_WIDTH * (BLOCK_LEFT - ch) / 8.0, CELL_HEIGHT, out);
+        return;
+    }
+    if (ch < BRAILLE) {
+        double height = CELL_HEIGHT * (ch - BLOCK_LOW) / 8.0;
+        rect_put(x, y + CELL_HEIGHT - height, CELL_WIDTH, height, out);
+        return;
+    }
+    for (int row = 0; row < 4; row++)
+        for (int side = 0; side < 2; side++)
+            if (ch & bits[row][side])
+                rect_put(x + (2 * side + 1) * CELL_WIDTH / 4.0 - DOT / 2.0,
+                         y + (2 * row + 1) * CELL_HEIGHT / 8.0 - DOT / 2.0, DOT, DOT, out);
+}
+
+/* One path for neighbours of a tone. */
+static void row_shapes(const struct canvas *c, int row, struct buf *out) {
+    const struct cell *cells = canvas_cell(c, row, 0);
+    for (int col = 0, end; col < c->cols; col = end) {
+        end = col + 1;
+        if (!is_shape(cells[col].ch)) continue;
+        buf_addf(out, "<path class=\"t%d\" d=\"", cells[col].tone);
+        for (end = col; end < c->cols && is_shape(cells[end].ch) && cells[end].tone == cells[col].tone; end++)
+            shape_put(cells[end].ch, end * CELL_WIDTH, row * CELL_HEIGHT, out);
+        buf_add(out, "\"/>\n");
+    }
 }
 
 /* The end of the run that begins at `from`: one tone and one kind of characters, single blanks between them.
@@ -98,7 +146,7 @@ static void row_text(const struct canvas *c, int row, struct buf *out) {
     bool any = false;
     for (int col = 0, end; col < c->cols; col = end) {
         end = col + 1;
-        if (cells[col].ch == ' ' || cells[col].ch == 0) continue;
+        if (cells[col].ch == ' ' || cells[col].ch == 0 || is_shape(cells[col].ch)) continue;
         end = run_end(cells, col, c->cols);
         if (!any) buf_addf(out, "<text y=\"%d\">", row * CELL_HEIGHT + BASELINE);
         any = true;
@@ -144,6 +192,7 @@ void canvas_svg(const struct canvas *c, struct buf *out) {
              -MARGIN, -MARGIN, width, height, ground->back);
     for (int row = 0; row < c->rows; row++) {
         row_grounds(c, row, out);
+        row_shapes(c, row, out);
         row_text(c, row, out);
     }
     buf_add(out, "</svg>\n");

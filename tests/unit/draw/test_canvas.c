@@ -381,6 +381,9 @@ static void test_svg(void **state) {
     pane_text(&p, 1, 0, TONE_GPU, "gpu");
     pane_text(&p, 1, 4, TONE_BAD, "late");
     pane_glyph(&p, 1, 9, TONE_GPU, 0x2588);
+    pane_glyph(&p, 1, 10, TONE_NORMAL, 0x2583);
+    pane_glyph(&p, 1, 11, TONE_NORMAL, 0x258b);
+    pane_glyph(&p, 1, 12, TONE_NORMAL, 0x2881);
     pane_glyph(&p, 2, 0, TONE_NORMAL, 0x202e);
     canvas_svg(&c, &out);
     const char *svg = buf_text(&out);
@@ -393,10 +396,13 @@ static void test_svg(void **state) {
     /* colour 213 of the cube is ff 87 ff, 203 is ff 5f 5f and bold */
     assert_non_null(strstr(svg, ".t12{fill:#ff87ff}"));
     assert_non_null(strstr(svg, ".t8{fill:#ff5f5f;font-weight:bold}"));
-    assert_non_null(strstr(svg,
-                           "<text y=\"35\"><tspan class=\"t12\" x=\"0\" textLength=\"30\">gpu</tspan>"
-                           "<tspan class=\"t8\" x=\"40\" textLength=\"40\">late</tspan>"
-                           "<tspan class=\"t12\" x=\"90\" textLength=\"10\">\xe2\x96\x88</tspan></text>"));
+    assert_non_null(strstr(svg, "<text y=\"35\"><tspan class=\"t12\" x=\"0\" textLength=\"30\">gpu</tspan>"
+                                "<tspan class=\"t8\" x=\"40\" textLength=\"40\">late</tspan></text>"));
+    /* a full block; three eighths from below and five from the left; the dots at the upper left and lower
+     * right */
+    assert_non_null(strstr(svg, "<path class=\"t12\" d=\"M90 20h10v20h-10z\"/>"));
+    assert_non_null(strstr(svg, "<path class=\"t0\" d=\"M100 32.5h10v7.5h-10zM110 20h6.25v20h-6.25z"
+                                "M121.5 21.5h2v2h-2zM126.5 36.5h2v2h-2z\"/>"));
     assert_non_null(strstr(svg, "<tspan class=\"t0\" x=\"0\" textLength=\"10\">?</tspan>"));
     assert_null(strstr(svg, ".t9{"));
     buf_free(&out);
