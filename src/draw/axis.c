@@ -89,6 +89,7 @@ static void linear_ticks(struct axis *a, const struct axis_wish *w, struct rung 
         tick_add(a, v, text);
     }
     if (!clock) snprintf(a->unit, sizeof a->unit, "%s", r.name);
+    a->unit_size = r.size;
 }
 
 /* "10.0 ms" as "10 ms": ticks are round. */

@@ -18,6 +18,7 @@ struct axis {
     double tick[AXIS_TICKS]; /* ascending, inside the ends */
     char text[AXIS_TICKS][AXIS_TEXT];
     char unit[16]; /* of all texts, to be said once beside them; "" when each has its own or there is none */
+    double unit_size; /* of `unit`, in that of the values */
 };
 
 /* Units are those of the measures ("ms", "s", "B", "GiB/s", "tok/s", "1/s", "W", "" for counts), and besides

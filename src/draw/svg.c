@@ -112,7 +112,44 @@ static void draw_marks(const struct svg_frame *f, const struct plot_line *l) {
     free(taken);
 }
 
-/* A long line: the means as a line, in a band of all that there is. */
+/* ---- long lines ---- */
+
+/* Parts for a page that zooms into a long line: a part for each point where they are not more. */
+static size_t fine_count(size_t points) {
+    return points < SVG_FINE ? points : SVG_FINE;
+}
+
+static void fine_value(const struct svg_frame *f, double v, struct buf *out) {
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+    double part = (svg_frame_y(f, v) - f->top) / (f->bottom - f->top);
+    unsigned n = (unsigned)lround(fmin(fmax(part, 0), 1) * 4095);
+    buf_addf(out, "%c%c", digits[n >> 6], digits[n & 63]);
+}
+
+/* Each part as three heights, of the least, the mean and the most, in two digits to the base of 64 from the
+ * top of the chart to its bottom; "!" where its values are missing, "." where it has no points. */
+static void fine_add(const struct svg_frame *f, const struct plot_line *l, const struct plot_part *part,
+                     size_t count) {
+    double from = l->x[0], to = l->x[l->count - 1];
+    size_t parts = fine_count(l->count), at = 0;
+    if (!f->zooms) return;
+    buf_addf(f->out, " data-fine=\"%.2f %.2f ", svg_frame_x(f, from), svg_frame_x(f, to));
+    for (size_t i = 0; i < count; i++) {
+        size_t number = to > from ? (size_t)((part[i].x - from) / (to - from) * (double)parts) : at;
+        for (; at < number && at + 1 < parts; at++) buf_add(f->out, ".");
+        at++;
+        if (!isfinite(part[i].mean)) {
+            buf_add(f->out, "!");
+            continue;
+        }
+        fine_value(f, part[i].least, f->out);
+        fine_value(f, part[i].mean, f->out);
+        fine_value(f, part[i].most, f->out);
+    }
+    buf_add(f->out, "\"");
+}
+
+/* The means as a line, in a band of all that there is. */
 static void draw_long(const struct svg_frame *f, const struct plot_line *l) {
     struct plot_part *parts = mem_zalloc(SVG_PARTS, sizeof *parts);
     size_t count = plot_thin(l->x, l->y, l->count, SVG_PARTS, parts);
@@ -124,10 +161,14 @@ static void draw_long(const struct svg_frame *f, const struct plot_line *l) {
         mean[i] = parts[i].mean;
         most[i] = parts[i].most;
     }
-    buf_addf(f->out, "<path class=\"w k%u\" d=\"", l->colour % PLOT_COLOURS);
+    struct plot_part *fine = mem_zalloc(SVG_FINE, sizeof *fine);
+    buf_addf(f->out, "<path class=\"w k%u\"", l->colour % PLOT_COLOURS);
+    fine_add(f, l, fine, plot_thin(l->x, l->y, l->count, fine_count(l->count), fine));
+    buf_add(f->out, " d=\"");
     band_add(f, &(struct plot_line){.x = x, .y = least, .upper = most, .count = count});
     buf_add(f->out, "\"/>");
     draw_path(f, l, x, mean, count, false);
+    free(fine);
     free(x);
     free(mean);
     free(least);
@@ -175,10 +216,23 @@ static size_t stack_values(const struct plot_line *l, double *x, double *y) {
     return count;
 }
 
+/* The same of a line of a long stack, from the sum of those below, which grows by its means. */
+static void fine_stack(const struct svg_frame *f, const struct plot_line *l, double *sum) {
+    struct plot_part *part = mem_zalloc(SVG_FINE, sizeof *part);
+    size_t count = plot_thin(l->x, l->y, l->count, fine_count(l->count), part);
+    for (size_t i = 0; i < count; i++) {
+        part[i].least = sum[i];
+        part[i].mean = part[i].most = sum[i] + part[i].mean;
+        if (isfinite(part[i].mean)) sum[i] = part[i].mean;
+    }
+    fine_add(f, l, part, count);
+    free(part);
+}
+
 static void draw_stack(const struct svg_frame *f) {
     const struct plot *p = f->plot;
     enum { MOST = 2 * SVG_PARTS };
-    double *room = mem_zalloc(4 * MOST, sizeof *room);
+    double *room = mem_zalloc(4 * MOST, sizeof *room), *fine = mem_zalloc(SVG_FINE, sizeof *fine);
     double *x = room, *own = room + MOST, *below = room + 2 * MOST, *above = room + 3 * MOST;
     for (size_t k = 0; k < p->lines; k++) {
         const struct plot_line *l = &p->line[k];
@@ -188,7 +242,9 @@ static void draw_stack(const struct svg_frame *f) {
             below[i] = isfinite(above[i]) ? above[i] : 0;
             above[i] = below[i] + own[i];
         }
-        buf_addf(f->out, "<g data-k=\"%zu\"><path class=\"b k%u\" d=\"", k, l->colour % PLOT_COLOURS);
+        buf_addf(f->out, "<g data-k=\"%zu\"><path class=\"b k%u\"", k, l->colour % PLOT_COLOURS);
+        if (is_long(l)) fine_stack(f, l, fine);
+        buf_add(f->out, " d=\"");
         band_add(f, &band);
         buf_add(f->out, "\"/>");
         draw_path(f, l, x, above, band.count, false);
@@ -196,6 +252,7 @@ static void draw_stack(const struct svg_frame *f) {
         for (size_t i = 0; i < band.count; i++) /* what is missing has no height */
             if (!isfinite(above[i])) above[i] = below[i];
     }
+    free(fine);
     free(room);
 }
 
@@ -379,8 +436,8 @@ static void frame_make(struct svg_frame *f) {
     own_ticks(f);
 }
 
-static void chart_draw(const struct plot *p, const char *id, struct buf *out) {
-    struct svg_frame f = {.plot = p, .id = id, .out = out};
+static void chart_draw(const struct plot *p, const char *id, bool zooms, struct buf *out) {
+    struct svg_frame f = {.plot = p, .id = id, .zooms = zooms, .out = out};
     frame_make(&f);
     svg_frame_open(&f, id);
     svg_frame_spans(&f);
@@ -399,14 +456,14 @@ static void chart_draw(const struct plot *p, const char *id, struct buf *out) {
     svg_frame_close(&f);
 }
 
-void svg_plot(const struct plot *p, const char *id, struct buf *out) {
+void svg_plot(const struct plot *p, const char *id, bool zooms, struct buf *out) {
     if (plot_empty(p)) return;
     if (p->kind == PLOT_BARS)
         svg_bars(p, id, out);
     else if (p->kind == PLOT_HEAT)
         svg_heat(p, id, out);
     else
-        chart_draw(p, id, out);
+        chart_draw(p, id, zooms, out);
 }
 
 void svg_key(const struct plot_line *l, struct buf *out) {

@@ -12,7 +12,7 @@
 const char *svg_style(void);
 /* Adds the <svg> element. `id` is unique in the page, of letters, digits and dashes. Nothing for a plot that
  * is plot_empty(). */
-void svg_plot(const struct plot *p, const char *id, struct buf *out);
+void svg_plot(const struct plot *p, const char *id, bool zooms, struct buf *out);
 
 /* A sample of a line, for a legend of the page's own. */
 void svg_key(const struct plot_line *l, struct buf *out);
@@ -20,5 +20,7 @@ void svg_key(const struct plot_line *l, struct buf *out);
 /* Lines with more than twice as many points are drawn by plot_thin() into so many parts, about one for each
  * pixel of the picture: a band from the least to the most with the mean in it. */
 enum { SVG_PARTS = 560 };
+/* Where `zooms` they have data-fine besides, up to so many parts. */
+enum { SVG_FINE = 3600 };
 
 #endif

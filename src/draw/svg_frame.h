@@ -21,6 +21,7 @@ enum {
 struct svg_frame {
     const struct plot *plot;
     const char *id; /* of the element */
+    bool zooms;     /* the page can */
     struct buf *out;
     double width, height;            /* of the picture */
     double left, top, right, bottom; /* edges of the area that the axes enclose */

@@ -182,7 +182,7 @@ static void put_plot(struct page *p, const struct plot *plot) {
     buf_add(p->out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     escape_xml(plot->title, p->out);
     buf_add(p->out, "\">");
-    svg_plot(plot, id, p->out);
+    svg_plot(plot, id, p->doc->script, p->out);
     buf_add(p->out, "</div>");
     put_caption(p, plot);
     buf_add(p->out, "<details><summary>Figures</summary>\n");

@@ -2,11 +2,12 @@
 "use strict";
 var doc = document, svgs = Array.from(doc.querySelectorAll("svg[data-x]")), cursor = null, view = {};
 
-/* An axis of a chart: data-x has its ends, its edges in the picture, its unit and whether it is logarithmic. */
+/* An axis of a chart: data-x has its ends, its edges in the picture, whether it is logarithmic, its unit, and how
+   much of that the unit is which stands beside the axis; 0: none does. */
 function axis(svg) {
   var part = svg.getAttribute("data-x").split(" ");
   return {low: +part[0], high: +part[1], left: +part[2], right: +part[3], top: +part[4], bottom: +part[5],
-          log: part[6] === "log", unit: part[7]};
+          log: part[6] === "log", unit: part[7], told: +part[8]};
 }
 function place(a, v) {
   var part = a.log ? Math.log(v / a.low) / Math.log(a.high / a.low) : (v - a.low) / (a.high - a.low);
@@ -24,7 +25,12 @@ function clock(s, fine) {
 function label(a, v, step) {
   if (a.unit === "clock") return clock(v, step < 1);
   if (a.unit === "P") return "P" + +(100 - 100 / v).toPrecision(6);
-  return String(+v.toPrecision(4));
+  if (a.told) return String(+(v / a.told).toPrecision(4));
+  if (a.unit === "%") return +(100 * v).toPrecision(4) + " %";
+  var names = {ms: ["ns", "us", "ms", "s"], B: ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]}[a.unit] || [a.unit], by = a.unit === "B" ? 1024 : 1000, n = 0;
+  if (a.unit === "ms") v *= 1e6;
+  for (; v >= by && names[n + 1]; n++) v /= by;
+  return (+v.toPrecision(4) + " " + names[n]).trim();
 }
 function make(name, attributes, parent) {
   var e = doc.createElementNS(name === "button" || name === "p" ? doc.documentElement.namespaceURI : "http://www.w3.org/2000/svg", name);
@@ -44,7 +50,7 @@ function below(figure, name, attributes) {
 
 var charts = svgs.map(function (svg) {
   var a = axis(svg), figure = svg.closest("figure");
-  return {svg: svg, a: a, now: Object.assign({}, a), data: Array.from(svg.querySelectorAll(".d")), strips: Array.from(svg.querySelectorAll(".h rect")), figure: figure, id: figure.id,
+  return {svg: svg, a: a, now: Object.assign({}, a), data: Array.from(svg.querySelectorAll(".d")), long: Array.from(svg.querySelectorAll("[data-fine]")), strips: Array.from(svg.querySelectorAll(".h rect")), figure: figure, id: figure.id,
           line: make("path", {"class": "t cursor"}, svg), said: below(figure, "p", {"class": "said"}), reset: null, band: null, drag: null};
 });
 function group(c) { return c.a.unit === "clock" ? "clock" : c.id; }
@@ -88,12 +94,53 @@ function steps(a) {
   for (var v = Math.ceil(a.low / step) * step; a.high >= v && 20 > all.length; v += step) all.push([v, step]);
   return all;
 }
+/* A long line has parts finer than its picture in data-fine: where they begin and end, then of each the heights of the
+   least, the mean and the most. Those in view take the place of the picture's own. */
+var digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+function fine_parts(c, path) {
+  var told = path.getAttribute("data-fine").split(" "), text = told[2], all = [], from = +told[0], count = 0;
+  function height(at) {
+    return c.a.top + (digits.indexOf(text[at]) * 64 + digits.indexOf(text[at + 1])) / 4095 * (c.a.bottom - c.a.top);
+  }
+  for (var at = 0; text.length > at; count++) {
+    if (text[at] === ".") { at++; continue; }
+    if (text[at] === "!") { at++; all.push([count]); continue; }
+    all.push([count, height(at), height(at + 2), height(at + 4)]);
+    at += 6;
+  }
+  all.forEach(function (part) { part[0] = from + (part[0] + 0.5) / count * (told[1] - from); });
+  return all;
+}
+function refine(c, path, whole, left, right) {
+  var line = path.nextElementSibling, band = "", means = "", upper = [], lower = [];
+  if (!path.fine) {
+    path.fine = fine_parts(c, path);
+    path.own = [path.getAttribute("d"), line.getAttribute("d")];
+  }
+  function close() {
+    if (upper.length) band += "M" + upper.concat(lower.reverse()).join("L") + "z";
+    upper = [];
+    lower = [];
+  }
+  if (!whole) path.fine.forEach(function (part, i) {
+    var next = path.fine[i + 1], before = path.fine[i - 1];
+    if (next && left > next[0] || before && before[0] > right) return;
+    if (1 === part.length) { close(); return; }
+    means += (upper.length ? "L" : "M") + part[0].toFixed(3) + " " + part[2].toFixed(1);
+    upper.push(part[0].toFixed(3) + " " + part[3].toFixed(1));
+    lower.push(part[0].toFixed(3) + " " + part[1].toFixed(1));
+  });
+  close();
+  path.setAttribute("d", whole ? path.own[0] : band);
+  line.setAttribute("d", whole ? path.own[1] : means);
+}
 function draw(c) {
   var whole = c.now.low === c.a.low && c.now.high === c.a.high;
   var left = place(c.a, c.now.low), right = place(c.a, c.now.high), scale = (c.a.right - c.a.left) / (right - left);
   c.data.forEach(function (e) {
     e.setAttribute("transform", whole ? "" : "translate(" + (c.a.left - left * scale) + ",0) scale(" + scale + ",1)");
   });
+  c.long.forEach(function (path) { refine(c, path, whole, left, right); });
   c.svg.querySelectorAll(".e").forEach(function (e) { /* what happened at a time */
     var v = +e.getAttribute("data-at");
     e.setAttribute("transform", "translate(" + (place(c.now, v) - place(c.a, v)) + ",0)");

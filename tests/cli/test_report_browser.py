@@ -173,7 +173,7 @@ def _():
 # Uses the page as a reader would, in a copy of it without its policy.
 USE = """<script>
 addEventListener("load", function () {
-  var charts = Array.from(document.querySelectorAll("svg[data-x]")).filter(function (svg) { return /clock$/.test(svg.dataset.x); });
+  var charts = Array.from(document.querySelectorAll("svg[data-x]")).filter(function (svg) { return /clock /.test(svg.dataset.x); });
   var one = charts[0], two = charts[1], box = one.getBoundingClientRect(), told = {};
   function said(svg) { return svg.closest("figure").querySelector(".said").textContent; }
   function move(name, part) {
