@@ -3,7 +3,7 @@
  *
  *   arithmetic = (2 P t + 2 n (n + 2 c) d L) / (tp x peak_flops x mfu)
  *   memory     = (weights + KV that is read) / (tp x bandwidth x efficiency)
- *   step       = max(arithmetic, memory) + overheads + new KV / store bandwidth
+ *   step       = max(arithmetic, memory) + overheads + new KV / store bandwidth + new tokens x store time
  *
  * With kernels `apart` the layers' matrices and attention follow each other, as engines run them, and neither
  * hides the other: step = max(2 P t, weights) + max(pairs, KV that is read) + ..., each side at its rate.

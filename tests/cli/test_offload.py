@@ -41,7 +41,7 @@ def _():
                  "context: [128, 128], generate: [128, 128]"):
         assert word in text, word
     text = (FOLDER / "evaluation-a.yaml").read_text()
-    for word in ("blocks: 39072", "blocks: 2442", "context: [256, 256], generate: [128, 128]", "duration: 30s", "points: 10",
+    for word in ("blocks: 39072", "blocks: 2442", "context: [269, 269], generate: [134, 134]", "duration: 30s", "points: 10",
                  "compute.gpu_memory_utilization: 0.2", "compute.gpu_memory_utilization: 0.6"):
         assert word in text, word
 
@@ -82,7 +82,11 @@ def _():
         most = max(points, key=lambda point: point["throughput_tok_s"]["value"])
         for metric, value in one["results"].items():
             assert value == most[metric]["value"], (metric, one, most)
-    assert peak["qwen3-0.6b", "native"]["delta"] < peak["qwen3-0.6b", "lmcache"]["delta"] < 0, peak
+    # published: 5,031 and 2,407 tok/s with the GPU alone; changes of -1.7 and +0.7 %, -6.4 and 0.0 %
+    for model, tok_s, native, lmcache in (("qwen3-0.6b", 5031, -0.017, -0.064), ("qwen3-8b", 2407, 0.007, 0)):
+        assert abs(peak[model, "none"]["results"]["throughput_tok_s"] / tok_s - 1) < 0.15, peak
+        assert abs(peak[model, "native"]["delta"] - native) < 0.1 and abs(peak[model, "lmcache"]["delta"] - lmcache) < 0.1
+    assert peak["qwen3-0.6b", "lmcache"]["delta"] < peak["qwen3-0.6b", "native"]["delta"] <= 0, peak
     assert "Peaks by tokens/s, against configuration=none:" in text, text
 
 
@@ -90,8 +94,9 @@ def _():
 def _():
     _, out = sweep("lmcache-h100")
     tok_s = {point["values"]["configuration"]: point["results"]["throughput_tok_s"]["value"] for point in out["points"]}
-    assert abs(tok_s["none"] / 13730 - 1) < 0.25, tok_s
-    assert tok_s["none"] > tok_s["lmcache-gpu"] > tok_s["lmcache-cpu"] >= tok_s["lmcache-cpu-disk"], tok_s
+    for configuration, published in (("none", 13730), ("lmcache-gpu", 9508), ("lmcache-cpu", 9411)):
+        assert abs(tok_s[configuration] / published - 1) < 0.05, tok_s
+    assert tok_s["lmcache-cpu"] >= tok_s["lmcache-cpu-disk"], tok_s
 
 
 @case("two runs of one sweep are the same")

@@ -78,6 +78,10 @@ static void new_kv_is_copied_inside_the_step(void **state) {
     assert_int_equal(roofline_init(&with, &m, &setup, NULL), 0);
     assert_within(roofline_prefill_ns(&with, 1000, 500) - roofline_prefill_ns(&r, 1000, 500), 16.384, 1e-5);
     assert_within(roofline_decode_ns(&with, 100, 1000) - roofline_decode_ns(&r, 100, 1000), 1.6384, 1e-5);
+    setup.store_token_ns = 500; /* and 0.5 us beside for each */
+    assert_int_equal(roofline_init(&with, &m, &setup, NULL), 0);
+    assert_within(roofline_prefill_ns(&with, 1000, 500) - roofline_prefill_ns(&r, 1000, 500), 16.884, 1e-5);
+    setup.store_token_ns = 0;
     setup.tp = 2; /* each rank copies its half */
     assert_int_equal(roofline_init(&with, &m, &setup, NULL), 0);
     r = on(&m, ROOFLINE_GPU_H100, 2);
