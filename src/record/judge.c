@@ -526,8 +526,11 @@ static void add_window(struct phrase *t, const struct judge_input *in) {
 static void evidence(struct verdict *v, const struct judge_input *in) {
     double rate = requests_per_s(in), part[PARTS], sum_s, think_s;
     if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
-    double most = most_loaded(in).busy;
-    if (in->requests > 0 && most > 0) verdict_add_evidence(v, "throughput_bound_per_s", rate / most, "1/s");
+    struct resource most = most_loaded(in);
+    /* a GPU that batches does more in the same time, until its requests have all slots */
+    bool bounds = most.busy > 0 && (most.limit != VERDICT_COMPUTE || in->slots_ratio >= FULL);
+    if (in->requests > 0 && bounds)
+        verdict_add_evidence(v, "throughput_bound_per_s", rate / most.busy, "1/s");
     sum_s = judge_loads(v, in, rate);
     verdict_add_evidence(v, "compute_busy", in->compute_busy, "");
     verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");

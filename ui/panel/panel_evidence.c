@@ -120,15 +120,24 @@ static void page_evidence(struct page *p, const struct verdict *v) {
     }
 }
 
+/* "57.2 % more", "88.8 % less" of its measure. */
+static void put_gain(const struct verdict_remedy *r, char *out, size_t len) {
+    char share[NUMBER];
+    bool less = r->estimate < r->now;
+    number_percent(fabs(r->estimate - r->now) / r->now, share);
+    snprintf(out, len, "%s %s", share + strspn(share, " "), less ? "less" : "more");
+}
+
 static void page_remedies(struct page *p, const struct verdict *v) {
-    char text[240], gain[NUMBER];
+    char text[240], gain[NUMBER + 8];
     for (size_t i = 0; i < v->remedies; i++, p->rows++) {
         const struct verdict_remedy *r = &v->remedy[i];
         if (!page_shows(p)) continue;
         verdict_remedy_short(r, parts_sign(p->pane.canvas, PARTS_ARROW), text, sizeof text);
-        const char *better = number_percent(verdict_gain(r), gain);
-        int col = pane_text(&p->pane, p->rows - p->first, 0, TONE_STRONG, text) + 2;
-        pane_textf(&p->pane, p->rows - p->first, col, TONE_DIM, "%s better", better + strspn(better, " "));
+        put_gain(r, gain, sizeof gain);
+        int row = p->rows - p->first, cols = p->pane.at.cols - text_columns(gain) - 2;
+        int col = pane_clip(&p->pane, row, 0, cols, TONE_STRONG, text) + 2;
+        pane_text(&p->pane, row, col, TONE_DIM, gain);
     }
     if (v->remedies > 0) return;
     page_words(p, TONE_NORMAL, verdict_advice(v, text, sizeof text));

@@ -140,12 +140,16 @@ static void draw_table(const struct pane *p, const struct frame *f) {
     struct latency rows[LATENCIES];
     int n = choose_rows(f, p->at.rows - 1, rows);
     struct column c[COLUMNS];
+    char span[24], heading[40];
+    snprintf(heading, sizeof heading, "Latency%s", parts_span(f, span, sizeof span));
     memcpy(c, columns, sizeof c);
     if (!parts_whole_run(f)) c[MAX].cols = CANVAS_COLS_MAX; /* an interval has none */
     columns_place(c, COLUMNS, p->at.cols, at);
     columns_headings(p, 0, c, COLUMNS, at);
     pane_clip(p, 0, at[NAME].col, at[NAME].cols, TONE_HEADING,
-              parts_whole_run(f) ? "whole run" : "this interval");
+              parts_whole_run(f) ? "whole run"
+              : f->windowed      ? heading
+                                 : "this interval");
     for (int i = 0; i < n; i++) {
         char text[NUMBER];
         draw_name(p, 1 + i, at[NAME], f, &rows[i]);
