@@ -308,6 +308,8 @@ static const struct option_spec record_table[] = {
     {"events", "ADDRESS[,REPLAY]", OPTION_VALUE, NULL,
      "record the KV events of an engine instead; may be repeated"},
     {"blocks", "FILE", OPTION_VALUE, NULL, "of --events: also write each block stored and removed to FILE"},
+    {"turn-after", "DURATION", OPTION_VALUE, NULL,
+     "of --events: what goes on from a request later is the next one"},
     {"follow", NULL, OPTION_FLAG, NULL, "go on with what is added to the log, until a signal"},
     {"headless", NULL, OPTION_FLAG, NULL, "no screen: a line on standard error, then the summary"},
     {"map", "FIELD=PATH", OPTION_VALUE, NULL,

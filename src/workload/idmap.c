@@ -35,6 +35,43 @@ uint64_t idmap_get(const struct idmap *m, uint64_t key) {
     return m->slots ? slot_of(m, key)->value : 0;
 }
 
+/* What stands behind it and would not be found across the gap moves into it. */
+void idmap_remove(struct idmap *m, uint64_t key) {
+    struct idmap_slot *gone = m->slots ? slot_of(m, key) : NULL;
+    if (!gone || gone->value == 0) return;
+    uint64_t mask = m->slots - 1, gap = (uint64_t)(gone - m->slot);
+    for (uint64_t i = (gap + 1) & mask; m->slot[i].value; i = (i + 1) & mask) {
+        uint64_t home = hash_mix64(m->slot[i].key) & mask;
+        if (((i - home) & mask) < ((i - gap) & mask)) continue;
+        m->slot[gap] = m->slot[i];
+        gap = i;
+    }
+    m->slot[gap].value = 0;
+    m->count--;
+}
+
+uint64_t names_number(struct names *n, uint64_t key) {
+    uint64_t *at = idmap_at(&n->now, key);
+    if (*at) return *at - 1;
+    uint64_t known = idmap_get(&n->before, key);
+    *at = known ? known : ++n->given;
+    if (known) n->carried++;
+    if (n->most == 0 || n->now.count < n->most) return *at - 1;
+    uint64_t number = *at - 1;
+    n->forgotten += n->before.count - n->carried;
+    n->carried = 0;
+    idmap_free(&n->before);
+    n->before = n->now;
+    n->now = (struct idmap){0};
+    return number;
+}
+
+void names_free(struct names *n) {
+    idmap_free(&n->now);
+    idmap_free(&n->before);
+    memset(n, 0, sizeof *n);
+}
+
 void idmap_free(struct idmap *m) {
     free(m->slot);
     memset(m, 0, sizeof *m);

@@ -120,7 +120,7 @@ def _():
     for said in ("4 of 30 lines no JSON object", "2 of 30 lines without a time", "2 of 30 lines without a prompt",
                  "1 of 30 lines longer than 16 MiB"):
         assert said in got.stdout, (said, got)
-    assert len(rows) == len(made) + 1, "a request far before the others is the first of them"
+    assert len(rows) == len(made) and "1 of 30 lines over a day from the rows around them" in got.stdout, got
 
 
 @case("fields stand where --map says")
@@ -147,6 +147,83 @@ def _():
     assert [row["output_length"] for row in rows] == [one["out"] for one in made]
 
 
+def short(times, name):
+    path = home() / "work" / name
+    path.write_text("".join('{"ts":%r,"prompt_token_ids":[1],"usage":{"completion_tokens":%d}}\n' % (at, i) for i, at in enumerate(times)))
+    return path
+
+
+@case("logs of any length are merged by their times, and what comes later than its window is counted")
+def _():
+    rows, got = recorded(short([1.7e9 + i for i in range(17000, 34000)], "late.log"), short([1.7e9 + i for i in range(17000)], "early.log"))
+    assert [row["timestamp"] for row in rows] == [1000 * i for i in range(34000)] and "Later" not in got.stdout, got
+    rows, got = recorded(short([*(1.7e9 + i for i in range(17000)), 1.7e9 + 10.5], "one.log"))
+    assert "Later than their time, as later ones came first: 1 requests, by 604 s" in got.stdout, got
+    assert len(rows) == 17001 and all(a["timestamp"] <= b["timestamp"] for a, b in zip(rows, rows[1:]))
+
+
+@case("a wrong clock takes its own row with it, a clock that was set goes on")
+def _():
+    day, at = 86400, 1.7e9
+    for times, wanted, said in (
+            ([at, at + 1, at + 900 * day, at + 2, at + 3], [0, 1, 2, 3], "1 of 5 lines over a day"),
+            ([at + 900 * day, at, at + 1], [0, 1], "1 of 3 lines over a day"),
+            ([at, at + 1, at + 900 * day], [0, 1], "1 of 3 lines over a day"),
+            ([at, at + 1, at + 3 * day, at + 3 * day + 1], [0, 1, 3 * day, 3 * day + 1], None),
+            ([at, at + 5, at - 9 * day, at - 9 * day + 2, at - 9 * day + 4], [0, 5, 5, 7, 9], "set back by over a day 1 times"),
+            ([at], [0], None)):
+        rows, got = recorded(short(times, "clock.log"))
+        assert [row["timestamp"] for row in rows] == [1000 * one for one in wanted], (times, rows)
+        assert said in got.stdout if said else "Left out" not in got.stdout, got
+
+
+@case("of several fields that would do the first of the list counts, in whatever order they stand")
+def _():
+    fields = {"created": 1770000000, "prompt_token_ids": [5, 6, 7], "prompt": "some text that has a length of its own", "messages": [],
+              "timestamp": "2026-02-02T02:40:00,250+0530", "usage": {"prompt_tokens": 3}, "response": {"usage": {"prompt_tokens": 9}}}
+    path = home() / "work/several.jsonl"
+    path.write_text("".join(json.dumps(dict(pairs)) + "\n" for pairs in (fields.items(), reversed(fields.items()))))
+    rows, got = recorded(path)
+    assert [row["input_length"] for row in rows] == [3, 3] and rows[0]["hash_ids"] == rows[1]["hash_ids"], rows
+    assert "Tokens of prompts" not in got.stdout, got
+
+
+@case("dates are read in the forms that logs have")
+def _():
+    path, times = home() / "work/dates.jsonl", ("2026-03-01T04:30:00Z", "2026-03-01T10:00:00.25+0530", "2026-03-01T10:00:00,500+05:30",
+                                                "2026-02-28 20:30:00.75 -08", "2026-03-01 04:30:01")
+    path.write_text("".join(json.dumps({"time": at, "prompt": "x"}) + "\n" for at in times))
+    rows, _ = recorded(path)
+    assert [row["timestamp"] for row in rows] == [0, 250, 500, 750, 1000], rows
+
+
+@case("a prompt of more blocks than a row holds is left out, one that just fits is read again")
+def _():
+    path, out = home() / "work/blocks.log", home() / "work/long.jsonl"
+    path.write_text("".join(json.dumps({"ts": 1.7e9 + i, "prompt_token_ids": [7] * many}) + "\n" for i, many in enumerate((1 << 19, (1 << 19) + 1))))
+    got = run(["record", path, "-o", out, "--block-tokens", "1", "--salt", home() / "work/longsalt"])
+    assert got.rc == 0 and "1 of 2 lines of more than 524288 blocks" in got.stdout, got
+    assert json.loads(run(["trace", out, "--json", "-"]).stdout)["requests"] == 1
+
+
+@case("joined recordings of one salt share their blocks and sessions, others none; their gaps are kept")
+def _():
+    made, salt, joined = requests(), home() / "work/joint", home() / "work/joined.jsonl"
+    for name, part, key in (("a", made[:60], salt), ("b", made[60:], salt), ("c", made[60:], home() / "work/apart")):
+        recorded(logged(part), "--salt", key, out=name + ".jsonl")
+    a, b, c = (home() / "work" / (name + ".jsonl") for name in "abc")
+    whole, parts = {id for row in direct(made) for id in row["hash_ids"]}, [len({id for row in direct(part) for id in row["hash_ids"]})
+                                                                            for part in (made[:60], made[60:])]
+    for files, blocks, sessions in (((a, b), len(whole), len({one["who"] for one in made})),
+                                    ((a, c), sum(parts), sum(len({one["who"] for one in part}) for part in (made[:60], made[60:])))):
+        told = json.loads(run(["trace", *files, "--json", "-"]).stdout)
+        assert (told["sharing"]["blocks"], told["sessions"]) == (blocks, sessions), (told, blocks, sessions)
+    lines = b.read_text().splitlines()
+    b.write_text("\n".join(['{"lost_in_all": 7, ' + lines[0][1:], *lines[1:]]) + "\n")
+    assert run(["trace", a, b, "-o", joined, "--overwrite"]).rc == 0
+    assert json.loads(run(["trace", joined, "--json", "-"]).stdout)["lost"] == 7
+
+
 @case("a growing log is followed through a rotation, and what a kill leaves is whole")
 def _():
     made, out = requests(60), home() / "work/live.jsonl"
@@ -167,11 +244,20 @@ def _():
     os.rename(path, home() / "work/live.log.1")
     logged(made[40:], "live.log")
     seen(60)
+    with open(home() / "work/live.log.1", "a") as log:  # a daemon that has not noticed yet
+        log.write(logged(made[59:], "last.log").read_text())
+    seen(61)
+    os.truncate(path, 0)
+    with open(path, "a") as log:
+        log.write((home() / "work/last.log").read_text())
+    seen(62)
     process.send_signal(signal.SIGTERM)
     got = finish(process, 30)
-    assert got.rc == 143 and "60 requests" in got.stdout, got
+    assert got.rc == 143 and "62 requests" in got.stdout, got
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [row["hash_ids"] for row in rows] == [row["hash_ids"] for row in direct(made)]
+    wanted = [row["hash_ids"] for row in direct(made)]
+    assert [row["hash_ids"] for row in rows] == [*wanted, wanted[-1], wanted[-1]]
+    logged(made[40:], "live.log")
     process = spawn(["record", path, "--follow", "-o", out, "--overwrite", "--block-tokens", BLOCK])
     seen(20)
     process.send_signal(signal.SIGKILL)

@@ -9,9 +9,9 @@ from played_events import BLOCK, Engine, requests
 from tap import case, finish, home, main, run, spawn, wait_until
 
 
-def recording(engines, serve, *options, replay=True, rc=143):
+def recording(engines, serve, *options, replay=True, rc=143, turn="0s"):
     out = home() / "work/events.jsonl"
-    process = spawn(["record", "-o", out, "--overwrite", *options] + [word for engine in engines for word in (
+    process = spawn(["record", "-o", out, "--overwrite", "--turn-after", turn, *options] + [word for engine in engines for word in (
         "--events", engine.address + ("," + engine.replay if replay else ""))])
     try:
         for engine in engines:
@@ -93,6 +93,30 @@ for arrays in (False, True):
             ["stored", "0", "CPU"], ["stored", "1", "CPU"], ["removed", "0", "CPU"]], stream.read_text()
 
 
+@case("parts of a prompt are one request, blocks of its answer none, and what comes later is the next turn")
+def _():
+    engine, names = Engine(10 ** 6, BLOCK), list(range(100, 120))
+
+    def store(at, first, last, parent=True):
+        engine.publish(1.7e9 + at, [engine._event(
+            "BlockStored", block_hashes=names[first:last], parent_block_hash=names[first - 1] if parent else None,
+            token_ids=list(range(first * BLOCK, last * BLOCK)), block_size=BLOCK, lora_id=None, medium="GPU")])
+
+    def serve():
+        for at, first, last in ((0, 0, 4), (0.3, 4, 8), (0.9, 8, 11), (1.4, 11, 12), (3.2, 12, 13), (5.1, 13, 14),  # a prompt, its answer
+                                (5.6, 14, 17),  # an agent's next turn
+                                (9, 17, 18)):   # and one much later
+            store(at, first, last, first > 0)
+        return 3
+
+    rows, got = recording([engine], serve, turn="2s")
+    assert [(row["timestamp"], len(row["hash_ids"])) for row in rows] == [(0, 11), (5600, 17), (9000, 18)], rows
+    assert "18 blocks stored" in got.stdout and "Stored while answering: 3 blocks" in got.stdout, got
+    assert "Hits of the engine: %.1f %%" % (100 - 100 * (11 + 3 + 1) / (11 + 17 + 18)) in got.stdout, got
+    refused = run(["record", "--events", "tcp://127.0.0.1:9", "-o", home() / "work/x.jsonl", "--turn-after", "soon"])
+    assert refused.rc == 2 and "--turn-after" in refused.stderr, refused
+
+
 @case("batches that were not heard are asked for again; those that nobody has are counted, in every replay too")
 def _():
     engine, wanted, lost = Engine(10 ** 6, BLOCK), [], []
@@ -157,6 +181,8 @@ def _():
     rows, _ = recording([engine], lambda: wanted.extend(served(engine, made)) or len(wanted), "--salt", salt)
     logged = {block for line in ids.read_text().splitlines() for block in json.loads(line)["hash_ids"]}
     assert {block for row in rows for block in row["hash_ids"]} <= logged and len(logged) > 50
+    joined = json.loads(run(["trace", ids, home() / "work/events.jsonl", "--json", "-"]).stdout)
+    assert joined["sharing"]["blocks"] == len(logged), joined
 
 
 @case("two pods at once share blocks that have the same tokens")

@@ -14,7 +14,7 @@ static void requests_check(struct capture *c, uint64_t block_tokens, size_t size
         fuzz_require((line->input_tokens + block_tokens - 1) / block_tokens == line->count);
     }
     fuzz_require(c->waiting.count <= CAPTURE_WAITING);
-    capture_flush(c, 0);
+    capture_end(c);
     fuzz_require(c->known_blocks <= c->blocks);
 }
 
@@ -41,7 +41,8 @@ static void events_take(struct capture *c, const uint8_t *data, size_t size) {
         bool good = capture_events_batch(ev, pod, data, size);
         fuzz_require(good || ev->malformed > 0);
     }
-    fuzz_require(ev->stored <= 2 * size && ev->nodes <= ev->stored);
+    fuzz_require(ev->stored <= 2 * size && ev->held.nodes <= ev->stored);
+    capture_runs_end(ev);
     requests_check(c, ev->block_tokens ? ev->block_tokens : 1, 2 * size);
     capture_events_free(ev);
     free(ev);

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/output_file.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/load/record_screen.h"
 #include "cli/stored.h"
 #include "study/capture/capture_events.h"
+#include "study/capture/siphash.h"
 #include "study/output.h"
 
 static volatile sig_atomic_t stop;
@@ -36,6 +38,21 @@ static void summary(const struct capture *c, struct buf *out) {
         if (c->rejected[i] > 0)
             buf_addf(out, "Left out: %" PRIu64 " of %" PRIu64 " lines %s.\n", c->rejected[i], c->lines,
                      capture_reject_text((enum capture_reject)i));
+    if (c->out.ids.forgotten > 0)
+        buf_addf(out,
+                 "Forgotten: %" PRIu64
+                 " blocks that did not come again among %d others; where one did later, "
+                 "it counts as new.\n",
+                 c->out.ids.forgotten, CAPTURE_NAMES);
+    if (c->set_back > 0)
+        buf_addf(out,
+                 "Clocks were set back by over a day %" PRIu64
+                 " times; their rows go on from the last one.\n",
+                 c->set_back);
+    if (c->moved > 0)
+        buf_addf(out,
+                 "Later than their time, as later ones came first: %" PRIu64 " requests, by %s at most.\n",
+                 c->moved, format_seconds((double)c->moved_most_ns / 1e9).text);
     if (c->counted_tokens > 0 && c->logged_tokens != c->counted_tokens)
         buf_addf(out,
                  "Tokens of prompts: %s of those that the log counts; text has a token for 4 characters.\n",
@@ -79,6 +96,8 @@ static int set_up(const struct options *o, struct capture *c, struct err *e) {
     if (!rc) rc = capture_salt(c, salt, e);
     if (!rc) rc = trace_write_begin(&c->out, path, TRACE_FORM_MOONCAKE, c->block_tokens, 0, e);
     c->out.keep_ids = salt != NULL;
+    c->out.salt = salt ? siphash(c->salt, "", 0) | 1 : 0;
+    c->out.ids.most = c->out.sessions.most = CAPTURE_NAMES;
     return rc;
 }
 
@@ -91,6 +110,14 @@ static void events_summary(const struct capture_events *ev, struct buf *out) {
         buf_addf(out,
                  "Hits of the engine: %s of the blocks of requests that stored any; others send no event.\n",
                  format_percent(1 - (double)ev->computed / (double)ev->looked_up).text);
+    if (ev->answered > 0)
+        buf_addf(out, "Stored while answering: %" PRIu64 " blocks, which are no lookups.\n", ev->answered);
+    if (ev->held.dropped > 0)
+        buf_addf(out,
+                 "Forgotten: %" PRIu64
+                 " blocks that were there, as more than %d were at once; their residence is "
+                 "not counted.\n",
+                 ev->held.dropped, HELD_MOST);
     if (histogram_count(&ev->residence) > 0)
         buf_addf(out, "Residence: P50 %s, P90 %s, mean %s.\n",
                  format_seconds(histogram_quantile(&ev->residence, 0.5) / 1e9).text,
@@ -120,8 +147,10 @@ static int record_events(const struct options *o, struct capture *c, struct buf 
     const char *endpoint[EVENTS_PODS];
     unsigned count = endpoints(o, endpoint);
     capture_events_init(ev, c);
-    const char *blocks = options_value(o, "blocks");
+    const char *blocks = options_value(o, "blocks"), *turn = options_value(o, "turn-after");
     int rc = blocks ? capture_events_blocks(ev, blocks, e) : 0;
+    if (!rc && turn && units_parse_duration(turn, &ev->turn_ns) != 0)
+        rc = err_set(e, KVF_ERR_USAGE, "--turn-after is a duration such as 2s, or 0s, not \"%s\"", turn);
     if (!rc) rc = capture_events_receive(ev, endpoint, count, record_screen_tell, e);
     if (!rc) events_summary(ev, out);
     int ended = capture_events_blocks_end(ev, blocks, rc ? &(struct err){0} : e);
@@ -146,13 +175,11 @@ static int record(const struct options *o, struct capture *c, struct buf *told, 
     int rc = record_screen_begin(screen, o, events || follow, e);
     if (!rc && !record_screen_shown(screen)) take_signals();
     if (!rc && record_screen_shown(screen)) record_screen_tell(c);
-    for (size_t i = 0; i < o->operands && !rc; i++)
-        rc = capture_read(c, o->operand[i], follow, record_screen_tell, e);
     if (!rc && events)
         rc = record_events(o, c, told, e);
-    else if (!rc && o->operands == 0)
-        rc = capture_read(c, "-", false, record_screen_tell, e);
-    capture_flush(c, 0);
+    else if (!rc)
+        rc = capture_read(c, o->operands ? o->operand : (const char *const[]){"-"},
+                          o->operands ? o->operands : 1, follow, record_screen_tell, e);
     record_screen_end(screen, rc, e);
     return !rc && stop > 0 ? 128 + (int)stop : rc;
 }

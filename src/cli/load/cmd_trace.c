@@ -113,8 +113,9 @@ static bool wanted(const struct wish *w, const struct trace_item *item, uint64_t
     return w->sample >= 1 || (double)(hash_mix64(hash_mix64(who) ^ w->seed) >> 11) < w->sample * 0x1p53;
 }
 
-/* A part of a recording with gaps says so, too, in its first row. */
-static void write_item(struct trace_write *to, uint64_t lost, const struct trace_item *item) {
+/* What comes of a recording with gaps says so, too, in its first row; of those that are joined a later one
+ * may have them. */
+static void write_item(struct trace_write *to, uint64_t lost, bool joined, const struct trace_item *item) {
     struct trace_line_out line = {.at_ns = item->at_ns,
                                   .input_tokens = item->q->sequence_tokens,
                                   .output_tokens = item->q->generate_tokens,
@@ -125,7 +126,7 @@ static void write_item(struct trace_write *to, uint64_t lost, const struct trace
                                   .model = item->model,
                                   .klass = item->klass};
     to->lost = lost;
-    if (to->requests == 0) to->tells_lost = to->form == TRACE_FORM_MOONCAKE && to->lost > 0;
+    if (to->requests == 0) to->tells_lost = to->form == TRACE_FORM_MOONCAKE && (to->lost > 0 || joined);
     trace_write_add(to, &line);
 }
 
@@ -161,6 +162,7 @@ static void rows_count(struct trace_stats *t, const struct trace_input *in) {
 
 static int read_all(const struct options *o, struct wish *w, struct trace_input *in, struct trace_stats *t,
                     struct err *e) {
+    uint64_t salt[OPTIONS_OPERANDS_MAX];
     int rc = 0;
     for (size_t f = 0; f < o->operands && !rc; f++) {
         struct trace_item item;
@@ -168,6 +170,9 @@ static int read_all(const struct options *o, struct wish *w, struct trace_input 
         if (in->w) trace_input_close(in);
         in->number = f;
         rc = trace_input_open(in, o->operand[f], o, e);
+        salt[f] = in->salt;
+        in->kin = 0; /* of the first with this salt, which may be itself */
+        while (in->kin < f && (in->salt == 0 || salt[in->kin] != in->salt)) in->kin++;
         if (!rc && f && in->s.cache.block_tokens != block)
             rc = err_set(e, KVF_ERR_USAGE,
                          "%s has blocks of %" PRIu64 " tokens, and %s of %" PRIu64
@@ -184,7 +189,7 @@ static int read_all(const struct options *o, struct wish *w, struct trace_input 
                 if (w->fit)
                     trace_fit_learn(w->fit, &item);
                 else
-                    write_item(w->write, t->lost + workload_rows(in->w)->lost, &item);
+                    write_item(w->write, t->lost + workload_rows(in->w)->lost, o->operands > 1, &item);
                 t->requests++;
                 t->span_ns = item.at_ns > t->span_ns ? item.at_ns : t->span_ns;
             } else {
@@ -192,6 +197,7 @@ static int read_all(const struct options *o, struct wish *w, struct trace_input 
             }
         }
         if (in->w) rows_count(t, in);
+        if (w->write) w->write->lost = t->lost;
     }
     if (!rc && t->requests == 0)
         rc = err_set(e, KVF_ERR_USAGE,

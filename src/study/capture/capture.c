@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -98,6 +99,7 @@ int capture_salt(struct capture *c, const char *path, struct err *e) {
 void capture_free(struct capture *c) {
     struct heap_item item;
     while (heap_pop(&c->waiting, &item)) free(item.item);
+    free(c->own_clock.held);
     heap_free(&c->waiting);
     buf_free(&c->now.bytes);
     free(c->now.ids);
@@ -113,10 +115,15 @@ static void block_close(struct capture *c) {
         b->cap = b->cap ? 2 * b->cap : 256;
         b->ids = mem_realloc(b->ids, b->cap * sizeof *b->ids);
     }
-    if (b->count < CAPTURE_IDS_MAX) b->ids[b->count++] = id;
+    if (b->count <= CAPTURE_IDS_MAX) b->ids[b->count++] = id; /* one more is too many, and told so */
     b->bytes.len = 0;
     b->in_block = 0;
     buf_bytes(&b->bytes, &id, sizeof id);
+}
+
+void capture_blocks_begin(struct capture *c) {
+    c->now = (struct capture_blocks){.bytes = c->now.bytes, .ids = c->now.ids, .cap = c->now.cap};
+    c->now.bytes.len = 0;
 }
 
 void capture_blocks_token(struct capture *c, uint64_t token) {
@@ -150,11 +157,114 @@ void capture_blocks_end(struct capture *c) {
     if (c->now.in_block > 0) block_close(c);
 }
 
+/* ---- what is written ---- */
+
+static uint64_t bytes_of(const struct trace_line_out *line) {
+    return sizeof *line + line->count * sizeof *line->ids;
+}
+
+static void count_in(struct capture *c, const struct trace_line_out *line, uint64_t known) {
+    struct capture_part *p = &c->part[line->part];
+    c->input_tokens += line->input_tokens;
+    c->output_tokens += line->output_tokens;
+    c->blocks += line->count;
+    c->known_blocks += known;
+    p->requests++;
+    p->tokens += line->input_tokens + line->output_tokens;
+    p->blocks += line->count;
+    p->known_blocks += known;
+}
+
+/* The earliest of those that wait, all but `most`. One that is earlier than what is written goes behind it.
+ */
+static void requests_write(struct capture *c, uint64_t most) {
+    struct heap_item item;
+    while (c->waiting.count > most && heap_pop(&c->waiting, &item)) {
+        struct trace_line_out *line = item.item;
+        uint64_t given = c->out.ids.given;
+        if (c->out.requests == 0) c->started_ns = c->written_ns = item.key;
+        c->waiting_bytes -= bytes_of(line);
+        if (item.key + DAY_NS < c->written_ns) {
+            c->rejected[CAPTURE_REJECT_CLOCK]++;
+            free(line);
+            continue;
+        }
+        if (item.key < c->written_ns) {
+            uint64_t by = c->written_ns - item.key;
+            c->moved++;
+            if (by > c->moved_most_ns) c->moved_most_ns = by;
+        } else {
+            c->written_ns = item.key;
+        }
+        line->at_ns = c->written_ns - c->started_ns;
+        trace_write_add(&c->out, line);
+        count_in(c, line, line->count - (line->numbered ? line->fresh : c->out.ids.given - given));
+        free(line);
+    }
+}
+
+/* ---- the clock of a log or pod ---- */
+
+static void wait_in_order(struct capture *c, uint64_t at_ns, struct trace_line_out *line) {
+    heap_push(&c->waiting, at_ns, c->order++, line);
+    c->waiting_bytes += bytes_of(line);
+}
+
+static bool near(uint64_t a, uint64_t b) {
+    return a > b ? a - b <= DAY_NS : b - a <= DAY_NS;
+}
+
+/* The row that waited is believed; a clock that was set back goes on from the last row. */
+static void held_believe(struct capture *c, struct capture_clock *k) {
+    uint64_t at = k->held_ns + k->behind_ns;
+    if (at + DAY_NS < k->at_ns) {
+        c->set_back++;
+        k->behind_ns += k->at_ns - at;
+        at = k->at_ns;
+    }
+    k->at_ns = at;
+    wait_in_order(c, at, k->held);
+    k->held = NULL;
+}
+
+static void held_reject(struct capture *c, struct capture_clock *k) {
+    if (k->held) c->rejected[CAPTURE_REJECT_CLOCK]++;
+    free(k->held);
+    k->held = NULL;
+}
+
+static void clock_judge(struct capture *c, struct capture_clock *k, uint64_t at_ns,
+                        struct trace_line_out *line) {
+    if (k->held && near(at_ns, k->held_ns)) held_believe(c, k);
+    held_reject(c, k);
+    if (k->at_ns && near(at_ns + k->behind_ns, k->at_ns)) {
+        k->at_ns = at_ns + k->behind_ns;
+        wait_in_order(c, k->at_ns, line);
+    } else {
+        k->held = line;
+        k->held_ns = at_ns;
+    }
+}
+
+/* No row behind it may come for long: one that is not ahead of today is believed where the clock went on or
+ * nothing else is known; at the end also any that is alone. */
+static void clocks_settle(struct capture *c, bool end) {
+    struct timespec today;
+    clock_gettime(CLOCK_REALTIME, &today);
+    uint64_t most = (uint64_t)today.tv_sec * KVF_NS_PER_S + DAY_NS;
+    for (struct capture_clock *k = c->clocks; k; k = k->next) {
+        bool first = k->at_ns == 0, on = k->held_ns + k->behind_ns >= k->at_ns && k->held_ns <= most;
+        if (k->held && (first ? end || on : on && !end)) held_believe(c, k);
+        if (end) held_reject(c, k);
+    }
+}
+
 /* ---- requests in order ---- */
 
 void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_out *line) {
     size_t ids = line->count * sizeof *line->ids, model = strlen(line->model) + 1,
            klass = strlen(line->klass) + 1;
+    struct capture_clock *k = c->clock ? c->clock : &c->own_clock;
     char *memory = mem_alloc(sizeof *line + ids + model + klass), *names = memory + sizeof *line + ids;
     struct trace_line_out *kept = (void *)memory;
     *kept = *line;
@@ -162,43 +272,32 @@ void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_
     if (ids) memcpy(memory + sizeof *line, line->ids, ids);
     kept->model = memcpy(names, line->model, model);
     kept->klass = memcpy(names + model, line->klass, klass);
-    heap_push(&c->waiting, at_ns, c->order++, kept);
-    c->waiting_bytes += sizeof *line + ids;
-    if (c->waiting.count > CAPTURE_WAITING) capture_flush(c, CAPTURE_WAITING);
-    while (c->waiting_bytes > CAPTURE_WAITING_BYTES) capture_flush(c, c->waiting.count - 1);
-}
-
-static void part_add(struct capture_part *p, const struct trace_line_out *line, uint64_t known) {
-    p->requests++;
-    p->tokens += line->input_tokens + line->output_tokens;
-    p->blocks += line->count;
-    p->known_blocks += known;
-}
-
-void capture_flush(struct capture *c, uint64_t most) {
-    struct heap_item item;
-    while (c->waiting.count > most && heap_pop(&c->waiting, &item)) {
-        struct trace_line_out *line = item.item;
-        uint64_t known = c->out.ids.count;
-        if (c->out.requests == 0) c->started_ns = c->written_ns = item.key;
-        if (item.key + DAY_NS < c->written_ns) {
-            c->rejected[CAPTURE_REJECT_CLOCK]++;
-        } else {
-            if (item.key > c->written_ns) c->written_ns = item.key;
-            line->at_ns = c->written_ns - c->started_ns;
-            trace_write_add(&c->out, line);
-            c->input_tokens += line->input_tokens;
-            c->output_tokens += line->output_tokens;
-            c->blocks += line->count;
-            c->known_blocks += line->count - (c->out.ids.count - known);
-            part_add(&c->part[line->part], line, line->count - (c->out.ids.count - known));
-        }
-        c->waiting_bytes -= sizeof *line + line->count * sizeof *line->ids;
-        free(line);
+    if (!k->known) {
+        k->known = true;
+        k->next = c->clocks;
+        c->clocks = k;
     }
+    clock_judge(c, k, at_ns, kept);
+    if (c->waiting.count > CAPTURE_WAITING) requests_write(c, CAPTURE_WAITING);
+    while (c->waiting_bytes > CAPTURE_WAITING_BYTES) requests_write(c, c->waiting.count - 1);
+}
+
+static void hand_over(struct capture *c) {
+    requests_write(c, 0);
     errno = 0;
-    if (most == 0 && c->beside && (fflush(c->beside) != 0 || ferror(c->beside)) && !c->beside_errnum)
+    if (c->beside && (fflush(c->beside) != 0 || ferror(c->beside)) && !c->beside_errnum)
         c->beside_errnum = errno ? errno : EIO;
-    if (most == 0) trace_write_flush(&c->out);
+    trace_write_flush(&c->out);
     if ((c->out.errnum || c->beside_errnum) && c->stop && !*c->stop) *c->stop = CAPTURE_STOP_FULL;
+}
+
+void capture_flush(struct capture *c) {
+    clocks_settle(c, false);
+    hand_over(c);
+}
+
+void capture_end(struct capture *c) {
+    clocks_settle(c, true);
+    hand_over(c);
+    c->clocks = c->clock = NULL;
 }

@@ -38,7 +38,8 @@ enum capture_field { CAPTURE_FIELD_LIST(X) CAPTURE_FIELDS };
     X(LARGE, "longer than 16 MiB")                                                                           \
     X(NO_TIME, "without a time")                                                                             \
     X(NO_PROMPT, "without a prompt")                                                                         \
-    X(CLOCK, "over a day before the row before")                                                             \
+    X(CLOCK, "over a day from the rows around them")                                                         \
+    X(BLOCKS, "of more than 524288 blocks")                                                                  \
     X(COUNT, "with a count of tokens that is none")
 #define X(id, text) CAPTURE_REJECT_##id,
 enum capture_reject { CAPTURE_REJECT_LIST(X) CAPTURE_REJECTS };
@@ -49,7 +50,9 @@ enum {
     CAPTURE_PATHS = 64,
     CAPTURE_WAITING = 16384,
     CAPTURE_WAITING_BYTES = 64 << 20,
-    CAPTURE_IDS_MAX = TRACE_IDS_MAX,
+    CAPTURE_IDS_MAX =
+        1 << 19,             /* a row of ids with a kept salt is then one that can be read: under LINES_MAX */
+    CAPTURE_NAMES = 1 << 24, /* of blocks, and of sessions, that are known at least: under 2 GiB */
     CAPTURE_PARTS = 64,
     CAPTURE_STOP_FULL = -2 /* a file cannot be written on */
 };
@@ -62,6 +65,18 @@ struct capture_blocks {
     uint32_t count, cap;
     bool exact; /* units are tokens */
     bool any;
+};
+
+/* The times of one log or pod. A time is believed that is within a day of the one before it, or of the one
+ * behind it: so a row with a wrong clock waits for the next one and is rejected alone. Where a clock has been
+ * set back, what follows goes on from there. */
+struct capture_clock {
+    uint64_t at_ns;     /* of the last that was believed, in the trace's time; 0: none yet */
+    uint64_t behind_ns; /* what the clock was set back by */
+    uint64_t held_ns;   /* of the row that waits, as it came */
+    struct trace_line_out *held;
+    bool known;                 /* to the recording */
+    struct capture_clock *next; /* of the recording */
 };
 
 /* Sums of one pod, or of all logs. */
@@ -81,6 +96,10 @@ struct capture {
     uint64_t waiting_bytes;
     struct heap waiting; /* requests that are put in order, by time */
     uint64_t started_ns, written_ns;
+    struct capture_clock own_clock, *clock; /* clock: of the log or pod at hand, NULL: own_clock */
+    struct capture_clock *clocks;           /* all of them; they last until capture_end() */
+    uint64_t set_back;                      /* times that a clock was */
+    uint64_t moved, moved_most_ns;          /* rows that came behind later ones, and are put there */
     uint64_t lines, rejected[CAPTURE_REJECTS], order;
     uint64_t input_tokens, output_tokens, blocks, known_blocks;
     struct capture_part part[CAPTURE_PARTS];
@@ -99,17 +118,20 @@ int capture_map(struct capture *c, const char *map, struct err *e);
 int capture_salt(struct capture *c, const char *path, struct err *e);
 /* A line of the log, without its end; the text may be changed. */
 void capture_line(struct capture *c, char *text, size_t len);
-/* A request at a time since the epoch; what it points to is copied. */
+/* A request at a time since the epoch by c->clock; what it points to is copied. */
 void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_out *line);
 void capture_reject(struct capture *c, enum capture_reject why);
-/* Writes requests that wait for earlier ones, all but `most`, and hands what is written to the system. */
-void capture_flush(struct capture *c, uint64_t most);
+/* Writes the requests that wait for earlier ones, and hands what is written to the system. */
+void capture_flush(struct capture *c);
+/* The same at the end of what is read, where the next row will not tell any more which clock is wrong. */
+void capture_end(struct capture *c);
 void capture_free(struct capture *c);
 
-/* Reads a log to its end, a path or "-" for standard input; with `follow` on and on, also behind a rotation,
- * until a signal asks for the end. 0 or a negative code. */
-int capture_read(struct capture *c, const char *path, bool follow, void (*tell)(const struct capture *c),
-                 struct err *e);
+/* Reads logs to their end, paths or "-" for standard input, as one: always from the log whose last row is the
+ * earliest. With `follow` one goes on and on until a signal asks for the end, also behind a rotation: the old
+ * file is read on for ten minutes after its last line. 0 or a negative code. */
+int capture_read(struct capture *c, const char *const *paths, size_t count, bool follow,
+                 void (*tell)(const struct capture *c), struct err *e);
 
 /* A token, as the bytes of a block have it. */
 static inline void capture_token_put(struct buf *bytes, uint64_t token) {
@@ -123,6 +145,7 @@ static inline void capture_token_put(struct buf *bytes, uint64_t token) {
 }
 
 /* For capture_line(). */
+void capture_blocks_begin(struct capture *c);
 void capture_blocks_text(struct capture *c, const char *text, size_t len);
 void capture_blocks_token(struct capture *c, uint64_t token);
 void capture_blocks_end(struct capture *c); /* of a prompt */

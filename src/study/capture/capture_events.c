@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/output_file.h"
 #include "study/capture/msgpack.h"
@@ -14,13 +15,13 @@
 void capture_events_init(struct capture_events *ev, struct capture *c) {
     memset(ev, 0, sizeof *ev);
     ev->c = c;
+    ev->turn_ns = UINT64_MAX;
 }
 
 void capture_events_free(struct capture_events *ev) {
-    free(ev->node);
-    free(ev->held);
-    idmap_free(&ev->by_id);
-    idmap_free(&ev->by_hash);
+    held_free(&ev->held);
+    free(ev->open);
+    idmap_free(&ev->by_tail);
     buf_free(&ev->block);
 }
 
@@ -34,7 +35,6 @@ int capture_events_blocks(struct capture_events *ev, const char *path, struct er
 
 int capture_events_blocks_end(struct capture_events *ev, const char *path, struct err *e) {
     if (!ev->blocks) return 0;
-    capture_flush(ev->c, 0);
     int why = ev->c->beside_errnum;
     if (fclose(ev->blocks) != 0 && !why) why = errno;
     ev->blocks = ev->c->beside = NULL;
@@ -132,73 +132,31 @@ static bool event_read(struct capture_events *ev, struct msgpack *m, struct even
     return true;
 }
 
-/* ---- what blocks there are ---- */
-
-static uint32_t node_of(struct capture_events *ev, uint64_t id, uint32_t parent) {
-    uint64_t *at = idmap_at(&ev->by_id, id);
-    if (*at) return (uint32_t)*at - 1;
-    if (ev->nodes == ev->node_cap) {
-        ev->node_cap = ev->node_cap ? 2 * ev->node_cap : 1024;
-        ev->node = mem_realloc(ev->node, ev->node_cap * sizeof *ev->node);
-    }
-    ev->node[ev->nodes] = (struct capture_node){id, parent, parent ? ev->node[parent - 1].depth + 1 : 1};
-    *at = ++ev->nodes;
-    return ev->nodes - 1;
-}
-
-static struct capture_held *held_of(struct capture_events *ev, uint64_t hash) {
-    uint64_t number = idmap_get(&ev->by_hash, hash);
-    return number ? &ev->held[number - 1] : NULL;
-}
-
-static void held_add(struct capture_events *ev, uint64_t hash, uint32_t node) {
-    uint64_t *at = idmap_at(&ev->by_hash, hash);
-    if (*at == 0) {
-        if (ev->helds == ev->held_cap) {
-            ev->held_cap = ev->held_cap ? 2 * ev->held_cap : 1024;
-            ev->held = mem_realloc(ev->held, ev->held_cap * sizeof *ev->held);
-        }
-        *at = ++ev->helds;
-    } else {
-        ev->again++;
-    }
-    ev->held[*at - 1] = (struct capture_held){node, ev->epoch[ev->pod], true, ev->batch_ns};
-}
-
 /* ---- events ---- */
 
-static void request_of(struct capture_events *ev, uint32_t node) {
-    uint32_t depth = ev->node[node].depth;
-    uint64_t *ids = mem_alloc((size_t)depth * sizeof *ids);
-    for (uint32_t at = node + 1, i = depth; at && i > 0; at = ev->node[at - 1].parent)
-        ids[--i] = ev->node[at - 1].id;
-    struct trace_line_out line = {.input_tokens = (uint64_t)depth * ev->block_tokens,
-                                  .ids = ids,
-                                  .count = depth,
-                                  .lost = ev->lost - ev->lost_told,
-                                  .part = ev->pod,
-                                  .model = "",
-                                  .klass = ""};
-    ev->lost_told = ev->lost;
-    ev->looked_up += depth;
-    capture_request(ev->c, ev->batch_ns, &line);
-    free(ids);
+static void block_stored(struct capture_events *ev, uint64_t hash, uint32_t node, bool fresh,
+                         const char *medium) {
+    held_add(&ev->held, ev->pod, hash, node, ev->batch_ns);
+    ev->stored++;
+    ev->again += !fresh;
+    block_tell(ev, "stored", ev->held.node[node].number, medium);
 }
 
 /* A copy in another medium, such as the host's memory, is no request. */
 static void copied(struct capture_events *ev, struct event *x) {
     struct msgpack_item item;
-    uint64_t own, hash;
+    uint64_t own, hash, since_ns;
     for (uint64_t b = 0; b < x->hash_count; b++) {
         struct msgpack_item known;
+        bool fresh;
         if (!msgpack_next(&x->hashes, &item)) return;
         known = item;
         if (!hash_of(ev, &known, 0, &own) || !hash_of(ev, &item, x->medium_hash, &hash)) return;
-        const struct capture_held *h = held_of(ev, own);
-        uint32_t node = h ? h->node : node_of(ev, own, 0);
-        held_add(ev, hash, node);
-        ev->stored++;
-        block_tell(ev, "stored", node, x->medium);
+        uint32_t there = held_find(&ev->held, ev->pod, own, &since_ns);
+        uint64_t id = there ? ev->held.node[there - 1].id : own;
+        uint32_t node = held_node(&ev->held, id, 0, &ev->c->out.ids, &fresh);
+        block_stored(ev, hash, node, true, x->medium);
+        held_let_go(&ev->held, node);
     }
 }
 
@@ -215,40 +173,61 @@ static uint64_t block_name(struct capture_events *ev, struct event *x, uint64_t 
     return siphash(ev->c->salt, ev->block.data, ev->block.len) >> 1;
 }
 
+/* More than can be held: the pod's blocks are forgotten, and then those of the others. */
+static void room_make(struct capture_events *ev) {
+    for (unsigned p = 0; p < EVENTS_PODS && ev->held.nodes >= HELD_MOST; p++) {
+        unsigned pod = (ev->pod + p) % EVENTS_PODS;
+        ev->held.dropped += ev->held.pod[pod].count;
+        capture_runs_end(ev);
+        held_clear(&ev->held, pod);
+    }
+}
+
 static void stored(struct capture_events *ev, struct event *x) {
     struct msgpack_item item;
-    uint64_t before = 0, hash, per = x->hash_count ? x->token_count / x->hash_count : 0;
-    const struct capture_held *parent = x->has_parent ? held_of(ev, x->parent) : NULL;
-    uint32_t node = parent ? parent->node + 1 : 0;
-    if (x->hash_count == 0 || (node && ev->node[node - 1].depth + x->hash_count > CAPTURE_IDS_MAX)) return;
+    uint64_t hash, since_ns, per = x->hash_count ? x->token_count / x->hash_count : 0;
+    uint32_t parent = x->has_parent ? held_find(&ev->held, ev->pod, x->parent, &since_ns) : 0, node = parent;
+    struct capture_run run = {.parent = parent};
+    if (x->hash_count == 0) return;
+    if ((parent ? ev->held.node[parent - 1].depth : 0) + x->hash_count > CAPTURE_IDS_MAX) {
+        ev->c->rejected[CAPTURE_REJECT_BLOCKS]++;
+        return;
+    }
     if (ev->block_tokens == 0) {
         uint64_t told = x->block_tokens ? x->block_tokens : per;
         ev->c->out.block_tokens = ev->block_tokens = told > 0 && told <= 1 << 20 ? told : 16;
     }
     if (x->has_parent && !parent) ev->orphans++;
-    ev->computed += x->hash_count;
-    before = node ? ev->node[node - 1].id : x->has_parent ? x->parent : 0;
+    uint64_t before = node ? ev->held.node[node - 1].id : x->has_parent ? x->parent : 0;
+    if (parent) held_keep(&ev->held, parent - 1);
     for (uint64_t b = 0; b < x->hash_count; b++) {
-        if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, 0, &hash)) return;
+        bool fresh;
+        if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, 0, &hash)) break;
         before = block_name(ev, x, before, hash, per);
-        node = node_of(ev, before, node) + 1;
-        held_add(ev, hash, node - 1);
-        ev->stored++;
-        block_tell(ev, "stored", node - 1, x->medium);
+        uint32_t next = held_node(&ev->held, before, node, &ev->c->out.ids, &fresh);
+        if (node) held_let_go(&ev->held, node - 1);
+        node = next + 1;
+        block_stored(ev, hash, next, fresh, x->medium);
+        run.blocks++;
+        run.fresh += fresh;
     }
-    request_of(ev, node - 1);
+    run.tail = node - 1;
+    if (run.blocks > 0) capture_run_add(ev, &run);
+    if (node) held_let_go(&ev->held, node - 1);
+    if (ev->held.nodes >= HELD_MOST) room_make(ev);
 }
 
 static void removed(struct capture_events *ev, struct event *x) {
     struct msgpack_item item;
-    uint64_t hash;
+    uint64_t hash, since_ns;
     for (uint64_t b = 0; b < x->hash_count && msgpack_next(&x->hashes, &item); b++) {
-        struct capture_held *h = hash_of(ev, &item, x->medium_hash, &hash) ? held_of(ev, hash) : NULL;
+        uint32_t node =
+            hash_of(ev, &item, x->medium_hash, &hash) ? held_find(&ev->held, ev->pod, hash, &since_ns) : 0;
         ev->removed++;
-        if (h && h->there && h->epoch == ev->epoch[ev->pod] && ev->batch_ns >= h->stored_ns)
-            histogram_record(&ev->residence, ev->batch_ns - h->stored_ns);
-        if (h) h->there = false;
-        if (h) block_tell(ev, "removed", h->node, x->medium);
+        if (!node) continue;
+        if (ev->batch_ns >= since_ns) histogram_record(&ev->residence, ev->batch_ns - since_ns);
+        block_tell(ev, "removed", ev->held.node[node - 1].number, x->medium);
+        held_remove(&ev->held, ev->pod, hash);
     }
 }
 
@@ -263,7 +242,7 @@ static bool events_take(struct capture_events *ev, struct msgpack *m) {
         if (!msgpack_is(&x.type, "AllBlocksCleared")) continue;
         ev->cleared++;
         if (ev->blocks) fprintf(ev->blocks, "%.6f,%u,cleared,,\n", (double)ev->batch_ns / 1e9, ev->pod);
-        ev->epoch[ev->pod]++;
+        held_clear(&ev->held, ev->pod);
     }
     return true;
 }
@@ -286,6 +265,8 @@ bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *p
     bool found = false, taken = false, /* the time stands before the events, as an engine sends it */
         good = msgpack_next(&m, &whole) && (whole.kind == MSGPACK_ARRAY || whole.kind == MSGPACK_MAP);
     ev->pod = pod;
+    ev->c->clock = &ev->clock[pod];
+    ev->heard_ns = clock_now_ns();
     ev->batches++;
     for (uint64_t i = 0; good && i < whole.count; i++) {
         uint64_t f = i;
@@ -304,5 +285,6 @@ bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *p
     }
     good = good && found && (taken || (time_take(ev, &ts) && events_take(ev, &events)));
     ev->malformed += !good;
+    capture_runs_settle(ev, false);
     return good;
 }

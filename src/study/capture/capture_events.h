@@ -1,38 +1,47 @@
-/* KV events of an engine (vLLM's, as its ZMQ publisher sends them) as a trace. Each stored run of blocks
+/* KV events of an engine (vLLM's, as its ZMQ publisher sends them) as a trace. A run of blocks that is stored
  * becomes a request whose context is the whole prefix up to its last block: what was there before is a lookup
- * that hits, what was stored a miss. Requests that the engine answered wholly from its cache send no event,
- * so they are not in the trace. One thread. */
+ * that hits, what was stored a miss. An engine that computes a prompt in parts stores one run for each, and
+ * blocks of its answer as they fill: these go on from the last block of the request within a short time, and
+ * belong to it; those of the answer are counted apart. Requests that the engine answered wholly from its
+ * cache send no event, so they are not in the trace. One thread. */
 #ifndef KVF_STUDY_CAPTURE_CAPTURE_EVENTS_H
 #define KVF_STUDY_CAPTURE_CAPTURE_EVENTS_H
 
 #include "metrics/histogram.h"
 #include "study/capture/capture.h"
+#include "study/capture/capture_held.h"
 #include "workload/idmap.h"
 
 enum { EVENTS_PODS = CAPTURE_PARTS };
 
+/* What was stored at once, or a request of which more may come. */
+struct capture_run {
+    uint32_t parent;        /* node + 1 of the block before its first; 0: none */
+    uint32_t tail;          /* node of its last block */
+    uint32_t prompt;        /* node of the last block of its prompt */
+    uint32_t blocks, fresh; /* of the prompt: stored, and stored for the first time ever */
+    uint32_t before, after; /* open requests of the pod by their last run, index + 1 */
+    unsigned pod;
+    bool told; /* its request is in the trace; blocks of its answer come */
+    uint64_t at_ns, last_ns, heard_ns, lost;
+};
+
 struct capture_events {
     struct capture *c;
-    struct capture_node { /* a block by its tokens and those before them, of all pods */
-        uint64_t id;
-        uint32_t parent; /* index + 1; 0: none, or not known */
-        uint32_t depth;  /* blocks up to it */
-    } * node;
-    uint32_t nodes, node_cap;
-    struct idmap by_id;   /* a block's id to its node + 1 */
-    struct capture_held { /* a block that a pod has or had, by the engine's own hash */
-        uint32_t node;
-        uint32_t epoch; /* of its pod, which a cleared cache begins anew */
-        bool there;
-        uint64_t stored_ns;
-    } * held;
-    uint64_t helds, held_cap;
-    struct idmap by_hash;
-    uint32_t epoch[EVENTS_PODS];
+    struct capture_held held;
+    struct capture_run *open; /* requests of which more may come */
+    uint32_t opens, open_cap, spare;
+    uint32_t oldest[EVENTS_PODS], newest[EVENTS_PODS], open_count[EVENTS_PODS];
+    struct idmap by_tail; /* pod and node to the index + 1 */
+    uint64_t turn_ns; /* a run that comes later begins the next request; UINT64_MAX: by the block's size */
+    uint64_t settled_ns[EVENTS_PODS];
+    uint64_t heard_ns; /* when the batch came, by the clock here */
+    struct capture_clock clock[EVENTS_PODS];
     uint64_t expected[EVENTS_PODS]; /* sequence number; 0 before the first */
     FILE *blocks;                   /* NULL: the stream of stored and removed blocks is not written */
     struct buf block;               /* that is hashed */
-    uint64_t looked_up, computed; /* blocks of the requests that stored any, and of these what they stored */
+    uint64_t looked_up, computed;   /* blocks of the prompts that stored any, and of these what they stored */
+    uint64_t answered;              /* blocks that were stored while answering */
     uint64_t batches, malformed, stored, again, removed, cleared, orphans, lost, replayed, restarts;
     uint64_t lost_told;    /* of those lost, in a request */
     uint64_t block_tokens; /* of the engine; 0 before the first event */
@@ -51,6 +60,12 @@ int capture_events_blocks_end(struct capture_events *ev, const char *path, struc
 void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batches);
 /* The payload of one message; false when it is none. What of it could be read is kept. */
 bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len);
+/* A run of the pod at hand: a request, or more of one. */
+void capture_run_add(struct capture_events *ev, const struct capture_run *run);
+/* Tells requests of which nothing came for so long that their prompts are whole: by the times of the pod's
+ * batches, and with `silent` by the clock here, of all pods. */
+void capture_runs_settle(struct capture_events *ev, bool silent);
+void capture_runs_end(struct capture_events *ev); /* tells all of them */
 /* Publishers and, behind a comma, where they replay: "tcp://host:5557,tcp://host:5558". Receives until a
  * signal asks for the end. 0 or a negative code: also where libzmq is not installed. */
 int capture_events_receive(struct capture_events *ev, const char *const *endpoints, unsigned count,

@@ -17,7 +17,8 @@ struct scan {
     size_t len[JSON_DEPTH_MAX + 2];
     double time_s;
     uint64_t input, output, session;
-    bool no_count; /* what should be one is none */
+    bool no_count;                 /* what should be one is none */
+    unsigned from[CAPTURE_FIELDS]; /* the path that the value was at, CAPTURE_PATHS: none yet */
     char model[NAME], klass[NAME];
 };
 
@@ -32,13 +33,13 @@ static double time_of(const char *text) {
     const char *at = strptime(text, "%Y-%m-%d", &tm);
     if (at && (*at == 'T' || *at == ' ')) at = strptime(at + 1, "%H:%M:%S", &tm);
     if (!at) return (double)NAN;
-    double s = (double)timegm(&tm);
-    if (*at == '.') {
-        s += strtod(at, &end);
-        at = end;
-    }
+    double s = (double)timegm(&tm), digit = 1;
+    if (*at == '.' || *at == ',')
+        for (at++; *at >= '0' && *at <= '9'; at++) s += (*at - '0') * (digit /= 10);
+    at += strspn(at, " ");
     int hours, minutes = 0;
-    if ((*at == '+' || *at == '-') && sscanf(at + 1, "%2d:%2d", &hours, &minutes) >= 1)
+    if ((*at == '+' || *at == '-') &&
+        (sscanf(at + 1, "%2d:%2d", &hours, &minutes) == 2 || sscanf(at + 1, "%2d%2d", &hours, &minutes) >= 1))
         s -= (*at == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
     return s;
 }
@@ -86,14 +87,13 @@ static bool prompt_take(struct scan *s, enum json_token token) {
         if (token == JSON_ERROR || token == JSON_END) return false;
         if (token == JSON_ARRAY) {
             if (s->j.at < s->j.end && *s->j.at >= '0' && *s->j.at <= '9' && !skip) {
-                s->c->now = (struct capture_blocks){
-                    .bytes = s->c->now.bytes, .ids = s->c->now.ids, .cap = s->c->now.cap};
-                s->c->now.bytes.len = 0;
+                capture_blocks_begin(s->c);
                 tokens_quick(s);
             }
         } else if (token == JSON_STRING && !skip) {
+            uint64_t before = s->c->now.units;
             while (json_piece(&s->j, &piece, &len)) capture_blocks_text(s->c, piece, len);
-            capture_blocks_text(s->c, &apart, 1);
+            if (s->c->now.units > before) capture_blocks_text(s->c, &apart, 1);
         } else if (token == JSON_NUMBER && s->j.depth > depth &&
                    (s->j.objects >> (s->j.depth - 1) & 1) == 0) {
             if (json_fixed(&s->j, 0, UINT64_MAX / 2, &number) == JSON_NUMBER_OK)
@@ -103,15 +103,41 @@ static bool prompt_take(struct scan *s, enum json_token token) {
     }
 }
 
-static bool value_take(struct scan *s, enum capture_field field, enum json_token token) {
+/* In place of a prompt at a later path, unless this one is empty. */
+static bool prompt_replace(struct scan *s, unsigned path, enum json_token token) {
+    struct capture_blocks *now = &s->c->now, before = {0};
+    if (token != JSON_STRING && token != JSON_ARRAY && token != JSON_OBJECT) return json_skip(&s->j, token);
+    if (now->units > 0) {
+        before = *now;
+        *now = (struct capture_blocks){0};
+    }
+    capture_blocks_begin(s->c);
+    bool whole = prompt_take(s, token), some = now->units > 0;
+    if (some) s->from[CAPTURE_PROMPT] = path;
+    struct capture_blocks *left = some ? &before : now;
+    if (some || before.units > 0) {
+        buf_free(&left->bytes);
+        free(left->ids);
+    }
+    if (!some && before.units > 0) *now = before;
+    return whole;
+}
+
+/* Where several fields of a line would do, that of the first path counts, whatever stands first in the line.
+ */
+static bool value_take(struct scan *s, unsigned path, enum json_token token) {
+    enum capture_field field = s->c->paths[path].field;
     char text[NAME] = "";
     bool scalar = token == JSON_STRING || token == JSON_NUMBER;
-    if (field == CAPTURE_PROMPT) return prompt_take(s, token);
+    if (path >= s->from[field]) return json_skip(&s->j, token);
+    if (field == CAPTURE_PROMPT) return prompt_replace(s, path, token);
     if (!scalar) return json_skip(&s->j, token);
     text_take(&s->j, text);
+    s->from[field] = path;
     switch (field) {
     case CAPTURE_TIME:
-        if (isnan(s->time_s)) s->time_s = time_of(text);
+        s->time_s = time_of(text);
+        if (isnan(s->time_s)) s->from[field] = CAPTURE_PATHS;
         break;
     case CAPTURE_INPUT:
         s->no_count |= !count_of(text, &s->input);
@@ -148,27 +174,27 @@ static bool scan_all(struct scan *s) {
     enum json_token token = json_next(&s->j);
     if (token != JSON_OBJECT) return false;
     while ((token = json_next(&s->j)) != JSON_END) {
-        unsigned field = CAPTURE_FIELDS;
+        unsigned path = 0;
+        bool known = false;
         if (token == JSON_ERROR) return false;
         if (token == JSON_KEY) {
             key_take(s);
             token = json_next(&s->j);
-            for (unsigned i = 0; i < s->c->path_count && field == CAPTURE_FIELDS; i++)
-                if (strcmp(s->c->paths[i].path, s->path) == 0) field = s->c->paths[i].field;
-            if (field < CAPTURE_FIELDS && !value_take(s, (enum capture_field)field, token)) return false;
+            while (path < s->c->path_count && strcmp(s->c->paths[path].path, s->path) != 0) path++;
+            known = path < s->c->path_count;
+            if (known && !value_take(s, path, token)) return false;
             if (token == JSON_ERROR) return false;
         }
-        if (field == CAPTURE_FIELDS && token == JSON_ARRAY && !json_skip(&s->j, token)) return false;
-        if (field == CAPTURE_FIELDS && token == JSON_OBJECT)
-            s->len[json_depth(&s->j)] = s->len[json_depth(&s->j) - 1];
+        if (!known && token == JSON_ARRAY && !json_skip(&s->j, token)) return false;
+        if (!known && token == JSON_OBJECT) s->len[json_depth(&s->j)] = s->len[json_depth(&s->j) - 1];
     }
     return true;
 }
 
 void capture_line(struct capture *c, char *text, size_t len) {
     struct scan s = {.c = c, .time_s = (double)NAN};
-    c->now = (struct capture_blocks){.bytes = c->now.bytes, .ids = c->now.ids, .cap = c->now.cap};
-    c->now.bytes.len = 0;
+    for (unsigned f = 0; f < CAPTURE_FIELDS; f++) s.from[f] = CAPTURE_PATHS;
+    capture_blocks_begin(c);
     if (text[strspn(text, " \t\r")] == '\0' && strlen(text) == len) return;
     json_open_memory(&s.j, text, len);
     s.j.lenient = true;
@@ -184,6 +210,8 @@ void capture_line(struct capture *c, char *text, size_t len) {
         capture_reject(c, CAPTURE_REJECT_NO_PROMPT);
     } else if (s.no_count) {
         capture_reject(c, CAPTURE_REJECT_COUNT);
+    } else if (c->now.count > CAPTURE_IDS_MAX) {
+        capture_reject(c, CAPTURE_REJECT_BLOCKS);
     } else {
         struct trace_line_out line = {.input_tokens = capture_blocks_tokens(c),
                                       .output_tokens = s.output,
@@ -197,6 +225,6 @@ void capture_line(struct capture *c, char *text, size_t len) {
             c->logged_tokens += (double)s.input;
             c->counted_tokens += (double)line.input_tokens;
         }
-        capture_request(c, (uint64_t)(s.time_s * 1e9), &line);
+        capture_request(c, (uint64_t)(s.time_s * 1e6 + 0.5) * 1000, &line);
     }
 }

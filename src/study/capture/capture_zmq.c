@@ -117,8 +117,8 @@ static void batch_take(struct receiver *r, unsigned pod, struct message *m) {
 /* Twice a second what is recorded goes to the system, and who looks on is told and may ask for the end. */
 static void flush_in_time(struct receiver *r) {
     if (clock_now_ns() - r->flushed_ns < KVF_NS_PER_S / 2) return;
-    capture_flush(r->ev->c, 0);
-    if (r->ev->blocks) fflush(r->ev->blocks);
+    capture_runs_settle(r->ev, true);
+    capture_flush(r->ev->c);
     r->tell(r->ev->c);
     r->flushed_ns = clock_now_ns();
 }
@@ -165,7 +165,7 @@ static void event_take(struct receiver *r, unsigned pod) {
         bool first = expected == 0, restart = !first && n < expected;
         if (restart) { /* the engine counts from 0 again, and its cache is empty */
             ev->restarts++;
-            ev->epoch[pod]++;
+            held_clear(&ev->held, pod);
         }
         if (first || restart ? n > 0 : n > expected)
             replay(r, pod, first || restart ? 0 : expected, n, !first);
@@ -221,6 +221,8 @@ int capture_events_receive(struct capture_events *ev, const char *const *endpoin
     r->flushed_ns = clock_now_ns();
     for (unsigned i = 0; i < count && !rc; i++) rc = pod_open(r, ctx, endpoints[i], &r->pod[i], e);
     if (!rc) receive(r, count);
+    capture_runs_end(ev);
+    capture_end(ev->c);
     for (unsigned i = 0; i < count && ctx; i++) {
         if (r->pod[i].events) r->z.close(r->pod[i].events);
         if (r->pod[i].replay) r->z.close(r->pod[i].replay);

@@ -25,8 +25,9 @@ static const char *source_of_header(const char *line) {
 }
 
 /* By the first line that is not blank; a line too long to hold is ShareGPT's one array. "block_size" of it is
- * what a block has. */
-static int source_find(const char *path, const char **source, uint64_t *block_tokens, struct err *e) {
+ * what a block has, and "salt" which files have the same ids. */
+static int source_find(const char *path, const char **source, uint64_t *block_tokens, uint64_t *salt,
+                       struct err *e) {
     struct lines l;
     struct stat st;
     char *text;
@@ -44,12 +45,13 @@ static int source_find(const char *path, const char **source, uint64_t *block_to
     if (r == LINES_TEXT && text[0] == '[' && len == 1) {
         *source = "sharegpt";
     } else if (r == LINES_TEXT) {
-        const char *block = strstr(text, "\"block_size\":");
+        const char *block = strstr(text, "\"block_size\":"), *kept = strstr(text, "\"salt\": \"");
         if (strstr(text, "\"requests\"") || (text[0] == '{' && !strstr(text, "hash_ids")))
             *source = "agentic";
         else
             *source = source_of_header(text);
         if (block) *block_tokens = strtoull(block + strlen("\"block_size\":"), NULL, 10);
+        if (kept) *salt = strtoull(kept + strlen("\"salt\": \""), NULL, 16);
     }
     lines_close(&l);
     if (!*source)
@@ -125,7 +127,7 @@ static int scenario_make(struct trace_input *in, const char *path, const char *s
 int trace_input_open(struct trace_input *in, const char *path, const struct options *o, struct err *e) {
     const char *source = options_value(o, "source"), *found;
     uint64_t block_tokens = 0;
-    int rc = source_find(path, &found, &block_tokens, source ? &(struct err){0} : e);
+    int rc = source_find(path, &found, &block_tokens, &in->salt, source ? &(struct err){0} : e);
     if (rc && !source) return rc;
     rc = options_number(o, "block-tokens", 1, 1 << 20, &block_tokens, e);
     if (!rc) rc = scenario_make(in, path, source ? source : found, block_tokens, o, e);
@@ -145,14 +147,14 @@ bool trace_input_next(struct trace_input *in, struct trace_item *item) {
     const struct request *q = &in->q;
     const struct trace_row *row = trace_row_of(in->w);
     uint64_t known = row ? row->session : q->conversation + 1;
-    if (known && in->number) known = hash_mix64(known ^ in->number << 56) | 1;
+    if (known && in->kin) known = hash_mix64(known ^ in->kin << 56) | 1;
     *item = (struct trace_item){.q = q,
                                 .at_ns = in->timed ? q->arrival_ns : 0,
                                 .lost = row ? row->lost : 0,
                                 .model = row ? row->model : "",
                                 .klass = row ? row->klass : ""};
-    uint64_t apart = hash_mix64(in->number << 56 ^ q->cycle);
-    for (uint32_t i = 0; i < q->id_count && (in->number || q->cycle); i++)
+    uint64_t apart = hash_mix64(in->kin << 56 ^ q->cycle);
+    for (uint32_t i = 0; i < q->id_count && (in->kin || q->cycle); i++)
         in->q.ids[i] = hash_mix64(q->ids[i] ^ apart);
     in->named = in->named || (row && row->session);
     if (in->blocks)

@@ -28,13 +28,15 @@ struct trace_input {
     struct sessions sessions;
     const struct traits_source *source;
     uint64_t number; /* of the file among those that are joined, from 0 */
+    uint64_t kin;    /* number of the first of those that have the same ids as it */
+    uint64_t salt;   /* what a recording with a kept salt says of it; 0: nothing */
     bool timed;      /* requests have times of arrival */
     bool blocks;     /* requests name their blocks */
     bool named;      /* some row names its session */
 };
 
-/* Opens `path` into *in, which is all zero but for its number, as the source that --source names, else as the
- * one that its first bytes tell. 0 or a negative code; closed by the caller in any case. */
+/* Opens `path` into *in, which is all zero but for its numbers, as the source that --source names, else as
+ * the one that its first bytes tell. 0 or a negative code; closed by the caller in any case. */
 int trace_input_open(struct trace_input *in, const char *path, const struct options *o, struct err *e);
 /* The next request; false at the end. What it points to is good until the next call. */
 bool trace_input_next(struct trace_input *in, struct trace_item *item);

@@ -105,12 +105,6 @@ int trace_write_begin(struct trace_write *w, const char *path, enum trace_form f
     return 0;
 }
 
-static uint64_t dense(struct idmap *m, uint64_t key) {
-    uint64_t *at = idmap_at(m, key);
-    if (*at == 0) *at = m->count;
-    return *at - 1;
-}
-
 static void name_print(struct buf *out, const char *key, const char *text) {
     if (!text[0]) return;
     buf_addf(out, ", \"%s\": \"", key);
@@ -136,12 +130,15 @@ void trace_line_print(struct trace_write *w, const struct trace_line_out *line, 
              line->input_tokens, line->output_tokens);
     for (uint32_t i = 0; i < line->count; i++) {
         if (i) buf_bytes(out, ", ", 2);
-        uint64_t number = dense(&w->ids, line->ids[i]);
+        uint64_t number = line->numbered ? line->ids[i] : names_number(&w->ids, line->ids[i]);
         digits(out, w->keep_ids ? line->ids[i] : number);
     }
     buf_add(out, "]");
     if (w->block_tokens != 512) buf_addf(out, ", \"block_size\": %" PRIu64, w->block_tokens);
-    if (line->session) buf_addf(out, ", \"session_id\": %" PRIu64, dense(&w->sessions, line->session));
+    if (line->session)
+        buf_addf(out, ", \"session_id\": %" PRIu64,
+                 w->keep_ids ? line->session : names_number(&w->sessions, line->session));
+    if (w->salt && w->requests == 1) buf_addf(out, ", \"salt\": \"%016" PRIx64 "\"", w->salt);
     if (line->lost) buf_addf(out, ", \"lost\": %" PRIu64, line->lost);
     name_print(out, "model", line->model);
     name_print(out, "class", line->klass);
@@ -155,7 +152,7 @@ void trace_write_add(struct trace_write *w, const struct trace_line_out *line) {
     if (w->requests == 1 && (w->tells_lost = w->tells_lost && ftell(w->file) >= 0)) lost_begin(w);
     if (w->form == TRACE_FORM_MOONCAKE) trace_line_print(w, line, &text);
     for (uint32_t i = 0; i < line->count && w->form != TRACE_FORM_MOONCAKE; i++) {
-        struct access_record r = {(uint32_t)(line->at_ns / KVF_NS_PER_S), dense(&w->ids, line->ids[i]),
+        struct access_record r = {(uint32_t)(line->at_ns / KVF_NS_PER_S), names_number(&w->ids, line->ids[i]),
                                   (uint32_t)w->block_bytes, -1};
         if (w->form == TRACE_FORM_ORACLE)
             buf_bytes(&text, &r, sizeof r);
@@ -201,8 +198,8 @@ int trace_write_end(struct trace_write *w, struct err *e) {
     int errnum = w->errnum;
     if (w->file && !errnum && w->form == TRACE_FORM_ORACLE) errnum = link_accesses(w);
     if (w->file && fclose(w->file) != 0 && !errnum) errnum = errno;
-    idmap_free(&w->ids);
-    idmap_free(&w->sessions);
+    names_free(&w->ids);
+    names_free(&w->sessions);
     ZSTD_freeCCtx(w->zstd);
     w->zstd = NULL;
     w->file = NULL;

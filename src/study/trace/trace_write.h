@@ -28,6 +28,8 @@ struct trace_line_out {
     uint64_t at_ns, input_tokens, output_tokens;
     const uint64_t *ids;
     uint32_t count;
+    bool numbered;             /* ids are numbers that `ids` of the writer gave */
+    uint32_t fresh;            /* numbered: of them, those that it gave for this line */
     uint64_t session;          /* 0: none */
     uint64_t lost;             /* events or requests before it that could not be recorded */
     unsigned part;             /* of a recording: the pod that it came from; not written */
@@ -43,9 +45,10 @@ struct trace_write {
     const char *path;
     enum trace_form form;
     uint64_t block_tokens, block_bytes; /* bytes: of a block, for the accesses */
-    struct idmap ids, sessions;         /* to the new number + 1 */
+    struct names ids, sessions;
     uint64_t requests, accesses;
-    bool keep_ids;   /* ids stay as they are */
+    bool keep_ids;   /* ids and sessions stay as they are */
+    uint64_t salt;   /* tells in the first row which recordings have the same ids; 0: not told */
     bool tells_lost; /* the first row has `lost`, of the whole file, in figures of fixed width */
     uint64_t lost; /* brought up to date by each flush and at the end, where the file can be written again */
     long lost_at;  /* where in the file the figures stand; 0: not yet, or not at all */

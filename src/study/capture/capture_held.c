@@ -1,0 +1,88 @@
+#include "study/capture/capture_held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* What a pod holds is one number: the node + 1, and tenths of milliseconds for 79 days. */
+enum { NODE_BITS = 28, TICK_NS = 100000 };
+#define TICKS_MAX ((UINT64_C(1) << (64 - NODE_BITS)) - 1)
+
+uint32_t held_node(struct capture_held *h, uint64_t id, uint32_t parent, struct names *numbers, bool *fresh) {
+    uint64_t *at = idmap_at(&h->by_id, id), given = numbers->given;
+    *fresh = false;
+    if (*at) {
+        h->node[*at - 1].uses++;
+        return (uint32_t)*at - 1;
+    }
+    uint32_t n = h->spare ? h->spare - 1 : h->used++;
+    if (n == h->node_cap) {
+        h->node_cap = h->node_cap ? 2 * h->node_cap : 1024;
+        h->node = mem_realloc(h->node, h->node_cap * sizeof *h->node);
+    } else if (h->spare) {
+        h->spare = h->node[n].parent;
+    }
+    *at = n + 1;
+    h->nodes++;
+    h->node[n] = (struct held_node){id, names_number(numbers, id), parent, 1, 1};
+    *fresh = numbers->given != given;
+    if (parent) {
+        h->node[n].depth = h->node[parent - 1].depth + 1;
+        h->node[parent - 1].uses++;
+    }
+    return n;
+}
+
+void held_keep(struct capture_held *h, uint32_t node) {
+    h->node[node].uses++;
+}
+
+void held_let_go(struct capture_held *h, uint32_t node) {
+    for (uint32_t at = node + 1; at && --h->node[at - 1].uses == 0;) {
+        struct held_node *n = &h->node[at - 1];
+        uint32_t parent = n->parent;
+        idmap_remove(&h->by_id, n->id);
+        n->parent = h->spare;
+        h->spare = at;
+        h->nodes--;
+        at = parent;
+    }
+}
+
+void held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node, uint64_t at_ns) {
+    if (h->first_ns == 0) h->first_ns = at_ns;
+    uint64_t tick = at_ns > h->first_ns ? (at_ns - h->first_ns) / TICK_NS : 0;
+    uint64_t *at = idmap_at(&h->pod[pod], hash), before = *at;
+    *at = (tick < TICKS_MAX ? tick : TICKS_MAX) << NODE_BITS | (node + 1);
+    held_keep(h, node);
+    if (before) held_let_go(h, (uint32_t)(before & ((1u << NODE_BITS) - 1)) - 1);
+}
+
+uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns) {
+    uint64_t value = idmap_get(&h->pod[pod], hash);
+    *since_ns = h->first_ns + (value >> NODE_BITS) * TICK_NS;
+    return (uint32_t)(value & ((1u << NODE_BITS) - 1));
+}
+
+void held_remove(struct capture_held *h, unsigned pod, uint64_t hash) {
+    uint64_t since_ns;
+    uint32_t node = held_find(h, pod, hash, &since_ns);
+    if (!node) return;
+    idmap_remove(&h->pod[pod], hash);
+    held_let_go(h, node - 1);
+}
+
+void held_clear(struct capture_held *h, unsigned pod) {
+    struct idmap *m = &h->pod[pod];
+    for (uint64_t i = 0; i < m->slots && m->count > 0; i++)
+        if (m->slot[i].value) held_let_go(h, (uint32_t)(m->slot[i].value & ((1u << NODE_BITS) - 1)) - 1);
+    idmap_free(m);
+}
+
+void held_free(struct capture_held *h) {
+    free(h->node);
+    idmap_free(&h->by_id);
+    for (unsigned p = 0; p < CAPTURE_PARTS; p++) idmap_free(&h->pod[p]);
+    memset(h, 0, sizeof *h);
+}

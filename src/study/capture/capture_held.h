@@ -1,0 +1,44 @@
+/* The blocks that the engines hold, and the chains that they end: a block is known by its tokens and those
+ * before it, the same in all pods. One that no pod holds, and that none follows, is forgotten. One thread. */
+#ifndef KVF_STUDY_CAPTURE_CAPTURE_HELD_H
+#define KVF_STUDY_CAPTURE_CAPTURE_HELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "study/capture/capture.h"
+#include "workload/idmap.h"
+
+enum { HELD_MOST = 1 << 24 /* blocks: under 2 GiB */ };
+
+struct held_node {
+    uint64_t id, number; /* its hash, and in the order of first storing */
+    uint32_t parent;     /* index + 1; 0: none, or not known */
+    uint32_t depth;      /* blocks up to it */
+    uint32_t uses;       /* pods that hold it, blocks that follow it, and who keeps it */
+};
+
+struct capture_held { /* all zero is empty */
+    struct held_node *node;
+    uint32_t nodes, node_cap, spare; /* nodes: that are known; spare: index + 1 of the first that is free */
+    uint32_t used;                   /* of `node`, free ones too */
+    struct idmap by_id;              /* to a node + 1 */
+    struct idmap pod[CAPTURE_PARTS]; /* a hash of the engine's to the node + 1 and when it was stored */
+    uint64_t first_ns;               /* the times count from here; 0: none yet */
+    uint64_t dropped;                /* blocks that were held beyond HELD_MOST */
+};
+
+/* The node of a block, made when it is not there: kept by the caller until held_let_go(). `number` is asked
+ * for when it is made. */
+uint32_t held_node(struct capture_held *h, uint64_t id, uint32_t parent, struct names *numbers, bool *fresh);
+void held_keep(struct capture_held *h, uint32_t node);
+void held_let_go(struct capture_held *h, uint32_t node);
+/* A pod has the block under this hash since `at_ns`. */
+void held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node, uint64_t at_ns);
+/* Node + 1 of a hash, and since when; 0: the pod does not have it. */
+uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
+void held_remove(struct capture_held *h, unsigned pod, uint64_t hash);
+void held_clear(struct capture_held *h, unsigned pod);
+void held_free(struct capture_held *h);
+
+#endif
