@@ -40,7 +40,8 @@ static void names_are_dense_and_known_for_ever(void **state) {
     names_free(&n);
 }
 
-/* With 100 kept a name that comes again behind fewer others has its number, one behind 200 others a new one. */
+/* With 100 kept a name that comes again behind fewer others has its number, one behind 200 others a new one.
+ */
 static void bounded_names_know_the_last_ones(void **state) {
     (void)state;
     struct names n = {.most = 100};
