@@ -35,7 +35,7 @@ uint64_t idmap_get(const struct idmap *m, uint64_t key) {
     return m->slots ? slot_of(m, key)->value : 0;
 }
 
-/* What stands behind it and would not be found across the gap moves into it. */
+/* Entries behind the gap that a search would no longer reach move into it. */
 void idmap_remove(struct idmap *m, uint64_t key) {
     struct idmap_slot *gone = m->slots ? slot_of(m, key) : NULL;
     if (!gone || gone->value == 0) return;
