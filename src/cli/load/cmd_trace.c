@@ -113,8 +113,8 @@ static bool wanted(const struct wish *w, const struct trace_item *item, uint64_t
     return w->sample >= 1 || (double)(hash_mix64(hash_mix64(who) ^ w->seed) >> 11) < w->sample * 0x1p53;
 }
 
-/* What comes of a recording with gaps says so, too, in its first row; of those that are joined a later one
- * may have them. */
+/* The part of a recording with gaps says so, too, in its first row. Of joined recordings a later one may have
+ * gaps. */
 static void write_item(struct trace_write *to, uint64_t lost, bool joined, const struct trace_item *item) {
     struct trace_line_out line = {.at_ns = item->at_ns,
                                   .input_tokens = item->q->sequence_tokens,

@@ -14,7 +14,7 @@
 
 enum { EVENTS_PODS = CAPTURE_PARTS };
 
-/* What was stored at once, or a request of which more may come. */
+/* Blocks stored at once, or a request of which more may come. */
 struct capture_run {
     uint32_t parent;        /* node + 1 of the block before its first; 0: none */
     uint32_t tail;          /* node of its last block */

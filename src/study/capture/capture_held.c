@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-/* What a pod holds is one number: the node + 1, and tenths of milliseconds for 79 days. */
+/* A block of a pod is one number: the node + 1, and tenths of milliseconds for 79 days. */
 enum { NODE_BITS = 28, TICK_NS = 100000 };
 #define TICKS_MAX ((UINT64_C(1) << (64 - NODE_BITS)) - 1)
 

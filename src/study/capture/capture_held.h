@@ -8,6 +8,7 @@
 
 #include "study/capture/capture.h"
 #include "workload/idmap.h"
+#include "workload/names.h"
 
 enum { HELD_MOST = 1 << 24 /* blocks: under 2 GiB */ };
 

@@ -11,14 +11,18 @@
 #include "study/trace/trace_fit.h"
 
 /* Each of the personas has the same part of the requests, and a part of each distribution between two
- * quantiles: so their mixture has these distributions. A user asks at its own pace, so there are the more of
- * a kind the longer it pauses. What is left to choose is tried: how soon conversations end, and a seed. */
+ * quantiles: so their mixture has these distributions. What the trace does not tell by its distributions is
+ * tried: whether a user asks at its own pace, so that there are the more of a kind the longer it pauses, or
+ * any user asks next; whether a user's turns are alike or as different as those of all; how soon
+ * conversations end, and a seed. */
 
 enum { PERSONAS = 16, TRIED_MOST = 50000 /* requests of a trial */, STEPS = 64 };
 
 struct fit_model {
     const struct trace_fit *f;
     const struct trace_stats *t;
+    bool drawn;     /* any user asks next, at a rate; else each at its own pace */
+    unsigned kinds; /* parts of the lengths; PERSONAS: a user's turns are alike, fewer: drawn from its part */
     double end_probability;
     unsigned pairing; /* of lengths and pauses */
     uint64_t seed, users;
@@ -59,21 +63,40 @@ static double pause_mean(const struct part *p) {
     return fmax(((double)p->lo + (double)p->hi) / 2, 1e6);
 }
 
+static double mean_of(const struct part *p) {
+    return ((double)p->lo + (double)p->hi) / 2;
+}
+
+/* Lengths of a kind of users: alike for a user, or drawn anew for each turn between `spread` of them and all.
+ */
+static void lengths_print(const struct fit_model *m, unsigned i, struct buf *out) {
+    unsigned k = m->kinds; /* odd factors: each part once, and dimensions apart */
+    struct part context = part_of(m->f->fresh, i % k, k),
+                generate = part_of(m->t->output, (5 * (i % k) + 3) % k, k);
+    double spread = 1;
+    if (context.hi == 0) context.hi = 1;
+    if (context.lo == 0) context.lo = 1;
+    if (k < PERSONAS) {
+        spread = fmin(fmax((double)context.lo / (double)context.hi, 0.01), 1);
+        context.lo = context.hi;
+        generate.lo = generate.hi = (uint64_t)(2 * mean_of(&generate) / (1 + spread) + 0.5);
+    }
+    buf_addf(out, "context: [%llu, %llu], generate: [%llu, %llu], spread: %.4g",
+             (unsigned long long)context.lo, (unsigned long long)context.hi, (unsigned long long)generate.lo,
+             (unsigned long long)generate.hi, spread);
+}
+
 static void personas_print(const struct fit_model *m, struct buf *out) {
-    const struct trace_stats *t = m->t;
-    for (unsigned i = 0; i < PERSONAS; i++) { /* odd factors: each part once, and dimensions apart */
-        struct part context = part_of(m->f->fresh, i, PERSONAS),
-                    generate = part_of(t->output, (5 * i + 3) % PERSONAS, PERSONAS),
-                    pause =
-                        pause_of(t, ((2 * m->pairing + 11) * i + 6 * (m->pairing + 1)) % PERSONAS, PERSONAS);
-        buf_addf(out,
-                 "    - {name: p%u, share: %.4g, context: [%llu, %llu], generate: [%llu, %llu], think: "
-                 "[%llums, %llums], spread: 1}\n",
-                 i + 1, pause_mean(&pause) / 1e9, (unsigned long long)(context.lo ? context.lo : 1),
-                 (unsigned long long)(context.hi ? context.hi : 1), (unsigned long long)generate.lo,
-                 (unsigned long long)generate.hi,
-                 (unsigned long long)(pause.lo / 1000000 + (pause.lo < 1000000)),
-                 (unsigned long long)(pause.hi / 1000000 + (pause.hi < 1000000)));
+    for (unsigned i = 0; i < PERSONAS; i++) {
+        struct part pause =
+            pause_of(m->t, ((2 * m->pairing + 11) * i + 6 * (m->pairing + 1)) % PERSONAS, PERSONAS);
+        buf_addf(out, "    - {name: p%u, share: %.4g, ", i + 1, m->drawn ? 1 : pause_mean(&pause) / 1e9);
+        lengths_print(m, i, out);
+        if (!m->drawn)
+            buf_addf(out, ", think: [%llums, %llums]",
+                     (unsigned long long)(pause.lo / 1000000 + (pause.lo < 1000000)),
+                     (unsigned long long)(pause.hi / 1000000 + (pause.hi < 1000000)));
+        buf_add(out, "}\n");
     }
 }
 
@@ -99,9 +122,13 @@ static void scenario_print(const struct fit_model *m, struct buf *out) {
     buf_addf(out,
              "name: fitted\nmodel: %s\nmode: simulate\nseed: %llu\nrun: {duration: %.0fs, warmup: 0s}\n"
              "tiers: {cpu: {capacity: %.0fMiB}}\ncache: {granularity: block, block_tokens: %llu}\n"
-             "workload:\n  users: %llu\n  arrival: {process: paced}\n  personas:\n",
+             "workload:\n  users: %llu\n  arrival: {",
              t->in->s.model.preset, (unsigned long long)m->seed, fmax(ceil((double)t->span_ns / 1e9), 1),
              fmax(ceil(room / 1048576), 64), (unsigned long long)block, (unsigned long long)m->users);
+    if (m->drawn)
+        buf_addf(out, "process: poisson, rate: %.6g}\n  personas:\n", rate_of(t));
+    else
+        buf_add(out, "process: paced}\n  personas:\n");
     personas_print(m, out);
     buf_addf(out, "  conversation: {end_probability: %.4f, max_turns: %.0f}\n", m->end_probability,
              fmax(histogram_max(t->turns), 1));
@@ -139,18 +166,22 @@ static void blocks_name(struct request *q) {
     q->id_count = (uint32_t)n;
 }
 
-/* Users ask when their pauses are over, as many requests as the trace has. */
-static void users_ask(struct workload *w, struct trace_input *in, struct trace_stats *t,
+/* Users ask when their pauses are over, or when one is drawn: as many requests as the trace has. */
+static void users_ask(struct workload *w, bool drawn, struct trace_input *in, struct trace_stats *t,
                       struct histogram *fresh, uint64_t most) {
     struct heap due = {0};
-    struct heap_item item;
+    struct heap_item item = {0};
     uint64_t order = 0, first = UINT64_MAX;
-    for (uint64_t u = 0; u < workload_users(w); u++)
+    for (uint64_t u = 0; u < workload_users(w) && !drawn; u++)
         heap_push(&due, workload_first_delay_ns(w, u), order++, (void *)(uintptr_t)u);
-    while (t->requests < most && heap_pop(&due, &item)) {
-        uint64_t user = (uint64_t)(uintptr_t)item.item;
+    while (t->requests < most && (drawn || heap_pop(&due, &item))) {
+        uint64_t user = drawn ? 0 : (uint64_t)(uintptr_t)item.item;
         struct trace_item next = {.q = &in->q, .model = "", .klass = ""};
-        if (workload_next(w, user, &in->q) != WORKLOAD_REQUEST) continue;
+        if (workload_next(w, user, &in->q) != WORKLOAD_REQUEST) {
+            if (drawn) break;
+            continue;
+        }
+        if (drawn) item.key = in->q.arrival_ns;
         if (first == UINT64_MAX) first = item.key;
         blocks_name(&in->q);
         next.at_ns = item.key - first;
@@ -159,7 +190,7 @@ static void users_ask(struct workload *w, struct trace_input *in, struct trace_s
                           in->q.sequence_tokens, in->q.generate_tokens, in->q.conversation + 1, &next.seen);
         histogram_record(fresh, in->q.context_tokens);
         trace_stats_add(t, in, &next);
-        heap_push(&due, item.key + workload_think_ns(w, user), order++, item.item);
+        if (!drawn) heap_push(&due, item.key + workload_think_ns(w, user), order++, item.item);
     }
     heap_free(&due);
 }
@@ -196,7 +227,7 @@ static int model_try(const struct fit_model *m, struct fit_quality *q, struct er
         in->s = m->t->in->s;
         in->source = m->t->in->source;
         in->timed = in->blocks = true;
-        users_ask(in->w, in, t, fresh, m->t->requests < TRIED_MOST ? m->t->requests : TRIED_MOST);
+        users_ask(in->w, m->drawn, in, t, fresh, m->t->requests < TRIED_MOST ? m->t->requests : TRIED_MOST);
         rc = trace_stats_end(t, 0, e);
         if (!rc) compare(m, t, fresh, q);
     }
@@ -213,9 +244,13 @@ static int model_try(const struct fit_model *m, struct fit_quality *q, struct er
 
 /* ---- the best of some ---- */
 
-/* A rate within 3 % is as good as the right one; beyond, it weighs as a point of the curve. */
+/* A rate within 3 % is as good as the right one; beyond, it weighs as a point of the curve. The worst
+ * distance of a distribution weighs a twentieth. */
 static double loss(const struct fit_quality *q, const struct trace_stats *of) {
-    return q->curve + fmax(fabs(q->rate / rate_of(of) - 1) - 0.03, 0);
+    double worst = 0;
+    for (unsigned d = 0; d < FIT_DIMENSIONS; d++)
+        if (q->distance[d] > worst) worst = q->distance[d];
+    return q->curve + fmax(fabs(q->rate / rate_of(of) - 1) - 0.03, 0) + worst / 20;
 }
 
 static int keep_better(struct fit_model *best, const struct fit_model *m, struct fit_quality *q,
@@ -230,34 +265,64 @@ static int keep_better(struct fit_model *best, const struct fit_model *m, struct
     return 0;
 }
 
+/* Nearer than a curve can be told from another by chance. */
+static bool near_enough(const struct fit_quality *q) {
+    return q->curve < 0.03;
+}
+
 static int seeds_try(struct fit_model *best, uint64_t from, uint64_t to, struct fit_quality *q,
                      struct err *e) {
     struct fit_model m = *best;
     int rc = 0;
-    for (m.seed = from; m.seed < to && !rc; m.seed++) rc = keep_better(best, &m, q, e);
+    for (m.seed = from; m.seed < to && !near_enough(q) && !rc; m.seed++) rc = keep_better(best, &m, q, e);
+    return rc;
+}
+
+/* How many users there are at a time is known of what the trace covers alone: longer pauses are cut off. */
+static int users_try(struct fit_model *best, struct fit_quality *q, struct err *e) {
+    static const double more[] = {1.1, 1.2, 1.35, 0.9};
+    struct fit_model m = *best;
+    uint64_t users = best->users;
+    int rc = 0;
+    for (size_t i = 0; i < sizeof more / sizeof *more && best->drawn && !rc; i++) {
+        m.users = (uint64_t)((double)users * more[i] + 0.5);
+        rc = keep_better(best, &m, q, e);
+    }
+    return rc;
+}
+
+static int ends_try(struct fit_model *best, const struct fit_model *from, double ends, const double *part,
+                    size_t parts, struct fit_quality *q, struct err *e) {
+    struct fit_model m = *from;
+    int rc = 0;
+    for (size_t i = 0; i < parts && !rc; i++) {
+        m.end_probability = fmin(ends * part[i], 1);
+        rc = keep_better(best, &m, q, e);
+    }
     return rc;
 }
 
 /* Pairings repeat after half of the personas. */
 static int search(struct fit_model *best, struct fit_quality *q, struct err *e) {
-    static const double sooner[] = {1, 0.85, 0.7, 0.55, 0.4, 1.2},
+    static const double sooner[] = {1, 0.7, 0.4, 0.85, 0.55}, drawn[] = {1, 0.7, 0.4, 0},
                         nearer[] = {0.9, 0.95, 1.06, 1.12, 1.03, 0.97};
     double ends = (double)best->f->session_count / (double)best->t->requests;
     struct fit_model m = *best;
-    int rc = 0;
-    q->curve = q->rate = INFINITY;
-    for (size_t i = 0; i < sizeof sooner / sizeof *sooner && !rc; i++) {
-        m.end_probability = fmin(ends * sooner[i], 1);
-        rc = keep_better(best, &m, q, e);
-    }
+    *q = (struct fit_quality){.curve = INFINITY, .rate = INFINITY};
+    int rc = ends_try(best, &m, ends, sooner, sizeof sooner / sizeof *sooner, q, e);
+    m.drawn = true;
+    if (!rc) rc = ends_try(best, &m, ends, drawn, sizeof drawn / sizeof *drawn, q, e);
     m = *best;
-    for (m.pairing = 1; m.pairing < PERSONAS / 2 && !rc; m.pairing++) rc = keep_better(best, &m, q, e);
+    for (m.kinds = PERSONAS / 2; m.kinds > 0 && !near_enough(q) && !rc; m.kinds /= 8)
+        rc = keep_better(best, &m, q, e);
+    if (!rc) rc = users_try(best, q, e);
+    m = *best;
+    for (m.pairing = 1; m.pairing < PERSONAS / 2 && !m.drawn && !near_enough(q) && !rc; m.pairing++)
+        rc = keep_better(best, &m, q, e);
     if (!rc) rc = seeds_try(best, 43, 60, q, e);
     m = *best;
-    for (size_t i = 0; i < sizeof nearer / sizeof *nearer && !rc; i++) {
-        m.end_probability = fmin(best->end_probability * nearer[i], 1);
-        rc = keep_better(best, &m, q, e);
-    }
+    if (!rc && !near_enough(q))
+        rc = ends_try(best, &m, m.end_probability, nearer, sizeof nearer / sizeof *nearer, q, e);
     return rc ? rc : seeds_try(best, 60, 66, q, e);
 }
 
@@ -282,7 +347,7 @@ int trace_fit_write(const struct trace_fit *f, struct trace_stats *t, struct buf
     if (!t->in || !t->in->timed || !t->in->blocks || t->span_ns == 0)
         return err_set(e, KVF_ERR_USAGE,
                        "--fit-personas needs requests with times and block ids, as source mooncake has them");
-    struct fit_model m = {.f = f, .t = t, .seed = 42};
+    struct fit_model m = {.f = f, .t = t, .kinds = PERSONAS, .seed = 42};
     double pause = 0;
     int rc = trace_stats_end(t, 0, e);
     if (rc) return rc;

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "workload/idmap.h"
+#include "workload/names.h"
 
 /* X(word, what it is, ending of its files): the first row is what is written unless told. */
 #define TRACE_FORM_LIST(X)                                                                                   \

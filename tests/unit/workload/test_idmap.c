@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "workload/idmap.h"
+#include "workload/names.h"
 
 enum { KEYS = 3000, STEPS = 200000 };
 
