@@ -35,10 +35,15 @@ uint64_t idmap_get(const struct idmap *m, uint64_t key) {
     return m->slots ? slot_of(m, key)->value : 0;
 }
 
+void idmap_prefetch(const struct idmap *m, uint64_t key) {
+    if (m->slots) __builtin_prefetch(&m->slot[hash_mix64(key) & (m->slots - 1)]);
+}
+
 /* Entries behind the gap that a search would no longer reach move into it. */
-void idmap_remove(struct idmap *m, uint64_t key) {
+uint64_t idmap_remove(struct idmap *m, uint64_t key) {
     struct idmap_slot *gone = m->slots ? slot_of(m, key) : NULL;
-    if (!gone || gone->value == 0) return;
+    uint64_t value = gone ? gone->value : 0;
+    if (value == 0) return 0;
     uint64_t mask = m->slots - 1, gap = (uint64_t)(gone - m->slot);
     for (uint64_t i = (gap + 1) & mask; m->slot[i].value; i = (i + 1) & mask) {
         uint64_t home = hash_mix64(m->slot[i].key) & mask;
@@ -48,6 +53,7 @@ void idmap_remove(struct idmap *m, uint64_t key) {
     }
     m->slot[gap].value = 0;
     m->count--;
+    return value;
 }
 
 void idmap_free(struct idmap *m) {

@@ -17,7 +17,10 @@ struct idmap { /* all zero is an empty one */
 uint64_t *idmap_at(struct idmap *m, uint64_t key);
 /* The value of a key; 0: it is not there. */
 uint64_t idmap_get(const struct idmap *m, uint64_t key);
-void idmap_remove(struct idmap *m, uint64_t key);
+/* Brings near where a key stands, before some others are asked for. */
+void idmap_prefetch(const struct idmap *m, uint64_t key);
+/* The value that it had; 0: it was not there. */
+uint64_t idmap_remove(struct idmap *m, uint64_t key);
 void idmap_free(struct idmap *m); /* leaves it empty */
 
 #endif

@@ -23,6 +23,7 @@ void capture_events_free(struct capture_events *ev) {
     free(ev->open);
     idmap_free(&ev->by_tail);
     buf_free(&ev->block);
+    buf_free(&ev->tokens);
 }
 
 int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e) {
@@ -51,7 +52,7 @@ static void block_tell(const struct capture_events *ev, const char *event, uint6
 /* One event's fields, whatever their order; lists are read where they stand. */
 struct event {
     struct msgpack_item type;
-    struct msgpack hashes, tokens;
+    struct msgpack hashes; /* tokens are in the recorder's buffer */
     uint64_t hash_count, token_count, parent, block_tokens;
     bool has_parent;
     char medium[16];      /* "GPU" unless the event says */
@@ -80,6 +81,25 @@ static bool list_take(struct msgpack *m, struct msgpack *list, uint64_t *count) 
     return msgpack_skip(m);
 }
 
+/* Tokens as a block's hash has them, one behind the other. */
+static bool tokens_take(struct capture_events *ev, struct msgpack *m, uint64_t *count) {
+    struct msgpack_item list;
+    struct msgpack from = *m;
+    if (!msgpack_next(m, &list)) return false;
+    if (list.kind != MSGPACK_ARRAY) {
+        *m = from;
+        return msgpack_skip(m);
+    }
+    ev->tokens.len = 0;
+    *count = list.count;
+    for (uint64_t i = 0; i < list.count; i++) {
+        uint64_t token = 0;
+        if (!(msgpack_is_many(m) ? msgpack_skip(m) : msgpack_number(m, &token))) return false;
+        capture_token_put(&ev->tokens, token);
+    }
+    return true;
+}
+
 enum field { TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, MEDIUM, OTHER };
 
 /* Of the name letters and digits are kept: it goes into a table. */
@@ -95,7 +115,7 @@ static void medium_take(const struct msgpack_item *item, struct event *out) {
 static bool field_take(struct capture_events *ev, struct msgpack *m, enum field f, struct event *out) {
     struct msgpack_item item;
     if (f == HASHES) return list_take(m, &out->hashes, &out->hash_count);
-    if (f == TOKENS) return list_take(m, &out->tokens, &out->token_count);
+    if (f == TOKENS) return tokens_take(ev, m, &out->token_count);
     if (f == OTHER) return msgpack_skip(m);
     struct msgpack from = *m;
     if (!msgpack_next(m, &item)) return false;
@@ -134,6 +154,8 @@ static bool event_read(struct capture_events *ev, struct msgpack *m, struct even
 
 /* ---- events ---- */
 
+enum { AT_ONCE = 16 /* blocks that are brought near together */ };
+
 static void block_stored(struct capture_events *ev, uint64_t hash, uint32_t node, bool fresh,
                          const char *medium) {
     held_add(&ev->held, ev->pod, hash, node, ev->batch_ns);
@@ -162,14 +184,13 @@ static void copied(struct capture_events *ev, struct event *x) {
 
 /* Its name, as a log's recording has it: of the block before it and its tokens. Without tokens a block is
  * known by the engine's hash alone. */
-static uint64_t block_name(struct capture_events *ev, struct event *x, uint64_t before, uint64_t hash,
+static uint64_t block_name(struct capture_events *ev, uint64_t before, uint64_t hash, uint64_t number,
                            uint64_t tokens) {
-    uint64_t token;
+    const size_t bytes = tokens * sizeof(uint32_t);
     ev->block.len = 0;
     if (before) buf_bytes(&ev->block, &before, sizeof before);
     if (!tokens) buf_bytes(&ev->block, &hash, sizeof hash);
-    for (uint64_t t = 0; t < tokens && msgpack_number(&x->tokens, &token); t++)
-        capture_token_put(&ev->block, token);
+    if (tokens) buf_bytes(&ev->block, ev->tokens.data + number * bytes, bytes);
     return siphash(ev->c->salt, ev->block.data, ev->block.len) >> 1;
 }
 
@@ -185,7 +206,7 @@ static void room_make(struct capture_events *ev) {
 
 static void stored(struct capture_events *ev, struct event *x) {
     struct msgpack_item item;
-    uint64_t hash, since_ns, per = x->hash_count ? x->token_count / x->hash_count : 0;
+    uint64_t since_ns, per = x->hash_count ? x->token_count / x->hash_count : 0;
     uint32_t parent = x->has_parent ? held_find(&ev->held, ev->pod, x->parent, &since_ns) : 0, node = parent;
     struct capture_run run = {.parent = parent};
     if (x->hash_count == 0) return;
@@ -200,16 +221,24 @@ static void stored(struct capture_events *ev, struct event *x) {
     if (x->has_parent && !parent) ev->orphans++;
     uint64_t before = node ? ev->held.node[node - 1].id : x->has_parent ? x->parent : 0;
     if (parent) held_keep(&ev->held, parent - 1);
-    for (uint64_t b = 0; b < x->hash_count; b++) {
-        bool fresh;
-        if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, 0, &hash)) break;
-        before = block_name(ev, x, before, hash, per);
-        uint32_t next = held_node(&ev->held, before, node, &ev->c->out.ids, &fresh);
-        if (node) held_let_go(&ev->held, node - 1);
-        node = next + 1;
-        block_stored(ev, hash, next, fresh, x->medium);
-        run.blocks++;
-        run.fresh += fresh;
+    for (uint64_t b = 0, n = AT_ONCE; b < x->hash_count && n == AT_ONCE; b += n) {
+        uint64_t name[AT_ONCE], hash[AT_ONCE];
+        for (n = 0; n < AT_ONCE && b + n < x->hash_count; n++) {
+            if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, 0, &hash[n])) break;
+            name[n] = before = block_name(ev, before, hash[n], b + n, per);
+            idmap_prefetch(&ev->held.by_id, name[n]);
+            idmap_prefetch(&ev->c->out.ids.now, name[n]);
+            idmap_prefetch(&ev->held.pod[ev->pod], hash[n]);
+        }
+        for (uint64_t i = 0; i < n; i++) {
+            bool fresh;
+            uint32_t next = held_node(&ev->held, name[i], node, &ev->c->out.ids, &fresh);
+            if (node) held_let_go(&ev->held, node - 1);
+            node = next + 1;
+            block_stored(ev, hash[i], next, fresh, x->medium);
+            run.blocks++;
+            run.fresh += fresh;
+        }
     }
     run.tail = node - 1;
     if (run.blocks > 0) capture_run_add(ev, &run);
@@ -219,15 +248,20 @@ static void stored(struct capture_events *ev, struct event *x) {
 
 static void removed(struct capture_events *ev, struct event *x) {
     struct msgpack_item item;
-    uint64_t hash, since_ns;
-    for (uint64_t b = 0; b < x->hash_count && msgpack_next(&x->hashes, &item); b++) {
-        uint32_t node =
-            hash_of(ev, &item, x->medium_hash, &hash) ? held_find(&ev->held, ev->pod, hash, &since_ns) : 0;
-        ev->removed++;
-        if (!node) continue;
-        if (ev->batch_ns >= since_ns) histogram_record(&ev->residence, ev->batch_ns - since_ns);
-        block_tell(ev, "removed", ev->held.node[node - 1].number, x->medium);
-        held_remove(&ev->held, ev->pod, hash);
+    for (uint64_t b = 0, n = AT_ONCE; b < x->hash_count && n == AT_ONCE; b += n) {
+        uint64_t hash[AT_ONCE], since_ns;
+        bool good[AT_ONCE];
+        for (n = 0; n < AT_ONCE && b + n < x->hash_count && msgpack_next(&x->hashes, &item); n++) {
+            good[n] = hash_of(ev, &item, x->medium_hash, &hash[n]);
+            if (good[n]) idmap_prefetch(&ev->held.pod[ev->pod], hash[n]);
+        }
+        for (uint64_t i = 0; i < n; i++) {
+            uint32_t node = good[i] ? held_remove(&ev->held, ev->pod, hash[i], &since_ns) : 0;
+            ev->removed++;
+            if (!node) continue;
+            if (ev->batch_ns >= since_ns) histogram_record(&ev->residence, ev->batch_ns - since_ns);
+            block_tell(ev, "removed", ev->held.node[node - 1].number, x->medium);
+        }
     }
 }
 

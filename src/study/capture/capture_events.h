@@ -39,7 +39,7 @@ struct capture_events {
     struct capture_clock clock[EVENTS_PODS];
     uint64_t expected[EVENTS_PODS]; /* sequence number; 0 before the first */
     FILE *blocks;                   /* NULL: the stream of stored and removed blocks is not written */
-    struct buf block;               /* that is hashed */
+    struct buf block, tokens;       /* that is hashed; of the event at hand */
     uint64_t looked_up, computed;   /* blocks of the prompts that stored any, and of these what they stored */
     uint64_t answered;              /* blocks that were stored while answering */
     uint64_t batches, malformed, stored, again, removed, cleared, orphans, lost, replayed, restarts;

@@ -59,18 +59,19 @@ void held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node
     if (before) held_let_go(h, (uint32_t)(before & ((1u << NODE_BITS) - 1)) - 1);
 }
 
-uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns) {
-    uint64_t value = idmap_get(&h->pod[pod], hash);
+static uint32_t node_of(const struct capture_held *h, uint64_t value, uint64_t *since_ns) {
     *since_ns = h->first_ns + (value >> NODE_BITS) * TICK_NS;
     return (uint32_t)(value & ((1u << NODE_BITS) - 1));
 }
 
-void held_remove(struct capture_held *h, unsigned pod, uint64_t hash) {
-    uint64_t since_ns;
-    uint32_t node = held_find(h, pod, hash, &since_ns);
-    if (!node) return;
-    idmap_remove(&h->pod[pod], hash);
-    held_let_go(h, node - 1);
+uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns) {
+    return node_of(h, idmap_get(&h->pod[pod], hash), since_ns);
+}
+
+uint32_t held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns) {
+    uint32_t node = node_of(h, idmap_remove(&h->pod[pod], hash), since_ns);
+    if (node) held_let_go(h, node - 1);
+    return node;
 }
 
 void held_clear(struct capture_held *h, unsigned pod) {

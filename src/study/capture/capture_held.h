@@ -38,7 +38,8 @@ void held_let_go(struct capture_held *h, uint32_t node);
 void held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node, uint64_t at_ns);
 /* Node + 1 of a hash, and since when; 0: the pod does not have it. */
 uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
-void held_remove(struct capture_held *h, unsigned pod, uint64_t hash);
+/* The same, and the pod has it no more; the node is good until the next call, where nobody keeps it. */
+uint32_t held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
 void held_clear(struct capture_held *h, unsigned pod);
 void held_free(struct capture_held *h);
 

@@ -128,6 +128,10 @@ bool msgpack_skip(struct msgpack *m) {
     return true;
 }
 
+bool msgpack_is_many(const struct msgpack *m) {
+    return m->at < m->end && ((*m->at & 0xe0) == 0x80 || (*m->at & 0xfc) == 0xdc);
+}
+
 bool msgpack_is(const struct msgpack_item *item, const char *text) {
     return item->kind == MSGPACK_BYTES && item->count == strlen(text) &&
            memcmp(item->bytes, text, item->count) == 0;

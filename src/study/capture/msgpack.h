@@ -35,6 +35,8 @@ bool msgpack_next(struct msgpack *m, struct msgpack_item *item);
 bool msgpack_skip(struct msgpack *m);
 /* The next item, as its 64 bits where it is an integer; 0 where it is none, and false as msgpack_next(). */
 bool msgpack_number(struct msgpack *m, uint64_t *out);
+/* Whether a list or a map is next. */
+bool msgpack_is_many(const struct msgpack *m);
 bool msgpack_is(const struct msgpack_item *item, const char *text);
 
 #endif
