@@ -11,7 +11,7 @@
   parts     a latency recorded, a snapshot, a cache decision, the autoscaler's interval
   cache     decisions under each eviction policy with a million entries
   workload  a request made; files of conversations and rows against readers in Python
-  record    KV events recorded, against a subscriber that throws them away
+  record    logs and KV events recorded, against a parser and a subscriber that throw them away
   simulate  a recorded trace on a virtual clock, a million entries, sweeps
   autoscaler
             searches for knees of 1 to 10,000 users that are known, in simulated runs

@@ -1,5 +1,7 @@
-"""KV events that are recorded, against a subscriber that throws the same messages away."""
+"""Logs that are recorded, against a script that only parses their lines, and KV events, against a subscriber that
+throws the same messages away."""
 import ctypes
+import json
 import os
 import pathlib
 import re
@@ -90,7 +92,39 @@ def recorded(bench, made):
             int(re.search(r"Events: (\d+) blocks", said).group(1)))
 
 
+def cpu(argv):
+    """CPU seconds of a program that ends by itself."""
+    before = os.times()
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def log(bench, name, prompt):
+    path = pathlib.Path(bench.path(name))
+    with open(path, "w") as out:
+        for one in played_events.requests(5000 if bench.quick else 30000):
+            out.write(json.dumps({"created": one["at"], "model": "m", "session_id": one["who"], **prompt(one["tokens"]),
+                                  "usage": {"prompt_tokens": len(one["tokens"]), "completion_tokens": one["out"]}}) + "\n")
+    return path
+
+
+def logs(bench):
+    parse = [sys.executable, "-c", "import json, sys\nfor line in open(sys.argv[1]): json.loads(line)"]
+    for what, floor, prompt in (
+            ("log with token ids", 300, lambda tokens: {"prompt_token_ids": tokens}),
+            ("log with text", 50, lambda tokens: {"messages": [{"role": "user", "content": " ".join("w%d" % token for token in tokens)}]})):
+        path, out = log(bench, "gateway.log", prompt), pathlib.Path(bench.path("gateway.jsonl.zst"))
+        size = path.stat().st_size / 1e6
+        record = [str(KVFALL), "record", str(path), "-o", str(out), "--overwrite", "--block-tokens", str(BLOCK)]
+        bench.row_ratio(what + " a CPU second", bench.pair(what, lambda: size / cpu(record), lambda: size / cpu(parse + [str(path)])),
+                        "%.0f MB", floor=floor)
+        with open(path) as lines:
+            bench.row_value("  a request kept", [out.stat().st_size / sum(1 for _ in lines)], "%.1f B", under=60)
+
+
 def record(bench):
+    logs(bench)
     try:
         played_events.library()
     except Skip as error:
@@ -105,4 +139,4 @@ def record(bench):
         def theirs():
             return events / float(publish(made, lambda address: subprocess.Popen(
                 [str(bench.program("bench_events")), address, str(len(made))], stdout=subprocess.PIPE, text=True)).communicate()[0])
-        bench.row_ratio(what + " a CPU second", bench.pair(what, ours, theirs), "%.0f", floor=FLOOR if single else None)
+        bench.row_ratio(what + " a CPU second", bench.pair(what, ours, theirs), "%.0f", floor=FLOOR)
