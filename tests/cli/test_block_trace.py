@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """run.block_trace: what a real run says of the kernel's block layer, and why it says nothing."""
 import json
+import os
 import re
 import signal
 import sqlite3
 import subprocess
 
 from runs import measure, result, start, write
-from tap import KVFALL, Skip, case, finish, home, main, need_tool, run, wait_until
+from tap import BUILD, KVFALL, Skip, case, finish, home, main, need_tool, run, wait_until
 
 DRIVE = {"run.block_trace": "auto", "tiers.gpu.capacity": 0, "tiers.cpu.capacity": 0, "tiers.nvme.io_size": "16KiB"}
 WAYS = ("read", "write")
@@ -134,6 +135,51 @@ def _():
     assert abs(named[0] * (1 << 20) / (theirs + read) - 1) < 0.02, (named, theirs, read)
     assert evidence["neighbour_bytes"] >= 0.98 * theirs, (evidence["neighbour_bytes"], theirs)
     assert 0 < evidence["neighbour_share"] < 1, evidence
+
+
+@case("two ranks on one drive are no strangers to each other, and the requests of both are counted")
+def _():
+    if not (BUILD / "kvfall-mpi.so").exists():
+        raise Skip("this build has no plugin for MPI")
+    _, summary = traced({"run.duration": "1s"}, "--ranks", 2)
+    assert result(summary, "ranks") == 2
+    for way in WAYS:
+        requests, mean = result(summary, "nvme_%s_requests" % way), result(summary, "nvme_request_bytes_%s" % way)
+        ours, kernel = result(summary, "nvme_%s_bytes" % way), result(summary, "device_%s_bytes" % way)
+        assert 0.8 * ours <= requests * mean <= 1.02 * kernel + (1 << 20), (way, requests, mean, ours, kernel)
+    with sqlite3.connect(home() / ".local/share/kvfall/history.db") as db:
+        named = {process for process, in db.execute("SELECT process FROM neighbour_intervals")}
+    assert KVFALL.name not in named, named
+
+
+if os.environ.get("KVF_TESTS_LONG"):
+    @case("requests that the drive fails are events with the kernel's status, and a line of the summary")
+    def _():
+        need_trace()
+        image, folder = home() / "work/failing.img", home() / "work/failing"
+        folder.mkdir()
+        with open(image, "wb") as out:
+            out.truncate(256 << 20)
+        subprocess.run([need_tool("mkfs.ext4"), "-q", "-F", image], check=True)
+        device = subprocess.run([need_tool("losetup"), "-f", "--show", image], capture_output=True, text=True)
+        if device.returncode != 0:
+            raise Skip(device.stderr.strip())
+        device = device.stdout.strip()
+        try:
+            subprocess.run(["mount", device, folder], check=True)
+            runner = start({**DRIVE, "run.block_trace": "on", "run.duration": "60s", "tiers.nvme.path": str(folder)}, "--json", "failing.json",
+                           stderr=open(home() / "work/progress", "w"))
+            wait_until(lambda: "measured" in (home() / "work/progress").read_text(), what="the measured part")
+            os.truncate(image, 1 << 20)
+            got = finish(runner)
+        finally:
+            subprocess.run(["umount", "-l", folder], check=False)
+            subprocess.run(["losetup", "-d", device], check=False)
+        summary = json.loads((home() / "work/failing.json").read_text())
+        assert result(summary, "nvme_request_errors") > 0, summary["results"]
+        assert re.search(r"^Drive errors [1-9]\S* requests? failed", got.stdout, re.MULTILINE), got
+        told = [re.match(r"the drive under nvme failed (\d+) requests?: I/O error", one["message"]) for one in summary["events"]]
+        assert any(told) and sum(int(one[1]) for one in told if one) >= result(summary, "nvme_request_errors"), summary["events"]
 
 
 @case("without the capabilities on is refused and names them, auto says nothing, and off has no figures")
