@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rank/link.h"
 
@@ -38,6 +39,8 @@ static int start_others(unsigned own, char *const argv[], char *why, size_t len)
 static int mpi_begin(unsigned own, char *const argv[], unsigned *rank, unsigned *count, char *why,
                      size_t len) {
     int given, r, n;
+    /* Open MPI waits by asking again and again: ranks that share a processor would wait for each other. */
+    if (own > 1 && (long)own > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS) {
         snprintf(why, len, "MPI could not be started");
         return -1;
