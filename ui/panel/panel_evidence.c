@@ -120,10 +120,12 @@ static void page_evidence(struct page *p, const struct verdict *v) {
     }
 }
 
-/* "57.2 % more", "88.8 % less" of its measure. */
+/* "57.2 % more", "88.8 % less" of its measure; "" where there was none of it. */
 static void put_gain(const struct verdict_remedy *r, char *out, size_t len) {
     char share[NUMBER];
     bool less = r->estimate < r->now;
+    out[0] = '\0';
+    if (!(r->now > 0)) return;
     number_percent(fabs(r->estimate - r->now) / r->now, share);
     snprintf(out, len, "%s %s", share + strspn(share, " "), less ? "less" : "more");
 }

@@ -268,8 +268,8 @@ int parts_warnings(const struct pane *p, int row, const struct frame *f) {
         used += pane_wrap(p, row + used, i->refused ? TONE_BAD : TONE_WARN, text);
     }
     if (!parts_whole_run(f) && i && i->not_admitted > 0) {
-        snprintf(text, sizeof text, "! not admitted: cache.admission kept %llu writes out",
-                 (unsigned long long)i->not_admitted);
+        snprintf(text, sizeof text, "! not admitted: cache.admission kept %llu write%s out",
+                 (unsigned long long)i->not_admitted, i->not_admitted == 1 ? "" : "s");
         used += pane_wrap(p, row + used, TONE_WARN, text);
     }
     return used;
