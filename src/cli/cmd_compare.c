@@ -166,6 +166,28 @@ static void print(const struct options *o, const struct comparison *c, enum shee
         comparison_text(c, &style, out);
 }
 
+/* Files apart from each other, and none whose ending says that it is something else. */
+static int check_outputs(const struct options *o, const struct asked *a, struct err *e) {
+    static const char *const endings[] = {
+        [SHEET_TABLE] = ".txt", [SHEET_CSV] = ".csv", [SHEET_JSON] = ".json"};
+    static const char *const others[] = {".txt", ".csv", ".json", ".html", ".md", ".xlsx", ".xml"};
+    const char *path = stored_output(o), *junit = options_value(o, "junit");
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    if (path && junit && output_file_same(path, junit))
+        return err_set(e, KVF_ERR_USAGE, "%s is named for two files at once; give each a name of its own",
+                       path);
+    for (size_t i = 0; dot && i < sizeof others / sizeof *others; i++)
+        if (strcmp(dot, others[i]) == 0 && strcmp(dot, endings[a->form]) != 0)
+            return err_set(
+                e, KVF_ERR_USAGE,
+                "%s would hold %s; end with %s, or take --csv, --json, or for a page `kvfall report`", path,
+                a->form == SHEET_TABLE ? "text"
+                : a->form == SHEET_CSV ? "CSV"
+                                       : "JSON",
+                endings[a->form]);
+    return 0;
+}
+
 static int compare(const struct options *o, struct comparison *c, struct asked *a, struct err *e) {
     struct store *store = NULL;
     struct compared runs = {0};
@@ -174,6 +196,7 @@ static int compare(const struct options *o, struct comparison *c, struct asked *
     if (!rc) rc = read_limits(o, a, e);
     if (!rc) rc = read_runs(o, a, e);
     if (!rc) rc = stored_output_check(o, e);
+    if (!rc) rc = check_outputs(o, a, e);
     if (!rc) rc = stored_open(o, STORE_READ, &store, e);
     if (!rc) rc = drop_baseline(store, o, a, e);
     if (!rc) rc = compared_load(store, a->reference, a->references, options_has(o, "single"), &runs, e);

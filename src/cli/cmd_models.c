@@ -215,6 +215,9 @@ int cmd_models(const struct options *o, struct command_reply *r, struct err *e) 
         return err_set(e, KVF_ERR_USAGE, "name the model: `kvfall models NAME --users N --context TOKENS`");
     if (!o->operands) print_presets(&r->text);
     int rc = o->operands ? print_named(o, &r->text, e) : 0;
-    if (rc) buf_free(&r->text);
+    if (rc)
+        buf_free(&r->text);
+    else
+        output_narrow(o, &r->text);
     return rc;
 }

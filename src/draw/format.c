@@ -123,6 +123,77 @@ unsigned format_width(const char *text) {
     return n;
 }
 
+/* The bytes of a character, with the sequence of a colour before it; what it takes of the line. */
+static size_t step_over(const char *text, unsigned *columns) {
+    size_t len = 0;
+    while (text[len] == '\033') {
+        len += strcspn(text + len, "m");
+        len += text[len] == 'm';
+    }
+    *columns = text[len] && text[len] != '\n';
+    if (*columns) len++;
+    while (is_continuation((unsigned char)text[len])) len++;
+    return len;
+}
+
+/* Where the second column of a line begins, behind the first gap of two spaces. */
+static unsigned second_column(const char *line) {
+    unsigned at = 0, took, spaces = 0;
+    bool word = false;
+    for (size_t len; *line && *line != '\n'; line += len, at += took) {
+        len = step_over(line, &took);
+        bool space = len == 1 && *line == ' ';
+        if (!space && word && spaces > 1) return at;
+        word = word || !space;
+        spaces = space ? spaces + 1 : 0;
+    }
+    return 2;
+}
+
+/* The bytes of a line that go into so many columns: up to a gap, else to a space, else as many as fit. */
+static size_t line_fit(const char *line, unsigned columns) {
+    size_t at = 0, gap = 0, space = 0, len;
+    unsigned used = 0, took;
+    bool word = false;
+    for (; line[at] && line[at] != '\n'; at += len, used += took) {
+        len = step_over(line + at, &took);
+        if (used + took > columns) break;
+        bool begins = line[at] == ' ' && word && line[at - 1] != ' ';
+        if (begins) space = at;
+        if (begins && line[at + 1] == ' ') gap = at;
+        word = word || line[at] != ' ';
+    }
+    if (!line[at] || line[at] == '\n') return at;
+    if (line[at] == ' ') {
+        while (at > 0 && line[at - 1] == ' ') at--;
+        return at;
+    }
+    if (2 * gap >= columns) return gap; /* the label's own gap is none to break at */
+    return space > gap ? space : gap > 0 ? gap : at;
+}
+
+void format_narrow(const char *text, unsigned columns, struct buf *out) {
+    while (*text) {
+        unsigned indent = second_column(text);
+        if (indent > columns / 2) indent = 2;
+        size_t len = line_fit(text, columns);
+        buf_bytes(out, text, len);
+        text += len;
+        while (*text && *text != '\n') {
+            text += strspn(text, " ");
+            len = line_fit(text, columns - indent);
+            if (len == 0) break;
+            buf_addf(out, "\n%*s", (int)indent, "");
+            buf_bytes(out, text, len);
+            text += len;
+        }
+        text += strspn(text, " ");
+        if (*text != '\n') continue;
+        buf_add(out, "\n");
+        text++;
+    }
+}
+
 char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len) {
     unsigned width = format_width(text);
     bool cut = width > columns;

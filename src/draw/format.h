@@ -36,6 +36,10 @@ unsigned format_width(const char *text); /* columns it takes: its characters */
 /* A text in exactly so many columns: with spaces behind it, or cut, which its last character says. */
 char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len);
 
+/* Lines that are wider are broken between their columns, else between words; the rest stands under the second
+ * column, and in no case further than in the middle. Sequences of colours take no room. */
+void format_narrow(const char *text, unsigned columns, struct buf *out);
+
 enum format_tone { FORMAT_PLAIN, FORMAT_HEADING, FORMAT_GOOD, FORMAT_WARN, FORMAT_BAD };
 /* Adds a text in its colour, where the style has colours. */
 void format_coloured(const struct format_style *style, enum format_tone tone, const char *text,

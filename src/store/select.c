@@ -94,6 +94,23 @@ static int step_rows(struct store *s, sqlite3_stmt *stmt, const struct store_rea
     return rc == SQLITE_DONE ? 0 : refuse(s, rc, e);
 }
 
+/* :run is the latest run; other values are written into the statement. */
+static int bind_run(struct store *s, sqlite3_stmt *stmt, struct err *e) {
+    for (int i = 1; i <= sqlite3_bind_parameter_count(stmt); i++) {
+        const char *name = sqlite3_bind_parameter_name(stmt, i);
+        int64_t run_id;
+        if (!name || strcmp(name, ":run") != 0)
+            return err_set(
+                e, KVF_ERR_USAGE,
+                "write the value itself in place of the parameter %s; only :run has one, the latest run",
+                name ? name : "?");
+        int rc = store_resolve(s, "latest", &run_id, e);
+        if (rc) return rc;
+        sqlite3_bind_int64(stmt, i, run_id);
+    }
+    return 0;
+}
+
 int store_select(struct store *s, const char *sql, const struct store_reader *r, struct err *e) {
     sqlite3_stmt *stmt = NULL;
     const char *tail = NULL;
@@ -108,10 +125,7 @@ int store_select(struct store *s, const char *sql, const struct store_reader *r,
     else if (more_follows(s->db, tail))
         code =
             err_set(e, KVF_ERR_USAGE, "sql takes one statement at a time; leave out what follows the first");
-    else if (sqlite3_bind_parameter_count(stmt))
-        code = err_set(e, KVF_ERR_USAGE, "write the value itself in place of the parameter %s",
-                       sqlite3_bind_parameter_name(stmt, 1) ? sqlite3_bind_parameter_name(stmt, 1) : "?");
-    else
+    else if ((code = bind_run(s, stmt, e)) == 0)
         code = step_rows(s, stmt, r, e);
     sqlite3_finalize(stmt);
     sqlite3_set_authorizer(s->db, NULL, NULL);

@@ -101,7 +101,7 @@ int output_finish(int status) {
     return status ? status : 1;
 }
 
-enum { COLUMNS_LEAST = 40, COLUMNS_MOST = 10000 };
+enum { COLUMNS_LEAST = 20, COLUMNS_MOST = 10000 };
 
 struct format_style output_style(const struct options *o) {
     const char *no_color = getenv("NO_COLOR");
@@ -119,6 +119,16 @@ struct format_style output_style(const struct options *o) {
     else if (told && atoi(told) >= COLUMNS_LEAST && atoi(told) <= COLUMNS_MOST)
         style.columns = (unsigned)atoi(told);
     return style;
+}
+
+void output_narrow(const struct options *o, struct buf *text) {
+    enum { USUAL = 80 };
+    unsigned columns = output_style(o).columns;
+    struct buf narrow = {0};
+    if (columns >= USUAL) return;
+    format_narrow(buf_text(text), columns, &narrow);
+    buf_free(text);
+    *text = narrow;
 }
 
 int output_form(const struct options *o, enum sheet_form *form, struct err *e) {

@@ -602,9 +602,12 @@ def _():
     assert lines[2].rstrip().endswith("1.24k       312    120 ms        --   93.1 %   97.0 %"), got
     assert lines[1].count("--") == 6, got
     assert len({len(line) for line in lines}) == 1, got
-    for columns, widest in ((None, 80), ("200", 170), ("40", 80)):
+    for columns, least, widest in ((None, 70, 80), ("200", 70, 170), ("40", 30, 40), ("39", 30, 39)):
         piped = run(["history"], env={"COLUMNS": columns} if columns else {}).stdout.splitlines()
-        assert 70 <= max(map(len, piped)) <= widest, piped
+        assert least <= max(map(len, piped)) <= widest, piped
+    for command in ("show", "models", "probe"):
+        narrow = run([command], env={"COLUMNS": "39"}).stdout.splitlines()
+        assert narrow and max(map(len, narrow)) <= 39, narrow
     assert run(["history"], env={"COLUMNS": "200"}).stdout == got.stdout
 
 

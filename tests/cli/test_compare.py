@@ -383,6 +383,8 @@ def _():
     assert got.rc == 2 and "is there already" in got.stderr and got.stdout == "", got
     assert run(["compare", "1", "2", "--output", "out.txt", "--overwrite"]).rc == 0
     assert (work / "out.txt").read_text() == TWO and os.listdir(work) == ["out.txt"]
+    refused(["compare", "1", "2", "-o", "out.html"], "would hold text; end with .txt")
+    refused(["compare", "1", "2", "--json", "-o", "x.json", "--junit", "x.json", "--fail-over", "5%"], "named for two files")
 
 
 @case("what cannot be compared is a usage error")

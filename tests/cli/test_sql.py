@@ -30,6 +30,7 @@ def _():
         "     2  a longer name  12345.5\n"
         "     3  none                --\n")
     assert ask("SELECT name FROM runs WHERE 0") == "name\n"
+    assert ask("SELECT name FROM runs WHERE run_id = :run", "--csv") == "name\nnone\n"  # the latest
 
 
 @case("a table fits the width: numbers are rounded, texts are cut, and rows that are too wide become lists")
@@ -105,7 +106,7 @@ def _():
     refused(["sql", "SELECT * FROM rums"], "no such table: rums", "kvfall schema")
     refused(["sql", "SELEC 1"], "syntax error")
     refused(["sql", "SELECT 1; SELECT 2"], "one statement")
-    refused(["sql", "SELECT :run"], "parameter :run")
+    refused(["sql", "SELECT :runs"], "parameter :runs")
     refused(["sql", "SELECT 1", "--csv", "--json"], "exclude each other")
     assert ask("SELECT 1 AS one; -- that is all\n ;") == "one\n  1\n"
 

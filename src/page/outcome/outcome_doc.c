@@ -44,7 +44,7 @@ static void put_best(const struct outcome *o, struct doc *d) {
         struct buf label = {0}, note = {0};
         char words[64];
         metric_label(o->measure[m].name, words, sizeof words);
-        buf_addf(&label, "%s %s", lower ? "Least" : "Most", words);
+        buf_addf(&label, "%s %s", lower ? "Lowest" : "Highest", words);
         buf_addf(&note, "point %zu:", o->point[best].number);
         for (unsigned k = 0; k < o->dimensions; k++)
             buf_addf(&note, "%s %s%s%s", k ? "," : "",
@@ -68,7 +68,8 @@ static void put_dimension(const struct outcome_dimension *of, struct doc *d) {
     for (size_t v = 0; v < of->values && v < 20; v++)
         buf_addf(&values, "%s%s", v ? ", " : "", of->value[v].text);
     if (of->values > 20) buf_addf(&values, " and %zu more", of->values - 20);
-    doc_fact(d, of->key, buf_text(&values));
+    if (of->role != OUTCOME_VARIANT) buf_addf(&values, " (%s)", of->key);
+    doc_fact(d, outcome_dimension_words(of).text, buf_text(&values));
     buf_free(&values);
 }
 
