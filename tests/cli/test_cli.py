@@ -36,7 +36,7 @@ Commands:
   compare   compare runs: scenarios, metrics, and what is noise
   export    write stored runs in a form for other programs
   report    write stored runs as a report with charts: HTML, Markdown or text
-  validate  compare the tokens per second of a run with a serving engine's
+  validate  compare the tokens per second of runs with serving engines'
   tag       give a run tags, or list its tags
   note      give a run a note, or print it
   delete    delete runs from the database
