@@ -165,8 +165,10 @@ static void key_take(struct scan *s) {
     unsigned depth = json_depth(&s->j);
     size_t at = s->len[depth - 1];
     if (!key) return;
-    int n = snprintf(s->path + at, PATH - at, "%s%s", at ? "." : "", key);
-    s->len[depth] = at + (n > 0 && (size_t)n < PATH - at ? (size_t)n : 0);
+    bool fits = len < PATH - at - 1; /* a longer one is not asked for: its place is the object's */
+    if (fits && at) s->path[at++] = '.';
+    if (fits) memcpy(s->path + at, key, len);
+    s->len[depth] = at + (fits ? len : 0);
     s->path[s->len[depth]] = '\0';
 }
 
@@ -180,7 +182,9 @@ static bool scan_all(struct scan *s) {
         if (token == JSON_KEY) {
             key_take(s);
             token = json_next(&s->j);
-            while (path < s->c->path_count && strcmp(s->c->paths[path].path, s->path) != 0) path++;
+            while (path < s->c->path_count &&
+                   (s->c->paths[path].path[0] != s->path[0] || strcmp(s->c->paths[path].path, s->path) != 0))
+                path++;
             known = path < s->c->path_count;
             if (known && !value_take(s, path, token)) return false;
             if (token == JSON_ERROR) return false;

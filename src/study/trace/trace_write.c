@@ -126,8 +126,11 @@ void trace_line_print(struct trace_write *w, const struct trace_line_out *line, 
     buf_add(out, w->tells_lost && w->requests == 1 ? ", \"timestamp\": " : "{\"timestamp\": ");
     digits(out, ms);
     if (us) buf_addf(out, ".%03" PRIu64, us);
-    buf_addf(out, ", \"input_length\": %" PRIu64 ", \"output_length\": %" PRIu64 ", \"hash_ids\": [",
-             line->input_tokens, line->output_tokens);
+    buf_add(out, ", \"input_length\": ");
+    digits(out, line->input_tokens);
+    buf_add(out, ", \"output_length\": ");
+    digits(out, line->output_tokens);
+    buf_add(out, ", \"hash_ids\": [");
     for (uint32_t i = 0; i < line->count; i++) {
         if (i) buf_bytes(out, ", ", 2);
         uint64_t number = line->numbered ? line->ids[i] : names_number(&w->ids, line->ids[i]);
