@@ -218,7 +218,10 @@ const struct comparison_metric *comparison_metric(const struct comparison *c, co
 void comparison_make(const struct comparison_input *input, size_t sides, const struct comparison_wish *wish,
                      struct comparison *out) {
     *out = (struct comparison){.sides = sides, .side = mem_zalloc(sides, sizeof *out->side)};
-    for (size_t s = 0; s < sides; s++) describe_side(&input[s], &out->side[s]);
+    for (size_t s = 0; s < sides; s++) {
+        describe_side(&input[s], &out->side[s]);
+        comparison_store(&input[s], &out->side[s].store);
+    }
     find_undone(input, out);
     comparison_scenarios(input, out);
     comparison_fairness(input, out);

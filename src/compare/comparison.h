@@ -35,6 +35,15 @@ void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char
 void comparison_shares_free(struct comparison_shares *s); /* takes NULL */
 
 enum { COMPARISON_NEIGHBOURS = 3 };
+/* The tier below memory that a side loads from, and what computing again takes instead. */
+struct comparison_store {
+    char name[16];                                          /* "nvme"; "": it has none */
+    char about[120];                                        /* "resp: Valkey 9.1.2 at 127.0.0.1:6379" */
+    double read_gib_s, write_gib_s, read_p95_ms, cpu_s_gib; /* cpu_s_gib: of the process, all its bytes */
+    double break_even_tokens;                               /* as the result TIER_break_even_tokens */
+    double load_ms[METRIC_SIZES], again_ms[METRIC_SIZES];   /* of METRIC_SIZE_LIST tokens */
+};
+
 struct comparison_side {
     char label[48];    /* "run 12", "runs 12-14" */
     char title[160];   /* "nightly, 2026-11-20 08:30, 3 of 3 trials", local time */
@@ -46,7 +55,8 @@ struct comparison_side {
     bool results;            /* whether there are any */
     char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": nobody has judged */
     char undone[320];        /* "3 requests failed" (record/standing.h); "" */
-    bool misses_free;        /* what misses is not computed again: a miss makes no work */
+    struct comparison_store store;
+    bool misses_free; /* what misses is not computed again: a miss makes no work */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;
@@ -150,6 +160,9 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
                      struct comparison *out);
 void comparison_free(struct comparison *c); /* what it owns; leaves it empty */
 const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric);
+/* Whether the sides load from different stores, and one at least has read enough to tell how long it takes.
+ */
+bool comparison_stores_differ(const struct comparison *c);
 
 /* Holds every side against the baseline. It fails when a limited metric gets worse by more than its limit,
  * unless that is within noise; a change whose noise is not known counts. So does a metric that one of the two

@@ -10,6 +10,9 @@ void comparison_scenarios(const struct comparison_input *input, struct compariso
 void comparison_fairness(const struct comparison_input *input, struct comparison *c);
 void comparison_warn(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Fills the store of a side. */
+void comparison_store(const struct comparison_input *i, struct comparison_store *out);
+
 /* Fills noise, method, interval and p of every change, and c->note. */
 void comparison_judge(const struct comparison_input *input, struct comparison *c);
 

@@ -28,13 +28,28 @@ static json_t *neighbour_objects(const struct comparison_side *s) {
     return a;
 }
 
+static json_t *store_object(const struct comparison_store *s) {
+    if (!s->name[0]) return json_null();
+    json_t *load = json_object(), *again = json_object();
+    for (int i = 0; i < METRIC_SIZES; i++) {
+        json_object_set_new(load, metric_sizes[i], number(s->load_ms[i]));
+        json_object_set_new(again, metric_sizes[i], number(s->again_ms[i]));
+    }
+    return JSON_OBJECT({"tier", json_part_text(s->name)}, {"description", json_part_text(s->about)},
+                       {"read_gib_s", number(s->read_gib_s)}, {"write_gib_s", number(s->write_gib_s)},
+                       {"read_p95_ms", number(s->read_p95_ms)}, {"cpu_s_gib", number(s->cpu_s_gib)},
+                       {"break_even_tokens", number(s->break_even_tokens)}, {"load_ms", load},
+                       {"recompute_ms", again});
+}
+
 static json_t *side_object(const struct comparison_side *s) {
     return JSON_OBJECT({"run_id", json_integer(s->run_id)}, {"label", json_part_text(s->label)},
                        {"name", json_part_text(s->name)}, {"started_at", json_part_moment(s->started_at, 0)},
                        {"status", json_part_text(run_status_name(s->status))},
                        {"trials", s->trials ? json_integer((json_int_t)s->trials) : json_null()},
                        {"complete_trials", s->trials ? json_integer((json_int_t)s->complete) : json_null()},
-                       {"undone", json_part_some(s->undone)}, {"neighbours", neighbour_objects(s)});
+                       {"undone", json_part_some(s->undone)}, {"neighbours", neighbour_objects(s)},
+                       {"store", store_object(&s->store)});
 }
 
 static json_t *change_object(const struct comparison_change *c, bool baseline) {

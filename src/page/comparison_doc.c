@@ -143,11 +143,88 @@ static void put_metrics(struct doc *d, const struct comparison *c, unsigned colu
     doc_text(d, DOC_PLAIN, "noise: within noise; better?, worse?: whether within noise is not known");
 }
 
+static void put_break_even(struct doc *d, double tokens) {
+    struct buf text = {0};
+    if (tokens == 0) buf_add(&text, "never");
+    if (tokens == 1) buf_add(&text, "always");
+    if (tokens > 1) buf_addf(&text, "from %s tokens", format_count(tokens).text);
+    doc_cell(d, text.len ? buf_text(&text) : NULL);
+    buf_free(&text);
+}
+
+static void put_number(struct doc *d, double v, struct format_cell text) {
+    doc_cell(d, kvf_present(v) ? text.text : NULL);
+}
+
+/* The side that loads so many tokens soonest; c->sides: none is known to. */
+static size_t soonest(const struct comparison *c, int size) {
+    size_t best = c->sides;
+    for (size_t s = 0; s < c->sides; s++) {
+        double ms = c->side[s].store.load_ms[size];
+        if (kvf_present(ms) && (best == c->sides || ms < c->side[best].store.load_ms[size])) best = s;
+    }
+    return best;
+}
+
+/* The stores of the sides against each other, and against computing again. */
+static void put_stores(struct doc *d, const struct comparison *c) {
+    enum { MIDDLE = 2 };
+    if (!comparison_stores_differ(c)) return;
+    doc_table(d, "Stores below memory, against computing again", "what a request waits for");
+    for (size_t s = 0; s < c->sides; s++) doc_column(d, c->side[s].label, true);
+    doc_cell(d, "loads from");
+    for (size_t s = 0; s < c->sides; s++) doc_cell(d, c->side[s].store.name);
+    doc_cell(d, "read P95");
+    for (size_t s = 0; s < c->sides; s++)
+        put_number(d, c->side[s].store.read_p95_ms, format_ms(c->side[s].store.read_p95_ms));
+    for (int i = 0; i < METRIC_SIZES; i++) {
+        for (int again = 0; again < 2; again++) {
+            struct buf label = {0};
+            buf_addf(&label, again ? "%s tokens computed" : "%s tokens loaded", metric_sizes[i]);
+            doc_cell(d, buf_text(&label));
+            buf_free(&label);
+            for (size_t s = 0; s < c->sides; s++) {
+                const struct comparison_store *st = &c->side[s].store;
+                double ms = again ? st->again_ms[i] : st->load_ms[i];
+                put_number(d, ms, format_ms(ms));
+            }
+        }
+    }
+    doc_cell(d, "loading wins");
+    for (size_t s = 0; s < c->sides; s++) put_break_even(d, c->side[s].store.break_even_tokens);
+    doc_cell(d, "read GiB/s");
+    for (size_t s = 0; s < c->sides; s++)
+        put_number(d, c->side[s].store.read_gib_s, format_rate(c->side[s].store.read_gib_s));
+    doc_cell(d, "written GiB/s");
+    for (size_t s = 0; s < c->sides; s++)
+        put_number(d, c->side[s].store.write_gib_s, format_rate(c->side[s].store.write_gib_s));
+    doc_cell(d, "CPU seconds a GiB");
+    for (size_t s = 0; s < c->sides; s++)
+        put_number(d, c->side[s].store.cpu_s_gib, format_rate(c->side[s].store.cpu_s_gib));
+    for (size_t s = 0; s < c->sides; s++) {
+        struct buf text = {0};
+        const struct comparison_side *side = &c->side[s];
+        buf_addf(&text, "%s: %s", side->label, side->store.about[0] ? side->store.about : "none");
+        doc_fact(d, s ? "" : "Stores", buf_text(&text));
+        buf_free(&text);
+    }
+    size_t best = soonest(c, MIDDLE);
+    if (best == c->sides) return;
+    const struct comparison_store *st = &c->side[best].store;
+    struct buf text = {0};
+    buf_addf(&text, "%s loads %s tokens soonest, from %s in %s; computing them again takes %s",
+             c->side[best].label, metric_sizes[MIDDLE], st->name, format_ms(st->load_ms[MIDDLE]).text,
+             format_ms(st->again_ms[MIDDLE]).text);
+    doc_fact(d, "", buf_text(&text));
+    buf_free(&text);
+}
+
 void comparison_put(struct doc *d, const struct comparison *c, unsigned columns) {
     put_sides(d, c);
     for (size_t i = 0; i < c->warnings; i++) doc_text(d, DOC_WARN, "Warning: %s", c->warning[i]);
     put_differences(d, c);
     put_metrics(d, c, columns);
+    put_stores(d, c);
     for (size_t i = 0; i < c->notes; i++) doc_fact(d, "Noise", c->note[i]);
 }
 

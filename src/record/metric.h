@@ -28,6 +28,8 @@ bool metric_form_percent(enum metric_form form); /* whether its values are writt
 
 /* Contexts for which loading is held against computing again: a word of names, and tokens. */
 #define METRIC_SIZE_LIST(X) X("1k", 1000) X("4k", 4000) X("16k", 16000) X("64k", 64000)
+enum { METRIC_SIZES = 4 };
+extern const char *const metric_sizes[METRIC_SIZES]; /* "1k" .. */
 
 /* In pattern and label TIER, DIR, CAUSE, SIZE and STAT stand for the names of these, CLASS for a QoS class of
  * the scenario, REASON for any word. */

@@ -467,3 +467,9 @@ const struct metric_usual metric_usual[] = {
     {.name = "rss_peak_bytes"},
 };
 const size_t metric_usual_count = sizeof metric_usual / sizeof metric_usual[0];
+
+const char *const metric_sizes[METRIC_SIZES] = {
+#define X(word, tokens) word,
+    METRIC_SIZE_LIST(X)
+#undef X
+};

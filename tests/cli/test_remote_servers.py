@@ -68,4 +68,27 @@ def _():
     assert result(summary, "operation_errors") > 0 == result(summary, "verify_mismatched"), summary["results"]
 
 
+@case("nvme, Valkey and S3 under the same requests: which loads sooner than it computes, in text and JSON")
+def _():
+    kv, s3 = valkey(), SeaweedFS()
+    common = {**SMALL, "tiers.nvme": None, "compute": {"mode": "roofline", "gpu": "h100"}, "run.max_requests": 150}
+    each = [measure({**common, **store}, env=s3.env)[1]
+            for store in ({"tiers.nvme": {"capacity": "8MiB", "path": ".", "io_size": "64KiB"}},
+                          {"tiers.remote": remote(kv, chunk_tokens=64)}, {"tiers.remote": bucket(s3)})]
+    got = run(["compare", "1", "2", "3", "--json"])
+    assert got.rc == 0, got
+    stores = [side["store"] for side in json.loads(got.stdout)["sides"]]
+    assert [one["tier"] for one in stores] == ["nvme", "remote", "remote"], stores
+    assert [one["description"].split(":")[0] for one in stores] == ["libaio", "resp", "s3"], stores
+    for summary, one in zip(each, stores):
+        for size, ms in one["load_ms"].items():
+            assert ms == result(summary, "%s_load_%s_ms" % (one["tier"], size)) > 0, (one, size)
+            assert one["recompute_ms"][size] == result(summary, "recompute_%s_ms" % size) > 0, (one, size)
+        assert one["break_even_tokens"] == result(summary, one["tier"] + "_break_even_tokens"), one
+    text = run(["compare", "1", "2", "3"], env={"COLUMNS": "120"}).stdout
+    first = min(range(3), key=lambda i: stores[i]["load_ms"]["16k"])
+    assert "Stores below memory, against computing again" in text, text
+    assert "run %d loads 16k tokens soonest, from %s in " % (first + 1, stores[first]["tier"]) in " ".join(text.split()), text
+
+
 main()
