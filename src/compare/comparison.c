@@ -79,23 +79,6 @@ static void find_undone(const struct comparison_input *input, struct comparison 
 
 /* ---- metrics ---- */
 
-double comparison_value(const struct comparison_input *i, const char *metric, const char **unit) {
-    struct statistics s;
-    *unit = NULL;
-    if (!comparison_group(i)) {
-        const struct result *r = result_find(&i->run->results, metric);
-        if (r) *unit = r->unit;
-        if (!r || isnan(r->value)) return KVF_MISSING;
-        double width, inside = comparison_inside(i->run, metric, &width);
-        return strcmp(r->unit, "ms") == 0 && kvf_present(inside) ? inside : r->value;
-    }
-    const struct trial_metric *m = trials_metric(i->trials, metric);
-    if (!m) return KVF_MISSING;
-    *unit = m->unit;
-    trials_statistics(i->trials, m, &s);
-    return s.median;
-}
-
 static enum comparison_direction direction_of(enum metric_better better, double change) {
     if (isnan(change)) return COMPARISON_MISSING;
     if (change == 0) return COMPARISON_SAME;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compare/comparison_parts.h"
+#include "metrics/statistics.h"
 #include "metrics/histogram.h"
 #include "record/publish.h"
 
@@ -168,4 +169,21 @@ double comparison_inside(const struct run_record *run, const char *metric, doubl
         if (ns > 0) *width = bucket / ns;
     }
     return ns / 1e6;
+}
+
+double comparison_value(const struct comparison_input *i, const char *metric, const char **unit) {
+    struct statistics s;
+    *unit = NULL;
+    if (!comparison_group(i)) {
+        const struct result *r = result_find(&i->run->results, metric);
+        if (r) *unit = r->unit;
+        if (!r || isnan(r->value)) return KVF_MISSING;
+        double width, inside = comparison_inside(i->run, metric, &width);
+        return strcmp(r->unit, "ms") == 0 && kvf_present(inside) ? inside : r->value;
+    }
+    const struct trial_metric *m = trials_metric(i->trials, metric);
+    if (!m) return KVF_MISSING;
+    *unit = m->unit;
+    trials_statistics(i->trials, m, &s);
+    return s.median;
 }
