@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "compare/comparison_parts.h"
-#include "metrics/statistics.h"
 #include "metrics/histogram.h"
+#include "metrics/statistics.h"
 #include "record/publish.h"
 
 enum { SCOPES = RECORD_SCOPES, PERCENTILES = 3 };

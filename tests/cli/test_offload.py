@@ -3,6 +3,7 @@
 import json
 import re
 
+from servers import Redis, valkey
 from tap import SOURCE, case, home, main, run
 
 FOLDER = SOURCE / "configs/offload"
@@ -30,6 +31,7 @@ def _():
             "evaluation-a": ("60 points: one request at a time, full throughput, and rates between, for each of model (2) "
                              "x configuration (3)",),
             "evaluation-b": ("320 points: model (4) x configuration (10) x workload.users (8)",),
+            "evaluation-b-real": ("2 points: configuration (2)",),
             "lmcache-h100": ("4 points: configuration (4)",)}.items():
         got = run(["check", FOLDER / (name + ".yaml")])
         assert (got.rc, got.stderr) == (0, ""), got
@@ -44,6 +46,28 @@ def _():
     for word in ("blocks: 39072", "blocks: 2442", "context: [269, 269], generate: [134, 134]", "duration: 30s", "points: 10",
                  "compute.gpu_memory_utilization: 0.2", "compute.gpu_memory_utilization: 0.6"):
         assert word in text, word
+
+
+@case("evaluation B on servers: the same requests are served by Redis, by Valkey and by the model of each")
+def _():
+    real = [Redis(maxmemory="2gb"), valkey(maxmemory="2gb")]
+    scenario = (FOLDER / "evaluation-b-real.yaml").read_text()
+    for port, server in zip((6379, 6380), real):
+        scenario = scenario.replace("redis://127.0.0.1:%d" % port, server.url)
+    path = home() / "work/real.yaml"
+    path.write_text(scenario)
+    small = [word for setting in ("run={duration: 2s, warmup: 0s, block_trace: off}", "workload.prefix.prompt_tokens=300", "workload.users=2",
+                                  "compute.overhead=0s") for word in ("--set", setting)]
+    out = {}
+    for mode in ("real", "simulate"):
+        got = run(["sweep", path, "--db", "none", "--quiet", "--json", "out.json", "--set", "mode=" + mode, *small])
+        assert got.rc == 0, got
+        out[mode] = {point["values"]["configuration"]: point for point in json.loads((home() / "work/out.json").read_text())["points"]}
+    for name, server in zip(("redis", "valkey"), real):
+        results = out["real"][name]["results"]
+        assert results["throughput_tok_s"]["value"] > 0 < results["remote_write_gib_s"]["value"], results
+        assert out["simulate"][name]["results"]["throughput_tok_s"]["value"] > 0, out
+        assert int(server.client().info()["total_commands_processed"]) > 20, "the server was not asked"
 
 
 @case("evaluation B: a row per model and configuration, with what its mechanism costs")
