@@ -50,7 +50,7 @@ unsigned resp_cluster_slot(const char *key, size_t len) {
 }
 
 unsigned resp_cluster_owner(const struct resp_cluster *k, const char *key, size_t len) {
-    return atomic_load_explicit(&k->owner[resp_cluster_slot(key, len)], memory_order_relaxed);
+    return atomic_load_explicit(&k->owner[resp_cluster_slot(key, len)], memory_order_acquire);
 }
 
 /* The number of a server, which is new if nobody has named it; -1: it cannot be found, or is one too many. */
@@ -117,7 +117,7 @@ bool resp_cluster_read(struct resp_cluster *k, const struct resp_server *from, c
         int node = find(k, from, host, (uint16_t)port);
         if (node < 0) return false;
         for (int64_t slot = first; slot <= last; slot++)
-            atomic_store_explicit(&k->owner[slot], (uint8_t)node, memory_order_relaxed);
+            atomic_store_explicit(&k->owner[slot], (uint8_t)node, memory_order_release);
     }
     return true;
 }
@@ -136,7 +136,7 @@ int resp_cluster_redirect(struct resp_cluster *k, const struct resp_server *from
     unsigned long number = strtoul(port, &port, 10);
     if (*port != '\0' || number == 0 || number > UINT16_MAX) return -1;
     int node = find(k, from, end + 1, (uint16_t)number);
-    if (node >= 0 && !*asking) atomic_store_explicit(&k->owner[slot], (uint8_t)node, memory_order_relaxed);
+    if (node >= 0 && !*asking) atomic_store_explicit(&k->owner[slot], (uint8_t)node, memory_order_release);
     return node;
 }
 
@@ -144,7 +144,7 @@ unsigned resp_cluster_masters(const struct resp_cluster *k, uint8_t out[RESP_NOD
     bool seen[RESP_NODES] = {false};
     unsigned n = 0;
     for (unsigned slot = 0; slot < RESP_SLOTS; slot++) {
-        uint8_t node = atomic_load_explicit(&k->owner[slot], memory_order_relaxed);
+        uint8_t node = atomic_load_explicit(&k->owner[slot], memory_order_acquire);
         if (!seen[node]) out[n++] = node;
         seen[node] = true;
     }
