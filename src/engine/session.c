@@ -10,7 +10,7 @@ void session_init(struct session *s) {
 }
 
 void session_destroy(struct session *s) {
-    heap_free(&s->timers);
+    timers_free(&s->timers);
     free(s->state);
     free(s->tally);
     *s = (struct session){0};
@@ -49,18 +49,14 @@ struct session_tally session_told(const struct session *s, uint64_t user) {
 }
 
 void session_schedule(struct session *s, uint64_t user, uint64_t at_ns) {
-    heap_push(&s->timers, at_ns, user, NULL);
+    timers_add(&s->timers, at_ns, user);
     s->state[user] = SESSION_WAITING;
 }
 
 uint64_t session_next_ns(const struct session *s) {
-    return heap_min_key(&s->timers);
+    return timers_next_ns(&s->timers);
 }
 
 bool session_due(struct session *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns) {
-    struct heap_item top;
-    if (heap_min_key(&s->timers) > now_ns || !heap_pop(&s->timers, &top)) return false;
-    *user = top.tie;
-    *at_ns = top.key;
-    return true;
+    return timers_next_ns(&s->timers) <= now_ns && timers_take(&s->timers, user, at_ns);
 }

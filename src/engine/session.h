@@ -1,4 +1,4 @@
-/* Users as timers: when each active user asks next. 100,000 users are 100,000 heap items and no
+/* Users as timers: when each active user asks next. A million users are a million timers and no
  * thread. Not thread safe: the engine's queue lock. */
 #ifndef KVF_ENGINE_SESSION_H
 #define KVF_ENGINE_SESSION_H
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/heap.h"
+#include "engine/timers.h"
 
 /* IDLE: no timer and no request under way (parked, or not begun). WAITING: its timer runs. ASKING:
  * its request is queued or in service; the next is planned when it ends. ENDED: it has no more. */
@@ -20,7 +20,7 @@ struct session_tally {
 };
 
 struct session {
-    struct heap timers;          /* key run time, tie user */
+    struct timers timers;        /* of users, by run time */
     uint8_t *state;              /* per user */
     uint64_t known;              /* users that have a state */
     uint64_t active;             /* users 0 .. active - 1 go on asking */

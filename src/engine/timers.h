@@ -1,0 +1,31 @@
+/* The times at which numbers are due: a queue for millions of them. What is due next is in a small binary
+ * heap; the rest lies unsorted in buckets, by the highest bit in which a time differs from the last that the
+ * heap is for (a radix heap: Ahuja, Mehlhorn, Orlin and Tarjan, 1990). A number is moved from bucket to
+ * bucket in sequence, some times in its life, where a heap of a million would wait for memory at every level.
+ * Times may be added in any order. Not thread safe. */
+#ifndef KVF_ENGINE_TIMERS_H
+#define KVF_ENGINE_TIMERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+
+struct timers_block;
+struct timers {
+    struct heap near;                /* due up to last_ns; never empty while there is any */
+    uint64_t last_ns;                /* later ones are in buckets */
+    uint64_t filled;                 /* a bit for each bucket that has some */
+    struct timers_block *bucket[64]; /* by the highest bit in which a time differs from last_ns */
+    struct timers_block *spare;      /* empty blocks */
+};
+
+/* All zeros is an empty one. */
+void timers_add(struct timers *t, uint64_t at_ns,
+                uint64_t number);                /* ends the program when memory is exhausted */
+uint64_t timers_next_ns(const struct timers *t); /* UINT64_MAX when empty */
+/* The earliest; of equal times the least number. False: empty. */
+bool timers_take(struct timers *t, uint64_t *number, uint64_t *at_ns);
+void timers_free(struct timers *t); /* leaves it empty */
+
+#endif
