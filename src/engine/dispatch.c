@@ -270,11 +270,12 @@ static uint64_t next_arrival_ns(const struct engine *e) {
 
 /* Likewise. */
 static bool arrivals_due(struct engine *e) {
-    uint64_t now = engine_now(e), user, at_ns;
+    uint64_t now = engine_now(e), user, at_ns, next;
     if (workload_open_loop(e->workload)) return rows_arrive(e, now);
     for (int n = 0; session_next_ns(&e->session) <= now; n++) {
         if (n == ARRIVALS_PER_HOLD) return true;
         session_due(&e->session, now, &user, &at_ns);
+        if (session_next(&e->session, &next)) workload_soon(e->workload, next); /* memory comes meanwhile */
         user_asks(e, user, at_ns, now);
     }
     return false;

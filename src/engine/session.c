@@ -57,6 +57,10 @@ uint64_t session_next_ns(const struct session *s) {
     return timers_next_ns(&s->timers);
 }
 
+bool session_next(const struct session *s, uint64_t *user) {
+    return timers_next(&s->timers, user);
+}
+
 bool session_due(struct session *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns) {
     return timers_next_ns(&s->timers) <= now_ns && timers_take(&s->timers, user, at_ns);
 }

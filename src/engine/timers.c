@@ -76,6 +76,11 @@ uint64_t timers_next_ns(const struct timers *t) {
     return heap_min_key(&t->near);
 }
 
+bool timers_next(const struct timers *t, uint64_t *number) {
+    if (t->near.count > 0) *number = t->near.items[0].tie;
+    return t->near.count > 0;
+}
+
 bool timers_take(struct timers *t, uint64_t *number, uint64_t *at_ns) {
     struct heap_item top;
     if (!heap_pop(&t->near, &top)) return false;

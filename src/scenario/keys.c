@@ -210,7 +210,7 @@ const struct key key_table[] = {
       "Conversations or rows taken from the file; 0 for all."),
     K("workload.scale", NUMBER, workload.scale, "", "above 0 to 1000", "1", FILE, ALL,
       "Sessions for each session of a trace with times: 10 is ten times the users, 0.1 a tenth."),
-    K("workload.users", INTEGER, workload.users, "users", "1 to 1000000", "50", USERS, ALL,
+    K("workload.users", INTEGER, workload.users, "users", "1 to 10000000", "50", USERS, ALL,
       "Simulated people who think, ask and wait."),
     KF("workload.arrival.process", CHOICE, workload.arrival.process, workload.arrival.process_set,
        CHOICES_OR_NULL(SCENARIO_ARRIVAL_LIST), "null", ALWAYS, ALL,

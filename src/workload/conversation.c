@@ -35,7 +35,7 @@ void conversation_turn(const struct workload *w, struct conversation *c, struct 
     }
     prompt_take(w, c, r);
     c->history_tokens += c->generated + r->context_tokens;
-    c->generated = r->generate_tokens;
+    c->generated = (uint32_t)r->generate_tokens;
     r->conversation_blocks = source_blocks(w->s, c->history_tokens);
     r->sequence_tokens = r->prompt_tokens + c->history_tokens;
 }

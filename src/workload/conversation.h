@@ -11,7 +11,7 @@
 /* A conversation between two turns; all zero but for the prompt before the first. */
 struct conversation {
     uint64_t history_tokens; /* so far, its prompt not counted */
-    uint64_t generated;      /* by the turn before */
+    uint32_t generated;      /* by the turn before */
     uint32_t prompt;         /* index, or REQUEST_NO_PROMPT */
 };
 

@@ -23,6 +23,7 @@ struct source_ops {
     enum workload_next (*next)(struct workload *w, uint64_t user,
                                struct request *r);                 /* r is all zero but for ids */
     bool (*more)(struct workload *w, uint64_t user);               /* whether next would give one */
+    void (*soon)(const struct workload *w, uint64_t user);         /* a hint that next comes; may be NULL */
     uint64_t (*first_delay_ns)(struct workload *w, uint64_t user); /* NULL: 0 */
     uint64_t (*think_ns)(struct workload *w, uint64_t user);       /* NULL: 0 */
     uint64_t (*stored_tokens)(struct workload *w, uint64_t user, uint32_t index); /* NULL: 0 */

@@ -17,13 +17,13 @@ enum user_stream { USER_SIZES, USER_REQUESTS, USER_THINKS, USER_STORED };
 struct user {
     struct rng requests, thinks;
     uint64_t think_ns;
-    uint64_t context, generate; /* its sizes; a request draws up to them */
     uint64_t left;              /* of its share of max_requests */
+    uint32_t context, generate; /* its sizes; a request draws up to them */
     struct conversation talk;
     uint32_t conversation, turn, number;
     uint8_t persona, klass;
 };
-_Static_assert(sizeof(struct user) <= 200, "a user is small: there may be 100,000");
+_Static_assert(sizeof(struct user) <= 128, "a user is small: there may be ten million");
 
 struct synthetic {
     struct user *user;
@@ -64,8 +64,8 @@ static void user_make(const struct workload *w, struct user *u, uint64_t number)
     u->persona = (uint8_t)source_share_draw(&sizes, &s->workload.persona[0].share,
                                             sizeof s->workload.persona[0], s->workload.personas);
     const struct scenario_persona *p = &s->workload.persona[u->persona];
-    u->context = range_draw(w, &sizes, &p->context);
-    u->generate = range_draw(w, &sizes, &p->generate);
+    u->context = (uint32_t)range_draw(w, &sizes, &p->context); /* 100 million at most */
+    u->generate = (uint32_t)range_draw(w, &sizes, &p->generate);
     u->think_ns = range_draw(w, &sizes, &p->think_ns);
 }
 
@@ -75,6 +75,7 @@ static void synthetic_grow(struct workload *w, uint64_t users) {
     if (users > y->cap) {
         y->cap = users > y->cap + y->cap / 2 ? users : y->cap + y->cap / 2;
         y->user = mem_realloc(y->user, y->cap * sizeof *y->user);
+        mem_scattered(y->user, y->cap * sizeof *y->user);
     }
     for (; y->users < users; y->users++) user_make(w, &y->user[y->users], y->users);
 }
@@ -130,6 +131,13 @@ static bool synthetic_more(struct workload *w, uint64_t user) {
     return user_of(w, user)->left > 0;
 }
 
+static void synthetic_soon(const struct workload *w, uint64_t user) {
+    const struct synthetic *y = w->state;
+    if (user >= y->users) return;
+    __builtin_prefetch(&y->user[user], 1);
+    __builtin_prefetch((const char *)&y->user[user + 1] - 1, 1);
+}
+
 static uint64_t synthetic_think_ns(struct workload *w, uint64_t user) {
     struct user *u = user_of(w, user);
     double think = (double)u->think_ns;
@@ -164,6 +172,7 @@ static const struct source_ops ops = {
     .grow = synthetic_grow,
     .next = synthetic_next,
     .more = synthetic_more,
+    .soon = synthetic_soon,
     .first_delay_ns = synthetic_first_delay_ns,
     .think_ns = synthetic_think_ns,
     .stored_tokens = synthetic_stored_tokens,

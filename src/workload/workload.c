@@ -150,6 +150,10 @@ bool workload_more(struct workload *w, uint64_t user) {
     return w->at_rate ? rated_more(w) : w->source->ops->more(w, workload_number(w, user));
 }
 
+void workload_soon(const struct workload *w, uint64_t user) {
+    if (w->source->ops->soon) w->source->ops->soon(w, workload_number(w, user));
+}
+
 uint64_t workload_first_delay_ns(struct workload *w, uint64_t user) {
     return w->source->ops->first_delay_ns ? w->source->ops->first_delay_ns(w, workload_number(w, user)) : 0;
 }

@@ -80,9 +80,10 @@ bool workload_more(struct workload *w, uint64_t user);
  * (drawn, +-20 %). 0 for ops and for traces run closed. */
 uint64_t workload_first_delay_ns(struct workload *w, uint64_t user);
 uint64_t workload_think_ns(struct workload *w, uint64_t user);
+void workload_soon(const struct workload *w, uint64_t user); /* a hint: that user is likely to ask next */
 
 /* Users that others start, and that end by themselves, have numbers from here on. */
-#define WORKLOAD_LANES (UINT64_C(1) << 20)
+#define WORKLOAD_LANES (UINT64_C(1) << 24)
 /* Behind every response to a user's request (or its drop), until false: somebody whom it has started and
  * who asks first after that delay. When workload_more() is false for such a one, the number is free for
  * another. */
