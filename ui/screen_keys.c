@@ -56,7 +56,7 @@ void screen_users(struct screen *s, uint64_t to) {
     if (to == now) {
         screen_say(s, "users stay at %llu: %s", (unsigned long long)now,
                    now == 1                   ? "the fewest"
-                   : now == COMMAND_USERS_MAX ? "the most there may be"
+                   : now >= COMMAND_USERS_MAX ? "the most there may be"
                                               : "as many as there are");
         return;
     }
@@ -77,7 +77,8 @@ static void change_users(struct screen *s, enum action action) {
     if (action == ACTION_USERS_LESS) to = now > tenth ? now - tenth : 1;
     if (action == ACTION_USERS_DOUBLE) to = now ? 2 * now : 1;
     if (action == ACTION_USERS_HALVE) to = now > 1 ? now / 2 : 1;
-    if (to > COMMAND_USERS_MAX) to = COMMAND_USERS_MAX;
+    uint64_t most = now > COMMAND_USERS_MAX ? now : COMMAND_USERS_MAX; /* a scenario may begin with more */
+    if (to > most) to = most;
     screen_users(s, to);
 }
 

@@ -263,9 +263,10 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
     dispatch_wake(e);
 }
 
-/* As many as a scenario may ask for; none at all would be no run. */
+/* As many as may be asked for by hand, or as the scenario has; none at all would be no run. */
 static void users_change(struct engine *e, const struct command *cmd) {
-    uint64_t users = cmd->value < COMMAND_USERS_MAX ? cmd->value : COMMAND_USERS_MAX;
+    uint64_t most = e->s->workload.users > COMMAND_USERS_MAX ? e->s->workload.users : COMMAND_USERS_MAX,
+             users = cmd->value < most ? cmd->value : most;
     if (workload_open_loop(e->workload)) {
         engine_event(e, "warning", "users cannot be changed: in an open loop requests do not wait for them");
     } else if (users == 0) {

@@ -20,6 +20,7 @@
 enum command_kind { COMMAND_LIST(X) COMMANDS };
 #undef X
 
+/* The most users that are set by hand; a scenario may begin with ten times as many. */
 enum { COMMAND_USERS_MAX = 1000000, COMMAND_SPEED_ONE = 1000000 };
 
 struct command {

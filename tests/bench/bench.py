@@ -13,6 +13,7 @@
   workload  a request made; files of conversations and rows against readers in Python
   record    logs and KV events recorded, against a parser and a subscriber that throw them away
   simulate  a recorded trace on a virtual clock, a million entries, sweeps
+  crowd     simulated requests of ten thousand to ten million users, memory of a user
   autoscaler
             searches for knees of 1 to 10,000 users that are known, in simulated runs
   truth     what a calibrated simulation says beside the real run: seven cases

@@ -15,7 +15,7 @@ from record import record
 from remote import remote
 from results import results
 from screen import screen
-from simulate import simulate
+from simulate import crowd, simulate
 from truth import truth
 from workload import workload
 
@@ -409,4 +409,4 @@ BENCHES = {"nvme": nvme, "block": lambda bench: block(bench, entry_scenario),
            "compare": compare,
            "remote": remote, "record": record,
            "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench)), "autoscaler": autoscaler,
-           "truth": truth}
+           "crowd": crowd, "truth": truth}

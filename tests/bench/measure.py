@@ -1,6 +1,7 @@
 """What the benches share: where things are, running kvfall, fio and the helpers, pairs, the table."""
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -81,6 +82,7 @@ class Bench:
         self.rows = []
         self.notes = []
         self.processes = []
+        self.numbers = itertools.count()
         self.traces = {}
         try:
             self.scratch = tempfile.mkdtemp(prefix="kvfall-bench-", dir=options.dir)
@@ -139,12 +141,18 @@ class Bench:
         path = self.path("scenario.yaml")
         with open(path, "w") as out:
             out.write(scenario)
-        argv = [str(KVFALL), "run", "--headless", path, "--quiet", "--json", "-"]
-        return self.start(argv + (list(more) if "--db" in more else list(more) + ["--db", "none"]), env=env)
+        result = self.path("result-%d.json" % next(self.numbers))  # a pipe would fill while somebody watches the run
+        argv = [str(KVFALL), "run", "--headless", path, "--quiet", "--json", result]
+        process = self.start(argv + (list(more) if "--db" in more else list(more) + ["--db", "none"]), env=env)
+        process.result = result
+        return process
 
     def kvfall_results(self, process, patience=PATIENCE_S):
         """{metric: value} of the run."""
-        report = json.loads(self.finish(process, patience))
+        self.finish(process, patience)
+        with open(process.result, encoding="utf-8") as text:
+            report = json.load(text)
+        os.unlink(process.result)
         if report["run"]["status"] != "completed":
             raise Trouble("the run ended as %s: %s" % (report["run"]["status"], report["run"]["status_reason"]))
         return {name: entry["value"] for name, entry in report["results"].items()}

@@ -19,6 +19,14 @@ tiers: {%s}
 cache: {granularity: block, headroom: 0, eviction: %s}
 workload: {source: mooncake, path: "%s", limit: %d}
 """
+CROWD = """
+model: {preset: tiny-1b, layers: 1}
+mode: simulate
+run: {duration: %s, warmup: 0s, interval: 10s}
+tiers: {cpu: {capacity: 100TiB, read_bandwidth: 100TB/s, write_bandwidth: 100TB/s}}
+workload: {users: %d, personas: [{name: chat, context: [16, 48], generate: [1, 2], think: [30s, 30s]}]}
+engine: {slots: 4096}
+"""
 THREE_TIERS = "gpu: {blocks: 600}, cpu: {blocks: 4000}, nvme: {blocks: 16000}"
 
 
@@ -139,6 +147,23 @@ def sweep(bench, trace):
     pairs = bench.pair("sweep", ours, theirs)
     bench.row_value("a sweep of the whole trace, %d jobs" % cores, rates, "%.1f points/s")
     bench.row_ratio("  faster than one job", pairs, "%.2f", least=0.9)
+
+
+def crowd(bench):
+    """Requests a second of processor time of users who think for half a minute, ever more of them, and what one takes."""
+    for exponent in (4, 5, 6) if bench.quick else (4, 5, 6, 7):
+        users, rates = 10 ** exponent, []
+        for _ in range(1 if exponent == 7 else 3):
+            r, _, cpu_s = clocked(lambda: bench.kvfall(CROWD % ("600s" if exponent == 4 else "60s" if exponent == 5 else "20s", users)))
+            rates.append(r["requests_done"] / cpu_s / 1e3)
+        bench.row_value("requests of 10^%d users" % exponent, rates, "%.0f k/s", over=500 if exponent == 6 else None)
+        say("  10^%d users" % exponent)
+    process = bench.kvfall_start(CROWD % ("100ms", users))
+    most = max(most for _, most in watch(process, peak_memory, 600))
+    bench.kvfall_results(process)
+    bench.row_value("  memory of one of them", [most / users], "%.0f B", under=150)
+    bench.notes.append("crowd: simulated requests a second of processor time, whole commands without a database, one memory tier "
+                       "as fast as nothing waits for; memory is the peak of a tenth of a second, in which few have asked.")
 
 
 def simulate(bench, trace, which):
