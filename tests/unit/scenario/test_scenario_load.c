@@ -71,7 +71,8 @@ static const struct {
     {GOOD "workload: {personas: [{name: a, think: 1s}]}\n",
      "3:40: workload.personas[0].think: must be a range [low, high], not \"1s\"\n"},
     /* ranges and choices */
-    {GOOD "workload: {users: 0}\n", "3:19: workload.users: \"0\" is out of range; it must be 1 to 10000000\n"},
+    {GOOD "workload: {users: 0}\n",
+     "3:19: workload.users: \"0\" is out of range; it must be 1 to 10000000\n"},
     {GOOD "workload: {users: -3}\n",
      "3:19: workload.users: \"-3\" is out of range; it must be 1 to 10000000\n"},
     {GOOD "seed: 18446744073709551616\n",
