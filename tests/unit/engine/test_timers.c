@@ -105,5 +105,6 @@ int main(void) {
         cmocka_unit_test(taken_as_sorted),
         cmocka_unit_test(goes_on),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("timers", tests, NULL, NULL);
 }
