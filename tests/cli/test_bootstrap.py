@@ -271,8 +271,8 @@ def _():
     assert got.rc == 1 and got.stdout.splitlines()[-1] == "0 passed, 0 failed, 0 skipped", got
 
 
-def ci(check, asan, tsan, built=True):
-    """What .ci/run says when its three parts print these lines, and end as they say."""
+def ci(check, asan, tsan, clang="7 passed, 0 failed, 0 skipped", built=True):
+    """What .ci/run says when its four parts print these lines, and end as they say."""
     tree = scratch("tree")
     (tree / ".ci").mkdir()
     shutil.copy(SOURCE / ".ci/run", tree / ".ci/run")
@@ -280,8 +280,8 @@ def ci(check, asan, tsan, built=True):
     (tree / "bootstrap").write_text(part % (check, check))
     fake = tree / "bin/make"
     fake.parent.mkdir()
-    fake.write_text("#!/bin/sh\ncase $* in *check-asan) said='%s';; *check-tsan) said='%s';; *) exit 9;; esac\n"
-                    "echo building >&2\necho \"$said\"\ncase $said in *' 0 failed'*) exit 0; esac\nexit 1\n" % (asan, tsan))
+    fake.write_text("#!/bin/sh\ncase $* in *check-asan) said='%s';; *check-tsan) said='%s';; *check-clang) said='%s';; *) exit 9;; esac\n"
+                    "echo building >&2\necho \"$said\"\ncase $said in *' 0 failed'*) exit 0; esac\nexit 1\n" % (asan, tsan, clang))
     fake.chmod(0o755)
     if built:
         (tree / "Makefile").touch()
@@ -289,14 +289,15 @@ def ci(check, asan, tsan, built=True):
     return got.rc, got.stdout.splitlines()[-1]
 
 
-@case("CI's last line is the sum over all tests, those with sanitizers and those with the thread sanitizer")
+@case("CI's last line is the sum over all tests, those with sanitizers, those with the thread sanitizer and what clang reads")
 def _():
     good = "%d passed, 0 failed, %d skipped"
-    assert ci(good % (2000, 3), good % (900, 2), good % (40, 1)) == (0, "2940 passed, 0 failed, 6 skipped")
-    assert ci(good % (5, 0), "4 passed, 2 failed, 0 skipped", good % (1, 0)) == (1, "10 passed, 2 failed, 0 skipped")
-    assert ci("1 passed, 3 failed, 0 skipped", good % (4, 0), good % (1, 0)) == (1, "6 passed, 3 failed, 0 skipped")
+    assert ci(good % (2000, 3), good % (900, 2), good % (40, 1)) == (0, "2947 passed, 0 failed, 6 skipped")
+    assert ci(good % (5, 0), "4 passed, 2 failed, 0 skipped", good % (1, 0)) == (1, "17 passed, 2 failed, 0 skipped")
+    assert ci("1 passed, 3 failed, 0 skipped", good % (4, 0), good % (1, 0)) == (1, "13 passed, 3 failed, 0 skipped")
     assert ci("0 passed, 1 failed, 0 skipped", "", "", built=False) == (1, "0 passed, 2 failed, 0 skipped")
-    assert ci(good % (5, 0), good % (4, 0), "make: *** it broke off") == (1, "9 passed, 1 failed, 0 skipped")
+    assert ci(good % (5, 0), good % (4, 0), "make: *** it broke off") == (1, "16 passed, 1 failed, 0 skipped")
+    assert ci(good % (5, 0), good % (4, 0), good % (1, 0), "6 passed, 1 failed, 0 skipped") == (1, "16 passed, 1 failed, 0 skipped")
 
 
 main()

@@ -168,7 +168,7 @@ def _():
     assert rate[1] > rate[0] and always["undone"] is None and "not admitted" in second["undone"], out["points"]
     assert out["sweep"]["best_point"] == 1 and "Best tokens/s" in text and "at cache.admission=always" in text, text
     assert "1 of 2 points left work undone" in text and "1 of 2 points left work undone" in page, (text, page)
-    assert re.search(r"Most tokens/s \S+ tok/s \(point 1: always\)", page), page
+    assert re.search(r"Highest tokens/s \S+ tok/s \(point 1: always\)", page), page
 
 
 @case("a search for a capacity takes no point that left work undone for one that meets the target")

@@ -197,7 +197,7 @@ static void what_makes_no_sense_is_refused(void **state) {
         {"{keys: {workload.users: []}}", "must be a list of values or a range"},
         {"{keys: {workload.users: [0]}}", "workload.users: \"0\" is out of range"},
         {"{keys: {cache.eviction: {from: lru, to: fifo, points: 2}}}", "a range is for numbers"},
-        {"{keys: {workload.users: {from: 1, to: 2000000, points: 3}}}", "is out of range"},
+        {"{keys: {workload.users: {from: 1, to: 20000000, points: 3}}}", "is out of range"},
         {"{keys: {workload.users: {from: 1, to: 3, points: 9}}}", "9 points do not fit between from and to"},
         {"{keys: {workload.users: {from: 1, to: 3, points: 2, scale: cubic}}}", "must be linear or log"},
         {"{keys: {workload.users: {form: 1, to: 3, points: 2}}}", "unknown key; a range has from, to"},
