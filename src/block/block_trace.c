@@ -40,6 +40,7 @@ struct block_trace {
     struct block_state *state;      /* likewise */
     struct block_spread spread[BLOCK_DIRS][BLOCK_STAGES][BLOCK_SIZES]; /* sums over CPUs as last read */
     uint64_t missed, swept; /* events that the kernel left out; ends of ours that were never seen */
+    uint64_t missed_ns;     /* when an end was last known to be unseen */
     uint64_t sweep_ns;      /* when to look for what they left behind; 0: nothing is */
     struct block_user_key key[BLOCK_NAMED];
     struct block_user user[BLOCK_NAMED];
@@ -234,11 +235,13 @@ static uint64_t ends_unseen(struct block_trace *t) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, n = missed(t);
+    if (n != t->missed) t->missed_ns = now_ns;
     if (n != t->missed && t->sweep_ns == 0) t->sweep_ns = now_ns + OLD_NS;
     t->missed = n;
     if (t->sweep_ns != 0 && now_ns > t->sweep_ns) {
         t->swept += block_sweep(t->state, now_ns - OLD_NS);
-        t->sweep_ns = 0;
+        t->sweep_ns =
+            t->missed_ns + OLD_NS > now_ns ? t->missed_ns + OLD_NS : 0; /* once more for the latest */
     }
     return t->missed + t->swept;
 }

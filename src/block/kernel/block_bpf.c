@@ -305,7 +305,7 @@ SEC("tp_btf/block_split")
 int BPF_PROG(bio_split, struct bio *bio) {
     __u64 whole = 0, name = name_of(bio);
     struct block_cpu *n = counters();
-    struct block_cell *of, *piece;
+    struct block_cell *of, *piece, made;
     __u32 from, to;
     bpf_core_read(&whole, sizeof whole, &bio->bi_private);
     whole -= state.base;
@@ -316,10 +316,11 @@ int BPF_PROG(bio_split, struct bio *bio) {
     to = claim(name);
     if (to == NONE) return 0;
     piece = cell_at(to);
-    *piece = *of;
-    piece->name = name;
-    piece->issued_ns = 0;
-    piece->whole = whole;
+    made = *of; /* whole first: nobody may find the piece by the other's name */
+    made.name = name;
+    made.issued_ns = 0;
+    made.whole = whole;
+    *piece = made;
     if (!of->own) {
         struct block_user_key *user = bpf_map_lookup_elem(&cell_users, &to),
                               *same = bpf_map_lookup_elem(&cell_users, &from);
@@ -338,7 +339,8 @@ int BPF_PROG(bio_ended, struct request_queue *q, struct bio *bio) {
 
 /* ---- requests ----
  *
- * The cell of a request's first bio holds the request's data. A request of ours is counted on completion, one
+ * The cell of a request's first bio holds the request's data, whatever device the bio is at by now: drives of
+ * several paths send it on to a hidden one. A request of ours is counted on completion, one
  * of others as it is issued: of those no time is kept, and an end that is not seen takes no bytes away. */
 
 SEC("tp_btf/block_rq_issue")
@@ -346,7 +348,7 @@ int BPF_PROG(request_issued, struct request *rq) {
     struct bio *bio = rq->bio;
     struct block_cell *c;
     __u32 place;
-    if (!bio || watched(bio) == NONE || (place = find(name_of(bio))) == NONE) return 0;
+    if (!bio || (place = find(name_of(bio))) == NONE) return 0;
     c = cell_at(place);
     if (!c->own && !c->told) user_add(place, c->dir, rq->__data_len, 1);
     c->depth = __sync_fetch_and_add(&state.in_flight, 1) + 1;
@@ -360,7 +362,7 @@ int BPF_PROG(request_came_back, struct request *rq) {
     struct bio *bio = rq->bio;
     struct block_cell *c;
     __u32 place;
-    if (!bio || watched(bio) == NONE || (place = find(name_of(bio))) == NONE) return 0;
+    if (!bio || (place = find(name_of(bio))) == NONE) return 0;
     c = cell_at(place);
     if (!c->issued_ns) return 0;
     if (!c->own && !c->told) user_add(place, c->dir, -(__u64)rq->__data_len, -1ULL);
@@ -437,7 +439,7 @@ int BPF_PROG(request_completed, struct request *rq, int error, unsigned int byte
     struct bio *bio = rq->bio, *first = bio;
     __u32 left = bytes, last = bytes >= rq->__data_len;
     __u64 now_ns, issued_ns;
-    if (!bio || watched(bio) == NONE) return 0;
+    if (!bio) return 0;
     now_ns = bpf_ktime_get_ns();
     if (!(issued_ns = request_counted(name_of(bio), bytes, last, error, now_ns))) return 0;
     for (__u32 i = 0; i < MERGED_MOST && bio && !last; i++) {
