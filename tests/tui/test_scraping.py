@@ -52,7 +52,8 @@ def _():
     for latency in ("e2e", "ttft", "queue_wait", "storage_io"):
         count = got.value("kvfall_request_%s_seconds_count" % latency)
         mean_ms = got.value("kvfall_request_%s_seconds_sum" % latency) / count * 1e3
-        assert count == 300 and abs(mean_ms - result(summary, latency + "_mean_ms")) < 1e-6 * mean_ms, latency
+        in_summary = result(summary, latency + "_mean_ms")
+        assert count == 300 and abs(mean_ms - in_summary) < 1e-6 * mean_ms, (latency, count, mean_ms, in_summary)
         # the median lies between the bounds of its bucket
         p50_s = result(summary, latency + "_p50_ms") / 1e3
         below = {float(dict(one)["le"]): value for one, value in

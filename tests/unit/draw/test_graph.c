@@ -107,7 +107,7 @@ static struct graph small_graph(const float *values) {
                           .to_s = 16,
                           .cursor_s = NAN,
                           .lines = 1,
-                          .line = {{"all", values, TONE_ACCENT, false}}};
+                          .line = {{.name = "all", .values = values, .tone = TONE_ACCENT}}};
 }
 
 static void test_line(void **state) {
