@@ -65,8 +65,7 @@ static void draw_header(const struct pane *p, const struct study *s) {
     col += pane_clip(p, 0, col, end - col, TONE_TITLE, name) + 2;
     int bar = end - col > 20 ? 20 : end - col;
     if (bar < 6 || !kvf_present(share) || v->head.status != RUN_RUNNING) return;
-    graph_bar(p, 0, end - bar, bar, share, TONE_TITLE);
-    pane_tone(p, 0, end - bar, bar, TONE_TITLE);
+    graph_bar(p, 0, end - bar, bar, share, TONE_ACCENT);
 }
 
 /* ---- the best, or how it ended ---- */

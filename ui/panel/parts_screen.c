@@ -135,8 +135,7 @@ static void header_progress(const struct pane *p, const struct frame *f, int col
     int cols = end - col - GAP;
     if (cols < BAR_LEAST) return;
     if (cols > BAR_MOST) cols = BAR_MOST;
-    graph_bar(p, 0, end - cols, cols, f->newest_s / f->planned_s, TONE_TITLE);
-    pane_tone(p, 0, end - cols, cols, TONE_TITLE);
+    graph_bar(p, 0, end - cols, cols, f->newest_s / f->planned_s, TONE_ACCENT); /* reversed it is a hole */
 }
 
 void parts_header(const struct pane *p, const struct frame *f) {
