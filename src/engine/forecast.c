@@ -113,6 +113,11 @@ static void stations_of(const struct forecast *f, double demand_s[KVF_TIERS][KVF
     }
 }
 
+static bool lacks(struct forecast *f, enum verdict_gap gap) {
+    f->verdict->gap = gap;
+    return false;
+}
+
 /* Whether there is anything to ask the model for. */
 static bool measure(struct forecast *f) {
     const struct judge_input *in = f->in;
@@ -120,9 +125,11 @@ static bool measure(struct forecast *f) {
     f->requests = (double)in->requests;
     f->per_s = f->requests / in->length_s;
     f->closed = in->users > 0 && process != KVF_ARRIVAL_PACED;
-    if (!(f->per_s > 0) || !(in->e2e_ms > 0) || pods_machines(f->e) > 1) return false;
+    if (!(f->per_s > 0) || !(in->e2e_ms > 0)) return lacks(f, VERDICT_GAP_FEW);
+    if (pods_machines(f->e) > 1) return lacks(f, VERDICT_GAP_FLEET);
     f->settled = fabs(f->inside - f->per_s * in->e2e_ms / 1e3) <= SETTLED * f->inside;
-    if (f->e->s->autoscaler.mode != KVF_AUTOSCALER_OFF || in->compute_busy >= JUDGE_SATURATED) return false;
+    if (f->e->s->autoscaler.mode != KVF_AUTOSCALER_OFF) return lacks(f, VERDICT_GAP_AUTOSCALER);
+    if (in->compute_busy >= JUDGE_SATURATED) return lacks(f, VERDICT_GAP_GPU);
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) measure_tier(f, t);
     if (f->closed)
@@ -133,7 +140,7 @@ static bool measure(struct forecast *f) {
              f->waiting > (1 - ACHIEVED) * f->arrived) /* as if the slots were users who ask at once */
         f->network = (struct network){.slots = pods_slots(f->e), .users = (double)pods_slots(f->e)};
     else
-        return false;
+        return lacks(f, VERDICT_GAP_PACED);
     stations_of(f, f->demand_s, &f->network);
     network_fit(&f->network, f->per_s);
     /* a network that is at its bound is so with any delay: what is known of it then is what computes */
@@ -324,6 +331,12 @@ static void settle_on(const struct forecast *f, struct network *n, double demand
     }
 }
 
+/* A request computes as long as before however quick storage is; with more hits it generates as long. */
+static double at_most(const struct forecast *f, const struct network *n, double per_s, bool other_hits) {
+    double computes_s = (f->in->generation_ms + (other_hits ? 0 : f->in->prefill_ms)) / 1e3;
+    return computes_s > 0 ? fmin(per_s, n->users / (n->think_s + computes_s)) : per_s;
+}
+
 /* A hit of a block is one of all before it: a sample of blocks does not tell where those end. */
 static bool thinned(const struct forecast *f) {
     return f->e->s->cache.granularity == KVF_GRANULARITY_BLOCK &&
@@ -364,6 +377,7 @@ static bool estimate(const struct forecast *f, const struct change *c, struct es
         settle_on(f, &n, demand_s, steady, &alone_there);
         out->error += fmax(alone_there.per_s / plain.per_s - 1, 0) / 2;
     }
+    out->per_s = at_most(f, &n, out->per_s, tries);
     if (f->closed && f->settled) out->e2e_ms = fmax(n.users / out->per_s - n.think_s, 0) * 1e3;
     return out->per_s > 0;
 }
@@ -435,6 +449,7 @@ static void add_larger(struct forecast *f, int t, double times, const char *what
         above = now[i], above_then = then[i];
     }
     settle_on(f, &n, demand_s, steady, &got);
+    got.per_s = at_most(f, &n, got.per_s, true);
     if (f->tok_s > 0) offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
     if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && got.per_s >= KEPT * f->per_s && !f->in->misses_free)
         offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, 1 - f->in->miss_ratio + fewer);
@@ -451,6 +466,7 @@ static void add_other(struct forecast *f, const struct change *c, const char *wh
     n.users *= f->closed ? c->users : c->slots;
     settle_on(f, &n, demand_s, steady, &got);
     if (!(got.per_s > 0)) return;
+    got.per_s = at_most(f, &n, got.per_s, false);
     if (f->tok_s > 0 && c->users >= 1)
         offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
     if (f->closed)
@@ -523,7 +539,12 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
                          .waiting = (double)i->queue_depth,
                          .inside = i->queue_depth_mean + i->in_service,
                          .tok_s = i->throughput_tok_s};
-    if (in->users > USERS_MOST || pods_slots(e) > USERS_MOST || undone_of_late(e, i) || !measure(&f)) return;
+    v->gap = VERDICT_GAP_UNSURE;
+    if (in->users > USERS_MOST || pods_slots(e) > USERS_MOST)
+        v->gap = VERDICT_GAP_MANY;
+    else if (undone_of_late(e, i))
+        v->gap = VERDICT_GAP_UNDONE;
+    if (v->gap != VERDICT_GAP_UNSURE || !measure(&f)) return;
     sample_look(e->pods[0].pipeline.sample);
     consider_all(&f);
     sample_looked(e->pods[0].pipeline.sample);
@@ -541,6 +562,7 @@ void forecast_remedies(struct engine *e, const struct judge_input *in, struct ru
                          .inside = result_value(r, "queue_depth_mean") + result_value(r, "in_service_mean"),
                          .tok_s = result_value(r, "throughput_tok_s")};
     standing_count(r, undone);
+    if (!standing_comparable(undone)) run->verdict.gap = VERDICT_GAP_UNDONE;
     if (!standing_comparable(undone) || !measure(&f)) return;
     try_base(&f);
     consider_all(&f);

@@ -158,16 +158,16 @@ static void add_parts(struct phrase *t, const struct judge_input *in) {
                                       first                ? "prefill"
                                       : in->prefill_ms > 0 ? "prefill and generation"
                                                            : "generation",
-                                      "the rest"};
+                                      "other"};
     if (!(mean > 0) || isinf(mean)) return;
     parts_of(in, first, part);
     phrase_percents(part, whole, PARTS);
-    phrase_add(t, "; of %s mean %s", units_duration_human(mean * 1e6, text, sizeof text),
-               first ? "time to first token" : "end-to-end");
+    phrase_add(t, "; the mean %s of %s is", first ? "time to first token" : "end-to-end latency",
+               units_duration_human(mean * 1e6, text, sizeof text));
     const char *before = " ";
     for (int i = 0; i < PARTS; i++) {
         if (whole[i] == 0) continue;
-        phrase_add(t, "%s%s %d %%", before, names[i], whole[i]);
+        phrase_add(t, "%s%d %% %s", before, whole[i], names[i]);
         if (i == PART_STORAGE && room >= ROOM)
             phrase_add(t, " (%d %% with a write waiting for room)", (int)fmin(percent(room), whole[i]));
         before = ", ";
@@ -302,8 +302,8 @@ static double held_bytes(const struct judge_input *in) {
     return sum_on(in, in->usable_bytes);
 }
 
-/* Misses of what was there before and had to leave, of all lookups: no more than tiers of this size must
- * miss, where others are of what has expired or was not let in. */
+/* Misses of what was evicted for want of room, of all lookups: no more than tiers of this size must miss,
+ * where others are of what has expired or was not let in. */
 static double capacity_misses(const struct judge_input *in) {
     double by_size = in->capacity_ratio > 0 ? fmin(in->miss_ratio, in->capacity_ratio) : in->miss_ratio;
     return by_size - in->first_ratio;
@@ -325,11 +325,15 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
     char needs[24], holds[24], error[24] = "";
     say(v, verdict_limit_of(last), VERDICT_CAUSE_CAPACITY, capacity_misses(in));
     if (in->reuse_error > 0) snprintf(error, sizeof error, " +- %.1f", 100 * in->reuse_error);
-    phrase_add(t, "%s capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups %s",
+    phrase_add(t,
+               "%s tier capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups %s",
                tier_name(last), units_size_human(in->reuse_bytes, needs, sizeof needs),
                units_size_human(held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error,
                in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
-                                      : "miss what they could not keep");
+                                      : "miss what was evicted for want of room");
+    if (!in->misses_free && in->compute_busy >= 0)
+        phrase_add(t, "; what misses is computed again on the modelled GPU, %.0f %% busy",
+                   percent(in->compute_busy));
     if (in->misses_free)
         phrase_add(t, "; a miss makes no work here, so more room brings hits, not throughput");
     if (in->tier_busy[last] >= JUDGE_SATURATED)

@@ -83,6 +83,15 @@ double verdict_value(const struct verdict *v, const char *name) {
     return (double)NAN;
 }
 
+void verdict_rebase(struct verdict *v, const char *metric, double now, double least) {
+    for (size_t i = 0; i < v->remedies && now > 0; i++) {
+        struct verdict_remedy *r = &v->remedy[i];
+        if (strcmp(r->metric, metric) != 0 || !(r->now > 0)) continue;
+        r->estimate = fmax(r->estimate * now / r->now, least);
+        r->now = now;
+    }
+}
+
 double verdict_gain(const struct verdict_remedy *r) {
     if (!(r->now > 0) || !(r->estimate > 0)) return 0;
     return metric_better(r->metric) == METRIC_LOWER ? r->now / r->estimate - 1 : r->estimate / r->now - 1;
@@ -110,8 +119,6 @@ char *verdict_remedy_short(const struct verdict_remedy *r, const char *arrow, ch
     metric_label(r->metric, label, sizeof label);
     figure(r->metric, r->now, now, sizeof now);
     figure(r->metric, r->estimate, then, sizeof then);
-    const char *unit = strchr(now, ' '), *unit_then = strchr(then, ' ');
-    if (unit && unit_then && strcmp(unit, unit_then) == 0) now[unit - now] = '\0';
     snprintf(out, len, "%s: %s %s %s %s", r->change, label, now, arrow, then);
     return out;
 }

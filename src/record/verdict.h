@@ -57,11 +57,27 @@ struct verdict_remedy {
 
 enum { VERDICT_EVIDENCE = 56, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
 
+/* Why a verdict has no remedies with estimates. */
+#define VERDICT_GAP_LIST(X)                                                                                  \
+    X(UNSURE, "No estimate is certain enough here.")                                                         \
+    X(FEW, "No estimate: no request was completed.")                                                         \
+    X(FLEET, "No estimate: the queueing model covers one machine, not several.")                             \
+    X(AUTOSCALER, "No estimate: the autoscaler changes the number of users.")                                \
+    X(GPU, "No estimate: the queueing model covers storage, not a GPU that is busy nearly all the time.")    \
+    X(PACED, "No estimate: requests arrive at a given rate, and the run keeps up with it.")                  \
+    X(MANY, "No estimate while the run goes on: it has more than 1000 users or slots.")                      \
+    X(UNDONE,                                                                                                \
+      "No estimate: requests, writes or copies were left undone, which the queueing model leaves out.")
+#define X(id, text) VERDICT_GAP_##id,
+enum verdict_gap { VERDICT_GAP_LIST(X) };
+#undef X
+
 struct verdict {
     bool known; /* false: nobody has judged, as of runs of older versions */
     enum verdict_limit limited_by;
     enum verdict_cause cause;
-    double share; /* 0 to 1, of what the cause is about; NaN: not known */
+    enum verdict_gap gap; /* of a run read from a database UNSURE */
+    double share;         /* 0 to 1, of what the cause is about; NaN: not known */
     char sentence[KVF_BOTTLENECK];
     size_t evidences, remedies, warnings;
     struct verdict_evidence evidence[VERDICT_EVIDENCE];
@@ -80,16 +96,21 @@ void verdict_warn(struct verdict *v, const char *fmt, ...) __attribute__((format
 double verdict_value(const struct verdict *v, const char *name);
 /* The part by which a remedy changes its measure for the better: 0.5 is half as good again. */
 double verdict_gain(const struct verdict_remedy *r);
+/* Remedies of that measure, in ms, seen from another value of it: the factor stays; no estimate is below
+ * `least`. */
+void verdict_rebase(struct verdict *v, const char *metric, double now, double least);
 /* Below this gain a remedy is in no summary. */
 #define VERDICT_GAIN 0.05
 /* So many of all lookups miss what was there before: the tiers are too small. */
 #define VERDICT_MISSES 0.2
 /* The limit and its share, without the rest of the sentence: "nvme reads, 98 % busy: 64 % of request
- * time, 88 % of it in line". */
+ * time, 88 % of that waiting in line". */
 char *verdict_headline(const struct verdict *v, char *out, size_t len);
 /* Advice where no remedy has an estimate; and the rule that gives it. Both "" where nobody has judged. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len);
 const char *verdict_rule(const struct verdict *v);
+/* Why there is no estimate, as a sentence. */
+const char *verdict_no_estimate(const struct verdict *v);
 /* Changes that address what limits. The others are no remedies, whatever a model promises of them: a sentence
  * that names nvme is not followed by one more slot. */
 enum verdict_help {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "record/verdict.h"
+#include "record/judge.h"
 
 static bool is_tier(enum verdict_limit l) {
     return l == VERDICT_GPU || l == VERDICT_CPU || l == VERDICT_NVME || l == VERDICT_REMOTE;
@@ -19,7 +19,8 @@ static double share_at(const struct verdict *v, const char *where) {
 
 /* The time that the sentence is about stands at the screen's tables and at its own end. */
 static size_t sentence_end(const char *sentence) {
-    const char *end = strstr(sentence, "; of "), *time = strstr(sentence, " (last ");
+    const char *end = strstr(sentence, "; the mean "), *time = strstr(sentence, " (last ");
+    if (!end) end = strstr(sentence, "; of "); /* so older runs have it */
     if (!end) end = sentence + strlen(sentence);
     return (size_t)((time && time < end ? time : end) - sentence);
 }
@@ -28,8 +29,8 @@ static char *capacity_headline(const struct verdict *v, char *out, size_t len) {
     char needs[24], holds[24];
     units_size_human(verdict_value(v, "working_set"), needs, sizeof needs);
     units_size_human(verdict_value(v, "tiers_hold"), holds, sizeof holds);
-    snprintf(out, len, "%s capacity: working set %s, tiers hold %s", verdict_limit_name(v->limited_by), needs,
-             holds);
+    snprintf(out, len, "%s tier capacity: working set %s, tiers hold %s", verdict_limit_name(v->limited_by),
+             needs, holds);
     return out;
 }
 
@@ -50,8 +51,8 @@ char *verdict_headline(const struct verdict *v, char *out, size_t len) {
         snprintf(out + used, len - used, ": %.0f %% of request time waits for room behind it", 100 * room);
         return out;
     }
-    const char *most = line > device ? "in line" : "at the device";
-    snprintf(out + used, len - used, ": %.0f %% of request time, %.0f %% of it %s", 100 * all,
+    const char *most = line > device ? "waiting in line" : "at the device";
+    snprintf(out + used, len - used, ": %.0f %% of request time, %.0f %% of that %s", 100 * all,
              100 * fmax(line, device) / all, most);
     return out;
 }
@@ -65,8 +66,7 @@ static const struct words {
     const char *advice, *rule; /* # in the advice: the tier that limits */
 } table[] = {
     {VERDICT_NONE, VERDICT_CAUSES, 0, "nothing has to change: there is room for more load",
-     "Every class keeps its P95 target for 95 % of its requests and no queue grows: nothing is a bottleneck, and "
-     "the most loaded resource is named."},
+     "Every class meets its latency targets and no queue grows, so nothing is a bottleneck."},
     {VERDICT_LOAD, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER,
      "more load: more users, or a higher rate of arrivals",
      "No target is set or missed and no resource is busy for 85 % of its time: too few requests arrive to use "
@@ -93,7 +93,7 @@ static const struct words {
     {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY,
      VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS, "a larger # tier, or fewer users",
      "The working set, the bytes with which 99 % of the reuses would hit, is larger than what the tiers hold, and "
-     "20 % or more of the lookups miss what was there before and had to leave."},
+     "20 % or more of the lookups miss what was evicted for want of room."},
     {VERDICT_LIMITS, VERDICT_CAUSE_BANDWIDTH,
      VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
      "a faster # tier, a larger one above, or fewer users",
@@ -132,8 +132,9 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0)
-        snprintf(out, len, "%s more %s%s, or fewer users", units_size_human(lacks, bytes, sizeof bytes), tier,
-                 v->limited_by < VERDICT_NVME ? " or a tier below it" : "");
+        snprintf(out, len, "%s more in the %s tier, %sor fewer users",
+                 units_size_human(lacks, bytes, sizeof bytes), tier,
+                 v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
     else if (v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_BANDWIDTH)
         snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
     else
@@ -143,6 +144,14 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
 
 const char *verdict_rule(const struct verdict *v) {
     return v->known ? words_of(v)->rule : "";
+}
+
+const char *verdict_no_estimate(const struct verdict *v) {
+#define X(id, text) [VERDICT_GAP_##id] = text,
+    static const char *const text[] = {VERDICT_GAP_LIST(X)};
+#undef X
+    bool computes = verdict_value(v, "compute_busy") >= JUDGE_SATURATED;
+    return text[v->gap == VERDICT_GAP_UNSURE && computes ? VERDICT_GAP_GPU : v->gap];
 }
 
 bool verdict_helps(const struct verdict *v, enum verdict_help change) {

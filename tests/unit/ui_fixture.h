@@ -544,8 +544,8 @@ static inline void ui_fill_verdict(struct verdict *v) {
         .known = true, .limited_by = VERDICT_NVME, .cause = VERDICT_CAUSE_BANDWIDTH, .share = 0.93};
     snprintf(
         v->sentence, sizeof v->sentence,
-        "nvme reads, 93 %% busy: 11.8 ms a request bounds throughput at 84.9 requests/s; disk 95 %% busy; of "
-        "52.0 ms mean end-to-end queue wait 8 %%, storage I/O 76 %%, generation 12 %%, the rest 4 %%; nvme reads, "
+        "nvme reads, 93 %% busy: 11.8 ms a request bounds throughput at 84.9 requests/s; disk 95 %% busy; the "
+        "mean end-to-end latency of 52.0 ms is 8 %% queue wait, 76 %% storage I/O, 12 %% generation, 4 %% other; nvme reads, "
         "71 %% of storage time: 26 %% at the device, 74 %% in line for it (last 10 s)");
     for (size_t k = 0; k < sizeof evidence / sizeof *evidence; k++)
         verdict_add_evidence(v, evidence[k].name, evidence[k].value, evidence[k].unit);

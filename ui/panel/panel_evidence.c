@@ -29,7 +29,9 @@ static bool page_shows(const struct page *p) {
 
 static void page_heading(struct page *p, const char *text) {
     if (p->rows > 0) p->rows++;
-    if (page_shows(p)) pane_text(&p->pane, p->rows - p->first, 0, TONE_HEADING, text);
+    /* not at the bottom, with nothing below it */
+    bool last = p->rows - p->first == p->pane.at.rows - 1;
+    if (page_shows(p) && !last) pane_text(&p->pane, p->rows - p->first, 0, TONE_HEADING, text);
     p->rows++;
 }
 
@@ -135,16 +137,15 @@ static void page_remedies(struct page *p, const struct verdict *v) {
     for (size_t i = 0; i < v->remedies; i++, p->rows++) {
         const struct verdict_remedy *r = &v->remedy[i];
         if (!page_shows(p)) continue;
-        verdict_remedy_short(r, parts_sign(p->pane.canvas, PARTS_ARROW), text, sizeof text);
         put_gain(r, gain, sizeof gain);
         int row = p->rows - p->first, cols = p->pane.at.cols - text_columns(gain) - 2;
+        parts_remedy(&p->pane, r, cols, text, sizeof text);
         int col = pane_clip(&p->pane, row, 0, cols, TONE_STRONG, text) + 2;
         pane_text(&p->pane, row, col, TONE_DIM, gain);
     }
     if (v->remedies > 0) return;
     page_words(p, TONE_NORMAL, verdict_advice(v, text, sizeof text));
-    if (v->limited_by != VERDICT_NONE)
-        page_words(p, TONE_DIM, "No estimate: the model of the run's resources does not hold here.");
+    if (v->limited_by != VERDICT_NONE) page_words(p, TONE_DIM, verdict_no_estimate(v));
 }
 
 /* Tier by tier below the first, which nothing is weighed against. */
@@ -191,13 +192,20 @@ static void page_fill(struct page *p, const struct frame *f) {
 static void draw_evidence(const struct pane *p, const struct frame *f) {
     struct pane body = pane_part(p, 0, 1, -1, p->at.cols - 2);
     struct page all = {.pane = body, .first = PAGE_MOST};
+    char place[80];
     if (pane_empty(&body)) return;
     page_fill(&all, f);
-    int most = all.rows > body.at.rows ? all.rows - body.at.rows : 0;
+    bool scrolls = all.rows > body.at.rows && body.at.rows > 1;
+    int rows = body.at.rows - (scrolls ? 1 : 0), most = all.rows > rows ? all.rows - rows : 0;
     int first = f->table.selected < most ? f->table.selected : most;
+    if (first < 0) first = 0;
     if (f->list_end) *f->list_end = most;
-    struct page shown = {.pane = body, .first = first > 0 ? first : 0};
+    struct page shown = {.pane = pane_part(&body, 0, 0, rows, -1), .first = first};
     page_fill(&shown, f);
+    if (!scrolls) return;
+    snprintf(place, sizeof place, "%d-%d of %d rows; arrows move", first + 1, first + rows,
+             all.rows);
+    pane_clip(&body, rows, 0, body.at.cols, TONE_DIM, place);
 }
 
 static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {

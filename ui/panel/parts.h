@@ -102,6 +102,9 @@ void parts_levels(const struct pane *p, int row, const char *name, enum tone ton
 
 /* The limit, the remedy and the parts of a request's time: a row each, as many as there are. */
 void parts_verdict(const struct pane *p, const struct frame *f);
+/* A remedy in so many columns: "4 x cpu capacity: tokens/s 9.94k -> 18.3k", the less important words left out
+ * where there is little room and no figure ever cut. */
+void parts_remedy(const struct pane *p, const struct verdict_remedy *r, int cols, char *out, size_t len);
 /* Warnings from a row on, and writes that found no room; returns the rows used. */
 int parts_warnings(const struct pane *p, int row, const struct frame *f);
 /* " (10 s)": the window of the tables, for their headings; "" for one interval or the whole run. */

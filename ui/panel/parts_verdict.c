@@ -4,6 +4,7 @@
 
 #include "draw/number.h"
 #include "record/standing.h"
+#include "ui/panel/panels.h"
 #include "ui/panel/parts.h"
 
 enum { NARROW_COLS = 60, LABEL_COLS = 11, LABEL_NARROW = 6, TEXT = KVF_BOTTLENECK + 120 };
@@ -21,13 +22,14 @@ static int put_label(const struct pane *p, int row, enum label l, enum tone tone
     return narrow ? LABEL_NARROW : LABEL_COLS;
 }
 
-/* As many whole clauses as fit, the first one cut where it has to be. */
+/* As many whole clauses as fit, and of the last one as many parts, the first one cut where it has to be. */
 static void put_clauses(const struct pane *p, int row, int col, int cols, enum tone tone, const char *text) {
     char shown[TEXT];
     snprintf(shown, sizeof shown, "%s", text);
     while (text_columns(shown) > cols) {
-        char *cut = strrchr(shown, ';'), *colon = strrchr(shown, ':');
+        char *cut = strrchr(shown, ';'), *colon = strrchr(shown, ':'), *comma = strrchr(shown, ',');
         if (!cut || (colon && colon > cut)) cut = colon;
+        if (cut && comma && comma > cut) cut = comma;
         if (!cut) break;
         *cut = '\0';
     }
@@ -74,14 +76,31 @@ static int remedies_pick(const struct verdict *v, size_t pick[VERDICT_REMEDIES])
     return n;
 }
 
-/* The part of a change in brackets is left out where there is no room. */
-static void remedy_text(const struct verdict_remedy *r, const char *arrow, int cols, char *out, size_t len) {
+void parts_remedy(const struct pane *p, const struct verdict_remedy *r, int cols, char *out, size_t len) {
+    static const char whole[] = "end-to-end", brief[] = "e2e";
+    const char *arrow = parts_sign(p->canvas, PARTS_ARROW);
     struct verdict_remedy plain = *r;
-    verdict_remedy_short(r, arrow, out, len);
     char *bracket = strstr(plain.change, " (");
-    if (text_columns(out) <= cols || !bracket) return;
-    *bracket = '\0';
+    verdict_remedy_short(r, arrow, out, len);
+    if (text_columns(out) <= cols) return;
+    if (bracket) *bracket = '\0';
     verdict_remedy_short(&plain, arrow, out, len);
+    char *label = strstr(out, whole);
+    if (text_columns(out) > cols && label) {
+        const char *rest = label + strlen(whole);
+        memcpy(label, brief, strlen(brief));
+        memmove(label + strlen(brief), rest, strlen(rest) + 1);
+    }
+    if (text_columns(out) > cols) snprintf(out, len, "%s", plain.change);
+}
+
+/* As many whole alternatives of an advice as fit. */
+static void drop_alternatives(char *text, int cols) {
+    while (text_columns(text) > cols) {
+        char *last = strrchr(text, ',');
+        if (!last) return;
+        *last = '\0';
+    }
 }
 
 static bool gains_little(const struct verdict *v) {
@@ -108,23 +127,24 @@ static void try_text(const struct pane *p, const struct frame *f, int cols, char
     for (int k = 0; k < n && shown < 3; k++) {
         char one[200];
         int room = cols - text_columns(out) - (shown ? 6 : 0) - (int)strlen(told);
-        remedy_text(&v->remedy[pick[k]], arrow, room, one, sizeof one);
-        if (shown && text_columns(one) > room) continue;
+        parts_remedy(p, &v->remedy[pick[k]], room, one, sizeof one);
+        if (shown && (text_columns(one) > room || !strstr(one, arrow))) continue;
         used += (size_t)snprintf(out + used, len - used, "%s%s", shown ? "  or  " : "", one);
         if (used >= len) return;
         shown++;
     }
-    if (shown > general)
+    if (strstr(out, arrow))
         snprintf(out + used, len - used, "%s", told);
-    else if (!general && v)
+    else if (shown == 0 && v)
         verdict_advice(v, out, len);
+    if (shown <= general) drop_alternatives(out, cols);
 }
 
 static void draw_try(const struct pane *p, int row, const struct frame *f) {
     static const char hint[] = "b evidence";
     int hint_cols = (int)sizeof hint - 1, col = put_label(p, row, TRY, TONE_HEADING);
     char text[TEXT];
-    bool room = p->at.cols >= NARROW_COLS;
+    bool room = p->at.cols >= NARROW_COLS && f->view != PANEL_evidence;
     int cols = p->at.cols - col - (room ? hint_cols + 2 : 0);
     try_text(p, f, cols, text, sizeof text);
     pane_clip(p, row, col, cols, TONE_STRONG, text[0] ? text : "--");

@@ -143,21 +143,21 @@ static void the_latency_of_the_targets_is_divided(void **state) {
     struct verdict v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_COMPUTE);
     assert_non_null(
-        strstr(v.sentence, "of 5.00 s mean end-to-end queue wait 4 %, storage I/O 20 %, generation 76 %"));
+        strstr(v.sentence,
+               "the mean end-to-end latency of 5.00 s is 4 % queue wait, 20 % storage I/O, 76 % generation"));
     in.ttft_ms = 1000;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NVME);
     assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
     assert_non_null(
-        strstr(v.sentence, "; of 1.00 s mean time to first token queue wait 20 %, storage I/O 80 %"));
+        strstr(v.sentence, "; the mean time to first token of 1.00 s is 20 % queue wait, 80 % storage I/O"));
     assert_null(strstr(v.sentence, "generation"));
     /* the evidence is of the whole request all the same */
     assert_true(fabs(verdict_value(&v, "storage_io_share") - 0.2) < 1e-9);
     in.prefill_ms = 700;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_COMPUTE);
-    assert_non_null(
-        strstr(v.sentence, "time to first token queue wait 20 %, storage I/O 10 %, prefill 70 %"));
+    assert_non_null(strstr(v.sentence, "is 20 % queue wait, 10 % storage I/O, 70 % prefill"));
     in.targets = false;
     assert_non_null(strstr(judged(&in).sentence, "mean end-to-end"));
 }
@@ -172,7 +172,7 @@ static void capacity_is_not_blamed_for_what_a_rule_keeps_out(void **state) {
     in.reuse_bytes = 40 * GIB;
     in.used_bytes[NVME] = 4 * GIB;
     assert_int_equal(judged(&in).cause, VERDICT_CAUSE_CAPACITY);
-    assert_non_null(strstr(judged(&in).sentence, "50.0 % of lookups miss what they could not keep"));
+    assert_non_null(strstr(judged(&in).sentence, "50.0 % of lookups miss what was evicted for want of room"));
     in.capacity_ratio = 0.4;
     assert_non_null(
         strstr(judged(&in).sentence, "30.0 % of lookups would miss in any LRU cache of that size"));
@@ -190,8 +190,8 @@ static void too_few_arrivals_are_load(void **state) {
     in.targets = false;
     works(&in, NVME, 3, 1, 0.3, 0.04);
     EXPECT(&in, VERDICT_LOAD, VERDICT_CAUSE_DEMAND,
-           "load: 10 requests/s arrive, and the most loaded, nvme reads, is 34 % busy; of 40.0 ms mean "
-           "end-to-end storage I/O 100 %");
+           "load: 10 requests/s arrive, and the most loaded, nvme reads, is 34 % busy; the mean end-to-end "
+           "latency of 40.0 ms is 100 % storage I/O");
 }
 
 /* 9.8 s of 10 at the drive for 100 requests: 98 ms each, and no more than 10.2 a second. */
@@ -203,8 +203,8 @@ static void the_largest_demand_bounds_throughput(void **state) {
     in.line_s[NVME][READ] = 0;
     EXPECT(
         &in, VERDICT_NVME, VERDICT_CAUSE_BANDWIDTH,
-        "nvme reads, 98 % busy: 98.0 ms a request bounds throughput at 10.2 requests/s; of 400 ms mean "
-        "end-to-end queue wait 10 %, storage I/O 80 %, the rest 10 %; nvme reads, 71 % of operation time: 100 % "
+        "nvme reads, 98 % busy: 98.0 ms a request bounds throughput at 10.2 requests/s; the mean "
+        "end-to-end latency of 400 ms is 10 % queue wait, 80 % storage I/O, 10 % other; nvme reads, 71 % of operation time: 100 % "
         "at the device");
     struct verdict v = judged(&in);
     assert_true(fabs(verdict_value(&v, "nvme_demand_ms") - 98) < 1e-9);
@@ -291,7 +291,7 @@ static void waiting_for_room_has_a_figure(void **state) {
     struct verdict v = judged(&in);
     assert_true(fabs(verdict_value(&v, "room_wait_ms") - 120) < 1e-9);
     assert_true(fabs(verdict_value(&v, "room_wait_share") - 0.3) < 1e-9);
-    assert_non_null(strstr(v.sentence, "storage I/O 90 % (30 % with a write waiting for room)"));
+    assert_non_null(strstr(v.sentence, "90 % storage I/O (30 % with a write waiting for room)"));
     in.room_ms = 1;
     assert_null(strstr(judged(&in).sentence, "waiting for room"));
 }
@@ -304,15 +304,15 @@ static void full_slots_are_named_when_nothing_inside_is(void **state) {
     in.slots_ratio = 0.96;
     in.slots = 4;
     in.backlog = 177;
-    EXPECT(
-        &in, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY,
-        "slots: 3.8 of 4 busy; 177 waiting; inside, nvme reads 2 % busy is the most loaded; of 4.13 s mean "
-        "end-to-end queue wait 48 %, generation 52 %");
+    EXPECT(&in, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY,
+           "slots: 3.8 of 4 busy; 177 waiting; inside, nvme reads 2 % busy is the most loaded; the mean "
+           "end-to-end latency of 4.13 s is 48 % queue wait, 52 % generation");
     in.slots_ratio = 0.5;
     in.backlog = 0;
     EXPECT(
         &in, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY,
-        "generation, token time, not the cache; of 4.13 s mean end-to-end queue wait 48 %, generation 52 %");
+        "generation, token time, not the cache; the mean end-to-end latency of 4.13 s is 48 % queue wait, 52 % "
+        "generation");
 }
 
 /* Kernel bytes 5.96 times ours: the neighbour is named, not the drive. */
@@ -356,9 +356,17 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     in.reuse_bytes = 11 * GIB;
     EXPECT(
         &in, VERDICT_CPU, VERDICT_CAUSE_CAPACITY,
-        "cpu capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what they "
-        "could not keep; cpu 90 % busy; of 400 ms mean end-to-end storage I/O 100 %; cpu writes, 75 % of operation time: "
+        "cpu tier capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what was "
+        "evicted for want of room; cpu 90 % busy; the mean end-to-end latency of 400 ms is 100 % storage I/O; cpu writes, 75 % of operation time: "
         "100 % at the device");
+    in.compute_busy = 0.4;
+    assert_non_null(
+        strstr(judged(&in).sentence,
+               "want of room; what misses is computed again on the modelled GPU, 40 % busy; cpu"));
+    in.misses_free = true;
+    assert_null(strstr(judged(&in).sentence, "computed again"));
+    in.misses_free = false;
+    in.compute_busy = (double)NAN;
     in.reuse_error = 0.012;
     assert_non_null(strstr(judged(&in).sentence, "42.7 +- 1.2 % of lookups"));
     struct verdict v = judged(&in);
@@ -430,14 +438,13 @@ static void the_limit_on_writes_is_named(void **state) {
     struct judge_input in = means(100, 5, 90, 0);
     works(&in, NVME, 0, 8, 0, 0.5);
     in.held_s = 30;
-    EXPECT(
-        &in, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY,
-        "writes waiting for their turn (engine.max_concurrent_writes), 79 % of operation time; of 100 ms mean "
-        "end-to-end queue wait 5 %, storage I/O 90 %, the rest 5 %");
+    EXPECT(&in, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY,
+           "writes waiting for their turn (engine.max_concurrent_writes), 79 % of operation time; the mean "
+           "end-to-end latency of 100 ms is 5 % queue wait, 90 % storage I/O, 5 % other");
     in.held_s = 6; /* less than another part it is no bottleneck, but its time counts as storage time */
     EXPECT(&in, VERDICT_NVME, VERDICT_CAUSE_LATENCY,
            "nvme writes, 57 % of operation time: 100 % at the device; 50 % busy: their latency, not their "
-           "bandwidth; of 100 ms mean end-to-end queue wait 5 %, storage I/O 90 %, the rest 5 %");
+           "bandwidth; the mean end-to-end latency of 100 ms is 5 % queue wait, 90 % storage I/O, 5 % other");
 }
 
 static void before_a_request_has_ended_operations_tell(void **state) {
@@ -555,7 +562,7 @@ static void a_headline_says_how_much_of_a_request_it_is(void **state) {
     assert_true(fabs(verdict_value(&v, "nvme_device_share") - 0.8 * 0.19) < 1e-9);
     assert_true(fabs(verdict_value(&v, "cpu_device_share") - 0.8 * 0.1) < 1e-9);
     assert_string_equal(verdict_headline(&v, text, sizeof text),
-                        "nvme reads, 98 % busy: 72 % of request time, 79 % of it in line");
+                        "nvme reads, 98 % busy: 72 % of request time, 79 % of that waiting in line");
     in.room_ms = 300;
     v = judged(&in);
     assert_string_equal(verdict_headline(&v, text, sizeof text),
@@ -563,7 +570,7 @@ static void a_headline_says_how_much_of_a_request_it_is(void **state) {
     v.cause = VERDICT_CAUSE_CAPACITY;
     verdict_add_evidence(&v, "working_set", 31 * GIB, "B");
     verdict_add_evidence(&v, "tiers_hold", 20 * GIB, "B");
-    assert_non_null(strstr(verdict_headline(&v, text, sizeof text), "nvme capacity: working set "));
+    assert_non_null(strstr(verdict_headline(&v, text, sizeof text), "nvme tier capacity: working set "));
     in = means(40, 0, 40, 0);
     in.targets_met = true;
     v = judged(&in);
@@ -612,12 +619,27 @@ static void every_verdict_has_advice_and_a_rule(void **state) {
     verdict_add_evidence(&small, "working_set", 41.5 * KVF_GIB, "B");
     verdict_add_evidence(&small, "tiers_hold", 8. * KVF_GIB, "B");
     assert_string_equal(verdict_advice(&small, text, sizeof text),
-                        "33.5 GiB more cpu or a tier below it, or fewer users");
+                        "33.5 GiB more in the cpu tier, or turn nvme on, or fewer users");
     small.limited_by = VERDICT_NVME;
-    assert_string_equal(verdict_advice(&small, text, sizeof text), "33.5 GiB more nvme, or fewer users");
+    assert_string_equal(verdict_advice(&small, text, sizeof text),
+                        "33.5 GiB more in the nvme tier, or fewer users");
     small.cause = VERDICT_CAUSE_BANDWIDTH;
     assert_string_equal(verdict_advice(&small, text, sizeof text),
                         "a faster nvme tier, a larger one above, or fewer users");
+    /* seen from another mean the factor stays, down to what a request computes */
+    verdict_add_remedy(&small, "2 x nvme bandwidth", "e2e_mean_ms", 12000, 4000);
+    verdict_rebase(&small, "e2e_mean_ms", 9000, 1000);
+    assert_true(fabs(small.remedy[0].now - 9000) < 1e-9 && fabs(small.remedy[0].estimate - 3000) < 1e-9);
+    verdict_rebase(&small, "e2e_mean_ms", 2400, 1000);
+    assert_true(fabs(small.remedy[0].estimate - 1000) < 1e-9);
+    assert_string_equal(verdict_remedy_short(&small.remedy[0], "->", text, sizeof text),
+                        "2 x nvme bandwidth: end-to-end mean 2.40 s -> 1.00 s");
+    /* a GPU that is saturated is in the evidence of stored runs too */
+    assert_non_null(strstr(verdict_no_estimate(&small), "certain enough"));
+    verdict_add_evidence(&small, "compute_busy", 0.99, "");
+    assert_non_null(strstr(verdict_no_estimate(&small), "not a GPU that is busy"));
+    small.gap = VERDICT_GAP_AUTOSCALER;
+    assert_non_null(strstr(verdict_no_estimate(&small), "autoscaler"));
     struct verdict_remedy r = {"2 x nvme bandwidth", "throughput_tok_s", 9940, 13800};
     assert_string_equal(verdict_remedy_short(&r, "->", text, sizeof text),
                         "2 x nvme bandwidth: tokens/s 9.94k -> 13.8k");
