@@ -203,8 +203,7 @@ static void draw_evidence(const struct pane *p, const struct frame *f) {
     struct page shown = {.pane = pane_part(&body, 0, 0, rows, -1), .first = first};
     page_fill(&shown, f);
     if (!scrolls) return;
-    snprintf(place, sizeof place, "%d-%d of %d rows; arrows move", first + 1, first + rows,
-             all.rows);
+    snprintf(place, sizeof place, "%d-%d of %d rows; arrows move", first + 1, first + rows, all.rows);
     pane_clip(&body, rows, 0, body.at.cols, TONE_DIM, place);
 }
 
