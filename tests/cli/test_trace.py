@@ -266,6 +266,11 @@ def _():
     assert abs(value["requests_done"] / len(rows) - 1) < 0.08, value
     (home() / "work/azure.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n")
     runs.refused(["trace", home() / "work/azure.csv", "--fit-personas"], "--fit-personas needs")
+    # a block that several come before takes no more sessions from them than they have
+    (home() / "work/woven.jsonl").write_text("".join(json.dumps(
+        {"timestamp": i, "input_length": 1536, "output_length": 10, "hash_ids": [i, i + 1, i + 2]}) + "\n" for i in range(3)))
+    assert run(["trace", home() / "work/woven.jsonl", "--fit-personas", "-o", out, "--overwrite"]).rc == 0
+    assert all(float(part) <= 1 for part in re.findall(r"probability: ([0-9.e+]+)", out.read_text())), out.read_text()
 
 
 @case("accesses for cache simulators name the next access to each block")

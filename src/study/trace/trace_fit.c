@@ -56,13 +56,17 @@ void trace_fit_learned(struct trace_fit *f) {
     uint64_t least = common_least(f);
     for (uint32_t i = 0; i < f->nodes; i++) f->node[i].own = f->node[i].sessions;
     for (uint32_t i = 0; i < f->nodes; i++)
-        if (f->node[i].sessions >= least && f->node[i].parent)
-            f->node[f->node[i].parent - 1].own -= f->node[i].sessions;
+        if (f->node[i].sessions >= least && f->node[i].parent) {
+            uint32_t *own =
+                &f->node[f->node[i].parent - 1].own; /* less where a block has several before it */
+            *own -= *own < f->node[i].sessions ? *own : f->node[i].sessions;
+        }
     for (uint32_t i = 0; i < f->nodes; i++) {
         if (f->node[i].sessions < least || f->node[i].own == 0) continue;
         f->prompted += f->node[i].own;
         prompt_add(f, &f->node[i]);
     }
+    if (f->prompted > f->session_count) f->prompted = f->session_count;
     idmap_free(&f->sessions);
     f->fresh = mem_zalloc(1, sizeof *f->fresh);
 }

@@ -45,13 +45,15 @@ static int source_find(const char *path, const char **source, uint64_t *block_to
     if (r == LINES_TEXT && text[0] == '[' && len == 1) {
         *source = "sharegpt";
     } else if (r == LINES_TEXT) {
-        const char *block = strstr(text, "\"block_size\":"), *kept = strstr(text, "\"salt\": \"");
+        const char *block = strstr(text, "\"block_size\":"), *kept = strstr(text, "\"salt\":");
         if (strstr(text, "\"requests\"") || (text[0] == '{' && !strstr(text, "hash_ids")))
             *source = "agentic";
         else
             *source = source_of_header(text);
         if (block) *block_tokens = strtoull(block + strlen("\"block_size\":"), NULL, 10);
-        if (kept) *salt = strtoull(kept + strlen("\"salt\": \""), NULL, 16);
+        if (kept) kept += strlen("\"salt\":");
+        if (kept) kept += strspn(kept, " \t");
+        if (kept && *kept == '"') *salt = strtoull(kept + 1, NULL, 16);
     }
     lines_close(&l);
     if (!*source)
