@@ -123,6 +123,16 @@ static void flush_in_time(struct receiver *r) {
     r->flushed_ns = clock_now_ns();
 }
 
+/* What came too late for the request before is no answer to the next. */
+static void replay_drain(const struct zmq *z, void *socket) {
+    struct zmq_item item = {.socket = socket, .events = ZMQ_POLLIN};
+    while (z->poll(&item, 1, 0) > 0) {
+        struct message m;
+        message_take(z, socket, &m);
+        message_free(z, &m);
+    }
+}
+
 /* Asks for the batches from `from` up to `to`, that one left out, which counts what does not come as lost. */
 static void replay(struct receiver *r, unsigned pod, uint64_t from, uint64_t to, bool counts) {
     const uint64_t patience_ns = 2 * KVF_NS_PER_S;
@@ -131,6 +141,7 @@ static void replay(struct receiver *r, unsigned pod, uint64_t from, uint64_t to,
     unsigned char start[8];
     uint64_t next = from, heard_ns = clock_now_ns();
     for (int i = 0; i < 8; i++) start[i] = (unsigned char)(from >> (56 - 8 * i));
+    if (socket) replay_drain(z, socket);
     bool goes_on =
         socket && z->send(socket, "", 0, ZMQ_SNDMORE) >= 0 && z->send(socket, start, sizeof start, 0) >= 0;
     while (goes_on && !*r->ev->c->stop) {
