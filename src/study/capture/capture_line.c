@@ -74,28 +74,28 @@ static void tokens_quick(struct scan *s) {
     }
 }
 
-/* Everything in a prompt that is text or a number, in the order of the line; a list of numbers is tokens,
- * which take the place of text. */
+/* The text of a prompt, in the order of the line; a prompt that is a list of numbers, or of such lists, is
+ * tokens. Other numbers are neither. */
 static bool prompt_take(struct scan *s, enum json_token token) {
     static const char apart = 0x1e;
     unsigned depth = json_depth(&s->j) - (token == JSON_OBJECT || token == JSON_ARRAY);
+    bool tokens = token == JSON_ARRAY;
     for (;; token = json_next(&s->j)) {
         const char *piece;
         size_t len;
         uint64_t number;
-        bool skip = s->c->now.exact;
         if (token == JSON_ERROR || token == JSON_END) return false;
-        if (token == JSON_ARRAY) {
-            if (s->j.at < s->j.end && *s->j.at >= '0' && *s->j.at <= '9' && !skip) {
-                capture_blocks_begin(s->c);
-                tokens_quick(s);
-            }
-        } else if (token == JSON_STRING && !skip) {
+        if (token == JSON_OBJECT) tokens = false;
+        if (token == JSON_ARRAY && tokens) {
+            tokens_quick(s);
+        } else if (token == JSON_STRING && !s->c->now.exact) {
             uint64_t before = s->c->now.units;
             while (json_piece(&s->j, &piece, &len)) capture_blocks_text(s->c, piece, len);
-            if (s->c->now.units > before) capture_blocks_text(s->c, &apart, 1);
-        } else if (token == JSON_NUMBER && s->j.depth > depth &&
-                   (s->j.objects >> (s->j.depth - 1) & 1) == 0) {
+            if (s->c->now.units > before) {
+                capture_blocks_text(s->c, &apart, 1);
+                tokens = false;
+            }
+        } else if (token == JSON_NUMBER && tokens) {
             if (json_fixed(&s->j, 0, UINT64_MAX / 2, &number) == JSON_NUMBER_OK)
                 capture_blocks_token(s->c, number);
         }
