@@ -12,7 +12,6 @@
 
 #define TRACE_PROBE_BYTES (UINT64_C(16) << 20) /* a usable row must come within these */
 #define TRACE_BACK_NS     (UINT64_C(24) * 3600 * KVF_NS_PER_S)
-#define TRACE_GAP_NS      (30 * TRACE_BACK_NS) /* one wrong date must not put off the rest of the run */
 
 struct trace {
     struct lines lines;

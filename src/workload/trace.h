@@ -12,6 +12,7 @@
 #define TRACE_NUMBER_MAX  (UINT64_C(1) << 40) /* tokens or ms above this are absurd */
 #define TRACE_SECONDS_MAX (UINT64_C(1) << 33) /* and seconds above this, which is the year 2242 */
 #define TRACE_NO_TIME     UINT64_MAX
+#define TRACE_GAP_NS      (UINT64_C(30) * 24 * 3600 * 1000000000) /* a wrong date must not put off the rest */
 enum { TRACE_IDS_MAX = 1 << 20 }; /* ids of one row: bounds the memory of a request */
 enum { TRACE_LAYOUT = 64 };       /* bytes that a format has for what a header says */
 enum { TRACE_KEY = 48 };          /* bytes of a key, its NUL counted */

@@ -30,14 +30,17 @@ static void take_signals(void) {
     }
 }
 
-static void summary(const struct capture *c, struct buf *out) {
+static void summary(const struct capture *c, bool events, struct buf *out) {
     buf_addf(out, "%s: ", c->out.path);
     record_figures(c, out);
     buf_addf(out, "\n");
+    uint64_t of = c->lines;
+    if (events) of = c->out.requests;
+    for (unsigned i = 0; i < CAPTURE_REJECTS && events; i++) of += c->rejected[i];
     for (unsigned i = 0; i < CAPTURE_REJECTS; i++)
         if (c->rejected[i] > 0)
-            buf_addf(out, "Left out: %" PRIu64 " of %" PRIu64 " lines %s.\n", c->rejected[i], c->lines,
-                     capture_reject_text((enum capture_reject)i));
+            buf_addf(out, "Left out: %" PRIu64 " of %" PRIu64 " %s %s.\n", c->rejected[i], of,
+                     events ? "requests" : "lines", capture_reject_text((enum capture_reject)i));
     if (c->out.ids.forgotten > 0)
         buf_addf(out,
                  "Forgotten: %" PRIu64
@@ -49,6 +52,11 @@ static void summary(const struct capture *c, struct buf *out) {
                  "Clocks were set back by over a day %" PRIu64
                  " times; their rows go on from the last one.\n",
                  c->set_back);
+    if (c->gaps > 0)
+        buf_addf(out,
+                 "Gaps of over 30 days: %" PRIu64
+                 ". A trace holds none, so the row behind one has the time of the row before.\n",
+                 c->gaps);
     if (c->moved > 0)
         buf_addf(out,
                  "Later than their time, as later ones came first: %" PRIu64 " requests, by %s at most.\n",
@@ -69,6 +77,31 @@ static int nothing_recorded(const struct capture *c, struct err *e) {
                    c->lines, c->rejected[most], capture_reject_text((enum capture_reject)most));
 }
 
+/* What does not go together. */
+static int options_apart(const struct options *o, struct err *e) {
+    static const char *const of_logs[] = {"map", "block-tokens", "follow"};
+    unsigned pods = 0;
+    for (size_t i = 0; i < o->given_count; i++) pods += strcmp(o->given[i].spec->name, "events") == 0;
+    if (pods > EVENTS_PODS)
+        return err_set(e, KVF_ERR_USAGE, "--events is given %u times; a recording has %d pods at the most",
+                       pods, EVENTS_PODS);
+    if (pods == 0 && options_has(o, "blocks"))
+        return err_set(e, KVF_ERR_USAGE,
+                       "--blocks writes what an engine stores and removes; name it with --events");
+    if (pods == 0 && options_has(o, "turn-after"))
+        return err_set(e, KVF_ERR_USAGE, "--turn-after is of an engine's events; name it with --events");
+    if (pods > 0 && o->operands > 0)
+        return err_set(e, KVF_ERR_USAGE, "--events records an engine's events, and no log; leave %s out",
+                       o->operand[0]);
+    for (size_t i = 0; i < sizeof of_logs / sizeof *of_logs && pods > 0; i++)
+        if (options_has(o, of_logs[i]))
+            return err_set(e, KVF_ERR_USAGE, "--%s is of logs, and --events reads none; leave it out",
+                           of_logs[i]);
+    if (options_has(o, "follow") && o->operands != 1)
+        return err_set(e, KVF_ERR_USAGE, "--follow goes on with one file; name it alone");
+    return 0;
+}
+
 static int set_up(const struct options *o, struct capture *c, struct err *e) {
     const char *path = stored_output(o), *blocks = options_value(o, "blocks"),
                *salt = options_value(o, "salt");
@@ -78,14 +111,7 @@ static int set_up(const struct options *o, struct capture *c, struct err *e) {
     if (!rc) rc = capture_map(c, NULL, e);
     for (size_t i = 0; i < o->given_count && !rc; i++)
         if (strcmp(o->given[i].spec->name, "map") == 0) rc = capture_map(c, o->given[i].value, e);
-    if (!rc && options_has(o, "events") && o->operands > 0)
-        rc = err_set(e, KVF_ERR_USAGE, "--events records an engine's events, and no log; leave %s out",
-                     o->operand[0]);
-    if (!rc && blocks && !options_has(o, "events"))
-        rc = err_set(e, KVF_ERR_USAGE,
-                     "--blocks writes what an engine stores and removes; name it with --events");
-    if (!rc && options_has(o, "follow") && o->operands != 1)
-        rc = err_set(e, KVF_ERR_USAGE, "--follow goes on with one file; name it alone");
+    if (!rc) rc = options_apart(o, e);
     for (size_t i = 0; i < o->operands && !rc; i++)
         if (strcmp(o->operand[i], "-") != 0 && access(o->operand[i], R_OK) != 0)
             rc = err_set(e, KVF_ERR_USAGE, "the log %s cannot be read; name a file, or - for standard input",
@@ -195,7 +221,7 @@ int cmd_record(const struct options *o, struct command_reply *r, struct err *e) 
     if (!rc) rc = record(o, c, &told, e);
     if (c->out.file) {
         struct err ended = {0};
-        summary(c, &r->text);
+        summary(c, options_has(o, "events"), &r->text);
         buf_add(&r->text, buf_text(&told));
         if (trace_write_end(&c->out, &ended) != 0 && rc >= 0) {
             *e = ended;

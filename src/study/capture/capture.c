@@ -175,8 +175,8 @@ static void count_in(struct capture *c, const struct trace_line_out *line, uint6
     p->known_blocks += known;
 }
 
-/* The earliest of those that wait, all but `most`. One that is earlier than what is written goes behind it.
- */
+/* The earliest of those that wait, all but `most`. One that is earlier than what is written goes behind it;
+ * behind a gap that no trace may have, the next goes on at the time of the row before. */
 static void requests_write(struct capture *c, uint64_t most) {
     struct heap_item item;
     while (c->waiting.count > most && heap_pop(&c->waiting, &item)) {
@@ -194,6 +194,10 @@ static void requests_write(struct capture *c, uint64_t most) {
             c->moved++;
             if (by > c->moved_most_ns) c->moved_most_ns = by;
         } else {
+            if (item.key - c->written_ns > TRACE_GAP_NS) {
+                c->gaps++;
+                c->started_ns += item.key - c->written_ns;
+            }
             c->written_ns = item.key;
         }
         line->at_ns = c->written_ns - c->started_ns;
@@ -246,17 +250,19 @@ static void clock_judge(struct capture *c, struct capture_clock *k, uint64_t at_
     }
 }
 
+void capture_clock_end(struct capture *c, struct capture_clock *k) {
+    if (k->held && k->at_ns == 0) held_believe(c, k);
+    held_reject(c, k);
+}
+
 /* No row behind it may come for long: one that is not ahead of today is believed where the clock went on or
- * nothing else is known; at the end also any that is alone. */
-static void clocks_settle(struct capture *c, bool end) {
+ * nothing else is known. */
+static void clocks_settle(struct capture *c) {
     struct timespec today;
     clock_gettime(CLOCK_REALTIME, &today);
     uint64_t most = (uint64_t)today.tv_sec * KVF_NS_PER_S + DAY_NS;
-    for (struct capture_clock *k = c->clocks; k; k = k->next) {
-        bool first = k->at_ns == 0, on = k->held_ns + k->behind_ns >= k->at_ns && k->held_ns <= most;
-        if (k->held && (first ? end || on : on && !end)) held_believe(c, k);
-        if (end) held_reject(c, k);
-    }
+    for (struct capture_clock *k = c->clocks; k; k = k->next)
+        if (k->held && k->held_ns + k->behind_ns >= k->at_ns && k->held_ns <= most) held_believe(c, k);
 }
 
 /* ---- requests in order ---- */
@@ -292,12 +298,12 @@ static void hand_over(struct capture *c) {
 }
 
 void capture_flush(struct capture *c) {
-    clocks_settle(c, false);
+    clocks_settle(c);
     hand_over(c);
 }
 
 void capture_end(struct capture *c) {
-    clocks_settle(c, true);
+    for (struct capture_clock *k = c->clocks; k; k = k->next) capture_clock_end(c, k);
     hand_over(c);
     c->clocks = c->clock = NULL;
 }

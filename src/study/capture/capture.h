@@ -40,6 +40,7 @@ enum capture_field { CAPTURE_FIELD_LIST(X) CAPTURE_FIELDS };
     X(NO_PROMPT, "without a prompt")                                                                         \
     X(CLOCK, "over a day from the rows around them")                                                         \
     X(BLOCKS, "of more than 524288 blocks")                                                                  \
+    X(SIZE, "with blocks of another size than the first")                                                    \
     X(COUNT, "with a count of tokens that is none")
 #define X(id, text) CAPTURE_REJECT_##id,
 enum capture_reject { CAPTURE_REJECT_LIST(X) CAPTURE_REJECTS };
@@ -99,6 +100,7 @@ struct capture {
     struct capture_clock own_clock, *clock; /* clock: of the log or pod at hand, NULL: own_clock */
     struct capture_clock *clocks;           /* all of them; they last until capture_end() */
     uint64_t set_back;                      /* times that a clock was */
+    uint64_t gaps;                          /* over TRACE_GAP_NS, which are left out */
     uint64_t moved, moved_most_ns;          /* rows that came behind later ones, and are put there */
     uint64_t lines, rejected[CAPTURE_REJECTS], order;
     uint64_t input_tokens, output_tokens, blocks, known_blocks;
@@ -121,6 +123,8 @@ void capture_line(struct capture *c, char *text, size_t len);
 /* A request at a time since the epoch by c->clock; what it points to is copied. */
 void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_out *line);
 void capture_reject(struct capture *c, enum capture_reject why);
+/* No row comes behind the one that waits: it is believed where it is the only one, else rejected. */
+void capture_clock_end(struct capture *c, struct capture_clock *k);
 /* Writes the requests that wait for earlier ones, and hands what is written to the system. */
 void capture_flush(struct capture *c);
 /* The same at the end of what is read, where the next row will not tell any more which clock is wrong. */

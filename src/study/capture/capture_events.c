@@ -57,6 +57,7 @@ struct event {
     bool has_parent;
     char medium[16];      /* "GPU" unless the event says */
     uint64_t medium_hash; /* 0: of the GPU */
+    uint64_t lora;        /* of the adapter; 0: none */
 };
 
 /* Integers and strings of bytes are hashes alike. */
@@ -100,7 +101,7 @@ static bool tokens_take(struct capture_events *ev, struct msgpack *m, uint64_t *
     return true;
 }
 
-enum field { TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, MEDIUM, OTHER };
+enum field { TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, MEDIUM, LORA, OTHER };
 
 /* Of the name letters and digits are kept: it goes into a table. */
 static void medium_take(const struct msgpack_item *item, struct event *out) {
@@ -122,6 +123,7 @@ static bool field_take(struct capture_events *ev, struct msgpack *m, enum field 
     if (f == TYPE) out->type = item;
     if (f == PARENT) out->has_parent = hash_of(ev, &item, 0, &out->parent);
     if (f == MEDIUM) medium_take(&item, out);
+    if (f == LORA && item.kind == MSGPACK_INT) out->lora = hash_mix64(item.number) | 1;
     if (f == BLOCK_TOKENS && item.kind == MSGPACK_INT) out->block_tokens = item.number;
     if (item.kind != MSGPACK_ARRAY && item.kind != MSGPACK_MAP) return true;
     *m = from;
@@ -130,10 +132,10 @@ static bool field_take(struct capture_events *ev, struct msgpack *m, enum field 
 
 /* As a map by names, or as a list with the name of the event first. */
 static bool event_read(struct capture_events *ev, struct msgpack *m, struct event *out) {
-    static const char *const names[] = {"type",      "block_hashes", "parent_block_hash",
-                                        "token_ids", "block_size",   "medium"};
-    /* by their place in a list: lora_id stands before the medium */
-    static const enum field stored[] = {TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, OTHER, MEDIUM},
+    static const char *const names[] = {
+        "type", "block_hashes", "parent_block_hash", "token_ids", "block_size", "medium", "lora_id"};
+    /* by their place in a list */
+    static const enum field stored[] = {TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, LORA, MEDIUM},
                             removed[] = {TYPE, HASHES, MEDIUM};
     struct msgpack_item item, key;
     *out = (struct event){.medium = "GPU"};
@@ -164,6 +166,16 @@ static void block_stored(struct capture_events *ev, uint64_t hash, uint32_t node
     block_tell(ev, "stored", ev->held.node[node].number, medium);
 }
 
+/* More than can be held: the pod's blocks are forgotten, and then those of the others. */
+static void room_make(struct capture_events *ev) {
+    for (unsigned p = 0; p < EVENTS_PODS && ev->held.nodes >= HELD_MOST; p++) {
+        unsigned pod = (ev->pod + p) % EVENTS_PODS;
+        ev->held.dropped += ev->held.pod[pod].count;
+        capture_runs_end(ev);
+        held_clear(&ev->held, pod);
+    }
+}
+
 /* A copy in another medium, such as the host's memory, is no request. */
 static void copied(struct capture_events *ev, struct event *x) {
     struct msgpack_item item;
@@ -179,11 +191,12 @@ static void copied(struct capture_events *ev, struct event *x) {
         uint32_t node = held_node(&ev->held, id, 0, &ev->c->out.ids, &fresh);
         block_stored(ev, hash, node, true, x->medium);
         held_let_go(&ev->held, node);
+        if (ev->held.nodes >= HELD_MOST) room_make(ev);
     }
 }
 
-/* Its name, as a log's recording has it: of the block before it and its tokens. Without tokens a block is
- * known by the engine's hash alone. */
+/* Its name, as a log's recording has it: of the block before it, or an adapter, and its tokens. Without
+ * tokens a block is known by the engine's hash alone. */
 static uint64_t block_name(struct capture_events *ev, uint64_t before, uint64_t hash, uint64_t number,
                            uint64_t tokens) {
     const size_t bytes = tokens * sizeof(uint32_t);
@@ -192,16 +205,6 @@ static uint64_t block_name(struct capture_events *ev, uint64_t before, uint64_t 
     if (!tokens) buf_bytes(&ev->block, &hash, sizeof hash);
     if (tokens) buf_bytes(&ev->block, ev->tokens.data + number * bytes, bytes);
     return siphash(ev->c->salt, ev->block.data, ev->block.len) >> 1;
-}
-
-/* More than can be held: the pod's blocks are forgotten, and then those of the others. */
-static void room_make(struct capture_events *ev) {
-    for (unsigned p = 0; p < EVENTS_PODS && ev->held.nodes >= HELD_MOST; p++) {
-        unsigned pod = (ev->pod + p) % EVENTS_PODS;
-        ev->held.dropped += ev->held.pod[pod].count;
-        capture_runs_end(ev);
-        held_clear(&ev->held, pod);
-    }
 }
 
 static void stored(struct capture_events *ev, struct event *x) {
@@ -214,12 +217,15 @@ static void stored(struct capture_events *ev, struct event *x) {
         ev->c->rejected[CAPTURE_REJECT_BLOCKS]++;
         return;
     }
-    if (ev->block_tokens == 0) {
-        uint64_t told = x->block_tokens ? x->block_tokens : per;
+    uint64_t told = x->block_tokens ? x->block_tokens : per;
+    if (ev->block_tokens == 0)
         ev->c->out.block_tokens = ev->block_tokens = told > 0 && told <= 1 << 20 ? told : 16;
+    if (told > 0 && told != ev->block_tokens) {
+        ev->c->rejected[CAPTURE_REJECT_SIZE]++;
+        return;
     }
     if (x->has_parent && !parent) ev->orphans++;
-    uint64_t before = node ? ev->held.node[node - 1].id : x->has_parent ? x->parent : 0;
+    uint64_t before = node ? ev->held.node[node - 1].id : x->has_parent ? x->parent : x->lora;
     if (parent) held_keep(&ev->held, parent - 1);
     for (uint64_t b = 0, n = AT_ONCE; b < x->hash_count && n == AT_ONCE; b += n) {
         uint64_t name[AT_ONCE], hash[AT_ONCE];

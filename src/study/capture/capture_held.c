@@ -5,9 +5,10 @@
 
 #include "base/buf.h"
 
-/* A block of a pod is one number: the node + 1, and tenths of milliseconds for 79 days. */
-enum { NODE_BITS = 28, TICK_NS = 100000 };
+/* A block of a pod is one number: the node + 1, and hundredths of seconds since 1970, for 174 years. */
+enum { NODE_BITS = 25, TICK_NS = 10000000 };
 #define TICKS_MAX ((UINT64_C(1) << (64 - NODE_BITS)) - 1)
+_Static_assert(HELD_MOST + CAPTURE_IDS_MAX < 1 << NODE_BITS, "a node fits, also behind the last event");
 
 uint32_t held_node(struct capture_held *h, uint64_t id, uint32_t parent, struct names *numbers, bool *fresh) {
     uint64_t *at = idmap_at(&h->by_id, id), given = numbers->given;
@@ -51,25 +52,24 @@ void held_let_go(struct capture_held *h, uint32_t node) {
 }
 
 void held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node, uint64_t at_ns) {
-    if (h->first_ns == 0) h->first_ns = at_ns;
-    uint64_t tick = at_ns > h->first_ns ? (at_ns - h->first_ns) / TICK_NS : 0;
-    uint64_t *at = idmap_at(&h->pod[pod], hash), before = *at;
+    uint64_t tick = at_ns / TICK_NS, *at = idmap_at(&h->pod[pod], hash), before = *at;
     *at = (tick < TICKS_MAX ? tick : TICKS_MAX) << NODE_BITS | (node + 1);
     held_keep(h, node);
     if (before) held_let_go(h, (uint32_t)(before & ((1u << NODE_BITS) - 1)) - 1);
 }
 
-static uint32_t node_of(const struct capture_held *h, uint64_t value, uint64_t *since_ns) {
-    *since_ns = h->first_ns + (value >> NODE_BITS) * TICK_NS;
+static uint32_t node_of(uint64_t value, uint64_t *since_ns) {
+    uint64_t tick = value >> NODE_BITS;
+    *since_ns = tick < TICKS_MAX ? tick * TICK_NS : UINT64_MAX;
     return (uint32_t)(value & ((1u << NODE_BITS) - 1));
 }
 
 uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns) {
-    return node_of(h, idmap_get(&h->pod[pod], hash), since_ns);
+    return node_of(idmap_get(&h->pod[pod], hash), since_ns);
 }
 
 uint32_t held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns) {
-    uint32_t node = node_of(h, idmap_remove(&h->pod[pod], hash), since_ns);
+    uint32_t node = node_of(idmap_remove(&h->pod[pod], hash), since_ns);
     if (node) held_let_go(h, node - 1);
     return node;
 }

@@ -25,7 +25,6 @@ struct capture_held { /* all zero is empty */
     uint32_t used;                   /* of `node`, free ones too */
     struct idmap by_id;              /* to a node + 1 */
     struct idmap pod[CAPTURE_PARTS]; /* a hash of the engine's to the node + 1 and when it was stored */
-    uint64_t first_ns;               /* the times count from here; 0: none yet */
     uint64_t dropped;                /* blocks that were held beyond HELD_MOST */
 };
 
@@ -36,7 +35,7 @@ void held_keep(struct capture_held *h, uint32_t node);
 void held_let_go(struct capture_held *h, uint32_t node);
 /* A pod has the block under this hash since `at_ns`. */
 void held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node, uint64_t at_ns);
-/* Node + 1 of a hash, and since when; 0: the pod does not have it. */
+/* Node + 1 of a hash, and since when, UINT64_MAX: not known; 0: the pod does not have it. */
 uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
 /* The same, and the pod has it no more; the node is good until the next call, where nobody keeps it. */
 uint32_t held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);

@@ -141,10 +141,12 @@ static int read_to_end(struct reader *r, struct err *e) {
         size_t from = l->from;
         flush_in_time(r, live);
         lines_take(r, l, until_ns, l->whole);
-        if (l->from != from) continue;
-        enum filled got = log_fill(r, l, POLL_MS, e);
-        if (got == BROKEN) return -(int)e->code;
-        l->whole = got == AT_END;
+        if (l->from == from) {
+            enum filled got = log_fill(r, l, POLL_MS, e);
+            if (got == BROKEN) return -(int)e->code;
+            l->whole = got == AT_END;
+        }
+        if (l->whole && l->from == l->len) capture_clock_end(r->c, l->clock);
     }
     return 0;
 }
