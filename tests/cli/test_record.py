@@ -123,6 +123,18 @@ def _():
     assert len(rows) == len(made) and "1 of 30 lines over a day from the rows around them" in got.stdout, got
 
 
+@case("a prompt of numbers is tokens, numbers inside messages are neither tokens nor text")
+def _():
+    path, text = home() / "work/numbers.jsonl", "hello world " * 50
+    box = '[{"content": "%s", "input": {"box": %%s}}, {"content": "and more"}]' % text
+    prompts = [box % numbers for numbers in ("[]", "[4711,4712]", "[ 1, 2]", "[-1, 2]", "[1.5, 2]")]
+    prompts += ['["%s", [4711, 4712]]' % text, "[[1, 2, 3], [4, 5]]", "[ 1, 2]", "[1,2]", "[-1, 2]"]
+    path.write_text("".join('{"ts": 17e8, "prompt": %s}\n' % prompt for prompt in prompts))
+    rows, _ = recorded(path)
+    assert all(row == rows[0] for row in rows[:5]) and rows[0]["input_length"] > len(text) / 4, rows
+    assert [row["input_length"] for row in rows[5:]] == [-(-(len(text) + 1) // 4), 5, 2, 2, 1], rows
+
+
 @case("fields stand where --map says")
 def _():
     path = home() / "work/mapped.jsonl"
@@ -130,7 +142,10 @@ def _():
     rows, _ = recorded(path, "--map", "time=at.ms", "--map", "prompt=q.toks", "--map", "output=n", "--map", "class=tier")
     assert [(row["input_length"], row["output_length"], row["class"]) for row in rows] == [(40, 9, "fast")], rows
     for args, words in ((["--map", "colour=x"], ("--map", "FIELD=PATH")), ([home() / "work/none"], ("cannot be read",)),
-                        (["--follow"], ("--follow",)), ([home() / "work"], ("directory",))):
+                        (["--follow"], ("--follow",)), (["--turn-after", "1s"], ("--turn-after", "--events")),
+                        (["--events", "tcp://127.0.0.1:9"] * 65, ("65 times", "64 pods")),
+                        (["--events", "tcp://127.0.0.1:9", "--map", "time=t"], ("--map is of logs",)),
+                        (["--events", "tcp://127.0.0.1:9", "--block-tokens", "16"], ("--block-tokens is of logs",)), ([home() / "work"], ("directory",))):
         got = run(["record", *args, "-o", home() / "work/e.jsonl", "--overwrite"], input="")
         assert got.rc == 2 and all(word in got.stderr for word in words), got
     runs.refused(["record", path], "--output")
@@ -157,6 +172,10 @@ def short(times, name):
 def _():
     rows, got = recorded(short([1.7e9 + i for i in range(17000, 34000)], "late.log"), short([1.7e9 + i for i in range(17000)], "early.log"))
     assert [row["timestamp"] for row in rows] == [1000 * i for i in range(34000)] and "Later" not in got.stdout, got
+    one, many = short([1.7e9 + 10.5], "one.log"), short([1.7e9 + i for i in range(17000)], "many.log")
+    for logs in ((one, many), (many, one)):
+        rows, got = recorded(*logs)
+        assert rows[11]["timestamp"] == 10500 and len(rows) == 17001 and "Later" not in got.stdout, got
     rows, got = recorded(short([*(1.7e9 + i for i in range(17000)), 1.7e9 + 10.5], "one.log"))
     assert "Later than their time, as later ones came first: 1 requests, by 604 s" in got.stdout, got
     assert len(rows) == 17001 and all(a["timestamp"] <= b["timestamp"] for a, b in zip(rows, rows[1:]))
@@ -175,6 +194,10 @@ def _():
         rows, got = recorded(short(times, "clock.log"))
         assert [row["timestamp"] for row in rows] == [1000 * one for one in wanted], (times, rows)
         assert said in got.stdout if said else "Left out" not in got.stdout, got
+    # a trace may have no gap of over 30 days, so that one is left out, and all rows can be read
+    rows, got = recorded(short([100, 101, at, at + 1, at + 900 * day, at + 900 * day + 2], "gaps.log"))
+    assert [row["timestamp"] for row in rows] == [0, 1000, 1000, 2000, 2000, 4000] and "Gaps of over 30 days: 2." in got.stdout, got
+    assert json.loads(run(["trace", home() / "work/out.jsonl", "--json", "-"]).stdout)["requests"] == 6
 
 
 @case("of several fields that would do the first of the list counts, in whatever order they stand")
@@ -212,6 +235,7 @@ def _():
     for name, part, key in (("a", made[:60], salt), ("b", made[60:], salt), ("c", made[60:], home() / "work/apart")):
         recorded(logged(part), "--salt", key, out=name + ".jsonl")
     a, b, c = (home() / "work" / (name + ".jsonl") for name in "abc")
+    b.write_text(b.read_text().replace('"salt": ', '"salt":'))  # as other writers of JSON have it
     whole, parts = {id for row in direct(made) for id in row["hash_ids"]}, [len({id for row in direct(part) for id in row["hash_ids"]})
                                                                             for part in (made[:60], made[60:])]
     for files, blocks, sessions in (((a, b), len(whole), len({one["who"] for one in made})),

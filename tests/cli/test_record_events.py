@@ -117,6 +117,58 @@ def _():
     assert refused.rc == 2 and "--turn-after" in refused.stderr, refused
 
 
+@case("residence is right behind an early clock and months; adapters share nothing; other sizes of blocks are left out")
+def _():
+    engines = [Engine(10 ** 6, BLOCK), Engine(10 ** 6, BLOCK, arrays=True)]
+
+    def store(engine, at, names, parent=None, size=BLOCK, lora=None):
+        engine.publish(float(at), [engine._event("BlockStored", block_hashes=names, parent_block_hash=parent,
+                                                 token_ids=[7] * size * len(names), block_size=size, lora_id=lora, medium="GPU")])
+
+    def serve():
+        one, two = engines
+        store(one, 100, [1, 2])
+        store(one, 101, [1, 2])
+        for day in (0, 100, 9000):
+            store(one, 1.7e9 + 86400 * day, [3 + day, 4 + day])
+            store(one, 1.7e9 + 86400 * day + 1, [20000 + day, 20001 + day])
+            one.publish(1.7e9 + 86400 * day + 10, [one._event("BlockRemoved", block_hashes=[3 + day, 4 + day], medium="GPU")])
+        for lora in (1, 2, 1):
+            store(one, 1.7e9 + 86400 * 9000 + 20 + lora, [10 * lora, 10 * lora + 1], lora=lora)
+        store(one, 1.7e9 + 86400 * 9000 + 30, [50], parent=21)
+        wait_until(lambda: (home() / "work/events.jsonl").read_bytes().count(b"\n") == 12, what="12 rows")
+        store(two, 1.7e9 + 86400 * 9000 + 40, [60], size=2 * BLOCK)
+        for second in (41, 42):
+            store(two, 1.7e9 + 86400 * 9000 + second, [70, 71], lora=2)
+        return 14
+
+    rows, got = recording(engines, serve)
+    ids = [row["hash_ids"] for row in rows]
+    assert ids == [[0, 1]] * 8 + [[2, 3], [2, 3], [4, 5], [4, 5, 6], [4, 5], [4, 5]], rows
+    assert "Residence: P50 10.0 s, P90 10.0 s, mean 10.0 s." in got.stdout, got
+    assert "Left out: 1 of 15 requests with blocks of another size than the first." in got.stdout, got
+
+
+@case("an answer that came too late is none to the next request for lost batches")
+def _():
+    class Late(Engine):
+        def _send(self, socket, *parts):
+            for _ in range(2 if parts[1:] == (b"", b"\xff" * 8, b"") else 1):
+                super()._send(socket, *parts)
+
+    engine = Late(10 ** 6, BLOCK)
+
+    def serve():
+        for number in range(6):
+            engine.serve(1.7e9 + number, [number] * BLOCK, heard=number % 2 == 0)
+            if number % 2 == 0:
+                wait_until(lambda: (home() / "work/events.jsonl").read_bytes().count(b"\n") >= number + 1, what="%d rows" % (number + 1))
+        return 5
+
+    rows, got = recording([engine], serve)
+    assert "Asked for again: 2 batches came" in got.stdout and "Lost batches" not in got.stdout, got
+
+
 @case("batches that were not heard are asked for again; those that nobody has are counted, in every replay too")
 def _():
     engine, wanted, lost = Engine(10 ** 6, BLOCK), [], []
