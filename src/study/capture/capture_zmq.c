@@ -123,7 +123,7 @@ static void flush_in_time(struct receiver *r) {
     r->flushed_ns = clock_now_ns();
 }
 
-/* What came too late for the request before is no answer to the next. */
+/* Answers that came too late for the request before are none to the next. */
 static void replay_drain(const struct zmq *z, void *socket) {
     struct zmq_item item = {.socket = socket, .events = ZMQ_POLLIN};
     while (z->poll(&item, 1, 0) > 0) {
