@@ -77,7 +77,7 @@ static int nothing_recorded(const struct capture *c, struct err *e) {
                    c->lines, c->rejected[most], capture_reject_text((enum capture_reject)most));
 }
 
-/* What does not go together. */
+/* Options of logs and those of events do not go together. */
 static int options_apart(const struct options *o, struct err *e) {
     static const char *const of_logs[] = {"map", "block-tokens", "follow"};
     unsigned pods = 0;
