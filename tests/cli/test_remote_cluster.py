@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The remote tier on a cluster: three servers that share the slots, which move while a run goes on."""
 import json
+import re
 import signal
 
 from exposition import scrape, serving
@@ -30,6 +31,7 @@ def _():
     kept_and_read(summary)
     assert "a cluster of 3 with slots" in summary["tiers"]["remote"]["description"], summary["tiers"]
     assert "maxmemory 768 MiB" in summary["tiers"]["remote"]["description"], summary["tiers"]
+    assert ", " not in summary["tiers"]["remote"]["description"].partition(" at 127.")[0], summary["tiers"]
     assert cluster.errors("MOVED") == 0, "it asked a server for what others have"
     stored = [int(client.info()["cmdstat_set"].partition("calls=")[2].partition(",")[0]) for client in cluster.clients]
     assert min(stored) > 0, stored
@@ -94,6 +96,8 @@ def _():
     summary = json.loads(summary_path.read_text())
     check_identities(summary)
     assert result(summary, "operation_errors") > 0 == result(summary, "verify_mismatched"), summary["results"]
+    assert [cluster.members[i].keys() for i in (0, 2)] == [[], []], "values are left behind where they could be deleted"
+    assert re.search(r"up to \d+ values stay on the cluster of %s" % ("127.0.0.1:%d" % cluster.members[0].port), got.stderr), got
     got = finish(start({**SMALL, "tiers.remote": remote(cluster)}))
     assert got.rc == 2 and "no server answers at 127.0.0.1:%d" % cluster.members[1].port in got.stderr, got
 

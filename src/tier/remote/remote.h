@@ -40,6 +40,7 @@ struct remote_tier {
     const struct remote_wire *wire;
     const struct run_clock *clock;
     char name[REMOTE_SERVER]; /* of the server, as people write it: "127.0.0.1:6379", "/run/redis.sock" */
+    bool several;             /* it is one of a cluster */
     uint64_t value_bytes;
     uint64_t run_tag;
     uint64_t timeout_ns;

@@ -65,7 +65,7 @@ void remote_clean(struct remote_tier *t) {
     left = values_left(t, false, &places);
     if (left > 0)
         log_line(KVF_LOG_WARNING,
-                 "%" PRIu64
-                 " values stay on the server at %s: they could not be deleted; their names begin with %s",
-                 left, t->name, t->head);
+                 "up to %" PRIu64
+                 " values stay on the %s %s: they could not be deleted; their names begin with %s",
+                 left, t->several ? "cluster of" : "server at", t->name, t->head);
 }

@@ -45,7 +45,7 @@ static void describe(struct resp_tier *t, const struct scenario *s, const char *
     (void)resp_info_text(info, "maxmemory_policy", policy, sizeof policy);
     if (m.max_bytes > 0) units_size_human((double)m.max_bytes, most, sizeof most);
     struct remote_tier *r = &t->remote;
-    if (t->cluster) (void)snprintf(several, sizeof several, ", a cluster of %u with slots,", m.servers);
+    if (t->cluster) (void)snprintf(several, sizeof several, " (a cluster of %u with slots)", m.servers);
     (void)snprintf(
         r->description, sizeof r->description,
         "resp: %s %s%s at %s, values of %s at most, %" PRIu32 " connections; maxmemory %s, policy %s%s", kind,
@@ -57,9 +57,10 @@ static void describe(struct resp_tier *t, const struct scenario *s, const char *
     char capacity[32];
     (void)snprintf(
         r->notice + at, sizeof r->notice - at,
-        "%sthe server at %s has a maxmemory of %s, less than tiers.remote.capacity %s; it will refuse "
-        "writes, or lose values",
-        at ? "; " : "", r->name, most,
+        "%sthe %s %s%s a maxmemory of %s, less than tiers.remote.capacity %s; writes will be refused, or "
+        "values lost",
+        at ? "; " : "", t->cluster ? "servers of the cluster of" : "server at", r->name,
+        t->cluster ? " have together" : " has", most,
         units_size_human((double)s->tier[KVF_TIER_REMOTE].capacity_bytes, capacity, sizeof capacity));
 }
 
@@ -104,12 +105,8 @@ static int cluster_ask(struct resp_tier *t, const struct scenario *s, struct res
             "lmcache-redis on different servers; use lmcache-resp",
             t->server.name);
     t->cluster = resp_cluster_new(&t->server);
-    if (!resp_cluster_ask(t->cluster, &t->server, c))
-        return err_set(
-            e, KVF_ERR_UNAVAILABLE,
-            "the server at %s does not say which servers of its cluster have which slots; look at what "
-            "CLUSTER SLOTS answers there",
-            t->server.name);
+    t->remote.several = true;
+    if (!resp_cluster_ask(t->cluster, &t->server, c, e)) return -KVF_ERR_UNAVAILABLE;
     return members_ask(t, m, e);
 }
 

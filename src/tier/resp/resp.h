@@ -34,8 +34,9 @@ struct resp_server {
 /* Finds the address; contacts nobody but a name service. 0 or -KVF_ERR_UNAVAILABLE. */
 int resp_server_find(struct resp_server *s, const struct scenario *scenario, struct err *e);
 void resp_server_forget(struct resp_server *s); /* also one that was not found */
-/* Lets a server that was found stand for the one at this host and port. 0 or -KVF_ERR_UNAVAILABLE. */
-int resp_server_at(struct resp_server *s, const char *host, uint16_t port, struct err *e);
+/* Lets a server that was found stand for the one at this host and port; the flags are getaddrinfo()'s. 0 or
+ * -KVF_ERR_UNAVAILABLE. */
+int resp_server_at(struct resp_server *s, const char *host, uint16_t port, int flags, struct err *e);
 /* A socket on its way to the server, which does not block; or -errno. */
 int resp_server_socket(const struct resp_server *s);
 /* The commands that open a new connection; returns their number. */
@@ -49,9 +50,9 @@ void resp_error_words(const struct resp_server *s, const char *text, size_t text
 struct resp_client;
 struct resp_client *resp_client_open(const struct resp_server *s, struct err *e);
 void resp_client_close(struct resp_client *c); /* takes NULL */
-/* Sends commands as they are and waits for a reply to each. The text of the last one goes to `reply` (may be
- * NULL) when it is a bulk or a simple text; one with parts becomes lines: "*2", ":5", "$text". 0, or an
- * error: -KVF_ERR_UNAVAILABLE when the server said no. */
+/* Sends commands as they are and waits for a reply to each, for all of them no longer than the timeout. The
+ * text of the last one goes to `reply` (may be NULL) when it is a bulk or a simple text; one with parts
+ * becomes lines: "*2", ":5", "$text". 0, or an error: -KVF_ERR_UNAVAILABLE when the server said no. */
 int resp_client_call(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,
                      struct err *e);
 /* "name:value" of an INFO text; false when there is none. */
@@ -60,21 +61,22 @@ uint64_t resp_info_number(const char *info, const char *name); /* UINT64_MAX: th
 
 /* ---- resp_cluster.c: several servers that share the names among them ---- */
 
-enum { RESP_SLOTS = 16384, RESP_NODES = 64 };
+enum { RESP_SLOTS = 16384, RESP_NODES = 64, RESP_NOBODY = 255 };
 
 struct resp_cluster;
 /* One of which nothing but a member is known yet. */
 struct resp_cluster *resp_cluster_new(const struct resp_server *s);
 void resp_cluster_free(struct resp_cluster *k); /* takes NULL */
-/* Asks a member over its connection who has what; false: no answer, or none that can be understood. Any
- * thread.
- */
-bool resp_cluster_ask(struct resp_cluster *k, const struct resp_server *from, struct resp_client *c);
+/* Asks a member over its connection who has what; false: no answer, or none that can be used, and the
+ * connection may be out of step. Any thread. */
+bool resp_cluster_ask(struct resp_cluster *k, const struct resp_server *from, struct resp_client *c,
+                      struct err *e);
 /* Takes such an answer, as resp_client_call() gives it. */
-bool resp_cluster_read(struct resp_cluster *k, const struct resp_server *from, const char *text);
+bool resp_cluster_read(struct resp_cluster *k, const struct resp_server *from, const char *text,
+                       struct err *e);
 /* Slot of a name: of what stands in its first braces, if something does. */
 unsigned resp_cluster_slot(const char *key, size_t len);
-/* The server that has it, as a number below resp_cluster_servers(). Any thread. */
+/* The server that has it, as a number below resp_cluster_servers(); 0 when nobody has. Any thread. */
 unsigned resp_cluster_owner(const struct resp_cluster *k, const char *key, size_t len);
 unsigned resp_cluster_servers(const struct resp_cluster *k);
 const struct resp_server *resp_cluster_server(const struct resp_cluster *k, unsigned node);

@@ -18,7 +18,7 @@ struct resp_cluster {
     pthread_mutex_t lock;                  /* of servers that are added */
     struct resp_server server[RESP_NODES]; /* the first is the one that the address names */
     _Atomic unsigned servers;
-    _Atomic uint8_t owner[RESP_SLOTS];
+    _Atomic uint8_t owner[RESP_SLOTS]; /* RESP_NOBODY */
 };
 
 const struct resp_server *resp_cluster_server(const struct resp_cluster *k, unsigned node) {
@@ -50,25 +50,30 @@ unsigned resp_cluster_slot(const char *key, size_t len) {
 }
 
 unsigned resp_cluster_owner(const struct resp_cluster *k, const char *key, size_t len) {
-    return atomic_load_explicit(&k->owner[resp_cluster_slot(key, len)], memory_order_acquire);
+    unsigned node = atomic_load_explicit(&k->owner[resp_cluster_slot(key, len)], memory_order_acquire);
+    return node == RESP_NOBODY ? 0 : node;
 }
 
-/* The number of a server, which is new if nobody has named it; -1: it cannot be found, or is one too many. */
-static int find(struct resp_cluster *k, const struct resp_server *from, const char *host, uint16_t port) {
+enum { NOT_FOUND = -1, TOO_MANY = -2 };
+/* The number of a server, which is new if nobody has named it, or one of these. */
+static int find(struct resp_cluster *k, const struct resp_server *from, const char *host, uint16_t port,
+                int flags) {
     unsigned n = resp_cluster_servers(k), i;
     if (host[0] == '\0' || strcmp(host, "?") == 0) host = from->port ? from->host : "127.0.0.1";
     for (i = 0; i < n; i++)
         if (k->server[i].port == port && strcmp(k->server[i].host, host) == 0) return (int)i;
+    if (n == RESP_NODES) return TOO_MANY;
+    struct resp_server found = k->server[0];
+    if (resp_server_at(&found, host, port, flags, NULL) != 0) return NOT_FOUND;
     pthread_mutex_lock(&k->lock);
     n = resp_cluster_servers(k);
     while (i < n && !(k->server[i].port == port && strcmp(k->server[i].host, host) == 0)) i++;
     if (i == n && n < RESP_NODES) {
-        k->server[n] = k->server[0];
-        if (resp_server_at(&k->server[n], host, port, NULL) == 0)
-            atomic_store_explicit(&k->servers, n + 1, memory_order_release);
+        k->server[n] = found;
+        atomic_store_explicit(&k->servers, n + 1, memory_order_release);
     }
     pthread_mutex_unlock(&k->lock);
-    return i < resp_cluster_servers(k) ? (int)i : -1;
+    return i < resp_cluster_servers(k) ? (int)i : TOO_MANY;
 }
 
 /* ---- what servers say ---- */
@@ -103,19 +108,44 @@ static bool skip(const char **at, int64_t parts) {
     return true;
 }
 
-bool resp_cluster_read(struct resp_cluster *k, const struct resp_server *from, const char *text) {
+static bool unclear(const struct resp_server *from, struct err *e) {
+    (void)err_set(e, KVF_ERR_UNAVAILABLE,
+                  "the server at %s does not say which servers of its cluster have which slots; look at what "
+                  "CLUSTER SLOTS answers there",
+                  from->name);
+    return false;
+}
+
+static bool unusable(const struct resp_server *from, int why, const char *host, struct err *e) {
+    if (why == TOO_MANY)
+        (void)err_set(
+            e, KVF_ERR_UNAVAILABLE,
+            "the cluster of the server at %s has more than %d servers, the most that the backend resp "
+            "goes to; name a smaller one in tiers.remote.url",
+            from->name, RESP_NODES);
+    else
+        (void)err_set(
+            e, KVF_ERR_UNAVAILABLE,
+            "the server at %s says that %s has slots of its cluster, and this host is not found; let "
+            "the servers announce numbers (cluster-preferred-endpoint-type ip)",
+            from->name, host);
+    return false;
+}
+
+bool resp_cluster_read(struct resp_cluster *k, const struct resp_server *from, const char *text,
+                       struct err *e) {
     int64_t ranges, parts, first, last, about, port;
     char host[URL_WORD];
-    if (!take_number(&text, '*', 1, RESP_SLOTS, &ranges)) return false;
+    if (!take_number(&text, '*', 1, RESP_SLOTS, &ranges)) return unclear(from, e);
     for (; ranges > 0; ranges--) {
         if (!take_number(&text, '*', 3, RESP_ARRAY_MAX, &parts) ||
             !take_number(&text, ':', 0, RESP_SLOTS - 1, &first) ||
             !take_number(&text, ':', first, RESP_SLOTS - 1, &last) ||
             !take_number(&text, '*', 2, RESP_ARRAY_MAX, &about) || !take_text(&text, host, sizeof host) ||
             !take_number(&text, ':', 1, UINT16_MAX, &port) || !skip(&text, about - 2 + parts - 3))
-            return false;
-        int node = find(k, from, host, (uint16_t)port);
-        if (node < 0) return false;
+            return unclear(from, e);
+        int node = find(k, from, host, (uint16_t)port, 0);
+        if (node < 0) return unusable(from, node, host, e);
         for (int64_t slot = first; slot <= last; slot++)
             atomic_store_explicit(&k->owner[slot], (uint8_t)node, memory_order_release);
     }
@@ -135,8 +165,10 @@ int resp_cluster_redirect(struct resp_cluster *k, const struct resp_server *from
     *port++ = '\0';
     unsigned long number = strtoul(port, &port, 10);
     if (*port != '\0' || number == 0 || number > UINT16_MAX) return -1;
-    int node = find(k, from, end + 1, (uint16_t)number);
-    if (node >= 0 && !*asking) atomic_store_explicit(&k->owner[slot], (uint8_t)node, memory_order_release);
+    /* no name service holds up a worker: a new name is the next map's */
+    int node = find(k, from, end + 1, (uint16_t)number, AI_NUMERICHOST);
+    if (node < 0) return -1;
+    if (!*asking) atomic_store_explicit(&k->owner[slot], (uint8_t)node, memory_order_release);
     return node;
 }
 
@@ -145,6 +177,7 @@ unsigned resp_cluster_masters(const struct resp_cluster *k, uint8_t out[RESP_NOD
     unsigned n = 0;
     for (unsigned slot = 0; slot < RESP_SLOTS; slot++) {
         uint8_t node = atomic_load_explicit(&k->owner[slot], memory_order_acquire);
+        if (node == RESP_NOBODY) continue;
         if (!seen[node]) out[n++] = node;
         seen[node] = true;
     }
@@ -153,11 +186,12 @@ unsigned resp_cluster_masters(const struct resp_cluster *k, uint8_t out[RESP_NOD
 
 /* ---- opening and closing ---- */
 
-bool resp_cluster_ask(struct resp_cluster *k, const struct resp_server *from, struct resp_client *c) {
+bool resp_cluster_ask(struct resp_cluster *k, const struct resp_server *from, struct resp_client *c,
+                      struct err *e) {
     struct buf commands = {0}, text = {0};
     resp_command(&commands, (const char *const[]){"CLUSTER", "SLOTS", NULL});
     bool known =
-        resp_client_call(c, &commands, 1, &text, NULL) == 0 && resp_cluster_read(k, from, buf_text(&text));
+        resp_client_call(c, &commands, 1, &text, e) == 0 && resp_cluster_read(k, from, buf_text(&text), e);
     buf_free(&commands);
     buf_free(&text);
     return known;
@@ -168,6 +202,7 @@ struct resp_cluster *resp_cluster_new(const struct resp_server *s) {
     pthread_mutex_init(&k->lock, NULL);
     k->server[0] = *s;
     atomic_store(&k->servers, 1);
+    for (unsigned slot = 0; slot < RESP_SLOTS; slot++) atomic_store(&k->owner[slot], RESP_NOBODY);
     return k;
 }
 

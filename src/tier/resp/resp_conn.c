@@ -39,7 +39,10 @@ static void batch_go(struct resp_conn *c, uint64_t now_ns) {
     for (unsigned i = r->answered; i < r->items; i++)
         if (r->item[i].kind == ITEM_LOOKUP && !r->item[i].op) swap(c, i, r->answered++);
     if (r->answered == r->items) {
-        resp_line_idle(c);
+        if (c->line.fd >= 0)
+            resp_line_idle(c);
+        else
+            resp_line_shut(c, now_ns);
         return;
     }
     for (unsigned i = r->answered; i < r->items;
@@ -66,9 +69,10 @@ static void batch_go(struct resp_conn *c, uint64_t now_ns) {
 static bool batch_answer(struct resp_conn *c, const struct resp_head *h, uint64_t now_ns) {
     struct remote_item item = c->remote.item[c->reading];
     struct resp_way *way = &c->ways[c->reading];
-    if (h->kind == RESP_ERROR) { /* also of a lookup: a server that is loading, or has turned us out */
-        int node = resp_cluster_redirect(resp_of(c->remote.q)->cluster, c->server, h->text, h->text_len,
-                                         &way->asking);
+    if (h->kind == RESP_ERROR) {    /* also of a lookup: a server that is loading, or has turned us out */
+        int node = c->fore > 0 ? -1 /* it is ASKING's, and another follows */
+                               : resp_cluster_redirect(resp_of(c->remote.q)->cluster, c->server, h->text,
+                                                       h->text_len, &way->asking);
         if (node < 0 || ++way->hops > HOPS) {
             resp_line_refused(c, h, now_ns);
             return false;
@@ -142,6 +146,10 @@ static bool job_elsewhere(struct resp_conn *c, const struct resp_head *h, uint64
 static void job_refused(struct resp_conn *c, const struct resp_head *h, uint64_t now_ns) {
     struct tier_queue *q = c->remote.q;
     struct remote_job *job = c->remote.job;
+    if (c->fore > 0) { /* it is ASKING's, and another follows */
+        resp_line_refused(c, h, now_ns);
+        return;
+    }
     if (job_elsewhere(c, h, now_ns)) return;
     resp_error_words(c->server, h->text, h->text_len, q->why, sizeof q->why);
     resp_line_idle(c);

@@ -51,12 +51,37 @@ void resp_line_shut(struct resp_conn *c, uint64_t now_ns) {
     remote_conn_down(&c->remote, now_ns);
 }
 
+/* Of a batch in a cluster, what the server that has gone was to answer is lost; the others are asked for the
+ * rest. false: there is no rest. */
+static bool others_go_on(struct resp_conn *c, uint64_t now_ns) {
+    struct remote_conn *r = &c->remote;
+    struct remote_item lost[REMOTE_BATCH];
+    unsigned n = 0, kept = 0;
+    for (unsigned i = r->answered; i < r->items; i++) kept += c->ways[i].node != c->node;
+    if (!resp_of(r->q)->cluster || r->job || kept == 0) return false;
+    kept = 0;
+    for (unsigned i = r->answered; i < r->items; i++) {
+        if (c->ways[i].node == c->node) {
+            lost[n++] = r->item[i];
+        } else {
+            r->item[kept] = r->item[i];
+            c->ways[kept++] = c->ways[i];
+        }
+    }
+    r->items = kept;
+    r->answered = 0;
+    for (unsigned i = 0; i < n; i++) remote_item_lost(r->q, &lost[i]);
+    resp_conn_ready(c, now_ns);
+    return true;
+}
+
 void resp_line_break(struct resp_conn *c, uint64_t now_ns, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     remote_why(c->remote.q, fmt, ap);
     va_end(ap);
     hang_up(c);
+    if (others_go_on(c, now_ns)) return;
     if (resp_of(c->remote.q)->cluster && c->remote.failures > 1)
         c->remote.failures = 1; /* the next server is no worse for it, and need not wait for long */
     remote_conn_lost(&c->remote, now_ns);
@@ -275,7 +300,7 @@ static void park(struct resp_conn *c) {
 
 bool resp_line_turn(struct resp_conn *c, unsigned node, uint64_t now_ns) {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
-    if (node == c->node) return true;
+    if (node == c->node && c->line.fd >= 0) return true;
     park(c);
     lead_to(c, node);
     c->line = c->parked[node];

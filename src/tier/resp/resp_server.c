@@ -30,8 +30,8 @@ static int find_socket(struct resp_server *s, const struct url *u, struct err *e
     return 0;
 }
 
-int resp_server_at(struct resp_server *s, const char *host, uint16_t port, struct err *e) {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+int resp_server_at(struct resp_server *s, const char *host, uint16_t port, int flags, struct err *e) {
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags}, *found = NULL;
     char number[8];
     s->port = port;
     (void)snprintf(s->host, sizeof s->host, "%s", host);
@@ -65,7 +65,7 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, str
     if (number && (number[strspn(number, "0123456789")] != '\0' || database > UINT16_MAX))
         return err_set(e, KVF_ERR_USAGE, "tiers.remote.url: its database is no number up to 65535");
     s->database = (uint32_t)database;
-    return local ? find_socket(s, &u, e) : resp_server_at(s, u.host, u.port ? u.port : PORT, e);
+    return local ? find_socket(s, &u, e) : resp_server_at(s, u.host, u.port ? u.port : PORT, 0, e);
 }
 
 void resp_server_forget(struct resp_server *s) {
@@ -149,15 +149,21 @@ struct resp_client {
     const struct resp_server *server;
     int fd;
     struct ssl_st *tls;
+    uint64_t deadline_ns; /* of all that is asked now: a server that drips bytes holds nobody */
     char in[CLIENT_IN];
     size_t len;
 };
 
 static int wait_for(const struct resp_client *c, short events, struct err *e) {
     struct pollfd p = {.fd = c->fd, .events = events};
-    int ms = (int)(c->server->timeout_ns / KVF_NS_PER_MS), rc;
-    do rc = poll(&p, 1, ms > 0 ? ms : 1);
-    while (rc < 0 && errno == EINTR);
+    int rc;
+    do {
+        uint64_t now_ns = clock_now_ns();
+        if (now_ns >= c->deadline_ns)
+            rc = 0;
+        else
+            rc = poll(&p, 1, (int)((c->deadline_ns - now_ns) / KVF_NS_PER_MS) + 1);
+    } while (rc < 0 && errno == EINTR);
     if (rc > 0) return 0;
     return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s gives no answer within tiers.remote.timeout",
                    c->server->name);
@@ -314,6 +320,7 @@ static int client_reply(struct resp_client *c, struct buf *reply, struct err *e)
 int resp_client_call(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,
                      struct err *e) {
     struct err first = {0};
+    c->deadline_ns = clock_now_ns() + c->server->timeout_ns;
     int rc = client_send(c, commands, &first);
     for (unsigned i = 0; i < count && (rc == 0 || rc == -KVF_ERR_UNAVAILABLE); i++) {
         struct err one = {0};
@@ -352,6 +359,7 @@ struct resp_client *resp_client_open(const struct resp_server *s, struct err *e)
     socklen_t len = sizeof error;
     c->server = s;
     c->fd = fd;
+    c->deadline_ns = clock_now_ns() + s->timeout_ns;
     int rc = wait_for(c, POLLOUT, e);
     if (rc == 0 && (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0))
         rc = absent(s, error ? error : errno, e);

@@ -15,12 +15,15 @@ enum { PERIOD_S = 1 };
 struct watched {
     struct resp_server server;
     struct resp_client *client;
+    struct tier_server then; /* its counters when it was asked last */
+    bool told;               /* it was */
 };
 
 struct resp_watch {
     struct watched *one[RESP_NODES]; /* those that were asked, by their number; the thread's */
     const struct resp_server *server;
     struct resp_cluster *cluster;
+    struct tier_server counted; /* what the counters of all have grown by, each since its first reading */
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t ended;
@@ -60,6 +63,22 @@ static const struct resp_server *server_of(const struct resp_watch *w, unsigned 
     return w->cluster ? resp_cluster_server(w->cluster, node) : w->server;
 }
 
+/* What a counter has grown by; a server that was started again counts from 0. */
+static double growth(double now, double then) {
+    return now < then ? now : now - then;
+}
+
+/* Servers come and go: what one had counted before is not the run's. */
+static void count(struct resp_watch *w, struct watched *one, const struct tier_server *now) {
+    const struct tier_server *then = one->told ? &one->then : now;
+    w->counted.evicted_keys += growth(now->evicted_keys, then->evicted_keys);
+    w->counted.expired_keys += growth(now->expired_keys, then->expired_keys);
+    w->counted.hits += growth(now->hits, then->hits);
+    w->counted.misses += growth(now->misses, then->misses);
+    one->then = *now;
+    one->told = true;
+}
+
 /* Asks one server and adds its figures; false: it does not answer now. */
 static bool ask(struct resp_watch *w, unsigned node, const struct buf *commands, struct tier_server *sum,
                 bool first) {
@@ -74,18 +93,17 @@ static bool ask(struct resp_watch *w, unsigned node, const struct buf *commands,
     if (!one->client) one->client = resp_client_open(&one->server, NULL);
     if (!one->client) return false;
     bool told = resp_client_call(one->client, commands, 1, &info, NULL) == 0;
-    if (told && w->cluster && first) (void)resp_cluster_ask(w->cluster, &one->server, one->client);
+    bool in_step =
+        told && (!w->cluster || !first || resp_cluster_ask(w->cluster, &one->server, one->client, NULL));
     if (told) {
         struct tier_server now = {0};
         read_info(buf_text(&info), &now);
         sum->used_bytes += now.used_bytes;
         sum->max_bytes += now.max_bytes;
-        sum->evicted_keys += now.evicted_keys;
-        sum->expired_keys += now.expired_keys;
         sum->ops_per_s += now.ops_per_s;
-        sum->hits += now.hits;
-        sum->misses += now.misses;
-    } else {
+        count(w, one, &now);
+    }
+    if (!in_step) { /* an answer may still come, and would be taken for the next one */
         resp_client_close(one->client);
         one->client = NULL;
     }
@@ -99,6 +117,10 @@ static void ask_all(struct resp_watch *w, const struct buf *commands) {
     struct tier_server now = {0};
     for (unsigned i = 0; i < n; i++) told += ask(w, node[i], commands, &now, told == 0);
     if (told < n) return; /* a sum without one of them is none */
+    now.evicted_keys = w->counted.evicted_keys;
+    now.expired_keys = w->counted.expired_keys;
+    now.hits = w->counted.hits;
+    now.misses = w->counted.misses;
     pthread_mutex_lock(&w->lock);
     w->last = now;
     pthread_mutex_unlock(&w->lock);

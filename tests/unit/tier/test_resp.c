@@ -3,8 +3,13 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "tier/resp/resp.h"
 
@@ -81,7 +86,7 @@ static void names_fall_into_slots(void **state) {
 
 static struct resp_cluster *of_one(struct resp_server *s) {
     *s = (struct resp_server){.timeout_ns = KVF_NS_PER_S};
-    assert_int_equal(resp_server_at(s, "127.0.0.1", 7000, NULL), 0);
+    assert_int_equal(resp_server_at(s, "127.0.0.1", 7000, 0, NULL), 0);
     return resp_cluster_new(s);
 }
 
@@ -101,11 +106,13 @@ static void a_map_of_slots(void **state) {
     /* with a replica, what newer servers say beside a name, and a server that knows no name for itself */
     assert_true(resp_cluster_read(k, &s,
                                   "*2\n*4\n:0\n:12181\n*4\n$\n:7000\n$id\n*2\n$hostname\n$a\n*3\n$127.0.0.1\n"
-                                  ":7009\n$id\n*3\n:12182\n:16383\n*3\n$127.0.0.1\n:7001\n$id\n"));
+                                  ":7009\n$id\n*3\n:12182\n:16383\n*3\n$127.0.0.1\n:7001\n$id\n",
+                                  NULL));
     assert_int_equal(resp_cluster_masters(k, master), 2);
     assert_int_equal(resp_cluster_owner(k, "foo", 3), 1);
     assert_string_equal(resp_cluster_server(k, 1)->name, "127.0.0.1:7001");
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(resp_cluster_read(k, &s, bad[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(resp_cluster_read(k, &s, bad[i], NULL));
     static const char moved[] = "MOVED 12182 127.0.0.1:7002", ask[] = "ASK 12182 :7001";
     assert_int_equal(resp_cluster_redirect(k, &s, ask, sizeof ask - 1, &asking), 1);
     assert_true(asking);
@@ -136,7 +143,149 @@ static void a_cluster_of_too_many(void **state) {
         assert_int_equal(resp_cluster_redirect(k, &s, text, (size_t)n, &asking), i < RESP_NODES ? i : -1);
     }
     assert_int_equal(resp_cluster_servers(k), RESP_NODES);
+    struct err e = {0};
+    assert_false(resp_cluster_read(k, &s, "*1\n*3\n:0\n:1\n*2\n$127.0.0.1\n:6000\n", &e));
+    assert_non_null(strstr(e.text, "has more than 64 servers"));
     resp_cluster_free(k);
+}
+
+static void names_that_are_not_found(void **state) {
+    static const char ask[] = "ASK 1 localhost:7001";
+    struct resp_server s;
+    struct resp_cluster *k = of_one(&s);
+    struct err e = {0};
+    bool asking;
+    (void)state;
+    assert_int_equal(resp_cluster_redirect(k, &s, ask, sizeof ask - 1, &asking),
+                     -1); /* asks no name service */
+    assert_false(resp_cluster_read(k, &s, "*1\n*3\n:0\n:1\n*2\n$not a name\n:7001\n", &e));
+    assert_non_null(strstr(e.text, "not a name has slots of its cluster, and this host is not found"));
+    resp_cluster_free(k);
+}
+
+static void slots_that_nobody_has(void **state) {
+    struct resp_server s;
+    struct resp_cluster *k = of_one(&s);
+    uint8_t master[RESP_NODES];
+    (void)state;
+    assert_true(resp_cluster_read(k, &s, "*1\n*3\n:12182\n:16383\n*2\n$127.0.0.1\n:7001\n", NULL));
+    assert_int_equal(resp_cluster_masters(k, master), 1);
+    assert_int_equal(master[0], 1);
+    assert_int_equal(resp_cluster_owner(k, "foo", 3), 1);
+    assert_int_equal(resp_cluster_owner(k, "{user1000}", 10), 0);
+    resp_cluster_free(k);
+}
+
+/* ---- servers of a few lines ---- */
+
+struct fake {
+    int listener;
+    uint16_t port, other; /* that shares the slots */
+    bool drips;           /* it answers byte by byte */
+    unsigned evicted;     /* which it adds 7 to before its second answer */
+    unsigned infos, maps;
+    pthread_t thread;
+};
+
+static void fake_says(const struct fake *f, int fd, const char *text) {
+    size_t len = strlen(text), step = f->drips ? 1 : len;
+    for (size_t at = 0; at < len; at += step) {
+        if (f->drips) (void)poll(NULL, 0, 40);
+        if (send(fd, text + at, step, MSG_NOSIGNAL) < 0) return;
+    }
+}
+
+static void fake_answers(struct fake *f, int fd, const char *asked) {
+    char text[200], info[100];
+    if (strstr(asked, "PING")) {
+        fake_says(f, fd, "+PONG, says a server with much time\r\n");
+    } else if (strstr(asked, "INFO")) {
+        if (f->infos++ == 1) f->evicted += 7;
+        int n =
+            snprintf(info, sizeof info, "used_memory:1\r\nmaxmemory:2\r\nevicted_keys:%u\r\n", f->evicted);
+        (void)snprintf(text, sizeof text, "$%d\r\n%s\r\n", n, info);
+        fake_says(f, fd, text);
+    } else if (f->maps++ == 0) {
+        fake_says(f, fd, "-ERR not now\r\n*0\r\n"); /* one answer too many */
+    } else {
+        (void)snprintf(text, sizeof text,
+                       "*2\r\n*3\r\n:0\r\n:99\r\n*2\r\n$0\r\n\r\n:%u\r\n"
+                       "*3\r\n:100\r\n:16383\r\n*2\r\n$0\r\n\r\n:%u\r\n",
+                       f->port, f->other);
+        fake_says(f, fd, text);
+    }
+}
+
+static void *fake_main(void *arg) {
+    struct fake *f = arg;
+    for (int fd; (fd = accept(f->listener, NULL, NULL)) >= 0; close(fd)) {
+        char asked[400];
+        for (ssize_t n; (n = recv(fd, asked, sizeof asked - 1, 0)) > 0;) {
+            asked[n] = '\0';
+            fake_answers(f, fd, asked);
+        }
+    }
+    return NULL;
+}
+
+static void fake_listen(struct fake *f) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof at;
+    f->listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(f->listener, (struct sockaddr *)&at, len), 0);
+    assert_int_equal(listen(f->listener, 8), 0);
+    assert_int_equal(getsockname(f->listener, (struct sockaddr *)&at, &len), 0);
+    f->port = ntohs(at.sin_port);
+}
+
+static void fake_end(struct fake *f) {
+    shutdown(f->listener, SHUT_RDWR);
+    pthread_join(f->thread, NULL);
+    close(f->listener);
+}
+
+/* The first map is broken, and another answer follows it; the second has a server that has counted before. */
+static void figures_of_a_server_that_joins(void **state) {
+    struct fake one = {.evicted = 100}, two = {.evicted = 5000};
+    struct resp_server s = {.timeout_ns = KVF_NS_PER_S};
+    struct tier_server figures = {0};
+    char map[80];
+    (void)state;
+    fake_listen(&one);
+    fake_listen(&two);
+    one.other = two.port;
+    assert_int_equal(pthread_create(&one.thread, NULL, fake_main, &one), 0);
+    assert_int_equal(pthread_create(&two.thread, NULL, fake_main, &two), 0);
+    assert_int_equal(resp_server_at(&s, "127.0.0.1", one.port, 0, NULL), 0);
+    struct resp_cluster *k = resp_cluster_new(&s);
+    (void)snprintf(map, sizeof map, "*1\n*3\n:0\n:16383\n*2\n$\n:%u\n", one.port);
+    assert_true(resp_cluster_read(k, &s, map, NULL));
+    struct resp_watch *w = resp_watch_open(&s, k);
+    for (int i = 0; i < 1000 && !(figures.used_bytes == 2); i++) {
+        (void)poll(NULL, 0, 10);
+        resp_watch_read(w, &figures);
+    }
+    resp_watch_close(w);
+    assert_true(figures.used_bytes == 2); /* of both */
+    assert_true(figures.evicted_keys == 7);
+    resp_cluster_free(k);
+    fake_end(&one);
+    fake_end(&two);
+}
+
+static void a_server_that_drips(void **state) {
+    struct fake f = {.drips = true};
+    struct resp_server s = {.timeout_ns = 200 * KVF_NS_PER_MS};
+    struct err e = {0};
+    (void)state;
+    fake_listen(&f);
+    assert_int_equal(pthread_create(&f.thread, NULL, fake_main, &f), 0);
+    assert_int_equal(resp_server_at(&s, "127.0.0.1", f.port, 0, NULL), 0);
+    struct resp_client *c = resp_client_open(&s, &e);
+    resp_client_close(c);
+    fake_end(&f);
+    assert_null(c);
+    assert_non_null(strstr(e.text, "gives no answer within tiers.remote.timeout"));
 }
 
 int main(void) {
@@ -147,6 +296,10 @@ int main(void) {
         cmocka_unit_test(names_fall_into_slots),
         cmocka_unit_test(a_map_of_slots),
         cmocka_unit_test(a_cluster_of_too_many),
+        cmocka_unit_test(names_that_are_not_found),
+        cmocka_unit_test(slots_that_nobody_has),
+        cmocka_unit_test(figures_of_a_server_that_joins),
+        cmocka_unit_test(a_server_that_drips),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
