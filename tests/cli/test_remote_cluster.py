@@ -3,6 +3,11 @@
 import json
 import re
 import signal
+import socket
+import socketserver
+import threading
+import socketserver
+import threading
 
 from exposition import scrape, serving
 from runs import check_identities, kept_and_read, measure, result, start, write
@@ -12,6 +17,8 @@ from tap import case, finish, home, main, spawn, wait_until
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "tiers.nvme.io_size": "4MiB",
          "cache.verify": "full", "run.duration": "5m", "run.max_requests": 120}
 PREFIX = "{moves}:"
+OPS = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "run.duration": "5m", "cache.verify": "full",
+       "workload": {"source": "ops", "path": "ops.csv"}}
 
 
 def slot_of(prefix):
@@ -100,6 +107,74 @@ def _():
     assert re.search(r"up to \d+ values stay on the cluster of %s" % ("127.0.0.1:%d" % cluster.members[0].port), got.stderr), got
     got = finish(start({**SMALL, "tiers.remote": remote(cluster)}))
     assert got.rc == 2 and "no server answers at 127.0.0.1:%d" % cluster.members[1].port in got.stderr, got
+
+
+class Half(socketserver.ThreadingTCPServer):
+    """A server of a few lines, one of a cluster of those in `members`; `first` and `last` are its slots."""
+    daemon_threads = True
+
+    def __init__(self, members, first, last, instead=lambda server, words: None):
+        super().__init__(("127.0.0.1", 0), Talk)
+        self.slots, self.instead, self.values, self.socks = (first, last), instead, {}, []
+        self.port, self.members = self.server_address[1], members
+        self.url = "redis://127.0.0.1:%d" % self.port
+        members.append(self)
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def die(self):
+        self.socket.close()
+        for sock in self.socks:
+            sock.shutdown(socket.SHUT_RDWR)
+
+    def answer(self, words):
+        name, key = words[0], words[1] if len(words) > 1 else ""
+        if name == b"PING":
+            return b"+PONG"
+        if name == b"INFO":
+            text = b"redis_version:7.0\r\ncluster_enabled:1\r\nmaxmemory:1048576\r\n"
+            return b"$%d\r\n%s" % (len(text), text)
+        if name == b"CLUSTER":
+            return b"*%d" % len(self.members) + b"".join(
+                b"\r\n*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d" % (*one.slots, one.port) for one in self.members)
+        if name == b"SET":
+            self.values[key] = words[2]
+            return b"+OK"
+        if name == b"GET":
+            return b"$%d\r\n%s" % (len(self.values[key]), self.values[key])
+        if name == b"EXISTS":
+            return b":%d" % (key in self.values)
+        return b":%d" % (self.values.pop(key, None) is not None)
+
+
+class Talk(socketserver.StreamRequestHandler):
+    def handle(self):
+        self.server.socks.append(self.request)
+        try:
+            while head := self.rfile.readline():
+                words = [self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2] for _ in range(int(head[1:]))]
+                self.wfile.write((self.server.instead(self.server, words) or self.server.answer(words)) + b"\r\n")
+        except (OSError, ValueError):
+            pass
+
+
+@case("an error for ASKING: the answer behind it is nobody's, and the value is written all the same")
+def _():
+    refused = []
+
+    def instead(server, words):
+        if words[0] == b"SET" and not refused:
+            refused.append("SET")
+            return b"-ASK 1 127.0.0.1:%d" % server.port
+        if words[0] == b"ASKING":
+            refused.append("ASKING")
+            return b"-ERR not now"
+        return None
+
+    server = Half([], 0, Cluster.SLOTS - 1, instead)
+    (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,1/1,64\nread,1/1,64\n")
+    _, summary = measure({**OPS, "tiers.remote": remote(server, chunk_tokens=64)})
+    assert refused == ["SET", "ASKING"], refused
+    assert result(summary, "operation_errors") == 0 and not server.values, summary["results"]
 
 
 main()
