@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 import socketserver
 import threading
 import socketserver
@@ -115,16 +114,11 @@ class Half(socketserver.ThreadingTCPServer):
 
     def __init__(self, members, first, last, instead=lambda server, words: None):
         super().__init__(("127.0.0.1", 0), Talk)
-        self.slots, self.instead, self.values, self.socks = (first, last), instead, {}, []
+        self.slots, self.instead, self.values = (first, last), instead, {}
         self.port, self.members = self.server_address[1], members
         self.url = "redis://127.0.0.1:%d" % self.port
         members.append(self)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-
-    def die(self):
-        self.socket.close()
-        for sock in self.socks:
-            sock.shutdown(socket.SHUT_RDWR)
 
     def answer(self, words):
         name, key = words[0], words[1] if len(words) > 1 else ""
@@ -148,7 +142,6 @@ class Half(socketserver.ThreadingTCPServer):
 
 class Talk(socketserver.StreamRequestHandler):
     def handle(self):
-        self.server.socks.append(self.request)
         try:
             while head := self.rfile.readline():
                 words = [self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2] for _ in range(int(head[1:]))]

@@ -63,7 +63,7 @@ static const struct resp_server *server_of(const struct resp_watch *w, unsigned 
     return w->cluster ? resp_cluster_server(w->cluster, node) : w->server;
 }
 
-/* What a counter has grown by; a server that was started again counts from 0. */
+/* Growth of a counter; a server that was started again counts from 0. */
 static double growth(double now, double then) {
     return now < then ? now : now - then;
 }
