@@ -33,8 +33,9 @@ def slot_of(prefix):
 @case("a cluster: values go to the server that has their slot, and nothing stays; what cannot be on one is refused")
 def _():
     cluster = Cluster()
-    _, summary = measure({**SMALL, "tiers.remote": remote(cluster, chunk_tokens=16)})
+    _, summary = measure({**SMALL, "tiers.remote": remote(cluster, chunk_tokens=16, capacity="1GiB")})
     kept_and_read(summary)
+    assert "have together a maxmemory of 768 MiB, less than" in json.dumps(summary), summary["events"]
     assert "a cluster of 3 with slots" in summary["tiers"]["remote"]["description"], summary["tiers"]
     assert "maxmemory 768 MiB" in summary["tiers"]["remote"]["description"], summary["tiers"]
     assert ", " not in summary["tiers"]["remote"]["description"].partition(" at 127.")[0], summary["tiers"]

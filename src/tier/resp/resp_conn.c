@@ -69,10 +69,11 @@ static void batch_go(struct resp_conn *c, uint64_t now_ns) {
 static bool batch_answer(struct resp_conn *c, const struct resp_head *h, uint64_t now_ns) {
     struct remote_item item = c->remote.item[c->reading];
     struct resp_way *way = &c->ways[c->reading];
-    if (h->kind == RESP_ERROR) {    /* also of a lookup: a server that is loading, or has turned us out */
-        int node = c->fore > 0 ? -1 /* it is ASKING's, and another follows */
-                               : resp_cluster_redirect(resp_of(c->remote.q)->cluster, c->server, h->text,
-                                                       h->text_len, &way->asking);
+    if (h->kind == RESP_ERROR) {      /* also of a lookup: a server that is loading, or has turned us out */
+        bool of_asking = c->fore > 0; /* and the item's own answer follows */
+        int node = of_asking ? -1
+                             : resp_cluster_redirect(resp_of(c->remote.q)->cluster, c->server, h->text,
+                                                     h->text_len, &way->asking);
         if (node < 0 || ++way->hops > HOPS) {
             resp_line_refused(c, h, now_ns);
             return false;
