@@ -18,7 +18,7 @@ const struct key_entry keyboard[] = {
     {'0', "0", ACTION_VIEW, PANEL_pods, "pods: each pod of a fleet, the most loaded first"},
     {'b', "b", ACTION_EVIDENCE, 0, "evidence: numbers and rule behind the verdict, and back"},
     {'?', "?", ACTION_HELP, 0, "help, and back"},
-    {KEY_CODE_ENTER, "Enter", ACTION_OPEN, 0, "open the selected row, or go to the time of an event"},
+    {KEY_CODE_ENTER, "Enter", ACTION_OPEN, 0, "open the row, a request's user, or the time of an event"},
     {KEY_CODE_ESCAPE, "Esc", ACTION_CLOSE, 0, "close what is open: help, evidence, detail, filter, the past"},
     {':', ":", ACTION_COMMAND, 0, "type a command, such as users 50; Tab completes it"},
     {'\t', "Tab", ACTION_VIEW_NEXT, 0, "next view"},

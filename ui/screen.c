@@ -86,6 +86,7 @@ static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
     shown->requests_known = peek->requests_known;
     shown->requests = peek->requests;
     memcpy(shown->request, peek->request, sizeof shown->request);
+    shown->follow = peek->follow;
 }
 
 /* The rest of an interval at the end of a run: too short for rates, and nothing ends in it. */
@@ -365,9 +366,11 @@ void screen_draw(struct screen *s, struct canvas *c) {
     f.list_end = &s->list_end;
     f.picked_s = &s->picked_s;
     f.rows = &s->rows;
+    f.leads_to = &s->leads_to;
     s->rows.count = 0;
     s->picked_s = KVF_MISSING;
     s->list_end = 0;
+    s->leads_to = (struct frame_thing){FRAME_NOTHING, 0};
     panel->draw(c, at, &f);
     show_pick(s, c);
     parts_footer(&footer, &f);

@@ -45,6 +45,7 @@ struct screen {
     struct frame_table table[PANELS];
     char filter_before[64];               /* of the one that is being typed */
     bool detail;                          /* of the selected request */
+    struct frame_thing leads_to;          /* what Enter opens from there */
     struct frame_rows rows;               /* of what was drawn last */
     struct frame_thing pick;              /* the selected one of them */
     struct frame_thing open[SCREEN_OPEN]; /* details, one opened from the other */

@@ -38,15 +38,25 @@ void screen_move(struct screen *s, int by) {
     if (t->selected < 0) t->selected = 0;
 }
 
+/* The engine tells of a user from the next interval on. Where no key reaches it, the page says what is
+ * missing. */
+static void follow(const struct screen *s, struct frame_thing thing) {
+    struct command c = {.kind = COMMAND_FOLLOW, .value = thing.number, .text = "key"};
+    bool asks = thing.kind == FRAME_USER && thing.number != FRAME_NO_USER && !s->status.ended;
+    if (asks && s->setup->commands) command_put(s->setup->commands, &c);
+}
+
 static void open_thing(struct screen *s, struct frame_thing thing) {
     if (s->opened == SCREEN_OPEN) return;
+    follow(s, thing);
     s->open[s->opened++] = thing;
     s->pick = (struct frame_thing){FRAME_NOTHING, 0};
 }
 
-/* Its row is selected again. */
+/* Its row is selected again; a user has none, its request is still open. */
 static void close_thing(struct screen *s) {
     s->pick = s->open[--s->opened];
+    if (s->pick.kind == FRAME_USER) s->pick = (struct frame_thing){FRAME_NOTHING, 0};
 }
 
 enum screen_wish screen_close(struct screen *s) {
@@ -68,9 +78,12 @@ enum screen_wish screen_close(struct screen *s) {
     return WISH_NOTHING;
 }
 
-/* The detail of a row, or the time of an event or a decision. */
+/* The detail of a row, from a request's its user, or the time of an event or a decision. */
 void screen_open(struct screen *s) {
-    if (s->view == PANEL_requests)
+    bool requests = s->view == PANEL_requests && !s->opened;
+    if (requests && s->detail && s->leads_to.kind)
+        open_thing(s, s->leads_to);
+    else if (requests)
         s->detail = !s->detail;
     else if (screen_picked(s) >= 0)
         open_thing(s, s->pick);

@@ -92,6 +92,15 @@ struct prepare {
     uint64_t room_bytes; /* prepopulate: left to fill in it */
 };
 
+/* The user that the screen follows, queue_lock; its ended requests in a ring. */
+struct follow {
+    bool known;
+    uint64_t user, next_ns; /* next_ns: run time at which it asks again; KVF_NEVER: not known */
+    uint64_t ended;
+    uint64_t ended_ns[SNAPSHOT_ENDED];
+    struct snapshot_ended end[SNAPSHOT_ENDED];
+};
+
 struct engine {
     const struct engine_setup *setup;
     const struct scenario *s;
@@ -121,6 +130,7 @@ struct engine {
 
     pthread_mutex_t queue_lock;
     struct session session;
+    struct follow follow;
     struct workload *workload;
     struct oracle *oracle;       /* of policy belady, else NULL */
     uint64_t slots;              /* of a pod */
@@ -203,6 +213,11 @@ void dispatch_count_time(struct engine *e, uint64_t now_ns);
 
 /* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap);
+/* From now on snapshots tell of this user. */
+void dispatch_follow(struct engine *e, uint64_t user);
+/* A request has ended, and its user, if it is followed, asks again then. The caller holds queue_lock. */
+void follow_ended(struct engine *e, const struct flight *f, uint64_t now_ns);
+void follow_next(struct engine *e, uint64_t user, uint64_t at_ns);
 
 /* Workers: event loops over flights and operations. */
 int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err);

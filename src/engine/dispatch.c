@@ -188,7 +188,9 @@ static void user_ends(struct engine *e, uint64_t user) {
 /* The user asks again at that time. One that has asked its last ends now: a run does not wait for
  * thoughts that lead to nothing. */
 static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
-    if (workload_more(e->workload, user))
+    bool more = workload_more(e->workload, user);
+    follow_next(e, user, more ? at_ns : KVF_NEVER);
+    if (more)
         session_schedule(&e->session, user, at_ns);
     else
         user_ends(e, user);
@@ -444,6 +446,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         service_leave(e, f);
         pods_done(e, f, true);
         session_count(&e->session, f->req.user, f->failed, ended_ms(e, f));
+        follow_ended(e, f, engine_now(e));
         if (closed_loop(e)) {
             uint64_t user = workload_own(e->workload, f->req.user);
             lanes_begin(e, user, engine_now(e));

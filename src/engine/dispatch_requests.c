@@ -1,4 +1,4 @@
-/* Requests in service, as a snapshot has them. */
+/* Requests in service, and the user that is followed, as a snapshot has them. */
 #include <math.h>
 #include <stdio.h>
 
@@ -36,13 +36,13 @@ static void request_way(const struct flight *f, enum flight_stage stage, uint64_
     r->not_found = atomic_load_explicit(&f->misses, memory_order_relaxed);
 }
 
-static void request_user(const struct engine *e, const struct flight *f, struct snapshot_request *r) {
-    struct session_tally t = session_told(&e->session, f->req.user);
-    r->asks = (struct snapshot_user){.done = t.done,
-                                     .failed = t.failed,
-                                     .last_ms = t.done ? (double)t.last_ms : KVF_MISSING,
-                                     .mean_ms = t.done ? t.sum_ms / t.done : KVF_MISSING,
-                                     .worst_ms = t.done ? (double)t.worst_ms : KVF_MISSING};
+static struct snapshot_user user_told(const struct engine *e, uint64_t user) {
+    struct session_tally t = session_told(&e->session, user);
+    return (struct snapshot_user){.done = t.done,
+                                  .failed = t.failed,
+                                  .last_ms = t.done ? (double)t.last_ms : KVF_MISSING,
+                                  .mean_ms = t.done ? t.sum_ms / t.done : KVF_MISSING,
+                                  .worst_ms = t.done ? (double)t.worst_ms : KVF_MISSING};
 }
 
 static void request_route(const struct flight *f, struct snapshot_request *r) {
@@ -52,11 +52,64 @@ static void request_route(const struct flight *f, struct snapshot_request *r) {
     r->expected_blocks = f->expected_blocks;
 }
 
+/* ---- the user that is followed ---- */
+
+void dispatch_follow(struct engine *e, uint64_t user) {
+    pthread_mutex_lock(&e->queue_lock);
+    if (!e->follow.known || e->follow.user != user)
+        e->follow = (struct follow){.known = true, .user = user, .next_ns = KVF_NEVER};
+    pthread_mutex_unlock(&e->queue_lock);
+}
+
+void follow_next(struct engine *e, uint64_t user, uint64_t at_ns) {
+    if (e->follow.known && workload_number(e->workload, user) == e->follow.user) e->follow.next_ns = at_ns;
+}
+
+void follow_ended(struct engine *e, const struct flight *f, uint64_t now_ns) {
+    if (!e->follow.known || f->req.user != e->follow.user) return;
+    uint64_t at = e->follow.ended++ % SNAPSHOT_ENDED;
+    struct snapshot_ended *x = &e->follow.end[at];
+    e->follow.ended_ns[at] = now_ns;
+    *x = (struct snapshot_ended){.turn = f->req.turn,
+                                 .context_tokens = flight_context_tokens(f),
+                                 .generate_tokens = f->req.generate_tokens,
+                                 .e2e_ms = since_ms(now_ns, f->req.arrival_ns),
+                                 .klass = f->req.klass,
+                                 .not_found = atomic_load_explicit(&f->misses, memory_order_relaxed),
+                                 .failed = f->failed};
+    for (int t = 0; t < KVF_TIERS; t++)
+        x->found[t] = atomic_load_explicit(&f->tier_hits[t], memory_order_relaxed);
+}
+
+static void follow_take(const struct engine *e, uint64_t now_ns, struct snapshot_follow *out) {
+    static const enum snapshot_follow_state states[] = {[SESSION_IDLE] = FOLLOW_IDLE,
+                                                        [SESSION_WAITING] = FOLLOW_WAITING,
+                                                        [SESSION_ASKING] = FOLLOW_ASKING,
+                                                        [SESSION_ENDED] = FOLLOW_ENDED};
+    const struct follow *w = &e->follow;
+    uint64_t own = workload_own(e->workload, w->user);
+    if (!w->known) return;
+    *out = (struct snapshot_follow){
+        .known = true, .user = w->user, .next_in_s = KVF_MISSING, .asks = user_told(e, w->user)};
+    if (!workload_open_loop(e->workload) && own < e->session.known)
+        out->state = states[e->session.state[own]];
+    if (out->state == FOLLOW_WAITING && w->next_ns != KVF_NEVER)
+        out->next_in_s = since_ms(w->next_ns, now_ns) / 1e3;
+    for (const struct flight *f = e->service_first; f; f = f->service_next)
+        out->in_service += f->req.user == w->user;
+    for (; out->ended < SNAPSHOT_ENDED && out->ended < w->ended; out->ended++) {
+        uint64_t at = (w->ended - 1 - out->ended) % SNAPSHOT_ENDED;
+        out->end[out->ended] = w->end[at];
+        out->end[out->ended].ago_s = since_ms(now_ns, w->ended_ns[at]) / 1e3;
+    }
+}
+
 /* One that has ended is left out, as it is counted as done by then; one that its worker has still in the
  * mail is about to look its context up. Once the run ends nobody is served any more. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap) {
     bool trace = !workload_knows_users(e->workload);
     snap->requests_known = true;
+    follow_take(e, now_ns, &snap->follow);
     if (atomic_load(&e->stopping)) return;
     for (const struct flight *f = e->service_first; f && snap->requests < SNAPSHOT_REQUESTS;
          f = f->service_next) {
@@ -77,7 +130,7 @@ void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot 
                                        .klass = f->req.klass,
                                        .tier = tier};
         request_way(f, stage, now_ns, r);
-        if (!trace) request_user(e, f, r);
+        if (!trace) r->asks = user_told(e, f->req.user);
         if (e->s->fleet.pods > 1) request_route(f, r);
         snprintf(r->step, sizeof r->step, "%s", stage_names[stage]);
         snap->requests++;

@@ -325,6 +325,9 @@ static void command_obey(struct control *c, const struct command *cmd) {
     case COMMAND_SPEED:
         speed_change(e, cmd);
         break;
+    case COMMAND_FOLLOW:
+        dispatch_follow(e, cmd->value);
+        break;
     case COMMAND_MARK:
         engine_event(e, "mark", "%s", cmd->text);
         break;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "record/snapshot.h"
 
 void session_init(struct session *s) {
     *s = (struct session){0};
@@ -24,8 +25,8 @@ void session_grow(struct session *s, uint64_t users) {
 }
 
 void session_count(struct session *s, uint64_t user, bool failed, double e2e_ms) {
-    enum { COUNTED_MOST = 1 << 20, LEAST = 64 };
-    if (user >= COUNTED_MOST) return;
+    enum { LEAST = 64 };
+    if (user >= SNAPSHOT_USERS_COUNTED) return;
     if (user >= s->tallies) {
         uint64_t n = s->tallies > 0 ? s->tallies : LEAST;
         while (n <= user) n *= 2;

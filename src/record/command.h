@@ -13,6 +13,7 @@
     X(GENERATION, "generation")                                                                              \
     X(AUTOSCALER, "autoscaler")                                                                              \
     X(SPEED, "speed")                                                                                        \
+    X(FOLLOW, "follow")                                                                                      \
     X(MARK, "mark")                                                                                          \
     X(STOP, "stop")                                                                                          \
     X(ABORT, "abort")
@@ -26,7 +27,8 @@ enum { COMMAND_USERS_MAX = 1000000, COMMAND_SPEED_ONE = 1000000 };
 struct command {
     enum command_kind kind;
     uint64_t value; /* USERS: the new number; GENERATION: ns per token; SPEED: of a simulation, real time
-                     is COMMAND_SPEED_ONE, 0 as fast as possible; STOP: 0 or the signal */
+                     is COMMAND_SPEED_ONE, 0 as fast as possible; STOP: 0 or the signal;
+                     FOLLOW: the user of whom the snapshots are to tell */
     char text[160]; /* MARK: the note; else who asked ("key", "signal") */
 };
 

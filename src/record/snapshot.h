@@ -378,6 +378,29 @@ struct snapshot_request {
     uint32_t pod, router, expected_blocks; /* expected: that the router took to be there */
 };
 
+/* The one user that the screen follows, for the live screen alone like the requests; its ended requests are
+ * those since it is followed, the newest first. Users from SNAPSHOT_USERS_COUNTED on have no `asks`. */
+enum { SNAPSHOT_ENDED = 8, SNAPSHOT_USERS_COUNTED = 1 << 20 };
+struct snapshot_ended {
+    double ago_s; /* since its end, at the end of the interval */
+    uint64_t turn, context_tokens, generate_tokens;
+    double e2e_ms;
+    uint32_t klass;
+    uint32_t found[KVF_TIERS], not_found; /* entries that it looked up */
+    bool failed;
+};
+enum snapshot_follow_state { FOLLOW_UNKNOWN, FOLLOW_IDLE, FOLLOW_WAITING, FOLLOW_ASKING, FOLLOW_ENDED };
+struct snapshot_follow {
+    bool known; /* somebody is followed */
+    uint64_t user;
+    enum snapshot_follow_state state; /* WAITING: with its next request, ASKING: for the answer to one */
+    double next_in_s;                 /* until it asks again; NaN: not known */
+    uint64_t in_service;              /* its requests that hold a slot */
+    struct snapshot_user asks;
+    uint32_t ended;
+    struct snapshot_ended end[SNAPSHOT_ENDED];
+};
+
 /* How the latencies of an interval are spread, for the heat map: bin b holds those of at least
  * snapshot_heat_edge_ms(b), two bins an octave from a microsecond on; the first and the last also what
  * lies beyond. Made from the interval's histograms (interval_histograms in the database). */
@@ -414,6 +437,7 @@ struct snapshot {
     bool requests_known; /* live; a stored run has none */
     uint32_t requests;
     struct snapshot_request request[SNAPSHOT_REQUESTS];
+    struct snapshot_follow follow;
     struct snapshot_host host[SNAPSHOT_HOSTS];
     struct snapshot_fleet fleet;
     uint32_t pod_rows; /* 0: the run is no fleet */

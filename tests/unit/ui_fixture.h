@@ -200,6 +200,21 @@ static inline void ui_fill_heat(struct snapshot *s, int i) {
     }
 }
 
+/* The user of the first request, with three that ended. */
+static inline void ui_fill_follow(struct snapshot *s) {
+    struct snapshot_follow *w = &s->follow;
+    *w = (struct snapshot_follow){.known = true, .user = 3, .state = FOLLOW_ASKING, .next_in_s = KVF_MISSING};
+    w->in_service = 1, w->ended = 3;
+    w->asks =
+        (struct snapshot_user){.done = 12, .failed = 1, .last_ms = 900, .mean_ms = 1500, .worst_ms = 4000};
+    for (uint32_t i = 0; i < w->ended; i++) {
+        struct snapshot_ended *x = &w->end[i];
+        *x = (struct snapshot_ended){.ago_s = 4 + 6 * i, .turn = 4 - i, .context_tokens = 2000 - 300 * i};
+        x->generate_tokens = 80 + i, x->e2e_ms = 900 + 1100 * i, x->failed = i == 2;
+        x->found[KVF_TIER_NVME] = 5 - i, x->found[KVF_TIER_CPU] = i, x->not_found = i == 2;
+    }
+}
+
 static inline void ui_fill_requests(struct snapshot *s, int i) {
     static const char *const steps[] = {"reads", "generate", "decode", "prefill", "lookup"};
     s->requests_known = true, s->requests = 20;
@@ -212,6 +227,7 @@ static inline void ui_fill_requests(struct snapshot *s, int i) {
         if (q->tier >= 0 && !s->tier_on[q->tier]) q->tier = KVF_TIER_NVME;
         snprintf(q->step, sizeof q->step, "%s", steps[r % 5]);
     }
+    ui_fill_follow(s);
 }
 
 /* A search as it would have gone: when it decided what, with the sentences of the autoscaler. */

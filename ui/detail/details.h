@@ -6,6 +6,6 @@
 
 /* By kind; NULL for nothing. */
 extern const struct panel_ops *const details[FRAME_KINDS];
-extern const struct panel_ops detail_tier, detail_class, detail_gpu, detail_drive, detail_rank;
+extern const struct panel_ops detail_tier, detail_class, detail_gpu, detail_drive, detail_rank, detail_user;
 
 #endif

@@ -22,10 +22,20 @@ struct frame_table {
 };
 
 /* Something that a row stands for and that has a detail of its own. */
-enum frame_kind { FRAME_NOTHING, FRAME_TIER, FRAME_CLASS, FRAME_GPU, FRAME_DRIVE, FRAME_RANK, FRAME_KINDS };
+enum frame_kind {
+    FRAME_NOTHING,
+    FRAME_TIER,
+    FRAME_CLASS,
+    FRAME_GPU,
+    FRAME_DRIVE,
+    FRAME_RANK,
+    FRAME_USER,
+    FRAME_KINDS
+};
+#define FRAME_NO_USER UINT64_MAX /* the number of the user of a request that names none */
 struct frame_thing {
     enum frame_kind kind;
-    uint64_t number; /* of the tier, class, device, rank */
+    uint64_t number; /* of the tier, class, device, rank, user */
 };
 /* Rows that were drawn, from the top; each can be selected, opened and clicked. */
 enum { FRAME_ROWS_MOST = 96 };
@@ -66,10 +76,11 @@ struct frame {
     int *list_end;           /* draw() leaves the last useful place in its list here; NULL: nobody asks */
     bool detail;             /* the selected row in full */
     struct frame_thing open; /* of a detail: of what */
-    struct frame_rows *rows; /* draw() leaves its rows here; NULL: nobody asks */
-    double *picked_s;        /* draw() leaves the run time of the selected row here; NULL: nobody asks */
-    const char *message;     /* last word for the footer; NULL: none */
-    const char *question;    /* being asked: prompt text in front of `answer`; NULL: nothing */
+    struct frame_thing *leads_to; /* draw() leaves here what opens from an open row; NULL: nobody asks */
+    struct frame_rows *rows;      /* draw() leaves its rows here; NULL: nobody asks */
+    double *picked_s;             /* draw() leaves the run time of the selected row here; NULL: nobody asks */
+    const char *message;          /* last word for the footer; NULL: none */
+    const char *question;         /* being asked: prompt text in front of `answer`; NULL: nothing */
     const char *answer;
 };
 

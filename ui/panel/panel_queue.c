@@ -152,8 +152,14 @@ static void draw_sum(const struct pane *p, int row, const struct frame *f, const
     draw_cells(p, row, f, c, at, &x);
 }
 
-static void place(const struct pane *p, const struct frame *f, struct column *mine, struct column_place *at) {
+enum { HEADING = 40 };
+static void place(const struct pane *p, const struct frame *f, struct column *mine, struct column_place *at,
+                  char heading[HEADING]) {
+    char span[24];
     memcpy(mine, columns, sizeof columns);
+    snprintf(heading, HEADING, "class%s", parts_span(f, span, sizeof span));
+    mine[CLASS].heading = heading;
+    if (text_columns(heading) > mine[CLASS].cols) mine[CLASS].cols = text_columns(heading);
     mine[P95].heading = parts_judged_by_e2e(f) ? "e2e P95 / target" : "TTFT P95 / target";
     if (parts_whole_run(f)) { /* what stands in the queue is what it left, and nobody is served */
         mine[CLASS].heading = "whole run";
@@ -169,9 +175,10 @@ static void place(const struct pane *p, const struct frame *f, struct column *mi
 static void draw_classes(const struct pane *p, const struct frame *f) {
     struct column mine[COLUMNS];
     struct column_place at[COLUMNS];
+    char heading[HEADING];
     uint32_t classes = parts_classes(f);
 
-    place(p, f, mine, at);
+    place(p, f, mine, at, heading);
     uint32_t rows = p->at.rows > 1 ? (uint32_t)p->at.rows - 1 : 0;
     uint32_t shown = classes <= rows ? classes : rows > 0 ? rows - 1 : 0;
     for (uint32_t k = 0; k < shown; k++) draw_class(p, (int)k + 1, f, mine, at, k);

@@ -139,7 +139,8 @@ static bool of_trace(const struct frame *f) {
 static void draw_counts(const struct pane *p, const struct frame *f, int shown) {
     enum { NARROW = 60 };
     int col = MARKER;
-    col += pane_text(p, 0, col, TONE_HEADING, p->at.cols < NARROW ? "In service " : "Requests in service ");
+    col += pane_text(p, 0, col, TONE_HEADING,
+                     p->at.cols < NARROW ? "In service now " : "Requests in service now ");
     col += pane_textf(p, 0, col, TONE_STRONG, "%llu", (unsigned long long)f->snap->interval.in_service_now);
     if (of_trace(f)) col += pane_text(p, 0, col, TONE_DIM, ", rows of a trace without users");
     if (f->table.filter[0])
@@ -390,12 +391,14 @@ static void draw_table(const struct pane *p, const struct frame *f, const uint8_
     if (f->list_end) *f->list_end = shown - 1;
     if (selected >= shown) selected = shown - 1;
     if (selected < 0) selected = 0;
+    const struct snapshot_request *q = &f->snap->request[pick[selected]];
+    if (f->leads_to) *f->leads_to = (struct frame_thing){FRAME_USER, q->no_user ? FRAME_NO_USER : q->user};
     int first = selected < rows ? 0 : selected - rows + 1;
     double oldest_ms = oldest_of(f, pick, shown);
     for (int i = 0; i < rows && first + i < shown; i++)
         draw_row(p, 1 + i, f, at, &f->snap->request[pick[first + i]], oldest_ms, first + i == selected);
     struct pane body = pane_part(p, p->at.rows - detail, MARKER, detail, -1);
-    if (detail > 0 && !pane_empty(&body)) draw_detail(&body, f, &f->snap->request[pick[selected]]);
+    if (detail > 0 && !pane_empty(&body)) draw_detail(&body, f, q);
 }
 
 static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {

@@ -300,6 +300,8 @@ static void footer_keys(const struct pane *p, const struct frame *f) {
     hints_of_views(&h, f, p->at.cols >= WIDE_COLS);
     hints_of_run(&h, f);
     hints_of_picture(&h, f, parts_sign(p->canvas, PARTS_LEFT_RIGHT));
+    if (f->view == PANEL_requests && f->detail && !f->open.kind && f->snap && f->snap->requests > 0)
+        hint_add(&h, ACTION_OPEN, 2, "user");
     if (f->open.kind)
         hint_add(&h, ACTION_CLOSE, 2, "back");
     else if (f->view == PANEL_evidence)

@@ -194,7 +194,8 @@ static void test_goldens_of_details(void **state) {
                   {FRAME_CLASS, 2, UI_LIVE},
                   {FRAME_GPU, 0, UI_AUTO},
                   {FRAME_DRIVE, 0, UI_LIVE},
-                  {FRAME_RANK, 2, UI_RANKS}};
+                  {FRAME_RANK, 2, UI_RANKS},
+                  {FRAME_USER, 3, UI_LIVE}};
     int wrong = 0;
     for (size_t i = 0; i < sizeof things / sizeof *things; i++) {
         wrong += compare_detail(things[i].variant, things[i].kind, things[i].number, 24, 80, false);
@@ -204,6 +205,7 @@ static void test_goldens_of_details(void **state) {
     wrong += compare_detail(UI_OVER, FRAME_TIER, KVF_TIER_NVME, 24, 80, false);
     wrong += compare_detail(UI_OVER, FRAME_CLASS, 0, 24, 80, false);
     wrong += compare_detail(UI_WATCH, FRAME_TIER, KVF_TIER_NVME, 24, 80, false);
+    wrong += compare_detail(UI_WATCH, FRAME_USER, 3, 24, 80, false);
     judge(wrong);
 }
 

@@ -481,7 +481,17 @@ static void enter_opens_a_request_and_the_time_of_an_event(void **state) {
     press(r, '7');
     press(r, KEY_CODE_ENTER);
     assert_true(shows(r, "Turn ") && shows(r, "for a slot, then") && shows(r, "tokens of context"));
+    assert_true(shows(r, "Enter user"));
     press(r, KEY_CODE_ENTER);
+    struct command c;
+    assert_true(command_take(r->setup.commands, &c) && c.kind == COMMAND_FOLLOW);
+    char user[40];
+    snprintf(user, sizeof user, "User %llu, ", (unsigned long long)c.value);
+    assert_true(r->screen.opened == 1 && r->screen.open[0].number == c.value && shows(r, user));
+    assert_true(shows(r, "Esc back") && !shows(r, "Enter user"));
+    press(r, KEY_CODE_ESCAPE); /* back to the request, then to the list */
+    assert_true(r->screen.opened == 0 && shows(r, "for a slot, then"));
+    press(r, KEY_CODE_ESCAPE);
     assert_false(shows(r, "for a slot, then"));
     history_event(r->screen.history, &e);
     press(r, '8');
