@@ -128,6 +128,22 @@ def _():
         assert leave(t) == 0
 
 
+@case("Enter in a request's detail opens its user with the requests that ended since, Escape goes back")
+def _():
+    with Terminal() as t:
+        begin(t, {"compute": {"mode": "realistic"}})
+        t.keys("7")
+        t.wait_for("generate")
+        t.keys("Enter")
+        t.wait_for("for a slot, then")
+        t.keys("Enter")
+        t.wait_for(re.compile(r"User \d+, "))
+        t.wait_for(re.compile(r"\d+ ms +done|\d s +done"))
+        t.keys("Escape")
+        t.wait_for("for a slot, then")
+        assert leave(t) == 0
+
+
 @case("/ shows only what contains the text, o sorts by the next column")
 def _():
     with Terminal() as t:

@@ -64,7 +64,7 @@ static void draw_row(const struct pane *p, int row, const struct column_place *a
     columns_cell(p, row, &columns[FROM], at[FROM], TONE_NORMAL, text);
 }
 
-/* What the engine tells of the user; NULL: it follows another one, or nobody. */
+/* The engine's account of the user; NULL: it follows another one, or nobody. */
 static const struct snapshot_follow *followed(const struct frame *f) {
     const struct snapshot_follow *w = &f->snap->follow;
     return w->known && w->user == f->open.number ? w : NULL;
@@ -74,7 +74,7 @@ static bool is_ours(const struct frame *f, uint32_t r) {
     return !f->snap->request[r].no_user && f->snap->request[r].user == f->open.number;
 }
 
-/* Those under way, the oldest first, then the ended ones, the newest first. */
+/* Requests under way, the oldest first, then the ended ones, the newest first. */
 static void draw_requests(const struct pane *p, const struct frame *f) {
     const struct snapshot_follow *w = followed(f);
     struct column_place at[COLUMNS];
@@ -116,7 +116,7 @@ static const char *class_of(const struct frame *f) {
     return k < f->snap->classes && k < KVF_CLASSES_MAX ? f->snap->class_name[k] : "--";
 }
 
-/* What it does now. */
+/* Its present state in words. */
 static void state_text(const struct frame *f, char *out, size_t len) {
     static const char *const states[] = {[FOLLOW_UNKNOWN] = "no request in service",
                                          [FOLLOW_IDLE] = "asks nothing: it is parked, or has not begun",

@@ -311,6 +311,41 @@ static void generation_then_stop(void *ctx, const struct snapshot *snap) {
     }
 }
 
+static struct snapshot_follow followed;
+
+static void follow_the_third(void *ctx, const struct snapshot *snap) {
+    (void)ctx;
+    if (step++ == 0) tell(COMMAND_FOLLOW, 2);
+    if (snap->follow.known && snap->interval.phase == KVF_PHASE_MEASURED) followed = snap->follow;
+}
+
+static void a_followed_user_is_told_with_its_ended_requests(void **state) {
+    (void)state;
+    setup_of(MODEL_4K ENGINE CPU_TIER
+             "compute: {mode: fixed, ms_per_token: 1}\n"
+             "workload: {users: 4, personas: [{name: a, context: [4, 8], generate: "
+             "[1, 4], think: [1ms, 5ms]}]}\n"
+             "run: {duration: 100s, warmup: 0s, interval: 10ms, max_requests: 200}\n",
+             1);
+    memset(&followed, 0, sizeof followed);
+    watched(follow_the_third);
+    run_go();
+    expect_status(RUN_COMPLETED);
+    const struct snapshot_follow *w = &followed;
+    assert_true(w->known && w->user == 2 && w->state >= FOLLOW_IDLE);
+    assert_in_range(w->ended, 1, SNAPSHOT_ENDED);
+    assert_true(w->asks.done >= w->ended && w->asks.failed == 0 && w->asks.worst_ms >= w->asks.mean_ms);
+    assert_true(fabs(w->end[0].e2e_ms - w->asks.last_ms) < 1); /* both clocks are read one after the other */
+    for (uint32_t i = 0; i < w->ended; i++) {
+        assert_false(w->end[i].failed);
+        assert_true(w->end[i].turn > 0);
+        assert_in_range(w->end[i].context_tokens, 1, 100);
+        assert_in_range(w->end[i].generate_tokens, 1, 10);
+        if (i > 0) assert_true(w->end[i].ago_s >= w->end[i - 1].ago_s);
+    }
+    run_end();
+}
+
 /* Generation would take 100 s a token; told to take none, those that come from then on get done. */
 static void generation_time_can_be_changed_and_marks_be_made(void **state) {
     (void)state;
@@ -354,6 +389,7 @@ int main(void) {
         cmocka_unit_test(a_paused_run_can_be_stopped),
         cmocka_unit_test(users_can_be_added_and_taken_away),
         cmocka_unit_test(a_run_does_not_wait_for_users_that_were_sent_away),
+        cmocka_unit_test(a_followed_user_is_told_with_its_ended_requests),
         cmocka_unit_test(generation_time_can_be_changed_and_marks_be_made),
         cmocka_unit_test(users_of_a_trace_cannot_be_changed),
     };
