@@ -100,8 +100,9 @@ static void draw_requests(const struct pane *p, const struct frame *f) {
     if (pane_empty(&rest)) return;
     if (!w)
         pane_wrap(&rest, 0, TONE_DIM,
-                  f->back ? "Of this moment no more is known: the run did not follow this user then."
-                          : "The rest comes with the next interval.");
+                  f->back || !f->live
+                      ? "Of this moment no more is known: the run did not follow this user then."
+                      : "The rest comes with the next interval.");
     else if (w->ended < SNAPSHOT_ENDED)
         pane_wrap(&rest, 0, TONE_DIM, "Ended requests are listed from when the user's page was opened.");
 }

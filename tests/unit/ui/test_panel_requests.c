@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "ui/detail/details.h"
 #include "ui/keys.h"
 #include "ui/panel/panels.h"
 #include "ui/panel/parts.h"
@@ -200,6 +201,25 @@ static void the_detail_has_every_step_and_where_entries_were_found(void **state)
     x.frame.detail = false;
 }
 
+/* A row of a trace leads to a page that says that there is no user. */
+static void a_trace_has_no_users(void **state) {
+    (void)state;
+    struct frame_thing to = {FRAME_NOTHING, 0};
+    struct rect at[LAYOUT_SECTIONS] = {0};
+    four();
+    x.frame.leads_to = &to;
+    draw(24, 100);
+    assert_true(to.kind == FRAME_USER && to.number == 30);
+    for (uint32_t i = 0; i < x.snap.requests; i++) x.snap.request[i].no_user = true;
+    draw(24, 100);
+    assert_true(to.kind == FRAME_USER && to.number == FRAME_NO_USER);
+    x.frame.open = to;
+    canvas_clear(&x.canvas);
+    layout_sections(detail_user.sections, detail_user.section_count, (struct rect){0, 0, 24, 100}, at);
+    detail_user.draw(&x.canvas, at, &x.frame);
+    assert_non_null(strstr(row_text(0), "The trace names no users"));
+}
+
 static void heading_says_the_order_and_can_be_clicked(void **state) {
     (void)state;
     four();
@@ -318,6 +338,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_missing_time_is_the_smallest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_detail_has_every_step_and_where_entries_were_found, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_trace_has_no_users, set_up, tear_down),
         cmocka_unit_test_setup_teardown(heading_says_the_order_and_can_be_clicked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(filter_keeps_rows_that_contain_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(none_in_service, set_up, tear_down),
