@@ -85,16 +85,12 @@ static size_t files_find(const struct options *o, const char *files[OPTIONS_GIVE
 }
 
 /* One run beside one file; *inside: total tokens a second are. */
-static int validate_one(const struct options *o, size_t at, const char *file, double within, bool *inside,
-                        struct buf *out, struct err *e) {
+static int validate_one(const struct options *o, size_t at, const struct rival *rival, double within,
+                        bool *inside, struct buf *out, struct err *e) {
     struct run_record run;
-    struct rival rival;
-    uint64_t number = 0;
 
     run_record_init(&run);
-    int rc = options_number(o, "benchmark", 1, BENCHMARKS_MAX, &number, e);
-    if (!rc) rc = rival_read(&rival, file, number, e);
-    if (!rc) rc = run_load(o, at, &run, e);
+    int rc = run_load(o, at, &run, e);
     double ours = rc ? (double)NAN : total_of(&run);
     if (!rc && !(ours > 0))
         rc = err_set(
@@ -102,8 +98,8 @@ static int validate_one(const struct options *o, size_t at, const char *file, do
             "run %lld has no tokens per second: it is still going on, or none of its requests was done",
             (long long)run.run_id);
     if (!rc) {
-        *inside = fabs(ours / rival.total_tok_s - 1) <= within;
-        table(&run, &rival, within, out);
+        *inside = fabs(ours / rival->total_tok_s - 1) <= within;
+        table(&run, rival, within, out);
         buf_addf(out, "\ntotal tokens/s %s %g %% of the engine's\n", *inside ? "is within" : "is not within",
                  100 * within);
     }
@@ -111,8 +107,26 @@ static int validate_one(const struct options *o, size_t at, const char *file, do
     return rc;
 }
 
+/* All files, before anything is said of one. */
+static int rivals_read(const struct options *o, const char *const *files, size_t count, struct rival *rivals,
+                       struct err *e) {
+    uint64_t number = 0;
+    bool chosen = false;
+
+    int rc = options_number(o, "benchmark", 1, BENCHMARKS_MAX, &number, e);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = rival_read(&rivals[i], files[i], number, e);
+        chosen = chosen || rivals[i].benchmarks;
+    }
+    if (rc == 0 && number > 0 && !chosen)
+        rc = err_set(e, KVF_ERR_USAGE,
+                     "--benchmark chooses among those of GuideLLM, and no file here has any; leave it out");
+    return rc;
+}
+
 int cmd_validate(const struct options *o, struct command_reply *r, struct err *e) {
     const char *files[OPTIONS_GIVEN_MAX];
+    struct rival rivals[OPTIONS_GIVEN_MAX];
     double within = WITHIN_DEFAULT;
     size_t count = files_find(o, files), met = 0;
 
@@ -127,10 +141,11 @@ int cmd_validate(const struct options *o, struct command_reply *r, struct err *e
             "same order",
             o->operands, count);
     int rc = within_parse(options_value(o, "within"), &within, e);
+    if (rc == 0) rc = rivals_read(o, files, count, rivals, e);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         bool inside = false;
         if (i > 0) buf_addf(&r->text, "\n");
-        rc = validate_one(o, i, files[i], within, &inside, &r->text, e);
+        rc = validate_one(o, i, &rivals[i], within, &inside, &r->text, e);
         if (inside) met++;
     }
     if (rc == 0 && count > 1)

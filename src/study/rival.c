@@ -37,7 +37,6 @@ enum key {
     TRT_REQUESTS,
     TRT_TTFT,
     TRT_TPOT,
-    AI_TOTAL,
     AI_OUTPUT,
     AI_INPUT_LENGTH,
     AI_OUTPUT_LENGTH,
@@ -66,7 +65,6 @@ static const char *const keys[KEYS] = {"elapsed_time",
                                        "request_throughput_req_s",
                                        "avg_ttft_ms",
                                        "avg_tpot_ms",
-                                       "total_token_throughput",
                                        "output_token_throughput",
                                        "input_sequence_length",
                                        "output_sequence_length",
@@ -317,7 +315,7 @@ static void trtllm_tell(struct rival *out, const struct report *r) {
 static void aiperf_tell(struct rival *out, const struct report *r) {
     double lengths = r->value[AI_INPUT_LENGTH] + r->value[AI_OUTPUT_LENGTH];
     snprintf(out->what, sizeof out->what, "aiperf");
-    out->total_tok_s = first_of(r->value[AI_TOTAL], r->value[REQUEST_THROUGHPUT] * lengths);
+    out->total_tok_s = first_of(r->value[TOTAL_THROUGHPUT], r->value[REQUEST_THROUGHPUT] * lengths);
     out->output_tok_s = r->value[AI_OUTPUT];
     out->requests_per_s = r->value[REQUEST_THROUGHPUT];
     out->ttft_mean_ms = r->value[AI_TTFT];
@@ -332,6 +330,7 @@ static int guide_tell(struct rival *out, const struct report *r, const char *pat
         return err_set(e, KVF_ERR_USAGE,
                        "%s has %" PRIu64 " benchmarks; --benchmark %" PRIu64 " is none of them", path,
                        r->count, number);
+    out->benchmarks = true;
     if (r->count > 1)
         snprintf(out->what, sizeof out->what, "GuideLLM, benchmark %" PRIu64 " of %" PRIu64 "%s", r->chosen,
                  r->count, number ? "" : ", the fastest");

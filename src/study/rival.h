@@ -5,6 +5,7 @@
 #ifndef KVF_STUDY_RIVAL_H
 #define KVF_STUDY_RIVAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct rival {
     double total_tok_s;                  /* prompt and output tokens; never missing */
     double output_tok_s, requests_per_s; /* NaN: not in the file */
     double ttft_mean_ms, tpot_mean_ms;   /* likewise; tpot without the first token */
+    bool benchmarks;                     /* it has some to choose from, as GuideLLM's has */
 };
 
 /* `number` is the result to take of a GuideLLM report, from 1; 0: the one with most tokens per second.

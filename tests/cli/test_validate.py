@@ -113,6 +113,9 @@ def _():
     lines = "\n".join(json.dumps(sglang(one)) for one in (total / 2, total))
     assert against(lines).rc == 0, "the last line counts"
     assert against({"records": aiperf(total)}).rc == 0
+    told = {"total_token_throughput": {"unit": "tokens/sec", "avg": total * 1.2}}
+    got = against({**aiperf(total), **told})
+    assert got.rc == 3 and got.stdout.splitlines()[3].split()[3] == "%.1f" % (total * 1.2), got
 
 
 @case("several files at once: against one run, or each against its own")
@@ -141,6 +144,8 @@ def _():
     assert got.rc == 3 and "GuideLLM, benchmark 3 of 3\n" in got.stdout, got
     got = against(report, "--benchmark", "4")
     assert got.rc == 2 and "has 3 benchmarks; --benchmark 4 is none of them" in got.stderr, got
+    got = against(trtllm(total), "--benchmark", "1")
+    assert got.rc == 2 and "no file here has any" in got.stderr and not got.stdout, got
 
 
 @case("older forms are known: sums without rates, metrics without their mapping")
