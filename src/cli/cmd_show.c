@@ -45,12 +45,18 @@ static void print_json(const struct shown *s, struct buf *out) {
 /* Of a sweep its scenario alone; its figures are those of `report`. */
 static int load_sweep(const struct options *o, const char *ref, struct shown *s, struct err *e) {
     struct outcome sweep;
+    bool beside = options_has(o, "json");
     if (options_has(o, "scenario") + options_has(o, "effective") != 1)
         return err_set(
             e, KVF_ERR_USAGE,
             "show prints the scenario of a sweep, by --scenario or --effective; `kvfall report %s` "
             "has its figures",
             o->operand[0]);
+    for (enum run_list i = 0; i < RUN_LISTS; i++) beside = beside || options_has(o, run_list_name(i));
+    if (beside)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "of a sweep show prints --scenario or --effective alone; leave out --json and the lists");
     outcome_init(&sweep);
     int rc = stored_open(o, STORE_READ, &s->store, e);
     if (!rc) rc = sweep_stored(s->store, ref, &sweep, e);

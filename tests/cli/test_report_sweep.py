@@ -78,6 +78,8 @@ def _():
 @case("the models of its points head a sweep, and the command that it names prints its scenario")
 def _():
     swept = (({"keys": {"model": ["tiny-1b", "llama2-7b"]}}, "tiny-1b, llama2-7b"), ({"keys": {"model": ["llama2-7b"]}}, "llama2-7b"),
+             ({"keys": {"model.preset": ["llama2-7b", "llama2-13b"]}}, "llama2-7b, llama2-13b"),
+             ({"keys": {"model.layers": [8, 16]}}, "a model of its own"),
              ({"variants": {"machine": {"small": {}, "large": {"model": "llama2-13b"}}}, "keys": {"workload.users": [1]}},
               "tiny-1b, llama2-13b"))
     with histories.make() as db:
@@ -92,6 +94,9 @@ def _():
     assert run(["show", "sweep:1", "--scenario"]).stdout == "name: sizes\n"
     got = run(["show", "sweep:1"])
     assert got.rc == 2 and "`kvfall report sweep:1` has its figures" in got.stderr, got
+    for beside in ("--json", "--events"):
+        got = run(["show", "sweep:1", "--effective", beside])
+        assert got.rc == 2 and "--scenario or --effective alone" in got.stderr and not got.stdout, got
 
 
 @case("points that never ran say so, and have no difference from the baseline")

@@ -67,13 +67,21 @@ static void name_add(struct buf *names, const char *text) {
     buf_addf(names, "%s%s", names->len ? ", " : "", name);
 }
 
+/* The model that a setting makes; NULL: it leaves it as it is. */
+static const char *model_of(const char *key, const char *value) {
+    if (strcmp(key, "model") == 0 || strcmp(key, "model.preset") == 0) return value;
+    return strncmp(key, "model.", strlen("model.")) == 0 ? "{}" : NULL;
+}
+
 /* Adds the models that an axis sets; at how many of its values it does. */
 static size_t models_of(const struct sweep_axis *a, struct buf *names) {
     size_t sets = 0;
     for (size_t v = 0; v < a->values; v++) {
-        const char *set = !a->variant && strcmp(a->key, "model") == 0 ? a->value[v] : NULL;
-        for (size_t i = 0; a->variant && i < a->variant[v].settings; i++)
-            if (strcmp(a->variant[v].key[i], "model") == 0) set = a->variant[v].value[i];
+        const char *set = a->variant ? NULL : model_of(a->key, a->value[v]);
+        for (size_t i = 0; a->variant && i < a->variant[v].settings; i++) {
+            const char *made = model_of(a->variant[v].key[i], a->variant[v].value[i]);
+            if (made) set = made;
+        }
         if (set) name_add(names, set);
         sets += set != NULL;
     }
