@@ -112,13 +112,20 @@ function fine_parts(c, path) {
   return all;
 }
 function refine(c, path, whole, left, right) {
-  var line = path.nextElementSibling, band = "", means = "", upper = [], lower = [];
+  var line = path.nextElementSibling, band = "", means = "", alone = "", upper = [], lower = [];
   if (!path.fine) {
     path.fine = fine_parts(c, path);
-    path.own = [path.getAttribute("d"), line.getAttribute("d")];
+    var dots = line.nextElementSibling, kind = path.getAttribute("class").replace("w", "q");
+    if (!dots || dots.getAttribute("class") !== kind) {
+      dots = make("path", {"class": kind, d: ""}, line.parentNode);
+      line.after(dots);
+    }
+    path.dots = dots;
+    path.own = [path.getAttribute("d"), line.getAttribute("d"), dots.getAttribute("d")];
   }
   function close() {
     if (upper.length) band += "M" + upper.concat(lower.reverse()).join("L") + "z";
+    if (1 === upper.length) alone += means.slice(means.lastIndexOf("M")) + "h.01";
     upper = [];
     lower = [];
   }
@@ -133,6 +140,7 @@ function refine(c, path, whole, left, right) {
   close();
   path.setAttribute("d", whole ? path.own[0] : band);
   line.setAttribute("d", whole ? path.own[1] : means);
+  path.dots.setAttribute("d", whole ? path.own[2] : alone);
 }
 function draw(c) {
   var whole = c.now.low === c.a.low && c.now.high === c.a.high;
