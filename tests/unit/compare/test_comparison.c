@@ -168,6 +168,21 @@ static void change_and_direction(void **state) {
     assert_null(comparison_metric(&c, "evictions")); /* in no run */
 }
 
+static void stores_differ_by_all_that_they_are(void **state) {
+    static const char *const about[] = {"simulated read 1 GiB/s, write 1 GiB/s",
+                                        "simulated read 1 GiB/s, write 2 GiB/s"};
+    (void)state;
+    for (size_t s = 0; s < 2; s++) {
+        run[s].tier[KVF_TIER_NVME].on = true;
+        snprintf(run[s].tier[KVF_TIER_NVME].description, sizeof run[s].tier[KVF_TIER_NVME].description, "%s",
+                 about[s]);
+        put(s, "nvme_load_1k_ms", 5, "ms");
+    }
+    make(2);
+    assert_true(comparison_stores_differ(&c));
+    assert_string_equal(c.side[1].store.about, about[1]);
+}
+
 static void what_is_shown(void **state) {
     const char *const extra[] = {"promotions", "no_such_ms", NULL};
     struct comparison_wish wish = {.extra = extra};
@@ -872,6 +887,7 @@ int main(void) {
         CASE(keys_that_differ),
         CASE(keys_of_three),
         CASE(change_and_direction),
+        CASE(stores_differ_by_all_that_they_are),
         CASE(what_is_shown),
         CASE(units_that_differ),
         CASE(alike_is_fair),
