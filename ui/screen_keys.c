@@ -56,7 +56,7 @@ void screen_users(struct screen *s, uint64_t to) {
     if (to == now) {
         screen_say(s, "users stay at %llu: %s", (unsigned long long)now,
                    now == 1                   ? "the fewest"
-                   : now >= COMMAND_USERS_MAX ? "the most there may be"
+                   : now >= COMMAND_USERS_MAX ? "no more by hand"
                                               : "as many as there are");
         return;
     }

@@ -354,6 +354,7 @@ struct snapshot_decision {
 /* A request in service, for the live screen alone: those longest in service, in no table of the database. */
 enum { SNAPSHOT_REQUESTS = 64 };
 enum { SNAPSHOT_STEPS = 9 }; /* ask, lookup, reads, compute, prefill, retrieve, decode, generate, settle */
+enum { SNAPSHOT_USERS_COUNTED = 1 << 20 }; /* the requests of a user beyond are not counted by user */
 struct snapshot_user {
     uint64_t done, failed;             /* failed ones are not done */
     double last_ms, mean_ms, worst_ms; /* end-to-end, of those that are done; NaN: none */

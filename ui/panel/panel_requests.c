@@ -305,7 +305,9 @@ static void draw_user(const struct pane *p, int row, const struct frame *f,
     int col =
         pane_textf(p, row, 0, TONE_NORMAL, "user  %llu: %u in service", (unsigned long long)q->user, now);
     if (q->asks.done + q->asks.failed == 0) {
-        pane_text(p, row, col, TONE_DIM, ", none ended yet");
+        pane_text(p, row, col, TONE_DIM,
+                  q->user < SNAPSHOT_USERS_COUNTED ? ", none ended yet"
+                                                   : "; what ended is not counted beyond a million users");
         return;
     }
     number_count((double)q->asks.done, done), number_count((double)q->asks.failed, failed);

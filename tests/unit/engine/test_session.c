@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/session.h"
+#include "record/snapshot.h"
 
 static void expect_due(struct session *s, uint64_t now, uint64_t user, uint64_t at) {
     uint64_t got_user, got_at;
@@ -112,6 +113,8 @@ static void ended_requests_are_told_by_user(void **state) {
     session_count(&s, 500, false, 60);
     session_count(&s, 500, true, 1e6);
     session_count(&s, UINT64_MAX, false, 1); /* of a recording */
+    session_count(&s, SNAPSHOT_USERS_COUNTED, false, 1);
+    assert_int_equal(session_told(&s, SNAPSHOT_USERS_COUNTED).done, 0);
     struct session_tally t = session_told(&s, 500);
     assert_true(t.done == 3 && t.failed == 1 && t.sum_ms == 180 && t.last_ms == 60 && t.worst_ms == 90);
     assert_int_equal(session_told(&s, 499).done + session_told(&s, UINT64_MAX).done, 0);
