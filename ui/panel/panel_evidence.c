@@ -65,6 +65,7 @@ static void evidence_name(const struct verdict_evidence *e, char *name, size_t l
     if (begins_with(rest, "compute_busy")) rest += strlen("compute"), whose = "modelled GPU";
     if (begins_with(rest, "gpu_busy") || begins_with(rest, "gpu_demand"))
         rest += strlen("gpu"), whose = "gpu tier";
+    if (begins_with(rest, "cpu_busy")) rest += strlen("cpu"), whose = "cpu tier";
     snprintf(name, len, "%s%s", whose, rest);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (ends_with(name, units[i])) name[strlen(name) - strlen(units[i])] = '\0';
