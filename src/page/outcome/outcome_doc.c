@@ -68,8 +68,9 @@ static void put_dimension(const struct outcome_dimension *of, struct doc *d) {
     for (size_t v = 0; v < of->values && v < 20; v++)
         buf_addf(&values, "%s%s", v ? ", " : "", of->value[v].text);
     if (of->values > 20) buf_addf(&values, " and %zu more", of->values - 20);
-    if (of->role != OUTCOME_VARIANT) buf_addf(&values, " (%s)", of->key);
-    doc_fact(d, outcome_dimension_words(of).text, buf_text(&values));
+    const struct outcome_title words = outcome_dimension_words(of);
+    if (of->role != OUTCOME_VARIANT && strcmp(words.text, of->key) != 0) buf_addf(&values, " (%s)", of->key);
+    doc_fact(d, words.text, buf_text(&values));
     buf_free(&values);
 }
 
