@@ -181,6 +181,23 @@ static void stores_differ_by_all_that_they_are(void **state) {
     make(2);
     assert_true(comparison_stores_differ(&c));
     assert_string_equal(c.side[1].store.about, about[1]);
+    const struct format_style wide = {.columns = 200};
+    struct buf out = {0};
+    comparison_text(&c, &wide, &out);
+    assert_null(strstr(buf_text(&out), "soonest"));
+    for (size_t s = 0; s < 2; s++) put(s, "nvme_load_16k_ms", 998, "ms");
+    for (int known = 0; known < 2; known++) {
+        if (known) put(0, "recompute_16k_ms", 728, "ms");
+        comparison_free(&c);
+        make(2);
+        buf_free(&out);
+        comparison_text(&c, &wide, &out);
+        assert_non_null(
+            strstr(buf_text(&out), known ? "from nvme in 998 ms; computing them again takes 728 ms, so "
+                                           "computing them again is quicker\n"
+                                         : "from nvme in 998 ms\n"));
+    }
+    buf_free(&out);
 }
 
 static void what_is_shown(void **state) {

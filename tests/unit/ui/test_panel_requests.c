@@ -191,6 +191,10 @@ static void the_detail_has_every_step_and_where_entries_were_found(void **state)
     assert_non_null(strstr(row_text(20), "nowhere yet: it has looked nothing up"));
     assert_non_null(strstr(row_text(21), "bytes none read so far"));
     assert_non_null(strstr(row_text(23), "user  30: 1 in service, none ended yet"));
+    q->user = SNAPSHOT_USERS_COUNTED;
+    canvas_clear(&x.canvas);
+    draw(24, 102);
+    assert_non_null(strstr(row_text(23), "1 in service; what ended is not counted beyond a million users"));
     for (uint32_t i = 0; i < x.snap.requests; i++) snprintf(x.snap.request[i].routed_by, 12, "prefix");
     q->pod = 3, q->router = 1, q->expected_blocks = 12;
     canvas_clear(&x.canvas);

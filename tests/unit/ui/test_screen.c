@@ -213,6 +213,7 @@ static void test_users(void **state) {
         while (command_take(r->setup.commands, &c)) assert_in_range(c.value, 3, COMMAND_USERS_MAX);
     }
     assert_int_equal(r->screen.users, COMMAND_USERS_MAX);
+    assert_true(shows(r, "no more by hand"));
     r->screen.users_until_ns = 0;
     r->screen.newest.interval.users = 0; /* of a trace */
     press(r, '+');
