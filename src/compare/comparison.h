@@ -39,7 +39,7 @@ enum { COMPARISON_NEIGHBOURS = 3 };
 struct comparison_store {
     char name[16];                                          /* "nvme"; "": it has none */
     char about[120];                                        /* "resp: Valkey 9.1.2 at 127.0.0.1:6379" */
-    char whole[240];                                        /* the whole description */
+    char whole[400];                                        /* the whole description */
     double read_gib_s, write_gib_s, read_p95_ms, cpu_s_gib; /* cpu_s_gib: of the process, all its bytes */
     double break_even_tokens;                               /* as the result TIER_break_even_tokens */
     double load_ms[METRIC_SIZES], again_ms[METRIC_SIZES];   /* of METRIC_SIZE_LIST tokens */
