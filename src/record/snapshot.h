@@ -381,7 +381,7 @@ struct snapshot_request {
 
 /* The one user that the screen follows, for the live screen alone like the requests; its ended requests are
  * those since it is followed, the newest first. Users from SNAPSHOT_USERS_COUNTED on have no `asks`. */
-enum { SNAPSHOT_ENDED = 8, SNAPSHOT_USERS_COUNTED = 1 << 20 };
+enum { SNAPSHOT_ENDED = 8 };
 struct snapshot_ended {
     double ago_s; /* since its end, at the end of the interval */
     uint64_t turn, context_tokens, generate_tokens;
