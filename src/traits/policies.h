@@ -33,6 +33,9 @@ enum traits_policy_caps {
     X(KVF_EVICTION_S3FIFO, "s3fifo", s3fifo, 0, NULL,                                                        \
       "the oldest of a small queue, a tenth of the tier, that was not accessed twice, else the oldest of "   \
       "the main queue that was not accessed (Yang and others, SOSP 2023).")                                  \
+    X(KVF_EVICTION_S3FIFO_REF, "s3fifo_ref", s3fifo_ref, 0, NULL,                                            \
+      "as s3fifo, with the rules of its authors' implementation in libCacheSim, which fills the main queue " \
+      "before the first eviction and takes from it only when it has more than its share.")                   \
     X(KVF_EVICTION_SIEVE, "sieve", sieve, 0, NULL,                                                           \
       "the next that was not accessed since the hand passed it, the hand going from the oldest to the "      \
       "newest, and nothing moves (Zhang and others, NSDI 2024).")                                            \

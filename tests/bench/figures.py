@@ -388,7 +388,7 @@ def parts(bench):
                        "publication included.")
 
 
-POLICIES = ("lru", "fifo", "clock", "lfu", "slru", "2q", "arc", "s3fifo", "sieve", "gdsf", "leaf_lru", "ttl", "priority",
+POLICIES = ("lru", "fifo", "clock", "lfu", "slru", "2q", "arc", "s3fifo", "s3fifo_ref", "sieve", "gdsf", "leaf_lru", "ttl", "priority",
             "belady")
 
 

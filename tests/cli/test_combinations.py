@@ -6,7 +6,7 @@ import random
 from runs import measure, refused, result, write
 from tap import case, main
 
-POLICIES = ("lru", "fifo", "clock", "lfu", "slru", "2q", "arc", "s3fifo", "sieve", "gdsf", "ttl", "priority")
+POLICIES = ("lru", "fifo", "clock", "lfu", "slru", "2q", "arc", "s3fifo", "s3fifo_ref", "sieve", "gdsf", "ttl", "priority")
 RARE = POLICIES * 4 + ("leaf_lru",) * 6 + ("belady",)  # which much contradicts
 TIERS = ("gpu", "cpu", "nvme", "remote")
 CAPACITIES = ("300KiB", "1MiB", "3MiB", "1000001")

@@ -10,7 +10,7 @@ from tap import finish, main, scratch
 
 BLOCK = 512
 HOLDS = 60
-POLICIES = ("lru", "fifo", "clock", "lfu", "slru", "2q", "arc", "s3fifo", "sieve", "gdsf", "leaf_lru", "ttl", "belady")
+POLICIES = ("lru", "fifo", "clock", "lfu", "slru", "2q", "arc", "s3fifo", "s3fifo_ref", "sieve", "gdsf", "leaf_lru", "ttl", "belady")
 
 
 def trace(seed, count=400):

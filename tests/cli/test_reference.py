@@ -519,7 +519,7 @@ for kind in (Lru, Fifo):
 
 # Hits of libCacheSim 0.3.5 on the blocks of Mooncake's conversation trace, each asked for by itself, with room for so many.
 LIBCACHESIM = {"lru": {1000: 12831, 10000: 60921, 50000: 102290}, "arc": {1000: 15275, 10000: 64205, 50000: 99056},
-               "2q": {1000: 15614, 10000: 53338, 50000: 98762}}
+               "2q": {1000: 15614, 10000: 53338, 50000: 98762}, "s3fifo_ref": {1000: 15676, 10000: 55525, 50000: 82850}}
 
 for policy, counted in LIBCACHESIM.items():
     @case("one block a request, as many hits as libCacheSim counts: " + policy)

@@ -557,6 +557,7 @@ static void every_policy_keeps_copies(void **state) {
     static const enum scenario_eviction policies[] = {
         KVF_EVICTION_CLOCK, KVF_EVICTION_LFU,    KVF_EVICTION_SLRU,  KVF_EVICTION_TWOQ,
         KVF_EVICTION_ARC,   KVF_EVICTION_S3FIFO, KVF_EVICTION_SIEVE, KVF_EVICTION_GDSF,
+        KVF_EVICTION_S3FIFO_REF,
     };
     (void)state;
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {

@@ -61,6 +61,27 @@ static void evicted(struct mirror *m, int t, int k, const struct item *was) {
     if (was->seg == SMALL) ghost_add(&m->t[t], k, was->bytes, 0, most);
 }
 
+/* The authors' implementation. Ten entries: A fills the small queue, B to J go to the main one, which then has
+ * its share of nine, no more: K puts A out of the small queue. L: K goes out. A comes back to the main queue,
+ * for which L goes out. Now the main queue is too long: M puts B out, which was not accessed. */
+static void reference_example(void **state) {
+    (void)state;
+    struct fixture f;
+    example_open(&f, KVF_EVICTION_S3FIFO_REF, 10);
+    example_accesses(&f, "ABCDEFGHIJK");
+    expect_content(&f, "", "BCDEFGHIJK", "");
+    example_accesses(&f, "L");
+    expect_content(&f, "", "BCDEFGHIJL", "");
+    example_accesses(&f, "A");
+    expect_content(&f, "", "ABCDEFGHIJ", "");
+    example_accesses(&f, "M");
+    expect_content(&f, "", "ACDEFGHIJM", "");
+    /* Accessed twice, M goes on; the small queue is empty then, and the main one loses C. */
+    example_accesses(&f, "MMN");
+    expect_content(&f, "", "ADEFGHIJMN", "");
+    fixture_close(&f);
+}
+
 static const struct policy_model model = {.eviction = KVF_EVICTION_S3FIFO,
                                           .arrive = arrive,
                                           .access = access,
@@ -76,6 +97,7 @@ static void model_agrees(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(worked_example),
+        cmocka_unit_test(reference_example),
         cmocka_unit_test(model_agrees),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
