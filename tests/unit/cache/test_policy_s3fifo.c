@@ -61,9 +61,9 @@ static void evicted(struct mirror *m, int t, int k, const struct item *was) {
     if (was->seg == SMALL) ghost_add(&m->t[t], k, was->bytes, 0, most);
 }
 
-/* The authors' implementation. Ten entries: A fills the small queue, B to J go to the main one, which then has
- * its share of nine, no more: K puts A out of the small queue. L: K goes out. A comes back to the main queue,
- * for which L goes out. Now the main queue is too long: M puts B out, which was not accessed. */
+/* The authors' implementation. Ten entries: A fills the small queue, B to J go to the main one, which then
+ * has its share of nine, no more: K puts A out of the small queue. L: K goes out. A comes back to the main
+ * queue, for which L goes out. Now the main queue is too long: M puts B out, which was not accessed. */
 static void reference_example(void **state) {
     (void)state;
     struct fixture f;
