@@ -555,9 +555,8 @@ static void any_order_stops(void **state) {
 /* Copies come to and leave a tier under any policy that knows several entries of a key. */
 static void every_policy_keeps_copies(void **state) {
     static const enum scenario_eviction policies[] = {
-        KVF_EVICTION_CLOCK, KVF_EVICTION_LFU,    KVF_EVICTION_SLRU,  KVF_EVICTION_TWOQ,
-        KVF_EVICTION_ARC,   KVF_EVICTION_S3FIFO, KVF_EVICTION_SIEVE, KVF_EVICTION_GDSF,
-        KVF_EVICTION_S3FIFO_REF,
+        KVF_EVICTION_CLOCK,  KVF_EVICTION_LFU,   KVF_EVICTION_SLRU, KVF_EVICTION_TWOQ,       KVF_EVICTION_ARC,
+        KVF_EVICTION_S3FIFO, KVF_EVICTION_SIEVE, KVF_EVICTION_GDSF, KVF_EVICTION_S3FIFO_REF,
     };
     (void)state;
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
