@@ -112,22 +112,55 @@ static void draw_marks(const struct svg_frame *f, const struct plot_line *l) {
     free(taken);
 }
 
-/* ---- long lines ---- */
+/* ---- values for a page that zooms ---- */
 
 /* Parts for a page that zooms into a long line: a part for each point where they are not more. */
 static size_t fine_count(size_t points) {
     return points < SVG_FINE ? points : SVG_FINE;
 }
 
-static void fine_value(const struct svg_frame *f, double v, struct buf *out) {
+/* A part of an axis, from 0 to 1, as three digits to the base of 64. */
+static void digits_add(double part, struct buf *out) {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
-    double part = (svg_frame_y(f, v) - f->top) / (f->bottom - f->top);
-    unsigned n = (unsigned)lround(fmin(fmax(part, 0), 1) * 4095);
-    buf_addf(out, "%c%c", digits[n >> 6], digits[n & 63]);
+    unsigned n = (unsigned)lround(fmin(fmax(part, 0), 1) * 0x3ffff);
+    buf_addf(out, "%c%c%c", digits[n >> 12], digits[n >> 6 & 63], digits[n & 63]);
 }
 
-/* Each part as three heights, of the least, the mean and the most, in two digits to the base of 64 from the
- * top of the chart to its bottom; "!" where its values are missing, "." where it has no points. */
+/* From the top of the chart to its bottom. */
+static void height_add(const struct svg_frame *f, double v, struct buf *out) {
+    digits_add((svg_frame_y(f, v) - f->top) / (f->bottom - f->top), out);
+}
+
+static void value_add(const struct svg_frame *f, double x, double y, struct buf *out) {
+    if (!isfinite(x) || !isfinite(y)) return;
+    digits_add((svg_frame_x(f, x) - f->left) / (f->right - f->left), out);
+    height_add(f, y, out);
+}
+
+/* The points of a line that has no data-fine: of many dots the least and the most of each part. */
+static void values_add(const struct svg_frame *f, const struct plot_line *l) {
+    if (!f->zooms || (is_long(l) && !l->dots && !l->upper)) return;
+    buf_add(f->out, " data-v=\"");
+    if (is_long(l)) {
+        struct plot_part *part = mem_zalloc(SVG_FINE, sizeof *part);
+        size_t count = plot_thin(l->x, l->y, l->count, fine_count(l->count), part);
+        for (size_t i = 0; i < count; i++) {
+            value_add(f, part[i].x, part[i].least, f->out);
+            if (part[i].most > part[i].least) value_add(f, part[i].x, part[i].most, f->out);
+        }
+        free(part);
+    }
+    for (size_t i = 0; !is_long(l) && i < l->count; i++) {
+        value_add(f, l->x[i], l->y[i], f->out);
+        if (l->upper) value_add(f, l->x[i], l->upper[i], f->out);
+    }
+    buf_add(f->out, "\"");
+}
+
+/* ---- long lines ---- */
+
+/* Each part as three heights, of the least, the mean and the most; "!" where its values are missing, "."
+ * where it has no points. */
 static void fine_add(const struct svg_frame *f, const struct plot_line *l, const struct plot_part *part,
                      size_t count) {
     double from = l->x[0], to = l->x[l->count - 1];
@@ -142,9 +175,9 @@ static void fine_add(const struct svg_frame *f, const struct plot_line *l, const
             buf_add(f->out, "!");
             continue;
         }
-        fine_value(f, part[i].least, f->out);
-        fine_value(f, part[i].mean, f->out);
-        fine_value(f, part[i].most, f->out);
+        height_add(f, part[i].least, f->out);
+        height_add(f, part[i].mean, f->out);
+        height_add(f, part[i].most, f->out);
     }
     buf_add(f->out, "\"");
 }
@@ -242,7 +275,9 @@ static void draw_stack(const struct svg_frame *f) {
             below[i] = isfinite(above[i]) ? above[i] : 0;
             above[i] = below[i] + own[i];
         }
-        buf_addf(f->out, "<g data-k=\"%zu\"><path class=\"b k%u\"", k, l->colour % PLOT_COLOURS);
+        buf_addf(f->out, "<g data-k=\"%zu\"", k);
+        values_add(f, l);
+        buf_addf(f->out, "><path class=\"b k%u\"", l->colour % PLOT_COLOURS);
         if (is_long(l)) fine_stack(f, l, fine);
         buf_add(f->out, " d=\"");
         band_add(f, &band);
@@ -445,7 +480,9 @@ static void chart_draw(const struct plot *p, const char *id, bool zooms, struct 
     svg_frame_data(&f);
     if (p->kind == PLOT_STACK) draw_stack(&f);
     for (size_t k = 0; p->kind != PLOT_STACK && k < p->lines; k++) {
-        buf_addf(out, "<g data-k=\"%zu\">", k);
+        buf_addf(out, "<g data-k=\"%zu\"", k);
+        values_add(&f, &p->line[k]);
+        buf_add(out, ">");
         draw_line(&f, &p->line[k]);
         buf_add(out, "</g>");
     }

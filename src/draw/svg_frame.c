@@ -61,9 +61,12 @@ void svg_frame_open(const struct svg_frame *f, const char *id) {
         f->width, f->height, id, id);
     /* Where the axes are, for a page that moves them; how wide it is without the names, for a narrow one. */
     if (p->kind == PLOT_LINES || p->kind == PLOT_STACK)
-        buf_addf(f->out, " data-x=\"%.9g %.9g %.1f %.1f %.1f %.1f %s %s %.9g\" style=\"--wide:%.0f%%\"",
+        buf_addf(f->out,
+                 " data-x=\"%.9g %.9g %.1f %.1f %.1f %.1f %s %s %.9g\" data-y=\"%.9g %.9g %s %s\" "
+                 "style=\"--wide:%.0f%%\"",
                  f->x.low, f->x.high, f->left, f->right, f->top, f->bottom, f->x.log ? "log" : "linear",
-                 p->x.unit, *f->x.unit ? f->x.unit_size : 0, 100 * f->width / (f->right + 16));
+                 p->x.unit, *f->x.unit ? f->x.unit_size : 0, f->y.low, f->y.high, f->y.log ? "log" : "linear",
+                 p->y.unit, 100 * f->width / (f->right + 16));
     buf_addf(f->out, "><title id=\"%s-t\">", id);
     escape_xml(p->title, f->out);
     buf_addf(f->out, "</title><desc id=\"%s-d\">", id);

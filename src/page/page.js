@@ -9,6 +9,11 @@ function axis(svg) {
   return {low: +part[0], high: +part[1], left: +part[2], right: +part[3], top: +part[4], bottom: +part[5],
           log: part[6] === "log", unit: part[7], told: +part[8]};
 }
+/* The other one: ends, whether it is logarithmic, unit. Heights go from its top down. */
+function upright(svg) {
+  var part = svg.getAttribute("data-y").split(" ");
+  return {low: +part[0], high: +part[1], left: 1, right: 0, log: part[2] === "log", unit: part[3], told: 0};
+}
 function place(a, v) {
   var part = a.log ? Math.log(v / a.low) / Math.log(a.high / a.low) : (v - a.low) / (a.high - a.low);
   return a.left + part * (a.right - a.left);
@@ -22,15 +27,45 @@ function clock(s, fine) {
   var text = (h ? h + ":" + String(m).padStart(2, "0") : m) + ":" + String(rest).padStart(2, "0");
   return fine ? text + (s - whole).toFixed(2).slice(1) : text;
 }
+/* Names of units, how many make the next one, and from where on it is that one's turn. */
+var ladders = {
+  ms: [["ns", 1000, 999.5], ["us", 1000, 999.5], ["ms", 1000, 999.5], ["s", 60, 999.5], ["min", 60, 99.95], ["h"]],
+  B: [["B", 1024, 1023.5], ["KiB", 1024, 999.5], ["MiB", 1024, 999.5], ["GiB", 1024, 999.5], ["TiB", 1024, 999.5], ["PiB"]],
+  count: [["", 1000, 999.5], ["k", 1000, 999.5], ["M", 1000, 999.5], ["G", 1000, 999.5], ["T"]]
+};
 function label(a, v, step) {
   if (a.unit === "clock") return clock(v, step < 1);
   if (a.unit === "P") return "P" + +(100 - 100 / v).toPrecision(6);
   if (a.told) return String(+(v / a.told).toPrecision(4));
   if (a.unit === "%") return +(100 * v).toPrecision(4) + " %";
-  var names = {ms: ["ns", "us", "ms", "s"], B: ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]}[a.unit] || [a.unit], by = a.unit === "B" ? 1024 : 1000, n = 0;
+  var rungs = ladders[a.unit] || [[a.unit]], n = 0;
   if (a.unit === "ms") v *= 1e6;
-  for (; v >= by && names[n + 1]; n++) v /= by;
-  return (+v.toPrecision(4) + " " + names[n]).trim();
+  for (; v >= rungs[n][1]; n++) v /= rungs[n][1];
+  return (+v.toPrecision(4) + " " + rungs[n][0]).trim();
+}
+/* A value to as many digits as its place on the axis is known to, at most three. */
+function exact(a, v) {
+  var step = a.log ? v * Math.log(a.high / a.low) / parts : (a.high - a.low) / parts, by, n = 0;
+  function digits(x, size) { return x ? x.toPrecision(Math.min(Math.max(Math.floor(Math.log10(Math.abs(x) * size / step)), 1), 3)) : "0"; }
+  if (a.unit === "P") return label(a, v);
+  if (a.unit === "clock") {
+    var near = Math.round(v);
+    if (10 > v && Math.abs(v - near) > Math.max(0.05, step)) return +digits(v, 1) + " s";
+    return clock(near, false);
+  }
+  if (a.unit === "%") return (100 * v).toFixed(step > 0.0005 ? 0 : 1) + " %";
+  if (a.unit === "GiB/s" || a.unit === "1/s") return v.toFixed(v >= 1000 ? 0 : 2) + " " + a.unit;
+  var own = ladders[a.unit], rungs = own || ladders.count, size = a.unit === "ms" ? 1e-6 : 1;
+  if (!own && (a.unit ? 1e3 : 1e5) > v && step >= Math.abs(v - Math.round(v))) return (Math.round(v) + " " + a.unit).trim();
+  for (v /= size; Math.abs(v) >= rungs[n][2]; n++) { v /= rungs[n][1]; size *= rungs[n][1]; }
+  by = digits(v, size);
+  by = by.indexOf("e") > 0 ? v.toFixed(0) : by;
+  return (own ? by + " " + rungs[n][0] : by + rungs[n][0] + " " + a.unit).trim();
+}
+function range(a, low, high) {
+  var one = exact(a, low), two = exact(a, high), unit = two.indexOf(" ");
+  if (one === two) return one;
+  return (unit > 0 && one.endsWith(two.slice(unit)) ? one.slice(0, one.indexOf(" ")) : one) + " to " + two;
 }
 function make(name, attributes, parent) {
   var e = doc.createElementNS(name === "button" || name === "p" ? doc.documentElement.namespaceURI : "http://www.w3.org/2000/svg", name);
@@ -48,11 +83,18 @@ function below(figure, name, attributes) {
 
 /* ---- charts that share an axis: those over run time ---- */
 
+/* Those of the legend; that of a line alone is in its strips. */
+function names(svg, figure) {
+  var key = Array.from(figure.querySelectorAll(".key li")), strip = svg.querySelector(".h title");
+  var lone = strip && /\n(.*): /.exec(strip.textContent);
+  return key.length ? key.map(function (li) { return li.textContent; }) : [lone ? lone[1] : ""];
+}
 var charts = svgs.map(function (svg) {
   var a = axis(svg), figure = svg.closest("figure");
-  return {svg: svg, a: a, now: Object.assign({}, a), data: Array.from(svg.querySelectorAll(".d")), long: Array.from(svg.querySelectorAll("[data-fine]")), strips: Array.from(svg.querySelectorAll(".h rect")), figure: figure, id: figure.id,
+  return {svg: svg, a: a, y: upright(svg), names: names(svg, figure), now: Object.assign({}, a), data: Array.from(svg.querySelectorAll(".d")), long: Array.from(svg.querySelectorAll("[data-fine]")), strips: Array.from(svg.querySelectorAll(".h rect")), figure: figure, id: figure.id,
           line: make("path", {"class": "t cursor"}, svg), said: below(figure, "p", {"class": "said"}), reset: null, band: null, drag: null};
 });
+function is_whole(c) { return c.now.low === c.a.low && c.now.high === c.a.high; }
 function group(c) { return c.a.unit === "clock" ? "clock" : c.id; }
 function together(c) { return charts.filter(function (o) { return group(o) === group(c); }); }
 
@@ -63,14 +105,32 @@ function strip_at(c, v) {
     var left = +r.getAttribute("x");
     if (x >= left && left + +r.getAttribute("width") >= x) found = r;
   });
-  return found;
+  return found && found.querySelector("title").textContent.split("\n");
+}
+/* In a zoom the points in a hundredth of it, or the nearest ones. */
+function part_at(c, v) {
+  var at = place(c.a, v), left = place(c.a, c.now.low), right = place(c.a, c.now.high), reach = Infinity, ends = [Infinity, -Infinity];
+  if (!c.points) c.points = line_points(c);
+  var shown = c.points.map(function (l) { return l.filter(function (p) { return p[0] >= left && right >= p[0]; }); });
+  shown.forEach(function (l) { l.forEach(function (p) { reach = Math.min(reach, Math.abs(p[0] - at)); }); });
+  reach = Math.max(reach, (right - left) / 200);
+  var said = shown.map(function (l, k) {
+    var low = Infinity, high = -Infinity;
+    l.forEach(function (p) {
+      if (Math.abs(p[0] - at) > reach) return;
+      low = Math.min(low, p[1]);
+      high = Math.max(high, p[2]);
+      ends = [Math.min(ends[0], p[0]), Math.max(ends[1], p[0])];
+    });
+    return low > high ? "" : (c.names[k] ? c.names[k] + ": " : "") + range(c.y, low, high);
+  }).filter(Boolean);
+  return said.length ? [range(c.a, value(c.a, ends[0]), value(c.a, ends[1]))].concat(said) : null;
 }
 function say(c, v) {
-  var strip = v === null ? null : strip_at(c, v);
   var inside = v !== null && v >= c.now.low && c.now.high >= v;
-  if (!inside) strip = null;
+  var told = !inside ? null : is_whole(c) ? strip_at(c, v) : part_at(c, v);
   c.line.setAttribute("d", inside ? "M" + place(c.now, v).toFixed(1) + " " + c.a.top + "V" + c.a.bottom : "");
-  c.said.textContent = strip ? strip.querySelector("title").textContent.split("\n").join("   ") : "";
+  c.said.textContent = told ? told.join("   ") : "";
 }
 function point(c, v) {
   cursor = v;
@@ -94,27 +154,47 @@ function steps(a) {
   for (var v = Math.ceil(a.low / step) * step; a.high >= v && 20 > all.length; v += step) all.push([v, step]);
   return all;
 }
-/* A long line has parts finer than its picture in data-fine: where they begin and end, then of each the heights of the
-   least, the mean and the most. Those in view take the place of the picture's own. */
-var digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
-function fine_parts(c, path) {
+/* Heights and places are parts of their axis in three digits. data-v has the points of a line, place and height. A long
+   line has data-fine, parts finer than its picture: where they begin and end, then of each the heights of the least,
+   the mean and the most. Those in view take the place of the picture's own. */
+var letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_", parts = 0x3ffff;
+function three(text, at) {
+  return (letters.indexOf(text[at]) * 4096 + letters.indexOf(text[at + 1]) * 64 + letters.indexOf(text[at + 2])) / parts;
+}
+function fine_parts(path) {
   var told = path.getAttribute("data-fine").split(" "), text = told[2], all = [], from = +told[0], count = 0;
-  function height(at) {
-    return c.a.top + (digits.indexOf(text[at]) * 64 + digits.indexOf(text[at + 1])) / 4095 * (c.a.bottom - c.a.top);
-  }
   for (var at = 0; text.length > at; count++) {
     if (text[at] === ".") { at++; continue; }
     if (text[at] === "!") { at++; all.push([count]); continue; }
-    all.push([count, height(at), height(at + 2), height(at + 4)]);
-    at += 6;
+    all.push([count, three(text, at), three(text, at + 3), three(text, at + 6)]);
+    at += 9;
   }
   all.forEach(function (part) { part[0] = from + (part[0] + 0.5) / count * (told[1] - from); });
   return all;
 }
+/* Of each line its points: place, least and most. */
+function line_points(c) {
+  return Array.from(c.svg.querySelectorAll(".d [data-k]")).map(function (g) {
+    var text = g.getAttribute("data-v") || "", path = g.querySelector("[data-fine]"), all = [];
+    for (var at = 0; text.length > at; at += 6) {
+      var y = value(c.y, three(text, at + 3));
+      all.push([c.a.left + three(text, at) * (c.a.right - c.a.left), y, y]);
+    }
+    if (path) fine_parts(path).forEach(function (part) {
+      if (1 === part.length) return;
+      var least = value(c.y, part[3]), most = value(c.y, part[1]), own = part[0];
+      if (path.classList.contains("b")) least = most = value(c.y, part[2]) - value(c.y, part[1]);
+      all.push([own, Math.min(least, most), Math.max(least, most)]);
+    });
+    return all;
+  });
+}
 function refine(c, path, whole, left, right) {
   var line = path.nextElementSibling, band = "", means = "", alone = "", upper = [], lower = [];
   if (!path.fine) {
-    path.fine = fine_parts(c, path);
+    path.fine = fine_parts(path).map(function (part) {
+      return part.map(function (v, i) { return i ? c.a.top + v * (c.a.bottom - c.a.top) : v; });
+    });
     var dots = line.nextElementSibling, kind = path.getAttribute("class").replace("w", "q");
     if (!dots || dots.getAttribute("class") !== kind) {
       dots = make("path", {"class": kind, d: ""}, line.parentNode);
@@ -143,8 +223,7 @@ function refine(c, path, whole, left, right) {
   path.dots.setAttribute("d", whole ? path.own[2] : alone);
 }
 function draw(c) {
-  var whole = c.now.low === c.a.low && c.now.high === c.a.high;
-  var left = place(c.a, c.now.low), right = place(c.a, c.now.high), scale = (c.a.right - c.a.left) / (right - left);
+  var whole = is_whole(c), left = place(c.a, c.now.low), right = place(c.a, c.now.high), scale = (c.a.right - c.a.left) / (right - left);
   c.data.forEach(function (e) {
     e.setAttribute("transform", whole ? "" : "translate(" + (c.a.left - left * scale) + ",0) scale(" + scale + ",1)");
   });
@@ -181,9 +260,8 @@ function zoom(c, low, high) {
 /* ---- links: #p3, #p3@90, #p3@90:60-120 ---- */
 
 function remember(c) {
-  var whole = c.now.low === c.a.low && c.now.high === c.a.high;
   var text = c.id + (cursor === null ? "" : "@" + +cursor.toPrecision(6)) +
-             (whole ? "" : ":" + +c.now.low.toPrecision(6) + "-" + +c.now.high.toPrecision(6));
+             (is_whole(c) ? "" : ":" + +c.now.low.toPrecision(6) + "-" + +c.now.high.toPrecision(6));
   history.replaceState(null, "", "#" + text);
 }
 function go() {

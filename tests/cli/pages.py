@@ -14,7 +14,7 @@ ELEMENTS = {"html", "head", "meta", "link", "title", "style", "body", "header", 
 SHAPES = {"svg", "title", "desc", "path", "rect", "circle", "text", "g", "clipPath"}
 ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "rel", "href", "id", "class", "tabindex", "role",
               "aria-hidden", "aria-label", "aria-labelledby", "scope", "d", "x", "y", "width", "height", "cx", "cy", "r", "viewBox",
-              "text-anchor", "fill-opacity", "pointer-events", "data-x", "data-fine", "data-k", "data-at", "data-of", "style", "clip-path"}
+              "text-anchor", "fill-opacity", "pointer-events", "data-x", "data-y", "data-fine", "data-v", "data-k", "data-at", "data-of", "style", "clip-path"}
 
 
 def page(text):

@@ -214,7 +214,7 @@ def _():
     assert len(re.search("<script>(.*?)</script>", page.read_text(), re.S).group(1)) < 30000
     copy = page.with_suffix(".used.html")
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text()).replace("</head>", USE, 1)
-    fine = '<path class="w k0" data-fine="0 800 %s" d=""/>' % ("!UUUUUU" * 40)  # a long line of values that stand alone
+    fine = '<path class="w k0" data-fine="0 800 %s" d=""/>' % ("!UUUUUUUUU" * 40)  # a long line of values that stand alone
     text, found = re.subn(r'(<svg[^>]* data-x="[^"]*clock [^"]*".*?)(<path class="l k0)', r"\1%s\2" % fine, text, count=1, flags=re.S)
     assert found
     copy.write_text(text)
@@ -233,6 +233,39 @@ def _():
     plain = home() / "work/plain.html"
     assert run(["report", "1", "--no-script", "-o", plain]).rc == 0
     assert "<script" not in plain.read_text() and "script-src" not in plain.read_text()
+
+
+# What is under the cursor of each chart over run time, in a copy of the page without its policy.
+SAID = """<script>addEventListener("load", function () {
+  document.body.textContent = JSON.stringify(Array.from(document.querySelectorAll("figure"), function (figure) {
+    var svg = figure.querySelector("svg[data-x]");
+    return svg && /clock /.test(svg.dataset.x) ? [svg.querySelector("title").textContent, figure.querySelector(".said").textContent] : null;
+  }).filter(Boolean));
+});</script></head>"""
+
+
+@case("in a zoom the values under the cursor are those of single intervals, of runs of any length")
+def _():
+    with histories.make() as db:
+        for intervals in (400, 1300):
+            add_run(db, intervals=intervals)
+    for ref, at, clock in (("1", 200, "3:20"), ("2", 700, "11:40")):
+        page = report(ref)
+        copy = page.with_suffix(".said.html")
+        copy.write_text(re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text()).replace("</head>", SAID, 1))
+        for zoom, close in (("", False), (":%d-%d" % (at - 10, at + 10), True)):
+            dom, log = look(copy.with_name("%s#p0@%d%s" % (copy.name, at, zoom)), "--dump-dom")
+            assert not complaints(log), log
+            said = dict(json.loads(html.unescape(re.search("<body>(.*)</body>", dom, re.S).group(1))))
+            exact = "%s   %d tok/s" % (clock, 99 + at)
+            assert said["Throughput"] == exact if close else " to " in said["Throughput"], said
+            if not close:
+                continue
+            seq = at - 1
+            assert said["Requests waiting and in service"] == "%s   waiting: %d   in service: 2   users: 3" % (clock, seq % 5), said
+            assert said["Hit ratio"] == "%s   with decode: 50.0 %%" % clock, said
+            assert said["End-to-end latency"] == "%s   P50: %d ms   P95: %d ms" % (clock, 1 + seq, 2 + seq), said
+            assert said["Tier occupancy"].startswith("%s   gpu (emulated): %d MiB   nvme: %d MiB" % (clock, seq + 1, seq + 1)), said
 
 
 @case("no label is cut or stands on another one, and no width needs scrolling, from a telephone to a wide screen")
