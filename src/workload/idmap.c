@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 
-static struct idmap_slot *slot_of(const struct idmap *m, uint64_t key) {
+static inline struct idmap_slot *slot_of(const struct idmap *m, uint64_t key) {
     uint64_t i = hash_mix64(key) & (m->slots - 1);
     while (m->slot[i].value && m->slot[i].key != key) i = (i + 1) & (m->slots - 1);
     return &m->slot[i];

@@ -10,6 +10,7 @@ import time
 from tap import Skip
 
 BLOCK = 16
+INTEGERS = ((0, 0x7f, b"", ">B"), (0, 0xff, b"\xcc", ">B"), (0, 0xffff, b"\xcd", ">H"), (0, 0xffffffff, b"\xce", ">I"), (0, 2 ** 64 - 1, b"\xcf", ">Q"), (-2 ** 63, -1, b"\xd3", ">q"))
 PUB_LIKE, ROUTER, LAST_ENDPOINT, LINGER, SNDMORE, DONTWAIT = 9, 6, 32, 17, 2, 1
 
 
@@ -40,8 +41,10 @@ def packed(value):
         return b"\xc0"
     if isinstance(value, float):
         return b"\xcb" + struct.pack(">d", value)
-    if isinstance(value, int):
-        return struct.pack(">B", value) if 0 <= value < 128 else b"\xcf" + struct.pack(">Q", value) if value >= 0 else b"\xd3" + struct.pack(">q", value)
+    if isinstance(value, int):  # in the fewest bytes that a number from 0 needs, as msgspec does for the engine
+        for least, most, code, form in INTEGERS:
+            if least <= value <= most:
+                return code + struct.pack(form, value)
     if isinstance(value, (str, bytes)):
         data = value.encode() if isinstance(value, str) else value
         return (b"\xdb" if isinstance(value, str) else b"\xc6") + struct.pack(">I", len(data)) + data

@@ -126,11 +126,23 @@ void capture_blocks_begin(struct capture *c) {
     c->now.bytes.len = 0;
 }
 
-void capture_blocks_token(struct capture *c, uint64_t token) {
-    capture_token_put(&c->now.bytes, token);
-    c->now.exact = c->now.any = true;
-    c->now.units++;
-    if (++c->now.in_block == c->block_tokens) block_close(c);
+void capture_tokens_put(struct buf *bytes, const uint64_t *token, size_t count) {
+    uint32_t kept[CAPTURE_TOKENS];
+    for (size_t i = 0; i < count; i++) kept[i] = (uint32_t)(token[i] ^ token[i] >> 32);
+    buf_bytes(bytes, kept, count * sizeof *kept);
+}
+
+void capture_blocks_put(struct capture *c, const uint64_t *token, size_t count) {
+    struct capture_blocks *b = &c->now;
+    if (count > 0) b->exact = b->any = true;
+    b->units += count;
+    for (size_t n; count > 0; count -= n, token += n) {
+        uint64_t room = c->block_tokens - b->in_block;
+        n = count < room ? count : room;
+        capture_tokens_put(&b->bytes, token, n);
+        b->in_block += n;
+        if (b->in_block == c->block_tokens) block_close(c);
+    }
 }
 
 void capture_blocks_text(struct capture *c, const char *text, size_t len) {

@@ -137,22 +137,15 @@ void capture_free(struct capture *c);
 int capture_read(struct capture *c, const char *const *paths, size_t count, bool follow,
                  void (*tell)(const struct capture *c), struct err *e);
 
-/* A token, as the bytes of a block have it. */
-static inline void capture_token_put(struct buf *bytes, uint64_t token) {
-    uint32_t kept = (uint32_t)(token ^ token >> 32);
-    if (bytes->cap - bytes->len > sizeof kept && bytes->data) { /* as buf_bytes() would, without the call */
-        memcpy(bytes->data + bytes->len, &kept, sizeof kept);
-        bytes->len += sizeof kept;
-    } else {
-        buf_bytes(bytes, &kept, sizeof kept);
-    }
-}
+enum { CAPTURE_TOKENS = 64 /* that are put at once at most */ };
+/* Tokens, as the bytes of a block have them. */
+void capture_tokens_put(struct buf *bytes, const uint64_t *token, size_t count);
 
 /* For capture_line(). */
 void capture_blocks_begin(struct capture *c);
 void capture_blocks_text(struct capture *c, const char *text, size_t len);
-void capture_blocks_token(struct capture *c, uint64_t token);
-void capture_blocks_end(struct capture *c); /* of a prompt */
+void capture_blocks_put(struct capture *c, const uint64_t *token, size_t count); /* at most CAPTURE_TOKENS */
+void capture_blocks_end(struct capture *c);                                      /* of a prompt */
 /* Tokens of the prompt so far: those there were, or a quarter of its characters. */
 uint64_t capture_blocks_tokens(const struct capture *c);
 

@@ -93,10 +93,11 @@ static bool tokens_take(struct capture_events *ev, struct msgpack *m, uint64_t *
     }
     ev->tokens.len = 0;
     *count = list.count;
-    for (uint64_t i = 0; i < list.count; i++) {
-        uint64_t token = 0;
-        if (!(msgpack_is_many(m) ? msgpack_skip(m) : msgpack_number(m, &token))) return false;
-        capture_token_put(&ev->tokens, token);
+    for (uint64_t i = 0, n; i < list.count; i += n) {
+        uint64_t token[CAPTURE_TOKENS];
+        n = list.count - i < CAPTURE_TOKENS ? list.count - i : CAPTURE_TOKENS;
+        if (!msgpack_numbers(m, token, (unsigned)n)) return false;
+        capture_tokens_put(&ev->tokens, token, n);
     }
     return true;
 }

@@ -62,15 +62,20 @@ static void text_take(struct json *j, char out[NAME]) {
 /* Numbers of a list as they stand in the line, all but the last, which the reader takes: most of a line with
  * token ids is these. */
 static void tokens_quick(struct scan *s) {
-    for (const char *at = s->j.at; at < s->j.end;) {
-        uint64_t token = 0;
-        const char *from = at;
-        while (at < s->j.end && *at >= '0' && *at <= '9' && at - from < 18)
-            token = 10 * token + (uint64_t)(*at++ - '0');
-        if (at == from || at == s->j.end || *at != ',' || (*from == '0' && at - from > 1)) return;
-        for (at++; at < s->j.end && *at == ' ';) at++;
-        capture_blocks_token(s->c, token);
-        s->j.at = at;
+    uint64_t token[CAPTURE_TOKENS];
+    for (unsigned n = CAPTURE_TOKENS; n == CAPTURE_TOKENS;) {
+        const char *at = s->j.at, *end = s->j.end;
+        for (n = 0; n < CAPTURE_TOKENS && at < end; n++) {
+            const char *from = at;
+            uint64_t value = 0;
+            while (at < end && *at >= '0' && *at <= '9' && at - from < 18)
+                value = 10 * value + (uint64_t)(*at++ - '0');
+            if (at == from || at == end || *at != ',' || (*from == '0' && at - from > 1)) break;
+            for (at++; at < end && *at == ' ';) at++;
+            token[n] = value;
+            s->j.at = at;
+        }
+        capture_blocks_put(s->c, token, n);
     }
 }
 
@@ -97,7 +102,7 @@ static bool prompt_take(struct scan *s, enum json_token token) {
             }
         } else if (token == JSON_NUMBER && tokens) {
             if (json_fixed(&s->j, 0, UINT64_MAX / 2, &number) == JSON_NUMBER_OK)
-                capture_blocks_token(s->c, number);
+                capture_blocks_put(s->c, &number, 1);
         }
         if (json_depth(&s->j) <= depth && token != JSON_KEY) return true;
     }

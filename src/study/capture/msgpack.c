@@ -91,29 +91,6 @@ static unsigned integer_bytes(uint8_t code) {
     return code >= 0xcc && code <= 0xd3 ? 1u << (code & 3) : OTHER_CODE;
 }
 
-bool msgpack_number(struct msgpack *m, uint64_t *out) {
-    struct msgpack_item item;
-    if (m->end - m->at > 8) {
-        uint8_t code = *m->at;
-        uint64_t word;
-        memcpy(&word, m->at + 1, sizeof word);
-        unsigned bytes = integer_bytes(code);
-        if (bytes == 0) {
-            *out = code <= 0x7f ? code : (uint64_t)(int64_t)(int8_t)code;
-            m->at++;
-            return true;
-        }
-        if (code <= 0xcf && bytes != OTHER_CODE) {
-            *out = be64toh(word) >> (64 - 8 * bytes);
-            m->at += 1 + bytes;
-            return true;
-        }
-    }
-    if (!msgpack_next(m, &item)) return false;
-    *out = item.kind == MSGPACK_INT ? item.number : 0;
-    return true;
-}
-
 bool msgpack_skip(struct msgpack *m) {
     for (uint64_t left = 1; left > 0; left--) { /* each takes a byte at least, so that this ends */
         struct msgpack_item item;
@@ -128,8 +105,33 @@ bool msgpack_skip(struct msgpack *m) {
     return true;
 }
 
-bool msgpack_is_many(const struct msgpack *m) {
-    return m->at < m->end && ((*m->at & 0xe0) == 0x80 || (*m->at & 0xfc) == 0xdc);
+/* Integers as they stand, until one is near the end or is written otherwise. */
+static unsigned numbers_quick(struct msgpack *m, uint64_t *out, unsigned count) {
+    const uint8_t *at = m->at;
+    unsigned n = 0;
+    for (; n < count && m->end - at > 8; n++) {
+        uint64_t word;
+        unsigned bytes = integer_bytes(*at);
+        if (bytes == 0)
+            out[n] = (uint64_t)(int64_t)(int8_t)*at;
+        else if (bytes == OTHER_CODE || *at > 0xcf)
+            break;
+        else
+            out[n] = be64toh((memcpy(&word, at + 1, sizeof word), word)) >> (64 - 8 * bytes);
+        at += 1 + bytes;
+    }
+    m->at = at;
+    return n;
+}
+
+bool msgpack_numbers(struct msgpack *m, uint64_t *out, unsigned count) {
+    for (unsigned n = 0; (n += numbers_quick(m, out + n, count - n)) < count; n++) {
+        struct msgpack from = *m;
+        struct msgpack_item item;
+        if (!msgpack_next(&from, &item) || !msgpack_skip(m)) return false;
+        out[n] = item.kind == MSGPACK_INT ? item.number : 0;
+    }
+    return true;
 }
 
 bool msgpack_is(const struct msgpack_item *item, const char *text) {

@@ -33,10 +33,8 @@ struct msgpack_item {
 bool msgpack_next(struct msgpack *m, struct msgpack_item *item);
 /* Passes the whole next value, items inside included. */
 bool msgpack_skip(struct msgpack *m);
-/* The next item, as its 64 bits where it is an integer; 0 where it is none, and false as msgpack_next(). */
-bool msgpack_number(struct msgpack *m, uint64_t *out);
-/* Whether a list or a map is next. */
-bool msgpack_is_many(const struct msgpack *m);
+/* The next values, each as its 64 bits where it is an integer, else as 0; false as msgpack_next(). */
+bool msgpack_numbers(struct msgpack *m, uint64_t *out, unsigned count);
 bool msgpack_is(const struct msgpack_item *item, const char *text);
 
 #endif

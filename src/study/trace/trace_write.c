@@ -50,7 +50,7 @@ static void put(struct trace_write *w, const void *data, size_t len, ZSTD_EndDir
     }
 }
 
-enum { LOST_DIGITS = 20 };
+enum { LOST_DIGITS = 20, AT_ONCE = 32 /* ids that are brought near together */ };
 
 /* The beginning of the first row, which ends in the figures. Compressed, it is a frame of its own of one raw
  * block (RFC 8878, 3.1.1), so that they stand in the file as they are. */
@@ -132,6 +132,9 @@ void trace_line_print(struct trace_write *w, const struct trace_line_out *line, 
     digits(out, line->output_tokens);
     buf_add(out, ", \"hash_ids\": [");
     for (uint32_t i = 0; i < line->count; i++) {
+        if (!line->numbered && i % AT_ONCE == 0)
+            for (uint32_t k = i; k < line->count && k < i + AT_ONCE; k++)
+                idmap_prefetch(&w->ids.now, line->ids[k]);
         if (i) buf_bytes(out, ", ", 2);
         uint64_t number = line->numbered ? line->ids[i] : names_number(&w->ids, line->ids[i]);
         digits(out, w->keep_ids ? line->ids[i] : number);
