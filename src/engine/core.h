@@ -37,6 +37,7 @@
 #include "engine/simulator.h"
 #include "fleet/lineup.h"
 #include "metrics/counters.h"
+#include "metrics/histogram.h"
 #include "metrics/usage.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
@@ -116,7 +117,9 @@ struct engine {
     struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one */
     struct outages *outages;     /* of the fleet; NULL: there are none */
     struct fleet_stats fleet_base, fleet_end, fleet_last; /* last: of the interval before */
-    uint64_t *hashes; /* of the blocks of the request that is being routed */
+    struct histogram index_base, index_took; /* lookups in a server, before the measured part and in it */
+    bool index_lost;                         /* that server, which has been told */
+    uint64_t *hashes;                        /* of the blocks of the request that is being routed */
     uint32_t hash_cap;
     pthread_mutex_t cache_lock; /* of all caches */
     struct counters *counters;

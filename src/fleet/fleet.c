@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "fleet/index_server.h"
 #include "fleet/routing.h"
 
 #define X(id, word, token, ...) [id] = &routing_##token,
@@ -23,7 +24,11 @@ struct fleet {
     const struct routing_ops *ops;
     uint32_t caps;
     struct loads loads;
-    struct holders *index;
+    struct holders *index;       /* what it has been told; asked where there is no server */
+    struct index_server *server; /* NULL: the index is in memory */
+    struct holders *answer;      /* of the server, for the request that is routed */
+    struct histogram *took;      /* lookups in the server; NULL likewise */
+    struct err trouble;          /* with the server */
     bool index_down;
     uint64_t pod_blocks; /* that a router remembers of a pod */
     struct router *routers;
@@ -63,18 +68,46 @@ void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod,
     f->events[f->last++ % f->cap] = (struct event){now_ns, block, pod, (uint8_t)tier, stored};
 }
 
+/* ---- an index in a server ---- */
+
+/* From now on it is as in an outage of the index that does not end. */
+static void server_lost(struct fleet *f) {
+    index_server_close(f->server);
+    f->server = NULL;
+    fleet_set_index_down(f, true);
+}
+
 /* Tells the index what is older than the staleness. */
 void fleet_tell(struct fleet *f, uint64_t now_ns) {
     uint64_t staleness_ns = f->s->fleet.index.staleness_ns;
     for (; f->first < f->last; f->first++) {
         const struct event *e = &f->events[f->first % f->cap];
-        if (e->at_ns + staleness_ns > now_ns) return;
+        if (e->at_ns + staleness_ns > now_ns) break;
         if (e->stored)
             holders_add(f->index, e->block, e->pod, (enum kvf_tier)e->tier);
         else
             holders_remove(f->index, e->block, e->pod, (enum kvf_tier)e->tier);
+        if (f->server) index_server_event(f->server, e->block, e->pod, (enum kvf_tier)e->tier, e->stored);
         f->stats.events++;
     }
+    if (f->server && index_server_flush(f->server, &f->trouble) != 0) server_lost(f);
+}
+
+static uint64_t server_ask(struct fleet *f, const struct fleet_request *q) {
+    uint64_t took_ns = 0;
+    if (index_server_lookup(f->server, q->block, q->blocks, f->answer, &took_ns, &f->trouble) != 0)
+        server_lost(f);
+    else
+        histogram_record(f->took, took_ns);
+    return took_ns;
+}
+
+const struct histogram *fleet_took(const struct fleet *f) {
+    return f->took;
+}
+
+const char *fleet_trouble(const struct fleet *f) {
+    return err_is(&f->trouble) ? f->trouble.text : NULL;
 }
 
 /* ---- choices ---- */
@@ -118,7 +151,10 @@ struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) 
     struct fleet_choice choice = {.router = r->number};
     fleet_tell(f, q->now_ns);
     if (f->index && !f->index_down) f->stats.lookups += q->blocks;
+    uint64_t took_ns = f->server && !f->index_down ? server_ask(f, q) : 0;
     f->ops->choose(r, q, &choice);
+    choice.index_ns = took_ns;
+    if (f->answer) holders_empty(f->answer);
     r->turn++;
     loads_change(&f->loads, choice.pod, 1);
     return choice;
@@ -158,19 +194,18 @@ void fleet_set_router_down(struct fleet *f, uint32_t router, bool down) {
 }
 
 void fleet_set_index_down(struct fleet *f, bool down) {
-    f->index_down = down;
+    f->index_down = down || err_is(&f->trouble);
     if (!down || !f->index) return;
-    holders_close(f->index);
-    f->index = holders_open((uint32_t)f->s->fleet.pods, 0);
+    holders_empty(f->index);
     f->first = f->last; /* events on their way */
-    for (uint32_t i = 0; i < f->router_count; i++) f->routers[i].index = f->index;
+    if (f->server && index_server_clear(f->server, &f->trouble) != 0) server_lost(f);
 }
 
 void fleet_read(const struct fleet *f, struct fleet_stats *out) {
     *out = f->stats;
     if (f->index) {
         out->entries = holders_count(f->index);
-        out->bytes = holders_bytes(f->index);
+        out->bytes = f->server ? index_server_bytes(f->server) : holders_bytes(f->index);
         out->waiting = f->last - f->first;
         if (out->waiting > 0) out->oldest_ns = f->events[f->first % f->cap].at_ns;
     }
@@ -183,7 +218,16 @@ void fleet_read(const struct fleet *f, struct fleet_stats *out) {
 
 /* ---- opening, closing ---- */
 
-struct fleet *fleet_open(const struct scenario *s, uint64_t pod_blocks) {
+/* The index, and what routers ask of it. */
+static int index_open(struct fleet *f, uint32_t pods, struct err *err) {
+    f->index = holders_open(pods, 0);
+    if (f->s->fleet.index.backend == KVF_INDEX_MEMORY) return 0;
+    f->answer = holders_open(pods, 0);
+    f->took = mem_zalloc(1, sizeof *f->took);
+    return index_server_open(&f->server, f->s, err);
+}
+
+int fleet_open(struct fleet **out, const struct scenario *s, uint64_t pod_blocks, struct err *err) {
     struct fleet *f = mem_zalloc(1, sizeof *f);
     uint32_t pods = (uint32_t)s->fleet.pods;
     f->s = s;
@@ -191,22 +235,27 @@ struct fleet *fleet_open(const struct scenario *s, uint64_t pod_blocks) {
     f->caps = traits_routing(s->fleet.routing)->caps;
     f->pod_blocks = pod_blocks ? pod_blocks : 1;
     loads_open(&f->loads, pods);
-    if (f->caps & ROUTING_ASKS_INDEX) f->index = holders_open(pods, 0);
+    *out = f;
+    int rc = f->caps & ROUTING_ASKS_INDEX ? index_open(f, pods, err) : 0;
     f->router_count = (uint32_t)s->fleet.routers;
     f->routers = mem_zalloc(f->router_count, sizeof *f->routers);
     for (uint32_t i = 0; i < f->router_count; i++) {
         struct router *r = &f->routers[i];
-        *r = (struct router){.s = s, .loads = &f->loads, .index = f->index, .number = i};
+        *r = (struct router){
+            .s = s, .loads = &f->loads, .index = f->answer ? f->answer : f->index, .number = i};
         rng_init(&r->rng, s->seed, KVF_RNG_ROUTER, i);
         if (f->caps & ROUTING_REMEMBERS) memory_open(f, r);
     }
-    return f;
+    return rc;
 }
 
 void fleet_close(struct fleet *f) {
     if (!f) return;
     loads_close(&f->loads);
+    index_server_close(f->server);
     holders_close(f->index);
+    holders_close(f->answer);
+    free(f->took);
     for (uint32_t i = 0; i < f->router_count; i++) holders_close(f->routers[i].memory);
     free(f->routers);
     free(f->events);

@@ -1,5 +1,6 @@
 /* The routers of a fleet and the index that they ask: which pod serves a request, and why. Decisions only: no
- * I/O, no threads, no clock; the same calls give the same answers. One thread.
+ * threads, no clock, and no I/O but that of an index in a server; the same calls give the same answers. One
+ * thread.
  *
  *     pods: events (stored, removed) ──staleness──► index ─┐
  *     routers take requests in turn: request ──► routing ──┴─► pod, reason
@@ -16,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/terms.h"
+#include "metrics/histogram.h"
 #include "scenario/scenario.h"
 
 /* id, word in the request log */
@@ -42,6 +45,7 @@ struct fleet_choice {
     uint32_t pod, router;
     enum fleet_reason reason;
     uint32_t expected; /* blocks from the first that the router takes to be there */
+    uint64_t index_ns; /* that asking a server took; 0 where the index is in memory */
 };
 /* Since the opening. */
 struct fleet_stats {
@@ -53,8 +57,8 @@ struct fleet_stats {
 
 struct fleet;
 /* pod_blocks: blocks that the tiers of one pod hold, which is what a router remembers of it. */
-struct fleet *fleet_open(const struct scenario *s, uint64_t pod_blocks);
-void fleet_close(struct fleet *f);             /* takes NULL */
+int fleet_open(struct fleet **out, const struct scenario *s, uint64_t pod_blocks, struct err *err);
+void fleet_close(struct fleet *f);             /* takes NULL; also what was not opened to the end */
 bool fleet_asks_blocks(const struct fleet *f); /* whether requests need their blocks */
 /* The pod of a request. It has one more to do from now on, until fleet_done(). */
 struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q);
@@ -74,5 +78,9 @@ void fleet_set_pod_down(struct fleet *f, uint32_t pod, bool down);
 void fleet_set_router_down(struct fleet *f, uint32_t router, bool down);
 void fleet_set_index_down(struct fleet *f, bool down);
 void fleet_read(const struct fleet *f, struct fleet_stats *out);
+/* Lookups in the server so far; NULL where the index is in memory. */
+const struct histogram *fleet_took(const struct fleet *f);
+/* A sentence once the server is lost, from when on routers have no index; else NULL. */
+const char *fleet_trouble(const struct fleet *f);
 
 #endif

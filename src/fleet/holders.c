@@ -194,6 +194,13 @@ uint32_t holders_match(struct holders *h, const uint64_t *block, uint32_t blocks
     return found;
 }
 
+void holders_empty(struct holders *h) {
+    memset(h->slots, 0, ((size_t)h->mask + 1) * sizeof *h->slots);
+    h->spare = NONE;
+    h->made = h->blocks = 0;
+    h->count = 0;
+}
+
 uint64_t holders_count(const struct holders *h) {
     return h->count;
 }

@@ -175,7 +175,11 @@ const struct metric metric_rows[] = {
     {"index_events", COUNT, FREE, "index events", "Blocks stored and dropped that the index was told of."},
     {"index_entries", COUNT, FREE, "index entries",
      "Pairs of a block and a pod in the index, or in the memories of all routers, at the end."},
-    {"index_bytes", BYTES, DOWN, "index memory", "Memory of these."},
+    {"index_bytes", BYTES, DOWN, "index memory",
+     "Memory of these; of an index in a server, what the server's has grown by, as it says."},
+    {"index_lookup_STAT_ms", MS, DOWN, "index lookup STAT",
+     "Time that a router waited for the server of the index, for one request; a part of the request's. Missing where "
+     "the index is in memory."},
     {"outages", COUNT, FREE, "outages",
      "Outages of parts of the fleet that have begun; absent where none were asked for."},
     {"outage_requests_failed", COUNT, DOWN, "failed with a pod",

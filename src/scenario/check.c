@@ -62,7 +62,7 @@ static void check_tiers(struct loading *l) {
 }
 
 /* The address of each kind of store: 0, or the fault of it. */
-static int check_server_url(const struct url *u, struct err *e) {
+int check_server_url(const struct url *u, struct err *e) {
     static const char *const schemes[] = {"redis", "rediss", "valkey", "unix"};
     bool known = false;
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= !strcmp(u->scheme, schemes[i]);

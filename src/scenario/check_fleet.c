@@ -66,6 +66,23 @@ static void check_outage(struct loading *l, uint32_t number) {
         problem_add(l, at, key, "none would be left; leave one of them up");
 }
 
+static void check_index(struct loading *l) {
+    const struct scenario *s = l->s;
+    struct place place = place_of_key(l, "fleet.index.url", "fleet.index.backend");
+    struct err e = {0};
+    struct url u;
+    bool asks = (traits_routing(s->fleet.routing)->caps & ROUTING_ASKS_INDEX) != 0;
+    if (s->fleet.index.backend != KVF_INDEX_RESP || !asks) return;
+    if (!s->fleet.index.url[0]) {
+        problem_add(l, place, "fleet.index.url",
+                    "missing; backend resp needs a server, such as redis://127.0.0.1:6379");
+        return;
+    }
+    int rc = url_parse(s->fleet.index.url, &u, &e);
+    if (rc == 0) rc = check_server_url(&u, &e);
+    if (rc != 0) problem_add(l, place, "fleet.index.url", "is no address of a server: %s", e.text);
+}
+
 void check_fleet(struct loading *l) {
     const struct scenario *s = l->s;
     const struct traits_routing *routing = traits_routing(s->fleet.routing);
@@ -84,5 +101,6 @@ void check_fleet(struct loading *l) {
             l, "cache.placement", "fleet.pods",
             "the remote tier that pods share takes what falls, not copies; take waterfall or spillover");
     check_fleet_preparation(l);
+    check_index(l);
     for (uint32_t i = 0; i < s->fleet.outages; i++) check_outage(l, i);
 }

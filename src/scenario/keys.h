@@ -88,6 +88,8 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(FLEET, "there is one pod", s->fleet.pods > 1)                                                          \
     X(BY_PREFIX, "no router goes by prefixes", routes(s, ROUTING_BY_BLOCKS))                                 \
     X(INDEX, "no router asks an index", routes(s, ROUTING_ASKS_INDEX))                                       \
+    X(INDEX_SERVER, "the index is in memory",                                                                \
+      routes(s, ROUTING_ASKS_INDEX) && s->fleet.index.backend == KVF_INDEX_RESP)                             \
     X(SCALED, "the autoscaler is off", s->autoscaler.mode != KVF_AUTOSCALER_OFF)                             \
     X(TURNS, "no synthetic conversations", has_turns(s, SOURCE_PERSONAS))                                    \
     X(TURN_READS, "turns read no entries", has_turns(s, SOURCE_USERS) && !by_blocks(s))                      \

@@ -162,8 +162,10 @@
         K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,             \
           "Weight of a pod's load, as a part of that of the most loaded, taken off 1."),                     \
         K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",    \
-          INDEX, "!resp",                                                                                    \
+          INDEX, ALL,                                                                                        \
           "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),            \
+        K("fleet.index.url", URL, fleet.index.url, "", "", "null", INDEX_SERVER, ALL,                        \
+          "Address of the server, like tiers.remote.url; its keys begin with kvfall:, and go at the end."),  \
         K("fleet.index.staleness", DURATION, fleet.index.staleness_ns, "", "0 to 1h", "50ms", INDEX, ALL,    \
           "Time until the index knows what a pod stored or dropped."),                                       \
         TIER_WEIGHT("gpu", GPU, "1"), TIER_WEIGHT("cpu", CPU, "0.8"), TIER_WEIGHT("nvme", NVME, "0.5"),      \

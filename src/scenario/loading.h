@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/url.h"
 #include "scenario/keys.h"
 #include "scenario/load.h"
 #include "scenario/node.h"
@@ -97,6 +98,8 @@ void check_metric(struct loading *l, const char *metric, const char *key, struct
 void scenario_check(struct loading *l);
 void check_policies(struct loading *l); /* the part about policies */
 void check_fleet(struct loading *l);    /* and about a fleet */
+/* Whether it is an address of a Redis or Valkey server: 0, or a phrase that says why not. */
+int check_server_url(const struct url *u, struct err *e);
 
 /* A key's value as YAML flow text, which is JSON with `json`. */
 struct buf;

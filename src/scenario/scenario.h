@@ -397,7 +397,8 @@ struct scenario {
         double prefix_weight, load_weight;
         struct {
             enum scenario_index backend;
-            uint64_t staleness_ns; /* of what the index says */
+            char url[SCENARIO_PATH]; /* without user and password; "" = null */
+            uint64_t staleness_ns;   /* of what the index says */
             double tier_weight[KVF_TIERS];
         } index;
         struct scenario_outage outage[SCENARIO_OUTAGES_MAX];

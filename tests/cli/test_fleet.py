@@ -4,6 +4,7 @@ import json
 import random
 import re
 
+import servers
 from runs import refused, rows
 from tap import SOURCE, case, home, main, run
 
@@ -419,7 +420,8 @@ def _():
         refused(["check", str(scenario(routing, **fleet))], *expected)
     words("fleet.routing", "least_loaded", routing="least_load")
     words("fleet.pods", "1 to 100000", pods=0)
-    words("fleet.index.backend", "resp", index={"backend": "resp"})
+    words("fleet.index.url", "redis://127.0.0.1:6379", index={"backend": "resp"})
+    words("fleet.index.url", "its scheme is none of redis", index={"backend": "resp", "url": "http://127.0.0.1"})
     words("fleet.weights", "both weights are 0", weights={"prefix": 0, "load": 0})
     for outage, words_of_it in (({"pod": 3}, "no pod 3"), ({"router": 1}, "no router 1"), ({"remote": True}, "no remote tier"),
                                 ({}, "exactly one of pod"), ({"pod": 0, "index": True}, "exactly one of pod")):
@@ -435,6 +437,51 @@ def _():
     refused(["check", str(path), "--set", "run.prepopulate=0.5"], "run.prepopulate", "tiers of a fleet begin empty")
     refused(["check", str(path), "--set", "workload.source=synthetic", "--set", "cache.granularity=request"],
             "fleet.routing", "cache.granularity: block")
+
+
+@case("an index in a real server decides as the model does, in llm-d's schema; its time is in the requests'")
+def _():
+    redis = servers.Redis(more=["--slowlog-max-len", 100000, "--slowlog-log-slower-than", 0])
+    index = {"staleness": "%dms" % STALENESS_MS, "backend": "resp", "url": redis.url}
+    got, lines = simulated("precise", index=index)
+    client = redis.client()
+    sent = [[word.decode() for word in entry[3]] for entry in reversed(client.call("SLOWLOG", "GET", -1))]
+    client.close()
+    assert decided(lines) == model("precise")
+    results = {name: value["value"] for name, value in got["results"].items()}
+    asked = [words for words in sent if words[0] == "HKEYS"]
+    blocks = sum(len(row["hash_ids"]) for row in requests())
+    assert len(asked) == blocks == results["index_lookups"], (len(asked), blocks, results["index_lookups"])
+    stored = [words for words in sent if words[0] == "HSET"]
+    removed = [words for words in sent if words[0] == "HDEL"]
+    assert len(stored) + len(removed) == results["index_events"] and removed, (len(stored), len(removed))
+    prefix = re.match(r"kvfall:[0-9a-f]{8}:", stored[0][1]).group()
+    for name, key, field, *value in stored + removed:
+        assert re.fullmatch(prefix + r"\d+", key) and re.fullmatch(r"pod-[0-2]@gpu", field), (name, key, field)
+        assert value == ([""] if name == "HSET" else []), value
+    engine = {words[1]: words[3] for words in sent if words[0] == "ZADD"}
+    assert {prefix + block for block in engine.values()} == {words[1] for words in stored}
+    assert all(name == prefix + "engine:" + block for name, block in engine.items())
+    assert redis.keys() == []
+    assert 0 < results["index_lookup_mean_ms"] <= results["index_lookup_max_ms"] and results["index_bytes"] > 0
+    plain = simulated("precise")[0]["results"]
+    assert plain["index_lookup_mean_ms"]["value"] is None
+    assert results["ttft_mean_ms"] > plain["ttft_mean_ms"]["value"], "the server's time is in no request"
+
+
+@case("an index whose server is not there is refused; one that fails ends the run, with what was measured")
+def _():
+    path = scenario("precise", index={"backend": "resp", "url": "unix:///no/socket"})
+    refused(["run", str(path), "--headless", "--db", "none"], "no server answers", "fleet.index.url")
+    redis = servers.Redis(maxmemory="1kb")
+    path = scenario("precise", index={"backend": "resp", "url": redis.url})
+    got = run(["run", str(path), "--headless", "--json", "-"])
+    assert got.rc == 1 and "has no memory left" in got.stderr, got
+    told = json.loads(got.stdout)
+    assert told["run"]["status"] == "failed" and "no memory left" in told["run"]["status_reason"], told["run"]
+    kept = run(["run", str(path), "--headless", "--keep-going", "--json", "-"])
+    results = json.loads(kept.stdout)["results"]
+    assert results["requests_done"]["value"] == 120 and results["routed_blocks"]["value"] == 0, kept
 
 
 @case("llm-d's comparison: the order of the routings, and how far apart they are")

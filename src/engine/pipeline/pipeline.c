@@ -440,7 +440,7 @@ void pipeline_abort(struct pipeline *p, struct executor *x, struct flight *f) {
 }
 
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
-    uint64_t cost = p->scenario->cache.lookup_cost_ns;
+    uint64_t cost = p->scenario->cache.lookup_cost_ns + f->index_ns;
     if (cost > 0 && !f->internal && f->req.kind == REQUEST_INFERENCE) {
         flight_enter(f, FLIGHT_ASK, x->ops->now(x));
         x->ops->timer(x, f, x->ops->now(x) + cost);

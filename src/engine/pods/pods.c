@@ -9,6 +9,7 @@
 #include "engine/move/crew.h"
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/sample.h"
+#include "engine/sampling/levels.h"
 #include "engine/sampling/sampler.h"
 #include "tier/channels.h"
 
@@ -118,8 +119,8 @@ int pods_open(struct engine *e, struct err *err) {
             "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
             "calibration");
     struct sample *sample = sample_open();
-    if (e->pod_count > 1) e->fleet = fleet_open(e->s, pod_blocks(e->s));
-    rc = store_open(e, err);
+    if (e->pod_count > 1) rc = fleet_open(&e->fleet, e->s, pod_blocks(e->s), err);
+    if (rc == 0) rc = store_open(e, err);
     for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = pod_open(&e->pods[i], sample, err);
     if (rc != 0 && !e->pods[0].pipeline.sample) sample_close(sample);
     return rc;
@@ -181,6 +182,10 @@ void pods_route(struct engine *e, struct flight *f) {
     f->router = c.router;
     f->reason = (uint8_t)c.reason;
     f->expected_blocks = c.expected;
+    f->index_ns += c.index_ns;
+    const char *trouble = fleet_trouble(e->fleet);
+    if (trouble && !e->index_lost) engine_error(e, trouble);
+    e->index_lost = trouble != NULL;
 }
 
 void pods_done(struct engine *e, struct flight *f, bool served) {
@@ -288,6 +293,7 @@ void pods_measure_from_here(struct engine *e) {
         cache_stats(p->cache, &p->base_cache);
     }
     fleet_read(e->fleet, &e->fleet_base);
+    if (fleet_took(e->fleet)) histogram_copy(&e->index_base, fleet_took(e->fleet));
 }
 
 void pods_measure_to_here(struct engine *e) {
@@ -299,6 +305,9 @@ void pods_measure_to_here(struct engine *e) {
         cache_stats(p->cache, &p->end_cache);
     }
     fleet_read(e->fleet, &e->fleet_end);
+    if (!fleet_took(e->fleet)) return;
+    histogram_copy(&e->index_took, fleet_took(e->fleet));
+    histogram_subtract(&e->index_took, &e->index_base);
 }
 
 static struct run_pod pod_row(const struct pod *p, double measured_ns) {
@@ -345,4 +354,5 @@ void pods_results(struct engine *e, struct run_record *run) {
     result_add(out, (double)(b->events - a->events), 0, "index_events");
     result_add(out, (double)b->entries, 0, "index_entries");
     result_add(out, (double)b->bytes, 0, "index_bytes");
+    levels_results(out, "index_lookup", &e->index_took);
 }

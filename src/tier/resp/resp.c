@@ -128,7 +128,8 @@ static int server_ask(struct resp_tier *t, const struct scenario *s, struct err 
 static int resp_check(const struct scenario *s, struct err *e) {
     struct resp_server server;
     struct err why = {0};
-    struct resp_client *c = resp_server_find(&server, s, &why) == 0 ? resp_client_open(&server, &why) : NULL;
+    int rc = resp_server_find(&server, s, "tiers.remote.url", s->remote.url, &why);
+    struct resp_client *c = rc == 0 ? resp_client_open(&server, &why) : NULL;
     resp_client_close(c);
     resp_server_forget(&server);
     return c ? 0 : err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
@@ -144,7 +145,7 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
     t->ttl_ms = (s->remote.ttl_ns + KVF_NS_PER_MS - 1) / KVF_NS_PER_MS;
     resp_names_open(t, s);
     struct err why = {0};
-    int rc = resp_server_find(&t->server, s, &why);
+    int rc = resp_server_find(&t->server, s, "tiers.remote.url", s->remote.url, &why);
     (void)snprintf(t->remote.name, sizeof t->remote.name, "%s", t->server.name);
     if (rc == 0) rc = server_ask(t, s, &why);
     if (rc != 0) {

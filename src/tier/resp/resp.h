@@ -21,6 +21,7 @@
 /* ---- resp_server.c: where it is, and talking to it one command at a time ---- */
 
 struct resp_server {
+    const char *key; /* of the scenario, that names it */
     struct sockaddr_storage address;
     socklen_t address_len;
     char name[URL_WORD + 16]; /* as people write it: "127.0.0.1:6379", "/run/redis.sock" */
@@ -31,8 +32,10 @@ struct resp_server {
     struct ssl_ctx_st *tls; /* NULL: in the clear */
     char host[URL_WORD];    /* that its certificate must be of */
 };
-/* Finds the address; contacts nobody but a name service. 0 or -KVF_ERR_UNAVAILABLE. */
-int resp_server_find(struct resp_server *s, const struct scenario *scenario, struct err *e);
+/* Finds the address, which that key of the scenario gives; contacts nobody but a name service. 0 or
+ * -KVF_ERR_UNAVAILABLE. */
+int resp_server_find(struct resp_server *s, const struct scenario *scenario, const char *key, const char *url,
+                     struct err *e);
 void resp_server_forget(struct resp_server *s); /* also one that was not found */
 /* Lets a server that was found stand for the one at this host and port; the flags are getaddrinfo()'s. 0 or
  * -KVF_ERR_UNAVAILABLE. */
@@ -55,6 +58,10 @@ void resp_client_close(struct resp_client *c); /* takes NULL */
  * becomes lines: "*2", ":5", "$text". 0, or an error: -KVF_ERR_UNAVAILABLE when the server said no. */
 int resp_client_call(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,
                      struct err *e);
+/* Likewise, with the text of each reply in turn. */
+typedef void resp_take(void *ctx, unsigned number, const char *text);
+int resp_client_each(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,
+                     resp_take *take, void *ctx, struct err *e);
 /* "name:value" of an INFO text; false when there is none. */
 bool resp_info_text(const char *info, const char *name, char *out, size_t len);
 uint64_t resp_info_number(const char *info, const char *name); /* UINT64_MAX: there is none */

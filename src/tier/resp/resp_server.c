@@ -21,7 +21,7 @@ enum { PORT = 6379, CLIENT_IN = 16 * 1024, REPLY_MAX = 1 << 20 };
 static int find_socket(struct resp_server *s, const struct url *u, struct err *e) {
     struct sockaddr_un *to = (struct sockaddr_un *)(void *)&s->address;
     if (strlen(u->path) >= sizeof to->sun_path)
-        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url: the path of the socket is longer than %zu bytes",
+        return err_set(e, KVF_ERR_USAGE, "%s: the path of the socket is longer than %zu bytes", s->key,
                        sizeof to->sun_path - 1);
     to->sun_family = AF_UNIX;
     memcpy(to->sun_path, u->path, strlen(u->path) + 1);
@@ -40,7 +40,7 @@ int resp_server_at(struct resp_server *s, const char *host, uint16_t port, int f
     int rc = getaddrinfo(host, number, &hints, &found);
     if (rc != 0)
         return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "tiers.remote.url: the host %s is not found (%s); correct it, or give a number", host,
+                       "%s: the host %s is not found (%s); correct it, or give a number", s->key, host,
                        gai_strerror(rc));
     memcpy(&s->address, found->ai_addr, found->ai_addrlen);
     s->address_len = found->ai_addrlen;
@@ -48,12 +48,13 @@ int resp_server_at(struct resp_server *s, const char *host, uint16_t port, int f
     return 0;
 }
 
-int resp_server_find(struct resp_server *s, const struct scenario *scenario, struct err *e) {
+int resp_server_find(struct resp_server *s, const struct scenario *scenario, const char *key, const char *url,
+                     struct err *e) {
     struct err why = {0};
     struct url u;
-    *s = (struct resp_server){.timeout_ns = scenario->remote.timeout_ns};
-    if (url_parse(scenario->remote.url, &u, &why) != 0)
-        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
+    *s = (struct resp_server){.key = key, .timeout_ns = scenario->remote.timeout_ns};
+    if (url_parse(url, &u, &why) != 0)
+        return err_set(e, KVF_ERR_USAGE, "%s is no address of a server: %s", key, why.text);
     url_secret(&s->secret);
     bool local = strcmp(u.scheme, "unix") == 0;
     int rc = strcmp(u.scheme, "rediss") == 0 ? resp_tls_open(&s->tls, scenario->remote.insecure, e) : 0;
@@ -63,7 +64,7 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, str
     if (!local && number[0] == '/') number++;
     unsigned long database = number ? strtoul(number, NULL, 10) : 0;
     if (number && (number[strspn(number, "0123456789")] != '\0' || database > UINT16_MAX))
-        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url: its database is no number up to 65535");
+        return err_set(e, KVF_ERR_USAGE, "%s: its database is no number up to 65535", key);
     s->database = (uint32_t)database;
     return local ? find_socket(s, &u, e) : resp_server_at(s, u.host, u.port ? u.port : PORT, 0, e);
 }
@@ -115,7 +116,7 @@ void resp_error_words(const struct resp_server *s, const char *text, size_t text
         const char *word, *meaning;
     } known[] = {
         {"OOM", "has no memory left; give it more maxmemory, or tiers.remote less capacity"},
-        {"READONLY", "is a replica that takes no writes; name its master in tiers.remote.url"},
+        {"READONLY", "is a replica that takes no writes; give its master's address"},
         {"NOAUTH", "wants a password; give it in KVFALL_REMOTE_PASSWORD"},
         {"WRONGPASS",
          "does not accept the user or the password; correct KVFALL_REMOTE_PASSWORD or the address"},
@@ -124,7 +125,7 @@ void resp_error_words(const struct resp_server *s, const char *text, size_t text
          "does not accept the password; correct KVFALL_REMOTE_PASSWORD or the address"},
         {"NOPERM", "does not let this user do that"},
         {"ERR SELECT is not allowed in cluster",
-         "is a member of a cluster, which has database 0 alone; take the number out of tiers.remote.url"},
+         "is a member of a cluster, which has database 0 alone; take the number out of its address"},
         {"MOVED", "is a member of a cluster, and others have this value"},
         {"ASK", "is a member of a cluster, and others have this value"},
         {"CLUSTERDOWN", "is a member of a cluster that is down"},
@@ -180,10 +181,9 @@ static int absent(const struct resp_server *s, int error, struct err *e) {
         (void)snprintf(start, sizeof start, "redis-server --port %u --save ''", s->port);
     else
         (void)snprintf(start, sizeof start, "redis-server --port 0 --unixsocket %s --save ''", s->name);
-    return err_set(
-        e, KVF_ERR_UNAVAILABLE,
-        "no server answers at %s (%s); start one, as with `%s`, or name another in tiers.remote.url", s->name,
-        strerror(error), start);
+    return err_set(e, KVF_ERR_UNAVAILABLE,
+                   "no server answers at %s (%s); start one, as with `%s`, or name another in %s", s->name,
+                   strerror(error), start, s->key);
 }
 
 static int client_send(struct resp_client *c, const struct buf *commands, struct err *e) {
@@ -317,19 +317,25 @@ static int client_reply(struct resp_client *c, struct buf *reply, struct err *e)
     return 0;
 }
 
-int resp_client_call(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,
-                     struct err *e) {
+int resp_client_each(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,
+                     resp_take *take, void *ctx, struct err *e) {
     struct err first = {0};
     c->deadline_ns = clock_now_ns() + c->server->timeout_ns;
     int rc = client_send(c, commands, &first);
     for (unsigned i = 0; i < count && (rc == 0 || rc == -KVF_ERR_UNAVAILABLE); i++) {
         struct err one = {0};
         rc = client_reply(c, reply, &one);
+        if (rc == 0 && take) take(ctx, i, buf_text(reply));
         if (rc == 0) continue;
         if (!err_is(&first)) first = one;
         break;
     }
     return err_is(&first) ? err_set(e, first.code, "%s", first.text) : 0;
+}
+
+int resp_client_call(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,
+                     struct err *e) {
+    return resp_client_each(c, commands, count, reply, NULL, NULL, e);
 }
 
 static int client_shake(struct resp_client *c, struct err *e) {
