@@ -18,6 +18,7 @@ USUAL, LARGE = (24, 80), (60, 200)  # rows and columns
 VIEWS = b"12345678"
 QUIET_S = 0.05  # a picture has come when nothing follows for so long
 PRESSES = 3     # between two intervals
+KEY_WORKERS = 16
 SCREEN, CLOCK = "kvfall-screen", "kvfall-arrivals"
 
 
@@ -110,7 +111,7 @@ class Bound:
     def __init__(self, tier, name, tiers):
         self.tier, self.name, self.tiers = tier, name, tiers
 
-    def scenario(self, bench, seconds, warmup):
+    def scenario(self, seconds, warmup, workers):
         return """
 name: bench-screen
 model: {preset: llama3.1-8b, layers: 8}
@@ -121,7 +122,7 @@ workload:
   personas: [{name: hurry, context: [512, 2048], generate: [50, 200], think: [0s, 0s], spread: 0.25}]
 compute: {mode: none}
 engine: {workers: %d}
-""" % (seconds * 1000, warmup * 1000, self.tiers, bench.workers)
+""" % (seconds * 1000, warmup * 1000, self.tiers, workers)
 
     def moved(self, results):
         """GiB that the tier moved each second, and with a second of processor time."""
@@ -158,14 +159,14 @@ def ended(db):
 class Shown:
     """A run on the screen, from its clock's start to the key that leaves the verdict."""
 
-    def __init__(self, bench, bound, seconds, warmup, rows_cols=USUAL):
+    def __init__(self, bench, bound, seconds, warmup, rows_cols, workers):
         self.json, self.db = bench.path("screen.json"), bench.path("screen.db")
         for name in (self.json, self.db, self.db + "-wal", self.db + "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name)
         path = bench.path("screen.yaml")
         with open(path, "w") as out:
-            out.write(bound.scenario(bench, seconds, warmup))
+            out.write(bound.scenario(seconds, warmup, workers))
         self.terminal = Terminal(bench, [str(KVFALL), "run", path, "--json", self.json, "--db", self.db],
                                  rows_cols)
         self.pid = self.terminal.process.pid
@@ -226,39 +227,31 @@ class Shown:
 def beside(bench, bound):
     """Pairs of the same run with the screen and its database, and with neither."""
     seconds, warmup = (4, 1.5) if bench.quick else (10, 2)
-    shares, milliseconds, large = [], [], []
+    usual, large = [], []  # ms of CPU each second: {who: ms}
 
-    def measured(run):
-        run.terminal.listen(run.from_s + 0.2)
-        before, begun = run.cpu(), time.monotonic()
-        run.terminal.listen(run.to_s - 0.3)
-        after, took = run.cpu(), time.monotonic() - begun
-        used = {who: after[who] - before[who] for who in before}
-        return (used["screen"] + used["writer"]) / used["process"] * 100, [
-            used[who] / took * 1e3 for who in ("screen", "writer", "process")]
-
-    def ours():
-        with Shown(bench, bound, seconds, warmup) as run:
-            share, ms = measured(run)
-            shares.append(share)
-            milliseconds.append(ms)
+    def shown(rows_cols, into):
+        with Shown(bench, bound, seconds, warmup, rows_cols, bench.workers) as run:
+            run.terminal.listen(run.from_s + 0.2)
+            before, begun = run.cpu(), time.monotonic()
+            run.terminal.listen(run.to_s - 0.3)
+            after, took = run.cpu(), time.monotonic() - begun
+            into.append({who: (after[who] - before[who]) / took * 1e3 for who in before})
             return bound.moved(run.results())
 
     def theirs():
-        return bound.moved(bench.kvfall(bound.scenario(bench, seconds, warmup)))
+        return bound.moved(bench.kvfall(bound.scenario(seconds, warmup, bench.workers)))
 
-    pairs = bench.pair(bound.name, ours, theirs)
+    pairs = bench.pair(bound.name, lambda: shown(USUAL, usual), theirs)
     bench.row_ratio("%s run, screen on : off" % bound.name, [(a[0], b[0]) for a, b in pairs], "%.2f GiB/s",
                     same=True)
     bench.row_ratio("  per CPU second", [(a[1], b[1]) for a, b in pairs], "%.1f GiB")
-    bench.row_value("  screen's and writer's CPU", shares, "%.2f %%", under=1)
-    for i, who in enumerate(("screen", "writer", "whole run")):
-        bench.row_value("    %s, each second" % who, [row[i] for row in milliseconds], "%.2f ms")
     for _ in range(3):
-        with Shown(bench, bound, seconds, warmup, LARGE) as run:
-            large.append(measured(run)[0])
-            run.results()
-    bench.row_value("    the same at %d x %d" % LARGE[::-1], large, "%.2f %%")
+        shown(LARGE, large)
+    for rows_cols, rows, under in ((USUAL, usual, 1), (LARGE, large, 2)):
+        bench.row_value("  screen and writer at %d x %d, of a core" % rows_cols[::-1],
+                        [(row["screen"] + row["writer"]) / 10 for row in rows], "%.2f %%", under=under)
+        for who in ("screen", "writer", "process"):
+            bench.row_value("    %s, each second" % who, [row[who] for row in rows], "%.2f ms")
 
 
 # ---- keys ----
@@ -268,7 +261,7 @@ def key_times(bench, bound):
     an interval has just come, so that the next one that comes is theirs."""
     seconds = 12 if bench.quick else 20
     got, view = [], 0
-    with Shown(bench, bound, seconds, 1.5) as run:
+    with Shown(bench, bound, seconds, 1.5, LARGE, KEY_WORKERS) as run:
         terminal = run.terminal
         terminal.listen(run.from_s)
         while time.monotonic() < run.to_s - 1.5:
@@ -378,10 +371,11 @@ def screen(bench):
         try:
             beside(bench, bound)
             times = key_times(bench, bound)
-            bench.row_value("  from a key to its picture", times, "%.1f ms", under=100, worst=True)
+            bench.row_value("  from a key to its picture, %d workers" % KEY_WORKERS, times, "%.1f ms", under=50, worst=True)
             say("  %s, %d keys, median %.1f ms" % (bound.name, len(times), statistics.median(times)))
         except Unfit as why:
             bench.row_none("screen, " + bound.name, str(why))
     bench.notes.append("screen on : off: bytes that the tier moved each second, on a terminal of 80 x 24 with a "
                        "database, beside --headless --db none; CPU by the clocks of the threads, at an interval of 1 s. "
-                       "Keys: to the last byte of the picture, while those runs are on; the target is for the slowest.")
+                       "Keys: to the last byte of the picture at %d x %d, while such a run is on; the target is for the "
+                       "slowest." % LARGE[::-1])
