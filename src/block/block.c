@@ -99,10 +99,11 @@ static uint64_t bin_ns(int bin) {
 
 void block_histogram(const struct block_counts *c, int dir, int stage, int size, struct histogram *out) {
     for (int s = 0; s < BLOCK_SIZES; s++) {
-        const struct block_spread *from = &c->spread[dir][stage][s];
-        uint64_t sum = from->sum_ns;
+        const struct block_spread *from = &c->spread[dir][s];
+        uint64_t sum = from->sum_ns[stage];
         if (sum == 0 || (size != BLOCK_SIZES && s != size)) continue;
         for (int b = 0; b < BLOCK_BINS; b++)
-            if (from->bin[b] > 0) histogram_record_many(out, bin_ns(b), from->bin[b], sum), sum = 0;
+            if (from->bin[stage][b] > 0)
+                histogram_record_many(out, bin_ns(b), from->bin[stage][b], sum), sum = 0;
     }
 }

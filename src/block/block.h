@@ -21,7 +21,7 @@ enum { BLOCK_NAMED = 256 }; /* processes and groups with a count of their own; t
 
 /* Everything since the trace was opened. */
 struct block_counts {
-    struct block_spread spread[BLOCK_DIRS][BLOCK_STAGES][BLOCK_SIZES];
+    struct block_spread spread[BLOCK_DIRS][BLOCK_SIZES];
     struct block_events events;
     struct block_user_counts user[BLOCK_NAMED]; /* places stay the same */
     uint32_t users;
@@ -61,6 +61,9 @@ const char *block_status_name(unsigned status);
 /* Adds the drives under a device, and the device itself, to `s`; nothing where /sys does not know it. 0, or
  * -KVF_ERR_UNAVAILABLE when there are more than BLOCK_DEVICES. */
 int block_devices(const char *root, unsigned major, unsigned minor, struct block_setup *s, struct err *e);
+/* One more than the highest number that a CPU of this machine can have, for numbers may be left out; 0: /sys
+ * does not tell. */
+uint32_t block_cpus(const char *root);
 
 /* Frees what has been at a device, or on its way there, since before `old_ns`: its end was not seen. Any
  * program may use the cells meanwhile. Returns how many operations of ours were among them. */

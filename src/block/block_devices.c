@@ -71,3 +71,17 @@ int block_devices(const char *root, unsigned major, unsigned minor, struct block
     snprintf(dir, sizeof dir, "%s/sys/dev/block/%u:%u", root, major, minor);
     return add(dir, s, false, DEEP, e);
 }
+
+uint32_t block_cpus(const char *root) {
+    char path[PATH_MAX];
+    unsigned first, last, cpus = 0;
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/possible", root);
+    FILE *f = fopen(path, "re");
+    if (!f) return 0;
+    for (int n; (n = fscanf(f, "%u-%u", &first, &last)) > 0;) { /* "0-3,8-11" */
+        cpus = (n == 2 ? last : first) + 1;
+        if (fgetc(f) != ',') break;
+    }
+    fclose(f);
+    return cpus;
+}

@@ -52,8 +52,8 @@ struct block_state {
 };
 
 struct block_spread {
-    unsigned long long sum_ns;
-    unsigned long long bin[BLOCK_BINS];
+    unsigned long long sum_ns[BLOCK_STAGES];
+    unsigned long long bin[BLOCK_STAGES][BLOCK_BINS];
 };
 
 struct block_dir_counts {
@@ -74,7 +74,7 @@ struct block_events {
 /* A CPU's own counts: a value of the map "counts". */
 struct block_cpu {
     struct block_events events;
-    struct block_spread spread[BLOCK_DIRS][BLOCK_STAGES][BLOCK_SIZES];
+    struct block_spread spread[BLOCK_DIRS][BLOCK_SIZES];
     unsigned long long unused[8]; /* no line of the cache is of two */
 };
 

@@ -38,7 +38,7 @@ struct block_trace {
     uint32_t cpus;
     const struct block_cpu *counts; /* one of every CPU, which the kernel writes */
     struct block_state *state;      /* likewise */
-    struct block_spread spread[BLOCK_DIRS][BLOCK_STAGES][BLOCK_SIZES]; /* sums over CPUs as last read */
+    struct block_spread spread[BLOCK_DIRS][BLOCK_SIZES]; /* sums over CPUs as last read */
     uint64_t missed, swept; /* events that the kernel left out; ends of ours that were never seen */
     uint64_t missed_ns;     /* when an end was last known to be unseen */
     uint64_t sweep_ns;      /* when to look for what they left behind; 0: nothing is */
@@ -127,8 +127,9 @@ static int attach(struct block_trace *t, struct err *e) {
 int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count, struct err *e) {
     struct block_trace *t = mem_zalloc(1, sizeof *t);
     struct block_setup s;
-    t->cpus = (uint32_t)libbpf_num_possible_cpus();
     int rc = find_drives(&s, devices, count, e);
+    t->cpus = block_cpus("");
+    if (rc == 0 && t->cpus == 0) rc = refused(e, -ENOENT, "number its CPUs in /sys");
     t->groups = s.groups_of_blkio ? OF_BLKIO : UNIFIED;
     if (rc == 0) rc = load(t, &s, e);
     if (rc == 0) rc = set_up(t, e);
@@ -150,19 +151,19 @@ void block_close(struct block_trace *t) {
     free(t);
 }
 
-/* The bins of a spread are read only when its sum tells that they have changed. */
+/* The bins of a spread are read only when the time at the device tells that they have changed. */
 static void read_counts(struct block_trace *t, struct block_counts *out) {
     for (int dir = 0; dir < BLOCK_DIRS; dir++)
-        for (int stage = 0; stage < BLOCK_STAGES; stage++)
-            for (int size = 0; size < BLOCK_SIZES; size++) {
-                struct block_spread *to = &t->spread[dir][stage][size];
-                uint64_t sum_ns = 0;
-                for (uint32_t i = 0; i < t->cpus; i++) sum_ns += t->counts[i].spread[dir][stage][size].sum_ns;
-                if (sum_ns == to->sum_ns) continue;
-                memset(to, 0, sizeof *to);
-                for (uint32_t i = 0; i < t->cpus; i++)
-                    block_add_up(to, &t->counts[i].spread[dir][stage][size], sizeof *to, 1);
-            }
+        for (int size = 0; size < BLOCK_SIZES; size++) {
+            struct block_spread *to = &t->spread[dir][size];
+            uint64_t sum_ns = 0;
+            for (uint32_t i = 0; i < t->cpus; i++)
+                sum_ns += t->counts[i].spread[dir][size].sum_ns[BLOCK_D2C];
+            if (sum_ns == to->sum_ns[BLOCK_D2C]) continue;
+            memset(to, 0, sizeof *to);
+            for (uint32_t i = 0; i < t->cpus; i++)
+                block_add_up(to, &t->counts[i].spread[dir][size], sizeof *to, 1);
+        }
     memcpy(out->spread, t->spread, sizeof out->spread);
     memset(&out->events, 0, sizeof out->events);
     for (uint32_t i = 0; i < t->cpus; i++)

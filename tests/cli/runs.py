@@ -1,11 +1,13 @@
 """Real runs that take less than a second and a few MiB, for the test scripts: a scenario to start from, and what
 holds of every run."""
+import contextlib
 import copy
 import json
 import os
 import pathlib
 import sqlite3
 import subprocess
+import tempfile
 
 import shapes
 from tap import KVFALL, SOURCE, Skip, database, finish, home, need_tool, scratch, spawn
@@ -193,6 +195,17 @@ def tree(*folders):
 def run_folders(folder=None):
     """The directories that runs have made, and not removed, below a path."""
     return sorted(pathlib.Path(folder or home() / "work").glob("kvfall-*"))
+
+
+@contextlib.contextmanager
+def in_memory():
+    """A folder on a file system in memory, with all that is in it gone afterwards."""
+    where = "/dev/shm"
+    kind = subprocess.run(["stat", "-f", "-c", "%T", where], stdout=subprocess.PIPE, text=True).stdout.strip()
+    if kind != "tmpfs" or not os.access(where, os.W_OK):
+        raise Skip(where + " is no tmpfs that can be written to")
+    with tempfile.TemporaryDirectory(dir=where, prefix="kvfall-test-") as folder:
+        yield folder
 
 
 def preloaded(source, **variables):

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 
-from runs import measure, result, start, write
+from runs import in_memory, measure, result, start, write
 from tap import BUILD, KVFALL, Skip, case, finish, home, main, need_tool, run, wait_until
 
 DRIVE = {"run.block_trace": "auto", "tiers.gpu.capacity": 0, "tiers.cpu.capacity": 0, "tiers.nvme.io_size": "16KiB"}
@@ -201,6 +201,17 @@ def _():
     assert re.search(r"^block trace     the block layer cannot be traced: " + re.escape(why), probed.stdout, re.MULTILINE), probed
     off = finish(start({**DRIVE, "run.block_trace": "off"}, "--db", "none"))
     assert off.rc == 0 and "Time of" not in off.stdout, off
+
+
+@case("a tier in memory has no drive to follow: on says so and what to do, auto goes on")
+def _():
+    need_trace()
+    with in_memory() as folder:
+        scenario = write({**DRIVE, "tiers.nvme.path": folder, "run.duration": "200ms"})
+        got = run(["run", "--headless", scenario, "--db", "none", "--block-trace", "on"])
+        assert got.rc == 2 and "no block device is under the nvme tier; put tiers.nvme.path on a drive" in got.stderr, got
+        assert run(["run", "--headless", scenario, "--db", "none"]).rc == 0
+        assert not os.listdir(folder)
 
 
 @case("a simulation, and a run without a drive, have no trace to refuse")

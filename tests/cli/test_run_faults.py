@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import pathlib
 import re
 import resource
 import shutil
@@ -12,7 +11,8 @@ import sqlite3
 import subprocess
 import time
 
-from runs import (check_identities, healthy, last_run, measure, refused, result, rows, run_folders, start, tree, write)
+from runs import (check_identities, healthy, in_memory, last_run, measure, refused, result, rows, run_folders, start, tree,
+                  write)
 from tap import KVFALL, Skip, case, database, finish, home, main, need_tool, run, scratch, spawn, wait_until
 
 LONG = {"run.duration": "60s"}
@@ -243,19 +243,10 @@ def _():
 
 @case("without direct I/O the nvme tier is buffered, and says so")
 def _():
-    if not os.access("/dev/shm", os.W_OK):
-        raise Skip("/dev/shm is not writable")
-    kind = subprocess.run(["stat", "-f", "-c", "%T", "/dev/shm"], stdout=subprocess.PIPE).stdout.decode().strip()
-    if kind != "tmpfs":
-        raise Skip("/dev/shm is no tmpfs")
-    folder = pathlib.Path("/dev/shm") / ("kvfall-test-%d" % os.getpid())
-    folder.mkdir()
-    try:
+    with in_memory() as folder:
         got, summary = measure({**STORAGE, "run.duration": "60s", "run.max_requests": 40, "cache.verify": "full",
-                                "tiers.nvme.path": str(folder)})
-        left = list(folder.iterdir())
-    finally:
-        shutil.rmtree(folder)
+                                "tiers.nvme.path": folder})
+        left = os.listdir(folder)
     assert left == [], left
     assert "tmpfs" in summary["tiers"]["nvme"]["description"], summary["tiers"]
     assert "buffered" in summary["tiers"]["nvme"]["description"], summary["tiers"]

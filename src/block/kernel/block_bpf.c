@@ -144,7 +144,7 @@ static __always_inline __u32 log2_of(__u64 v) {
     return r + (v >> 1 ? 1 : 0);
 }
 
-static __always_inline void spread_add(struct block_spread *s, __u64 ns) {
+static __always_inline void spread_add(struct block_spread *s, int stage, __u64 ns) {
     __u32 octave = log2_of(ns), bin;
     if (octave <= BLOCK_FIRST_BIT)
         bin = 0;
@@ -154,8 +154,8 @@ static __always_inline void spread_add(struct block_spread *s, __u64 ns) {
         bin = 1 + ((octave - BLOCK_FIRST_BIT - 1) << BLOCK_SUB_BITS) +
               ((ns >> (octave - BLOCK_SUB_BITS)) & ((1 << BLOCK_SUB_BITS) - 1));
     if (bin >= BLOCK_BINS) return; /* never; the verifier wants to be told */
-    s->bin[bin]++;
-    s->sum_ns += ns;
+    s->bin[stage][bin]++;
+    s->sum_ns[stage] += ns;
 }
 
 static __always_inline __u32 size_class(__u32 bytes) {
@@ -230,14 +230,20 @@ static __always_inline struct block_cell *cell_at(__u32 place) {
     return &state.cells[place & (BLOCK_CELLS - 1)];
 }
 
-/* Its place, or NONE. The kernel checks a function that is not inlined once when it loads the program,
- * instead of once for each call. */
-__attribute__((noinline)) __u32 find(__u64 name) {
-    for (__u32 i = 0; i < 2 * TRIES; i++) {
+/* The kernel checks a function that is not inlined once when it loads the program, instead of once for each
+ * call. */
+__attribute__((noinline)) __u32 find_behind(__u64 name) {
+    for (__u32 i = 1; i < 2 * TRIES; i++) {
         __u32 place = place_of(name, i);
         if (cell_at(place)->name == name) return place;
     }
     return NONE;
+}
+
+/* Its place, or NONE. It is nearly always the first. */
+static __always_inline __u32 find(__u64 name) {
+    __u32 place = place_of(name, 0);
+    return cell_at(place)->name == name ? place : find_behind(name);
 }
 
 /* The first place that is free, or that a bio at this address left when its end was not seen: the kernel
@@ -371,29 +377,36 @@ int BPF_PROG(request_came_back, struct request *rq) {
     return 0;
 }
 
-/* So many bytes of a request have come back. One that comes back in parts counts with the last of them, and
- * by its size. Returns when it was issued; 0: it is not known. */
-__attribute__((noinline)) __u64 request_counted(__u64 first, __u32 bytes, __u32 last, int error,
-                                                __u64 now_ns) {
-    __u32 place = find(first), dir, size;
-    struct block_cell *c = cell_at(place);
-    struct block_cpu *n = counters();
-    struct block_dir_counts *d;
-    if (place == NONE || !c->issued_ns || !n) return 0;
+/* So many bytes of a request have come back, `c` being the cell of its first bio. One that comes back in
+ * parts counts with the last of them, and by its size. */
+static __always_inline void request_counted(struct block_cell *c, struct block_cpu *n, __u32 bytes, __u32 last,
+                                            int error, __u64 now_ns) {
+    struct block_dir_counts *d = &n->events.dir[c->dir & 1];
+    struct block_spread *s;
     if (last) __sync_fetch_and_add(&state.in_flight, -1ULL);
-    if (!c->own) return c->issued_ns;
-    dir = c->dir & 1;
+    if (!c->own) return;
     if (error < 0) error = BLOCK_IO_ERROR; /* older kernels tell an errno */
     if (error) n->events.errors[error & (BLOCK_STATUSES - 1)]++;
-    d = &n->events.dir[dir];
     d->request_bytes += bytes;
-    if (!last) return c->issued_ns;
+    if (!last) return;
     d->requests++;
     d->depth += c->depth;
-    size = size_class(bytes);
-    spread_add(&n->spread[dir][BLOCK_Q2D][size], c->issued_ns - c->queued_ns);
-    spread_add(&n->spread[dir][BLOCK_D2C][size], now_ns - c->issued_ns);
-    return c->issued_ns;
+    s = &n->spread[c->dir & 1][size_class(bytes)];
+    spread_add(s, BLOCK_Q2D, c->issued_ns - c->queued_ns);
+    spread_add(s, BLOCK_D2C, now_ns - c->issued_ns);
+}
+
+/* All bytes of an operation have come back, those of its first request issued at `first_ns`. */
+static __always_inline void operation_ended(struct block_cell *c, struct block_cpu *n, __u64 first_ns,
+                                            __u64 now_ns) {
+    if (c->own) {
+        struct block_dir_counts *d = &n->events.dir[c->dir & 1];
+        d->bios++;
+        d->bio_bytes += c->bytes;
+        d->bio_ns += now_ns - c->queued_ns;
+        d->bio_device_ns += now_ns - first_ns;
+    }
+    c->name = 0;
 }
 
 /* A bio of so many bytes has come back, or what there was left of it. An operation has ended when all of its
@@ -412,16 +425,8 @@ __attribute__((noinline)) __u32 bio_completed(__u64 bio, __u32 bytes, __u32 left
     if (c->own && done == bytes) n->events.dir[c->dir & 1].parts++;
     if (whole_place == NONE) return left - done;
     if (!whole->first_ns || issued_ns < whole->first_ns) whole->first_ns = issued_ns;
-    if (done < whole->bytes && __sync_fetch_and_add(&whole->ended, done) + done < whole->bytes)
-        return left - done;
-    if (whole->own) {
-        struct block_dir_counts *d = &n->events.dir[whole->dir & 1];
-        d->bios++;
-        d->bio_bytes += whole->bytes;
-        d->bio_ns += now_ns - whole->queued_ns;
-        d->bio_device_ns += now_ns - whole->first_ns;
-    }
-    whole->name = 0;
+    if (done >= whole->bytes || __sync_fetch_and_add(&whole->ended, done) + done >= whole->bytes)
+        operation_ended(whole, n, whole->first_ns, now_ns);
     return left - done;
 }
 
@@ -437,11 +442,20 @@ __attribute__((noinline)) int bio_carries(__u64 first, __u64 bio) {
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(request_completed, struct request *rq, int error, unsigned int bytes) {
     struct bio *bio = rq->bio, *first = bio;
-    __u32 left = bytes, last = bytes >= rq->__data_len;
+    __u32 left = bytes, last = bytes >= rq->__data_len, place;
     __u64 now_ns, issued_ns;
-    if (!bio) return 0;
+    struct block_cell *c;
+    struct block_cpu *n;
+    if (!bio || (place = find(name_of(bio))) == NONE || !(n = counters())) return 0;
+    c = cell_at(place);
+    if (!(issued_ns = c->issued_ns)) return 0;
     now_ns = bpf_ktime_get_ns();
-    if (!(issued_ns = request_counted(name_of(bio), bytes, last, error, now_ns))) return 0;
+    request_counted(c, n, bytes, last, error, now_ns);
+    if (last && !bio->bi_next && bytes == c->bytes && !c->whole) { /* mostly the operation is this request */
+        if (c->own) n->events.dir[c->dir & 1].parts++;
+        operation_ended(c, n, issued_ns, now_ns);
+        return 0;
+    }
     for (__u32 i = 0; i < MERGED_MOST && bio && !last; i++) {
         bio_carries(name_of(first), name_of(bio));
         bio = bio->bi_next;

@@ -132,6 +132,19 @@ static void more_drives_than_can_be_watched_are_refused(void **state) {
 
 /* ---- counts ---- */
 
+static void cpus_count_up_to_the_highest_number(void **state) {
+    (void)state;
+    static const struct {
+        const char *possible;
+        uint32_t cpus;
+    } cases[] = {{"0\n", 1}, {"0-1\n", 2}, {"0-3,8-11\n", 12}, {"0,2-5,17\n", 18}, {"\n", 0}};
+    assert_int_equal(block_cpus(root), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put("sys/devices/system/cpu/possible", cases[i].possible);
+        assert_int_equal(block_cpus(root), cases[i].cpus);
+    }
+}
+
 static void bins_become_histograms_with_their_sum(void **state) {
     (void)state;
     static struct block_counts before, after, c;
@@ -139,13 +152,13 @@ static void bins_become_histograms_with_their_sum(void **state) {
     /* 1 ms lies in the octave from 2^19 ns on, the 14th of its 16 parts: from 950,272 to 983,040 it is the
      * 13th */
     int octave = (19 - BLOCK_FIRST_BIT - 1) * 16;
-    before.spread[BLOCK_WRITE][BLOCK_D2C][2].bin[1 + octave + 14] = 5;
-    before.spread[BLOCK_WRITE][BLOCK_D2C][2].sum_ns = 5000000;
+    before.spread[BLOCK_WRITE][2].bin[BLOCK_D2C][1 + octave + 14] = 5;
+    before.spread[BLOCK_WRITE][2].sum_ns[BLOCK_D2C] = 5000000;
     after = before;
-    after.spread[BLOCK_WRITE][BLOCK_D2C][2].bin[1 + octave + 14] += 3;
-    after.spread[BLOCK_WRITE][BLOCK_D2C][2].sum_ns += 3000000;
-    after.spread[BLOCK_WRITE][BLOCK_D2C][5].bin[BLOCK_BINS - 1] = 1;
-    after.spread[BLOCK_WRITE][BLOCK_D2C][5].sum_ns = 1;
+    after.spread[BLOCK_WRITE][2].bin[BLOCK_D2C][1 + octave + 14] += 3;
+    after.spread[BLOCK_WRITE][2].sum_ns[BLOCK_D2C] += 3000000;
+    after.spread[BLOCK_WRITE][5].bin[BLOCK_D2C][BLOCK_BINS - 1] = 1;
+    after.spread[BLOCK_WRITE][5].sum_ns[BLOCK_D2C] = 1;
     after.events.dir[BLOCK_READ].requests = 7;
     after.user[3].bytes[BLOCK_READ] = 11;
     before.user[4].bytes[BLOCK_READ] = 10; /* came back, and is not issued again yet */
@@ -204,6 +217,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(devices_that_share_a_drive_are_made_of_others_too, make_root,
                                         drop_root),
         cmocka_unit_test_setup_teardown(more_drives_than_can_be_watched_are_refused, make_root, drop_root),
+        cmocka_unit_test_setup_teardown(cpus_count_up_to_the_highest_number, make_root, drop_root),
         cmocka_unit_test(what_is_left_of_unseen_ends_is_swept),
         cmocka_unit_test(bins_become_histograms_with_their_sum),
         cmocka_unit_test(sizes_and_statuses_have_names),

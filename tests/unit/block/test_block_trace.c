@@ -102,7 +102,7 @@ static void transfer(int dir, size_t bytes, unsigned times) {
 
 static uint64_t spread_count(const struct block_counts *c, int dir, int stage, int size) {
     uint64_t n = 0;
-    for (int b = 0; b < BLOCK_BINS; b++) n += c->spread[dir][stage][size].bin[b];
+    for (int b = 0; b < BLOCK_BINS; b++) n += c->spread[dir][size].bin[stage][b];
     return n;
 }
 
@@ -131,9 +131,9 @@ static void every_request_is_counted_once_in_its_class(void **state) {
     assert_int_equal(c.events.splits + block_merges(&c) + c.events.lost + c.users, 0);
     /* one request each: both clocks of it are those of its operation */
     uint64_t both = 0;
-    for (int stage = 0; stage < BLOCK_STAGES; stage++) both += c.spread[BLOCK_READ][stage][1].sum_ns;
+    for (int stage = 0; stage < BLOCK_STAGES; stage++) both += c.spread[BLOCK_READ][1].sum_ns[stage];
     assert_int_equal(both, r->bio_ns);
-    assert_int_equal(c.spread[BLOCK_READ][BLOCK_D2C][1].sum_ns, r->bio_device_ns);
+    assert_int_equal(c.spread[BLOCK_READ][1].sum_ns[BLOCK_D2C], r->bio_device_ns);
 }
 
 /* The largest request of the device, which keeps it when it is made anew. */
@@ -212,7 +212,7 @@ static void the_split_adds_up_for_every_size(void **state) {
         assert_int_equal(r->request_bytes, 20 * sizes[size]);
         for (int s = 0; s < BLOCK_SIZES; s++)
             for (int stage = 0; stage < BLOCK_STAGES; stage++)
-                both += after.spread[BLOCK_READ][stage][s].sum_ns;
+                both += after.spread[BLOCK_READ][s].sum_ns[stage];
         if (r->requests == r->bios) {
             assert_int_equal(spread_count(&after, BLOCK_READ, BLOCK_D2C, size), 20);
             assert_int_equal(both, r->bio_ns);
