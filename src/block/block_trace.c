@@ -36,8 +36,8 @@ struct block_trace {
     unsigned links;
     int users; /* likewise of a map */
     uint32_t cpus;
-    const struct block_cpu *counts; /* one of every CPU, which the kernel writes */
-    struct block_state *state;      /* likewise */
+    const struct block_cpu *counts;                      /* one of every CPU, which the kernel writes */
+    struct block_state *state;                           /* likewise */
     struct block_spread spread[BLOCK_DIRS][BLOCK_SIZES]; /* sums over CPUs as last read */
     uint64_t missed, swept; /* events that the kernel left out; ends of ours that were never seen */
     uint64_t missed_ns;     /* when an end was last known to be unseen */
@@ -157,8 +157,7 @@ static void read_counts(struct block_trace *t, struct block_counts *out) {
         for (int size = 0; size < BLOCK_SIZES; size++) {
             struct block_spread *to = &t->spread[dir][size];
             uint64_t sum_ns = 0;
-            for (uint32_t i = 0; i < t->cpus; i++)
-                sum_ns += t->counts[i].spread[dir][size].sum_ns[BLOCK_D2C];
+            for (uint32_t i = 0; i < t->cpus; i++) sum_ns += t->counts[i].spread[dir][size].sum_ns[BLOCK_D2C];
             if (sum_ns == to->sum_ns[BLOCK_D2C]) continue;
             memset(to, 0, sizeof *to);
             for (uint32_t i = 0; i < t->cpus; i++)

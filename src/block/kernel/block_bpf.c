@@ -379,8 +379,8 @@ int BPF_PROG(request_came_back, struct request *rq) {
 
 /* So many bytes of a request have come back, `c` being the cell of its first bio. One that comes back in
  * parts counts with the last of them, and by its size. */
-static __always_inline void request_counted(struct block_cell *c, struct block_cpu *n, __u32 bytes, __u32 last,
-                                            int error, __u64 now_ns) {
+static __always_inline void request_counted(struct block_cell *c, struct block_cpu *n, __u32 bytes,
+                                            __u32 last, int error, __u64 now_ns) {
     struct block_dir_counts *d = &n->events.dir[c->dir & 1];
     struct block_spread *s;
     if (last) __sync_fetch_and_add(&state.in_flight, -1ULL);
