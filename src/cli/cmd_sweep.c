@@ -16,6 +16,7 @@
 #include "probe/host.h"
 #include "store/store.h"
 #include "study/output.h"
+#include "study/setup.h"
 #include "study/signals.h"
 #include "study/sweep/sweep.h"
 
@@ -147,7 +148,7 @@ static int load_baseline(struct sweep *s, struct err *e) {
 /* ---- the database ---- */
 
 static void describe(struct sweep *s) {
-    const struct scenario *sc = &s->base.scenario;
+    const struct scenario *sc = &s->base.scenario, placed = setup_placed(sc);
     struct sweep_record *r = &s->record;
     struct buf json = {0};
     struct host host;
@@ -156,6 +157,7 @@ static void describe(struct sweep *s) {
     snprintf(r->profile, sizeof r->profile, "%s", sweep_profile_name(sc->sweep.profile));
     snprintf(r->mode, sizeof r->mode, "%s", is_simulated(s) ? "simulate" : "real");
     snprintf(r->model, sizeof r->model, "%s", sc->model.preset);
+    sweep_models(&s->base.plan, r->model, sizeof r->model);
     snprintf(r->host, sizeof r->host, "%s", host.name);
     snprintf(r->boot_id, sizeof r->boot_id, "%s", host.boot_id);
     snprintf(r->version, sizeof r->version, "%s", build_version());
@@ -164,7 +166,7 @@ static void describe(struct sweep *s) {
     r->pid = getpid();
     r->points = s->base.plan.points;
     r->scenario_yaml = mem_strdup(s->base.yaml ? s->base.yaml : "");
-    scenario_emit_json(sc, &json);
+    scenario_emit_json(&placed, &json);
     r->effective_json = mem_strdup(buf_text(&json));
     buf_free(&json);
 }

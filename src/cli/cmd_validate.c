@@ -84,9 +84,9 @@ static size_t files_find(const struct options *o, const char *files[OPTIONS_GIVE
     return n;
 }
 
-/* One run beside one file; *inside: total tokens a second are. */
+/* One run beside one file, `apart` from what stands above it; *inside: total tokens a second are. */
 static int validate_one(const struct options *o, size_t at, const struct rival *rival, double within,
-                        bool *inside, struct buf *out, struct err *e) {
+                        bool apart, bool *inside, struct buf *out, struct err *e) {
     struct run_record run;
 
     run_record_init(&run);
@@ -99,6 +99,7 @@ static int validate_one(const struct options *o, size_t at, const struct rival *
             (long long)run.run_id);
     if (!rc) {
         *inside = fabs(ours / rival->total_tok_s - 1) <= within;
+        if (apart) buf_add(out, "\n");
         table(&run, rival, within, out);
         buf_addf(out, "\ntotal tokens/s %s %g %% of the engine's\n", *inside ? "is within" : "is not within",
                  100 * within);
@@ -128,7 +129,8 @@ int cmd_validate(const struct options *o, struct command_reply *r, struct err *e
     const char *files[OPTIONS_GIVEN_MAX];
     struct rival rivals[OPTIONS_GIVEN_MAX];
     double within = WITHIN_DEFAULT;
-    size_t count = files_find(o, files), met = 0;
+    size_t count = files_find(o, files), told = 0, met = 0;
+    int status = 0;
 
     if (count == 0)
         return err_set(e, KVF_ERR_USAGE,
@@ -142,13 +144,19 @@ int cmd_validate(const struct options *o, struct command_reply *r, struct err *e
             o->operands, count);
     int rc = within_parse(options_value(o, "within"), &within, e);
     if (rc == 0) rc = rivals_read(o, files, count, rivals, e);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    if (rc) return rc;
+    for (size_t i = 0; i < count; i++) {
         bool inside = false;
-        if (i > 0) buf_addf(&r->text, "\n");
-        rc = validate_one(o, i, &rivals[i], within, &inside, &r->text, e);
-        if (inside) met++;
+        rc = validate_one(o, i, &rivals[i], within, told > 0, &inside, &r->text, e);
+        if (rc) { /* the other pairs are still worth telling */
+            status = output_fail(e);
+            err_clear(e);
+            continue;
+        }
+        told++;
+        met += inside;
     }
-    if (rc == 0 && count > 1)
-        buf_addf(&r->text, "\n%zu of %zu are within %g %% by total tokens/s\n", met, count, 100 * within);
-    return rc == 0 && met < count ? OUTSIDE_STATUS : rc;
+    if (told > 1)
+        buf_addf(&r->text, "\n%zu of %zu are within %g %% by total tokens/s\n", met, told, 100 * within);
+    return status == 0 && met < told ? OUTSIDE_STATUS : status;
 }

@@ -159,8 +159,6 @@ static void put_repeat(const struct run_part *p) {
     size_t len = strlen(options);
     if (r->trial) snprintf(options + len, sizeof options - len, "%s--trials 1", len ? " " : "");
     run_doc_repeat(p->doc, r->trial ? "Repeat this trial" : "Repeat it", r->uuid, r->run_id, options);
-    if (r->run_id > 0 && r->uuid[0] && r->trace_path[0] && r->trace_path[0] != '/')
-        doc_fact(p->doc, "", "in the folder where it ran: the path of its trace begins there");
 }
 
 void run_doc_summary(const struct run_part *p) {

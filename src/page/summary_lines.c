@@ -139,7 +139,8 @@ static void put_remedies(struct format_page *p, const struct verdict *v) {
     for (size_t i = 0; i < v->remedies && i < SHOWN; i++) {
         if (verdict_gain(&v->remedy[i]) < VERDICT_GAIN) break;
         format_label(p, FORMAT_HEADING, i == 0 ? "Would help:" : "");
-        format_item(p, "%s (estimate)", verdict_remedy_text(&v->remedy[i], text, sizeof text));
+        format_words(p, verdict_remedy_text(&v->remedy[i], text, sizeof text));
+        format_words(p, "(estimate)");
         format_end(p);
     }
 }

@@ -122,10 +122,8 @@ struct format_style output_style(const struct options *o) {
 }
 
 void output_narrow(const struct options *o, struct buf *text) {
-    enum { USUAL = 80 };
     unsigned columns = output_style(o).columns;
     struct buf narrow = {0};
-    if (columns >= USUAL) return;
     format_narrow(buf_text(text), columns, &narrow);
     buf_free(text);
     *text = narrow;

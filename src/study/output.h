@@ -40,7 +40,7 @@ int output_screen_style(const struct options *o, const struct preferences *p, st
 /* How standard output wants its text: colour on a terminal unless --no-color or NO_COLOR, ASCII
  * with --ascii or in a locale without UTF-8. The width is the terminal's, else that of COLUMNS, else 80. */
 struct format_style output_style(const struct options *o);
-/* Of text for people: breaks what is wider than a screen of less than 80 columns. */
+/* Of text for people: breaks lines that are wider than output_style() has columns. */
 void output_narrow(const struct options *o, struct buf *text);
 /* The form of a list: --json, --csv, else a table. 0, or -KVF_ERR_USAGE for both. */
 int output_form(const struct options *o, enum sheet_form *form, struct err *e);

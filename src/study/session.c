@@ -22,6 +22,7 @@
 #include "study/machine.h"
 #include "study/output.h"
 #include "study/progress.h"
+#include "study/setup.h"
 #include "study/signals.h"
 #include "study/submission.h"
 #include "tier/tier.h"
@@ -94,7 +95,7 @@ int session_check(struct scenario *scenario, bool force, struct fit *fit, struct
 /* ---- the record and the database ---- */
 
 static void run_describe(const struct session_run *what, struct run_record *r) {
-    const struct scenario *sc = what->scenario;
+    const struct scenario *sc = what->scenario, placed = setup_placed(sc);
     struct buf json = {0};
     struct host host;
     host_probe(&host);
@@ -115,11 +116,11 @@ static void run_describe(const struct session_run *what, struct run_record *r) {
     r->pid = getpid();
     r->started_at = (double)clock_wall_ns() / 1e9;
     r->scenario_yaml = mem_strdup(what->yaml);
-    scenario_emit_json(sc, &json);
+    scenario_emit_json(&placed, &json);
     r->effective_json = mem_strdup(buf_text(&json));
     buf_free(&json);
     r->environment = environment_json(sc);
-    engine_describe(sc, r);
+    engine_describe(&placed, r);
     submission_judge(sc, r->not_comparable, sizeof r->not_comparable);
 }
 

@@ -68,3 +68,12 @@ void setup_say_unused(const struct scenario_report *report) {
 void setup_say_fit(const struct fit *fit) {
     for (unsigned i = 0; i < fit->lines; i++) log_line(KVF_LOG_INFO, "--fit: %s", fit->line[i].text);
 }
+
+struct scenario setup_placed(const struct scenario *s) {
+    struct scenario placed = *s;
+    char *real = *s->workload.path ? realpath(s->workload.path, NULL) : NULL;
+    if (real && strlen(real) < sizeof placed.workload.path)
+        snprintf(placed.workload.path, sizeof placed.workload.path, "%s", real);
+    free(real);
+    return placed;
+}

@@ -16,6 +16,9 @@
 int setup_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
                    struct scenario_report *report);
 
+/* The scenario as it is stored: the path of its trace holds in every folder. */
+struct scenario setup_placed(const struct scenario *s);
+
 /* Options and settings of the command line that this scenario makes nothing of, a warning each; keys of its
  * file are for `check` to list. */
 void setup_say_unused(const struct scenario_report *report);

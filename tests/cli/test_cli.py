@@ -606,8 +606,9 @@ def _():
         piped = run(["history"], env={"COLUMNS": columns} if columns else {}).stdout.splitlines()
         assert least <= max(map(len, piped)) <= widest, piped
     for command in ("show", "models", "probe"):
-        narrow = run([command], env={"COLUMNS": "39"}).stdout.splitlines()
-        assert narrow and max(map(len, narrow)) <= 39, narrow
+        for columns in (None, "39"):
+            piped = run([command], env={"COLUMNS": columns} if columns else {}).stdout.splitlines()
+            assert piped and max(map(len, piped)) <= int(columns or 80), piped
     assert run(["history"], env={"COLUMNS": "200"}).stdout == got.stdout
 
 

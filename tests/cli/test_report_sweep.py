@@ -5,7 +5,7 @@ import re
 
 import histories
 from pages import HOSTILE, SVG, XHTML, charts, page, sections, table, words
-from runs import write
+from runs import rows, write
 from tap import case, home, main, run
 
 RESULTS = ("throughput_tok_s", "hit_ratio", "ttft_p95_ms", "e2e_p95_ms")
@@ -264,6 +264,13 @@ def _():
     assert steps > 3 and sections(root) == ["What was swept", "The search", "All points", "Scenario"], sections(root)
 
 
+@case("the database has the models of a sweep, and the report names them once in its facts")
+def _():
+    simulate({"run.max_requests": 5, "sweep": {"keys": {"model": ["tiny-1b", "llama3.1-8b"]}}})
+    assert [row["model"] for row in rows("SELECT model FROM sweeps")] == ["tiny-1b, llama3.1-8b"]
+    assert words(page(report("sweep:1"))).count("tiny-1b, llama3.1-8b") == 2, "under the title, and what varies"
+
+
 @case("curves of miss ratios by policy, in every form")
 def _():
     (home() / "work/ops.csv").write_text("op,key,tokens\n" + "".join("read,%d,16\n" % (i * i % 7) for i in range(60)))
@@ -271,6 +278,8 @@ def _():
               "workload.personas": None, "workload.prefix": None, "cache": {"headroom": 0},
               "sweep": {"profile": "miss_ratio", "policies": ["lru", "fifo", "belady"],
                         "capacities": ["64KiB", "128KiB", "1MiB"]}})
+    effective = json.loads(run(["show", "sweep:1", "--effective"]).stdout)
+    assert effective["workload"]["path"] == str((home() / "work/ops.csv").resolve()), "which repeats it in any folder"
     root = page(report("sweep:1"))
     rows = table(root, "Miss ratios by policy")
     assert rows[0] == ["policy", "64.0 KiB", "128 KiB", "1.00 MiB"], rows

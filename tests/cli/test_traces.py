@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import pathlib
 import re
 
 from runs import check_identities, healthy, last_run, measure, refused, result, rows, trace, write
@@ -53,7 +54,8 @@ def reconciled(got, summary, read, emitted):
     assert result(summary, "rows_rejected") == read - emitted == sum(rejected(summary).values()), rejected(summary)
     shown = re.search(r"^Trace rows +(\S+) read = (\S+) emitted \+ (\S+) rejected", got.stdout, re.MULTILINE)
     assert [int(count.replace(",", "")) for count in shown.groups()] == [read, emitted, read - emitted], got
-    path = home() / "work" / summary["run"]["trace"]["path"]
+    path = pathlib.Path(summary["run"]["trace"]["path"])
+    assert path.is_absolute(), "which holds where the run is repeated"
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert summary["run"]["trace"]["sha256"] == digest and "sha256 " + digest[:12] in got.stdout, got
     told = [event["message"] for event in summary["events"] if "rejected" in event["message"]]

@@ -130,6 +130,8 @@ def _():
     assert got.stdout.splitlines()[-1] == "1 of 2 are within 5 % by total tokens/s", got
     got = run(["validate", "1", "2", *files, "--within", "30%"])
     assert got.rc == 0 and "run 1, small" in got.stdout and "run 2, small" in got.stdout, got
+    got = run(["validate", "1", "9", *files])
+    assert got.rc == 2 and "run 1, small" in got.stdout and "no run '9'" in got.stderr and " of 2 " not in got.stdout, got
     got = run(["validate", "1", "2", "1", *files])
     assert got.rc == 2 and "3 runs and 2 files do not pair" in got.stderr and not got.stdout, got
 

@@ -77,11 +77,14 @@ static void put_dimension(const struct outcome_dimension *of, struct doc *d) {
 static void put_facts(const struct outcome *o, struct doc *d) {
     const struct sweep_record *r = &o->record;
     char when[MOMENT_TEXT], took[24] = "";
+    bool listed = false; /* what varies has the models */
     moment_utc_text(r->started_at, when);
     if (r->ended_at > r->started_at)
         units_duration_human((r->ended_at - r->started_at) * 1e9, took, sizeof took);
     doc_fact(d, "Profile", r->profile);
-    doc_fact(d, "Model", r->model);
+    for (unsigned k = 0; k < o->dimensions; k++)
+        listed = listed || strcmp(outcome_dimension_words(&o->dimension[k]).text, "model") == 0;
+    if (!listed) doc_fact(d, "Model", r->model);
     doc_fact(d, "Mode", r->mode);
     doc_fact(d, "Host", r->host);
     doc_fact(d, "Began", when);

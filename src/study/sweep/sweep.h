@@ -180,6 +180,9 @@ unsigned sweep_jobs(void);
 /* ---- results (sweep_outcome.c) ---- */
 /* The outcome of a sweep that has ended or is stored; outcome_free() it. */
 void sweep_outcome(const struct sweep *s, struct outcome *out);
+/* Of the scenario's model the models of the points, ", " between; it is among them where no axis always sets
+ * another. */
+void sweep_models(const struct sweep_plan *p, char *model, size_t len);
 /* Its parts: what varies and against what, then each point. */
 void sweep_outcome_begin(const struct sweep_base *b, struct outcome *out);
 struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const struct sweep_point *from,

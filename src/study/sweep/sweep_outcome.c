@@ -88,8 +88,7 @@ static size_t models_of(const struct sweep_axis *a, struct buf *names) {
     return sets;
 }
 
-/* The models of the points; that of the scenario is among them where no axis always sets another. */
-static void put_models(const struct sweep_plan *p, char *model, size_t len) {
+void sweep_models(const struct sweep_plan *p, char *model, size_t len) {
     struct buf own = {0}, set = {0};
     bool always = false;
     name_add(&own, model);
@@ -110,7 +109,7 @@ void sweep_outcome_begin(const struct sweep_base *b, struct outcome *o) {
 #undef X
     };
     put_dimensions(b, o);
-    put_models(&b->plan, o->record.model, sizeof o->record.model);
+    sweep_models(&b->plan, o->record.model, sizeof o->record.model);
     put_baseline(b, o);
     if (b->scenario.sweep.profile != KVF_SWEEP_CAPACITY) return;
     o->target = b->scenario.sweep.target.value;
