@@ -110,23 +110,41 @@ void counters_pack(const struct counters *c, struct buf *out) {
     words_pack((const uint64_t *)(const void *)c, WORDS, out);
 }
 
-/* Histograms are trusted to bracket what is in them: buckets outside would never be seen. */
-static bool brackets_hold(const struct histogram *h) {
-    uint32_t lo = atomic_load(&h->lo), hi = atomic_load(&h->hi);
-    return hi <= HISTOGRAM_BUCKETS && lo <= hi;
+static size_t words_set(const void *words, size_t bytes) {
+    const uint64_t *at = words, *end = at + bytes / sizeof *at;
+    size_t n = 0;
+    for (; at < end; at++) n += *at != 0;
+    return n;
 }
 
-static bool unpacked_well(const struct counters *c) {
-    for (size_t i = 0; i < HISTOGRAMS; i++)
-        if (!brackets_hold(member_const(c, i))) return false;
-    for (size_t k = 0; k < KVF_CLASSES_MAX; k++)
-        if (!brackets_hold(&c->klass[k].e2e) || !brackets_hold(&c->klass[k].ttft)) return false;
-    return true;
+/* Words of a histogram that are not zero, in its bracket; *holds is false when that cannot be one. */
+static size_t histogram_set(const struct histogram *h, bool *holds) {
+    uint32_t lo = atomic_load(&h->lo), hi = atomic_load(&h->hi);
+    if (hi > HISTOGRAM_BUCKETS || lo > hi) *holds = false;
+    if (!*holds) return 0;
+    return words_set(h, offsetof(struct histogram, bucket)) +
+           words_set(&h->bucket[lo], (hi - lo) * sizeof h->bucket[0]);
+}
+
+/* Histograms are trusted to bracket what is in them: buckets outside would never be seen, nor emptied. `set`
+ * words have been unpacked, each of which must be in its place. */
+static bool unpacked_well(const struct counters *c, size_t set) {
+    bool holds = true;
+    size_t in_place = words_set(c, SCALARS * sizeof(uint64_t));
+    for (size_t i = 0; i < HISTOGRAMS; i++) in_place += histogram_set(member_const(c, i), &holds);
+    for (size_t k = 0; k < KVF_CLASSES_MAX; k++) {
+        const struct counters_class *of = &c->klass[k];
+        in_place += words_set(of, offsetof(struct counters_class, e2e));
+        in_place += histogram_set(&of->e2e, &holds) + histogram_set(&of->ttft, &holds);
+    }
+    return holds && in_place == set;
 }
 
 int counters_unpack(struct counters *c, const unsigned char *bytes, size_t len) {
+    size_t set;
     counters_clear(c);
-    if (words_unpack((uint64_t *)(void *)c, WORDS, bytes, bytes + len) == bytes + len && unpacked_well(c))
+    if (words_unpack((uint64_t *)(void *)c, WORDS, bytes, bytes + len, &set) == bytes + len &&
+        unpacked_well(c, set))
         return 0;
     memset((void *)c, 0, sizeof *c);
     return -1;

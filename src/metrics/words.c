@@ -32,13 +32,18 @@ void words_pack(const uint64_t *words, size_t count, struct buf *out) {
 }
 
 const unsigned char *words_unpack(uint64_t *words, size_t count, const unsigned char *at,
-                                  const unsigned char *end) {
+                                  const unsigned char *end, size_t *set) {
     uint64_t gap;
+    size_t taken = 0;
     for (size_t i = 0; varint_take(&at, end, &gap); i++) {
         if (gap > count - i) break;
         i += gap;
-        if (i == count) return at;
-        if (!varint_take(&at, end, &words[i])) break;
+        if (i == count) {
+            if (set) *set = taken;
+            return at;
+        }
+        if (!varint_take(&at, end, &words[i]) || words[i] == 0) break;
+        taken++;
     }
     return NULL;
 }

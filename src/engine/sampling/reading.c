@@ -278,7 +278,7 @@ int reading_unpack(struct reading *r, const unsigned char *bytes, size_t len) {
         r->block = NULL;
     } else {
         memset(blocks_room(r), 0, sizeof *r->block);
-        next = words_unpack((uint64_t *)(void *)r->block, BLOCK_WORDS, next, end);
+        next = words_unpack((uint64_t *)(void *)r->block, BLOCK_WORDS, next, end, NULL);
         if (!next) return -1;
     }
     return counters_unpack(r->workers, next, (size_t)(end - next));

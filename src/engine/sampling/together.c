@@ -26,9 +26,11 @@ struct note {
 struct member {
     struct rank_message *first, **tail; /* readings that have come */
     struct rank_message *newest; /* the one in use, as it came: unpacked it is some twenty times as large */
-    struct note note;            /* that came with it */
+    struct rank_message *before; /* the one before it, until `newest` has been read */
+    struct note note;            /* that came with `newest` */
     uint64_t moment;             /* of it; 0: none */
     bool ready, done, ended, lost;
+    bool is_read, unreadable; /* `newest` was; one was not, which has been said */
     uint64_t done_moment; /* in the interval after it */
 };
 struct together {
@@ -112,6 +114,7 @@ void together_close(struct engine *e) {
             free(m->first);
         }
         free(m->newest);
+        free(m->before);
     }
     reading_close(&t->unpacked);
     reading_close(&t->part.last);
@@ -344,7 +347,21 @@ static void reading_send(struct together *t, const struct reading *r, uint64_t m
     buf_free(&bytes);
 }
 
-/* The newest reading up to that moment; those before it are of no use any more. */
+static void member_use(struct member *m, struct rank_message *of, bool is_read) {
+    m->newest = of;
+    m->is_read = is_read;
+    m->moment = of ? of->number : 0;
+    if (of) memcpy(&m->note, of->bytes, sizeof m->note);
+}
+
+static void member_unreadable(struct engine *e, unsigned i) {
+    struct member *m = &e->together->members[i];
+    if (!m->unreadable) rank_failed(e, i, "sent counts that cannot be read");
+    m->unreadable = true;
+}
+
+/* The newest reading up to that moment; those before it are of no use any more, but for the last that could
+ * be read. */
 static void member_bring(struct engine *e, unsigned i, uint64_t moment) {
     struct member *m = &e->together->members[i];
     while (m->first && m->first->number <= moment) {
@@ -353,14 +370,15 @@ static void member_bring(struct engine *e, unsigned i, uint64_t moment) {
         if (!next) m->tail = &m->first;
         bool last = !next || next->number > moment, whole = of->len > sizeof m->note;
         if (!last || !whole) {
-            if (last) rank_failed(e, i, "sent counts that cannot be read");
+            if (last) member_unreadable(e, i);
             free(of);
             continue;
         }
-        memcpy(&m->note, of->bytes, sizeof m->note);
-        m->moment = of->number;
-        free(m->newest);
-        m->newest = of;
+        if (m->is_read)
+            m->before = m->newest;
+        else
+            free(m->newest);
+        member_use(m, of, false);
     }
 }
 
@@ -373,20 +391,30 @@ static bool all_there(const struct together *t, uint64_t moment) {
     return true;
 }
 
-static void members_merge(struct engine *e, struct reading *r) {
+/* Counts are sums since the start: where the newest cannot be read, those before it hold. */
+static bool member_read(struct engine *e, unsigned i) {
     struct together *t = e->together;
-    for (unsigned i = 1; i < t->count; i++) {
-        struct member *m = &t->members[i];
-        if (!m->newest) continue;
-        size_t at = sizeof m->note;
+    struct member *m = &t->members[i];
+    while (m->newest) {
+        const size_t at = sizeof m->note;
         if (reading_unpack(&t->unpacked, m->newest->bytes + at, m->newest->len - at) == 0) {
-            reading_merge(r, &t->unpacked, rank_shares_host(t->rank, i));
-            continue;
+            m->is_read = true;
+            free(m->before);
+            m->before = NULL;
+            return true;
         }
         free(m->newest);
-        m->newest = NULL;
-        rank_failed(e, i, "sent counts that cannot be read");
+        member_use(m, m->before, m->before != NULL);
+        m->before = NULL;
+        member_unreadable(e, i);
     }
+    return false;
+}
+
+static void members_merge(struct engine *e, struct reading *r) {
+    struct together *t = e->together;
+    for (unsigned i = 1; i < t->count; i++)
+        if (member_read(e, i)) reading_merge(r, &t->unpacked, rank_shares_host(t->rank, i));
 }
 
 static uint64_t own_cpu_ns(void) {

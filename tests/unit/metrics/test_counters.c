@@ -244,12 +244,33 @@ static void test_packed_is_small(void **state) {
     counters_free(back, 1);
 }
 
+/* A bucket that no reader would look at, though all of the words are well packed. */
+static void test_bucket_outside_its_bracket(void **state) {
+    (void)state;
+    struct counters *c = counters_new(1), *back = counters_new(1);
+    struct buf bytes = {0};
+    histogram_record(&c->klass[1].ttft, 1000);
+    atomic_store(&c->latency[2].bucket[5], 1);
+    counters_pack(c, &bytes);
+    assert_int_equal(counters_unpack(back, (const unsigned char *)bytes.data, bytes.len), -1);
+    atomic_store(&c->latency[2].bucket[5], 0);
+    assert_memory_equal(&back->latency[2], &c->latency[2], sizeof c->latency[2]);
+    atomic_store(&c->klass[1].ttft.bucket[HISTOGRAM_BUCKETS - 1], 7);
+    buf_free(&bytes);
+    counters_pack(c, &bytes);
+    assert_int_equal(counters_unpack(back, (const unsigned char *)bytes.data, bytes.len), -1);
+    buf_free(&bytes);
+    counters_free(c, 1);
+    counters_free(back, 1);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_untouched_costs_nothing),
     cmocka_unit_test(test_sum_and_subtract),
     cmocka_unit_test(test_concurrent_sampler),
     cmocka_unit_test(test_packed_is_small),
+    cmocka_unit_test(test_bucket_outside_its_bracket),
 };
 
 int main(void) {
