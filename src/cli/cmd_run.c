@@ -233,7 +233,7 @@ static int command_main(struct command_run *c, int argc, char **argv) {
     if (status != 0) return status;
     if (ranks_join(o, argc, argv, &c->scenario, &c->rank, &e) != 0) return output_fail(&e);
     status = command_carry_out(c);
-    rank_leave(c->rank, true);
+    ranks_leave(c->rank);
     return status;
 }
 

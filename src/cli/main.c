@@ -15,6 +15,7 @@
 #include "base/exhausted.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
+#include "rank/launcher.h"
 #include "store/store.h"
 #include "study/options.h"
 #include "study/output.h"
@@ -207,6 +208,7 @@ static void keep_standard_streams(void) {
 
 int main(int argc, char **argv) {
     keep_standard_streams();
+    if (launcher_stood_in()) return 0;
     /* Large arrays grow by moving their pages, and leave no holes behind, wherever the C library would have
      * put them by now. */
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);

@@ -9,8 +9,8 @@
 #include "base/buf.h"
 
 void words_pack(const uint64_t *words, size_t count, struct buf *out);
-/* Into zeroed words; *set, which may be NULL, is how many are not zero now. Where the packed ones end; NULL on
- * bytes that are none, and some may be set then. */
+/* Into zeroed words; *set, which may be NULL, is how many are not zero now. Where the packed ones end; NULL
+ * on bytes that are none, and some may be set then. */
 const unsigned char *words_unpack(uint64_t *words, size_t count, const unsigned char *at,
                                   const unsigned char *end, size_t *set);
 

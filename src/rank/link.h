@@ -6,14 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RANK_LINK_ABI = 1 };
+enum { RANK_LINK_ABI = 2 };
 
 struct rank_link {
     unsigned abi;        /* RANK_LINK_ABI */
     const char *library; /* "Open MPI v4.1.4 ...": what it was built with */
-    /* Joins the others. `own` > 1: there is no launcher, and this process starts the others, own - 1 of
-     * `argv` on this machine, and is rank 0. 0, or -1 with the reason in `why`. */
-    int (*begin)(unsigned own, char *const argv[], unsigned *rank, unsigned *count, char *why, size_t len);
+    /* Joins the others that the launcher has started. 0, or -1 with the reason in `why`. */
+    int (*begin)(unsigned *rank, unsigned *count, char *why, size_t len);
     /* Begins to send; the bytes stay as they are until sent() is true of what it returns, once. NULL: it
      * failed. */
     void *(*send)(unsigned to, const void *bytes, size_t len);

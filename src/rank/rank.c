@@ -25,7 +25,9 @@
 extern const char rank_place[]; /* where it is installed; of the Makefile */
 
 /* Nothing tells when a message comes: it is looked for, often while messages come, and seldom after. */
-enum { LOOK_LEAST_US = 100, LOOK_MOST_US = 20000, BEAT_MS = 500, QUESTIONS = 40, JOIN_S = 60, END_S = 5 };
+enum { LOOK_LEAST_US = 100, LOOK_MOST_US = 20000, BEAT_MS = 500, JOIN_S = 60, END_S = 5 };
+/* Processes of one boot have one clock: the few questions there tell whether that is so. */
+enum { QUESTIONS = 40, QUESTIONS_HERE = 3 };
 #define HOT_NS    (20 * KVF_NS_PER_MS) /* after a question of the clock, or its answer */
 #define WARM_NS   KVF_NS_PER_MS        /* after another message; after a beat nothing is awaited */
 #define LEAVE_NS  (2 * KVF_NS_PER_S)
@@ -63,14 +65,13 @@ struct rank {
     pthread_t thread;
     int wake_fd, come_fd;
     _Atomic bool leaving, orderly;
-    unsigned beside; /* ranks on this host, when joined */
+    unsigned beside;  /* ranks on this host, when joined */
+    uint64_t look_us; /* the least between two looks for a message */
     pthread_mutex_t lock;
     struct sending *first_out, **out_tail;    /* lock */
     struct rank_message *first_in, **in_tail; /* lock */
     uint32_t round;                           /* of the run under way; lock */
-    unsigned own;
-    char *const *argv;
-    struct sending *under_way; /* the thread's own, as is what follows */
+    struct sending *under_way;                /* the thread's own, as is what follows */
     uint64_t beat_ns, hot_until_ns;
     pthread_mutex_t joining;
     pthread_cond_t joined;
@@ -170,6 +171,15 @@ static bool same_host(const struct peer *a, const struct peer *b) {
     return strcmp(a->boot, b->boot) == 0 && strcmp(a->host, b->host) == 0;
 }
 
+/* Ranks that share a processor would take it from each other by looking. */
+static void beside_set(struct rank *r, unsigned beside) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned each = processors > 0 ? (beside + (unsigned)processors - 1) / (unsigned)processors : 1;
+    uint64_t look_us = (uint64_t)LOOK_LEAST_US * (each > 0 ? each : 1);
+    r->beside = beside;
+    r->look_us = look_us < LOOK_MOST_US ? look_us : LOOK_MOST_US;
+}
+
 /* Rank 0: everybody is here, and learns who shares its host. */
 static void places_tell(struct rank *r) {
     for (unsigned i = r->count; i-- > 0;) {
@@ -178,7 +188,7 @@ static void places_tell(struct rank *r) {
         if (i > 0)
             post(r, i, RANK_PLACE, beside, NULL, 0);
         else
-            r->beside = beside;
+            beside_set(r, beside);
     }
     join_done(r, 0);
 }
@@ -198,6 +208,13 @@ static void hello_take(struct rank *r, unsigned from, const char *text, size_t l
     }
     for (unsigned i = 0; i < r->count; i++) here += r->peers[i].here;
     if (here == r->count) places_tell(r);
+}
+
+/* Has told its time well enough; with the lock, or in the thread. */
+static bool answered_enough(const struct rank *r, const struct peer *p) {
+    bool one_clock = same_host(p, &r->peers[0]) && p->offset_ns <= (int64_t)p->error_ns &&
+                     -p->offset_ns <= (int64_t)p->error_ns;
+    return p->answered >= (one_clock ? QUESTIONS_HERE : QUESTIONS);
 }
 
 /* The quickest answer tells most: the other clock was read at some moment while the question was out. */
@@ -250,7 +267,7 @@ static bool receive_one(struct rank *r) {
         hello_take(r, from, (const char *)m->bytes, m->len);
         break;
     case RANK_PLACE:
-        r->beside = (unsigned)m->number;
+        beside_set(r, (unsigned)m->number);
         join_done(r, 0);
         break;
     case RANK_PING:
@@ -279,7 +296,7 @@ static void tell(struct rank *r, uint64_t now_ns) {
         struct peer *p = &r->peers[i];
         if (i == r->number || (r->number != 0 && i != 0)) continue;
         if (beat) post(r, i, RANK_BEAT, 0, NULL, 0);
-        if (r->number != 0 || !p->here || p->answered >= QUESTIONS) continue;
+        if (r->number != 0 || !p->here || answered_enough(r, p)) continue;
         if (p->asked > p->answered && now_ns - p->asked_ns < ASK_LATER) continue;
         p->asked = p->answered + 1;
         send_all_posted(r); /* nothing is in front of the question */
@@ -304,7 +321,7 @@ static void join_look(struct rank *r, uint64_t since_ns, uint64_t now_ns) {
 }
 
 static void serve(struct rank *r) {
-    uint64_t sleep_us = LOOK_LEAST_US, left_ns = 0, begun_ns = clock_now_ns();
+    uint64_t sleep_us = r->look_us, left_ns = 0, begun_ns = clock_now_ns();
     for (;;) {
         uint64_t now = clock_now_ns();
         bool leaving = atomic_load(&r->leaving), any = send_all_posted(r);
@@ -316,7 +333,7 @@ static void serve(struct rank *r) {
         if (leaving && !r->under_way && !any) break;
         if (leaving && now - left_ns > LEAVE_NS) break; /* whoever does not take it is gone */
         if (any || now < r->hot_until_ns) {
-            sleep_us = LOOK_LEAST_US;
+            sleep_us = r->look_us;
             if (now < r->hot_until_ns && r->number != 0 && !any) sched_yield();
         } else if (sleep_us < LOOK_MOST_US) {
             sleep_us *= 2;
@@ -330,8 +347,7 @@ static void serve(struct rank *r) {
     }
 }
 
-/* Signals that the process takes in a thread of its own. Processes that MPI starts for this run inherit it:
- * Ctrl-C is for the ranks, not for what carries their messages. */
+/* Signals that the process takes in a thread of its own. */
 static void signals_block(void) {
     static const int blocked[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGPIPE};
     sigset_t set;
@@ -343,7 +359,7 @@ static void signals_block(void) {
 static void *thread_main(void *arg) {
     struct rank *r = arg;
     signals_block();
-    if (r->link->begin(r->own, r->argv, &r->number, &r->count, r->why, sizeof r->why) != 0) {
+    if (r->link->begin(&r->number, &r->count, r->why, sizeof r->why) != 0) {
         join_done(r, -1);
         return NULL;
     }
@@ -387,10 +403,10 @@ static void rank_free(struct rank *r) {
 }
 
 /* Another MPI's launcher starts processes each of which finds itself alone: strangers, not one run. */
-static int alone_check(const struct rank *r, unsigned own, struct err *e) {
+static int alone_check(const struct rank *r, struct err *e) {
     const char *size = getenv("OMPI_COMM_WORLD_SIZE"), *number = getenv("PMIX_RANK");
     if (!size) size = getenv("PMI_SIZE");
-    if (own > 1 || ((!size || atoi(size) < 2) && (!number || atoi(number) < 1))) return 0;
+    if ((!size || atoi(size) < 2) && (!number || atoi(number) < 1)) return 0;
     return err_set(
         e, KVF_ERR_USAGE,
         "the launcher started several processes, but the plugin for MPI found itself alone: it was built "
@@ -398,14 +414,13 @@ static int alone_check(const struct rank *r, unsigned own, struct err *e) {
         r->link->library);
 }
 
-int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e) {
+int rank_join(struct rank **out, struct err *e) {
     struct rank *r = mem_zalloc(1, sizeof *r);
-    r->own = own;
-    r->argv = argv;
     *out = NULL;
     r->out_tail = &r->first_out;
     r->in_tail = &r->first_in;
     r->join_rc = 1;
+    r->look_us = LOOK_LEAST_US;
     r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->come_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&r->lock, NULL);
@@ -424,8 +439,7 @@ int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e
         snprintf(r->why, sizeof r->why, "no thread for it: %s", strerror(errno));
     }
     if (r->join_rc != 0) {
-        int rc = err_set(e, KVF_ERR_USAGE, "%s%s",
-                         own > 1 ? "" : "a launcher of several processes started kvfall, but ", r->why);
+        int rc = err_set(e, KVF_ERR_USAGE, "a launcher of several processes started kvfall, but %s", r->why);
         rank_free(r);
         return rc;
     }
@@ -433,7 +447,7 @@ int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e
         *out = r;
         return 0;
     }
-    int rc = alone_check(r, own, e);
+    int rc = alone_check(r, e);
     rank_leave(r, true);
     return rc;
 }
@@ -541,7 +555,7 @@ bool rank_clock_offset(struct rank *r, unsigned rank, int64_t *offset_ns, uint64
     pthread_mutex_lock(&r->lock);
     *offset_ns = p->offset_ns;
     *error_ns = p->error_ns;
-    bool known = p->answered >= QUESTIONS;
+    bool known = p->here && answered_enough(r, p);
     pthread_mutex_unlock(&r->lock);
     return rank == r->number || known;
 }

@@ -45,10 +45,9 @@ struct rank;
 bool rank_launched(void);
 /* The message passing that the plugin was built with; NULL, with the reason in `why`, where there is none. */
 const char *rank_library(char *why, size_t len);
-/* Loads the plugin and waits up to a minute until all ranks are here. `own` > 1, without a launcher: starts
- * the others on this machine, own - 1 times `argv`. A single process joins nobody: *out is NULL then, with 0.
- * Errors: -KVF_ERR_USAGE with the remedy. */
-int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e);
+/* Loads the plugin and waits up to a minute until all ranks are here. A single process joins nobody: *out is
+ * NULL then, with 0. Errors: -KVF_ERR_USAGE with the remedy. */
+int rank_join(struct rank **out, struct err *e);
 /* When all is sent; `orderly` waits some seconds for the others to leave as well. Takes NULL. */
 void rank_leave(struct rank *r, bool orderly);
 

@@ -153,10 +153,11 @@ def running(*options):
     found = []
     for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            words = one.read_bytes().split(b"\0")
+            words, own = one.read_bytes().split(b"\0"), (one.parent / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if str(home()).encode() in b" ".join(words) and b"--ranks" in words and int(one.parent.name) != process.pid:
+        number = [int(word.partition(b"=")[2]) for word in own if word.startswith((b"PMIX_RANK=", b"PMI_RANK="))]
+        if str(home()).encode() in b" ".join(words) and number and number[0] > 0:
             found.append(int(one.parent.name))
     assert len(found) == 2, found
     return process, found
@@ -248,6 +249,26 @@ def _():
     process.send_signal(signal.SIGINT)
     got = finish(process)
     assert last_run()["status"] == "interrupted" and "goes on without it" in got.stdout, got
+
+
+@case("a launcher that is not there, or starts nothing, is one sentence and status 2; what is started ends with its first process")
+def _():
+    need_mpi()
+    places = home() / "bin"
+    places.mkdir()
+    for program, said in ((None, "install Open MPI or MPICH"), ("#!/bin/sh\necho ---; echo no slots >&2; exit 1\n", "did not start 2 ranks, and --ranks needs it: no slots")):
+        if program:
+            (places / "mpirun").write_text(program)
+            (places / "mpirun").chmod(0o755)
+        got = run(["run", "--headless", "--ranks", "2", write()], env={"PATH": str(places)})
+        assert got.rc == 2 and said in got.stderr and len(got.stderr.splitlines()) == 1, got
+        assert not database().exists()
+    if not LONG:
+        return
+    process, others = running()
+    process.kill()
+    process.wait()
+    wait_until(lambda: gone(others), what="the end of the others")
 
 
 @case("started by a launcher without the plugin, one sentence and status 2")

@@ -31,7 +31,7 @@ struct member {
     uint64_t moment;             /* of it; 0: none */
     bool ready, done, ended, lost;
     bool is_read, unreadable; /* `newest` was; one was not, which has been said */
-    uint64_t done_moment; /* in the interval after it */
+    uint64_t done_moment;     /* in the interval after it */
 };
 struct together {
     struct rank *rank;

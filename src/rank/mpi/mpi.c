@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "rank/link.h"
 
@@ -13,34 +12,8 @@ static char library[MPI_MAX_LIBRARY_VERSION_STRING];
 
 static MPI_Comm all; /* the ranks of the run */
 
-/* The others know this process as their parent. */
-static int start_others(unsigned own, char *const argv[], char *why, size_t len) {
-    MPI_Comm parent, others;
-    int rc = MPI_SUCCESS;
-    MPI_Comm_get_parent(&parent);
-    if (parent != MPI_COMM_NULL) {
-        rc = MPI_Intercomm_merge(parent, 1, &all);
-    } else if (own > 1) {
-        rc = MPI_Comm_spawn(argv[0], (char **)(argv + 1), (int)own - 1, MPI_INFO_NULL, 0, MPI_COMM_SELF,
-                            &others, MPI_ERRCODES_IGNORE);
-        if (rc == MPI_SUCCESS) rc = MPI_Intercomm_merge(others, 0, &all);
-    } else {
-        rc = MPI_Comm_dup(MPI_COMM_WORLD, &all);
-    }
-    if (rc == MPI_SUCCESS) return 0;
-    char how[60] = "start them all with its mpirun";
-    if (own > 1)
-        snprintf(how, sizeof how, "start them all with its mpirun: mpirun -np %u kvfall run ...", own);
-    snprintf(why, len, "the ranks could not be %s by %s; %s", own > 1 ? "started" : "connected", library,
-             how);
-    return -1;
-}
-
-static int mpi_begin(unsigned own, char *const argv[], unsigned *rank, unsigned *count, char *why,
-                     size_t len) {
+static int mpi_begin(unsigned *rank, unsigned *count, char *why, size_t len) {
     int given, r, n;
-    /* Open MPI waits by asking again and again: ranks that share a processor would wait for each other. */
-    if (own > 1 && (long)own > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS) {
         snprintf(why, len, "MPI could not be started");
         return -1;
@@ -52,7 +25,10 @@ static int mpi_begin(unsigned own, char *const argv[], unsigned *rank, unsigned 
         MPI_Finalize();
         return -1;
     }
-    if (start_others(own, argv, why, len) != 0) return -1;
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &all) != MPI_SUCCESS) {
+        snprintf(why, len, "the ranks could not be connected by %s", library);
+        return -1;
+    }
     MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
     MPI_Comm_rank(all, &r);
     MPI_Comm_size(all, &n);
