@@ -315,6 +315,7 @@ static const struct option_spec record_table[] = {
     {"map", "FIELD=PATH", OPTION_VALUE, NULL,
      "where a line has its time, prompt, input, output, model, session or class"},
     {"block-tokens", "N", OPTION_VALUE, NULL, "tokens of a block, 512 unless told"},
+    {"tokenizer", "FILE", OPTION_VALUE, NULL, "ranks that cut text into tokens, else chars4"},
     {"salt", "FILE", OPTION_VALUE, NULL, "keep the salt of the hashes, so that recordings can be joined"},
     {0}};
 static const struct option_group record_group = {"Record", record_table};

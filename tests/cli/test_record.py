@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """record: what becomes of a gateway's log, and that a replay of it is a replay of what the gateway saw."""
+import base64
 import json
 import os
 import random
@@ -120,7 +121,7 @@ def _():
     for said in ("4 of 30 lines no JSON object", "2 of 30 lines without a time", "2 of 30 lines without a prompt",
                  "1 of 30 lines longer than 16 MiB"):
         assert said in got.stdout, (said, got)
-    assert len(rows) == len(made) and "1 of 30 lines over a day from the rows around them" in got.stdout, got
+    assert len(rows) == len(made) and "1 of 30 lines with a clock that the rows around them deny" in got.stdout, got
 
 
 @case("a prompt of numbers is tokens, numbers inside messages are neither tokens nor text")
@@ -185,11 +186,15 @@ def _():
 def _():
     day, at = 86400, 1.7e9
     for times, wanted, said in (
-            ([at, at + 1, at + 900 * day, at + 2, at + 3], [0, 1, 2, 3], "1 of 5 lines over a day"),
-            ([at + 900 * day, at, at + 1], [0, 1], "1 of 3 lines over a day"),
-            ([at, at + 1, at + 900 * day], [0, 1], "1 of 3 lines over a day"),
+            ([at, at + 1, at + 900 * day, at + 2, at + 3], [0, 1, 2, 3], "1 of 5 lines with a clock"),
+            ([at + 900 * day, at, at + 1], [0, 1], "1 of 3 lines with a clock"),
+            ([at, at + 1, at + 900 * day], [0, 1], "1 of 3 lines with a clock"),
             ([at, at + 1, at + 3 * day, at + 3 * day + 1], [0, 1, 3 * day, 3 * day + 1], None),
             ([at, at + 5, at - 9 * day, at - 9 * day + 2, at - 9 * day + 4], [0, 5, 5, 7, 9], "set back by over a day 1 times"),
+            ([at + 3 * day * i for i in range(5)], [3 * day * i for i in range(5)], None),
+            ([at, at + 9 * day, at + 2 * day, at + 4 * day], [0, 2 * day, 4 * day], "1 of 4 lines with a clock"),
+            ([at, at + 1, at + 3 * day], [0, 1, 3 * day], None),
+            ([at - 900 * day, at, at + 1], [0, 1], "1 of 3 lines with a clock"),
             ([at], [0], None)):
         rows, got = recorded(short(times, "clock.log"))
         assert [row["timestamp"] for row in rows] == [1000 * one for one in wanted], (times, rows)
@@ -209,6 +214,25 @@ def _():
     rows, got = recorded(path)
     assert [row["input_length"] for row in rows] == [3, 3] and rows[0]["hash_ids"] == rows[1]["hash_ids"], rows
     assert "Tokens of prompts" not in got.stdout, got
+
+
+@case("text is cut by a file of ranks into the tokens that the log of their ids has")
+def _():
+    ranks, salt = home() / "work/ranks", home() / "work/rankssalt"
+    tokens = [bytes([one]) for one in range(256)] + [b"ab", b"abab", b" c", b" ca"]
+    ranks.write_text("".join("%s %d\n" % (base64.b64encode(token).decode(), rank) for rank, token in enumerate(tokens)))
+    user, apart = list(b"user"), 2 ** 32 - 1
+    logs = [home() / "work" / name for name in ("text.log", "ids.log")]
+    logs[0].write_text("".join(json.dumps({"ts": 1.7e9, "messages": [{"role": "user", "content": text}]}) + "\n" for text in ("ab" * 33 + " cab", "ab" * 33 + " cax\u00e9")))
+    logs[1].write_text("".join(json.dumps({"ts": 1.7e9, "prompt_token_ids": [*user, apart, *ids, apart]}) + "\n" for ids in (
+        [257] * 16 + [256, 258, 256], [257] * 16 + [256, 259, 120, 0xc3, 0xa9])))
+    texts, ids = (recorded(log, "--tokenizer", ranks, "--salt", salt)[0] for log in logs)
+    assert texts == ids and [row["input_length"] for row in texts] == [25, 27], (texts, ids)
+    assert texts[0]["hash_ids"][0] == texts[1]["hash_ids"][0] and texts[0]["hash_ids"][1] != texts[1]["hash_ids"][1], texts
+    counts = home() / "work/counts"
+    counts.write_text("[12,345]\n")
+    refused = run(["record", logs[0], "-o", home() / "work/x.jsonl", "--tokenizer", counts])
+    assert refused.rc == 2 and "line 1 is no token in base64, a space and a rank; name a file of ranks in tiktoken's format in --tokenizer" in refused.stderr, refused
 
 
 @case("dates are read in the forms that logs have")

@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import time
 
 import runs
 from played_events import BLOCK, Engine, requests
@@ -103,7 +104,7 @@ def _():
             token_ids=list(range(first * BLOCK, last * BLOCK)), block_size=BLOCK, lora_id=None, medium="GPU")])
 
     def serve():
-        for at, first, last in ((0, 0, 4), (0.3, 4, 8), (0.9, 8, 11), (1.4, 11, 12), (3.2, 12, 13), (5.1, 13, 14),  # a prompt, its answer
+        for at, first, last in ((0, 0, 4), (0.3, 4, 5), (0.6, 5, 8), (0.9, 8, 11), (1.4, 11, 12), (3.2, 12, 13), (5.1, 13, 14),  # a prompt, its answer
                                 (5.6, 14, 17),  # an agent's next turn
                                 (9, 17, 18)):   # and one much later
             store(at, first, last, first > 0)
@@ -167,6 +168,36 @@ def _():
 
     rows, got = recording([engine], serve)
     assert "Asked for again: 2 batches came" in got.stdout and "Lost batches" not in got.stdout, got
+
+
+@case("an end that comes late, amid the next answer, does not end it")
+def _():
+    class Slow(Engine):
+        """Its first answer comes when it is asked again."""
+        first, answered = [], False
+
+        def _send(self, socket, *parts):
+            if socket is self.router and not self.answered:
+                self.first.append(parts)
+                self.answered = parts[2] == b"\xff" * 8
+                return
+            if socket is self.router and self.first:
+                for late in self.first:
+                    super()._send(socket, *late)
+                self.first = []
+                time.sleep(0.2)
+            super()._send(socket, *parts)
+
+    engine = Slow(10 ** 6, BLOCK)
+
+    def serve():
+        for number in range(5):
+            engine.serve(1.7e9 + number, [number] * BLOCK, heard=number % 2 == 0)
+            wait_until(lambda: (home() / "work/events.jsonl").read_bytes().count(b"\n") >= (1, 1, 2, 2, 4)[number], what="%d rows" % number)
+        return 4
+
+    rows, got = recording([engine], serve)
+    assert "Asked for again: 1 batches came" in got.stdout and "Lost batches: 1." in got.stdout, got
 
 
 @case("batches that were not heard are asked for again; those that nobody has are counted, in every replay too")

@@ -22,7 +22,7 @@ static void text_count(struct ranks *r, const char *text, size_t len) {
 static void opened_check(const uint8_t *data, size_t size, const char *text, size_t len) {
     struct ranks *r;
     struct err e = {0};
-    int rc = ranks_open(&r, fuzz_file(data, size), &e);
+    int rc = ranks_open(&r, fuzz_file(data, size), "a fuzzer", &e);
     fuzz_require((rc == 0) == (r != NULL) && (rc == 0 || rc == -KVF_ERR_USAGE));
     if (rc != 0)
         fuzz_require_sentence(e.text);

@@ -41,12 +41,17 @@ static void summary(const struct capture *c, bool events, struct buf *out) {
         if (c->rejected[i] > 0)
             buf_addf(out, "Left out: %" PRIu64 " of %" PRIu64 " %s %s.\n", c->rejected[i], of,
                      events ? "requests" : "lines", capture_reject_text((enum capture_reject)i));
-    if (c->out.ids.forgotten > 0)
-        buf_addf(out,
-                 "Forgotten: %" PRIu64
-                 " blocks that did not come again among %d others; where one did later, "
-                 "it counts as new.\n",
-                 c->out.ids.forgotten, CAPTURE_NAMES);
+    const struct {
+        const char *what;
+        uint64_t forgotten;
+    } names[] = {{"blocks", c->out.ids.forgotten}, {"sessions", c->out.sessions.forgotten}};
+    for (unsigned i = 0; i < 2; i++)
+        if (names[i].forgotten > 0)
+            buf_addf(out,
+                     "Forgotten: %" PRIu64
+                     " %s that did not come again among %d others; where one did later, "
+                     "it counts as new.\n",
+                     names[i].forgotten, names[i].what, CAPTURE_NAMES);
     if (c->set_back > 0)
         buf_addf(out,
                  "Clocks were set back by over a day %" PRIu64
@@ -62,9 +67,9 @@ static void summary(const struct capture *c, bool events, struct buf *out) {
                  "Later than their time, as later ones came first: %" PRIu64 " requests, by %s at most.\n",
                  c->moved, format_seconds((double)c->moved_most_ns / 1e9).text);
     if (c->counted_tokens > 0 && c->logged_tokens != c->counted_tokens)
-        buf_addf(out,
-                 "Tokens of prompts: %s of those that the log counts; text has a token for 4 characters.\n",
-                 format_percent(c->counted_tokens / c->logged_tokens).text);
+        buf_addf(out, "Tokens of prompts: %s of those that the log counts; text has %s.\n",
+                 format_percent(c->counted_tokens / c->logged_tokens).text,
+                 c->ranks ? "the tokens of --tokenizer" : "a token for 4 characters");
 }
 
 static int nothing_recorded(const struct capture *c, struct err *e) {
@@ -79,7 +84,7 @@ static int nothing_recorded(const struct capture *c, struct err *e) {
 
 /* Options of logs and those of events do not go together. */
 static int options_apart(const struct options *o, struct err *e) {
-    static const char *const of_logs[] = {"map", "block-tokens", "follow"};
+    static const char *const of_logs[] = {"map", "block-tokens", "tokenizer", "follow"};
     unsigned pods = 0;
     for (size_t i = 0; i < o->given_count; i++) pods += strcmp(o->given[i].spec->name, "events") == 0;
     if (pods > EVENTS_PODS)
@@ -112,6 +117,7 @@ static int set_up(const struct options *o, struct capture *c, struct err *e) {
     for (size_t i = 0; i < o->given_count && !rc; i++)
         if (strcmp(o->given[i].spec->name, "map") == 0) rc = capture_map(c, o->given[i].value, e);
     if (!rc) rc = options_apart(o, e);
+    if (!rc && options_has(o, "tokenizer")) rc = capture_tokenizer(c, options_value(o, "tokenizer"), e);
     for (size_t i = 0; i < o->operands && !rc; i++)
         if (strcmp(o->operand[i], "-") != 0 && access(o->operand[i], R_OK) != 0)
             rc = err_set(e, KVF_ERR_USAGE, "the log %s cannot be read; name a file, or - for standard input",

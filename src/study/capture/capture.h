@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/heap.h"
 #include "study/trace/trace_write.h"
+#include "workload/format/ranks.h"
 #include "workload/trace.h"
 
 /* Fields of a request, and the paths that are tried for each unless told, in this order. */
@@ -38,7 +39,7 @@ enum capture_field { CAPTURE_FIELD_LIST(X) CAPTURE_FIELDS };
     X(LARGE, "longer than 16 MiB")                                                                           \
     X(NO_TIME, "without a time")                                                                             \
     X(NO_PROMPT, "without a prompt")                                                                         \
-    X(CLOCK, "over a day from the rows around them")                                                         \
+    X(CLOCK, "with a clock that the rows around them deny")                                                  \
     X(BLOCKS, "of more than 524288 blocks")                                                                  \
     X(SIZE, "with blocks of another size than the first")                                                    \
     X(COUNT, "with a count of tokens that is none")
@@ -69,8 +70,8 @@ struct capture_blocks {
 };
 
 /* The times of one log or pod. A time is believed that is within a day of the one before it, or of the one
- * behind it: so a row with a wrong clock waits for the next one and is rejected alone. Where a clock has been
- * set back, what follows goes on from there. */
+ * behind it, or lies between the two: so a row with a wrong clock waits for the next one and is rejected
+ * alone. Where a clock has been set back, what follows goes on from there. */
 struct capture_clock {
     uint64_t at_ns;     /* of the last that was believed, in the trace's time; 0: none yet */
     uint64_t behind_ns; /* what the clock was set back by */
@@ -89,6 +90,7 @@ struct capture_part {
 struct capture {
     struct trace_write out;
     uint64_t salt[2], block_tokens;
+    struct ranks *ranks; /* that cut text into tokens; NULL: 4 characters are one */
     struct {
         enum capture_field field;
         char path[96];
@@ -115,6 +117,8 @@ struct capture {
 
 /* Options: `map` FIELD=PATH, one of them; "" or NULL ends nothing. 0 or -KVF_ERR_USAGE. */
 int capture_map(struct capture *c, const char *map, struct err *e);
+/* How text is cut: "chars4", or a file of ranks. 0 or -KVF_ERR_USAGE. */
+int capture_tokenizer(struct capture *c, const char *name, struct err *e);
 /* A salt from a file of 16 bytes, which is made with mode 0600 when it is not there; NULL: a random one,
  * which is kept nowhere. 0 or a negative code. */
 int capture_salt(struct capture *c, const char *path, struct err *e);
@@ -123,7 +127,8 @@ void capture_line(struct capture *c, char *text, size_t len);
 /* A request at a time since the epoch by c->clock; what it points to is copied. */
 void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_out *line);
 void capture_reject(struct capture *c, enum capture_reject why);
-/* No row comes behind the one that waits: it is believed where it is the only one, else rejected. */
+/* No row comes behind the one that waits: it is believed where it is the only one, or at most 30 days later
+ * than the one before, else rejected. */
 void capture_clock_end(struct capture *c, struct capture_clock *k);
 /* Writes the requests that wait for earlier ones, and hands what is written to the system. */
 void capture_flush(struct capture *c);
@@ -143,7 +148,10 @@ void capture_tokens_put(struct buf *bytes, const uint64_t *token, size_t count);
 
 /* For capture_line(). */
 void capture_blocks_begin(struct capture *c);
-void capture_blocks_text(struct capture *c, const char *text, size_t len);
+void capture_blocks_text(struct capture *c, const char *text, size_t len); /* a piece */
+/* Behind the last piece of a text, where `units` were before it: what no text has stands between two. Whether
+ * it had anything. */
+bool capture_blocks_text_end(struct capture *c, uint64_t units);
 void capture_blocks_put(struct capture *c, const uint64_t *token, size_t count); /* at most CAPTURE_TOKENS */
 void capture_blocks_end(struct capture *c);                                      /* of a prompt */
 /* Tokens of the prompt so far: those there were, or a quarter of its characters. */

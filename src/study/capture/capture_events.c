@@ -169,7 +169,7 @@ static void block_stored(struct capture_events *ev, uint64_t hash, uint32_t node
 
 /* More than can be held: the pod's blocks are forgotten, and then those of the others. */
 static void room_make(struct capture_events *ev) {
-    for (unsigned p = 0; p < EVENTS_PODS && ev->held.nodes >= HELD_MOST; p++) {
+    for (unsigned p = 0; p < EVENTS_PODS && held_full(&ev->held); p++) {
         unsigned pod = (ev->pod + p) % EVENTS_PODS;
         ev->held.dropped += ev->held.pod[pod].count;
         capture_runs_end(ev);
@@ -192,7 +192,7 @@ static void copied(struct capture_events *ev, struct event *x) {
         uint32_t node = held_node(&ev->held, id, 0, &ev->c->out.ids, &fresh);
         block_stored(ev, hash, node, true, x->medium);
         held_let_go(&ev->held, node);
-        if (ev->held.nodes >= HELD_MOST) room_make(ev);
+        if (held_full(&ev->held)) room_make(ev);
     }
 }
 
@@ -250,7 +250,7 @@ static void stored(struct capture_events *ev, struct event *x) {
     run.tail = node - 1;
     if (run.blocks > 0) capture_run_add(ev, &run);
     if (node) held_let_go(&ev->held, node - 1);
-    if (ev->held.nodes >= HELD_MOST) room_make(ev);
+    if (held_full(&ev->held)) room_make(ev);
 }
 
 static void removed(struct capture_events *ev, struct event *x) {

@@ -16,14 +16,16 @@ enum { EVENTS_PODS = CAPTURE_PARTS };
 
 /* Blocks stored at once, or a request of which more may come. */
 struct capture_run {
-    uint32_t parent;        /* node + 1 of the block before its first; 0: none */
-    uint32_t tail;          /* node of its last block */
-    uint32_t prompt;        /* node of the last block of its prompt */
-    uint32_t blocks, fresh; /* of the prompt: stored, and stored for the first time ever */
-    uint32_t before, after; /* open requests of the pod by their last run, index + 1 */
+    uint32_t parent;                  /* node + 1 of the block before its first; 0: none */
+    uint32_t tail;                    /* node of its last block */
+    uint32_t prompt;                  /* node of the last block of its prompt */
+    uint32_t blocks, fresh;           /* of the prompt: stored, and stored for the first time ever */
+    uint32_t then_blocks, then_fresh; /* behind it: of its answer, unless more of the prompt comes */
+    uint32_t before, after;           /* open requests of the pod by their last run, index + 1 */
     unsigned pod;
     bool told; /* its request is in the trace; blocks of its answer come */
     uint64_t at_ns, last_ns, heard_ns, lost;
+    uint64_t prompt_ns, prompt_heard_ns; /* of the last part that was surely of the prompt */
 };
 
 struct capture_events {

@@ -55,6 +55,7 @@ void held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node
     uint64_t tick = at_ns / TICK_NS, *at = idmap_at(&h->pod[pod], hash), before = *at;
     *at = (tick < TICKS_MAX ? tick : TICKS_MAX) << NODE_BITS | (node + 1);
     held_keep(h, node);
+    h->entries += !before;
     if (before) held_let_go(h, (uint32_t)(before & ((1u << NODE_BITS) - 1)) - 1);
 }
 
@@ -70,12 +71,19 @@ uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, ui
 
 uint32_t held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns) {
     uint32_t node = node_of(idmap_remove(&h->pod[pod], hash), since_ns);
+    h->entries -= node > 0;
     if (node) held_let_go(h, node - 1);
     return node;
 }
 
+bool held_full(const struct capture_held *h) {
+    uint64_t most = h->most ? h->most : HELD_MOST;
+    return h->nodes >= most || h->entries >= most;
+}
+
 void held_clear(struct capture_held *h, unsigned pod) {
     struct idmap *m = &h->pod[pod];
+    h->entries -= m->count;
     for (uint64_t i = 0; i < m->slots && m->count > 0; i++)
         if (m->slot[i].value) held_let_go(h, (uint32_t)(m->slot[i].value & ((1u << NODE_BITS) - 1)) - 1);
     idmap_free(m);

@@ -25,7 +25,9 @@ struct capture_held { /* all zero is empty */
     uint32_t used;                   /* of `node`, free ones too */
     struct idmap by_id;              /* to a node + 1 */
     struct idmap pod[CAPTURE_PARTS]; /* a hash of the engine's to the node + 1 and when it was stored */
-    uint64_t dropped;                /* blocks that were held beyond HELD_MOST */
+    uint64_t entries;                /* of all pods */
+    uint64_t most;                   /* nodes, and entries, that are kept; 0: HELD_MOST */
+    uint64_t dropped;                /* entries beyond that */
 };
 
 /* The node of a block, made when it is not there: kept by the caller until held_let_go(). `number` is asked
@@ -40,6 +42,7 @@ uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, ui
 /* The same, and the pod has it no more; the node is good until the next call, where nobody keeps it. */
 uint32_t held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
 void held_clear(struct capture_held *h, unsigned pod);
+bool held_full(const struct capture_held *h); /* a pod is to be cleared */
 void held_free(struct capture_held *h);
 
 #endif

@@ -60,9 +60,10 @@ static void text_take(struct json *j, char out[NAME]) {
 }
 
 /* Numbers of a list as they stand in the line, all but the last, which the reader takes: most of a line with
- * token ids is these. */
-static void tokens_quick(struct scan *s) {
+ * token ids is these. Whether there were any. */
+static bool tokens_quick(struct scan *s) {
     uint64_t token[CAPTURE_TOKENS];
+    bool some = false;
     for (unsigned n = CAPTURE_TOKENS; n == CAPTURE_TOKENS;) {
         const char *at = s->j.at, *end = s->j.end;
         for (n = 0; n < CAPTURE_TOKENS && at < end; n++) {
@@ -76,15 +77,16 @@ static void tokens_quick(struct scan *s) {
             s->j.at = at;
         }
         capture_blocks_put(s->c, token, n);
+        some |= n > 0;
     }
+    return some;
 }
 
 /* The text of a prompt, in the order of the line; a prompt that is a list of numbers, or of such lists, is
  * tokens. Other numbers are neither. */
 static bool prompt_take(struct scan *s, enum json_token token) {
-    static const char apart = 0x1e;
     unsigned depth = json_depth(&s->j) - (token == JSON_OBJECT || token == JSON_ARRAY);
-    bool tokens = token == JSON_ARRAY;
+    bool tokens = token == JSON_ARRAY, numbers = false;
     for (;; token = json_next(&s->j)) {
         const char *piece;
         size_t len;
@@ -92,17 +94,16 @@ static bool prompt_take(struct scan *s, enum json_token token) {
         if (token == JSON_ERROR || token == JSON_END) return false;
         if (token == JSON_OBJECT) tokens = false;
         if (token == JSON_ARRAY && tokens) {
-            tokens_quick(s);
-        } else if (token == JSON_STRING && !s->c->now.exact) {
+            numbers |= tokens_quick(s);
+        } else if (token == JSON_STRING && !numbers) {
             uint64_t before = s->c->now.units;
             while (json_piece(&s->j, &piece, &len)) capture_blocks_text(s->c, piece, len);
-            if (s->c->now.units > before) {
-                capture_blocks_text(s->c, &apart, 1);
-                tokens = false;
-            }
+            if (capture_blocks_text_end(s->c, before)) tokens = false;
         } else if (token == JSON_NUMBER && tokens) {
-            if (json_fixed(&s->j, 0, UINT64_MAX / 2, &number) == JSON_NUMBER_OK)
+            if (json_fixed(&s->j, 0, UINT64_MAX / 2, &number) == JSON_NUMBER_OK) {
                 capture_blocks_put(s->c, &number, 1);
+                numbers = true;
+            }
         }
         if (json_depth(&s->j) <= depth && token != JSON_KEY) return true;
     }

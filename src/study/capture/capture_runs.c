@@ -5,7 +5,8 @@
 #include "study/capture/capture_events.h"
 
 /* A step of the engine takes less than PART_NS, and a block of an answer fills within 125 ms a token: at that
- * pace nobody reads along. One or two blocks are of an answer, more of a prompt. */
+ * pace nobody reads along. One or two blocks are of an answer, unless more of the prompt follows; more are of
+ * a prompt. */
 #define PART_NS   KVF_NS_PER_S
 #define TOKEN_NS  (125 * KVF_NS_PER_MS)
 #define SETTLE_NS (100 * KVF_NS_PER_MS)
@@ -36,6 +37,7 @@ static void request_tell(struct capture_events *ev, struct capture_run *r) {
     uint32_t depth = node[r->prompt].depth;
     if (r->told) return;
     r->told = true;
+    ev->answered += r->then_blocks;
     uint64_t *ids = mem_alloc((size_t)depth * sizeof *ids);
     for (uint32_t at = r->prompt + 1, i = depth; at && i > 0; at = node[at - 1].parent)
         ids[--i] = ev->c->out.keep_ids ? node[at - 1].id : node[at - 1].number;
@@ -97,13 +99,18 @@ static void open_begin(struct capture_events *ev, const struct capture_run *run)
 
 static void open_grow(struct capture_events *ev, struct capture_run *r, const struct capture_run *run,
                       bool answer) {
-    if (answer) {
-        request_tell(ev, r);
+    if (r->told) {
         ev->answered += run->blocks;
+    } else if (answer) {
+        r->then_blocks += run->blocks;
+        r->then_fresh += run->fresh;
     } else {
         r->prompt = run->tail;
-        r->blocks += run->blocks;
-        r->fresh += run->fresh;
+        r->blocks += r->then_blocks + run->blocks;
+        r->fresh += r->then_fresh + run->fresh;
+        r->then_blocks = r->then_fresh = 0;
+        r->prompt_ns = ev->batch_ns;
+        r->prompt_heard_ns = ev->heard_ns;
     }
     list_leave(ev, r);
     idmap_remove(&ev->by_tail, tail_key(r));
@@ -127,8 +134,8 @@ void capture_run_add(struct capture_events *ev, const struct capture_run *run) {
     }
     new.prompt = new.tail;
     new.pod = ev->pod;
-    new.at_ns = new.last_ns = ev->batch_ns;
-    new.heard_ns = ev->heard_ns;
+    new.at_ns = new.last_ns = new.prompt_ns = ev->batch_ns;
+    new.heard_ns = new.prompt_heard_ns = ev->heard_ns;
     new.lost = ev->lost - ev->lost_told;
     ev->lost_told = ev->lost;
     if (turn_ns(ev) == 0)
@@ -142,12 +149,10 @@ void capture_run_add(struct capture_events *ev, const struct capture_run *run) {
 static void pod_settle(struct capture_events *ev, unsigned pod, bool silent, uint64_t now_ns) {
     for (uint32_t at = ev->oldest[pod], after; at; at = after) {
         struct capture_run *r = &ev->open[at - 1];
-        uint64_t gone_ns = since(now_ns, silent ? r->heard_ns : r->last_ns);
         after = r->after;
-        if (gone_ns <= part_ns(ev)) return;
-        if (gone_ns > turn_ns(ev))
+        if (since(now_ns, silent ? r->heard_ns : r->last_ns) > turn_ns(ev))
             open_end(ev, r);
-        else
+        else if (since(now_ns, silent ? r->prompt_heard_ns : r->prompt_ns) > part_ns(ev))
             request_tell(ev, r);
     }
 }

@@ -70,6 +70,7 @@ static int zmq_load(struct zmq *z, struct err *e) {
 
 struct pod {
     void *events, *replay; /* replay NULL: none */
+    unsigned ends;         /* of replays, that are still to come */
 };
 struct receiver {
     struct zmq z;
@@ -124,11 +125,11 @@ static void flush_in_time(struct receiver *r) {
 }
 
 /* Answers that came too late for the request before are none to the next. */
-static void replay_drain(const struct zmq *z, void *socket) {
-    struct zmq_item item = {.socket = socket, .events = ZMQ_POLLIN};
+static void replay_drain(const struct zmq *z, struct pod *p) {
+    struct zmq_item item = {.socket = p->replay, .events = ZMQ_POLLIN};
     while (z->poll(&item, 1, 0) > 0) {
         struct message m;
-        message_take(z, socket, &m);
+        if (message_take(z, p->replay, &m) && sequence_of(z, &m) == UINT64_MAX && p->ends > 0) p->ends--;
         message_free(z, &m);
     }
 }
@@ -137,13 +138,15 @@ static void replay_drain(const struct zmq *z, void *socket) {
 static void replay(struct receiver *r, unsigned pod, uint64_t from, uint64_t to, bool counts) {
     const uint64_t patience_ns = 2 * KVF_NS_PER_S;
     const struct zmq *z = &r->z;
-    void *socket = r->pod[pod].replay;
+    struct pod *p = &r->pod[pod];
+    void *socket = p->replay;
     unsigned char start[8];
     uint64_t next = from, heard_ns = clock_now_ns();
     for (int i = 0; i < 8; i++) start[i] = (unsigned char)(from >> (56 - 8 * i));
-    if (socket) replay_drain(z, socket);
+    if (socket) replay_drain(z, p);
     bool goes_on =
         socket && z->send(socket, "", 0, ZMQ_SNDMORE) >= 0 && z->send(socket, start, sizeof start, 0) >= 0;
+    p->ends += goes_on;
     while (goes_on && !*r->ev->c->stop) {
         struct zmq_item item = {.socket = socket, .events = ZMQ_POLLIN};
         struct message m;
@@ -155,8 +158,9 @@ static void replay(struct receiver *r, unsigned pod, uint64_t from, uint64_t to,
         heard_ns = clock_now_ns();
         if (message_take(z, socket, &m)) {
             uint64_t n = sequence_of(z, &m);
-            goes_on = n != UINT64_MAX;
-            if (goes_on && n >= next && n < to) {
+            if (n == UINT64_MAX)
+                goes_on = --p->ends > 0 && next < to; /* a late one is of the request before */
+            if (n >= next && n < to) {
                 if (counts) capture_events_lost(r->ev, pod, n - next);
                 next = n + 1;
                 r->ev->replayed++;

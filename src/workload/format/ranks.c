@@ -27,6 +27,8 @@ struct ranks {
     size_t len; /* of the word so far */
     enum byte_class class;
     uint64_t count;
+    void (*token)(void *ctx, uint32_t rank); /* NULL: nobody asks which */
+    void *ctx;
 };
 
 /* ---- the table ---- */
@@ -97,7 +99,7 @@ static const char *line_take(struct ranks *r, char *text) {
     return NULL;
 }
 
-static int file_read(struct ranks *r, struct lines *l, const char *path, struct err *e) {
+static int file_read(struct ranks *r, struct lines *l, const char *path, const char *where, struct err *e) {
     for (;;) {
         char *text;
         size_t len;
@@ -110,17 +112,16 @@ static int file_read(struct ranks *r, struct lines *l, const char *path, struct 
         why = result == LINES_TEXT ? line_take(r, text) : "is too long or has a NUL byte in it";
         if (why)
             return err_set(e, KVF_ERR_USAGE,
-                           "\"%s\": line %llu %s; name a file of ranks in tiktoken's format in "
-                           "workload.tokenizer",
-                           path, (unsigned long long)l->number, why);
+                           "\"%s\": line %llu %s; name a file of ranks in tiktoken's format in %s", path,
+                           (unsigned long long)l->number, why, where);
     }
     for (unsigned b = 0; b < 256; b++) {
         unsigned char byte = (unsigned char)b;
         if (rank_of(r, &byte, 1) == NO_RANK)
             return err_set(e, KVF_ERR_USAGE,
                            "\"%s\" has no rank for the single byte 0x%02x, so not every text can be counted; "
-                           "name a whole file of ranks in workload.tokenizer",
-                           path, b);
+                           "name a whole file of ranks in %s",
+                           path, b, where);
     }
     return 0;
 }
@@ -131,7 +132,7 @@ static enum byte_class class_of(unsigned b) {
     return b == ' ' || (b >= '\t' && b <= '\r') ? CLASS_BLANK : CLASS_OTHER;
 }
 
-int ranks_open(struct ranks **out, const char *path, struct err *e) {
+int ranks_open(struct ranks **out, const char *path, const char *where, struct err *e) {
     struct lines l;
     *out = NULL;
     int rc = lines_open(&l, path, e);
@@ -140,7 +141,7 @@ int ranks_open(struct ranks **out, const char *path, struct err *e) {
     r->slot_count = SLOTS_FIRST;
     r->slots = mem_zalloc(r->slot_count, sizeof *r->slots);
     for (unsigned b = 0; b < 256; b++) r->class_of[b] = (uint8_t)class_of(b);
-    rc = file_read(r, &l, path, e);
+    rc = file_read(r, &l, path, where, e);
     lines_close(&l);
     if (rc == 0)
         *out = r;
@@ -168,18 +169,26 @@ static uint32_t pair_rank(const struct ranks *r, const struct part *part, size_t
     return rank_of(r, r->word + part[i].at, (size_t)(part[i + 2].at - part[i].at));
 }
 
+static size_t word_tell(const struct ranks *r, const struct part *part, size_t parts) {
+    for (size_t i = 0; i < parts && r->token; i++)
+        r->token(r->ctx, rank_of(r, r->word + part[i].at, (size_t)(part[i + 1].at - part[i].at)));
+    return parts;
+}
+
 /* Tokens of the word: its bytes, of which neighbours are joined until none can be. */
 static size_t word_count(const struct ranks *r) {
     struct part part[RANKS_WORD_MAX + 2];
     size_t parts = r->len;
-    if (parts < 2 || rank_of(r, r->word, r->len) != NO_RANK) return parts ? 1 : 0;
+    uint32_t whole = parts ? rank_of(r, r->word, r->len) : NO_RANK;
+    if (whole != NO_RANK && r->token) r->token(r->ctx, whole);
+    if (parts == 0 || whole != NO_RANK) return parts ? 1 : 0;
     for (size_t i = 0; i <= parts; i++) part[i].at = (uint16_t)i;
     for (size_t i = 0; i < parts; i++) part[i].rank = pair_rank(r, part, i, parts);
     for (;;) {
         size_t least = 0;
         for (size_t i = 1; i < parts; i++)
             if (part[i].rank < part[least].rank) least = i;
-        if (part[least].rank == NO_RANK) return parts;
+        if (part[least].rank == NO_RANK) return word_tell(r, part, parts);
         memmove(&part[least + 1], &part[least + 2], (parts - least - 1) * sizeof *part);
         parts--;
         part[least].rank = pair_rank(r, part, least, parts);
@@ -202,6 +211,11 @@ static void word_begin(struct ranks *r, unsigned char byte, enum byte_class clas
     if (space) r->word[r->len++] = ' ';
     r->word[r->len++] = byte;
     r->class = class;
+}
+
+void ranks_listen(struct ranks *r, void (*token)(void *ctx, uint32_t rank), void *ctx) {
+    r->token = token;
+    r->ctx = ctx;
 }
 
 void ranks_begin(struct ranks *r) {

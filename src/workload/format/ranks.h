@@ -1,5 +1,5 @@
 /* Byte-pair encoding with a file of ranks in tiktoken's format: a line for each token, its bytes in
- * base64, a space and its rank. It counts tokens; it names none.
+ * base64, a space and its rank.
  *
  * Text is cut into words first: up to three digits; a run of letters, where every byte above 0x7f
  * counts as a letter, or of other characters, each with one space before it where there is one; a
@@ -26,12 +26,14 @@ enum {
 
 struct ranks;
 /* Reads the file. One that cannot be read, is none of ranks, names a token twice or lacks one of the
- * 256 single bytes is -KVF_ERR_USAGE with its line. */
-int ranks_open(struct ranks **out, const char *path, struct err *e);
+ * 256 single bytes is -KVF_ERR_USAGE with its line. `where` is what names the file, for that sentence. */
+int ranks_open(struct ranks **out, const char *path, const char *where, struct err *e);
 void ranks_close(struct ranks *r); /* takes NULL */
 /* A text in pieces that may end anywhere: begin, feed each, end gives its tokens. */
 void ranks_begin(struct ranks *r);
 void ranks_feed(struct ranks *r, const char *bytes, size_t len);
 uint64_t ranks_end(struct ranks *r);
+/* From now on each token of a text is told by its rank, in their order. */
+void ranks_listen(struct ranks *r, void (*token)(void *ctx, uint32_t rank), void *ctx);
 
 #endif

@@ -44,7 +44,7 @@ int tokenizer_open(struct tokenizer **out, const char *name, struct err *e) {
     struct tokenizer *t = mem_zalloc(1, sizeof *t);
     t->kind = kind;
     if (kind == TOKENIZER_COUNTS) rc = counts_open(&t->counts, name, e);
-    if (kind == TOKENIZER_RANKS) rc = ranks_open(&t->ranks, name, e);
+    if (kind == TOKENIZER_RANKS) rc = ranks_open(&t->ranks, name, "workload.tokenizer", e);
     if (rc == 0)
         *out = t;
     else

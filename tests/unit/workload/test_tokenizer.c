@@ -166,7 +166,7 @@ static void texts_worked_by_hand(void **state) {
     struct err e = {0};
     ranks_file(&file);
     file_write(file.data, file.len);
-    if (ranks_open(&r, scenario.workload.path, &e) != 0) fail_msg("%s", e.text);
+    if (ranks_open(&r, scenario.workload.path, "workload.tokenizer", &e) != 0) fail_msg("%s", e.text);
     for (size_t i = 0; i < sizeof worked / sizeof *worked; i++) {
         const char *text = worked[i].text;
         size_t len = strlen(text);
