@@ -118,6 +118,41 @@ def _():
     assert refused.rc == 2 and "--turn-after" in refused.stderr, refused
 
 
+for _name in ("events.jsonl", "events.jsonl.zst"):
+    @case("a prompt in parts over seconds stands at its time, and a kill amid it leaves it as it was: " + _name)
+    def _(name=_name):
+        out = home() / "work" / name
+
+        def store(at, first, last):
+            engine.publish(1.7e9 + at, [engine._event("BlockStored", block_hashes=list(range(first, last)), parent_block_hash=first - 1 if first % 100 else None,
+                                                      token_ids=list(range(first * BLOCK, last * BLOCK)), block_size=BLOCK, lora_id=None, medium="GPU")])
+
+        def rows():
+            if run(["trace", out, "-o", home() / "work/left.jsonl", "--overwrite"]).rc:
+                return []
+            return [(row["timestamp"], len(row["hash_ids"])) for row in map(json.loads, (home() / "work/left.jsonl").read_text().splitlines())]
+
+        for ends in (signal.SIGKILL, signal.SIGTERM):
+            engine = Engine(10 ** 6, BLOCK)
+            process = spawn(["record", "-o", out, "--overwrite", "--turn-after", "9s", "--events", engine.address])
+            try:
+                wait_until(engine.subscribed, what="a subscription")
+                store(0, 400, 404)
+                for at in range(1, 8):
+                    store(0.5 * at + 1, 100 + 4 * at - 4, 100 + 4 * at)
+                    store(0.5 * at + 1.1, 500 + 100 * at, 505 + 100 * at)
+                wanted = [(0, 4), (1500, 28)] + [(500 * at + 1100, 5) for at in range(1, 8)]
+                if ends == signal.SIGKILL:
+                    wait_until(lambda: out.exists() and rows() == wanted, what="what is there of the prompt")
+                else:
+                    wait_until(lambda: out.exists() and out.stat().st_size > 0, what="rows")
+                process.send_signal(ends)
+                got = finish(process, 30)
+            finally:
+                engine.close()
+            assert rows() == wanted and "Later" not in got.stdout, (rows(), got)
+
+
 @case("residence is right behind an early clock and months; adapters share nothing; other sizes of blocks are left out")
 def _():
     engines = [Engine(10 ** 6, BLOCK), Engine(10 ** 6, BLOCK, arrays=True)]

@@ -1,6 +1,7 @@
 /* Logs and KV events as recordings take them. An input that begins with { or [ is lines of a log, any other
  * the payload of a message, taken twice, for two pods. Every request that comes of it has as many blocks as
- * its tokens need, and none is larger than its input allows. */
+ * its tokens need, and none is larger than its input allows. Text of a log that begins with [ is cut by
+ * ranks. */
 #include "base/buf.h"
 #include "fuzz.h"
 #include "study/capture/capture_events.h"
@@ -40,6 +41,7 @@ static void events_take(struct capture *c, const uint8_t *data, size_t size) {
     for (unsigned pod = 0; pod < 2; pod++) {
         bool good = capture_events_batch(ev, pod, data, size);
         fuzz_require(good || ev->malformed > 0);
+        if (pod == 0 && size % 2) capture_runs_flush(ev);
     }
     fuzz_require(ev->stored <= 2 * size && ev->held.nodes <= ev->stored);
     capture_runs_end(ev);
@@ -48,12 +50,26 @@ static void events_take(struct capture *c, const uint8_t *data, size_t size) {
     free(ev);
 }
 
+/* A file of ranks: single bytes and a few words. */
+static const char *ranks_file(void) {
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct buf file = {0};
+    for (unsigned b = 0; b < 256; b++) buf_addf(&file, "%c%c== %u\n", digit[b >> 2], digit[(b & 3) << 4], b);
+    buf_add(&file, "YWI= 256\nYWJhYg== 257\nIGE= 258\nIGFi 259\n");
+    const char *path = fuzz_file((const uint8_t *)file.data, file.len);
+    buf_free(&file);
+    return path;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct capture c = {.block_tokens = BLOCK, .salt = {1, 2}};
     struct err e = {0};
-    fuzz_require(trace_write_begin(&c.out, "/dev/null", TRACE_FORM_MOONCAKE, BLOCK, 0, &e) == 0);
+    bool lines = size > 0 && (data[0] == '{' || data[0] == '[');
+    fuzz_require(trace_write_begin(&c.out, lines ? "/dev/null" : fuzz_file(data, 0), TRACE_FORM_MOONCAKE,
+                                   BLOCK, 0, &e) == 0);
     fuzz_require(capture_map(&c, NULL, &e) == 0);
-    if (size > 0 && (data[0] == '{' || data[0] == '['))
+    if (lines && data[0] == '[') fuzz_require(capture_tokenizer(&c, ranks_file(), &e) == 0);
+    if (lines)
         log_take(&c, data, size);
     else
         events_take(&c, data, size);

@@ -217,11 +217,12 @@ static void count_in(struct capture *c, const struct trace_line_out *line, uint6
     p->known_blocks += known;
 }
 
-/* The earliest of those that wait, all but `most`. One that is earlier than what is written goes behind it;
- * behind a gap that no trace may have, the next goes on at the time of the row before. */
-static void requests_write(struct capture *c, uint64_t most) {
+/* The earliest of those that wait, all but `most`, before `until_ns`. One that is earlier than what is
+ * written goes behind it; behind a gap that no trace may have, the next goes on at the time of the row
+ * before. */
+static void requests_write(struct capture *c, uint64_t most, uint64_t until_ns) {
     struct heap_item item;
-    while (c->waiting.count > most && heap_pop(&c->waiting, &item)) {
+    while (c->waiting.count > most && heap_min_key(&c->waiting) < until_ns && heap_pop(&c->waiting, &item)) {
         struct trace_line_out *line = item.item;
         uint64_t given = c->out.ids.given;
         if (c->out.requests == 0) c->started_ns = c->written_ns = item.key;
@@ -335,12 +336,12 @@ void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_
         c->clocks = k;
     }
     clock_judge(c, k, at_ns, kept);
-    if (c->waiting.count > CAPTURE_WAITING) requests_write(c, CAPTURE_WAITING);
-    while (c->waiting_bytes > CAPTURE_WAITING_BYTES) requests_write(c, c->waiting.count - 1);
+    if (c->waiting.count > CAPTURE_WAITING) requests_write(c, CAPTURE_WAITING, UINT64_MAX);
+    while (c->waiting_bytes > CAPTURE_WAITING_BYTES) requests_write(c, c->waiting.count - 1, UINT64_MAX);
 }
 
 static void hand_over(struct capture *c) {
-    requests_write(c, 0);
+    requests_write(c, 0, c->held_back_ns ? c->held_back_ns : UINT64_MAX);
     errno = 0;
     if (c->beside && (fflush(c->beside) != 0 || ferror(c->beside)) && !c->beside_errnum)
         c->beside_errnum = errno ? errno : EIO;
@@ -353,7 +354,36 @@ void capture_flush(struct capture *c) {
     hand_over(c);
 }
 
+static int by_time(const void *a, const void *b) {
+    const struct heap_item *x = a, *y = b;
+    return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->tie > y->tie) - (x->tie < y->tie);
+}
+
+void capture_tail(struct capture *c, const struct heap_item *open, size_t count) {
+    size_t all = c->waiting.count + count;
+    struct heap_item *item = mem_alloc((all + 1) * sizeof *item);
+    const struct trace_line_out **line = mem_alloc((all + 1) * sizeof *line);
+    if (count) memcpy(item, open, count * sizeof *item);
+    if (all > count) memcpy(item + count, c->waiting.items, c->waiting.count * sizeof *item);
+    qsort(item, all, sizeof *item, by_time);
+    uint64_t from = c->out.requests || !all ? c->started_ns : item[0].key,
+             last = c->out.requests ? c->written_ns : from;
+    for (size_t i = 0; i < all; i++) {
+        struct trace_line_out *one = item[i].item;
+        if (item[i].key > last) {
+            if (item[i].key - last > TRACE_GAP_NS) from += item[i].key - last;
+            last = item[i].key;
+        }
+        one->at_ns = last - from;
+        line[i] = one;
+    }
+    trace_write_tail(&c->out, line, all);
+    free(line);
+    free(item);
+}
+
 void capture_end(struct capture *c) {
+    c->held_back_ns = 0;
     for (struct capture_clock *k = c->clocks; k; k = k->next) capture_clock_end(c, k);
     hand_over(c);
     c->clocks = c->clock = NULL;

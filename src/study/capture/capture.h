@@ -97,7 +97,8 @@ struct capture {
     } paths[CAPTURE_PATHS];
     unsigned path_count;
     uint64_t waiting_bytes;
-    struct heap waiting; /* requests that are put in order, by time */
+    struct heap waiting;   /* requests that are put in order, by time */
+    uint64_t held_back_ns; /* requests from then on wait for an earlier one that is not whole; 0: none do */
     uint64_t started_ns, written_ns;
     struct capture_clock own_clock, *clock; /* clock: of the log or pod at hand, NULL: own_clock */
     struct capture_clock *clocks;           /* all of them; they last until capture_end() */
@@ -132,7 +133,11 @@ void capture_reject(struct capture *c, enum capture_reject why);
 void capture_clock_end(struct capture *c, struct capture_clock *k);
 /* Writes the requests that wait for earlier ones, and hands what is written to the system. */
 void capture_flush(struct capture *c);
-/* The same at the end of what is read, where the next row will not tell any more which clock is wrong. */
+/* The requests that wait, and others at their times, which are not whole, as rows that the next flush
+ * replaces: a kill leaves them. Of items, a struct trace_line_out each. */
+void capture_tail(struct capture *c, const struct heap_item *open, size_t count);
+/* The same as capture_flush() at the end of what is read, where the next row will not tell any more which
+ * clock is wrong. */
 void capture_end(struct capture *c);
 void capture_free(struct capture *c);
 

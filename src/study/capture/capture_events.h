@@ -67,6 +67,8 @@ void capture_run_add(struct capture_events *ev, const struct capture_run *run);
 /* Tells requests of which nothing came for so long that their prompts are whole: by the times of the pod's
  * batches, and with `silent` by the clock here, of all pods. */
 void capture_runs_settle(struct capture_events *ev, bool silent);
+/* capture_flush(), with what is there of the others in rows that a kill leaves; those behind them wait. */
+void capture_runs_flush(struct capture_events *ev);
 void capture_runs_end(struct capture_events *ev); /* tells all of them */
 /* Publishers and, behind a comma, where they replay: "tcp://host:5557,tcp://host:5558". Receives until a
  * signal asks for the end. 0 or a negative code: also where libzmq is not installed. */

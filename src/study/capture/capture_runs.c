@@ -32,25 +32,33 @@ static uint64_t tail_key(const struct capture_run *r) {
 
 /* ---- requests ---- */
 
-static void request_tell(struct capture_events *ev, struct capture_run *r) {
+/* Its ids are the caller's to free. */
+static struct trace_line_out request_line(const struct capture_events *ev, const struct capture_run *r,
+                                          uint64_t **kept) {
     const struct held_node *node = ev->held.node;
     uint32_t depth = node[r->prompt].depth;
-    if (r->told) return;
-    r->told = true;
-    ev->answered += r->then_blocks;
     uint64_t *ids = mem_alloc((size_t)depth * sizeof *ids);
     for (uint32_t at = r->prompt + 1, i = depth; at && i > 0; at = node[at - 1].parent)
         ids[--i] = ev->c->out.keep_ids ? node[at - 1].id : node[at - 1].number;
-    struct trace_line_out line = {.input_tokens = (uint64_t)depth * ev->block_tokens,
-                                  .ids = ids,
-                                  .count = depth,
-                                  .numbered = true,
-                                  .fresh = r->fresh,
-                                  .lost = r->lost,
-                                  .part = r->pod,
-                                  .model = "",
-                                  .klass = ""};
-    ev->looked_up += depth;
+    *kept = ids;
+    return (struct trace_line_out){.input_tokens = (uint64_t)depth * ev->block_tokens,
+                                   .ids = ids,
+                                   .count = depth,
+                                   .numbered = true,
+                                   .fresh = r->fresh,
+                                   .lost = r->lost,
+                                   .part = r->pod,
+                                   .model = "",
+                                   .klass = ""};
+}
+
+static void request_tell(struct capture_events *ev, struct capture_run *r) {
+    uint64_t *ids;
+    if (r->told) return;
+    r->told = true;
+    ev->answered += r->then_blocks;
+    struct trace_line_out line = request_line(ev, r, &ids);
+    ev->looked_up += line.count;
     ev->computed += r->blocks;
     ev->c->clock = &ev->clock[r->pod];
     capture_request(ev->c, r->at_ns, &line);
@@ -163,6 +171,40 @@ void capture_runs_settle(struct capture_events *ev, bool silent) {
     if (silent || since(now_ns, ev->settled_ns[ev->pod]) < SETTLE_NS) return;
     ev->settled_ns[ev->pod] = now_ns;
     pod_settle(ev, ev->pod, false, now_ns);
+}
+
+struct partly {
+    struct trace_line_out line;
+    uint64_t *ids;
+};
+
+void capture_runs_flush(struct capture_events *ev) {
+    struct partly *one = NULL;
+    struct heap_item *item = NULL;
+    uint64_t first_ns = 0, bytes = 0;
+    size_t count = 0, room = 0;
+    for (unsigned p = 0; p < EVENTS_PODS; p++)
+        for (uint32_t at = ev->oldest[p]; at && bytes < CAPTURE_WAITING_BYTES; at = ev->open[at - 1].after) {
+            const struct capture_run *r = &ev->open[at - 1];
+            uint64_t at_ns = r->at_ns + ev->clock[p].behind_ns;
+            if (r->told) continue;
+            if (count == room) {
+                room = 2 * room + 64;
+                one = mem_realloc(one, room * sizeof *one);
+                item = mem_realloc(item, room * sizeof *item);
+            }
+            one[count].line = request_line(ev, r, &one[count].ids);
+            bytes += one[count].line.count * sizeof *one->ids;
+            item[count++] = (struct heap_item){at_ns, ev->c->order, NULL};
+            if (!first_ns || at_ns < first_ns) first_ns = at_ns;
+        }
+    for (size_t i = 0; i < count; i++) item[i].item = &one[i].line;
+    ev->c->held_back_ns = first_ns;
+    capture_flush(ev->c);
+    capture_tail(ev->c, item, count);
+    for (size_t i = 0; i < count; i++) free(one[i].ids);
+    free(one);
+    free(item);
 }
 
 void capture_runs_end(struct capture_events *ev) {

@@ -119,7 +119,7 @@ static void batch_take(struct receiver *r, unsigned pod, struct message *m) {
 static void flush_in_time(struct receiver *r) {
     if (clock_now_ns() - r->flushed_ns < KVF_NS_PER_S / 2) return;
     capture_runs_settle(r->ev, true);
-    capture_flush(r->ev->c);
+    capture_runs_flush(r->ev);
     r->tell(r->ev->c);
     r->flushed_ns = clock_now_ns();
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -32,7 +33,13 @@ static void failed(struct trace_write *w, int errnum) {
     if (!w->errnum) w->errnum = errnum ? errnum : EIO;
 }
 
+static void tail_cut(struct trace_write *w) {
+    if (w->tailed && ftruncate(fileno(w->file), w->tail_at) != 0) failed(w, errno);
+    w->tailed = false;
+}
+
 static void out(struct trace_write *w, const void *data, size_t len) {
+    if (len) tail_cut(w);
     errno = 0;
     if (len && fwrite(data, 1, len, w->file) != len) failed(w, errno);
 }
@@ -177,6 +184,41 @@ void trace_write_flush(struct trace_write *w) {
     if (!w->errnum) lost_update(w);
 }
 
+/* Into a frame that is under way, as raw blocks (RFC 8878, 3.1.1.2). */
+static void raw_blocks(struct buf *to, const struct buf *text) {
+    const size_t most = 1 << 16;
+    for (size_t at = 0, len; at < text->len; at += len) {
+        len = text->len - at < most ? text->len - at : most;
+        buf_bytes(to,
+                  (unsigned char[]){(unsigned char)(len << 3), (unsigned char)(len >> 5),
+                                    (unsigned char)(len >> 13)},
+                  3);
+        buf_bytes(to, text->data + at, len);
+    }
+}
+
+void trace_write_tail(struct trace_write *w, const struct trace_line_out *const *line, size_t count) {
+    struct trace_write as = *w;
+    struct buf text = {0}, blocks = {0}, *put = w->zstd ? &blocks : &text;
+    struct stat st;
+    bool whole = fstat(fileno(w->file), &st) == 0 && S_ISREG(st.st_mode) && !w->errnum;
+    long at = !whole || (w->zstd && w->requests == 0) ? -1 : ftell(w->file);
+    if (at < 0 || (count == 0 && !w->tailed)) return;
+    as.tells_lost = false;
+    for (size_t i = 0; i < count; i++) {
+        as.requests++;
+        trace_line_print(&as, line[i], &text);
+    }
+    if (w->zstd) raw_blocks(&blocks, &text);
+    errno = 0;
+    if (put->len && pwrite(fileno(w->file), put->data, put->len, at) != (ssize_t)put->len) failed(w, errno);
+    if (w->tailed && ftruncate(fileno(w->file), at + (long)put->len) != 0) failed(w, errno);
+    w->tailed = true;
+    w->tail_at = at;
+    buf_free(&text);
+    buf_free(&blocks);
+}
+
 /* From the last access to the first: what comes next is known then. */
 static int link_accesses(const struct trace_write *w) {
     size_t len = (size_t)w->accesses * sizeof(struct access_record);
@@ -199,6 +241,7 @@ static int link_accesses(const struct trace_write *w) {
 
 int trace_write_end(struct trace_write *w, struct err *e) {
     if (w->file) put(w, NULL, 0, ZSTD_e_end);
+    if (w->file) tail_cut(w);
     if (w->file && fflush(w->file) != 0) failed(w, errno);
     if (w->file && !w->errnum) lost_update(w);
     int errnum = w->errnum;

@@ -53,6 +53,8 @@ struct trace_write {
     uint64_t lost; /* brought up to date by each flush and at the end, where the file can be written again */
     long lost_at;  /* where in the file the figures stand; 0: not yet, or not at all */
     uint64_t lost_put; /* what they say */
+    bool tailed;
+    long tail_at; /* tailed: where the file ends without the rows of trace_write_tail() */
 };
 
 /* The form of a word; TRACE_FORMS: unknown. */
@@ -63,6 +65,9 @@ int trace_write_begin(struct trace_write *w, const char *path, enum trace_form f
 void trace_write_add(struct trace_write *w, const struct trace_line_out *line);
 /* Hands all that was added to the system, in a form that can be read whatever follows. */
 void trace_write_flush(struct trace_write *w);
+/* Rows behind all that was flushed, for whom a kill leaves the file to: what is written next takes their
+ * place. Their ids are numbers. Only a regular file has them, and no a compressed one without a first row. */
+void trace_write_tail(struct trace_write *w, const struct trace_line_out *const *line, size_t count);
 /* Completes and closes the file. 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE. */
 int trace_write_end(struct trace_write *w, struct err *e);
 /* One request as a line of Mooncake's. */
