@@ -19,13 +19,21 @@ struct event {
     bool stored;
 };
 
+/* The index as it is known after a delay. */
+struct view {
+    struct holders *held;
+    uint64_t delay_ns;
+    uint64_t told; /* the next event */
+};
+
 struct fleet {
     const struct scenario *s;
     const struct routing_ops *ops;
     uint32_t caps;
     struct loads loads;
-    struct holders *index;       /* what it has been told; asked where there is no server */
-    struct index_server *server; /* NULL: the index is in memory */
+    struct view *view;           /* one of all routers, or one each */
+    uint32_t views;              /* 0: nobody asks */
+    struct index_server *server; /* has what the view has, and is asked in its place; NULL: none */
     struct holders *answer;      /* of the server, for the request that is routed */
     struct histogram *took;      /* lookups in the server; NULL likewise */
     struct err trouble;          /* with the server */
@@ -34,7 +42,7 @@ struct fleet {
     struct router *routers;
     uint32_t router_count;
     uint64_t turn; /* of the routers */
-    /* a ring of events that the index has not been told, by time */
+    /* a ring of events that not every view has been told, by time */
     struct event *events;
     uint64_t first, last, cap;
     struct fleet_stats stats;
@@ -56,7 +64,7 @@ bool fleet_asks_blocks(const struct fleet *f) {
 
 void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
                  bool stored) {
-    if (!f->index || f->index_down) return;
+    if (f->views == 0 || f->index_down) return;
     if (f->last - f->first == f->cap) {
         uint64_t cap = f->cap ? 2 * f->cap : EVENTS_LEAST;
         struct event *grown = mem_alloc(cap * sizeof *grown);
@@ -77,19 +85,23 @@ static void server_lost(struct fleet *f) {
     fleet_set_index_down(f, true);
 }
 
-/* Tells the index what is older than the staleness. */
+/* Tells each view what is older than its delay. An event leaves the ring when the last of them has it. */
 void fleet_tell(struct fleet *f, uint64_t now_ns) {
-    uint64_t staleness_ns = f->s->fleet.index.staleness_ns;
-    for (; f->first < f->last; f->first++) {
-        const struct event *e = &f->events[f->first % f->cap];
-        if (e->at_ns + staleness_ns > now_ns) break;
-        if (e->stored)
-            holders_add(f->index, e->block, e->pod, (enum kvf_tier)e->tier);
-        else
-            holders_remove(f->index, e->block, e->pod, (enum kvf_tier)e->tier);
-        if (f->server) index_server_event(f->server, e->block, e->pod, (enum kvf_tier)e->tier, e->stored);
-        f->stats.events++;
+    uint64_t first = f->last;
+    for (struct view *v = f->view; v < f->view + f->views; v++) {
+        for (; v->told < f->last; v->told++) {
+            const struct event *e = &f->events[v->told % f->cap];
+            if (e->at_ns + v->delay_ns > now_ns) break;
+            if (e->stored)
+                holders_add(v->held, e->block, e->pod, (enum kvf_tier)e->tier);
+            else
+                holders_remove(v->held, e->block, e->pod, (enum kvf_tier)e->tier);
+            if (f->server) index_server_event(f->server, e->block, e->pod, (enum kvf_tier)e->tier, e->stored);
+        }
+        if (v->told < first) first = v->told;
     }
+    f->stats.events += first - f->first;
+    f->first = first;
     if (f->server && index_server_flush(f->server, &f->trouble) != 0) server_lost(f);
 }
 
@@ -150,7 +162,7 @@ struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) 
     f->stats.requests++;
     struct fleet_choice choice = {.router = r->number};
     fleet_tell(f, q->now_ns);
-    if (f->index && !f->index_down) f->stats.lookups += q->blocks;
+    if (f->views > 0 && !f->index_down) f->stats.lookups += q->blocks;
     uint64_t took_ns = f->server && !f->index_down ? server_ask(f, q) : 0;
     f->ops->choose(r, q, &choice);
     choice.index_ns = took_ns;
@@ -165,7 +177,7 @@ void fleet_done(struct fleet *f, uint32_t pod) {
 }
 
 bool fleet_asks_index(const struct fleet *f) {
-    return f->index != NULL;
+    return f->views > 0;
 }
 
 bool fleet_pod_up(const struct fleet *f, uint32_t pod) {
@@ -195,20 +207,24 @@ void fleet_set_router_down(struct fleet *f, uint32_t router, bool down) {
 
 void fleet_set_index_down(struct fleet *f, bool down) {
     f->index_down = down || err_is(&f->trouble);
-    if (!down || !f->index) return;
-    holders_empty(f->index);
+    if (!down) return;
+    for (uint32_t i = 0; i < f->views; i++) {
+        holders_empty(f->view[i].held);
+        f->view[i].told = f->last;
+    }
     f->first = f->last; /* events on their way */
     if (f->server && index_server_clear(f->server, &f->trouble) != 0) server_lost(f);
 }
 
 void fleet_read(const struct fleet *f, struct fleet_stats *out) {
     *out = f->stats;
-    if (f->index) {
-        out->entries = holders_count(f->index);
-        out->bytes = f->server ? index_server_bytes(f->server) : holders_bytes(f->index);
-        out->waiting = f->last - f->first;
-        if (out->waiting > 0) out->oldest_ns = f->events[f->first % f->cap].at_ns;
+    for (uint32_t i = 0; i < f->views; i++) {
+        out->entries += holders_count(f->view[i].held);
+        out->bytes += holders_bytes(f->view[i].held);
     }
+    if (f->server) out->bytes = index_server_bytes(f->server);
+    out->waiting = f->last - f->first;
+    if (out->waiting > 0) out->oldest_ns = f->events[f->first % f->cap].at_ns;
     for (uint32_t i = 0; i < f->router_count; i++) {
         if (!f->routers[i].memory) continue;
         out->entries += holders_count(f->routers[i].memory);
@@ -220,7 +236,14 @@ void fleet_read(const struct fleet *f, struct fleet_stats *out) {
 
 /* The index, and what routers ask of it. */
 static int index_open(struct fleet *f, uint32_t pods, struct err *err) {
-    f->index = holders_open(pods, 0);
+    uint64_t spread_ns = f->s->fleet.index.spread_ns;
+    f->views = spread_ns > 0 ? f->router_count : 1;
+    f->view = mem_zalloc(f->views, sizeof *f->view);
+    for (uint32_t i = 0; i < f->views; i++) {
+        uint64_t later_ns = i > 0 ? spread_ns * i / (f->views - 1) : 0;
+        f->view[i] = (struct view){.held = holders_open(pods, 0),
+                                   .delay_ns = f->s->fleet.index.staleness_ns + later_ns};
+    }
     if (f->s->fleet.index.backend == KVF_INDEX_MEMORY) return 0;
     f->answer = holders_open(pods, 0);
     f->took = mem_zalloc(1, sizeof *f->took);
@@ -236,13 +259,13 @@ int fleet_open(struct fleet **out, const struct scenario *s, uint64_t pod_blocks
     f->pod_blocks = pod_blocks ? pod_blocks : 1;
     loads_open(&f->loads, pods);
     *out = f;
-    int rc = f->caps & ROUTING_ASKS_INDEX ? index_open(f, pods, err) : 0;
     f->router_count = (uint32_t)s->fleet.routers;
+    int rc = f->caps & ROUTING_ASKS_INDEX ? index_open(f, pods, err) : 0;
     f->routers = mem_zalloc(f->router_count, sizeof *f->routers);
     for (uint32_t i = 0; i < f->router_count; i++) {
         struct router *r = &f->routers[i];
-        *r = (struct router){
-            .s = s, .loads = &f->loads, .index = f->answer ? f->answer : f->index, .number = i};
+        *r = (struct router){.s = s, .loads = &f->loads, .index = f->answer, .number = i};
+        if (!f->answer && f->views > 0) r->index = f->view[i % f->views].held;
         rng_init(&r->rng, s->seed, KVF_RNG_ROUTER, i);
         if (f->caps & ROUTING_REMEMBERS) memory_open(f, r);
     }
@@ -253,7 +276,8 @@ void fleet_close(struct fleet *f) {
     if (!f) return;
     loads_close(&f->loads);
     index_server_close(f->server);
-    holders_close(f->index);
+    for (uint32_t i = 0; i < f->views; i++) holders_close(f->view[i].held);
+    free(f->view);
     holders_close(f->answer);
     free(f->took);
     for (uint32_t i = 0; i < f->router_count; i++) holders_close(f->routers[i].memory);

@@ -2,7 +2,7 @@
  * threads, no clock, and no I/O but that of an index in a server; the same calls give the same answers. One
  * thread.
  *
- *     pods: events (stored, removed) ──staleness──► index ─┐
+ *     pods: events (stored, removed) ──staleness──► index ─┐    (of each router its own, with spread)
  *     routers take requests in turn: request ──► routing ──┴─► pod, reason
  *
  * Of routings by prefix a pod's score is
@@ -51,8 +51,8 @@ struct fleet_choice {
 struct fleet_stats {
     uint64_t requests, lookups;  /* routed; blocks asked of the index */
     uint64_t entries, bytes;     /* now, of the index or of all routers' memories */
-    uint64_t events;             /* that the index has been told */
-    uint64_t waiting, oldest_ns; /* events that it has not been told, and the time of the first */
+    uint64_t events;             /* that the index has been told, every view of it */
+    uint64_t waiting, oldest_ns; /* events that one has not been told, and the time of the first */
 };
 
 struct fleet;

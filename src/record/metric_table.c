@@ -174,7 +174,7 @@ const struct metric metric_rows[] = {
     {"index_lookups", COUNT, FREE, "index lookups", "Blocks that routers asked the index about."},
     {"index_events", COUNT, FREE, "index events", "Blocks stored and dropped that the index was told of."},
     {"index_entries", COUNT, FREE, "index entries",
-     "Pairs of a block and a pod in the index, or in the memories of all routers, at the end."},
+     "Pairs of a block and a pod in the index, or in the views or memories of all routers, at the end."},
     {"index_bytes", BYTES, DOWN, "index memory",
      "Memory of these; of an index in a server, what the server's has grown by, as it says."},
     {"index_lookup_STAT_ms", MS, DOWN, "index lookup STAT",

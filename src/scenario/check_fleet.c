@@ -73,6 +73,9 @@ static void check_index(struct loading *l) {
     struct url u;
     bool asks = (traits_routing(s->fleet.routing)->caps & ROUTING_ASKS_INDEX) != 0;
     if (s->fleet.index.backend != KVF_INDEX_RESP || !asks) return;
+    if (s->fleet.index.spread_ns > 0)
+        problem_of(l, "fleet.index.spread", "fleet.index.backend",
+                   "routers ask one server, which has one staleness; set fleet.index.spread: 0s");
     if (!s->fleet.index.url[0]) {
         problem_add(l, place, "fleet.index.url",
                     "missing; backend resp needs a server, such as redis://127.0.0.1:6379");

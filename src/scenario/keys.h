@@ -88,6 +88,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(FLEET, "there is one pod", s->fleet.pods > 1)                                                          \
     X(BY_PREFIX, "no router goes by prefixes", routes(s, ROUTING_BY_BLOCKS))                                 \
     X(INDEX, "no router asks an index", routes(s, ROUTING_ASKS_INDEX))                                       \
+    X(SPREAD, "no two routers ask an index", routes(s, ROUTING_ASKS_INDEX) && s->fleet.routers > 1)          \
     X(INDEX_SERVER, "the index is in memory",                                                                \
       routes(s, ROUTING_ASKS_INDEX) && s->fleet.index.backend == KVF_INDEX_RESP)                             \
     X(SCALED, "the autoscaler is off", s->autoscaler.mode != KVF_AUTOSCALER_OFF)                             \

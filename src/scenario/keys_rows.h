@@ -168,6 +168,8 @@
           "Address of the server, like tiers.remote.url; its keys begin with kvfall:, and go at the end."),  \
         K("fleet.index.staleness", DURATION, fleet.index.staleness_ns, "", "0 to 1h", "50ms", INDEX, ALL,    \
           "Time until the index knows what a pod stored or dropped."),                                       \
+        K("fleet.index.spread", DURATION, fleet.index.spread_ns, "", "0 to 1h", "0s", SPREAD, ALL,           \
+          "By how much later the last router learns it than the first, the others evenly between."),         \
         TIER_WEIGHT("gpu", GPU, "1"), TIER_WEIGHT("cpu", CPU, "0.8"), TIER_WEIGHT("nvme", NVME, "0.5"),      \
         TIER_WEIGHT("remote", REMOTE, "0.3"),                                                                \
         K("fleet.outages", LIST, fleet.outage, "", "0 to 32 members", "[]", FLEET, ALL,                      \

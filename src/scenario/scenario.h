@@ -399,6 +399,7 @@ struct scenario {
             enum scenario_index backend;
             char url[SCENARIO_PATH]; /* without user and password; "" = null */
             uint64_t staleness_ns;   /* of what the index says */
+            uint64_t spread_ns;      /* by which the last router learns it later than the first */
             double tier_weight[KVF_TIERS];
         } index;
         struct scenario_outage outage[SCENARIO_OUTAGES_MAX];

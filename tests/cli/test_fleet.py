@@ -152,9 +152,23 @@ def goes_at(now, begin, end, last):
     return begin <= now < end, last < begin <= now
 
 
-def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NEVER)):
+class View:
+    """The index as it is known after a delay."""
+
+    def __init__(self, delay):
+        self.delay, self.held, self.told = delay, [set() for _ in range(PODS)], 0
+
+    def tell(self, events, now):
+        while self.told < len(events) and events[self.told][0] + self.delay < now:
+            _, p, new, gone = events[self.told]
+            self.held[p] = (self.held[p] | set(new)) - set(gone)
+            self.told += 1
+        return self.held
+
+
+def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NEVER), delays=(STALENESS_MS,)):
     """(pod, reason, expected, found) of every request; those that a pod takes with it have no pod."""
-    pods, index, events, out, ends = [Pod() for _ in range(PODS)], [set() for _ in range(PODS)], [], [], []
+    pods, views, events, out, ends = [Pod() for _ in range(PODS)], [View(delay) for delay in delays], [], [], []
     memory = [Pod() for _ in range(PODS)]
     for turn, r in enumerate(requests()):
         now, ids = r["timestamp"], r["hash_ids"]
@@ -167,10 +181,8 @@ def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NE
             pods[GONE] = Pod()
         deaf, goes = goes_at(now, *index_gone, now - APART_MS)
         if goes:
-            events, index = [], [set() for _ in range(PODS)]
-        while events and events[0][0] + STALENESS_MS < now:
-            _, p, new, gone = events.pop(0)
-            index[p] = (index[p] | set(new)) - set(gone)
+            events, views = [], [View(delay) for delay in delays]
+        index = views[turn % len(views)].tell(events, now)
         load = [sum(end > now for end in p.ends) for p in pods]
         least = min(up, key=lambda p: (load[p], p))
         expected = [0] * PODS
@@ -421,6 +433,7 @@ def _():
     words("fleet.routing", "least_loaded", routing="least_load")
     words("fleet.pods", "1 to 100000", pods=0)
     words("fleet.index.url", "redis://127.0.0.1:6379", index={"backend": "resp"})
+    words("fleet.index.spread", "one staleness", routers=2, index={"backend": "resp", "url": "unix:///s", "spread": "1s"})
     words("fleet.index.url", "its scheme is none of redis", index={"backend": "resp", "url": "http://127.0.0.1"})
     words("fleet.weights", "both weights are 0", weights={"prefix": 0, "load": 0})
     for outage, words_of_it in (({"pod": 3}, "no pod 3"), ({"router": 1}, "no router 1"), ({"remote": True}, "no remote tier"),
@@ -467,6 +480,17 @@ def _():
     plain = simulated("precise")[0]["results"]
     assert plain["index_lookup_mean_ms"]["value"] is None
     assert results["ttft_mean_ms"] > plain["ttft_mean_ms"]["value"], "the server's time is in no request"
+
+
+@case("routers that learn later than others decide by what they know, as in the model")
+def _():
+    summary, lines = simulated("precise", index={"staleness": "%dms" % STALENESS_MS, "spread": "40s"}, routers=3)
+    assert [line["router"] for line in lines] == [n % 3 for n in range(120)]
+    want = model("precise", delays=[STALENESS_MS, STALENESS_MS + 20000, STALENESS_MS + 40000])
+    assert decided(lines) == want
+    missed = [sum(w[3] > w[2] for w in want[router::3]) for router in range(3)]
+    assert missed[0] < missed[2], "the last router knows as much as the first: %s" % missed
+    assert summary["results"]["index_entries"]["value"] > simulated("precise")[0]["results"]["index_entries"]["value"]
 
 
 @case("an index whose server is not there is refused; one that fails ends the run, with what was measured")
