@@ -253,6 +253,20 @@ static void put_gpus(struct writer *w, const struct live *in) {
     }
 }
 
+/* "3", or "40-79" for a row of several. */
+static void put_pods(struct writer *w, const struct snapshot *snap) {
+    for (uint32_t i = 0; i < snap->pod_rows; i++) {
+        const struct snapshot_pod *at = &snap->pod[i];
+        char pod[48];
+        int n = snprintf(pod, sizeof pod, "%llu", (unsigned long long)at->pod);
+        if (at->pods > 1)
+            snprintf(pod + n, sizeof pod - (size_t)n, "-%llu", (unsigned long long)(at->pod + at->pods - 1));
+        label_push(w, "pod", pod);
+        put_points(w, (const char *)at, 0);
+        w->labels--;
+    }
+}
+
 static void put_ranks(struct writer *w, const struct snapshot *snap) {
     for (size_t h = 0; h < snap->hosts && h < SNAPSHOT_HOSTS; h++) {
         const struct snapshot_host *at = &snap->host[h];
@@ -365,6 +379,8 @@ static void put_live(struct writer *w, const struct live *in) {
     if (f->part == FAMILY_GPU) put_gpus(w, in);
     if (f->part == FAMILY_REMOTE && in->snap->remote_known) put_points(w, (const char *)&in->snap->remote, 0);
     if (f->part == FAMILY_BLOCK && in->snap->block_known) put_points(w, (const char *)&in->snap->block, 0);
+    if (f->part == FAMILY_FLEET && in->snap->pod_rows > 0) put_points(w, (const char *)&in->snap->fleet, 0);
+    if (f->part == FAMILY_POD) put_pods(w, in->snap);
     if ((f->part == FAMILY_RANK || f->part == FAMILY_RANK_TIER) && in->ranks) put_ranks(w, in->snap);
     if (f->part == FAMILY_TOTALS && in->totals) put_arrays(w, in, f->by, 0);
 }

@@ -15,6 +15,8 @@
 #define B(field) offsetof(struct snapshot_block, field)
 #define K(field) offsetof(struct snapshot_rank, field)
 #define L(field) offsetof(struct snapshot_rank_tier, field)
+#define F(field) offsetof(struct snapshot_fleet, field)
+#define O(field) offsetof(struct snapshot_pod, field)
 #define MS       .scale = 1e-3
 
 #define ROW(t, n, u, h)   .type = FAMILY_##t, .name = "kvfall_" n, .unit = u, .help = h
@@ -268,6 +270,37 @@ const struct family families[] = {
      SPLIT("clock", P(G(clock_sm_mhz), "processor"), P(G(clock_mem_mhz), "memory"))},
     {ROW(COUNTER, "gpu_ecc_errors_total", "", "uncorrected ECC errors so far"), FROM(GPU, F64),
      AT(G(ecc_errors))},
+
+    /* a fleet of pods */
+    {ROW(GAUGE, "fleet_pods", "", "pods there are"), FROM(FLEET, U64), AT(F(pods))},
+    {ROW(GAUGE, "fleet_down_pods", "", "of them gone now"), FROM(FLEET, U64), AT(F(pods_down))},
+    {ROW(GAUGE, "fleet_load_imbalance_ratio", "ratio", "load of the most loaded pod / mean of all" INTERVAL),
+     FROM(FLEET, F64), AT(F(load_imbalance))},
+    {ROW(GAUGE, "fleet_expected_blocks", "", "blocks that routers expected at their pods" INTERVAL),
+     FROM(FLEET, U64), AT(F(expected_blocks))},
+    {ROW(GAUGE, "fleet_wrong_blocks", "", "of these, blocks that were not there" INTERVAL), FROM(FLEET, U64),
+     AT(F(wrong_blocks))},
+    {ROW(GAUGE, "fleet_index_lookups", "", "blocks that the index was asked for" INTERVAL), FROM(FLEET, U64),
+     AT(F(index_lookups))},
+    {ROW(GAUGE, "fleet_index_events", "", "stored and removed blocks that it was told of" INTERVAL),
+     FROM(FLEET, U64), AT(F(index_events))},
+    {ROW(GAUGE, "fleet_index_entries", "", "pairs of a block and a pod in the index now"), FROM(FLEET, U64),
+     AT(F(index_entries))},
+    {ROW(GAUGE, "fleet_index_bytes", "bytes", "memory that they take now"), FROM(FLEET, U64),
+     AT(F(index_bytes))},
+    {ROW(GAUGE, "fleet_index_behind_seconds", "seconds", "age of the oldest event that it was not told of"),
+     FROM(FLEET, F64), MS, AT(F(index_behind_ms))},
+    {ROW(GAUGE, "pod_down", "", "1: it is gone now; of several pods, how many"), FROM(POD, U64), AT(O(down))},
+    {ROW(GAUGE, "pod_requests", "", "requests queued and in service, mean" INTERVAL), FROM(POD, F64),
+     AT(O(load_mean))},
+    {ROW(GAUGE, "pod_done_requests", "", "requests completed" INTERVAL), FROM(POD, U64), AT(O(done))},
+    {ROW(GAUGE, "pod_tokens", "", "tokens generated" INTERVAL), FROM(POD, U64), AT(O(tokens))},
+    {ROW(GAUGE, "pod_lookups", "", "cache lookups" INTERVAL), FROM(POD, U64), AT(O(lookups))},
+    {ROW(GAUGE, "pod_hits", "", "cache hits" INTERVAL), FROM(POD, U64), AT(O(hits))},
+    {ROW(GAUGE, "pod_expected_blocks", "", "blocks that routers expected there" INTERVAL), FROM(POD, U64),
+     AT(O(expected_blocks))},
+    {ROW(GAUGE, "pod_wrong_blocks", "", "of these, blocks that were not there" INTERVAL), FROM(POD, U64),
+     AT(O(wrong_blocks))},
 
     /* each rank, where it is asked for */
     {ROW(GAUGE, "rank_lost", "", "1: it gives no sign of life any more"), FROM(RANK, U64), AT(K(lost))},

@@ -17,6 +17,8 @@ enum family_part {
     FAMILY_BLOCK,  /* the kernel's block layer */
     FAMILY_RANK,   /* each rank, where ranks are asked for */
     FAMILY_RANK_TIER,
+    FAMILY_FLEET, /* the pods of a simulated fleet together */
+    FAMILY_POD,   /* each row of pods */
     FAMILY_TOTALS,
     FAMILY_RESULT, /* by the names of results */
     FAMILY_RECORD  /* openmetrics.c knows these by name */

@@ -136,6 +136,32 @@ static void test_arrays(void **state) {
     buf_free(&text);
 }
 
+static void test_pods_of_a_fleet(void **state) {
+    (void)state;
+    expect_live(OPENMETRICS_TEXT, "kvfall_fleet_pods", "");
+    expect_live(OPENMETRICS_TEXT, "kvfall_pod_requests", "");
+    snap.fleet = (struct snapshot_fleet){.pods = 41, .pods_down = 2, .index_behind_ms = NAN};
+    snap.pod_rows = 2;
+    snap.pod[0] = (struct snapshot_pod){.pod = 0, .pods = 40, .down = 2, .load_mean = NAN};
+    snap.pod[1] = (struct snapshot_pod){.pod = 40, .pods = 1, .load_mean = 2.5};
+    expect_live(OPENMETRICS_TEXT, "kvfall_fleet_pods",
+                "# HELP kvfall_fleet_pods pods there are\n"
+                "# TYPE kvfall_fleet_pods gauge\n"
+                "kvfall_fleet_pods 41\n");
+    expect_live(OPENMETRICS_TEXT, "kvfall_fleet_index_behind_seconds", "");
+    expect_live(OPENMETRICS_TEXT, "kvfall_pod_down",
+                "# HELP kvfall_pod_down 1: it is gone now; of several pods, how many\n"
+                "# TYPE kvfall_pod_down gauge\n"
+                "kvfall_pod_down{pod=\"0-39\"} 2\n"
+                "kvfall_pod_down{pod=\"40\"} 0\n");
+    expect_live(
+        OPENMETRICS_TEXT, "kvfall_pod_requests",
+        "# HELP kvfall_pod_requests requests queued and in service, mean; of the newest interval alone\n"
+        "# TYPE kvfall_pod_requests gauge\n"
+        "kvfall_pod_requests{pod=\"40\"} 2.5\n");
+    snap.pod_rows = 0;
+}
+
 static void test_ranks_where_asked_for(void **state) {
     (void)state;
     snap.hosts = 2;
@@ -423,6 +449,7 @@ static void test_results(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(test_counter, set_up),
     cmocka_unit_test_setup(test_arrays, set_up),
+    cmocka_unit_test_setup(test_pods_of_a_fleet, set_up),
     cmocka_unit_test_setup(test_ranks_where_asked_for, set_up),
     cmocka_unit_test_setup(test_histogram, set_up),
     cmocka_unit_test_setup(test_summaries_and_missing, set_up),
