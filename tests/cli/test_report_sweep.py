@@ -266,7 +266,7 @@ def _():
 
 @case("the database has the models of a sweep, and the report names them once in its facts")
 def _():
-    simulate({"run.max_requests": 5, "sweep": {"keys": {"model": ["tiny-1b", "llama3.1-8b"]}}})
+    simulate({"run.max_requests": 5, "tiers.gpu.capacity": "1GiB", "sweep": {"keys": {"model": ["tiny-1b", "llama3.1-8b"]}}})
     assert [row["model"] for row in rows("SELECT model FROM sweeps")] == ["tiny-1b, llama3.1-8b"]
     assert words(page(report("sweep:1"))).count("tiny-1b, llama3.1-8b") == 2, "under the title, and what varies"
 
