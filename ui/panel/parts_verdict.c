@@ -259,9 +259,8 @@ static void draw_request(const struct pane *p, int row, const struct frame *f) {
     for (int i = 0, shown = 0; i < n; i++) {
         if (!list[i].shown) continue;
         if (shown++) col++;
-        int cols = piece_text(&list[i], text, sizeof text);
+        piece_text(&list[i], text, sizeof text);
         col += pane_clip(p, row, col, p->at.cols - col, TONE_NORMAL, text);
-        (void)cols;
         col++;
         if (bars > 0 && col < p->at.cols)
             col += piece_bar(p, row, col, fmin(list[i].share / sum * bars, p->at.cols - col), list[i].tone);
