@@ -239,8 +239,8 @@ static unsigned measures_add(char (*out)[64], unsigned count, const char *const 
 }
 
 unsigned sweep_measures(const struct scenario *s, char out[SWEEP_METRICS_MAX][64]) {
-    static const char *const usual[] = {"hit_ratio", "throughput_tok_s", "hit_ratio", "ttft_p95_ms",
-                                        "e2e_p95_ms"};
+    static const char *const of_users[] = {"throughput_tok_s", "hit_ratio", "ttft_p95_ms", "e2e_p95_ms"};
+    static const char *const of_open[] = {"hit_ratio", "throughput_tok_s", "ttft_p95_ms", "e2e_p95_ms"};
     static const char *const of_rates[] = {"throughput_tok_s", "requests_per_s", "ttft_mean_ms",
                                            "tpot_mean_ms", "e2e_p95_ms"};
     enum scenario_arrival process = s->workload.arrival.process;
@@ -262,6 +262,5 @@ unsigned sweep_measures(const struct scenario *s, char out[SWEEP_METRICS_MAX][64
     if (s->sweep.profile == KVF_SWEEP_RATES)
         return measures_add(out, count, of_rates, sizeof(of_rates) / sizeof(*of_rates) - (given > 0));
     if (given > 0) return count;
-    return open ? measures_add(out, count, usual, sizeof(usual) / sizeof(*usual))
-                : measures_add(out, count, usual + 1, sizeof(usual) / sizeof(*usual) - 1);
+    return measures_add(out, count, open ? of_open : of_users, sizeof(of_open) / sizeof(*of_open));
 }
