@@ -366,7 +366,7 @@ static void control_wait(struct control *c, uint64_t until_ns) {
         uint64_t count;
         (void)!read(e->control_fd, &count, sizeof count);
     }
-    /* Of changes of the users that follow each other the last one is meant. */
+    /* Of consecutive changes of the number of users, only the last counts. */
     struct command cmd, next;
     while (together_hear(e, &cmd)) command_obey(c, &cmd);
     bool more = e->setup->commands && command_take(e->setup->commands, &cmd);

@@ -101,7 +101,7 @@ struct tier_server {
 };
 
 struct tier_ops {
-    const char *name; /* "memory", "nvme", "emulated", "cuda", "resp" */
+    const char *name; /* as the log has it */
     /* NULL, or a malloc-free static sentence why this backend cannot be used here. */
     const char *(*refusal)(const struct tier_setup *setup);
     /* Whether what is behind it can be used; changes nothing there. NULL: nothing to ask. */

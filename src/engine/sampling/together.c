@@ -9,10 +9,8 @@
 #include "base/buf.h"
 #include "engine/limits/slowest.h"
 
-/* From START to the beginning, for the message to arrive; without a sign of life for so long a rank is lost.
- */
-#define LEAD_NS (50 * KVF_NS_PER_MS)
-#define LOST_NS (8 * KVF_NS_PER_S)
+#define LEAD_NS (50 * KVF_NS_PER_MS) /* from START to the beginning, for the message to arrive */
+#define LOST_NS (8 * KVF_NS_PER_S)   /* without a sign of life for so long, a rank is lost */
 /* Rank 0 waits so long for the others' counts while the run is real, and less than half an interval. */
 #define LATE_NS KVF_NS_PER_S
 enum { PREPARED_MS = 5, WAIT_MS = 10 };
@@ -192,12 +190,12 @@ static void reading_keep(struct together *t, struct rank_message *m) {
 
 static void message_take(struct engine *e, struct rank_message *m) {
     struct together *t = e->together;
-    bool first = t->number == 0 && m->from > 0 && m->from < t->count;
-    if (m->kind == RANK_READING && first) {
+    bool from_member = t->number == 0 && m->from > 0 && m->from < t->count;
+    if (m->kind == RANK_READING && from_member) {
         reading_keep(t, m);
         return;
     }
-    if (m->kind == RANK_READY && first)
+    if (m->kind == RANK_READY && from_member)
         t->members[m->from].ready = true;
     else if (m->kind == RANK_START && t->number > 0)
         t->start_ns = m->number;
@@ -205,7 +203,7 @@ static void message_take(struct engine *e, struct rank_message *m) {
         command_keep(t, m);
     else if (m->kind == RANK_GO && t->number > 0)
         t->go = m->number;
-    else if (m->kind == RANK_EVENT && first)
+    else if (m->kind == RANK_EVENT && from_member)
         engine_event(e, m->number ? "error" : "warning", "rank %u on %s: %.*s", m->from,
                      rank_host(t->rank, m->from), (int)m->len, (const char *)m->bytes);
     else if (m->kind == RANK_ENDED)
@@ -260,7 +258,7 @@ static void wait_for_message(const struct together *t, int ms) {
     poll(&p, 1, ms);
 }
 
-/* Rank 0: a time that all can keep, once everybody is prepared and his clock is known. */
+/* Rank 0: a time that all can keep, once every rank is prepared and its clock is known. */
 static void start_name(struct engine *e) {
     struct together *t = e->together;
     int64_t offset_ns;
@@ -417,12 +415,6 @@ static void members_merge(struct engine *e, struct reading *r) {
         if (member_read(e, i)) reading_merge(r, &t->unpacked, rank_shares_host(t->rank, i));
 }
 
-static uint64_t own_cpu_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * KVF_NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 uint64_t together_cpu_ns(const struct engine *e) {
     const struct together *t = e->together;
     return t ? rank_cpu_ns(t->rank) + t->packing_ns : 0;
@@ -437,11 +429,11 @@ static uint64_t patience_ns(const struct engine *e, uint64_t moment) {
 void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
     struct together *t = e->together;
     if (!t) return;
-    uint64_t begun_ns = own_cpu_ns();
+    uint64_t begun_ns = clock_thread_cpu_ns();
     note_take(t, moment);
     if (t->number > 0) {
         reading_send(t, r, moment);
-        t->packing_ns += own_cpu_ns() - begun_ns;
+        t->packing_ns += clock_thread_cpu_ns() - begun_ns;
         while (engine_is_virtual(e) && moment < TOGETHER_END && t->go < moment && !t->ends) {
             wait_for_message(t, WAIT_MS);
             hear(e);
@@ -457,7 +449,7 @@ void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
         wait_for_message(t, WAIT_MS);
     }
     members_merge(e, r);
-    t->packing_ns += own_cpu_ns() - begun_ns;
+    t->packing_ns += clock_thread_cpu_ns() - begun_ns;
 }
 
 void together_go(struct engine *e) {
@@ -468,9 +460,9 @@ void together_go(struct engine *e) {
 void together_peek(struct engine *e, struct reading *r) {
     struct together *t = e->together;
     if (!t || t->number > 0) return;
-    uint64_t begun_ns = own_cpu_ns();
+    uint64_t begun_ns = clock_thread_cpu_ns();
     members_merge(e, r);
-    t->packing_ns += own_cpu_ns() - begun_ns;
+    t->packing_ns += clock_thread_cpu_ns() - begun_ns;
 }
 
 /* ---- ranks one by one ---- */

@@ -13,7 +13,7 @@
  * callback's; ours are the chunks' own.
  *
  *   DOWN ─► GREETING ─► IDLE ─► ITEM or VALUE ─► IDLE
- *   PAUSE: the server has asked to slow down, and the same request goes out again later
+ * Asked to slow down, a connection keeps its state, is `slowed`, and sends the same request again later.
  * A value that waits for a chunk of ours is paused and has no deadline. libcurl hands what it could not place
  * over once more; `taken` is what the chunks have of it already. */
 
