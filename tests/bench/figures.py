@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import time
 
 from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, peak_memory, size, thread_table,
@@ -388,8 +389,7 @@ def parts(bench):
                        "publication included.")
 
 
-POLICIES = ("lru", "fifo", "clock", "lfu", "slru", "2q", "arc", "s3fifo", "s3fifo_ref", "sieve", "gdsf", "leaf_lru", "ttl", "priority",
-            "belady")
+POLICIES = re.findall(r'^ *X\(\w+, "(\w+)"', (SOURCE / "src/traits/policies.h").read_text(), re.MULTILINE)
 
 
 def cache(bench):

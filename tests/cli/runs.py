@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import tempfile
@@ -18,6 +19,9 @@ CAUSES = ("prefill", "decode", "conversation", "prefix", "rag", "demotion", "pro
 METRICS_OF_ALL = ("throughput_tok_s", "storage_throughput_tok_s", "nvme_tok_s", "e2e_p95_ms", "ttft_p95_ms",
                   "queue_wait_p95_ms", "storage_io_p95_ms", "requests_done", "hit_ratio", "reuse_hit_ratio",
                   "total_read_bytes", "amplification", "cpu_user_s", "rss_peak_bytes", "prepare_s")
+
+# The words of the rows of the table.
+POLICIES = re.findall(r'^ *X\(\w+, "(\w+)"', (SOURCE / "src/traits/policies.h").read_text(), re.MULTILINE)
 
 TOKEN_BYTES = 2048  # one layer of tiny-1b: 2 x 4 heads x 128 x 2 B
 

@@ -5,12 +5,11 @@ import json
 import random
 
 from reports import case
-from runs import TOKEN_BYTES, check_identities, result, start
+from runs import POLICIES, TOKEN_BYTES, check_identities, result, start
 from tap import finish, main, scratch
 
 BLOCK = 512
 HOLDS = 60
-POLICIES = ("lru", "fifo", "clock", "lfu", "slru", "2q", "arc", "s3fifo", "s3fifo_ref", "sieve", "gdsf", "leaf_lru", "ttl", "belady")
 
 
 def trace(seed, count=400):
@@ -169,7 +168,10 @@ for name, model in (("lru", Lru), ("fifo", Fifo), ("clock", Clock), ("sieve", Si
 @case("no policy hits more than belady, and each that is not lru decides in its own way")
 def _():
     requests = trace(4)
-    hits = {name: result(simulated(requests, {"cache.eviction": name, "cache.ttl": "200ms"}), "hits") for name in POLICIES}
+    rules = [{"cause": "prefill", "priority": 20}]
+    hits = {name: result(simulated(requests, {"cache.eviction": name, "cache.ttl": "200ms",
+                                              **({"cache.priorities": rules} if name == "priority" else {})}), "hits")
+            for name in POLICIES}
     assert all(0 < hits[name] <= hits["belady"] for name in POLICIES), hits
     assert len(set(hits.values())) > 7, hits
 
