@@ -98,9 +98,10 @@ static const struct {
     const char *noun, *example;
     int (*check)(const struct url *u, struct err *e);
 } stores[] = {
-    [KVF_REMOTE_RESP] = {"server", "redis://127.0.0.1:6379 or unix:///run/redis.sock", check_server_url},
-    [KVF_REMOTE_S3] = {"bucket", "s3://kvcache or http://127.0.0.1:8333/kvcache", check_bucket_url},
-    [KVF_REMOTE_FILE] = {"directory", "file:///mnt/shared", check_directory_url}};
+#define X(id, word, token, caps, help, ...) [id] = {__VA_ARGS__},
+    TRAITS_REMOTE_BACKEND_LIST(X)
+#undef X
+};
 
 /* The rules for a remote tier that is a store. */
 static void check_remote(struct loading *l) {

@@ -57,9 +57,7 @@ static bool estimates_loads(const struct scenario *s) {
 }
 
 static bool has_link(const struct scenario *s, enum kvf_tier tier) {
-    bool emulated = tier == KVF_TIER_GPU || s->mode == KVF_MODE_SIMULATE ||
-                    (tier == KVF_TIER_REMOTE && !scenario_remote_is_real(s));
-    return emulated || estimates_loads(s);
+    return s->mode == KVF_MODE_SIMULATE || scenario_backend_has(s, tier, BACKEND_LINK) || estimates_loads(s);
 }
 
 static bool is_real(const struct scenario *s) {

@@ -7,28 +7,34 @@ enum traits_backend_caps {
     BACKEND_DEVICE = 1, /* bytes are in the memory of GPUs */
     BACKEND_STORE = 2,  /* bytes are in a store that tiers.remote.url names */
     BACKEND_SERVER = 4, /* which is a server that is spoken to */
-    BACKEND_NONE = 8    /* the tier is off */
+    BACKEND_NONE = 8,   /* the tier is off */
+    BACKEND_LINK = 16   /* may take the time of the tier's modelled link */
 };
 
 /* id; word in scenarios; NAME of its operations; capabilities; what it is, for the manual. */
 #define TRAITS_GPU_BACKEND_LIST(X)                                                                           \
-    X(KVF_BACKEND_AUTO, "auto", emulated, 0, "cuda where it can be used, else emulated.")                    \
+    X(KVF_BACKEND_AUTO, "auto", emulated, BACKEND_LINK, "cuda where it can be used, else emulated.")         \
     X(KVF_BACKEND_CUDA, "cuda", cuda, BACKEND_DEVICE, "memory of NVIDIA GPUs.")                              \
-    X(KVF_BACKEND_EMULATED, "emulated", emulated, 0,                                                         \
+    X(KVF_BACKEND_EMULATED, "emulated", emulated, BACKEND_LINK,                                              \
       "sizes without bytes; operations take the time of the tier's link.")                                   \
     X(KVF_BACKEND_OFF, "off", emulated, BACKEND_NONE, "no tier, whatever its capacity.")
 #define TRAITS_CPU_BACKEND_LIST(X)                                                                           \
     X(KVF_CPU_MEMORY, "memory", memory, 0, "an arena in the memory of this machine.")
 #define TRAITS_NVME_BACKEND_LIST(X)                                                                          \
     X(KVF_NVME_DRIVE, "drive", nvme, 0, "files on a drive, past the page cache.")
+/* Of a store also: the noun and an example of what its url names, and the function in scenario/check.c that
+ * holds the url to the rules of its kind. */
 #define TRAITS_REMOTE_BACKEND_LIST(X)                                                                        \
-    X(KVF_REMOTE_MODELLED, "modelled", emulated, 0,                                                          \
-      "sizes without bytes on one shared link; no server is contacted.")                                     \
+    X(KVF_REMOTE_MODELLED, "modelled", emulated, BACKEND_LINK,                                               \
+      "sizes without bytes on one shared link; no server is contacted.", NULL, NULL, NULL)                   \
     X(KVF_REMOTE_RESP, "resp", resp, BACKEND_STORE | BACKEND_SERVER,                                         \
-      "values on a server that speaks RESP: Redis or Valkey.")                                               \
+      "values on a server that speaks RESP: Redis or Valkey.", "server",                                     \
+      "redis://127.0.0.1:6379 or unix:///run/redis.sock", check_server_url)                                  \
     X(KVF_REMOTE_S3, "s3", s3, BACKEND_STORE | BACKEND_SERVER,                                               \
-      "objects in a bucket of a server that speaks S3: AWS, SeaweedFS, MinIO, Ceph.")                        \
+      "objects in a bucket of a server that speaks S3: AWS, SeaweedFS, MinIO, Ceph.", "bucket",              \
+      "s3://kvcache or http://127.0.0.1:8333/kvcache", check_bucket_url)                                     \
     X(KVF_REMOTE_FILE, "file", nvme_shared, BACKEND_STORE,                                                   \
-      "files in a directory that machines share: NFS, Lustre, GPFS, CephFS.")
+      "files in a directory that machines share: NFS, Lustre, GPFS, CephFS.", "directory",                   \
+      "file:///mnt/shared", check_directory_url)
 
 #endif

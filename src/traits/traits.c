@@ -16,6 +16,8 @@ static const struct traits_routing routings[] = {TRAITS_ROUTING_LIST(X)};
 static const struct traits_backend gpu_backends[] = {TRAITS_GPU_BACKEND_LIST(X)};
 static const struct traits_backend cpu_backends[] = {TRAITS_CPU_BACKEND_LIST(X)};
 static const struct traits_backend nvme_backends[] = {TRAITS_NVME_BACKEND_LIST(X)};
+#undef X
+#define X(id, word, token, caps, help, ...) {word, caps, help},
 static const struct traits_backend remote_backends[] = {TRAITS_REMOTE_BACKEND_LIST(X)};
 #undef X
 
