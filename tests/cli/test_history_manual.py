@@ -9,9 +9,6 @@ from runs import write
 from tap import SOURCE, case, database, home, main, run
 
 QUERIES_A_TABLE = 2
-PARTS = {"intervals": "INTERVAL", "tier_intervals": "TIER", "cause_intervals": "CAUSE", "gpu_intervals": "GPU",
-         "qos_intervals": "QOS", "remote_intervals": "REMOTE", "block_intervals": "BLOCK", "fleet_intervals": "FLEET", "pod_intervals": "POD",
-         "ranks": "RANK", "rank_intervals": "RANK", "rank_tiers": "RANK_TIER", "rank_tier_intervals": "RANK_TIER"}
 
 
 def plain(text):
@@ -91,20 +88,6 @@ def _():
         have = {row[0]: sorted(column[1] for column in db.execute("PRAGMA table_info(%s)" % row[0]))
                 for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall()}
     assert {name: sorted(told) for name, told in views().items()} == have and len(have) == 5
-
-
-@case("columns made from the snapshot have its units and meanings")
-def _():
-    header = (SOURCE / "src/record/snapshot.h").read_text()
-    for table, part in PARTS.items():
-        told = columns(sections()[table])
-        body = re.search(r"#define SNAPSHOT_%s_FIELDS\(X\)(.*?)\n\n" % part, header, re.DOTALL).group(1)
-        fields = re.findall(r'X\((\w), (\w+), "([^"]*)", "([^"]*)"\)', body)
-        assert fields, part
-        for _, name, unit, meaning in fields:
-            assert name in told, "%s.%s" % (table, name)
-            assert told[name][1] == unit, "%s.%s is in %r, not %r" % (table, name, unit, told[name][1])
-            assert told[name][2].rstrip(".").lower() == meaning.lower(), "%s.%s: %s" % (table, name, meaning)
 
 
 @case("every column says what it means")

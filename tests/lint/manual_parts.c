@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "model/engines.h"
 #include "record/metric.h"
+#include "record/snapshot.h"
 #include "scenario/load.h"
 #include "ui/keys.h"
 
@@ -148,6 +149,32 @@ static void put_keyboard(void) {
     }
 }
 
+/* Columns of a table of the database; a phase is stored by its name. */
+static void put_fields(const struct snapshot_field *f, size_t count) {
+    for (const struct snapshot_field *end = f + count; f < end; f++) {
+        int named = strcmp(f->name, "phase") == 0;
+        printf(".It Va %s Pq %s%s%s\n", f->name,
+               named                   ? "TEXT"
+               : f->type == SNAPSHOT_F ? "REAL"
+                                       : "INTEGER",
+               *f->unit ? ", " : "", f->unit);
+        putchar(named ? f->help[0] : toupper((unsigned char)f->help[0]));
+        put_word(f->help + 1, strlen(f->help + 1));
+        printf(".\n");
+    }
+}
+
+static int put_fields_of(const char *part) {
+#define X(id)                                                                                                \
+    if (strcmp(part, #id "_fields") == 0)                                                                    \
+        return put_fields(snapshot_##id##_fields, snapshot_##id##_field_count), 0;
+    X(interval)
+    X(tier)
+    X(cause) X(gpu) X(qos) X(remote) X(block) X(rank) X(rank_tier) X(fleet) X(pod)
+#undef X
+        return -1;
+}
+
 static const struct {
     const char *name;
     void (*put)(void);
@@ -167,6 +194,7 @@ int main(int argc, char **argv) {
         parts[i].put();
         return 0;
     }
+    if (argc == 2 && put_fields_of(argv[1]) == 0) return 0;
     fprintf(stderr, "usage: %s PART\n", argv[0]);
     return 2;
 }
