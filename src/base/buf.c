@@ -60,6 +60,11 @@ const char *buf_text(const struct buf *b) {
     return b->data ? b->data : "";
 }
 
+bool buf_ends_with(const char *text, const char *end) {
+    size_t len = strlen(text), tail = strlen(end);
+    return len >= tail && strcmp(text + len - tail, end) == 0;
+}
+
 const char *buf_path_end(const char *path, size_t most) {
     for (const char *next; strlen(path) > most && (next = strchr(path, '/')) != NULL;) path = next + 1;
     return path;

@@ -4,6 +4,7 @@
 #define KVF_BASE_BUF_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ const char *buf_text(const struct buf *b); /* "" when empty */
 /* The end of a path, from where a component begins, that is `most` long or less; its last component, which
  * may be longer, at least. */
 const char *buf_path_end(const char *path, size_t most);
+bool buf_ends_with(const char *text, const char *end);
 void buf_free(struct buf *b); /* takes an empty one; leaves it empty */
 /* malloc, calloc, realloc and strndup that end the program with a sentence when memory is exhausted. */
 void *mem_alloc(size_t len);

@@ -3,6 +3,8 @@
 #ifndef KVF_BASE_TERMS_H
 #define KVF_BASE_TERMS_H
 
+#include <stdint.h>
+
 #define KVF_TIER_LIST(X) X(GPU, "gpu") X(CPU, "cpu") X(NVME, "nvme") X(REMOTE, "remote")
 #define KVF_DIR_LIST(X)  X(READ, "read") X(WRITE, "write")
 #define KVF_CAUSE_LIST(X)                                                                                    \
@@ -38,5 +40,12 @@ const char *tier_name(enum kvf_tier tier);
 const char *dir_name(enum kvf_dir dir);
 const char *cause_name(enum kvf_cause cause);
 const char *run_phase_name(enum kvf_run_phase phase);
+
+static inline uint64_t kvf_min(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+static inline uint64_t kvf_max(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "compare/comparison_parts.h"
 #include "base/units.h"
 #include "draw/format.h"
@@ -98,9 +99,7 @@ static void find_neighbours(const struct comparison_input *i, struct comparison 
 
 /* Counts of failures are none of a neighbour's doing that could be told from ours, and stay what they are. */
 static bool is_measured(const struct comparison_metric *m) {
-    size_t len = strlen(m->metric), tail = strlen("_ratio");
-    bool ratio = len > tail && strcmp(m->metric + len - tail, "_ratio") == 0;
-    return (m->unit[0] || ratio) && strcmp(m->metric, "rss_peak_bytes") != 0;
+    return (m->unit[0] || buf_ends_with(m->metric, "_ratio")) && strcmp(m->metric, "rss_peak_bytes") != 0;
 }
 
 static bool of_memory_tier(const char *metric) {

@@ -46,9 +46,9 @@ static void put_values(const struct comparison *c, const char *metric, size_t si
 /* Change of a metric in ms; 0 where noise hides it. */
 static double moved_ms(const struct comparison *c, const char *metric, size_t side) {
     const struct comparison_metric *m = comparison_metric(c, metric);
-    size_t len = strlen(metric);
-    bool ms = len > 3 && strcmp(metric + len - 3, "_ms") == 0;
-    return m && ms && told(c, metric, side) ? m->change[side].value - m->change[0].value : 0;
+    return m && strcmp(m->unit, "ms") == 0 && told(c, metric, side)
+               ? m->change[side].value - m->change[0].value
+               : 0;
 }
 
 /* A miss that makes no work explains nothing that takes longer. */

@@ -30,10 +30,6 @@ uint64_t result_met(const struct counters_class *c) {
     return missed < done ? done - missed : 0;
 }
 
-static double ratio(double part, double whole) {
-    return whole > 0 ? part / whole : KVF_MISSING;
-}
-
 static void add_latency(struct measure *m, const char *prefix, const struct histogram *h) {
     levels_results(m->out, prefix, h);
 }
@@ -59,12 +55,12 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     uint64_t bytes = io_sum(m, t, dir, true);
     result_add(m->out, on ? (double)io_sum(m, t, dir, false) : KVF_MISSING, 0, "%s_%s_ops", tier, way);
     result_add(m->out, on ? (double)bytes : KVF_MISSING, 0, "%s_%s_bytes", tier, way);
-    result_add(m->out, on ? ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, 0, "%s_%s_gib_s",
-               tier, way);
+    result_add(m->out, on ? kvf_ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, 0,
+               "%s_%s_gib_s", tier, way);
     result_add(m->out, m->use.busy[t][dir], 0, "%s_%s_busy_ratio", tier, way);
     uint64_t peak = m->e->s->tier[t].peak_bytes_per_s[dir];
     bool judged = on && peak != KVF_UNSET;
-    result_add(m->out, judged ? ratio((double)bytes / (double)peak, m->wall_s) : KVF_MISSING, 0,
+    result_add(m->out, judged ? kvf_ratio((double)bytes / (double)peak, m->wall_s) : KVF_MISSING, 0,
                "%s_%s_peak_share", tier, way);
     snprintf(prefix, sizeof prefix, "%s_%s", tier, way);
     add_latency(m, prefix, total);
@@ -73,10 +69,10 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     snprintf(prefix, sizeof prefix, "%s_%s_host", tier, way);
     add_latency(m, prefix, &m->d->op_host[t][dir]);
     double total_s = histogram_mean(total), device_s = histogram_mean(device);
-    result_add(m->out, ratio(fmax(0, total_s - device_s), total_s), histogram_count(total),
+    result_add(m->out, kvf_ratio(fmax(0, total_s - device_s), total_s), histogram_count(total),
                "%s_%s_host_share", tier, way);
     double line_ns = (double)counters_get(&m->d->line_ns[t][dir]);
-    result_add(m->out, ratio(line_ns, (double)atomic_load(&total->sum)), histogram_count(total),
+    result_add(m->out, kvf_ratio(line_ns, (double)atomic_load(&total->sum)), histogram_count(total),
                "%s_%s_line_share", tier, way);
 }
 
@@ -131,8 +127,8 @@ static void add_cache(struct measure *m) {
     add_count(m, "hits", hits);
     add_count(m, "misses", misses);
     add_count(m, "reuse_lookups", reuse);
-    result_add(m->out, ratio((double)hits, (double)lookups), lookups, "hit_ratio");
-    result_add(m->out, ratio((double)reuse_hits, (double)reuse), reuse, "reuse_hit_ratio");
+    result_add(m->out, kvf_ratio((double)hits, (double)lookups), lookups, "hit_ratio");
+    result_add(m->out, kvf_ratio((double)reuse_hits, (double)reuse), reuse, "reuse_hit_ratio");
     add_count(m, "evictions", tier_sum(s->evictions));
     add_count(m, "demotions", tier_sum(s->demotions));
     add_count(m, "promotions", tier_sum(s->promotions));
@@ -189,7 +185,7 @@ static void add_writes(struct measure *m) {
     double held_ms = (double)counters_get(&m->d->writes_held_ns) / 1e6;
     result_add(m->out, limited ? (double)m->to->writes_most : KVF_MISSING, 0, "writes_in_flight_max");
     result_add(m->out, limited ? (double)held : KVF_MISSING, 0, "writes_held");
-    result_add(m->out, ratio(held_ms, (double)held), held, "writes_held_mean_ms");
+    result_add(m->out, kvf_ratio(held_ms, (double)held), held, "writes_held_mean_ms");
 }
 
 static void add_io_totals(struct measure *m) {
@@ -222,9 +218,9 @@ static void add_io_totals(struct measure *m) {
     double tokens = (double)counters_get(&m->d->tokens_generated);
     result_add(m->out, (double)total[KVF_DIR_READ], 0, "total_read_bytes");
     result_add(m->out, (double)total[KVF_DIR_WRITE], 0, "total_write_bytes");
-    result_add(m->out, ratio((double)total[KVF_DIR_READ], (double)total[KVF_DIR_WRITE]), 0,
+    result_add(m->out, kvf_ratio((double)total[KVF_DIR_READ], (double)total[KVF_DIR_WRITE]), 0,
                "read_write_ratio");
-    result_add(m->out, ratio((double)total[KVF_DIR_READ] / per_token, tokens), 0, "amplification");
+    result_add(m->out, kvf_ratio((double)total[KVF_DIR_READ] / per_token, tokens), 0, "amplification");
     add_count(m, "operation_errors", errors);
     add_count(m, "verify_checked", verified);
     add_count(m, "verify_mismatched", mismatched);
@@ -252,15 +248,15 @@ static void add_throughput(struct measure *m) {
     double moved = (double)(io_sum(m, KVF_TIER_NVME, KVF_DIR_READ, true) +
                             io_sum(m, KVF_TIER_NVME, KVF_DIR_WRITE, true));
     result_add(m->out, m->wall_s, 0, "measured_s");
-    result_add(m->out, ratio(tokens, m->wall_s), 0, "throughput_tok_s");
-    result_add(m->out, ratio(tokens + (double)counters_get(&m->d->context_tokens), m->wall_s), 0,
+    result_add(m->out, kvf_ratio(tokens, m->wall_s), 0, "throughput_tok_s");
+    result_add(m->out, kvf_ratio(tokens + (double)counters_get(&m->d->context_tokens), m->wall_s), 0,
                "total_tok_s");
-    result_add(m->out, ratio((double)done, m->wall_s), 0, "requests_per_s");
-    result_add(m->out, ratio(tokens, storage_s), 0, "storage_throughput_tok_s");
-    result_add(m->out, nvme ? ratio(moved / per_token, m->wall_s) : KVF_MISSING, 0, "nvme_tok_s");
+    result_add(m->out, kvf_ratio((double)done, m->wall_s), 0, "requests_per_s");
+    result_add(m->out, kvf_ratio(tokens, storage_s), 0, "storage_throughput_tok_s");
+    result_add(m->out, nvme ? kvf_ratio(moved / per_token, m->wall_s) : KVF_MISSING, 0, "nvme_tok_s");
     for (int dir = 0; dir < KVF_DIRS; dir++) {
         double way = (double)io_sum(m, KVF_TIER_NVME, dir, true);
-        result_add(m->out, nvme ? ratio(way / per_token, m->wall_s) : KVF_MISSING, 0, "nvme_%s_tok_s",
+        result_add(m->out, nvme ? kvf_ratio(way / per_token, m->wall_s) : KVF_MISSING, 0, "nvme_%s_tok_s",
                    dir_name((enum kvf_dir)dir));
     }
     add_count(m, "requests_arrived", m->to->arrived - m->from->arrived);
@@ -279,8 +275,9 @@ static void add_throughput(struct measure *m) {
     result_add(m->out, m->use.waiting, 0, "queue_depth_mean");
     result_add(m->out, m->use.in_service, 0, "in_service_mean");
     result_add(m->out, tokens, 0, "tokens_generated");
-    result_add(m->out, ratio((double)counters_get(&m->d->carried_tokens), tokens), 0, "tokens_carried_ratio");
-    result_add(m->out, ratio((double)counters_get(&m->d->context_tokens), (double)done), done,
+    result_add(m->out, kvf_ratio((double)counters_get(&m->d->carried_tokens), tokens), 0,
+               "tokens_carried_ratio");
+    result_add(m->out, kvf_ratio((double)counters_get(&m->d->context_tokens), (double)done), done,
                "context_tokens_mean");
     const struct histogram *size = &m->d->entry_bytes;
     uint64_t n = histogram_count(size);
@@ -295,7 +292,7 @@ static void add_throughput(struct measure *m) {
 static void add_goodput(struct measure *m) {
     uint64_t met = 0, done = counters_get(&m->d->requests_done);
     for (uint32_t k = 0; k < m->e->s->qos.classes; k++) met += result_met(&m->d->klass[k]);
-    result_add(m->out, ratio((double)met, m->wall_s), done, "goodput_per_s");
+    result_add(m->out, kvf_ratio((double)met, m->wall_s), done, "goodput_per_s");
 }
 
 /* Of a request that is done, the wait for its place in the batch included. */
@@ -312,10 +309,10 @@ static void add_batch(struct measure *m) {
     double kv = scenario_batch_bytes(m->e->s) == UINT64_MAX ? KVF_MISSING : (double)(b->kv - a->kv) / room;
     double all_fs = fs * pods_machines(m->e); /* each has such a GPU */
     result_add(m->out, prefill_mean_ms(m), counters_get(&m->d->requests_done), "prefill_mean_ms");
-    result_add(m->out, ratio((double)(b->running - a->running), fs), 0, "batch_running_mean");
-    result_add(m->out, ratio((double)(b->waiting - a->waiting), fs), 0, "batch_waiting_mean");
-    result_add(m->out, ratio((double)(b->busy - a->busy), all_fs), 0, "batch_busy_ratio");
-    result_add(m->out, ratio(kv, all_fs), 0, "kv_use_mean");
+    result_add(m->out, kvf_ratio((double)(b->running - a->running), fs), 0, "batch_running_mean");
+    result_add(m->out, kvf_ratio((double)(b->waiting - a->waiting), fs), 0, "batch_waiting_mean");
+    result_add(m->out, kvf_ratio((double)(b->busy - a->busy), all_fs), 0, "batch_busy_ratio");
+    result_add(m->out, kvf_ratio(kv, all_fs), 0, "kv_use_mean");
     result_add(m->out, (double)(b->steps - a->steps), 0, "batch_steps");
     result_add(m->out, (double)(b->prefill_tokens - a->prefill_tokens), 0, "prefill_tokens_computed");
 }
@@ -325,13 +322,13 @@ static void add_load(struct measure *m) {
     const struct workload *w = m->e->workload;
     if (!workload_open_loop(w)) return;
     double arrived = (double)(m->to->arrived - m->from->arrived);
-    double offered = workload_unpaced(w) ? KVF_MISSING : ratio(arrived, m->wall_s);
+    double offered = workload_unpaced(w) ? KVF_MISSING : kvf_ratio(arrived, m->wall_s);
     double achieved = result_value(m->out, "requests_per_s");
     result_add(m->out, offered, 0, "offered_requests_per_s");
     result_add(m->out, achieved, 0, "achieved_requests_per_s");
-    result_add(m->out, ratio(achieved, offered), 0, "achieved_ratio");
+    result_add(m->out, kvf_ratio(achieved, offered), 0, "achieved_ratio");
     double grown = fmax((double)m->to->queued - (double)m->from->queued, 0);
-    result_add(m->out, kvf_present(offered) ? ratio(grown, arrived) : KVF_MISSING, 0, "unserved_ratio");
+    result_add(m->out, kvf_present(offered) ? kvf_ratio(grown, arrived) : KVF_MISSING, 0, "unserved_ratio");
 }
 
 /* Nothing was done of a class of which one waited for half of the measured part or longer, or it got no slot
@@ -398,7 +395,8 @@ static void add_class(struct measure *m, uint32_t k) {
     struct kept kept = {&m->e->s->qos.klass[k], done + lost, result_met(c), m->to->overdue[k],
                         ttft ? &c->ttft : &c->e2e};
     bool judged = kept.klass->p95_ns != KVF_UNSET;
-    result_add(m->out, judged ? ratio((double)kept.met, (double)(kept.all + kept.overdue[0])) : KVF_MISSING,
+    result_add(m->out,
+               judged ? kvf_ratio((double)kept.met, (double)(kept.all + kept.overdue[0])) : KVF_MISSING,
                kept.all + kept.overdue[0], "slo_%s_met_ratio", name);
     result_add(m->out, judged ? (double)(kept.all + kept.overdue[0] - kept.met) : KVF_MISSING,
                kept.all + kept.overdue[0], "slo_%s_violations", name);
@@ -434,14 +432,14 @@ static void add_machine(struct measure *m) {
     result_add(m->out, device ? (double)(y->read_ms - x->read_ms) : KVF_MISSING, 0, "device_read_ms");
     result_add(m->out, device ? (double)(y->write_ms - x->write_ms) : KVF_MISSING, 0, "device_write_ms");
     result_add(m->out,
-               device ? ratio((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, m->wall_s) : KVF_MISSING, 0,
-               "device_busy_ratio");
+               device ? kvf_ratio((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, m->wall_s) : KVF_MISSING,
+               0, "device_busy_ratio");
     result_add(m->out, b->process_user_s - a->process_user_s, 0, "cpu_user_s");
     result_add(m->out, b->process_sys_s - a->process_sys_s, 0, "cpu_sys_s");
     double gather_s = (double)(m->to->gather_ns - m->from->gather_ns) / 1e9;
     bool real = !engine_is_virtual(m->e);
     if (m->e->together)
-        result_add(m->out, real ? ratio(gather_s, m->wall_s * (double)m->to->ranks) : KVF_MISSING, 0,
+        result_add(m->out, real ? kvf_ratio(gather_s, m->wall_s * (double)m->to->ranks) : KVF_MISSING, 0,
                    "ranks_gather_cpu_ratio");
     double workers_s = (double)counters_get(&m->d->cpu_ns) / 1e9;
     result_add(m->out, engine_is_virtual(m->e) ? KVF_MISSING : workers_s, 0, "cpu_workers_s");
@@ -456,7 +454,7 @@ static void add_devices(struct measure *m) {
     double tokens = (double)counters_get(&m->d->tokens_generated);
     result_add(m->out, watts, 0, "gpu_power_mean_w");
     result_add(m->out, joules, 0, "gpu_energy_j");
-    result_add(m->out, ratio(joules, tokens), 0, "gpu_energy_per_token_j");
+    result_add(m->out, kvf_ratio(joules, tokens), 0, "gpu_energy_per_token_j");
     vitals_results(m->e, m->wall_s, tokens, joules, m->out);
     result_add(m->out, gpus_pcie_bytes_s(g, false) / (double)KVF_GIB, 0, "gpu_pcie_rx_gib_s");
     result_add(m->out, gpus_pcie_bytes_s(g, true) / (double)KVF_GIB, 0, "gpu_pcie_tx_gib_s");
@@ -549,8 +547,8 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_rows(&m);
     add_steady(&m, run);
     scaling_results(e, m.out);
-    result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
-    result_add(m.out, ratio(m.use.in_service, (double)pods_slots(e)), 0, "slots_busy_ratio");
+    result_add(m.out, kvf_ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
+    result_add(m.out, kvf_ratio(m.use.in_service, (double)pods_slots(e)), 0, "slots_busy_ratio");
     pods_results(e, run);
     outages_results(e, m.out);
     verdict_run(e, run);

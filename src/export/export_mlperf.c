@@ -39,10 +39,6 @@ static double value(const struct run_record *r, const char *metric) {
 
 #define named(r, ...) result_named(&(r)->results, __VA_ARGS__)
 
-static double ratio(double part, double whole) {
-    return whole > 0 ? part / whole : KVF_MISSING;
-}
-
 /* Seconds that the requests of a latency spent on it in sum. */
 static double total_s(const struct run_record *r, const char *latency) {
     const struct result *mean = result_find(&r->results, latency);
@@ -113,7 +109,7 @@ static double conversation_misses(const struct run_record *r) {
     return value(r, "conversation_lookups") - value(r, "conversation_hits");
 }
 static double conversation_ratio(const struct run_record *r) {
-    return ratio(value(r, "conversation_hits"), value(r, "conversation_lookups"));
+    return kvf_ratio(value(r, "conversation_hits"), value(r, "conversation_lookups"));
 }
 static double storage_tokens(const struct run_record *r) {
     return value(r, "nvme_tok_s") * value(r, "measured_s");
@@ -398,7 +394,7 @@ static json_t *timeline(const struct series *s) {
         tokens += (double)v->tokens;
         json_array_append_new(
             list, JSON_OBJECT({"timestamp", json_part_number(elapsed_s)},
-                              {"throughput_tokens_per_sec", json_part_number(ratio(tokens, elapsed_s))}));
+                              {"throughput_tokens_per_sec", json_part_number(kvf_ratio(tokens, elapsed_s))}));
     }
     return list;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/build.h"
 #include "base/utf8.h"
 #include "export/openmetrics_table.h"
@@ -67,17 +68,12 @@ static void put_number(struct buf *out, double v) {
     buf_add(out, text);
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t len = strlen(text), tail = strlen(end);
-    return len >= tail && strcmp(text + len - tail, end) == 0;
-}
-
 /* OpenMetrics names the family, without what its samples are called by; the older form the samples. */
 static int name_len(const struct writer *w) {
     const struct family *f = w->family;
     size_t len = strlen(f->name);
-    if (w->form == OPENMETRICS_1_0 && f->type == FAMILY_COUNTER && ends_with(f->name, "_total")) len -= 6;
-    if (w->form == OPENMETRICS_1_0 && f->type == FAMILY_INFO && ends_with(f->name, "_info")) len -= 5;
+    if (w->form == OPENMETRICS_1_0 && f->type == FAMILY_COUNTER && buf_ends_with(f->name, "_total")) len -= 6;
+    if (w->form == OPENMETRICS_1_0 && f->type == FAMILY_INFO && buf_ends_with(f->name, "_info")) len -= 5;
     return (int)len;
 }
 

@@ -20,10 +20,6 @@ struct summary {
 
 #define metric(s, ...) result_named(&(s)->run->results, __VA_ARGS__)
 
-static double ratio(double part, double whole) {
-    return whole > 0 ? part / whole : KVF_MISSING;
-}
-
 /* A run that was stopped in its preparation, or crashed, has no results. */
 static bool measured(const struct summary *s) {
     return kvf_present(metric(s, "measured_s"));
@@ -305,7 +301,7 @@ static void put_kernel(struct summary *s) {
         double device = metric(s, "device_%s_bytes", dir);
         double ours = metric(s, "nvme_%s_bytes", dir);
         format_item(p, "%s %s (ours %s, %s)", dir, format_bytes(device).text, format_bytes(ours).text,
-                    format_times(ratio(device, ours)).text);
+                    format_times(kvf_ratio(device, ours)).text);
     }
     format_end(p);
 }

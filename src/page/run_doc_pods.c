@@ -5,10 +5,6 @@
 
 enum { ACROSS = 16, CELLS_MOST = ACROSS * ACROSS, WORST = 16 };
 
-static double ratio(double part, double all) {
-    return all > 0 ? part / all : KVF_MISSING;
-}
-
 static uint64_t hits_of(const struct run_pod *p) {
     uint64_t hits = 0;
     for (int t = 0; t < KVF_TIERS; t++) hits += p->hits[t];
@@ -25,7 +21,7 @@ static double cell_of(const struct run_record *r, size_t first, size_t end, bool
         hits += hits_of(&r->pods[i]);
         lookups += r->pods[i].lookups;
     }
-    return loads ? load : ratio((double)hits, (double)lookups);
+    return loads ? load : kvf_ratio((double)hits, (double)lookups);
 }
 
 static void put_heat(const struct run_part *p, bool loads) {
@@ -99,9 +95,9 @@ static void put_worst(const struct run_part *p) {
         run_cell_measure(d, (double)k->requests_done, "", "");
         run_cell_measure(d, (double)k->tokens, "", "");
         run_cell_measure(d, (double)k->lookups, "", "");
-        doc_cell(d, format_percent(ratio((double)hits_of(k), (double)k->lookups)).text);
+        doc_cell(d, format_percent(kvf_ratio((double)hits_of(k), (double)k->lookups)).text);
         run_cell_measure(d, (double)k->expected_blocks, "", "");
-        doc_cell(d, format_percent(ratio((double)k->wrong_blocks, (double)k->expected_blocks)).text);
+        doc_cell(d, format_percent(kvf_ratio((double)k->wrong_blocks, (double)k->expected_blocks)).text);
     }
 }
 

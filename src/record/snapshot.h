@@ -19,6 +19,10 @@
 static inline bool kvf_present(double v) {
     return !isnan(v);
 }
+/* A part of a whole; missing where there is no whole. */
+static inline double kvf_ratio(double part, double whole) {
+    return whole > 0 ? part / whole : KVF_MISSING;
+}
 
 #define SNAPSHOT_INTERVAL_FIELDS(X)                                                                          \
     X(U, seq, "", "number of the interval, from 0")                                                          \

@@ -97,17 +97,13 @@ double verdict_gain(const struct verdict_remedy *r) {
     return metric_better(r->metric) == METRIC_LOWER ? r->now / r->estimate - 1 : r->estimate / r->now - 1;
 }
 
-static bool ends_with(const char *s, const char *tail) {
-    size_t len = strlen(s), n = strlen(tail);
-    return len >= n && strcmp(s + len - n, tail) == 0;
-}
-
 static char *figure(const char *metric, double v, char *out, size_t len) {
+    const struct metric *m = metric_find(metric);
     if (isnan(v))
         snprintf(out, len, "--");
-    else if (ends_with(metric, "_ms"))
+    else if (m && m->form == METRIC_MS)
         units_duration_human(v * 1e6, out, len);
-    else if (ends_with(metric, "_ratio"))
+    else if (m && metric_form_percent(m->form))
         snprintf(out, len, "%.1f %%", 100 * v);
     else
         units_count_human(v, out, len); /* a rate has its unit in its label */

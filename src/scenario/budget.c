@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/terms.h"
 #include "base/units.h"
 
 enum {
@@ -24,12 +25,6 @@ static const uint64_t index_limit = 4 * KVF_GIB;
 static const uint32_t any_cpus = 8;
 static const uint64_t any_disk_bytes = 1024 * KVF_GIB;
 
-static uint64_t min_u64(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-static uint64_t max_u64(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
 static uint64_t round_up(uint64_t v, uint64_t to) {
     return (v + to - 1) / to * to;
 }
@@ -59,11 +54,11 @@ static uint64_t provisioned(const struct scenario *s, uint64_t usable, uint64_t 
 
 /* The batch is what limits a modelled GPU; others look up, read and wait for their place meanwhile. */
 static uint64_t slots_of_batch(const struct scenario *s) {
-    return min_u64(max_u64(256, 4 * s->compute.max_batch), 100000);
+    return kvf_min(kvf_max(256, 4 * s->compute.max_batch), 100000);
 }
 
 static void resolve_threads(struct scenario *s, const struct budget_machine *m, struct budget *b) {
-    if (s->engine.workers == KVF_AUTO) s->engine.workers = m->cpus < 2 ? 2 : min_u64(m->cpus, 16);
+    if (s->engine.workers == KVF_AUTO) s->engine.workers = m->cpus < 2 ? 2 : kvf_min(m->cpus, 16);
     if (s->engine.slots == KVF_AUTO) s->engine.slots = scenario_computes(s) ? slots_of_batch(s) : 256;
     b->workers = s->engine.workers;
     b->slots = s->engine.slots;
@@ -72,9 +67,9 @@ static void resolve_threads(struct scenario *s, const struct budget_machine *m, 
 static void resolve_staging(struct scenario *s, struct budget *b) {
     /* Where nothing passes through more, a worker needs one buffer to read into. */
     uint64_t least = scenario_stages(s) || s->tier[KVF_TIER_CPU].on ? b->workers * s->nvme.io_size : 0;
-    uint64_t wanted = scenario_stages(s) ? min_u64(least * s->nvme.io_depth, staging_limit) : least;
+    uint64_t wanted = scenario_stages(s) ? kvf_min(least * s->nvme.io_depth, staging_limit) : least;
 
-    if (s->engine.staging_bytes == KVF_AUTO) s->engine.staging_bytes = max_u64(wanted, least);
+    if (s->engine.staging_bytes == KVF_AUTO) s->engine.staging_bytes = kvf_max(wanted, least);
     b->staging_bytes = scenario_stages(s) ? s->engine.staging_bytes : least;
 }
 
@@ -86,7 +81,7 @@ static uint64_t free_bytes(const struct scenario *s, const struct budget_machine
         uint64_t one = m->disk_free_bytes[i];
         if (m->disk_same_fs[i]) continue;
         if (one == KVF_UNSET) return KVF_UNSET;
-        if (share) one = one > disk_reserve ? min_u64(one / 10 * 9, one - disk_reserve) : 0;
+        if (share) one = one > disk_reserve ? kvf_min(one / 10 * 9, one - disk_reserve) : 0;
         sum += one;
     }
     return sum;
@@ -145,15 +140,15 @@ static uint64_t usual_entry_bytes(const struct scenario *s) {
                          ? model_kv_bytes(&s->model, s->tensor_parallel, scenario_chunk_tokens(s))
                          : UINT64_MAX;
 
-    if (s->cache.granularity == KVF_GRANULARITY_BLOCK) return min_u64(scenario_block_bytes(s), chunk);
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK) return kvf_min(scenario_block_bytes(s), chunk);
     if (scenario_source_has(s, SOURCE_PERSONAS)) {
         tokens = UINT64_MAX;
         for (uint32_t i = 0; i < s->workload.personas; i++) {
             const struct scenario_persona *p = &s->workload.persona[i];
-            tokens = min_u64(tokens, (uint64_t)((double)p->context.lo * p->spread));
+            tokens = kvf_min(tokens, (uint64_t)((double)p->context.lo * p->spread));
         }
     }
-    return min_u64(model_kv_bytes(&s->model, s->tensor_parallel, tokens && tokens != UINT64_MAX ? tokens : 1),
+    return kvf_min(model_kv_bytes(&s->model, s->tensor_parallel, tokens && tokens != UINT64_MAX ? tokens : 1),
                    chunk);
 }
 
@@ -161,7 +156,7 @@ static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {
     uint64_t usable = 0, index;
 
     for (int t = 0; t < KVF_TIERS; t++) usable += scenario_usable_bytes(s, t);
-    index = min_u64(usable / usual_entry_bytes(s) * INDEX_BYTES, index_limit);
+    index = kvf_min(usable / usual_entry_bytes(s) * INDEX_BYTES, index_limit);
     uint64_t users = scenario_source_has(s, SOURCE_USERS) ? s->workload.users * USER_BYTES : 0;
     /* a worker has one buffer to stage in even when no tier holds bytes */
     uint64_t buffers = b->workers * (BUDGET_LANDING_BUFFERS + (b->staging_bytes ? 0 : 1));

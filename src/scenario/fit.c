@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/terms.h"
 #include "base/units.h"
 #include "scenario/keys.h"
 
@@ -44,13 +45,6 @@ static struct size_text size(double bytes) {
     return t;
 }
 
-static uint64_t min_u64(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-static uint64_t max_u64(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
 /* Whether a tier's capacity is a number that can be scaled. */
 static bool stated(const struct scenario *s, int tier) {
     return s->tier[tier].on && s->tier[tier].capacity_bytes != KVF_AUTO;
@@ -73,7 +67,7 @@ static uint64_t largest_entry(const struct scenario *s) {
     if (s->cache.granularity == KVF_GRANULARITY_BLOCK) return scenario_min_entry_bytes(s);
     if (scenario_source_has(s, SOURCE_PERSONAS))
         for (uint32_t i = 0; i < s->workload.personas; i++)
-            tokens = max_u64(tokens, s->workload.persona[i].context.hi);
+            tokens = kvf_max(tokens, s->workload.persona[i].context.hi);
     return model_kv_bytes(&s->model, s->tensor_parallel, tokens);
 }
 
@@ -126,7 +120,7 @@ static uint64_t rounded(uint64_t bytes) {
                      : bytes >= KVF_GIB       ? 128 * KVF_MIB
                      : bytes >= 128 * KVF_MIB ? 16 * KVF_MIB
                                               : KVF_MIB;
-    return max_u64(bytes - bytes % grain, KVF_MIB);
+    return kvf_max(bytes - bytes % grain, KVF_MIB);
 }
 
 /* The scenario with all stated capacities times steps / STEPS. */
@@ -135,7 +129,7 @@ static void scale(struct fitting *f, struct scenario *s, int steps) {
         if (!stated(&f->before, t)) continue;
         uint64_t whole = f->before.tier[t].capacity_bytes;
         uint64_t part = (uint64_t)((unsigned __int128)whole * (unsigned)steps / STEPS);
-        s->tier[t].capacity_bytes = min_u64(whole, max_u64(max_u64(part, KVF_MIB), f->floor[t]));
+        s->tier[t].capacity_bytes = kvf_min(whole, kvf_max(kvf_max(part, KVF_MIB), f->floor[t]));
     }
 }
 
@@ -227,7 +221,7 @@ static void fit_tiers(struct fitting *f) {
     scale(f, f->s, memory < disk ? memory : disk);
     for (int t = 0; t < KVF_TIERS; t++)
         if (stated(&f->before, t))
-            f->s->tier[t].capacity_bytes = max_u64(rounded(f->s->tier[t].capacity_bytes), f->floor[t]);
+            f->s->tier[t].capacity_bytes = kvf_max(rounded(f->s->tier[t].capacity_bytes), f->floor[t]);
     say_capacities(f, memory <= disk, disk <= memory);
 }
 
@@ -265,9 +259,9 @@ static void fit_users(struct fitting *f, double ratio, double total) {
         if (ratio < 1) say(f, "requests come from a file and stay as they are: expect fewer hits");
         return;
     }
-    users = min_u64(users, at_least_one((double)users * ratio + 1e-9));
+    users = kvf_min(users, at_least_one((double)users * ratio + 1e-9));
     uint64_t by_ratio = users;
-    if (nvme_auto(f->s) && each > 0 && total > 0) users = min_u64(users, at_least_one(total / each));
+    if (nvme_auto(f->s) && each > 0 && total > 0) users = kvf_min(users, at_least_one(total / each));
     if (users == before) return;
     f->s->workload.users = users;
     if (users < by_ratio)
@@ -288,10 +282,10 @@ static void fit_documents(struct fitting *f, double ratio, double total) {
     const struct scenario_range *tokens = &f->s->workload.rag.tokens;
 
     if (!before || !effective(f->s, "workload.rag.probability")) return;
-    documents = min_u64(documents, at_least_one((double)documents * ratio + 1e-9));
+    documents = kvf_min(documents, at_least_one((double)documents * ratio + 1e-9));
     double each =
         (double)model_kv_bytes(&f->s->model, f->s->tensor_parallel, tokens->lo / 2 + tokens->hi / 2);
-    if (nvme_auto(f->s) && total > 0) documents = min_u64(documents, at_least_one(total / 4 / each));
+    if (nvme_auto(f->s) && total > 0) documents = kvf_min(documents, at_least_one(total / 4 / each));
     if (documents == before) return;
     f->s->workload.rag.documents = documents;
     say(f, "workload.rag.documents %" PRIu64 " -> %" PRIu64 ": about %s each, in tiers of %s", before,
@@ -306,7 +300,7 @@ static void fit_precondition(struct fitting *f) {
     if (!f->s->tier[KVF_TIER_NVME].on || before == KVF_AUTO || !before) return;
     if (budget_resolve(&copy, f->m, true, &b, NULL)) return;
     if (nvme_auto(f->s))
-        most = min_u64(before, 2 * copy.tier[KVF_TIER_NVME].capacity_bytes);
+        most = kvf_min(before, 2 * copy.tier[KVF_TIER_NVME].capacity_bytes);
     else
         most = rounded((uint64_t)((double)before * ((double)f->s->tier[KVF_TIER_NVME].capacity_bytes /
                                                     (double)f->before.tier[KVF_TIER_NVME].capacity_bytes)));
@@ -324,7 +318,7 @@ static void warn_of_large_entries(struct fitting *f) {
         if (!f->s->tier[t].on) continue;
         if (!stated(f->s, t)) return; /* auto: the rest of a disk */
         uint64_t usable = scenario_usable_bytes(f->s, t);
-        most = max_u64(most, usable);
+        most = kvf_max(most, usable);
         if (usable < entry && scenario_usable_bytes(&f->before, t) >= entry)
             say(f, "entries of more than %s do not fit into the %s tier any more; the largest has %s",
                 size((double)usable).text, tier_name(t), size((double)entry).text);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "draw/number.h"
 #include "record/metric.h"
 #include "ui/panel/columns.h"
@@ -49,11 +50,6 @@ static void page_words(struct page *p, enum tone tone, const char *text) {
     canvas_free(&c);
 }
 
-static bool ends_with(const char *s, const char *tail) {
-    size_t len = strlen(s), n = strlen(tail);
-    return len >= n && strcmp(s + len - n, tail) == 0;
-}
-
 static bool begins_with(const char *s, const char *head) {
     return strncmp(s, head, strlen(head)) == 0;
 }
@@ -68,7 +64,7 @@ static void evidence_name(const struct verdict_evidence *e, char *name, size_t l
     if (begins_with(rest, "cpu_busy")) rest += strlen("cpu"), whose = "cpu tier";
     snprintf(name, len, "%s%s", whose, rest);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (ends_with(name, units[i])) name[strlen(name) - strlen(units[i])] = '\0';
+        if (buf_ends_with(name, units[i])) name[strlen(name) - strlen(units[i])] = '\0';
     for (char *c = name; *c; c++)
         if (*c == '_') *c = ' ';
 }
@@ -80,7 +76,7 @@ static void evidence_value(const struct verdict_evidence *e, char *value) {
         number_bytes(e->value, value);
     else if (strcmp(e->unit, "1/s") == 0)
         snprintf(number_plain(e->value, value) + strlen(value), NUMBER - strlen(value), "/s");
-    else if (ends_with(e->name, "device_bytes_ratio"))
+    else if (buf_ends_with(e->name, "device_bytes_ratio"))
         snprintf(number_plain(e->value, value) + strlen(value), NUMBER - strlen(value), "x");
     else
         number_percent(e->value, value);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/metric.h"
+
 /* Of the arrivals of an open loop, those by which its queue may grow: with more it has no end. */
 #define UNSERVED_MOST 0.05
 
@@ -30,20 +32,6 @@ static bool holds(double actual, const char *name, double target) {
     return false;
 }
 
-/* The unit of a metric that this run has no result of, as its name says it. */
-static const char *unit_named(const char *metric) {
-    static const struct {
-        const char *end, *unit;
-    } units[] = {{"_ms", "ms"},     {"_tok_s", "tok/s"}, {"_gib_s", "GiB/s"},
-                 {"_per_s", "1/s"}, {"_bytes", "B"},     {"_s", "s"}};
-    size_t len = strlen(metric);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        size_t end = strlen(units[i].end);
-        if (len > end && strcmp(metric + len - end, units[i].end) == 0) return units[i].unit;
-    }
-    return "";
-}
-
 static void decide(struct run_criterion *c, const struct result *r) {
     c->actual = r ? r->value : KVF_MISSING;
     c->passed = kvf_present(c->actual) && holds(c->actual, c->op, c->target);
@@ -56,7 +44,7 @@ static void judge(struct run_record *run, const char *name, const char *metric, 
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.metric, sizeof c.metric, "%s", metric);
     snprintf(c.op, sizeof c.op, "%s", op_names[op]);
-    snprintf(c.unit, sizeof c.unit, "%s", r ? r->unit : unit_named(metric));
+    snprintf(c.unit, sizeof c.unit, "%s", r ? r->unit : metric_unit(metric));
     decide(&c, r);
     run_record_criterion(run, &c);
 }

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/heap.h"
+#include "base/terms.h"
 #include "engine/move/crew.h"
 #include "tier/channels.h"
 
@@ -42,13 +43,6 @@ struct simmover {
     struct simulated **slabs;
     size_t slab_count;
 };
-
-static uint64_t min_u64(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-static uint64_t max_u64(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
 
 static struct simulated *simulated_new(struct simmover *m) {
     if (!m->spare) {
@@ -91,7 +85,7 @@ static uint64_t window_ns(const struct simmover *m, const struct simulated *s, e
 
 /* The time that the leg's bytes, or those of one chunk of it, take a channel. */
 static uint64_t chunk_ns(const struct simmover *m, const struct simulated *s, enum kvf_dir dir) {
-    uint64_t chunk = min_u64(m->setup.scenario->nvme.io_size, s->t.op->bytes);
+    uint64_t chunk = kvf_min(m->setup.scenario->nvme.io_size, s->t.op->bytes);
     return channels_busy_ns(m->channels[s->t.leg[dir].tier], dir, chunk);
 }
 
@@ -102,7 +96,7 @@ static struct channels_turn leg_begin(struct simmover *m, struct simulated *s, e
     struct channels_turn turn = channels_take(m->channels[leg->tier], dir, s->t.op->bytes, now_ns);
     leg->since_ns = now_ns;
     if (leg->start_ns == 0) leg->start_ns = now_ns;
-    leg->end_ns = max_u64(turn.complete_ns, turn.start_ns + window_ns(m, s, dir));
+    leg->end_ns = kvf_max(turn.complete_ns, turn.start_ns + window_ns(m, s, dir));
     s->from_ns[dir] = turn.start_ns;
     s->to_ns[dir] = turn.start_ns + channels_busy_ns(m->channels[leg->tier], dir, s->t.op->bytes);
     at_device(m, s, dir, true);
@@ -122,7 +116,7 @@ static void write_begin(struct simmover *m, struct simulated *s, uint64_t now_ns
     leg_begin(m, s, KVF_DIR_WRITE, now_ns);
     if (has_leg(s, KVF_DIR_READ)) {
         uint64_t latency_ns = m->channels[write->tier]->speed.latency_ns;
-        write->end_ns = max_u64(write->end_ns, read->end_ns + chunk_ns(m, s, KVF_DIR_WRITE) + latency_ns);
+        write->end_ns = kvf_max(write->end_ns, read->end_ns + chunk_ns(m, s, KVF_DIR_WRITE) + latency_ns);
         s->read_open = true;
         s->read_tie = m->begun;
         event_add(m, s, read->end_ns); /* never later than the write's, and before it on the heap */
@@ -202,7 +196,7 @@ void simmover_begin(struct simmover *m, struct cache_op *op) {
     s->t.leg[op->from >= 0 ? KVF_DIR_READ : KVF_DIR_WRITE].start_ns = now_ns;
     s->pool = pool_of(m, s);
     bool staged = s->pool == &m->pool[POOL_STAGED];
-    s->takes = staged ? (uint32_t)min_u64((op->bytes + io_size - 1) / io_size, m->setup.buffers) : 1;
+    s->takes = staged ? (uint32_t)kvf_min((op->bytes + io_size - 1) / io_size, m->setup.buffers) : 1;
     if (s->pool && (s->pool->first || s->pool->left < s->takes)) {
         line_join(s);
         return;
@@ -283,7 +277,7 @@ void simmover_stop(struct simmover *m) {
 
 uint64_t simmover_next_ns(const struct simmover *m) {
     uint64_t next = heap_min_key(&m->events);
-    return m->crew ? min_u64(next, crew_next_ns(m->crew)) : next;
+    return m->crew ? kvf_min(next, crew_next_ns(m->crew)) : next;
 }
 
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir) {
@@ -294,7 +288,7 @@ uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir) 
         const struct simulated *s = m->events.items[i].item;
         bool counted = s->read_open && m->events.items[i].tie == s->read_tie;
         if (s->t.leg[dir].tier != tier || counted) continue;
-        uint64_t begun = max_u64(s->from_ns[dir], now_ns);
+        uint64_t begun = kvf_max(s->from_ns[dir], now_ns);
         if (s->to_ns[dir] > begun) used -= s->to_ns[dir] - begun;
     }
     return used / c->speed.channels;

@@ -1,10 +1,7 @@
 #include "engine/pipeline/reuse.h"
 
 #include "base/clock.h"
-
-static uint64_t max_u64(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
+#include "base/terms.h"
 
 static uint64_t tier_ns(const struct scenario_emulation *link, uint64_t bytes) {
     if (bytes == 0) return 0;
@@ -14,7 +11,7 @@ static uint64_t tier_ns(const struct scenario_emulation *link, uint64_t bytes) {
 
 uint64_t reuse_load_ns(const struct scenario *s, const uint64_t bytes[KVF_TIERS]) {
     uint64_t ns = 0;
-    for (int t = 0; t < KVF_TIERS; t++) ns = max_u64(ns, tier_ns(&s->tier[t].emulation, bytes[t]));
+    for (int t = 0; t < KVF_TIERS; t++) ns = kvf_max(ns, tier_ns(&s->tier[t].emulation, bytes[t]));
     return ns;
 }
 
@@ -34,7 +31,7 @@ bool reuse_split_take(struct reuse_split *split, int tier, uint64_t tokens, uint
     uint64_t head = split->head - tokens;
     split->bytes[tier] += bytes;
     uint64_t ns =
-        max_u64(reuse_load_ns(split->s, split->bytes), roofline_prefill_ns(split->r, head, split->above));
+        kvf_max(reuse_load_ns(split->s, split->bytes), roofline_prefill_ns(split->r, head, split->above));
     if (ns > split->ns) {
         split->bytes[tier] -= bytes;
         return false;

@@ -47,10 +47,6 @@ struct block_counts *blocks_room(struct reading *r) {
     return r->block;
 }
 
-static double ratio(double part, double whole) {
-    return whole > 0 ? part / whole : KVF_MISSING;
-}
-
 /* All zero without a trace. Control thread only; too large for its stack. */
 static struct block_counts *between(const struct reading *from, const struct reading *to) {
     static struct block_counts c;
@@ -83,7 +79,7 @@ static void add_shares(const struct reading *from, const struct reading *to, con
     double host = result_value(out, name), device_ns = (double)n->bio_device_ns;
     double chunks_ns =
         (double)(to->usage[KVF_TIER_NVME].chunk_ns[dir] - from->usage[KVF_TIER_NVME].chunk_ns[dir]);
-    double of_bios = ratio(device_ns, (double)n->bio_ns), of_chunks = ratio(device_ns, chunks_ns);
+    double of_bios = kvf_ratio(device_ns, (double)n->bio_ns), of_chunks = kvf_ratio(device_ns, chunks_ns);
     double device = kvf_present(of_bios) ? (1 - host) * fmin(of_bios, of_chunks) : KVF_MISSING;
     result_add(out, 1 - host - device, n->bios, "nvme_%s_kernel_share", way);
     result_add(out, device, n->bios, "nvme_%s_device_share", way);
@@ -100,9 +96,9 @@ static void add_dir(const struct block_counts *c, int dir, bool known, struct re
     }
     double requests = (double)n->requests;
     result_add(out, known ? requests : KVF_MISSING, 0, "nvme_%s_requests", way);
-    result_add(out, ratio((double)n->request_bytes, requests), n->requests, "nvme_request_bytes_%s", way);
-    result_add(out, ratio(requests, (double)n->bios), n->bios, "nvme_%s_requests_per_chunk", way);
-    result_add(out, ratio((double)n->depth, requests), n->requests, "nvme_%s_depth_mean", way);
+    result_add(out, kvf_ratio((double)n->request_bytes, requests), n->requests, "nvme_request_bytes_%s", way);
+    result_add(out, kvf_ratio(requests, (double)n->bios), n->bios, "nvme_%s_requests_per_chunk", way);
+    result_add(out, kvf_ratio((double)n->depth, requests), n->requests, "nvme_%s_depth_mean", way);
 }
 
 void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out) {
@@ -175,7 +171,7 @@ void blocks_neighbours(const struct engine *e, const struct reading *from, const
     for (uint32_t i = 0; i < in->neighbours; i++) {
         struct judge_neighbour *n = &in->neighbour[i];
         n->bytes = (double)(top[i].read_bytes + top[i].write_bytes);
-        n->share = ratio(n->bytes, all);
+        n->share = kvf_ratio(n->bytes, all);
         snapshot_neighbour_name(&top[i], n->name, sizeof n->name);
     }
 }
@@ -189,7 +185,7 @@ void blocks_neighbours(const struct engine *e, const struct reading *from, const
     n = &c->events.dir[dir];                                                                                 \
     b->way##_requests = (double)n->requests;                                                                 \
     b->way##_request_bytes = (double)n->request_bytes;                                                       \
-    b->way##_depth = ratio((double)n->depth, (double)n->requests);                                           \
+    b->way##_depth = kvf_ratio((double)n->depth, (double)n->requests);                                       \
     STAGE(way, q2d);                                                                                         \
     STAGE(way, d2c)
 void blocks_snap(const struct engine *e, const struct reading *from, struct snapshot *snap) {

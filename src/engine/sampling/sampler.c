@@ -19,10 +19,6 @@ static double seconds(uint64_t ns) {
     return (double)ns / (double)KVF_NS_PER_S;
 }
 
-static double per(double amount, double whole) {
-    return whole > 0 ? amount / whole : KVF_MISSING;
-}
-
 static uint64_t sum_causes(const uint64_t counts[KVF_CAUSES], bool with_decode) {
     uint64_t n = 0;
     for (int c = 0; c < KVF_CAUSES; c++)
@@ -37,8 +33,8 @@ static void snap_host(struct snapshot_interval *i, const struct reading *now, co
     i->rss_bytes = b->process_rss_bytes;
     i->cpu_user_s = b->process_user_s - a->process_user_s;
     i->cpu_sys_s = b->process_sys_s - a->process_sys_s;
-    i->host_cpu_ratio = per(b->cpu_busy_ticks - a->cpu_busy_ticks, ticks);
-    i->host_steal_ratio = per(b->cpu_steal_ticks - a->cpu_steal_ticks, ticks);
+    i->host_cpu_ratio = kvf_ratio(b->cpu_busy_ticks - a->cpu_busy_ticks, ticks);
+    i->host_steal_ratio = kvf_ratio(b->cpu_steal_ticks - a->cpu_steal_ticks, ticks);
     i->host_available_bytes = b->available_bytes;
     i->net_rx_bytes = b->net_rx_bytes - a->net_rx_bytes;
     i->net_tx_bytes = b->net_tx_bytes - a->net_tx_bytes;
@@ -48,10 +44,11 @@ static void snap_host(struct snapshot_interval *i, const struct reading *now, co
     i->device_write_bytes = device ? (double)(y->write_bytes - x->write_bytes) : KVF_MISSING;
     i->device_read_ms = device ? (double)(y->read_ms - x->read_ms) : KVF_MISSING;
     i->device_write_ms = device ? (double)(y->write_ms - x->write_ms) : KVF_MISSING;
-    i->device_busy_ratio = device ? per((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, s) : KVF_MISSING;
+    i->device_busy_ratio =
+        device ? kvf_ratio((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, s) : KVF_MISSING;
     if (i->device_busy_ratio > 1) i->device_busy_ratio = 1;
     i->device_queue =
-        device ? per((double)(y->time_in_queue_ms - x->time_in_queue_ms) / 1e3, s) : KVF_MISSING;
+        device ? kvf_ratio((double)(y->time_in_queue_ms - x->time_in_queue_ms) / 1e3, s) : KVF_MISSING;
 }
 
 static void snap_interval(struct engine *e, const struct reading *last, struct snapshot *snap,
@@ -80,13 +77,13 @@ static void snap_interval(struct engine *e, const struct reading *last, struct s
     i->done = counters_get(&d->requests_done);
     i->failed = counters_get(&d->requests_failed);
     i->tokens = counters_get(&d->tokens_generated);
-    i->throughput_tok_s = per((double)i->tokens, s);
-    i->requests_per_s = per((double)i->done, s);
+    i->throughput_tok_s = kvf_ratio((double)i->tokens, s);
+    i->requests_per_s = kvf_ratio((double)i->done, s);
     i->lookups = sum_causes(p->cache.lookups, true);
     i->hits = sum_causes(p->cache.hits, true);
     i->reuse_lookups = reuse;
-    i->hit_ratio = per((double)i->hits, (double)i->lookups);
-    i->reuse_hit_ratio = per((double)sum_causes(p->cache.hits, false), (double)reuse);
+    i->hit_ratio = kvf_ratio((double)i->hits, (double)i->lookups);
+    i->reuse_hit_ratio = kvf_ratio((double)sum_causes(p->cache.hits, false), (double)reuse);
     i->refused = p->cache.refused;
     i->not_admitted = p->cache.not_admitted;
     for (int t = 0; t < KVF_TIERS; t++) i->fell_through += p->cache.fell_through[t];
@@ -171,7 +168,7 @@ static void snap_class(struct engine *e, const struct reading *last, struct snap
     levels_class(v, c);
     uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
     bool judged = target_ns != KVF_UNSET;
-    v->met_ratio = judged ? per((double)result_met(c), (double)(ended + v->overdue)) : KVF_MISSING;
+    v->met_ratio = judged ? kvf_ratio((double)result_met(c), (double)(ended + v->overdue)) : KVF_MISSING;
     uint64_t ended_beyond = counters_get(&c->missed) + v->failed;
     v->violations = judged ? violations_since(e->sampler, k, ended_beyond, snap->peek) : KVF_MISSING;
     bool waits = now->oldest_ns[k] < now->run_ns;

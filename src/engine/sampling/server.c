@@ -18,10 +18,6 @@ static double since(double now, double then) {
     return now >= then ? now - then : now;
 }
 
-static double ratio(double part, double whole) {
-    return whole > 0 ? part / whole : KVF_MISSING;
-}
-
 void server_snap(const struct engine *e, struct snapshot *snap, const struct counters *d) {
     const struct tier_server *now = &e->sampler->now.server, *last = &e->sampler->last.server;
     snap->remote_known = tier_of(e) != NULL;
@@ -43,7 +39,7 @@ void server_snap(const struct engine *e, struct snapshot *snap, const struct cou
                                  .server_evicted_keys = since(now->evicted_keys, last->evicted_keys),
                                  .server_expired_keys = since(now->expired_keys, last->expired_keys),
                                  .server_ops_per_s = now->ops_per_s,
-                                 .server_hit_ratio = ratio(hits, hits + misses)};
+                                 .server_hit_ratio = kvf_ratio(hits, hits + misses)};
 }
 
 void server_results(const struct engine *e, const struct reading *from, const struct reading *to,
@@ -56,5 +52,5 @@ void server_results(const struct engine *e, const struct reading *from, const st
     result_add(out, known ? b->round_trips - a->round_trips : none, 0, "remote_round_trips");
     result_add(out, known ? b->used_bytes : none, 0, "remote_server_used_bytes");
     result_add(out, known ? since(b->evicted_keys, a->evicted_keys) : none, 0, "remote_server_evicted_keys");
-    result_add(out, known ? ratio(hits, hits + misses) : none, 0, "remote_server_hit_ratio");
+    result_add(out, known ? kvf_ratio(hits, hits + misses) : none, 0, "remote_server_hit_ratio");
 }

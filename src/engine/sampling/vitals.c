@@ -76,18 +76,14 @@ void vitals_close(struct vitals *v) {
 
 /* ---- results ---- */
 
-static double ratio(double part, double whole) {
-    return whole > 0 ? part / whole : KVF_MISSING;
-}
-
 /* Of all drives, by what they are rated to take, as if each got its part. */
 static void add_lifetime(const struct engine *e, double wall_s, struct result_list *out) {
     const struct scenario *s = e->s;
     double rated = s->nvme.endurance_bytes ? (double)s->nvme.endurance_bytes : KVF_MISSING;
-    double per_day = ratio(result_value(out, "nvme_write_bytes"), wall_s) * seconds_of_day;
+    double per_day = kvf_ratio(result_value(out, "nvme_write_bytes"), wall_s) * seconds_of_day;
     double drives = e->device_count > 0 ? e->device_count : s->nvme.path_count;
     result_add(out, per_day, 0, "nvme_written_per_day_bytes");
-    result_add(out, ratio(rated * drives, per_day) / days_of_year, 0, "nvme_lifetime_years");
+    result_add(out, kvf_ratio(rated * drives, per_day) / days_of_year, 0, "nvme_lifetime_years");
 }
 
 static void add_health(const struct vitals *v, struct result_list *out) {
@@ -101,7 +97,7 @@ static void add_health(const struct vitals *v, struct result_list *out) {
     result_add(out, used, 0, "drive_used_ratio");
     result_add(out, host, 0, "drive_host_written_bytes");
     result_add(out, media, 0, "drive_media_written_bytes");
-    result_add(out, ratio(media, host), 0, "drive_media_per_host");
+    result_add(out, kvf_ratio(media, host), 0, "drive_media_per_host");
 }
 
 void vitals_results(const struct engine *e, double wall_s, double tokens, double gpu_j,
@@ -117,5 +113,5 @@ void vitals_results(const struct engine *e, double wall_s, double tokens, double
     result_add(out, watts, 0, "cpu_power_mean_w");
     result_add(out, watts * wall_s, 0, "cpu_energy_j");
     result_add(out, joules, 0, "energy_j");
-    result_add(out, ratio(joules, tokens), 0, "energy_per_token_j");
+    result_add(out, kvf_ratio(joules, tokens), 0, "energy_per_token_j");
 }

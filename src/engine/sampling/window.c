@@ -47,10 +47,6 @@ void window_look(const struct window *w, const struct window_sums *more, struct 
     sums_scaled(out, &w->mark[w->first], -1);
 }
 
-static double per(double amount, double whole) {
-    return whole > 0 ? amount / whole : KVF_MISSING;
-}
-
 static void window_targets(const struct window_sums *s, struct judge_input *in) {
     in->targets = false;
     in->targets_met = true;
@@ -64,32 +60,32 @@ static void window_targets(const struct window_sums *s, struct judge_input *in) 
 void window_means(const struct window_sums *s, struct judge_input *in) {
     in->length_s = s->length_s;
     in->requests = (uint64_t)(s->requests + 0.5);
-    in->e2e_ms = per(s->e2e_ms, s->requests);
-    in->queue_ms = per(s->queue_ms, s->requests);
-    in->storage_ms = per(s->storage_ms, s->requests);
+    in->e2e_ms = kvf_ratio(s->e2e_ms, s->requests);
+    in->queue_ms = kvf_ratio(s->queue_ms, s->requests);
+    in->storage_ms = kvf_ratio(s->storage_ms, s->requests);
     in->prefill_ms = s->requests > 0 ? s->prefill_ms / s->requests : 0;
-    in->generation_ms = per(s->generation_ms, s->requests);
-    in->ttft_ms = per(s->ttft_ms, s->first_tokens);
-    in->device_busy_ratio = per(s->device_busy_s, s->device_known_s);
+    in->generation_ms = kvf_ratio(s->generation_ms, s->requests);
+    in->ttft_ms = kvf_ratio(s->ttft_ms, s->first_tokens);
+    in->device_busy_ratio = kvf_ratio(s->device_busy_s, s->device_known_s);
     in->device_bytes = s->counted_s > 0 ? s->device_bytes : KVF_MISSING;
     in->our_bytes = s->counted_s > 0 ? s->our_bytes : KVF_MISSING;
-    in->host_cpu_ratio = per(s->host_busy_s, s->host_known_s);
-    in->own_cpu_ratio = per(s->host_own_s, s->host_known_s);
-    in->slots_ratio = per(s->slots_busy_s, s->slots_s);
-    in->compute_busy = per(s->compute_busy_s, s->length_s);
-    in->users = per(s->users_s, s->length_s);
-    in->miss_ratio = per(s->misses, s->lookups);
-    in->first_ratio = per(s->firsts, s->sampled);
+    in->host_cpu_ratio = kvf_ratio(s->host_busy_s, s->host_known_s);
+    in->own_cpu_ratio = kvf_ratio(s->host_own_s, s->host_known_s);
+    in->slots_ratio = kvf_ratio(s->slots_busy_s, s->slots_s);
+    in->compute_busy = kvf_ratio(s->compute_busy_s, s->length_s);
+    in->users = kvf_ratio(s->users_s, s->length_s);
+    in->miss_ratio = kvf_ratio(s->misses, s->lookups);
+    in->first_ratio = kvf_ratio(s->firsts, s->sampled);
     in->held_s = s->held_s;
-    in->room_ms = per(s->room_ms, s->requests);
-    in->memory_any = per(s->memory_any_s, s->length_s);
-    for (int d = 0; d < KVF_DIRS; d++) in->memory_busy[d] = per(s->memory_s[d], s->length_s);
+    in->room_ms = kvf_ratio(s->room_ms, s->requests);
+    in->memory_any = kvf_ratio(s->memory_any_s, s->length_s);
+    for (int d = 0; d < KVF_DIRS; d++) in->memory_busy[d] = kvf_ratio(s->memory_s[d], s->length_s);
     for (int t = 0; t < KVF_TIERS; t++) {
-        in->tier_busy[t] = per(s->tier_busy_s[t], s->length_s);
-        in->link_any[t] = per(s->link_any_s[t], s->length_s);
+        in->tier_busy[t] = kvf_ratio(s->tier_busy_s[t], s->length_s);
+        in->link_any[t] = kvf_ratio(s->link_any_s[t], s->length_s);
         for (int d = 0; d < KVF_DIRS; d++) {
-            in->busy[t][d] = per(s->busy_s[t][d], s->length_s);
-            in->link_busy[t][d] = per(s->link_s[t][d], s->length_s);
+            in->busy[t][d] = kvf_ratio(s->busy_s[t][d], s->length_s);
+            in->link_busy[t][d] = kvf_ratio(s->link_s[t][d], s->length_s);
             in->op_s[t][d] = s->op_s[t][d];
             in->device_s[t][d] = s->device_s[t][d];
             in->line_s[t][d] = s->line_s[t][d];

@@ -98,10 +98,6 @@ static bool settled(struct stage *s, const struct stage_signals *in) {
 
 /* ---- what it says ---- */
 
-static double per(double amount, double whole) {
-    return whole > 0 ? amount / whole : KVF_MISSING;
-}
-
 /* How bad a class is: by what is known of it where it has a target, else by its latency. */
 static double badness_of(const struct stage_class *c, double target_ms, double p95) {
     if (!kvf_present(target_ms)) return p95;
@@ -161,13 +157,13 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
     const struct evidence *figure = &s->klass[by_context ? STAGE_OF_CONTEXT : STAGE_OF_FIGURE].of_this;
     *out = (struct stage_reading){.seconds = s->judged_s,
                                   .intervals = s->intervals,
-                                  .saturation = per(s->saturation_sum, s->saturation_s),
-                                  .tokens_s = per(s->tokens, s->judged_s),
-                                  .nvme_s = per(s->nvme_tokens, s->judged_s),
-                                  .arrived_s = per((double)s->arrived, s->judged_s),
-                                  .done_s = per((double)s->done, s->judged_s),
-                                  .unfinished = per(s->unfinished_s, s->judged_s),
-                                  .e2e_s = per(s->e2e_s, (double)s->done),
+                                  .saturation = kvf_ratio(s->saturation_sum, s->saturation_s),
+                                  .tokens_s = kvf_ratio(s->tokens, s->judged_s),
+                                  .nvme_s = kvf_ratio(s->nvme_tokens, s->judged_s),
+                                  .arrived_s = kvf_ratio((double)s->arrived, s->judged_s),
+                                  .done_s = kvf_ratio((double)s->done, s->judged_s),
+                                  .unfinished = kvf_ratio(s->unfinished_s, s->judged_s),
+                                  .e2e_s = kvf_ratio(s->e2e_s, (double)s->done),
                                   .piled = piled(s),
                                   .worst = -1,
                                   .p95_ms = KVF_MISSING,

@@ -237,7 +237,7 @@ static struct plot *chart_fill(const struct outcome *o, const struct outcome_lin
             add_bars(o, l, k, measure, p);
     }
     free(shown);
-    if (l->numbers && strstr(o->measure[measure].name, "_ms"))
+    if (l->numbers && strcmp(o->measure[measure].unit, "ms") == 0)
         outcome_put_limits(o, o->measure[measure].name, p);
     return p;
 }
@@ -320,8 +320,8 @@ void outcome_put_charts(const struct outcome *o, struct doc *d) {
     }
     outcome_lines_make(o, &l);
     for (size_t i = 0; i < count && outcome_by_load(o) && tok != SIZE_MAX; i++) {
-        const char *name = o->measure[measure[i]].name;
-        if (strstr(name, "_ms") && !strstr(name, "tpot")) put_chart(o, &l, tok, measure[i], d);
+        const struct outcome_measure *m = &o->measure[measure[i]];
+        if (strcmp(m->unit, "ms") == 0 && !strstr(m->name, "tpot")) put_chart(o, &l, tok, measure[i], d);
     }
     for (size_t i = 0; i < count; i++)
         if (!outcome_by_load(o) || (rate != SIZE_MAX && measure[i] != rate))

@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/terms.h"
 #include "base/units.h"
 #include "study/suite/suite.h"
 #include "tier/tier.h"
@@ -16,10 +17,6 @@ static const uint64_t gpu_most = 16 * KVF_GIB, nvme_most = 256 * KVF_GIB, nvme_u
 static const uint64_t quick_gpu = 2 * KVF_GIB, quick_spill = 2 * KVF_GIB, quick_half = 4 * KVF_GIB;
 static const uint64_t quick_nvme = 32 * KVF_GIB;
 static const uint64_t room_least = 4 * KVF_GIB; /* of a drive that is worth testing */
-
-static uint64_t min_u64(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
 
 static uint64_t whole(uint64_t bytes, uint64_t grain) {
     return bytes - bytes % grain;
@@ -84,21 +81,21 @@ static void look_under(struct suite *s) {
 
 /* Half of the free space, which leaves the other half to everybody else. */
 static uint64_t nvme_size(const struct suite *s) {
-    uint64_t size = s->disk_free == KVF_UNSET ? nvme_unknown : min_u64(s->disk_free / 2, nvme_most);
-    if (s->quick) size = min_u64(size, quick_nvme);
+    uint64_t size = s->disk_free == KVF_UNSET ? nvme_unknown : kvf_min(s->disk_free / 2, nvme_most);
+    if (s->quick) size = kvf_min(size, quick_nvme);
     return whole(size, size >= KVF_GIB ? 256 * KVF_MIB : KVF_MIB);
 }
 
 uint64_t suite_cpu_bytes(const struct suite *s, uint32_t part) {
     /* The usable part of it, 0.8, must not be more than half of what is available. */
-    uint64_t size = min_u64(s->memory_bytes / part, s->host.memory_available_bytes / 8 * 5);
-    if (s->quick) size = min_u64(size, part < SPILL_PART ? quick_half : quick_spill);
+    uint64_t size = kvf_min(s->memory_bytes / part, s->host.memory_available_bytes / 8 * 5);
+    if (s->quick) size = kvf_min(size, part < SPILL_PART ? quick_half : quick_spill);
     return whole(size, size >= KVF_GIB ? 128 * KVF_MIB : 16 * KVF_MIB);
 }
 
 static uint64_t gpu_size(const struct suite *s) {
-    uint64_t size = min_u64(s->memory_bytes / GPU_PART, gpu_most);
-    if (s->quick) size = min_u64(size, quick_gpu);
+    uint64_t size = kvf_min(s->memory_bytes / GPU_PART, gpu_most);
+    if (s->quick) size = kvf_min(size, quick_gpu);
     return whole(size, size >= KVF_GIB ? 128 * KVF_MIB : 16 * KVF_MIB);
 }
 
@@ -121,6 +118,6 @@ int suite_look(struct suite *s, struct err *e) {
     s->high_users_given = options_value(s->options, "high-users") != NULL;
     rc = options_number(s->options, "users", 1, 1000000, &s->base_users, e);
     uint64_t high = s->memory_bytes / KVF_GIB * USERS_PER_GIB;
-    s->high_users = high < USERS ? USERS : min_u64(high, MOST_USERS);
+    s->high_users = high < USERS ? USERS : kvf_min(high, MOST_USERS);
     return rc ? rc : options_number(s->options, "high-users", 1, 1000000, &s->high_users, e);
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/terms.h"
 #include "base/units.h"
 #include "draw/format.h"
 #include "scenario/load.h"
@@ -20,10 +21,6 @@
 static const uint64_t quick_run = 8 * KVF_NS_PER_S, quick_search = 28 * KVF_NS_PER_S;
 static const uint64_t quick_memory = 4 * KVF_GIB, quick_disk = 36 * KVF_GIB;
 enum { SETTINGS_MAX = OPTIONS_GIVEN_MAX, QUICK_DOCUMENTS = 2, QUICK_REQUESTS = 60 };
-
-static uint64_t min_u64(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
 
 /* The value that the command line gives a key, which is then not ours to choose; NULL: none. Keys of a file
  * to include lie under those of the tests, and do not count. */
@@ -170,16 +167,16 @@ static int given_duration(const struct suite *s, const struct suite_test *t, uin
 static int choose_times(const struct suite *s, const struct suite_test *t, struct scenario *sc,
                         struct err *e) {
     if (s->quick) {
-        sc->run.duration_ns = min_u64(sc->run.duration_ns, t->searches ? quick_search : quick_run);
-        sc->run.warmup_ns = min_u64(sc->run.warmup_ns, KVF_NS_PER_S);
+        sc->run.duration_ns = kvf_min(sc->run.duration_ns, t->searches ? quick_search : quick_run);
+        sc->run.warmup_ns = kvf_min(sc->run.warmup_ns, KVF_NS_PER_S);
         if (!set_by_user(s, "run.max_requests"))
-            sc->run.max_requests = min_u64(sc->run.max_requests, QUICK_REQUESTS);
+            sc->run.max_requests = kvf_min(sc->run.max_requests, QUICK_REQUESTS);
     }
     if (s->quick && t->searches) { /* an answer, if a rough one, in half a minute */
-        sc->autoscaler.settle_ns = min_u64(sc->autoscaler.settle_ns, KVF_NS_PER_S / 2);
-        sc->autoscaler.stage_ns = min_u64(sc->autoscaler.stage_ns, 2 * KVF_NS_PER_S);
-        sc->autoscaler.hold_ns = min_u64(sc->autoscaler.hold_ns, 4 * KVF_NS_PER_S);
-        sc->autoscaler.cooldown_ns = min_u64(sc->autoscaler.cooldown_ns, KVF_NS_PER_S);
+        sc->autoscaler.settle_ns = kvf_min(sc->autoscaler.settle_ns, KVF_NS_PER_S / 2);
+        sc->autoscaler.stage_ns = kvf_min(sc->autoscaler.stage_ns, 2 * KVF_NS_PER_S);
+        sc->autoscaler.hold_ns = kvf_min(sc->autoscaler.hold_ns, 4 * KVF_NS_PER_S);
+        sc->autoscaler.cooldown_ns = kvf_min(sc->autoscaler.cooldown_ns, KVF_NS_PER_S);
     }
     return given_duration(s, t, &sc->run.duration_ns, e);
 }
@@ -230,7 +227,7 @@ static void size_by_machine(const struct suite *s, struct suite_entry *entry) {
     if (!s->high_users_given && base < s->base_users) high = high * base / s->base_users;
     sc->workload.users = t->users == SUITE_USERS_HIGH   ? (high ? high : 1)
                          : t->users == SUITE_USERS_BASE ? base
-                                                        : min_u64(sc->workload.users, base);
+                                                        : kvf_min(sc->workload.users, base);
     if (sc->workload.users < entry->users_before)
         note(&entry->fit, "workload.users %llu -> %llu: about %s of conversations each, in %s of nvme",
              (unsigned long long)entry->users_before, (unsigned long long)sc->workload.users,
@@ -246,9 +243,9 @@ static void size_by_fit(const struct suite *s, struct suite_entry *entry) {
     machine_measure(sc, &machine);
     if (s->quick) {
         struct budget_machine small = machine;
-        small.memory_available_bytes = min_u64(machine.memory_available_bytes, quick_memory);
+        small.memory_available_bytes = kvf_min(machine.memory_available_bytes, quick_memory);
         if (machine.disk_free_bytes[0] != KVF_UNSET)
-            small.disk_free_bytes[0] = min_u64(machine.disk_free_bytes[0], quick_disk);
+            small.disk_free_bytes[0] = kvf_min(machine.disk_free_bytes[0], quick_disk);
         fit_apply(&small_fit, sc, &small);
         if (sc->tier[KVF_TIER_NVME].on && sc->tier[KVF_TIER_NVME].capacity_bytes == KVF_AUTO)
             sc->tier[KVF_TIER_NVME].capacity_bytes = budget_disk_room(sc, &small);
@@ -326,7 +323,7 @@ static void level_users(struct suite *s) {
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < s->entries; i++)
         if (s->entry[i].test->group == SUITE_GROUP_TIERS && !s->entry[i].refused[0])
-            least = min_u64(least, s->entry[i].scenario.workload.users);
+            least = kvf_min(least, s->entry[i].scenario.workload.users);
     for (size_t i = 0; i < s->entries; i++) {
         struct suite_entry *entry = &s->entry[i];
         uint64_t *users = &entry->scenario.workload.users;

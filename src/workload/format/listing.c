@@ -14,15 +14,10 @@ const char *listing_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t len = strlen(text), tail = strlen(end);
-    return len > tail && strcmp(text + len - tail, end) == 0;
-}
-
 static void listing_add(struct listing *l, const char *folder, const char *name) {
     struct buf b = {0};
     if (folder)
-        buf_addf(&b, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/", name);
+        buf_addf(&b, "%s%s%s", folder, buf_ends_with(folder, "/") ? "" : "/", name);
     else
         buf_add(&b, name);
     if ((l->count & (l->count - 1)) == 0)
@@ -39,7 +34,8 @@ static int directory_list(struct listing *l, const char *path, const char *suffi
     DIR *d = opendir(path);
     if (!d) return err_set_errno(e, KVF_ERR_USAGE, errno, "cannot list \"%s\"", path);
     while ((errno = 0, entry = readdir(d)) != NULL)
-        if (entry->d_name[0] != '.' && ends_with(entry->d_name, suffix)) listing_add(l, path, entry->d_name);
+        if (entry->d_name[0] != '.' && buf_ends_with(entry->d_name, suffix))
+            listing_add(l, path, entry->d_name);
     int error = errno;
     closedir(d);
     if (error) return err_set_errno(e, KVF_ERR_USAGE, error, "cannot list \"%s\"", path);
