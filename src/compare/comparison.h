@@ -82,7 +82,8 @@ enum comparison_reason { /* why a noise is not told, although there would be fig
                          COMPARISON_TOLD,
                          COMPARISON_USERS, /* other seeds have drawn other users, whom no interval knows */
                          COMPARISON_NEIGHBOUR, /* another program used what the metric depends on */
-                         COMPARISON_UNDONE /* better where more of the work was not done, which is no gain */
+                         COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
+                         COMPARISON_OPEN    /* its interval has no end: too few values beyond a percentile */
 };
 enum comparison_method {
     COMPARISON_NONE,

@@ -16,7 +16,8 @@ struct judging {
     struct comparison *c;
     struct comparison_reach *reach;
     bool used[COMPARISON_BLOCKS + 1];
-    bool few; /* trials that ranks alone cannot tell apart */
+    bool few;  /* trials that ranks alone cannot tell apart */
+    bool open; /* an interval without an end */
 };
 
 static void set_noise(struct comparison_change *c, enum comparison_method method, bool beyond) {
@@ -171,7 +172,8 @@ static bool judge_prediction(struct judging *j, size_t side, const char *metric,
 
 /* ---- run against run ---- */
 
-/* The relative change is exp() of the difference of two logarithms. Runs of as many intervals are pairs,
+/* Without an end to the interval any change would be within it, which says nothing. The relative change is
+ * exp() of the difference of two logarithms. Runs of as many intervals are pairs,
  * interval by interval; of others each side has its scatter to either side (the method of variance estimates
  * recovery: Zou and Donner, Construction of confidence limits about effect measures, 2008). `grain` is what
  * both may be off besides, inside the buckets of their histograms. */
@@ -183,7 +185,12 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
         low[k] = centre - grain - (paired ? half[k] : hypot(side->below[k], base->above[k]));
         high[k] = centre + grain + (paired ? half[k] : hypot(side->above[k], base->below[k]));
     }
-    set_noise(out, COMPARISON_BLOCKS, low[COMPARISON_JUDGED] > 0 || high[COMPARISON_JUDGED] < 0);
+    bool beyond = low[COMPARISON_JUDGED] > 0 || high[COMPARISON_JUDGED] < 0;
+    set_noise(out, COMPARISON_BLOCKS, beyond);
+    if (!beyond && !(isfinite(low[COMPARISON_JUDGED]) && isfinite(high[COMPARISON_JUDGED]))) {
+        out->noise = COMPARISON_UNKNOWN;
+        out->reason = COMPARISON_OPEN;
+    }
     out->low = isfinite(low[COMPARISON_SHOWN]) ? expm1(low[COMPARISON_SHOWN]) : KVF_MISSING;
     out->high = isfinite(high[COMPARISON_SHOWN]) ? expm1(high[COMPARISON_SHOWN]) : KVF_MISSING;
 }
@@ -227,6 +234,7 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
         free(other.part);
         other.part = NULL;
         j->used[out->method] = true;
+        j->open = j->open || out->reason == COMPARISON_OPEN;
     }
     free(base.part);
 }
@@ -260,6 +268,10 @@ static void note_methods(const struct judging *j) {
             "Run against run: beyond noise is a change whose 99 %% interval leaves out 0. It is made of blocks of "
             "neighbouring intervals of the measured part and the width of histogram buckets; it does not know how far a "
             "repetition would be off. Trials do (run.trials).");
+    if (j->open)
+        comparison_note(
+            c, "A percentile beyond which too few values lie has an interval without an end: whether it "
+               "changed is not told. A longer run tells.");
 }
 
 static void note_short(const struct judging *j) {

@@ -35,7 +35,8 @@ const char *comparison_reason_name(enum comparison_reason r) {
     static const char *const names[] = {[COMPARISON_TOLD] = "",
                                         [COMPARISON_USERS] = "other_users",
                                         [COMPARISON_NEIGHBOUR] = "neighbour",
-                                        [COMPARISON_UNDONE] = "work_undone"};
+                                        [COMPARISON_UNDONE] = "work_undone",
+                                        [COMPARISON_OPEN] = "few_values"};
     return names[r];
 }
 
@@ -44,7 +45,8 @@ const char *comparison_reason_text(enum comparison_reason r) {
         [COMPARISON_TOLD] = "",
         [COMPARISON_USERS] = "their seeds drew different users",
         [COMPARISON_NEIGHBOUR] = "another program had a part in what was measured",
-        [COMPARISON_UNDONE] = "the side that looks better left more work undone"};
+        [COMPARISON_UNDONE] = "the side that looks better left more work undone",
+        [COMPARISON_OPEN] = "too few values lie beyond the percentile to bound its change"};
     return texts[r];
 }
 
