@@ -187,7 +187,7 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
     }
     bool beyond = low[COMPARISON_JUDGED] > 0 || high[COMPARISON_JUDGED] < 0;
     set_noise(out, COMPARISON_BLOCKS, beyond);
-    if (!beyond && !(isfinite(low[COMPARISON_JUDGED]) && isfinite(high[COMPARISON_JUDGED]))) {
+    if (!beyond && !(isfinite(low[COMPARISON_SHOWN]) && isfinite(high[COMPARISON_SHOWN]))) {
         out->noise = COMPARISON_UNKNOWN;
         out->reason = COMPARISON_OPEN;
     }

@@ -214,13 +214,21 @@ static size_t block_length(const double *off, size_t n) {
     return length > most ? most : length < least ? least : length;
 }
 
+/* A share that may be off by so much, on the scale of log odds, which never reaches all or nothing. */
+static double share_off(double q, double off) {
+    return 1 / (1 + (1 - q) / q * exp(-off / (q * (1 - q))));
+}
+
 /* A percentile whose share of the values may be off by so much may be off by as much as lies between the
- * values of these shares (Woodruff, Confidence intervals for medians and other position measures, 1952). */
-static void scatter_percentile(const struct comparison_percentile *p, double off, double *below,
-                               double *above) {
+ * values of these shares (Woodruff, Confidence intervals for medians and other position measures, 1952); the
+ * shares by their log odds, as Korn and Graubard do (Confidence intervals for proportions with small expected
+ * number of positive counts, 1998). Where no value lies beyond there is no end. */
+static void scatter_percentile(const struct comparison_percentile *p, double off, double values,
+                               double *below, double *above) {
     double q = comparison_percentile_share(p), at = comparison_percentile_value(p, q);
-    *below = log(at / comparison_percentile_value(p, q - off));
-    *above = q + off < 1 ? log(comparison_percentile_value(p, q + off) / at) : INFINITY;
+    double low = share_off(q, -off), high = share_off(q, off);
+    *below = low * values >= 1 ? log(at / comparison_percentile_value(p, low)) : INFINITY;
+    *above = (1 - high) * values >= 1 ? log(comparison_percentile_value(p, high) / at) : INFINITY;
 }
 
 /* How the logarithm follows the sum of what the intervals are off by: a quotient as it is; a percentile falls
@@ -228,7 +236,8 @@ static void scatter_percentile(const struct comparison_percentile *p, double off
 static double steepness(const struct source *s, const struct comparison_scatter *out, double below,
                         double off, double ratio) {
     if (!s->percentile) return 1 / (below * ratio);
-    return -(out->above[0] + out->below[0]) / (2 * off * below);
+    double q = comparison_percentile_share(s->percentile);
+    return -(out->above[0] + out->below[0]) / ((share_off(q, off) - share_off(q, -off)) * below);
 }
 
 static void scatter_fill(const struct source *s, const double *num, const double *den, double ratio,
@@ -244,7 +253,7 @@ static void scatter_fill(const struct source *s, const double *num, const double
     for (size_t k = COMPARISON_LEVELS; k-- > 0;) {
         off = statistics_student_t(comparison_levels[k], n / v.block - 1) * error;
         if (s->percentile)
-            scatter_percentile(s->percentile, off, &out->below[k], &out->above[k]);
+            scatter_percentile(s->percentile, off, below, &out->below[k], &out->above[k]);
         else
             out->below[k] = out->above[k] = off / ratio;
     }

@@ -596,15 +596,14 @@ static void percentiles_by_their_histograms(void **state) {
     assert_true(change_of("e2e_p999_ms", 1)->noise == COMPARISON_UNKNOWN);
 }
 
-/* Of 480 values the share below P99 may be off by 0.45 %, thrice that at 99 %: nothing bounds it from above.
- */
+/* Of 120 values one lies beyond the P99, and none beyond what it may be. */
 static void an_interval_without_an_end_tells_nothing(void **state) {
     struct rng r;
     (void)state;
     rng_init(&r, 8, KVF_RNG_TEST, 0);
     for (size_t s = 0; s < 2; s++) {
         put_intervals(s, &r, 10000, 10, 0, INTERVALS);
-        put_latencies(s, &r, s ? 14 : 10, 4);
+        put_latencies(s, &r, s ? 14 : 10, 1);
         run[s].status = RUN_COMPLETED;
     }
     const struct comparison_limit limit = {"e2e_p99_ms", 0.05, false};
