@@ -219,16 +219,21 @@ static double share_off(double q, double off) {
     return 1 / (1 + (1 - q) / q * exp(-off / (q * (1 - q))));
 }
 
+enum { BEYOND_LEAST = 5 }; /* values, or the end of an interval is chance */
+
 /* A percentile whose share of the values may be off by so much may be off by as much as lies between the
- * values of these shares (Woodruff, Confidence intervals for medians and other position measures, 1952); the
- * shares by their log odds, as Korn and Graubard do (Confidence intervals for proportions with small expected
- * number of positive counts, 1998). Where no value lies beyond there is no end. */
-static void scatter_percentile(const struct comparison_percentile *p, double off, double values,
+ * values of these shares (Woodruff, Confidence intervals for medians and other position measures, 1952). What
+ * is shown takes the shares by their log odds, as Korn and Graubard do (Confidence intervals for proportions
+ * with small expected number of positive counts, 1998); of so few blocks they promise too much for what is
+ * judged at 99 %. Where few values lie beyond there is no end. */
+static void scatter_percentile(const struct comparison_percentile *p, size_t level, double off, double values,
                                double *below, double *above) {
     double q = comparison_percentile_share(p), at = comparison_percentile_value(p, q);
-    double low = share_off(q, -off), high = share_off(q, off);
-    *below = low * values >= 1 ? log(at / comparison_percentile_value(p, low)) : INFINITY;
-    *above = (1 - high) * values >= 1 ? log(comparison_percentile_value(p, high) / at) : INFINITY;
+    bool judged = level == COMPARISON_JUDGED;
+    double low = judged ? q - off : share_off(q, -off), high = judged ? q + off : share_off(q, off);
+    double least = judged ? 0 : BEYOND_LEAST;
+    *below = low * values > least ? log(at / comparison_percentile_value(p, low)) : INFINITY;
+    *above = (1 - high) * values > least ? log(comparison_percentile_value(p, high) / at) : INFINITY;
 }
 
 /* How the logarithm follows the sum of what the intervals are off by: a quotient as it is; a percentile falls
@@ -253,7 +258,7 @@ static void scatter_fill(const struct source *s, const double *num, const double
     for (size_t k = COMPARISON_LEVELS; k-- > 0;) {
         off = statistics_student_t(comparison_levels[k], n / v.block - 1) * error;
         if (s->percentile)
-            scatter_percentile(s->percentile, off, below, &out->below[k], &out->above[k]);
+            scatter_percentile(s->percentile, k, off, below, &out->below[k], &out->above[k]);
         else
             out->below[k] = out->above[k] = off / ratio;
     }

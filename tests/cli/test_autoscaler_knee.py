@@ -65,6 +65,16 @@ def _():
         all_near(knee, users, MINUTES_10, range(1, 3))
 
 
+@case("capacity: users who think longer than a stage lasts are found within 5 % from one, four and far above")
+def _():
+    knee, users = Knee(quietly, home(), 10000, "capacity"), 6145  # by fixed runs, which take long
+    if LONG:
+        assert knee.knee() == users, knee.known
+    for start, seed in ((1, 6), (4, 5), (10 * users, 2)):
+        got, _ = knee.seek(start, MINUTES_10, seed)
+        assert near(got, users), (users, start, seed, got)
+
+
 @case("on a fast drive the shipped searches for the peak answer in their prescribed time")
 def _():
     for name, users in (("s4-peak-capacity", 1), ("s8-everything", 2)):

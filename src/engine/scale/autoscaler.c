@@ -221,7 +221,12 @@ void autoscaler_init(struct autoscaler *a, const struct autoscaler_config *confi
              (unsigned long long)config->min_users, (unsigned long long)config->max_users,
              seek_users(a->users).text, seek_s(config->stage_s).text, seek_s(config->settle_s).text);
     a->system = (struct autoscaler_system){
-        .cycle_s = KVF_MISSING, .e2e_s = KVF_MISSING, .least_e2e_s = KVF_MISSING, .calm = KVF_MISSING};
+
+        .cycle_s = KVF_MISSING,
+        .think_s = KVF_MISSING,
+        .e2e_s = KVF_MISSING,
+        .least_e2e_s = KVF_MISSING,
+        .calm = KVF_MISSING};
     seek_of(a)->begin(a);
     a->decided = 1;
 }
@@ -231,6 +236,8 @@ static void learn(struct autoscaler *a, bool over) {
     const struct stage_reading *r = &a->last;
     struct autoscaler_system *s = &a->system;
     if (r->arrived_s > 0) s->cycle_s = (double)a->users / r->arrived_s;
+    if (r->arrived_s > 0 && r->unfinished < (double)a->users / 2)
+        s->think_s = ((double)a->users - r->unfinished) / r->arrived_s;
     if (!kvf_present(r->e2e_s)) return;
     s->e2e_s = r->e2e_s;
     if (over || r->piled) return;

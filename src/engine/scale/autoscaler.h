@@ -60,6 +60,7 @@ enum autoscaler_step { AUTOSCALER_SEEK, AUTOSCALER_CONFIRM, AUTOSCALER_WATCH, AU
 /* The system as the stages so far have shown it; NaN: not known yet. */
 struct autoscaler_system {
     double cycle_s;      /* from one request of a user to the next */
+    double think_s;      /* that a user thinks between two, by those who do */
     double e2e_s;        /* that a request lasts, in the last stage */
     double least_e2e_s;  /* the same in the stage inside its line in which it lasted least */
     double calm;         /* unfinished requests of a user in the last stage that was not over its line */

@@ -12,24 +12,29 @@
  * Welch, Management Science 27, 322, 1981).
  *
  * Growing: x 2, and x 1.5 from the stage on that brought less than half as much again, until a stage is not
- * better than the highest before it, or requests pile up. Below a candidate that nothing is below, half the
- * users follow, or as many as the throughput can answer. Then the wider gap beside the candidate is closed:
- * in the middle, or where throughput that grows with the users would reach the line. In the end the levels
- * beside the line are measured again, the less certain one first, until neither verdict is chance. */
+ * better than the highest before it, or requests pile up. A stage with few requests of users who mostly think
+ * ends nothing: how many came is chance, and what serves them is idle. While it is idle most of the time, x
+ * 4: by Little's law the mean number of requests there bounds how busy it can be. Below a candidate that
+ * nothing is below, half the users follow, or as many as the throughput can answer. Then the wider gap beside
+ * the candidate is closed: in the middle, or where throughput that grows with the users would reach the line.
+ * In the end the levels beside the line are measured again, the less certain one first, until neither verdict
+ * is chance. */
 #include <math.h>
 #include <stdio.h>
 
 #include "engine/scale/seek.h"
 
-#define SURE    1.645 /* standard errors: 95 %, one-sided */
-#define ALIKE   2.0   /* standard errors: what they cover is no difference */
-#define BEYOND  1.2   /* times the users of the first level that comes up to the best */
-#define PAYS    1.5   /* times the stage before: doubling goes on */
-#define DOUBLE  2.0
-#define GENTLY  1.5
-#define WIDE    1.3 /* ends of a gap so far apart are closed in on along the line through nothing */
-#define STEP    1.1
-#define CERTAIN 3.0 /* standard errors: many levels are looked at */
+#define SURE     1.645 /* standard errors: 95 %, one-sided */
+#define ALIKE    2.0   /* standard errors: what they cover is no difference */
+#define BEYOND   1.2   /* times the users of the first level that comes up to the best */
+#define PAYS     1.5   /* times the stage before: doubling goes on */
+#define DOUBLE   2.0
+#define FOURFOLD 4.0
+#define IDLE     0.0625 /* requests there, on average */
+#define GENTLY   1.5
+#define WIDE     1.3 /* ends of a gap so far apart are closed in on along the line through nothing */
+#define STEP     1.1
+#define CERTAIN  3.0 /* standard errors: many levels are looked at */
 enum { CONFIRM_MOST = 8, VISITS = 4, AGAIN = 2, FLAT = 3 /* levels */ }; /* stages */
 
 static const struct autoscaler_level *highest_of(const struct autoscaler *a) {
@@ -108,17 +113,26 @@ static unsigned candidate_of(const struct autoscaler *a) {
     return i;
 }
 
+/* Users who were added together ask together, and again when they have thought: what surely holds of a level
+ * was measured for as long as they think. */
+static double wave_s(const struct autoscaler *a) {
+    double think_s = a->config.rules.paced ? KVF_MISSING : a->system.think_s;
+    if (!(think_s > a->config.stage_s)) return a->config.stage_s;
+    return fmin(think_s, STAGE_MOST * a->config.stage_s);
+}
+
 static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users) {
     double line = KVF_MISSING;
+    bool again = !a->growing && seek_known(a, users);
     if (a->levels && a->growing) line = highest_of(a)->value * (1 + a->config.tolerance);
     if (a->levels && !a->growing) line = line_of(a);
     struct stage_plan plan = {.settle_s = users == a->users && a->levels ? 0 : a->config.settle_s,
-                              .length_s = a->config.stage_s,
+                              .length_s = again ? wave_s(a) : a->config.stage_s,
                               .line = line,
                               .per_context = a->per_context,
                               .fine = a->config.tolerance,
                               .early = users > a->config.min_users,
-                              .patient = true};
+                              .patient = !again || wave_s(a) <= a->config.stage_s};
     seek_stage(a, out, users, &plan);
 }
 
@@ -164,10 +178,17 @@ static bool found(struct autoscaler *a, struct snapshot_decision *out) {
 
 /* ---- decisions ---- */
 
+/* Whether the stage had too few requests to tell, of users who mostly think. */
+static bool thinking(const struct autoscaler *a) {
+    const struct stage_reading *r = &a->last;
+    return r->done_s * r->seconds < STAGE_FEW && r->unfinished < (double)a->users / 2;
+}
+
 static void grow(struct autoscaler *a, struct snapshot_decision *out) {
-    uint64_t to = seek_times(a, a->users, a->gently ? GENTLY : DOUBLE);
-    snprintf(out->action, sizeof out->action, "%s", a->gently ? "grow" : "double");
-    seek_say(out, ": %s to %s", a->gently ? "grow x 1.5" : "double", seek_users(to).text);
+    bool idle = a->last.done_s * a->last.e2e_s < IDLE; /* NaN: nothing was done */
+    uint64_t to = seek_times(a, a->users, idle ? FOURFOLD : a->gently ? GENTLY : DOUBLE);
+    snprintf(out->action, sizeof out->action, "%s", a->gently || idle ? "grow" : "double");
+    seek_say(out, ": %s to %s", idle ? "grow x 4" : a->gently ? "grow x 1.5" : "double", seek_users(to).text);
     try_users(a, out, to);
 }
 
@@ -191,9 +212,11 @@ static uint64_t gap_below(const struct autoscaler *a, unsigned i) {
 
 /* Whether a number of users from..to surely reaches the line (sign 1) or misses it (-1). */
 static bool sure(const struct autoscaler *a, double from, double to, double sign) {
+    double wave = wave_s(a) - a->config.stage_s / 2;
     for (unsigned i = 0; i < a->levels; i++) {
         double users = (double)a->level[i].users;
-        if (users >= from && users <= to && sign * a->level[i].errors >= SURE) return true;
+        if (users >= from && users <= to && sign * a->level[i].errors >= SURE && a->level[i].seconds >= wave)
+            return true;
     }
     return false;
 }
@@ -364,8 +387,8 @@ static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_dec
     say_level(out, a, now, best);
     peak_note(a);
     if (a->growing) {
-        bool rises = a->levels == 1 || better(a, now, before, noise);
-        a->gently = a->gently || (before > 0 && now->value < PAYS * a->grown_from);
+        bool few = thinking(a), rises = a->levels == 1 || few || better(a, now, before, noise);
+        a->gently = a->gently || (!few && before > 0 && now->value < PAYS * a->grown_from);
         a->grown_from = now->value;
         a->growing = rises && !a->last.piled && a->users < a->config.max_users;
     }

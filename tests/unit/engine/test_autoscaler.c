@@ -476,6 +476,9 @@ static void expect_tokens(double tokens, const char *action, uint64_t users) {
     do {
         interval(50, 20);
         in.tokens = tokens;
+        in.done = tokens > 0 ? 50 : 0;
+        in.e2e_s = (double)in.done * 0.02;
+        in.klass[0].in_service = tokens > 0 ? 1 : before; /* nobody thinks where nothing is generated */
         assert_true(n++ < 100);
     } while (!step());
     if (strcmp(d.action, action) != 0 || d.users_after != users)
@@ -574,6 +577,31 @@ static void nothing_generated_is_no_peak(void **state) {
     expect_known("nothing was generated in any stage");
 }
 
+/* Users who think for 45 s, of 100 tokens and 10 ms each: the stages of the first have a request or none.
+ * What came in them is chance, and the link is idle. */
+static void few_requests_of_users_who_think_end_nothing(void **state) {
+    static const uint64_t done[] = {1, 0, 3, 1, 0};
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(1);
+    for (unsigned stage = 0; stage < sizeof done / sizeof done[0]; stage++) {
+        uint64_t before = a.users, left = done[stage];
+        unsigned n = 0;
+        do { /* settles for two intervals */
+            uint64_t now = n >= 2 && left > 0;
+            interval((unsigned)now, 10);
+            in.klass[0].in_service = 0;
+            in.tokens = 100 * (double)now;
+            in.arrived = in.done = now;
+            in.e2e_s = 0.01 * (double)now;
+            left -= now;
+            assert_true(n++ < 100);
+        } while (!step());
+        assert_int_equal(d.users_after, before * (done[stage] ? 4 : 2));
+    }
+    assert_int_equal(a.answer, AUTOSCALER_SEEKING);
+}
+
 /* A user asks ten times a second whether there is an answer or not, and four are answered, however many ask:
  * the longer it goes on the longer they take. No number of users would bring more. */
 static void users_who_ask_for_more_than_is_answered_are_enough(void **state) {
@@ -635,6 +663,7 @@ int main(void) {
         cmocka_unit_test(from_above_it_goes_down_first),
         cmocka_unit_test(capacity_at_its_limits),
         cmocka_unit_test(nothing_generated_is_no_peak),
+        cmocka_unit_test(few_requests_of_users_who_think_end_nothing),
         cmocka_unit_test(users_who_ask_for_more_than_is_answered_are_enough),
         cmocka_unit_test(intervals_without_length_are_none),
     };
