@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/output_file.h"
 #include "base/units.h"
+#include "base/url.h"
 #include "base/utf8.h"
 #include "probe/host.h"
 #include "record/snapshot.h"
@@ -28,13 +29,14 @@
 #include "study/signals.h"
 #include "tier/tier.h"
 
-enum { MEASURED = KVF_TIER_NVME + 1 }; /* what is below is no part of this machine */
+enum { MEASURED = KVF_TIER_REMOTE + 1 };
 /* Parts of the whole time. */
-static const unsigned parts[MEASURED] = {3, 3, 6};
+static const unsigned parts[MEASURED] = {3, 3, 6, 6};
 #define TIME_NS      (30 * KVF_NS_PER_S)
 #define TIME_LEAST   (100 * KVF_NS_PER_MS)
 #define TIME_MOST    (3600 * KVF_NS_PER_S)
 #define DISK_SIZE    (2 * KVF_GIB)
+#define STORE_SIZE   (512 * KVF_MIB) /* on a server, or --size where that is less */
 #define DISK_LEAST   (16 * KVF_MIB)
 #define DISK_MOST    KVF_TIB
 #define CPU_SIZE     KVF_GIB
@@ -52,6 +54,7 @@ struct calibrate {
     struct showing showing;
     struct command_queue *commands; /* of the screen; NULL: there is none */
     struct calibrate_result result[MEASURED];
+    int tiers;    /* up to nvme, or up to the remote one where an address was given */
     int tier;     /* under way; those before it are measured */
     double share; /* of it */
     char doing[40];
@@ -76,6 +79,10 @@ static void signals_take(void) {
 
 /* ---- what was asked for ---- */
 
+static uint64_t store_bytes(const struct calibrate *c) {
+    return c->disk_bytes < STORE_SIZE ? c->disk_bytes : STORE_SIZE;
+}
+
 static int read_bounded(const struct options *o, const char *name, int (*parse)(const char *, uint64_t *),
                         uint64_t least, uint64_t most, const char *range, uint64_t *out, struct err *e) {
     const char *text = options_value(o, name);
@@ -85,6 +92,29 @@ static int read_bounded(const struct options *o, const char *name, int (*parse)(
         return err_set(e, KVF_ERR_USAGE, "--%s is %s, not \"%s\"", name, range, text);
     *out = v;
     return 0;
+}
+
+/* The store of --remote; what else a scenario says of it stays. */
+static int store_read(struct calibrate *c, const struct options *o, struct err *e) {
+    const char *url = options_value(o, "remote");
+    struct scenario *s = &c->scenario;
+    struct err why = {0};
+    c->tiers = KVF_TIER_NVME + 1;
+    if (!url) return 0;
+    if (o->operands == 0)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "--remote needs the scenario that will use the store, for the sizes of its entries and "
+            "values: kvfall probe --calibrate --remote URL SCENARIO");
+    if (snprintf(s->remote.url, sizeof s->remote.url, "%s", url) >= (int)sizeof s->remote.url)
+        return err_set(e, KVF_ERR_USAGE, "the address of --remote is too long");
+    (void)url_secret_take(s->remote.url);
+    if (scenario_check_store(s->remote.url, &s->tier[KVF_TIER_REMOTE].backend, &why) != 0)
+        return err_set(e, KVF_ERR_USAGE, "--remote is no address of a store: %s", why.text);
+    s->tier[KVF_TIER_REMOTE].on = true;
+    s->tier[KVF_TIER_REMOTE].capacity_bytes = store_bytes(c);
+    c->tiers = KVF_TIER_REMOTE + 1;
+    return tier_remote_check(s, e);
 }
 
 static int calibrate_read(struct calibrate *c, const struct options *o, struct err *e) {
@@ -104,6 +134,8 @@ static int calibrate_read(struct calibrate *c, const struct options *o, struct e
         return err_set(e, KVF_ERR_USAGE, "the path of --path is longer than %d bytes", SCENARIO_PATH - 1);
     if (path || s->nvme.path_count == 0) s->nvme.path_count = 1;
     s->tier[KVF_TIER_NVME].on = s->tier[KVF_TIER_CPU].on = true;
+    rc = store_read(c, o, e);
+    if (rc) return rc;
     return strcmp(c->output, "-") ? output_file_check(c->output, options_has(o, "overwrite"), e) : 0;
 }
 
@@ -146,7 +178,7 @@ static int first_tier(const struct calibrate *c) {
 
 static uint64_t part_ns(const struct calibrate *c, enum kvf_tier tier) {
     unsigned all = 0;
-    for (int t = first_tier(c); t < MEASURED; t++) all += parts[t];
+    for (int t = first_tier(c); t < c->tiers; t++) all += parts[t];
     return c->time_ns / all * parts[tier];
 }
 
@@ -186,7 +218,7 @@ static void show(const struct calibrate *c) {
                            .measures = MEASURES};
     size_t row = 0;
     memcpy(h.measure, measures, sizeof measures);
-    for (int t = first_tier(c); t < MEASURED; t++) {
+    for (int t = first_tier(c); t < c->tiers; t++) {
         snprintf(h.line[h.lines++], BOARD_TEXT, "%s", tier_name((enum kvf_tier)t));
         if (t < c->tier) {
             row = show_measured(c, t, row);
@@ -261,12 +293,15 @@ static void say_plan(const struct calibrate *c) {
              (unsigned)c->scenario.engine.workers, units_size_human((double)c->disk_bytes, disk, sizeof disk),
              c->scenario.nvme.path[0], units_size_human((double)c->cpu_bytes, memory, sizeof memory),
              gpu_is_real(c) ? ", and up to 4 GiB of device memory" : "");
+    if (c->tiers > KVF_TIER_REMOTE)
+        log_line(KVF_LOG_INFO, "calibrate: and keeps up to %s in the store at %s, deleted at the end",
+                 units_size_human((double)store_bytes(c), disk, sizeof disk), c->scenario.remote.url);
     if (!gpu_is_real(c) && !tier_cuda_ready(&c->scenario, why, sizeof why))
         log_line(KVF_LOG_INFO, "calibrate: no gpu tier: %s", why);
 }
 
 static int calibrate_one(struct calibrate *c, enum kvf_tier tier, struct calibrate_result *r, struct err *e) {
-    const uint64_t bytes[MEASURED] = {GPU_SIZE, c->cpu_bytes, c->disk_bytes};
+    const uint64_t bytes[MEASURED] = {GPU_SIZE, c->cpu_bytes, c->disk_bytes, store_bytes(c)};
     struct calibrate_setup setup = {.scenario = &c->scenario,
                                     .bytes = bytes[tier],
                                     .time_ns = part_ns(c, tier),
@@ -321,7 +356,7 @@ static void warn_shared(enum kvf_tier tier, const struct calibrate_result *r) {
 
 static int measure_into(struct calibrate *c, struct buf *out, struct err *e) {
     put_head(c, out);
-    for (int t = first_tier(c); t < MEASURED; t++) {
+    for (int t = first_tier(c); t < c->tiers; t++) {
         struct calibrate_result *r = &c->result[t];
         int rc = calibrate_one(c, (enum kvf_tier)t, r, e);
         if (rc) return rc;
@@ -329,7 +364,7 @@ static int measure_into(struct calibrate *c, struct buf *out, struct err *e) {
         warn_apart((enum kvf_tier)t, r);
         warn_shared((enum kvf_tier)t, r);
     }
-    c->tier = MEASURED;
+    c->tier = c->tiers;
     show(c);
     return 0;
 }

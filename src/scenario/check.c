@@ -103,6 +103,21 @@ static const struct {
 #undef X
 };
 
+int scenario_check_store(const char *url, unsigned *backend, struct err *e) {
+    struct url u;
+    int rc = url_parse(url, &u, e);
+    if (rc != 0) return rc;
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
+        struct err why = {0};
+        if (!stores[i].check || stores[i].check(&u, &why) != 0) continue;
+        *backend = (unsigned)i;
+        return 0;
+    }
+    return err_set(e, KVF_ERR_USAGE,
+                   "take one such as redis://127.0.0.1:6379, unix:///run/redis.sock, s3://kvcache, "
+                   "http://127.0.0.1:8333/kvcache or file:///mnt/shared");
+}
+
 /* The rules for a remote tier that is a store. */
 static void check_remote(struct loading *l) {
     const struct scenario *s = l->s;

@@ -482,6 +482,8 @@ bool scenario_stages(const struct scenario *s);
 /* Bytes of a value of the remote tier; an entry's last one may be shorter. */
 #define SCENARIO_VALUE_MAX (UINT64_C(512) << 20)
 uint64_t scenario_value_bytes(const struct scenario *s);
+/* The backend of the remote tier that an address belongs to. 0, or -KVF_ERR_USAGE with what is wrong. */
+int scenario_check_store(const char *url, unsigned *backend, struct err *e);
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
 /* Entry sizes are multiples of this many bytes (at least 4 KiB pages hold them with the least
  * waste): the largest power of two that divides the bytes of a token (request granularity) or of

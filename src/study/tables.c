@@ -159,6 +159,7 @@ static const struct option_group models_group = {"Working set", models_table};
 static const struct option_spec probe_table[] = {
     {"calibrate", NULL, OPTION_FLAG, NULL, "measure the tiers of this machine, in about half a minute"},
     {"path", "DIR", OPTION_VALUE, NULL, "with --calibrate: measure the disk under DIR, . unless told"},
+    {"remote", "URL", OPTION_VALUE, NULL, "with --calibrate: measure the store at URL as well"},
     {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE, - unless told"},
     {"size", "SIZE", OPTION_VALUE, NULL,
      "with --calibrate: use that much disk and memory, 2GiB and 1GiB unless told"},

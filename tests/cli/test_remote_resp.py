@@ -6,7 +6,7 @@ import threading
 
 from runs import TOKEN_BYTES, kept_and_read, last_run, measure, refused, result, write
 from servers import Redis, remote
-from tap import case, home, main, wait_until
+from tap import case, home, main, run, wait_until
 
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "cache.verify": "full",
          "run.duration": "5m", "run.max_requests": 120}
@@ -144,6 +144,27 @@ def _():
 def _():
     commands = recorded(ttl="90s")
     assert [one[3:] for one in commands if one[0] == "SET"] == 4 * [["PX", "90000"]], commands
+
+
+@case("probe --calibrate --remote: what the server gives for entries of the scenario, which a simulation takes; nothing stays there")
+def _():
+    server = Redis()
+    path = write({**on(server), "workload.users": 4})
+    refused(["probe", "--calibrate", "--remote", server.url], "--remote needs the scenario that will use the store")
+    refused(["probe", "--calibrate", "--remote", "ftp://a/b", path], "--remote is no address of a store", "redis://127.0.0.1:6379")
+    refused(["probe", "--calibrate", "--remote", "unix:///none", path], "no server answers at /none")
+    got = run(["probe", "--calibrate", "--remote", server.url, path, "--path", ".", "--size", "16MiB", "--time", "500ms",
+               "--output", "peaks.yaml"])
+    assert got.rc == 0 and "keeps up to 16.0 MiB in the store at " + server.url in got.stderr, got
+    assert server.keys() == [], "values are left behind"
+    part = (home() / "work/peaks.yaml").read_text().split("  remote: # resp: Redis ")[1]
+    rates = {key: int(re.search(r"^    %s: ([1-9]\d*)MB/s$" % key, part, re.MULTILINE).group(1))
+             for key in ("read_bandwidth", "write_bandwidth", "both_bandwidth")}
+    assert re.search(r"^    latency: [\d.]+(us|ms)$", part, re.MULTILINE) and "depths" not in part, part
+    _, summary = measure({**SMALL, "mode": "simulate", "include": str(home() / "work/peaks.yaml"), "tiers.remote.capacity": "64MiB"})
+    shown = re.match(r"simulated: ([\d.]+) (MiB|GiB)/s read", summary["tiers"]["remote"]["description"])
+    bytes_s = float(shown.group(1)) * {"MiB": 1 << 20, "GiB": 1 << 30}[shown.group(2)]
+    assert abs(bytes_s / (rates["read_bandwidth"] * 1e6) - 1) < 0.02, (rates, summary["tiers"]["remote"])
 
 
 @case("without a server a run ends with one sentence that says how to start one")

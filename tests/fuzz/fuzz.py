@@ -139,7 +139,7 @@ def hunt(target, options, lib_fuzzer, seconds, seed):
     folders, words = inputs(target), HERE / "corpus" / (target + ".words")
     program, found = WORK / ("fuzz_" + target), WORK / target
     before = set(found.glob("*-*"))
-    env = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=0:hard_rss_limit_mb=2048:" + os.environ.get("ASAN_OPTIONS", ""))
+    env = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=0:hard_rss_limit_mb=2048:quarantine_size_mb=8:" + os.environ.get("ASAN_OPTIONS", ""))
     if lib_fuzzer:
         argv = [program, "-max_total_time=%d" % seconds, "-seed=%d" % seed, "-max_len=%d" % LENGTH_MAX,
                 "-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512", "-print_final_stats=1", "-verbosity=0",

@@ -17,11 +17,12 @@
 #include "tier/station.h"
 
 enum {
-    FILL_SHARE = 5,    /* one part of so many of the time is for filling */
-    ALONE_SHARE = 4,   /* and of that for writing one entry at a time */
-    SUBSLICES = 8,     /* quantiles of a slice whose mean stands for it */
-    MOST_DIRECT = 512, /* chunks of copies over a link */
-    OTHERS = 10        /* windows of a round beside those of the curves, at most */
+    FILL_SHARE = 5,     /* one part of so many of the time is for filling */
+    ALONE_SHARE = 4,    /* and of that for writing one entry at a time */
+    SUBSLICES = 8,      /* quantiles of a slice whose mean stands for it */
+    MOST_DIRECT = 512,  /* chunks of copies over a link */
+    PER_CONNECTION = 2, /* entries for each connection to a store, so that none waits for the next */
+    OTHERS = 10         /* windows of a round beside those of the curves, at most */
 };
 enum beside { ALONE, BESIDE, BESIDES };
 #define REST_NS       (2 * STATION_REST_NS)
@@ -77,6 +78,7 @@ static uint64_t most_of(const struct calibration *c) {
     const struct scenario *s = c->setup->scenario;
     uint64_t most = s->engine.workers * mover_buffers(s);
     if (c->tier == KVF_TIER_CPU) return s->engine.workers;
+    if (c->tier == KVF_TIER_REMOTE) return PER_CONNECTION * s->remote.connections; /* whole entries */
     return rig_is_device(c->rig) && most > MOST_DIRECT ? MOST_DIRECT : most;
 }
 

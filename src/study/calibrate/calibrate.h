@@ -2,7 +2,8 @@
  * several numbers of operations under way, the latency of a small one, the spread of service times, how much
  * both directions are in each other's way. Every figure is the median of windows that are taken in turns. A
  * device is measured over its link, chunk by chunk from and to memory of the host, and in its own memory,
- * entry by entry. No cache, no requests; the caller's thread, and its own. */
+ * entry by entry; a store entry by entry, over its connections. No cache, no requests; the caller's thread,
+ * and its own. */
 #ifndef KVF_STUDY_CALIBRATE_CALIBRATE_H
 #define KVF_STUDY_CALIBRATE_CALIBRATE_H
 

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cache/key.h"
 #include "engine/move/transfer.h"
+#include "engine/sizes.h"
 #include "probe/host.h"
 #include "study/calibrate/calibrate_pieces.h"
 
@@ -24,8 +25,10 @@
 #define CACHES      4 /* beside a drive is so many times as much memory as the processor caches */
 
 enum {
-    WHOLES_SHARE = 2, /* of the bytes, one of so many parts is for whole entries */
-    WHOLE_CHUNKS = 16 /* of one on a drive */
+    WHOLES_SHARE = 2,  /* of the bytes, one of so many parts is for whole entries */
+    WHOLE_CHUNKS = 16, /* of one on a drive */
+    STORE_SHARE = 4,   /* of the bytes, an entry in a store is one of so many parts at most */
+    STORE_SIZES = 256  /* entries of the workload that are looked at for their mean size */
 };
 
 struct rig_worker {
@@ -56,6 +59,7 @@ struct rig {
     pthread_barrier_t begin, end;
     bool barriers, device, pinned, closing;
     struct rig_window *window;
+    uint64_t entry_bytes; /* in a store */
     uint64_t until_ns;
     pthread_mutex_t start_lock; /* held while workers are started */
     pthread_mutex_t times_lock;
@@ -126,7 +130,8 @@ static void op_begin(struct rig_worker *w, struct piece *p, bool writes) {
     int tier = (int)r->which, host = copies ? KVF_TIER_CPU : -1;
 
     p->busy = true;
-    if (writes && !copies) p->generation++;
+    /* a store has values by generation, and would keep those of earlier ones */
+    if (writes && !copies && r->which != KVF_TIER_REMOTE) p->generation++;
     p->op = (struct cache_op){.kind = copies   ? CACHE_OP_MOVE
                                       : writes ? CACHE_OP_WRITE
                                                : CACHE_OP_READ,
@@ -334,11 +339,30 @@ static uint64_t wholes_beside(const struct rig *r, uint64_t bytes) {
     return r->which == KVF_TIER_NVME ? (CACHES * host_cache_bytes() + each - 1) / each : 0;
 }
 
-/* A device or a drive is half for chunks and half for whole entries, memory is all for chunks. */
+/* Entries in a store go whole, as values over several connections: of the workload's mean size. */
+static int store_entry_bytes(struct rig *r, uint64_t each, struct err *e) {
+    uint64_t most = each / STORE_SHARE, sum = 0, n = 0, one;
+    struct sizes *z = sizes_open(&r->scenario, e);
+    if (!z) return -(int)e->code;
+    while (n < STORE_SIZES && (one = sizes_next(z, UINT64_MAX, STORE_SIZES)) > 0) {
+        sum += one;
+        n++;
+    }
+    sizes_close(z);
+    r->entry_bytes = n > 0 && sum / n < most ? sum / n : most;
+    r->entry_bytes -= r->entry_bytes % PAGE_BYTES;
+    if (r->entry_bytes > 0) return 0;
+    return err_set(e, KVF_ERR_USAGE,
+                   "the entries of the scenario are smaller than the 4 KiB that can be measured");
+}
+
+/* A device or a drive is half for chunks and half for whole entries, memory is all for chunks; a store is all
+ * for entries, which stand in the place of chunks. */
 static void sets_make(struct rig *r, uint64_t bytes) {
     uint64_t chunk = r->scenario.nvme.io_size, each = each_bytes(r, bytes), whole = whole_bytes(r, each);
-    uint64_t left =
-        r->which != KVF_TIER_CPU ? each / WHOLES_SHARE : each; /* of a device as much as beside it */
+    bool halves = r->which != KVF_TIER_CPU && r->which != KVF_TIER_REMOTE;
+    uint64_t left = halves ? each / WHOLES_SHARE : each; /* of a device as much as beside it */
+    if (r->which == KVF_TIER_REMOTE) chunk = r->entry_bytes;
     uint64_t wholes = (each - left) / whole;
     if (chunk > left) chunk = left - left % PAGE_BYTES;
     uint64_t chunks = left / chunk;
@@ -408,6 +432,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
         return err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier is emulated here", tier_name(tier));
     r->device = (r->tiers[tier]->ops->caps(r->tiers[tier]) & TIER_REACHES) != 0;
     if (beside_bytes(r, bytes) > 0) rc = tier_open(r, KVF_TIER_CPU, beside_bytes(r, bytes), tag, e);
+    if (rc == 0 && tier == KVF_TIER_REMOTE) rc = store_entry_bytes(r, each_bytes(r, bytes), e);
     if (rc) return rc;
     sets_make(r, bytes);
     return workers_start(r, e);

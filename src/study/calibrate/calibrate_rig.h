@@ -13,7 +13,8 @@
 #include "metrics/histogram.h"
 #include "scenario/scenario.h"
 
-/* Entries that operations work on: of one chunk, of many (not in memory of the host), of one small block. */
+/* Entries that operations work on: of one chunk (in a store of the workload's mean size), of many (not in
+ * memory of the host, not in a store), of one small block. */
 enum rig_set { RIG_CHUNKS, RIG_WHOLES, RIG_SMALL, RIG_SETS };
 enum { RIG_SMALL_BYTES = 4096 };
 

@@ -57,8 +57,12 @@ static const char *duplex_of(const struct calibrate_result *r) {
     return r->both.median > alone * 0.65 ? "full" : "half";
 }
 
-static unsigned channels_of(const struct calibrate_curve *c) {
-    double ratio = best_of(c, KVF_DIR_READ) / fmax(c->rate[KVF_DIR_READ][0].median, 1);
+/* Of a store an entry alone is as slow as its connections are few, its round trips apart: they delay, and
+ * take no bandwidth. */
+static unsigned channels_of(enum kvf_tier tier, const struct calibrate_curve *c) {
+    double alone = c->rate[KVF_DIR_READ][0].median;
+    if (tier == KVF_TIER_REMOTE) alone = calibrate_beyond_latency(c, KVF_DIR_READ, 0);
+    double ratio = best_of(c, KVF_DIR_READ) / fmax(alone, 1);
     return (unsigned)fmin(fmax(round(ratio), 1), SCENARIO_CHANNELS_MAX);
 }
 
@@ -139,7 +143,7 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
     put_rate(out, "write_bandwidth", best_of(link, KVF_DIR_WRITE));
     put_rate(out, "both_bandwidth", r->both.median);
     buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
-             latency_text(link->latency_ns, latency), channels_of(link), duplex_of(r));
-    put_service(r, out);
+             latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
+    if (tier != KVF_TIER_REMOTE) put_service(r, out);
     if (tier == KVF_TIER_NVME) put_writes(r, out);
 }
