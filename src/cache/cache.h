@@ -110,6 +110,8 @@ struct cache_config {
      * and they have one thread or one lock. While it is stopped nothing falls there. Not with placement
      * inclusive. NULL: the tier is its own. */
     struct cache *shared;
+    /* The place in the remote tier of an entry that others may have put there. NULL: nobody does. */
+    void (*expect)(void *ctx, uint64_t place, struct cache_key key);
 };
 
 /* Totals since the opening; plain numbers, read under the same lock. */
@@ -148,6 +150,10 @@ enum cache_presence cache_peek(const struct cache *c, struct cache_key key);
  * and one that it has dropped no more. A request refreshes all its keys before it looks for the first, for
  * one entry may push out another. */
 void cache_shared_refresh(struct cache *c, struct cache_key key);
+
+/* Before a lookup where others put entries of that key into the remote tier, out of sight: one that is
+ * nowhere here is taken to be there. Whether it is, its read tells, which else finds it lost. */
+void cache_shared_guess(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause);
 
 /* Counts one lookup of `cause`; `tier` (-1: miss) is where it hit. cache_read does not count. */
 void cache_count_lookup(struct cache *c, enum kvf_cause cause, int tier);

@@ -40,6 +40,11 @@ static inline enum cache_key_kind cache_key_kind(struct cache_key k) {
     return (enum cache_key_kind)(k.hi >> 56);
 }
 
+/* Of a prompt that conversations share; its content is the same in every run of the same seed. */
+static inline bool cache_key_of_prompt(struct cache_key k) {
+    return cache_key_kind(k) == CACHE_KEY_PROMPT || cache_key_kind(k) == CACHE_KEY_PROMPT_BLOCK;
+}
+
 /* From the key column of an ops file: what cache_key_text() makes of a key (of "3/4" a TURN), else text.
  * 0, or -1 for text that is empty. */
 int cache_key_parse(const char *text, struct cache_key *key);

@@ -9,15 +9,15 @@
  * falls without a move while it is there. */
 
 /* Makes an entry of the remote tier that is there at once, if it has room. */
-static void entry_appear(struct cache *c, const struct entry *like, uint64_t next_use) {
+static struct entry *entry_appear(struct cache *c, const struct entry *like, uint64_t next_use) {
     struct cache_tier *t = &c->tier[KVF_TIER_REMOTE];
     uint64_t bytes = like->bytes;
     if (c->stopped || t->wait.head || !plan_tier_holds(c, KVF_TIER_REMOTE, bytes) ||
         !plan_room(c, KVF_TIER_REMOTE, like))
-        return;
+        return NULL;
     if (t->used + t->started + bytes > t->usable) { /* what is to leave has not left */
         t->level -= bytes;
-        return;
+        return NULL;
     }
     uint32_t i = pool_entry_like(&c->entries, like);
     struct entry *e = cache_entry(c, i);
@@ -36,6 +36,14 @@ static void entry_appear(struct cache *c, const struct entry *like, uint64_t nex
     c->stats.bytes_in[KVF_TIER_REMOTE] += bytes;
     seat_enter(c, i, KVF_TIER_REMOTE);
     gate_moved(c, e->key, KVF_TIER_REMOTE, true);
+    return e;
+}
+
+void cache_shared_guess(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause) {
+    struct entry like = {.key = key, .bytes = bytes & ENTRY_BYTES_MAX, .cause = (uint8_t)cause};
+    if (!c->config.expect || index_find(&c->index, key) != ENTRY_NONE) return;
+    const struct entry *e = entry_appear(c, &like, 0);
+    if (e) c->config.expect(c->config.ctx, e->place, key);
 }
 
 static uint64_t next_use_of(const struct cache *c, uint32_t entry) {

@@ -18,6 +18,8 @@ void server_lines(struct format_page *p, const struct run_record *run) {
     format_item(p, "round trips %s", format_count(result_value(r, "remote_round_trips")).text);
     format_item(p, "lookup P95 %s", format_ms(result_value(r, "remote_lookup_p95_ms")).text);
     format_item(p, "lost %s", format_count(result_value(r, "remote_lost")).text);
+    if (kvf_present(result_value(r, "remote_found")))
+        format_item(p, "found of other runs %s", format_count(result_value(r, "remote_found")).text);
     format_item(p, "memory %s", format_bytes(result_value(r, "remote_server_used_bytes")).text);
     format_item(p, "evicted %s", format_count(result_value(r, "remote_server_evicted_keys")).text);
     format_item(p, "its hits %s", format_percent(result_value(r, "remote_server_hit_ratio")).text);

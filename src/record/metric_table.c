@@ -326,6 +326,8 @@ const struct metric metric_rows[] = {
     {"remote_lost", COUNT, DOWN, "lost by the server",
      "Reads whose entry the store behind the remote tier did not have any more; each is a miss. Missing without a "
      "server."},
+    {"remote_found", COUNT, UP, "found on the server",
+     "Entries of shared prompts that another run had put on the server. Missing without tiers.remote.share_prompts."},
     {"remote_round_trips", COUNT, FREE, "remote round trips",
      "Commands, and batches of small ones, that the server of the remote tier answered."},
     {"remote_server_used_bytes", BYTES, FREE, "server memory", "The server's used_memory at the end."},

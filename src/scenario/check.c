@@ -133,6 +133,10 @@ static void check_remote(struct loading *l) {
                     stores[backend].example);
         return;
     }
+    if (s->remote.share_prompts && s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
+        problem_of(
+            l, "tiers.remote.share_prompts", "cache.placement",
+            "an entry that another run wrote is in the remote tier alone; take placement waterfall or spillover");
     int rc = url_parse(s->remote.url, &u, &e);
     if (rc == 0) rc = stores[backend].check(&u, &e);
     if (rc != 0)

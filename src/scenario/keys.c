@@ -155,6 +155,8 @@ const struct key key_table[] = {
       "Time without progress after which a command or a lost server is given up."),
     K("tiers.remote.insecure", BOOLEAN, remote.insecure, "", "", "false", REMOTE_SERVER, ALL,
       "Take any certificate of a server that is spoken to through TLS."),
+    K("tiers.remote.share_prompts", BOOLEAN, remote.share_prompts, "", "", "false", REMOTE_SERVER, ALL,
+      "Whether shared prompts that another run has put on the server are read from there, not computed again."),
     TIER_KEYS("remote", REMOTE, "1200MB/s", "1200MB/s", "200us", "full"),
 
     K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",

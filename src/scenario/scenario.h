@@ -289,7 +289,8 @@ struct scenario {
         enum scenario_evicted_by evicted_by;
         enum scenario_lookup lookup;
         uint64_t timeout_ns;
-        bool insecure; /* certificates are not checked */
+        bool insecure;      /* certificates are not checked */
+        bool share_prompts; /* among runs at one server */
     } remote;
     struct {
         enum scenario_granularity granularity;

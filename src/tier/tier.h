@@ -98,6 +98,7 @@ struct tier_device_memory {
 struct tier_server {
     double connections, round_trips, sent_bytes, received_bytes;
     double used_bytes, max_bytes, evicted_keys, expired_keys, ops_per_s, hits, misses;
+    double found, absent; /* entries of other runs: that were there, that were looked for in vain */
 };
 
 struct tier_ops {
@@ -159,6 +160,8 @@ struct tier_ops {
     const char *(*notice)(const struct tier *t);
     /* Of a tier on a server. Never waits; the server's figures may be a second old. Any thread. */
     void (*server)(const struct tier *t, struct tier_server *out);
+    /* A place just taken is that of an entry that another run may have written; under the cache lock. */
+    void (*expect)(struct tier *t, uint64_t place, uint64_t key_hi, uint64_t key_lo);
     /* Of a tier that keeps time by channels: channels_used_ns(). Any thread. */
     uint64_t (*used_ns)(const struct tier *t, enum kvf_dir dir, uint64_t now_ns);
 };

@@ -10,15 +10,16 @@ CLOSE = object()    # the connection ends
 
 
 class Listener:
-    """A socket that is listened to, of TCP if it stands for a server there, and a thread that serves it once the rest is
+    """A socket that is listened to, of TCP with the beginning of its URL, and a thread that serves it once the rest is
     there."""
 
-    def __init__(self, name, server=None):
-        self.kind = socket.AF_INET if server and server.tcp else socket.AF_UNIX
+    def __init__(self, name, url=None):
+        self.kind = socket.AF_INET if url else socket.AF_UNIX
         self.listener = socket.socket(self.kind)
         if self.kind == socket.AF_INET:
             self.listener.bind(("127.0.0.1", 0))
-            self.url = "%s:%d" % (server.url.rpartition(":")[0], self.listener.getsockname()[1])
+            self.port = self.listener.getsockname()[1]
+            self.url = "%s:%d" % (url, self.port)
         else:
             self.path = str(scratch(name) / "s")
             self.url = "unix://" + self.path
@@ -31,11 +32,14 @@ class Listener:
 
 class Played(Listener):
     """Threads behind a socket. `answer(words, usual)` gives the bytes to send for a command, SILENCE or CLOSE; `usual` is
-    what a good server would say."""
+    what a good server would say. With `members`, a list that it adds itself to, it is one of a cluster and has `slots`."""
 
-    def __init__(self, answer=lambda words, usual: usual):
-        super().__init__("played")
+    def __init__(self, answer=lambda words, usual: usual, members=None, slots=(0, 16383)):
+        super().__init__("played", "redis://127.0.0.1" if members is not None else None)
         self.answer, self.values, self.lock = answer, {}, threading.Lock()
+        self.members, self.slots = members, slots
+        if members is not None:
+            members.append(self)
         self.begin()
 
     def _accept(self):
@@ -52,8 +56,13 @@ class Played(Listener):
             if name == b"PING":
                 return b"+PONG\r\n"
             if name == b"INFO":
-                text = b"redis_version:7.0.0\r\nredis_mode:standalone\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+                text = b"redis_version:7.0.0\r\ncluster_enabled:%d\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n" % (
+                    self.members is not None)
                 return b"$%d\r\n%s\r\n" % (len(text), text)
+            if name == b"CLUSTER":
+                return b"*%d\r\n" % len(self.members) + b"".join(
+                    b"*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n" % (*one.slots, one.port)
+                    for one in self.members)
             if name == b"SET":
                 self.values[key] = words[2]
                 return b"+OK\r\n"
@@ -95,7 +104,7 @@ class Proxy(Listener):
     as `times` says. Bytes before are passed on as they are."""
 
     def __init__(self, server, to_server=None, to_client=None, times=1):
-        super().__init__("proxy", server)
+        super().__init__("proxy", server.url.rpartition(":")[0] if server.tcp else None)
         self.server, self.times, self.lock, self.cuts = server, times, threading.Lock(), 0
         self.limit = {"up": to_server, "down": to_client}
         self.begin()

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -95,6 +96,16 @@ def measure(changes=None, *options, rc=0, **how):
     assert got.rc in (rc if isinstance(rc, tuple) else (rc,)), got
     summary = json.loads(path.read_text())
     path.unlink()
+    check_identities(summary)
+    return got, summary
+
+
+def stop(going, summary_path):
+    """Stops a run that goes on by a signal, and returns its Result and summary as measure() does."""
+    going.send_signal(signal.SIGINT)
+    got = finish(going)
+    assert got.rc == 130, got
+    summary = json.loads(pathlib.Path(summary_path).read_text())
     check_identities(summary)
     return got, summary
 

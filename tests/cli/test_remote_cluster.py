@@ -2,14 +2,10 @@
 """The remote tier on a cluster: three servers that share the slots, which move while a run goes on."""
 import json
 import re
-import signal
-import socketserver
-import threading
-import socketserver
-import threading
 
 from exposition import scrape, serving
-from runs import check_identities, kept_and_read, measure, result, start, write
+from played_redis import CLOSE, Played
+from runs import kept_and_read, measure, result, start, stop, write
 from servers import Cluster, remote
 from tap import case, finish, home, main, spawn, wait_until
 
@@ -71,11 +67,7 @@ def _():
         wait_until(lambda: cluster.errors("MOVED") > moved, 60, "a command that is sent elsewhere by MOVED")
         before = read()
         wait_until(lambda: read() > before, 60, "bytes that are read after the move")
-    going.send_signal(signal.SIGINT)
-    got = finish(going)
-    assert got.rc == 130, got
-    summary = json.loads(summary_path.read_text())
-    check_identities(summary)
+    _, summary = stop(going, summary_path)
     for name in ("operation_errors", "verify_mismatched", "remote_lost"):
         assert result(summary, name) == 0, (name, summary["results"])
     assert cluster.keys() == [], "values are left behind"
@@ -97,11 +89,7 @@ def _():
     wait_until(lambda: counted("errors") > 0, 60, "an error that is counted")
     before = counted("transferred_bytes")
     wait_until(lambda: counted("transferred_bytes") > before, 60, "bytes to and from those that are left")
-    going.send_signal(signal.SIGINT)
-    got = finish(going)
-    assert got.rc == 130, got
-    summary = json.loads(summary_path.read_text())
-    check_identities(summary)
+    got, summary = stop(going, summary_path)
     assert result(summary, "operation_errors") > 0 == result(summary, "verify_mismatched"), summary["results"]
     assert [cluster.members[i].keys() for i in (0, 2)] == [[], []], "values are left behind where they could be deleted"
     assert re.search(r"up to \d+ values stay on the cluster of %s" % ("127.0.0.1:%d" % cluster.members[0].port), got.stderr), got
@@ -109,66 +97,55 @@ def _():
     assert got.rc == 2 and "no server answers at 127.0.0.1:%d" % cluster.members[1].port in got.stderr, got
 
 
-class Half(socketserver.ThreadingTCPServer):
-    """A server of a few lines, one of a cluster of those in `members`; `first` and `last` are its slots."""
-    daemon_threads = True
-
-    def __init__(self, members, first, last, instead=lambda server, words: None):
-        super().__init__(("127.0.0.1", 0), Talk)
-        self.slots, self.instead, self.values = (first, last), instead, {}
-        self.port, self.members = self.server_address[1], members
-        self.url = "redis://127.0.0.1:%d" % self.port
-        members.append(self)
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-
-    def answer(self, words):
-        name, key = words[0], words[1] if len(words) > 1 else ""
-        if name == b"PING":
-            return b"+PONG"
-        if name == b"INFO":
-            text = b"redis_version:7.0\r\ncluster_enabled:1\r\nmaxmemory:1048576\r\n"
-            return b"$%d\r\n%s" % (len(text), text)
-        if name == b"CLUSTER":
-            return b"*%d" % len(self.members) + b"".join(
-                b"\r\n*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d" % (*one.slots, one.port) for one in self.members)
-        if name == b"SET":
-            self.values[key] = words[2]
-            return b"+OK"
-        if name == b"GET":
-            return b"$%d\r\n%s" % (len(self.values[key]), self.values[key])
-        if name == b"EXISTS":
-            return b":%d" % (key in self.values)
-        return b":%d" % (self.values.pop(key, None) is not None)
-
-
-class Talk(socketserver.StreamRequestHandler):
-    def handle(self):
-        try:
-            while head := self.rfile.readline():
-                words = [self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2] for _ in range(int(head[1:]))]
-                self.wfile.write((self.server.instead(self.server, words) or self.server.answer(words)) + b"\r\n")
-        except (OSError, ValueError):
-            pass
-
-
 @case("an error for ASKING: the answer behind it is nobody's, and the value is written all the same")
 def _():
     refused = []
 
-    def instead(server, words):
+    def answer(words, usual):
         if words[0] == b"SET" and not refused:
             refused.append("SET")
-            return b"-ASK 1 127.0.0.1:%d" % server.port
+            return b"-ASK 1 127.0.0.1:%d\r\n" % server.port
         if words[0] == b"ASKING":
             refused.append("ASKING")
-            return b"-ERR not now"
-        return None
+            return b"-ERR not now\r\n"
+        return usual
 
-    server = Half([], 0, Cluster.SLOTS - 1, instead)
+    server = Played(answer, members=[])
     (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,1/1,64\nread,1/1,64\n")
     _, summary = measure({**OPS, "tiers.remote": remote(server, chunk_tokens=64)})
     assert refused == ["SET", "ASKING"], refused
     assert result(summary, "operation_errors") == 0 and not server.values, summary["results"]
+
+
+@case("a lookup beside a member that hangs up: an error that names it and no miss; entries that others have are read")
+def _():
+    members = []
+    good = Played(members=members, slots=(0, Cluster.SLOTS // 2 - 1))
+    bad = Played(lambda words, usual: CLOSE if words[0] == b"EXISTS" else usual, members=members,
+                 slots=(Cluster.SLOTS // 2, Cluster.SLOTS - 1))
+    count = 24
+    (home() / "work/ops.csv").write_text("op,key,tokens\n" + "".join("write,%d/1,64\n" % i for i in range(count)) + "".join(
+        "read,%d/1,64\n" % i for i in range(count)))
+    got, summary = measure({**OPS, "tiers.remote": remote(good, chunk_tokens=64)}, "--keep-going")
+    there = result(summary, "remote_hits")
+    assert 0 < there < count and result(summary, "operation_errors") == count - there, summary["results"]
+    assert result(summary, "remote_lost") == 0 == result(summary, "verify_mismatched"), summary["results"]
+    assert "the connection to 127.0.0.1:%d was lost" % bad.port in got.stderr, got
+    assert not good.values and not bad.values, "values are left behind"
+
+
+@case("all servers of a cluster are gone: the run ends, and does not wait for each value that it cannot delete")
+def _():
+    cluster = Cluster()
+    path, summary_path = write({**SMALL, "tiers.remote": remote(cluster, chunk_tokens=16, timeout="1h"),
+                                "run.max_requests": 0, "run.interval": "200ms"}), home() / "work/summary.json"
+    going = spawn(["run", "--headless", path, "--keep-going", "--json", summary_path, "--metrics", "127.0.0.1:0"])
+    port = serving(going)
+    wait_until(lambda: scrape(port).total("kvfall_tier_transferred_bytes_total", tier="remote") > 0, 60, "bytes that are read")
+    for member in cluster.members:
+        member.kill()
+    got, _ = stop(going, summary_path)
+    assert re.search(r"up to [1-9]\d* values stay on the cluster of ", got.stderr), got
 
 
 main()

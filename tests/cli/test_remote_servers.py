@@ -2,12 +2,11 @@
 """The remote tier on the servers that people run beside Redis, and on one that two runs share."""
 import json
 import re
-import signal
 
 from exposition import scrape, serving
-from runs import check_identities, kept_and_read, measure, result, write
+from runs import kept_and_read, measure, result, stop, write
 from servers import Redis, SeaweedFS, remote, valkey
-from tap import case, finish, home, main, run, spawn, wait_until
+from tap import case, home, main, run, spawn, wait_until
 
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "cache.verify": "full",
          "run.duration": "5m", "run.max_requests": 120}
@@ -42,6 +41,34 @@ def _():
     kept_and_read(summary)
 
 
+@case("two runs on one server share their prompts: each counts what it found of the other's, and deletes its own alone")
+def _():
+    server = Redis()
+
+    def on(**more):
+        return {**SMALL, "tiers.nvme": None, "workload.prefix": {"prompt_tokens": 64, "count": 40, "probability": 1}, **more,
+                "tiers.remote": remote(server, chunk_tokens=32, share_prompts=True)}
+
+    def prompts():
+        return {key for key in server.keys() if key.startswith("kvfall:shared:")}
+
+    for more in ({}, {"cache.granularity": "block", "cache.block_tokens": 32}):
+        first_path = home() / "work/first.json"
+        first = spawn(["run", "--headless", write(on(**{"run.max_requests": 0}, **more), "first.yaml"), "--json", first_path])
+        wait_until(lambda: len(prompts()) > 10, 60, "prompts on the server")
+        _, second = measure(on(**more))
+        assert result(second, "remote_found") > 0 == result(second, "verify_mismatched"), second["results"]
+        assert result(second, "operation_errors") == 0 and result(second, "requests_done") == 120, second["results"]
+        assert len(prompts()) > 10, "the first run's prompts are gone"
+        _, summary = stop(first, first_path)
+        assert result(summary, "operation_errors") == 0 == result(summary, "verify_mismatched"), summary["results"]
+        assert result(summary, "remote_found") is not None, summary["results"]
+        assert server.keys() == [], "values are left behind"
+    _, alone = measure(on())
+    assert result(alone, "remote_found") == 0 == result(alone, "remote_lost"), alone["results"]
+    assert server.keys() == []
+
+
 def counted(port, name):
     return scrape(port).total("kvfall_tier_%s_total" % name, tier="remote")
 
@@ -60,11 +87,7 @@ def _():
     server.start()
     before = counted(port, "transferred_bytes")
     wait_until(lambda: counted(port, "transferred_bytes") > before, 60, "bytes in the bucket that came back")
-    going.send_signal(signal.SIGINT)
-    got = finish(going)
-    assert got.rc == 130, got
-    summary = json.loads(summary_path.read_text())
-    check_identities(summary)
+    _, summary = stop(going, summary_path)
     assert result(summary, "operation_errors") > 0 == result(summary, "verify_mismatched"), summary["results"]
 
 

@@ -60,7 +60,7 @@ void transfer_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, 
     c->dir = dir;
     c->place = dir == KVF_DIR_READ ? t->op->from_place : t->landing ? TIER_NO_PLACE : t->op->to_place;
     c->entry_bytes = t->op->bytes;
-    c->id = (struct payload_id){t->op->key.hi, t->op->key.lo, t->op->generation};
+    c->id = transfer_content(m, t);
     c->operation = t;
     c->lookup_ns = 0;
     c->error = 0;
@@ -117,10 +117,8 @@ static void timed_submit(struct mover *m, struct transfer *t, enum kvf_dir dir) 
     struct tier_chunk *c = &t->timed_chunk;
     list_remove(t);
     list_append(&m->timed, t);
-    *c = (struct tier_chunk){.len = t->op->bytes,
-                             .owner = t,
-                             .check = transfer_check(m),
-                             .id = {t->op->key.hi, t->op->key.lo, t->op->generation}};
+    *c = (struct tier_chunk){
+        .len = t->op->bytes, .owner = t, .check = transfer_check(m), .id = transfer_content(m, t)};
     if (t->leg[dir].start_ns == 0) t->leg[dir].start_ns = run_clock_now(m->setup.clock);
     transfer_submit(m, t, c, dir);
 }
@@ -147,7 +145,7 @@ static bool byte_chunk_issue(struct mover *m, struct transfer *t, bool instant) 
         transfer_submit(m, t, &s->chunk, KVF_DIR_READ);
         return true;
     }
-    struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
+    struct payload_id id = transfer_content(m, t);
     staging_stamp(&m->pool, s, &id);
     transfer_submit(m, t, &s->chunk, KVF_DIR_WRITE);
     return true;

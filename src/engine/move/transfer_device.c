@@ -38,7 +38,7 @@ bool transfer_device_issue(struct mover *m, struct transfer *t) {
 bool transfer_device_check(struct mover *m, struct transfer *t, struct staging *s) {
     s->chunk.check = transfer_check(m);
     if (s->chunk.check == TIER_CHECK_NONE || m->stopped) return false;
-    s->chunk.id = (struct payload_id){t->op->key.hi, t->op->key.lo, t->op->generation};
+    s->chunk.id = transfer_content(m, t);
     transfer_submit(m, t, &s->chunk, device_dir(m, t));
     return true;
 }

@@ -45,6 +45,12 @@ static inline void device_leave(struct mover *m, int tier) {
     counters_add(&m->setup.counters->device_call[tier], 1);
 }
 
+/* What an operation's entry contains. Each write has content of its own, but for prompts that runs share. */
+static inline struct payload_id transfer_content(const struct mover *m, const struct transfer *t) {
+    bool same = m->setup.scenario->remote.share_prompts && cache_key_of_prompt(t->op->key);
+    return (struct payload_id){t->op->key.hi, t->op->key.lo, same ? 0 : t->op->generation};
+}
+
 static inline void list_remove(struct transfer *t) {
     if (!t->listed) return;
     t->prev->next = t->next;

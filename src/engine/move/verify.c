@@ -96,7 +96,7 @@ static void finding(struct mover *m, struct transfer *t, struct buf *text) {
 void verify_chunk(struct mover *m, struct transfer *t, const struct staging *s) {
     enum tier_check check = transfer_check(m);
     if (check == TIER_CHECK_NONE) return;
-    struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
+    struct payload_id id = transfer_content(m, t);
     struct counters *c = m->setup.counters;
     int tier = t->leg[KVF_DIR_READ].tier;
     char why[PAYLOAD_WHY];

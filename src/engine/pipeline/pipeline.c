@@ -22,6 +22,7 @@ struct cache_key pipeline_key(const struct request *r, uint32_t i) {
 static void prompt_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     struct cache_key key = prompt_key(&f->req);
     enum cache_verdict verdict;
+    cache_shared_guess(p->cache, key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX);
     if (!access_missed(p, x, f, key, KVF_CAUSE_PREFIX, ROLE_PROMPT_READ, ROLE_PROMPT_WAIT)) return;
     f->prompt_missed = true;
     access_write(p, x, f, key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
@@ -150,6 +151,8 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
     bool waiting = false;
     for (uint32_t k = 0; k < f->blocks && p->scenario->fleet.pods > 1; k++)
         cache_shared_refresh(p->cache, block_key(r, k));
+    for (uint32_t k = 0; k < r->prompt_blocks && !r->ids; k++)
+        cache_shared_guess(p->cache, block_key(r, k), block_bytes(p, r, (uint32_t)k), KVF_CAUSE_PREFIX);
     for (; i < f->blocks; i++) {
         struct cache_key key = block_key(r, i);
         enum cache_presence presence = cache_peek(p->cache, key);

@@ -25,6 +25,11 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
     t->ops->drop(t, place, bytes);
 }
 
+static void place_expect(void *ctx, uint64_t place, struct cache_key key) {
+    struct tier *t = ((struct pod *)ctx)->engine->tiers[KVF_TIER_REMOTE];
+    t->ops->expect(t, place, key.hi, key.lo);
+}
+
 /* A remote tier that all share is the store's alone, whose number is that behind the last pod's. */
 static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) {
     struct pod *p = ctx;
@@ -50,11 +55,14 @@ void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
 
 static int cache_start(struct pod *p, struct err *err) {
     struct engine *e = p->engine;
+    const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
+    bool others = remote && remote->ops->expect && e->s->remote.share_prompts;
     struct cache_config c = {.ctx = p,
                              .alloc = place_alloc,
                              .drop = place_drop,
                              .moved = e->fleet ? block_moved : NULL,
-                             .shared = e->store.cache};
+                             .shared = e->store.cache,
+                             .expect = others ? place_expect : NULL};
     cacheconfig_fill(&c, e->s);
     for (int t = 0; t < KVF_TIERS; t++)
         c.on[t] = e->tiers[t] != NULL && (p != &e->store || t == KVF_TIER_REMOTE);

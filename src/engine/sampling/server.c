@@ -18,6 +18,11 @@ static double since(double now, double then) {
     return now >= then ? now - then : now;
 }
 
+/* What another run was expected to have written, and had not, was never there. */
+static double lost(const struct counters *d, const struct tier_server *then, const struct tier_server *now) {
+    return fmax((double)counters_get(&d->lost[KVF_TIER_REMOTE]) - (now->absent - then->absent), 0);
+}
+
 void server_snap(const struct engine *e, struct snapshot *snap, const struct counters *d) {
     const struct tier_server *now = &e->sampler->now.server, *last = &e->sampler->last.server;
     snap->remote_known = tier_of(e) != NULL;
@@ -30,7 +35,7 @@ void server_snap(const struct engine *e, struct snapshot *snap, const struct cou
                                  .sent_bytes = now->sent_bytes - last->sent_bytes,
                                  .received_bytes = now->received_bytes - last->received_bytes,
                                  .lookups = (double)histogram_count(h),
-                                 .lost = (double)counters_get(&d->lost[KVF_TIER_REMOTE]),
+                                 .lost = lost(d, last, now),
                                  .lookup_p50_ms = histogram_quantile(h, 0.5) / 1e6,
                                  .lookup_p95_ms = histogram_quantile(h, 0.95) / 1e6,
                                  .lookup_p99_ms = levels_ms(h, 0.99),
@@ -48,7 +53,8 @@ void server_results(const struct engine *e, const struct reading *from, const st
     const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
     bool known = tier_of(e) != NULL, stores = remote && !(remote->ops->caps(remote) & TIER_EMULATED);
     double none = KVF_MISSING, hits = since(b->hits, a->hits), misses = since(b->misses, a->misses);
-    result_add(out, stores ? (double)counters_get(&d->lost[KVF_TIER_REMOTE]) : none, 0, "remote_lost");
+    result_add(out, stores ? lost(d, a, b) : none, 0, "remote_lost");
+    result_add(out, known && e->s->remote.share_prompts ? b->found - a->found : none, 0, "remote_found");
     result_add(out, known ? b->round_trips - a->round_trips : none, 0, "remote_round_trips");
     result_add(out, known ? b->used_bytes : none, 0, "remote_server_used_bytes");
     result_add(out, known ? since(b->evicted_keys, a->evicted_keys) : none, 0, "remote_server_evicted_keys");

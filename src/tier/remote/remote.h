@@ -30,6 +30,8 @@ struct remote_place {
     uint64_t bytes;            /* of the entry */
     bool stored;               /* something of it may be in the store */
     bool remains;              /* and could not be deleted */
+    bool shared;               /* its values have names that other runs give them, too */
+    atomic_bool found;         /* another run has written it */
     uint64_t deleting;         /* values whose deletion has not ended */
     struct remote_place *next; /* of those that are free, or to be deleted */
 };
@@ -40,17 +42,21 @@ struct remote_tier {
     const struct remote_wire *wire;
     const struct run_clock *clock;
     char name[REMOTE_SERVER]; /* of the server, as people write it: "127.0.0.1:6379", "/run/redis.sock" */
-    bool several;             /* it is one of a cluster */
+    unsigned servers;         /* of the cluster that it is one of; 0: it stands alone */
     uint64_t value_bytes;
     uint64_t run_tag;
+    bool shares;        /* prompts, with runs whose tag is the same .. */
+    uint64_t share_tag; /* .. that of all that their content depends on */
     uint64_t timeout_ns;
     uint32_t connections, workers;
     bool asks;                           /* a lookup goes before a read */
     bool deletes;                        /* what the cache drops */
     bool one_by_one;                     /* a lookup asks for one value after another */
-    char head[REMOTE_KEY / 2];           /* of every name */
+    char head[REMOTE_KEY / 2];           /* of every name .. */
+    char shared_head[REMOTE_KEY / 2];    /* .. but those that runs share */
     char description[1400], notice[800]; /* of the server, by the backend; "" nothing to say */
     _Atomic uint64_t up, trips, sent_bytes, received_bytes; /* connections; by all workers */
+    _Atomic uint64_t found, absent;                         /* entries of other runs */
     struct remote_place *free;                              /* the cache lock's */
     struct remote_place **slabs;                            /* likewise */
     size_t slab_count;                                      /* likewise */
@@ -71,9 +77,10 @@ void remote_close(struct remote_tier *t); /* frees the places; what they name st
 uint64_t remote_alloc(struct tier *t, uint64_t bytes);
 void remote_drop(struct tier *t, uint64_t place, uint64_t bytes);
 uint32_t remote_caps(const struct tier *t);
+void remote_expect(struct tier *t, uint64_t place, uint64_t key_hi, uint64_t key_lo);
 void remote_push(_Atomic(struct remote_place *) *stack, struct remote_place *p);
 uint64_t remote_values(const struct remote_tier *t, uint64_t bytes); /* of an entry of so many bytes */
-/* <head><entry>.<generation>:<value>; its length. */
+/* <head><entry>.<generation>:<value>, or <shared head><entry>.<bytes>:<value>; its length. */
 size_t remote_name(const struct remote_tier *t, const struct remote_place *p, uint64_t value,
                    char out[REMOTE_KEY]);
 /* Members of struct tier_ops as well. */
@@ -108,6 +115,7 @@ struct remote_op {
     uint64_t missing;                /* of which were not there */
     uint64_t began_ns;               /* when its first chunk came */
     bool looking;                    /* its jobs wait for the lookup */
+    bool there;                      /* of a write: another run was sooner, there is nothing to do */
     int error;                       /* that every chunk of it gets */
     unsigned round;                  /* lookups of it that were interrupted */
     struct remote_op *next;          /* in its bucket, or free */
@@ -136,11 +144,12 @@ struct remote_op *remote_op_new(struct tier_queue *q, const struct tier_chunk *c
 void remote_op_ask(struct tier_queue *q, struct remote_op *op);
 /* A chunk of it has come: values that begin there, and those that waited for it. */
 void remote_op_chunk(struct tier_queue *q, struct remote_op *op, struct tier_chunk *c, uint64_t now_ns);
-/* Every chunk of the operation goes back with this error; EREMOTEIO: q->why says what it was. */
+/* Every chunk of the operation goes back with this error, or with none; EREMOTEIO: q->why says what it was.
+ */
 void remote_op_fail(struct tier_queue *q, struct remote_op *op, int error);
 void remote_op_forget(struct tier_queue *q, struct remote_op *op);
-/* Its values may be read. */
-void remote_op_read(struct tier_queue *q, struct remote_op *op);
+/* Its values may be read, or written. */
+void remote_op_go(struct tier_queue *q, struct remote_op *op);
 /* Hands a chunk back. */
 void remote_chunk_done(struct tier_queue *q, struct tier_chunk *c);
 
@@ -176,6 +185,7 @@ struct remote_conn {
     uint64_t deadline_ns; /* without progress it is given up then; KVF_NEVER */
     uint64_t retry_ns;
     unsigned failures; /* since a command last ended well */
+    unsigned attempts; /* since it was last up, at any server */
     struct remote_conn *next_idle;
     struct remote_job *job;
     struct remote_item item[REMOTE_BATCH];
@@ -262,7 +272,7 @@ void remote_queue_where(struct tier_queue *q, uint64_t place, uint64_t offset, c
     .queue_close = remote_queue_close, .submit = remote_queue_submit, .reap = remote_queue_reap,             \
     .fd = remote_queue_fd, .next_ns = remote_queue_next_ns, .why = remote_queue_why,                         \
     .forget = remote_queue_forget, .where = remote_queue_where, .caps = remote_caps,                         \
-    .describe = remote_describe, .notice = remote_notice
+    .describe = remote_describe, .notice = remote_notice, .expect = remote_expect
 
 /* Gives a waiting connection something to do, as long as there is something. */
 void remote_queue_assign(struct tier_queue *q);

@@ -23,10 +23,11 @@ static uint64_t values_left(struct remote_tier *t, bool bury, uint64_t *places) 
     return left;
 }
 
-/* No connection is up, and each was tried several times. */
+/* No connection is up, and each was tried several times at every server. */
 static bool is_gone(const struct tier_queue *q) {
+    unsigned tries = TRIES * (q->tier->servers > 0 ? q->tier->servers : 1);
     for (uint32_t i = 0; i < q->conns; i++)
-        if (!remote_conn_at(q, i)->down || remote_conn_at(q, i)->failures < TRIES) return false;
+        if (!remote_conn_at(q, i)->down || remote_conn_at(q, i)->attempts < tries) return false;
     return true;
 }
 
@@ -67,5 +68,5 @@ void remote_clean(struct remote_tier *t) {
         log_line(KVF_LOG_WARNING,
                  "up to %" PRIu64
                  " values stay on the %s %s: they could not be deleted; their names begin with %s",
-                 left, t->several ? "cluster of" : "server at", t->name, t->head);
+                 left, t->servers > 0 ? "cluster of" : "server at", t->name, t->head);
 }

@@ -24,6 +24,7 @@ void remote_conn_idle(struct remote_conn *c) {
 }
 
 void remote_conn_up(struct remote_conn *c) {
+    c->attempts = 0;
     if (c->up) return;
     c->up = true;
     c->q->ready++;
@@ -47,6 +48,7 @@ void remote_conn_down(struct remote_conn *c, uint64_t now_ns) {
     c->deadline_ns = KVF_NEVER;
     c->retry_ns = now_ns + (c->failures ? backoff_ns << steps : 0);
     c->failures++;
+    c->attempts++;
     c->job = NULL;
     c->items = 0;
 }

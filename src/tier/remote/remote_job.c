@@ -113,7 +113,9 @@ struct remote_op *remote_op_new(struct tier_queue *q, const struct tier_chunk *c
         op->place->key_hi = c->id.key_hi;
         op->place->key_lo = c->id.key_lo;
         op->place->generation = c->id.generation;
-    } else if (q->tier->asks) {
+        op->place->shared = q->tier->shares && c->id.generation == 0;
+    }
+    if (op->dir == KVF_DIR_WRITE ? op->place->shared : q->tier->asks || !op->place->stored) {
         op->looking = true;
         remote_op_ask(q, op);
     }
@@ -240,7 +242,7 @@ void remote_op_fail(struct tier_queue *q, struct remote_op *op, int error) {
     op->first = op->last = NULL;
 }
 
-void remote_op_read(struct tier_queue *q, struct remote_op *op) {
+void remote_op_go(struct tier_queue *q, struct remote_op *op) {
     struct remote_job *in_order = NULL, *next;
     for (struct remote_job *job = op->jobs; job; job = job->next_of_op) { /* the newest is first */
         job->next = in_order;

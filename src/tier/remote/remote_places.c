@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "tier/remote/remote.h"
 
 /* Places are names of values. The cache's index decides what is there; what it drops is put on a stack, and
@@ -36,6 +37,14 @@ uint64_t remote_alloc(struct tier *base, uint64_t bytes) {
     return (uint64_t)(uintptr_t)p;
 }
 
+void remote_expect(struct tier *base, uint64_t place, uint64_t key_hi, uint64_t key_lo) {
+    struct remote_place *p = (struct remote_place *)(uintptr_t)place;
+    (void)base;
+    p->key_hi = key_hi;
+    p->key_lo = key_lo;
+    p->shared = true;
+}
+
 void remote_drop(struct tier *base, uint64_t place, uint64_t bytes) {
     struct remote_tier *t = (struct remote_tier *)base;
     struct remote_place *p = (struct remote_place *)(uintptr_t)place;
@@ -64,6 +73,16 @@ void remote_open(struct remote_tier *t, const struct tier_setup *setup) {
     t->connections = s->remote.connections < t->workers ? t->workers : (uint32_t)s->remote.connections;
     t->asks = s->remote.lookup == KVF_LOOKUP_EXISTS;
     t->deletes = s->remote.evicted_by == KVF_EVICTED_BY_CLIENT;
+    t->shares = s->remote.share_prompts;
+    const uint64_t depends[] = {s->seed,
+                                s->engine.noise_bytes,
+                                t->value_bytes,
+                                s->remote.chunk_tokens,
+                                s->cache.granularity,
+                                s->cache.block_tokens};
+    t->share_tag = hash_bytes(depends, sizeof depends, 0);
+    (void)snprintf(t->shared_head, sizeof t->shared_head, "%sshared:%016" PRIx64 ":", s->remote.key_prefix,
+                   t->share_tag);
     (void)snprintf(t->head, sizeof t->head, "%s%016" PRIx64 ":", s->remote.key_prefix, t->run_tag);
 }
 
@@ -78,8 +97,9 @@ uint64_t remote_values(const struct remote_tier *t, uint64_t bytes) {
 
 size_t remote_name(const struct remote_tier *t, const struct remote_place *p, uint64_t value,
                    char out[REMOTE_KEY]) {
-    int n = snprintf(out, REMOTE_KEY, "%s%016" PRIx64 "%016" PRIx64 ".%" PRIu64 ":%" PRIu64, t->head,
-                     p->key_hi, p->key_lo, p->generation, value);
+    int n = snprintf(out, REMOTE_KEY, "%s%016" PRIx64 "%016" PRIx64 ".%" PRIu64 ":%" PRIu64,
+                     p->shared ? t->shared_head : t->head, p->key_hi, p->key_lo,
+                     p->shared ? p->bytes : p->generation, value);
     return n > 0 && n < REMOTE_KEY ? (size_t)n : 0;
 }
 
@@ -91,6 +111,8 @@ void remote_figures(const struct tier *base, struct tier_server *out) {
         .round_trips = (double)atomic_load_explicit(&t->trips, memory_order_relaxed),
         .sent_bytes = (double)atomic_load_explicit(&t->sent_bytes, memory_order_relaxed),
         .received_bytes = (double)atomic_load_explicit(&t->received_bytes, memory_order_relaxed),
+        .found = (double)atomic_load_explicit(&t->found, memory_order_relaxed),
+        .absent = (double)atomic_load_explicit(&t->absent, memory_order_relaxed),
         .used_bytes = none,
         .max_bytes = none,
         .evicted_keys = none,

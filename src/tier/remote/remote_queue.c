@@ -23,6 +23,26 @@ static uint64_t now_of(const struct tier_queue *q) {
 
 /* ---- lookups ---- */
 
+static void lookup_ended(struct tier_queue *q, struct remote_op *op) {
+    struct remote_tier *t = q->tier;
+    struct remote_place *p = op->place;
+    bool there = op->missing == 0;
+    op->looking = false;
+    if (!p->stored && p->shared && there && !atomic_exchange(&p->found, true)) remote_count(&t->found, 1);
+    if (op->dir == KVF_DIR_WRITE && there) {
+        op->there = true;
+        remote_op_fail(q, op, 0); /* its chunks are done */
+        return;
+    }
+    if (op->dir == KVF_DIR_READ) op->first->lookup_ns = now_of(q) - op->began_ns;
+    if (op->dir == KVF_DIR_READ && !there) {
+        if (!p->stored && !atomic_load(&p->found)) remote_count(&t->absent, 1);
+        remote_op_fail(q, op, ENODATA);
+        return;
+    }
+    remote_op_go(q, op);
+}
+
 static void op_looked(struct tier_queue *q, struct remote_op *op, bool there) {
     op->missing += !there;
     op->answered++;
@@ -31,13 +51,7 @@ static void op_looked(struct tier_queue *q, struct remote_op *op, bool there) {
         return;
     }
     if (op->answered < op->values && !(q->tier->one_by_one && !there)) return;
-    op->first->lookup_ns = now_of(q) - op->began_ns;
-    op->looking = false;
-    if (op->missing > 0) {
-        remote_op_fail(q, op, ENODATA);
-        return;
-    }
-    remote_op_read(q, op);
+    lookup_ended(q, op);
 }
 
 static bool lookup_counts(const struct remote_item *item) {
@@ -160,7 +174,7 @@ static void chunk_take(struct tier_queue *q, struct tier_chunk *c, uint64_t now_
     c->submit_ns = now_ns;
     c->error = 0;
     if (!op) op = remote_op_new(q, c, now_ns);
-    if (op->error) {
+    if (op->error || op->there) {
         c->error = op->error;
         remote_chunk_done(q, c);
         return;

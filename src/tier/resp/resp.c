@@ -105,8 +105,8 @@ static int cluster_ask(struct resp_tier *t, const struct scenario *s, struct res
             "lmcache-redis on different servers; use lmcache-resp",
             t->server.name);
     t->cluster = resp_cluster_new(&t->server);
-    t->remote.several = true;
     if (!resp_cluster_ask(t->cluster, &t->server, c, e)) return -KVF_ERR_UNAVAILABLE;
+    t->remote.servers = resp_cluster_servers(t->cluster);
     return members_ask(t, m, e);
 }
 

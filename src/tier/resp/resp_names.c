@@ -13,17 +13,18 @@
  *   lmcache-redis  <model>@<world>@<worker>@<hash>@<dtype>, and behind that kv_bytes or metadata
  *
  * The last two are LMCache's (its connectors resp and redis), whose hash is one of tokens; here it is one of
- * the entry and the value. Its metadata are seven integers of 32 bits: length, format, dtype and a shape of
- * four; the bytes are written first, read last, and a lookup asks for the metadata. */
+ * the entry and the value. (An entry that runs share has names without the run.) Its metadata are seven
+ * integers of 32 bits: length, format, dtype and a shape of four; the bytes are written first, read last, and
+ * a lookup asks for the metadata. */
 
 enum { FORMAT_2LTD = 1, SHAPE = 3 };
 
 static uint64_t hash_of(const struct resp_tier *t, const struct remote_place *p, uint64_t value,
                         uint64_t part) {
-    uint64_t h = hash_mix64(t->remote.run_tag + part);
+    uint64_t h = hash_mix64((p->shared ? t->remote.share_tag : t->remote.run_tag) + part);
     h = hash_mix64(h ^ p->key_hi);
     h = hash_mix64(h ^ p->key_lo);
-    h = hash_mix64(h ^ p->generation);
+    h = hash_mix64(h ^ (p->shared ? p->bytes : p->generation));
     return hash_mix64(h ^ value);
 }
 
