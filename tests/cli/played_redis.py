@@ -26,6 +26,14 @@ class Listener:
             self.listener.bind(self.path)
         self.listener.listen(64)
 
+    def close(self):
+        """Nobody can connect any more; connections stay."""
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.listener.close()
+
     def begin(self):
         threading.Thread(target=self._accept, daemon=True).start()
 

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """What can go wrong with a server behind the remote tier: each has an outcome, is counted and named, and is no hit."""
-import json
-import signal
 
 from played_redis import CLOSE, SILENCE, Played, Proxy
-from runs import check_identities, measure, result, write
+from runs import measure, result, stop, write
 from servers import Redis, Refused, remote
 from tap import case, finish, home, main, spawn, wait_until
 

@@ -18,7 +18,7 @@ static double since(double now, double then) {
     return now >= then ? now - then : now;
 }
 
-/* What another run was expected to have written, and had not, was never there. */
+/* Entries that another run might have written, and had not, were never there. */
 static double lost(const struct counters *d, const struct tier_server *then, const struct tier_server *now) {
     return fmax((double)counters_get(&d->lost[KVF_TIER_REMOTE]) - (now->absent - then->absent), 0);
 }

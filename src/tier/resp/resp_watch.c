@@ -180,5 +180,7 @@ void resp_watch_read(struct resp_watch *w, struct tier_server *out) {
     last.round_trips = out->round_trips;
     last.sent_bytes = out->sent_bytes;
     last.received_bytes = out->received_bytes;
+    last.found = out->found;
+    last.absent = out->absent;
     *out = last;
 }
