@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "probe/bounded.h"
+#include "probe/library.h"
 
 enum {
     GET_LOG = 0x02,
@@ -119,14 +120,14 @@ bool health_read(struct health_drive *h, struct health *out) {
 /* ---- opening and closing ---- */
 
 static int find_library(struct health_drive *h, const char *library, struct err *e) {
-    h->library = dlopen(library ? library : "libnvme.so.1", RTLD_NOW | RTLD_LOCAL);
-    void *at = h->library ? dlsym(h->library, "nvme_admin_passthru") : NULL;
-    if (at) memcpy(&h->call, &at, sizeof at);
-    if (at) return 0;
-    return err_set(
-        e, KVF_ERR_UNAVAILABLE,
-        "the library that asks NVMe drives for their health cannot be loaded: %s; install libnvme1",
-        dlerror());
+    static const struct library_call call[] = {
+        LIBRARY_CALL(struct health_drive, call, "nvme_admin_passthru")};
+    const struct library l = {.file = library ? library : "libnvme.so.1",
+                              .what = "the library that asks NVMe drives for their health",
+                              .install = "install libnvme1",
+                              .call = call,
+                              .calls = sizeof call / sizeof *call};
+    return library_load(&l, h, &h->library, e);
 }
 
 static bool is_virtual(const char *disk) {

@@ -147,7 +147,8 @@ class Member(Redis):
 
     def _options(self):
         # the default bus port, 10000 above, may be none
-        return [*super()._options(), "--cluster-enabled", "yes", "--cluster-port", free_port()]
+        bus = ["--tls-cluster", "yes", "--tls-ca-cert-file", self.tls[0]] if self.tls else []
+        return [*super()._options(), "--cluster-enabled", "yes", "--cluster-port", free_port(), *bus]
 
 
 class Cluster:
@@ -164,14 +165,26 @@ class Cluster:
             client.call("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
             client.call("CLUSTER", "ADDSLOTSRANGE", i * self.SLOTS // 3, (i + 1) * self.SLOTS // 3 - 1)
         for member in self.members[1:]:
-            bus = member.client().call("CONFIG", "GET", "cluster-port")[1]
-            self.clients[0].call("CLUSTER", "MEET", "127.0.0.1", member.port, bus)
+            self._meet(member)
         wait_until(lambda: all(self._complete(client) for client in self.clients), 60, "a cluster of three")
 
-    @staticmethod
-    def _complete(client):
+    def _complete(self, client):
         info = client.call("CLUSTER", "INFO").decode()
-        return "cluster_state:ok" in info and "cluster_known_nodes:3" in info
+        return "cluster_state:ok" in info and "cluster_known_nodes:%d" % len(self.members) in info
+
+    def _meet(self, member):
+        bus = member.client().call("CONFIG", "GET", "cluster-port")[1]
+        self.clients[0].call("CLUSTER", "MEET", "127.0.0.1", member.port, bus)
+
+    def replica(self, of, **how):
+        """One more server, which takes over from a member when that is gone."""
+        self.members.append(Member(tcp=True, **how))
+        self.clients.append(self.members[-1].client())
+        self._meet(self.members[-1])
+        wait_until(lambda: all(self._complete(client) for client in self.clients), 60, "a fourth member")
+        self.clients[-1].call("CLUSTER", "REPLICATE", self.ids[of])
+        wait_until(lambda: self.clients[-1].info().get("master_link_status") == "up", 60, "a replica in step")
+        return self.members[-1]
 
     def owner(self, slot):
         for first, last, (_, port, *_), *_ in self.clients[0].call("CLUSTER", "SLOTS"):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The remote tier on a cluster: three servers that share the slots, which move while a run goes on."""
 import json
+import os
 import re
 
 from exposition import scrape, serving
 from played_redis import CLOSE, Played
 from runs import kept_and_read, measure, result, start, stop, write
-from servers import Cluster, remote
+from servers import Cluster, certificate, remote
 from tap import case, finish, home, main, spawn, wait_until
 
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "tiers.nvme.io_size": "4MiB",
@@ -43,6 +44,45 @@ def _():
                         ({"url": cluster.url + "/3"}, "has database 0 alone; take the number out")):
         got = finish(start({**SMALL, "tiers.remote": {**remote(cluster), **more}}))
         assert got.rc == 2 and words in got.stderr, got
+
+
+@case("a cluster behind TLS: every member is spoken to through it, and its certificate is checked")
+def _():
+    pair = certificate()
+    cluster = Cluster(tls=pair)
+    changes = {**SMALL, "tiers.remote": remote(cluster, chunk_tokens=16)}
+    _, summary = measure(changes, env={"SSL_CERT_FILE": str(pair[0])})
+    kept_and_read(summary)
+    assert summary["tiers"]["remote"]["description"].endswith("; TLS"), summary["tiers"]
+    stored = [int(client.info()["cmdstat_set"].partition("calls=")[2].partition(",")[0]) for client in cluster.clients]
+    assert min(stored) > 0 and cluster.keys() == [], stored
+    got = finish(start(changes))
+    assert got.rc == 2 and "is not trusted" in got.stderr, got
+
+
+if os.environ.get("KVF_TESTS_LONG"):
+    @case("a replica takes over from a server that is killed: errors meanwhile, then all slots are used again")
+    def _():
+        soon = ["--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no"]
+        cluster = Cluster(more=soon)
+        replica = cluster.replica(1, more=soon)
+        path, summary_path = write({**SMALL, "tiers.remote": remote(cluster, chunk_tokens=16, timeout="500ms"),
+                                    "run.max_requests": 0, "run.interval": "200ms"}), home() / "work/summary.json"
+        going = spawn(["run", "--headless", path, "--keep-going", "--json", summary_path, "--metrics", "127.0.0.1:0"])
+        port = serving(going)
+        wait_until(lambda: scrape(port).total("kvfall_tier_transferred_bytes_total", tier="remote") > 0, 60, "bytes that are read")
+        cluster.members[1].kill()
+        client = cluster.clients[-1]
+
+        def writes():
+            return int(client.info().get("cmdstat_set", "calls=0").partition("calls=")[2].partition(",")[0])
+
+        wait_until(lambda: client.info()["role"] == "master", 60, "a replica that has taken over")
+        before = writes()
+        wait_until(lambda: writes() > before, 60, "values on the replica that has taken over")
+        _, summary = stop(going, summary_path)
+        assert result(summary, "verify_mismatched") == 0 < result(summary, "requests_done"), summary["results"]
+        assert [cluster.members[i].keys() for i in (0, 2)] == [[], []] and replica.keys() == [], "values are left behind"
 
 
 @case("a slot that moves from server to server while a run goes on: no error, no loss, nothing stays")

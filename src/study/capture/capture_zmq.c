@@ -1,9 +1,9 @@
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "probe/library.h"
 #include "study/capture/capture_events.h"
 
 /* The part of libzmq's interface that is used, as zmq.h has it since 4.0. It is loaded when events are
@@ -45,27 +45,22 @@ struct zmq {
     int (*error)(void);
 };
 
+#define CALL(member) LIBRARY_CALL(struct zmq, member, "zmq_" #member)
+static const struct library_call zmq_calls[] = {
+    CALL(ctx_new),    CALL(ctx_term),   CALL(socket),   CALL(close),
+    CALL(setsockopt), CALL(getsockopt), CALL(connect),  CALL(poll),
+    CALL(send),       CALL(msg_init),   CALL(msg_recv), CALL(msg_data),
+    CALL(msg_size),   CALL(msg_close),  CALL(strerror), LIBRARY_CALL(struct zmq, error, "zmq_errno")};
+
 static int zmq_load(struct zmq *z, struct err *e) {
-    static const char *const names[] = {
-        "ctx_new", "ctx_term", "socket",   "close",    "setsockopt", "getsockopt", "connect",  "poll",
-        "send",    "msg_init", "msg_recv", "msg_data", "msg_size",   "msg_close",  "strerror", "errno"};
-    void **to[] = {
-        (void **)&z->ctx_new,    (void **)&z->ctx_term,   (void **)&z->socket,   (void **)&z->close,
-        (void **)&z->setsockopt, (void **)&z->getsockopt, (void **)&z->connect,  (void **)&z->poll,
-        (void **)&z->send,       (void **)&z->msg_init,   (void **)&z->msg_recv, (void **)&z->msg_data,
-        (void **)&z->msg_size,   (void **)&z->msg_close,  (void **)&z->strerror, (void **)&z->error};
-    void *library = dlopen("libzmq.so.5", RTLD_NOW);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "zmq_%s", names[i]);
-        *to[i] = library ? dlsym(library, name) : NULL;
-        if (!*to[i])
-            return err_set(
-                e, KVF_ERR_USAGE,
-                "--events needs ZeroMQ's library libzmq.so.5, which is not here; install libzmq5 (Debian, "
-                "Ubuntu) or zeromq (Fedora)");
-    }
-    return 0;
+    static const struct library l = {.file = "libzmq.so.5",
+                                     .what = "--events needs ZeroMQ's library, which",
+                                     .install = "install libzmq5 (Debian, Ubuntu) or zeromq (Fedora)",
+                                     .call = zmq_calls,
+                                     .calls = sizeof zmq_calls / sizeof *zmq_calls};
+    struct err why = {0};
+    void *library; /* it stays */
+    return library_load(&l, z, &library, &why) ? err_set(e, KVF_ERR_USAGE, "%s", why.text) : 0;
 }
 
 struct pod {
