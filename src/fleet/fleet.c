@@ -107,10 +107,12 @@ void fleet_tell(struct fleet *f, uint64_t now_ns) {
 
 static uint64_t server_ask(struct fleet *f, const struct fleet_request *q) {
     uint64_t took_ns = 0;
-    if (index_server_lookup(f->server, q->block, q->blocks, f->answer, &took_ns, &f->trouble) != 0)
-        server_lost(f);
-    else
+    if (index_server_lookup(f->server, q->block, q->blocks, f->answer, &took_ns, &f->trouble) == 0) {
         histogram_record(f->took, took_ns);
+    } else {
+        holders_empty(f->answer); /* part of an answer is none */
+        server_lost(f);
+    }
     return took_ns;
 }
 
