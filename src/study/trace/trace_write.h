@@ -65,8 +65,8 @@ int trace_write_begin(struct trace_write *w, const char *path, enum trace_form f
 void trace_write_add(struct trace_write *w, const struct trace_line_out *line);
 /* Hands all that was added to the system, in a form that can be read whatever follows. */
 void trace_write_flush(struct trace_write *w);
-/* Rows behind all that was flushed, for whom a kill leaves the file to: what is written next takes their
- * place. Their ids are numbers. Only a regular file has them, and no a compressed one without a first row. */
+/* Rows behind all that was flushed, which a kill leaves: what is written next takes their place. Their ids
+ * are numbers. Only a regular file has them, a compressed one from its first row on. */
 void trace_write_tail(struct trace_write *w, const struct trace_line_out *const *line, size_t count);
 /* Completes and closes the file. 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE. */
 int trace_write_end(struct trace_write *w, struct err *e);
