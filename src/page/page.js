@@ -59,7 +59,7 @@ function exact(a, v) {
   if (!own && (a.unit ? 1e3 : 1e5) > v && step >= Math.abs(v - Math.round(v))) return (Math.round(v) + " " + a.unit).trim();
   for (v /= size; Math.abs(v) >= rungs[n][2]; n++) { v /= rungs[n][1]; size *= rungs[n][1]; }
   by = digits(v, size);
-  by = by.indexOf("e") > 0 ? v.toFixed(0) : by;
+  by = by.indexOf("e") > 0 ? String(+by) : by; /* 4e+1 */
   return (own ? by + " " + rungs[n][0] : by + rungs[n][0] + " " + a.unit).trim();
 }
 function range(a, low, high) {
