@@ -109,9 +109,11 @@ static void ask_verify(const struct question *q, struct buf *out) {
     add_text(inside(q->configuration, "cache", "verify"), "", out);
 }
 
+/* The same rows in another folder are the same trace. */
 static void ask_trace(const struct question *q, struct buf *out) {
+    const char *slash = strrchr(q->run->trace_path, '/');
     if (q->run->trace_sha256[0])
-        buf_addf(out, "%s (SHA-256 %.12s)", q->run->trace_path, q->run->trace_sha256);
+        buf_addf(out, "%s (SHA-256 %.12s)", slash ? slash + 1 : q->run->trace_path, q->run->trace_sha256);
 }
 
 /* Only where requests are drawn: rows of a trace are what they are. */
