@@ -305,6 +305,15 @@ def _():
     assert "Baseline runs 11, 15:" in " ".join(got.stdout.split()) and "2 of 2 trials" in got.stdout, got
 
 
+@case("a trace is told by its name and its rows, wherever it lies")
+def _():
+    with histories.make() as db:
+        for folder, digest in (("/home/a", "1"), ("/srv/b", "1"), ("/srv/b", "2")):
+            add(db, trace_path=folder + "/day.csv", trace_sha256=digest * 64)
+    assert "day.csv" not in run(["compare", "1", "2"]).stdout
+    assert "day.csv (SHA-256 111111111111)" in " ".join(run(["compare", "1", "3"]).stdout.split())
+
+
 @case("--junit: a test of each limit, with what failed and what could not be held")
 def _():
     fill()
