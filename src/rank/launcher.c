@@ -105,6 +105,7 @@ bool launcher_stood_in(void) {
     struct sockaddr_un address;
     struct buf variables = {0};
     char end;
+    ssize_t n;
     if (!number) number = getenv("PMI_RANK");
     if (!name || !number || strcmp(number, "0") != 0) return false;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -114,7 +115,8 @@ bool launcher_stood_in(void) {
         int with = pmi_fd ? atoi(pmi_fd) : -1;
         if (place_send(fd, &variables, with)) {
             if (with >= 0) close(with);
-            while (read(fd, &end, 1) < 0 && errno == EINTR) continue;
+            while ((n = read(fd, &end, 1)) < 0 && errno == EINTR) continue;
+            if (n != 1) kill(getppid(), SIGTERM); /* it was killed: the launcher ends the others */
         }
         buf_free(&variables);
     }
@@ -272,7 +274,10 @@ void launcher_end(struct launcher *l) {
     static const struct timespec look = {0, LOOK_MS * KVF_NS_PER_MS};
     static const int ways[] = {0, SIGTERM, SIGKILL};
     if (!l) return;
-    if (l->place_fd >= 0) close(l->place_fd);
+    if (l->place_fd >= 0) {
+        (void)!send(l->place_fd, "", 1, MSG_NOSIGNAL);
+        close(l->place_fd);
+    }
     for (size_t i = l->place_fd < 0; i < sizeof ways / sizeof *ways && !has_ended(l); i++) {
         uint64_t until_ns = clock_now_ns() + END_S * KVF_NS_PER_S;
         if (ways[i] != 0) kill(l->pid, ways[i]);

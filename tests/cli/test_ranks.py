@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """One run over several processes that MPI starts on this machine: the requests of one process dealt out, one record
 of the whole, and ends that reach everybody."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import signal
 import sqlite3
+import subprocess
 import time
 
 from runs import check_identities, last_run, result, rows, start, write
-from tap import BUILD, KVFALL, Skip, case, database, finish, home, main, run, wait_until
+from tap import BUILD, KVFALL, Skip, case, database, environment, finish, home, main, run, wait_until
 
 OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
 LONG = bool(os.environ.get("KVF_TESTS_LONG"))
@@ -138,17 +140,22 @@ def _():
         assert sums["behind"] == 0 and near(sums["done"], one["done"]) and near(sums["tokens"], one["tokens"]), (one, sums)
 
 
-def measures(pid):
+def known(sql, *values):
     try:
-        return rows("SELECT 1 FROM intervals JOIN runs USING (run_id) WHERE pid = ? AND phase = 'measured' AND done > 0", pid)
-    except sqlite3.OperationalError:  # it is still being made
+        return rows(sql, *values)
+    except sqlite3.OperationalError:  # the database is still being made
         return False
 
 
-def running(*options):
+def measures(pid):
+    return known("SELECT 1 FROM intervals JOIN runs USING (run_id) WHERE pid = ? AND phase = 'measured' AND done > 0", pid)
+
+
+def running(*options, changes=None):
     """A run of three processes that has measured something: the process of rank 0, and those of the others."""
     need_mpi()
-    process = start({**SHARED, "run": {"duration": "10m", "warmup": "0s", "interval": "200ms"}}, "--ranks", "3", "--quiet", *options)
+    process = start({**SHARED, "run": {"duration": "10m", "warmup": "0s", "interval": "200ms"}, **(changes or {})}, "--ranks", "3",
+                    "--quiet", *options)
     wait_until(lambda: measures(process.pid), what="an interval")
     found = []
     for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -201,22 +208,94 @@ def _():
 
 @case("a rank that stands still for a while slows no other, and its counts come in later")
 def _():
-    process, others = running()
+    log = home() / "work" / "still.jsonl"
+    process, others = running("--request-log", log, changes={"workload.arrival": {"process": "poisson", "rate": 150}})
     os.kill(others[0], signal.SIGSTOP)
-    wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE behind >= 5"), what="a rank that is behind")
+    wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE behind >= ?", 25 if LONG else 5), what="a rank that is behind")
     still = rows("SELECT rank, min(seq) AS first, max(seq) AS last FROM rank_intervals WHERE behind > 0 GROUP BY rank")
     assert len(still) == 1, still
-    rest = rows("SELECT rank, seq, done, behind FROM rank_intervals WHERE rank <> ? AND seq BETWEEN ? AND ?",
-                still[0]["rank"], still[0]["first"], still[0]["last"])
-    assert len(rest) >= 10 and all(one["behind"] == 0 and one["done"] > 0 for one in rest), rest
+    (still,) = still
+    rest = rows("SELECT rank, seq, p.done, behind, t_s FROM rank_intervals AS p JOIN intervals USING (run_id, seq) "
+                "WHERE rank <> ? AND seq BETWEEN ? AND ?",
+                still["rank"], still["first"], still["last"])
+    assert len(rest) >= 10 and all(one["behind"] == 0 for one in rest), rest
     os.kill(others[0], signal.SIGCONT)
-    wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE rank = ? AND behind = 0 AND seq > ?", still[0]["rank"], still[0]["last"] + 1),
+    wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE rank = ? AND behind = 0 AND seq > ?", still["rank"], still["last"] + 1),
                what="the rank's counts")
     process.send_signal(signal.SIGINT)
     got = finish(process)
     assert got.rc == 130 and last_run()["status"] == "interrupted", got
     whole = rows("SELECT value FROM results WHERE metric = 'requests_done'")[-1]["value"]
     assert sum(one["done"] for one in rows("SELECT done FROM ranks")) == whole, rows("SELECT rank, done FROM ranks")
+    # Requests come at times of their own: who keeps up has done in that time what has come in it.
+    begin, end = min(one["t_s"] for one in rest), max(one["t_s"] for one in rest)
+    for rank in {one["rank"] for one in rest}:
+        lines = map(json.loads, (log.parent / ("still-rank%d.jsonl" % rank)).read_text().splitlines())
+        came = sum(begin < line["arrival_s"] <= end for line in lines)
+        done = sum(one["done"] for one in rest if one["rank"] == rank and one["t_s"] > begin)
+        assert came > 0 and abs(done - came) <= 10 + came / 10, (rank, came, done)
+
+
+FAR = {"ns": ("kvfall-a-%d" % os.getpid(), "kvfall-b-%d" % os.getpid()), "ip": ("10.77.0.1", "10.77.0.2")}
+
+
+def ip(*words):
+    return subprocess.run(["ip", *words], capture_output=True).returncode == 0
+
+
+def pids_of(*words):
+    """Ranks, not those who started them, whose command line has the word."""
+    return [int(one.parent.name) for one in pathlib.Path("/proc").glob("[0-9]*/cmdline")
+            if one.exists() and (line := one.read_bytes().split(b"\0"))[0] == str(KVFALL).encode() and all(word.encode() in line for word in words)]
+
+
+@contextlib.contextmanager
+def two_hosts():
+    """Two network namespaces with one cable between them: what starts the second rank in the far one, and the way to pull the cable."""
+    here, far = FAR["ns"]
+    if not LONG or os.getuid() != 0 or "Open MPI" not in run(["probe"]).stdout:
+        raise Skip("a cable is pulled with KVF_TESTS_LONG=1, by root and with Open MPI")
+    try:
+        if not (ip("netns", "add", here) and ip("netns", "add", far) and
+                ip("link", "add", "cable", "netns", here, "type", "veth", "peer", "name", "cable", "netns", far)):
+            raise Skip("there are no network namespaces here")
+        for name, address in zip(FAR["ns"], FAR["ip"]):
+            assert ip("-n", name, "addr", "add", address + "/24", "dev", "cable")
+            assert ip("-n", name, "link", "set", "lo", "up") and ip("-n", name, "link", "set", "cable", "up")
+        agent = home() / "agent"  # in place of ssh
+        agent.write_text("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nshift\nexec ip netns exec %s env HOME=%s /bin/sh -c \"$*\"\n"
+                         % (far, home()))
+        agent.chmod(0o755)
+        yield agent, lambda: ip("-n", here, "link", "set", "cable", "down")
+    finally:
+        for name in FAR["ns"]:
+            for one in subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split():
+                os.kill(int(one), signal.SIGKILL)  # Open MPI's own daemons wait for each other
+            ip("netns", "del", name)
+
+
+@case("a rank behind a cable that is pulled is named within ten seconds, both ends end, and what was measured is stored")
+def _():
+    need_mpi()
+    with two_hosts() as (agent, cut):
+        words = ["ip", "netns", "exec", FAR["ns"][0], "mpirun", "-np", "2", "--host", ",".join(one + ":1" for one in FAR["ip"]),
+                 "--allow-run-as-root", "--bind-to", "none", "--mca", "plm_rsh_agent", str(agent), "--mca", "btl", "tcp,self"]
+        for part in ("oob", "btl"):
+            words += ["--mca", part + "_tcp_if_include", "10.77.0.0/24"]
+        scenario = write({**SHARED, "run": {"duration": "10m", "warmup": "0s", "interval": "200ms"}})
+        process = subprocess.Popen(words + [str(KVFALL), "run", "--headless", str(scenario)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, env=environment())
+        try:
+            wait_until(lambda: known("SELECT 1 FROM rank_intervals WHERE rank = 1 AND done > 0"), what="an interval")
+            assert cut()
+            wait_until(lambda: last_run()["status"] == "failed", what="the end of the run")
+            assert re.match(r"rank 1 on \S+ is lost: it has given no sign of life for 8 s", last_run()["status_reason"]), last_run()["status_reason"]
+            wait_until(lambda: not pids_of(str(scenario)), what="the end of both ranks")
+            assert rows("SELECT value FROM results WHERE metric = 'ranks_lost'")[-1]["value"] == 1
+            assert rows("SELECT rank, done > 0 AS had, lost FROM ranks") == [{"rank": 0, "had": 1, "lost": 0}, {"rank": 1, "had": 1, "lost": 1}]
+        finally:
+            process.kill()
+            process.wait()
 
 
 @case("a start at a time on the wall is kept, and one that has gone by is said")
@@ -263,9 +342,8 @@ def _():
         got = run(["run", "--headless", "--ranks", "2", write()], env={"PATH": str(places)})
         assert got.rc == 2 and said in got.stderr and len(got.stderr.splitlines()) == 1, got
         assert not database().exists()
-    if not LONG:
-        return
     process, others = running()
+    os.kill(others[0], signal.SIGSTOP)
     process.kill()
     process.wait()
     wait_until(lambda: gone(others), what="the end of the others")
