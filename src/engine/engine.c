@@ -111,8 +111,8 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
     int rc = workload_open(&e->workload, e->s, err);
     if (rc == 0 && scenario_policy_has(e->s, POLICY_LOOKS_AHEAD)) rc = oracle_open(&e->oracle, e->s, err);
-    if (rc == 0 && !engine_is_virtual(e) &&
-        !(e->payload = payload_open(e->s->seed, e->s->engine.noise_bytes, err)))
+    uint64_t noise_bytes = scenario_holds_bytes(e->s) ? e->s->engine.noise_bytes : KVF_MIB; /* the least */
+    if (rc == 0 && !engine_is_virtual(e) && !(e->payload = payload_open(e->s->seed, noise_bytes, err)))
         rc = -(int)err->code;
     if (rc == 0)
         rc = tracelog_open(&e->log, e->s, setup->io_trace_path, setup->request_log_path,

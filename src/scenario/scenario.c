@@ -140,6 +140,11 @@ bool scenario_stages(const struct scenario *s) {
     return s->tier[KVF_TIER_NVME].on || scenario_remote_is_real(s);
 }
 
+bool scenario_holds_bytes(const struct scenario *s) {
+    bool gpu = s->tier[KVF_TIER_GPU].on && s->tier[KVF_TIER_GPU].backend != KVF_BACKEND_EMULATED;
+    return gpu || s->tier[KVF_TIER_CPU].on || scenario_stages(s);
+}
+
 uint64_t scenario_value_bytes(const struct scenario *s) {
     return s->remote.chunk_tokens * model_bytes_per_token(&s->model, s->tensor_parallel);
 }

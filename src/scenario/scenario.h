@@ -480,6 +480,8 @@ void scenario_describe(const struct scenario *s, char *out, size_t len);
  */
 bool scenario_remote_is_real(const struct scenario *s);
 bool scenario_stages(const struct scenario *s);
+/* Whether a tier may hold real bytes: not when all that are on are emulated. */
+bool scenario_holds_bytes(const struct scenario *s);
 /* Bytes of a value of the remote tier; an entry's last one may be shorter. */
 #define SCENARIO_VALUE_MAX (UINT64_C(512) << 20)
 uint64_t scenario_value_bytes(const struct scenario *s);

@@ -3,6 +3,7 @@
 of the whole, and ends that reach everybody."""
 import contextlib
 import json
+import math
 import os
 import pathlib
 import re
@@ -54,6 +55,11 @@ def _():
     assert result(summary, "ranks") == 2 and result(summary, "rank_hosts") == 1 and result(summary, "ranks_lost") == 0
     assert result(summary, "requests_done") == 96 == sum(map(len, logs)), summary["results"]["requests_done"]
     assert result(summary, "tokens_generated") == sum(line["generate_tokens"] for log in logs for line in log)
+    for name, part in (("e2e", "e2e_ms"), ("ttft", "ttft_ms"), ("queue_wait", "queue_ms"), ("storage_io", "storage_ms")):
+        of_all = sorted(line[part] for log in logs for line in log)
+        for word, q in (("p50", 0.5), ("p95", 0.95)):
+            exact = of_all[math.ceil(q * len(of_all)) - 1]
+            assert abs(result(summary, "%s_%s_ms" % (name, word)) - exact) <= exact / 64 + 1e-6, (name, word, exact)
     assert "on 2 ranks, which share the load" in summary["run"]["description"], summary["run"]
     assert [one["name"] for one in rows("SELECT name FROM runs")] == ["small", "small"]
     assert last_run()["status"] == "completed"
