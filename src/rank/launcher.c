@@ -104,6 +104,7 @@ bool launcher_stood_in(void) {
     const char *name = getenv(WHERE), *number = getenv("PMIX_RANK"), *pmi_fd = getenv("PMI_FD");
     struct sockaddr_un address;
     struct buf variables = {0};
+    bool orderly = false;
     char end;
     ssize_t n;
     if (!number) number = getenv("PMI_RANK");
@@ -116,11 +117,12 @@ bool launcher_stood_in(void) {
         if (place_send(fd, &variables, with)) {
             if (with >= 0) close(with);
             while ((n = read(fd, &end, 1)) < 0 && errno == EINTR) continue;
-            if (n != 1) kill(getppid(), SIGTERM); /* it was killed: the launcher ends the others */
+            orderly = n == 1;
         }
         buf_free(&variables);
     }
     if (fd >= 0) close(fd);
+    if (!orderly) kill(getppid(), SIGTERM); /* rank 0 was killed: the launcher ends the others */
     return true;
 }
 
