@@ -171,10 +171,14 @@ def main():
     bars = ["| %s | %d | %.1f %% | %d | %.1f %% | %.1f %% | %d %% |" % (
         name, *means["fit", name], *means["test", name], other["test", name][1], bar) for name, bar in BARS.items()]
     text = (pathlib.Path(__file__).parent / "validation.md").read_text()
-    offload = ROOT / "configs/offload"
+    configs = ROOT / "configs"
+    offload = configs / "offload"
     for mark, lines in (("PRESETS", table), ("POINTS", rows), ("MEANS", bars),
                         ("EVALUATION_A", published.evaluation_a(KVFALL, offload)),
-                        ("LMCACHE_H100", published.lmcache_h100(KVFALL, offload))):
+                        ("LMCACHE_H100", published.lmcache_h100(KVFALL, offload)),
+                        *published.evaluation_b(KVFALL, offload).items(),
+                        ("TIERS", published.tiers(KVFALL, configs / "tiers")),
+                        ("CONTEXTS", published.contexts(KVFALL, configs / "compare"))):
         text = text.replace("@%s@\n" % mark, "\n".join(lines) + "\n")
     (ROOT / "docs/VALIDATION.md").write_text(text)
     return 0

@@ -2,6 +2,7 @@
 """kvfall report of sweeps: charts over what was swept, peaks, differences, points that are not there."""
 import json
 import re
+import statistics
 
 import histories
 from pages import HOSTILE, SVG, XHTML, charts, page, sections, table, words
@@ -248,6 +249,22 @@ def _():
     assert "peak, m: " + peaks[2][2].replace("-0.0 %", "0.0 %") in [re.sub(r"\+0\.0 %", "0.0 %", c) for c in cells] or \
         "peak, m: " + peaks[2][2] in cells, (cells, peaks)
     assert "Simulated" in words(root)
+
+
+@case("correlations of measures over the points of a sweep with variants")
+def _():
+    names = ("throughput_tok_s", "hit_ratio", "ttft_mean_ms", "e2e_p95_ms")
+    simulate({"sweep": {"variants": {"size": {"s": {}, "m": {"tiers.gpu.capacity": "9MiB"}}}, "keys": {"workload.users": [1, 2, 4, 8]},
+                        "baseline": "size=s", "metrics": ", ".join(names)}})
+    rows = [[words(cell) for cell in row] for row in chart(page(report("sweep:1")), "Correlations of measures").iter(XHTML + "tr")]
+    assert run(["export", "sweep:1", "--format", "json", "-o", "points.json"]).rc == 0
+    points = json.loads((home() / "work/points.json").read_text())["points"]
+    value = [[point["results"][name]["value"] for point in points] for name in names]
+    for told, a in zip(rows[1:], value):
+        for cell, b in zip(told[1:], value):
+            r = statistics.correlation(a, b)
+            assert abs(float(cell) - r) < 0.0051, (told, r)
+    assert len(rows) == 5 and len(set(cell for row in rows[1:] for cell in row[1:])) > 3, rows
 
 
 @case("a search: its steps, its target, its answer")

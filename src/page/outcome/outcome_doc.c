@@ -298,6 +298,7 @@ struct doc *outcome_doc(const struct outcome *o) {
         outcome_put_charts(o, d);
         put_peaks(o, d);
         outcome_put_heat(o, d);
+        outcome_put_correlations(o, d);
     }
     if (!curves) put_points(o, d);
     doc_section(d, 1, "Scenario");

@@ -18,6 +18,8 @@ void outcome_put_search(const struct outcome *o, struct doc *d); /* profile capa
 void outcome_put_curves(const struct outcome *o, struct doc *d); /* profile miss_ratio */
 /* Differences of the peaks from the baseline's: the last group of variants across, the others in rows. */
 void outcome_put_heat(const struct outcome *o, struct doc *d);
+/* Of a sweep with variants: how each two of its measures go along over all points. */
+void outcome_put_correlations(const struct outcome *o, struct doc *d);
 /* Of a sweep of two keys: each measure as a table of colours, one key across and the other in rows. */
 void outcome_put_table(const struct outcome *o, struct doc *d);
 /* Targets in a chart of this latency, and the knees of one over throughput. */

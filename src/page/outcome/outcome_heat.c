@@ -103,6 +103,49 @@ void outcome_put_heat(const struct outcome *o, struct doc *d) {
     doc_plot(d, p);
 }
 
+/* ---- what goes along with what ---- */
+
+/* Pearson's r of two measures over the finished points that have both; NaN where one of them does not vary.
+ */
+static double correlation(const struct outcome *o, size_t a, size_t b) {
+    double n = 0, mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
+    for (size_t i = 0; i < o->points; i++) {
+        double x = outcome_value(o, i, a), y = outcome_value(o, i, b);
+        if (isnan(x) || isnan(y)) continue;
+        n++;
+        double off_a = x - mean_a, off_b = y - mean_b;
+        mean_a += off_a / n;
+        mean_b += off_b / n;
+        aa += off_a * (x - mean_a);
+        bb += off_b * (y - mean_b);
+        ab += off_a * (y - mean_b);
+    }
+    return aa > 0 && bb > 0 ? fmax(-1, fmin(ab / sqrt(aa) / sqrt(bb), 1)) : NAN;
+}
+
+void outcome_put_correlations(const struct outcome *o, struct doc *d) {
+    enum { MEASURES_LEAST = 3, POINTS_LEAST = 8 };
+    size_t done = 0;
+    for (size_t i = 0; i < o->points; i++) done += o->point[i].state == OUTCOME_DONE;
+    if (o->groups == 0 || o->chosen < MEASURES_LEAST || o->chosen > COLUMNS || done < POINTS_LEAST) return;
+    struct plot *p = plot_new(PLOT_HEAT, "Correlations of measures");
+    plot_axis(&p->x, "measure", "");
+    plot_axis(&p->y, "r", "");
+    p->diverging = true;
+    plot_caption(
+        p,
+        "Pearson's r over the %zu finished points. Blue: they rise together; orange: one falls as the "
+        "other rises. Hatched: a measure that does not vary.",
+        done);
+    for (size_t m = 0; m < o->chosen; m++) plot_category(p, outcome_measure_title(o->measure[m].name).text);
+    for (size_t m = 0; m < o->chosen; m++) {
+        struct plot_line *line =
+            plot_line_room(p, outcome_measure_words(o->measure[m].name).text, o->chosen, false);
+        for (size_t k = 0; k < o->chosen; k++) line->y[k] = round(100 * correlation(o, m, k)) / 100;
+    }
+    doc_plot(d, p);
+}
+
 /* ---- targets and knees of latency over throughput ---- */
 
 /* A class has its target where its latency is what the chart shows at P95. */
