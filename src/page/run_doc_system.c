@@ -16,6 +16,9 @@ static void put_processor(const struct run_part *p) {
     run_plot_field(plot, p, "stolen", &(struct run_field){"host_steal_ratio", 1, false});
     plot->y.high = 1;
     run_plot_add(p, plot);
+    plot = run_plot_time(p, "Power of processors and memory", "power", "W");
+    run_plot_field(plot, p, "", &(struct run_field){"cpu_power_w", 1, false});
+    run_plot_add(p, plot);
     plot = run_plot_time(p, "Memory", "memory", "B");
     run_plot_field(plot, p, "of the process", &(struct run_field){"rss_bytes", 1, false});
     run_plot_field(plot, p, "available", &(struct run_field){"host_available_bytes", 1, false});
@@ -35,6 +38,9 @@ static void put_device(const struct run_part *p) {
     plot = run_plot_time(p, "Device utilisation", "busy", "%");
     run_plot_field(plot, p, "", &(struct run_field){"device_busy_ratio", 1, false})->area = true;
     plot->y.high = 1;
+    run_plot_add(p, plot);
+    plot = run_plot_time(p, "Temperature of the hottest drive", "temperature", "C");
+    run_plot_field(plot, p, "", &(struct run_field){"drive_temperature_c", 1, false});
     run_plot_add(p, plot);
     plot = run_plot_time(p, "Requests at the device", "mean in the interval", "");
     run_plot_field(plot, p, "", &(struct run_field){"device_queue", 1, false})->area = true;
@@ -96,10 +102,20 @@ static void put_server(const struct run_part *p) {
 static void put_facts(const struct run_part *p) {
     static const struct {
         const char *label, *metric, *unit;
-    } facts[] = {{"CPU, user", "cpu_user_s", "s"},         {"CPU, kernel", "cpu_sys_s", "s"},
-                 {"Host CPUs busy", "host_cpu_ratio", ""}, {"Peak memory", "rss_peak_bytes", "B"},
-                 {"Prepared in", "prepare_s", "s"},        {"Real time", "real_s", "s"},
-                 {"Slots busy", "slots_busy_ratio", ""},   {"Device busy", "device_busy_ratio", ""}};
+    } facts[] = {{"CPU, user", "cpu_user_s", "s"},
+                 {"CPU, kernel", "cpu_sys_s", "s"},
+                 {"Host CPUs busy", "host_cpu_ratio", ""},
+                 {"Peak memory", "rss_peak_bytes", "B"},
+                 {"Prepared in", "prepare_s", "s"},
+                 {"Real time", "real_s", "s"},
+                 {"Slots busy", "slots_busy_ratio", ""},
+                 {"Device busy", "device_busy_ratio", ""},
+                 {"CPU power", "cpu_power_mean_w", "W"},
+                 {"Energy", "energy_j", "J"},
+                 {"Energy per token", "energy_per_token_j", "J"},
+                 {"Hottest drive", "drive_temperature_max_c", "C"},
+                 {"Life used of the drive", "drive_used_ratio", ""},
+                 {"Lifetime of the drive at this load", "nvme_lifetime_years", "years"}};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         double v = run_metric(p, "%s", facts[i].metric);
         if (kvf_present(v))

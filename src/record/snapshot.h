@@ -91,7 +91,12 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, device_busy_ratio, "", "share of time with a request at the device")                                \
     X(F, device_queue, "", "mean requests at the device")                                                    \
     X(F, net_rx_bytes, "B", "received by the host's network interfaces")                                     \
-    X(F, net_tx_bytes, "B", "sent by the host's network interfaces")
+    X(F, net_tx_bytes, "B", "sent by the host's network interfaces")                                         \
+    X(F, cpu_power_w, "W", "power of processors and memory of the machine, mean")                            \
+    X(F, energy_used_j, "J", "energy of them and of the GPUs that are watched")                              \
+    X(F, drive_temperature_c, "C", "highest that a drive under nvme tells")                                  \
+    X(F, drive_used_ratio, "", "part of its rated life that one of them has used, the most")                 \
+    X(F, drive_warnings, "", "kinds of warnings that they give of themselves now")
 
 #define SNAPSHOT_TIER_FIELDS(X)                                                                              \
     X(U, capacity_bytes, "B", "usable bytes of the tier")                                                    \

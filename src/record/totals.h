@@ -58,7 +58,7 @@ struct totals {
     /* NaN where the machine does not count, or counts for another one than is simulated */
     double cpu_user_s, cpu_sys_s, cpu_workers_s;
     double device_bytes[KVF_DIRS], device_s[KVF_DIRS], device_busy_s;
-    double net_rx_bytes, net_tx_bytes;
+    double net_rx_bytes, net_tx_bytes, energy_j;
 };
 
 #endif

@@ -158,7 +158,8 @@ static bool is_worst(const char *field) {
 /* A machine is not a process: ranks that share one would count it twice. */
 static bool of_machine(const char *field) {
     return strncmp(field, "device_", 7) == 0 || strncmp(field, "net_", 4) == 0 ||
-           strcmp(field, "host_available_bytes") == 0;
+           strncmp(field, "drive_", 6) == 0 || strcmp(field, "cpu_power_w") == 0 ||
+           strcmp(field, "energy_used_j") == 0 || strcmp(field, "host_available_bytes") == 0;
 }
 
 struct fields {

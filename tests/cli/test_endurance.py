@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 
 from runs import measure, result, write
@@ -44,7 +45,7 @@ def played(says):
     if os.geteuid() != 0:
         raise Skip("a drive is asked by root alone")
     with mounted() as where:
-        got = run(["run", "--headless", write({**DRIVE, "tiers.nvme.endurance": "1024TiB", "tiers.nvme.path": str(where)}), "--db", "none",
+        got = run(["run", "--headless", write({**DRIVE, "tiers.nvme.endurance": "1024TiB", "tiers.nvme.path": str(where)}), "--db", "health.db",
                    "--json", "health.json"], env={"LD_LIBRARY_PATH": str(FAKE), "FAKE_NVME": says})
     assert got.rc == 0, got
     return json.loads((home() / "work/health.json").read_text()), got
@@ -71,6 +72,12 @@ def _():
     said = [one["message"] for one in summary["events"] if "warns of itself" in one["message"]]
     assert len(said) == 1 and said[0].endswith(": its temperature is outside its limits"), summary["events"]
     assert "71 C at most, 112.0 % of its life used" in " ".join(got.stdout.split()), got
+    with contextlib.closing(sqlite3.connect(home() / "work/health.db")) as db:
+        rows = set(db.execute("SELECT drive_temperature_c, drive_used_ratio, drive_warnings FROM intervals WHERE phase = 'measured'"))
+    assert rows == {(71, 1.12, 1)}, rows
+    page = run(["report", "1", "--db", "health.db", "--format", "txt"])
+    assert "Temperature of the hottest drive" in page.stdout and "112.0 %" in page.stdout, page.stdout
+    (home() / "work/health.db").unlink()
     summary, _ = played("")
     assert result(summary, "drive_media_per_host") is None and result(summary, "drive_host_written_bytes") > 0
 

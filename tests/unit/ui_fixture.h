@@ -106,6 +106,8 @@ static inline void ui_fill_machine(struct snapshot_interval *s, int i) {
     s->device_read_ms = ui_about(38000, 0.15, i, 27), s->device_write_ms = ui_about(9000, 0.3, i, 33);
     s->device_busy_ratio = fmin(1, ui_about(0.95, 0.06, i, 27)), s->device_queue = ui_about(47, 0.15, i, 27);
     s->net_rx_bytes = 21e3, s->net_tx_bytes = 9.5e3;
+    s->cpu_power_w = 181, s->energy_used_j = 462;
+    s->drive_temperature_c = 43, s->drive_used_ratio = 0.07, s->drive_warnings = 0;
 }
 
 static inline void ui_fill_interval(struct snapshot_interval *s, int i) {

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "draw/number.h"
 #include "ui/panel/panels.h"
@@ -70,7 +71,8 @@ static void draw_figures(const struct pane *p, const struct frame *f, const char
 }
 
 static void draw_cpu(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {
-    char of[96], user[NUMBER], sys[NUMBER];
+    char of[160], user[NUMBER], sys[NUMBER], joules[NUMBER], text[NUMBER];
+    char watts[NUMBER + 8] = "", energy[2 * NUMBER + 24] = "";
     const struct figure figures[] = {
         {"CPU host", "host", i->host_cpu_ratio, number_percent, "", SERIES_HOST_CPU, 1, TONE_ACCENT, false},
         {"CPU process", "process", parts_per_second(f, i->cpu_user_s + i->cpu_sys_s), number_plain, " cores",
@@ -82,11 +84,26 @@ static void draw_cpu(const struct pane *p, const struct frame *f, const struct s
     };
     number_plain(parts_per_second(f, i->cpu_user_s), user);
     number_plain(parts_per_second(f, i->cpu_sys_s), sys);
-    snprintf(of, sizeof of, "process %s cores user, %s cores kernel", user, sys);
+    if (kvf_present(i->cpu_power_w)) {
+        number_plain(i->tokens > 0 ? i->energy_used_j / (double)i->tokens : KVF_MISSING, joules);
+        snprintf(watts, sizeof watts, ", %s W", number_plain(i->cpu_power_w, text));
+        snprintf(energy, sizeof energy, "%s, %s J a token", watts, joules);
+    }
+    snprintf(of, sizeof of, "process %s cores user, %s cores kernel%s", user, sys, energy);
     int room = p->at.cols - (parts_whole_run(f) ? 16 : 5);
-    if (text_columns(of) > room) snprintf(of, sizeof of, "cores: %s user, %s kernel", user, sys);
-    if (text_columns(of) > room) of[0] = '\0';
+    if (text_columns(of) > room) snprintf(of, sizeof of, "cores: %s user, %s kernel%s", user, sys, watts);
+    if (text_columns(of) > room) snprintf(of, sizeof of, "%s", energy[0] ? energy + 2 : "");
     draw_figures(p, f, "CPU", of, figures, sizeof figures / sizeof *figures);
+}
+
+/* The drive, and what it tells of its health; a virtual one tells nothing. */
+static void drive_words(char *out, size_t room, const char *device, const struct snapshot_interval *i) {
+    char celsius[NUMBER], used[NUMBER], *life = number_percent(i->drive_used_ratio, used);
+    if (!kvf_present(i->drive_temperature_c) && !kvf_present(i->drive_used_ratio))
+        snprintf(out, room, "%s, tells no health", device);
+    else
+        snprintf(out, room, "%s, %s C, %s used%s", device, number_plain(i->drive_temperature_c, celsius),
+                 life + strspn(life, " "), i->drive_warnings > 0 ? ", warns of itself" : "");
 }
 
 static void draw_disk(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {
@@ -100,9 +117,13 @@ static void draw_disk(const struct pane *p, const struct frame *f, const struct 
          SERIES_DISK_WRITE, 0, TONE_ACCENT, false},
         {"Disk queue", "queue", i->device_queue, number_plain, "", SERIES_DISK_QUEUE, 0, TONE_SECOND, false},
     };
+    char of[96] = "none known under the nvme tier";
     if (p->at.rows > (int)(sizeof figures / sizeof *figures) && device[0]) parts_row(p, 0, f, FRAME_DRIVE, 0);
-    draw_figures(p, f, "Disk", device[0] ? device : "none known under the nvme tier", figures,
-                 sizeof figures / sizeof *figures);
+    if (device[0] && f->snap->simulated)
+        snprintf(of, sizeof of, "%s", device);
+    else if (device[0])
+        drive_words(of, sizeof of, device, i);
+    draw_figures(p, f, "Disk", of, figures, sizeof figures / sizeof *figures);
 }
 
 static void draw_memory(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {

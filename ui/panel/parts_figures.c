@@ -81,6 +81,9 @@ static void interval_of_run(struct snapshot_interval *i, const struct frame *f) 
     i->length_s = result_value(r, "measured_s");
     i->workers_cpu_s = result_value(r, "cpu_workers_s");
     i->rss_bytes = result_value(r, "rss_peak_bytes");
+    i->cpu_power_w = result_value(r, "cpu_power_mean_w");
+    i->energy_used_j = result_value(r, "energy_j");
+    i->drive_temperature_c = result_value(r, "drive_temperature_max_c");
     i->device_queue = (i->device_read_ms + i->device_write_ms) / 1e3 / i->length_s;
     for (uint32_t k = 0; k < f->run->classes && k < KVF_CLASSES_MAX; k++) {
         double oldest_ms = class_result(f, f->run->klass[k].name, "oldest_wait_ms");

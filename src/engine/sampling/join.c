@@ -27,6 +27,7 @@ static const char *const sums[] = {"arrived",
                                    "device_write_ms",
                                    "net_rx_bytes",
                                    "net_tx_bytes",
+                                   "energy_used_j",
                                    "reuse_hits",
                                    "read_ops",
                                    "write_ops",
@@ -59,7 +60,7 @@ static const char *const sums[] = {"arrived",
 static const char *const means[] = {
     "queue_depth_mean", "in_service",        "host_cpu_ratio", "host_steal_ratio", "device_busy_ratio",
     "device_queue",     "io_in_flight_mean", "busy_ratio",     "read_busy_ratio",  "write_busy_ratio",
-    "queued_mean",      "read_depth",        "write_depth"};
+    "queued_mean",      "read_depth",        "write_depth",    "cpu_power_w"};
 /* Made from others. */
 static const char *const derived[] = {"length_s",  "throughput_tok_s", "requests_per_s",
                                       "hit_ratio", "reuse_hit_ratio",  "met_ratio"};

@@ -258,6 +258,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     pods_interval(e, snap);
     snap->interval.saturation = scaling_saturation(e, snap);
     gpus_snap(e, &p->gpus, snap);
+    vitals_snap(e, &p->vitals, snap);
     verdict_snap(e, snap, &use);
 }
 
@@ -332,7 +333,6 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     double s = r->snap.interval.length_s;
     for (uint32_t k = 0; k < r->snap.classes && phase != KVF_PHASE_DRAIN; k++)
         if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;
-    vitals_interval(e, &p->vitals);
     if (phase != KVF_PHASE_DRAIN) { /* those of the warm-up are forgotten at its end, if there is one */
         steady_note(e, &r->snap);
         gpus_note(&p->gpus, &r->snap);

@@ -88,6 +88,7 @@ static void add_machine(struct totals *t, const struct snapshot_interval *i) {
     sum_add(&t->device_busy_s, i->device_busy_ratio, i->length_s);
     sum_add(&t->net_rx_bytes, i->net_rx_bytes, 1);
     sum_add(&t->net_tx_bytes, i->net_tx_bytes, 1);
+    sum_add(&t->energy_j, i->energy_used_j, 1);
 }
 
 void totals_begin(struct totals *t) {
@@ -98,7 +99,8 @@ void totals_begin(struct totals *t) {
                          .device_s = {KVF_MISSING, KVF_MISSING},
                          .device_busy_s = KVF_MISSING,
                          .net_rx_bytes = KVF_MISSING,
-                         .net_tx_bytes = KVF_MISSING};
+                         .net_tx_bytes = KVF_MISSING,
+                         .energy_j = KVF_MISSING};
     for (int k = 0; k < KVF_CLASSES_MAX; k++) t->class_violations[k] = KVF_MISSING;
 }
 

@@ -43,15 +43,39 @@ static void open_drive(struct vitals *v, const struct blockdev *d) {
 }
 
 void vitals_open(struct engine *e, struct vitals *v) {
-    *v = (struct vitals){.hottest_c = KVF_MISSING};
+    *v = (struct vitals){.hottest_c = KVF_MISSING, .power_w = KVF_MISSING, .energy_j = KVF_MISSING};
     if (engine_is_virtual(e)) return;
     (void)powercap_open(&v->processors, "", NULL);
     for (uint32_t i = 0; i < e->device_count; i++) open_drive(v, &e->devices[i]);
 }
 
-void vitals_interval(struct engine *e, struct vitals *v) {
+/* Of processors and memory, and of the GPUs by their power now. */
+static void end_interval(struct vitals *v, const struct snapshot *snap) {
+    double s, gpus_w = 0;
     take_energy(v);
-    if (v->drives > 0 && clock_now_ns() - v->looked_ns >= look_every_ns) look(e, v);
+    s = (double)(v->now.at_ns - v->shown.at_ns) / 1e9;
+    v->power_w = v->processors && v->shown.at_ns > 0 ? (v->now.joules - v->shown.joules) / s : KVF_MISSING;
+    for (uint32_t g = 0; g < snap->gpus; g++) gpus_w += snap->gpu[g].power_w;
+    v->energy_j = (v->power_w + gpus_w) * s;
+    v->shown = v->now;
+}
+
+void vitals_snap(struct engine *e, struct vitals *v, struct snapshot *snap) {
+    struct snapshot_interval *i = &snap->interval;
+    unsigned warnings = 0;
+    if (!engine_is_virtual(e) && !snap->peek) {
+        end_interval(v, snap);
+        if (v->drives > 0 && clock_now_ns() - v->looked_ns >= look_every_ns) look(e, v);
+    }
+    i->cpu_power_w = v->power_w;
+    i->energy_used_j = v->energy_j;
+    i->drive_temperature_c = i->drive_used_ratio = i->drive_warnings = KVF_MISSING;
+    for (uint32_t d = 0; d < v->drives && v->looked_ns > 0; d++) {
+        i->drive_temperature_c = fmax(i->drive_temperature_c, v->last[d].temperature_c);
+        i->drive_used_ratio = fmax(i->drive_used_ratio, v->last[d].used_ratio);
+        warnings |= v->last[d].warnings;
+        i->drive_warnings = __builtin_popcount(warnings);
+    }
 }
 
 void vitals_measure_from_here(struct engine *e, struct vitals *v) {

@@ -17,8 +17,9 @@ struct vitals_energy {
 };
 
 struct vitals {
-    struct powercap *processors; /* NULL: they do not tell */
-    struct vitals_energy from, to, now;
+    struct powercap *processors;               /* NULL: they do not tell */
+    struct vitals_energy from, to, now, shown; /* shown: at the end of the interval before */
+    double power_w, energy_j;                  /* of the interval; missing: not told */
     uint32_t drives;
     struct health_drive *drive[VITALS_DRIVES];
     char disk[VITALS_DRIVES][64];
@@ -29,8 +30,10 @@ struct vitals {
 };
 
 void vitals_open(struct engine *e, struct vitals *v);
-/* An interval ends. Drives are asked every ten seconds; a warning that one begins to give is an event. */
-void vitals_interval(struct engine *e, struct vitals *v);
+/* Fills the snapshot, whose GPUs are there already. An interval ends unless it is a peek, which has the
+ * figures of the one before. Drives are asked every ten seconds; a warning that one begins to give is an
+ * event. */
+void vitals_snap(struct engine *e, struct vitals *v, struct snapshot *snap);
 void vitals_measure_from_here(struct engine *e, struct vitals *v);
 void vitals_measure_to_here(struct engine *e, struct vitals *v);
 /* Adds the results of the measured part, `wall_s` long, with the energy of the GPUs, which is missing where

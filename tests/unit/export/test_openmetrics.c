@@ -36,7 +36,7 @@ static void missing_everywhere(void) {
 #undef X_U
 #undef X
     totals.cpu_user_s = totals.cpu_sys_s = totals.cpu_workers_s = totals.device_busy_s = KVF_MISSING;
-    totals.net_rx_bytes = totals.net_tx_bytes = totals.class_violations[0] = KVF_MISSING;
+    totals.net_rx_bytes = totals.net_tx_bytes = totals.energy_j = totals.class_violations[0] = KVF_MISSING;
     for (int d = 0; d < KVF_DIRS; d++) totals.device_bytes[d] = totals.device_s[d] = KVF_MISSING;
     snap.real_s = KVF_MISSING;
 }
