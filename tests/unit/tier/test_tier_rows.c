@@ -9,7 +9,7 @@
 #include "tests/unit/scenario_file.h"
 #include "tier/tier.h"
 
-/* What holds of every row of traits/backends.h, whatever is behind it. */
+/* Rules for every row of traits/backends.h. */
 
 #define X(id, word, token, ...) {word, &tier_##token##_ops},
 static const struct row {
