@@ -24,7 +24,7 @@ static void add_head(struct book_page *p, const char *prefix, const struct snaps
     buf_free(&name);
 }
 
-static const struct snapshot_field used_gib = {"used", "GiB", "", SNAPSHOT_F, 0};
+static const struct snapshot_field used_gib = {.name = "used", .unit = "GiB", .help = "", .type = SNAPSHOT_F};
 
 static void add_heads(const struct xlsx *x, struct book_page *p) {
     book_text(p, BOOK_HEAD_NUMBER, "run_id");

@@ -5,46 +5,54 @@
 
 #include "base/buf.h"
 
-#define X(type, name, unit, help)                                                                            \
-    {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_interval, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_interval, name)},
 const struct snapshot_field snapshot_interval_fields[] = {SNAPSHOT_INTERVAL_FIELDS(X)};
 #undef X
-#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_tier, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_tier, name)},
 const struct snapshot_field snapshot_tier_fields[] = {SNAPSHOT_TIER_FIELDS(X)};
 #undef X
-#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_cause, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_cause, name)},
 const struct snapshot_field snapshot_cause_fields[] = {SNAPSHOT_CAUSE_FIELDS(X)};
 #undef X
-#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_qos, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_qos, name)},
 const struct snapshot_field snapshot_qos_fields[] = {SNAPSHOT_QOS_FIELDS(X)};
 #undef X
-#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_gpu, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_gpu, name)},
 const struct snapshot_field snapshot_gpu_fields[] = {SNAPSHOT_GPU_FIELDS(X)};
 #undef X
 
-#define X(type, name, unit, help)                                                                            \
-    {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_remote, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_remote, name)},
 const struct snapshot_field snapshot_remote_fields[] = {SNAPSHOT_REMOTE_FIELDS(X)};
 #undef X
 
-#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_block, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_block, name)},
 const struct snapshot_field snapshot_block_fields[] = {SNAPSHOT_BLOCK_FIELDS(X)};
 #undef X
 
-#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_rank, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_rank, name)},
 const struct snapshot_field snapshot_rank_fields[] = {SNAPSHOT_RANK_FIELDS(X)};
 #undef X
 
-#define X(type, name, unit, help)                                                                            \
-    {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_rank_tier, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_rank_tier, name)},
 const struct snapshot_field snapshot_rank_tier_fields[] = {SNAPSHOT_RANK_TIER_FIELDS(X)};
 #undef X
 
-#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_fleet, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_fleet, name)},
 const struct snapshot_field snapshot_fleet_fields[] = {SNAPSHOT_FLEET_FIELDS(X)};
 #undef X
 
-#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_pod, name)},
+#define X(type, name, unit, how, help)                                                                       \
+    {#name, unit, help, SNAPSHOT_##type, SNAPSHOT_##how, offsetof(struct snapshot_pod, name)},
 const struct snapshot_field snapshot_pod_fields[] = {SNAPSHOT_POD_FIELDS(X)};
 #undef X
 

@@ -1,10 +1,11 @@
 /* The snapshot: what one interval of a run looked like, plain data, immutable once published. It is
  * all that passes from the engine to the screen, the database and the autoscaler.
  *
- * Each part is one X-macro list X(type, name, unit, help): the struct, the columns of its database
+ * Each part is one X-macro list X(type, name, unit, how, help): the struct, the columns of its database
  * table, the manual and the screen's labels come from it. type is U (uint64_t, always present) or F
  * (double; NaN is "missing" and becomes NULL, null or --, never 0). Counts and latencies are those
- * of the interval alone unless the help says "so far" or "now". */
+ * of the interval alone unless the help says "so far" or "now". how is the way in which intervals are put
+ * together, and runs of several ranks, see enum snapshot_join. */
 #ifndef KVF_RECORD_SNAPSHOT_H
 #define KVF_RECORD_SNAPSHOT_H
 
@@ -25,272 +26,276 @@ static inline double kvf_ratio(double part, double whole) {
 }
 
 #define SNAPSHOT_INTERVAL_FIELDS(X)                                                                          \
-    X(U, seq, "", "number of the interval, from 0")                                                          \
-    X(F, t_s, "s", "run time at its end, pauses excluded, from the first request on")                        \
-    X(F, length_s, "s", "its length")                                                                        \
-    X(F, at, "s", "wall-clock time at its end, since the epoch")                                             \
-    X(U, phase, "", "prepare, warmup, measured or drain")                                                    \
-    X(U, paused, "", "1 if the run stands still now")                                                        \
-    X(U, users, "", "active users now")                                                                      \
-    X(U, queue_depth, "", "requests waiting for a slot now")                                                 \
-    X(F, queue_depth_mean, "", "requests waiting for a slot, mean over its time")                            \
-    X(F, oldest_wait_ms, "ms", "age of the oldest request that is not done now, in service or waiting")      \
-    X(F, in_service, "", "requests holding a slot, mean over its time")                                      \
-    X(U, in_service_now, "", "requests holding a slot now")                                                  \
-    X(U, slots, "", "slots there are")                                                                       \
-    X(U, arrived, "", "requests that arrived")                                                               \
-    X(U, done, "", "requests completed")                                                                     \
-    X(U, failed, "", "requests failed")                                                                      \
-    X(U, dropped, "", "requests dropped at the full queue")                                                  \
-    X(U, tokens, "", "tokens generated")                                                                     \
-    X(F, throughput_tok_s, "tok/s", "tokens generated per second")                                           \
-    X(F, requests_per_s, "1/s", "requests done per second")                                                  \
-    X(U, lookups, "", "cache lookups")                                                                       \
-    X(U, hits, "", "cache hits")                                                                             \
-    X(U, reuse_lookups, "", "cache lookups without cause decode")                                            \
-    X(F, hit_ratio, "", "hits / lookups")                                                                    \
-    X(F, reuse_hit_ratio, "", "hits / lookups without cause decode")                                         \
-    X(U, fell_through, "", "writes that found no room in time and went on to a lower tier")                  \
-    X(U, refused, "", "writes refused for want of room, by which their requests failed")                     \
-    X(U, not_admitted, "", "writes that the rule of admission turned away")                                  \
-    X(U, errors, "", "operations that failed")                                                               \
-    X(F, e2e_p50_ms, "ms", "end-to-end latency, P50")                                                        \
-    X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
-    X(F, e2e_p99_ms, "ms", "end-to-end latency, P99")                                                        \
-    X(F, e2e_p999_ms, "ms", "end-to-end latency, P99.9")                                                     \
-    X(F, ttft_p50_ms, "ms", "time to first token, P50")                                                      \
-    X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
-    X(F, ttft_p99_ms, "ms", "time to first token, P99")                                                      \
-    X(F, ttft_p999_ms, "ms", "time to first token, P99.9")                                                   \
-    X(F, queue_wait_p50_ms, "ms", "queue wait, P50")                                                         \
-    X(F, queue_wait_p95_ms, "ms", "queue wait, P95")                                                         \
-    X(F, queue_wait_p99_ms, "ms", "queue wait, P99")                                                         \
-    X(F, queue_wait_p999_ms, "ms", "queue wait, P99.9")                                                      \
-    X(F, storage_io_p50_ms, "ms", "storage I/O latency of a request, P50")                                   \
-    X(F, storage_io_p95_ms, "ms", "storage I/O latency of a request, P95")                                   \
-    X(F, storage_io_p99_ms, "ms", "storage I/O latency of a request, P99")                                   \
-    X(F, storage_io_p999_ms, "ms", "storage I/O latency of a request, P99.9")                                \
-    X(F, generation_p95_ms, "ms", "generation time of a request, P95")                                       \
-    X(F, e2e_mean_ms, "ms", "end-to-end latency, mean")                                                      \
-    X(F, queue_wait_mean_ms, "ms", "queue wait, mean")                                                       \
-    X(F, storage_io_mean_ms, "ms", "storage I/O latency of a request, mean")                                 \
-    X(F, generation_mean_ms, "ms", "generation time of a request, mean")                                     \
-    X(F, lateness_p99_ms, "ms", "arrivals behind their schedule, P99")                                       \
-    X(F, saturation, "", "0 idle to 1 saturated")                                                            \
-    X(F, rss_bytes, "B", "resident memory of the process now")                                               \
-    X(F, cpu_user_s, "s", "CPU time of the process in user mode")                                            \
-    X(F, cpu_sys_s, "s", "CPU time of the process in the kernel")                                            \
-    X(F, workers_cpu_s, "s", "CPU time of the worker threads")                                               \
-    X(F, host_cpu_ratio, "", "busy share of the host's CPUs")                                                \
-    X(F, host_steal_ratio, "", "share of CPU time stolen by the hypervisor")                                 \
-    X(F, host_available_bytes, "B", "memory the host could still give now")                                  \
-    X(F, device_read_bytes, "B", "the kernel's count for the device under nvme")                             \
-    X(F, device_write_bytes, "B", "the kernel's count for the device under nvme")                            \
-    X(F, device_read_ms, "ms", "the kernel's time of reads, summed over them")                               \
-    X(F, device_write_ms, "ms", "the kernel's time of writes, summed over them")                             \
-    X(F, device_busy_ratio, "", "share of time with a request at the device")                                \
-    X(F, device_queue, "", "mean requests at the device")                                                    \
-    X(F, net_rx_bytes, "B", "received by the host's network interfaces")                                     \
-    X(F, net_tx_bytes, "B", "sent by the host's network interfaces")                                         \
-    X(F, cpu_power_w, "W", "power of processors and memory of the machine, mean")                            \
-    X(F, energy_used_j, "J", "energy of them and of the GPUs that are watched")                              \
-    X(F, drive_temperature_c, "C", "highest that a drive under nvme tells")                                  \
-    X(F, drive_used_ratio, "", "part of its rated life that one of them has used, the most")                 \
-    X(F, drive_warnings, "", "kinds of warnings that they give of themselves now")
+    X(U, seq, "", LAST, "number of the interval, from 0")                                                    \
+    X(F, t_s, "s", LAST, "run time at its end, pauses excluded, from the first request on")                  \
+    X(F, length_s, "s", DERIVED, "its length")                                                               \
+    X(F, at, "s", LAST, "wall-clock time at its end, since the epoch")                                       \
+    X(U, phase, "", LAST, "prepare, warmup, measured or drain")                                              \
+    X(U, paused, "", LAST, "1 if the run stands still now")                                                  \
+    X(U, users, "", LAST_ADDS, "active users now")                                                           \
+    X(U, queue_depth, "", LAST_ADDS, "requests waiting for a slot now")                                      \
+    X(F, queue_depth_mean, "", MEAN_ADDS, "requests waiting for a slot, mean over its time")                 \
+    X(F, oldest_wait_ms, "ms", LAST_WORST,                                                                   \
+      "age of the oldest request that is not done now, in service or waiting")                               \
+    X(F, in_service, "", MEAN_ADDS, "requests holding a slot, mean over its time")                           \
+    X(U, in_service_now, "", LAST_ADDS, "requests holding a slot now")                                       \
+    X(U, slots, "", LAST_ADDS, "slots there are")                                                            \
+    X(U, arrived, "", SUM, "requests that arrived")                                                          \
+    X(U, done, "", SUM, "requests completed")                                                                \
+    X(U, failed, "", SUM, "requests failed")                                                                 \
+    X(U, dropped, "", SUM, "requests dropped at the full queue")                                             \
+    X(U, tokens, "", SUM, "tokens generated")                                                                \
+    X(F, throughput_tok_s, "tok/s", DERIVED, "tokens generated per second")                                  \
+    X(F, requests_per_s, "1/s", DERIVED, "requests done per second")                                         \
+    X(U, lookups, "", SUM, "cache lookups")                                                                  \
+    X(U, hits, "", SUM, "cache hits")                                                                        \
+    X(U, reuse_lookups, "", SUM, "cache lookups without cause decode")                                       \
+    X(F, hit_ratio, "", DERIVED, "hits / lookups")                                                           \
+    X(F, reuse_hit_ratio, "", DERIVED, "hits / lookups without cause decode")                                \
+    X(U, fell_through, "", SUM, "writes that found no room in time and went on to a lower tier")             \
+    X(U, refused, "", SUM, "writes refused for want of room, by which their requests failed")                \
+    X(U, not_admitted, "", SUM, "writes that the rule of admission turned away")                             \
+    X(U, errors, "", SUM, "operations that failed")                                                          \
+    X(F, e2e_p50_ms, "ms", LEVEL, "end-to-end latency, P50")                                                 \
+    X(F, e2e_p95_ms, "ms", LEVEL, "end-to-end latency, P95")                                                 \
+    X(F, e2e_p99_ms, "ms", LEVEL, "end-to-end latency, P99")                                                 \
+    X(F, e2e_p999_ms, "ms", LEVEL, "end-to-end latency, P99.9")                                              \
+    X(F, ttft_p50_ms, "ms", LEVEL, "time to first token, P50")                                               \
+    X(F, ttft_p95_ms, "ms", LEVEL, "time to first token, P95")                                               \
+    X(F, ttft_p99_ms, "ms", LEVEL, "time to first token, P99")                                               \
+    X(F, ttft_p999_ms, "ms", LEVEL, "time to first token, P99.9")                                            \
+    X(F, queue_wait_p50_ms, "ms", LEVEL, "queue wait, P50")                                                  \
+    X(F, queue_wait_p95_ms, "ms", LEVEL, "queue wait, P95")                                                  \
+    X(F, queue_wait_p99_ms, "ms", LEVEL, "queue wait, P99")                                                  \
+    X(F, queue_wait_p999_ms, "ms", LEVEL, "queue wait, P99.9")                                               \
+    X(F, storage_io_p50_ms, "ms", LEVEL, "storage I/O latency of a request, P50")                            \
+    X(F, storage_io_p95_ms, "ms", LEVEL, "storage I/O latency of a request, P95")                            \
+    X(F, storage_io_p99_ms, "ms", LEVEL, "storage I/O latency of a request, P99")                            \
+    X(F, storage_io_p999_ms, "ms", LEVEL, "storage I/O latency of a request, P99.9")                         \
+    X(F, generation_p95_ms, "ms", LEVEL, "generation time of a request, P95")                                \
+    X(F, e2e_mean_ms, "ms", LEVEL, "end-to-end latency, mean")                                               \
+    X(F, queue_wait_mean_ms, "ms", LEVEL, "queue wait, mean")                                                \
+    X(F, storage_io_mean_ms, "ms", LEVEL, "storage I/O latency of a request, mean")                          \
+    X(F, generation_mean_ms, "ms", LEVEL, "generation time of a request, mean")                              \
+    X(F, lateness_p99_ms, "ms", LEVEL, "arrivals behind their schedule, P99")                                \
+    X(F, saturation, "", LAST_WORST, "0 idle to 1 saturated")                                                \
+    X(F, rss_bytes, "B", LAST_ADDS, "resident memory of the process now")                                    \
+    X(F, cpu_user_s, "s", SUM, "CPU time of the process in user mode")                                       \
+    X(F, cpu_sys_s, "s", SUM, "CPU time of the process in the kernel")                                       \
+    X(F, workers_cpu_s, "s", SUM, "CPU time of the worker threads")                                          \
+    X(F, host_cpu_ratio, "", MEAN, "busy share of the host's CPUs")                                          \
+    X(F, host_steal_ratio, "", MEAN, "share of CPU time stolen by the hypervisor")                           \
+    X(F, host_available_bytes, "B", LAST_MACHINE, "memory the host could still give now")                    \
+    X(F, device_read_bytes, "B", SUM_MACHINE, "the kernel's count for the device under nvme")                \
+    X(F, device_write_bytes, "B", SUM_MACHINE, "the kernel's count for the device under nvme")               \
+    X(F, device_read_ms, "ms", SUM_MACHINE, "the kernel's time of reads, summed over them")                  \
+    X(F, device_write_ms, "ms", SUM_MACHINE, "the kernel's time of writes, summed over them")                \
+    X(F, device_busy_ratio, "", MEAN_MACHINE, "share of time with a request at the device")                  \
+    X(F, device_queue, "", MEAN_MACHINE, "mean requests at the device")                                      \
+    X(F, net_rx_bytes, "B", SUM_MACHINE, "received by the host's network interfaces")                        \
+    X(F, net_tx_bytes, "B", SUM_MACHINE, "sent by the host's network interfaces")                            \
+    X(F, cpu_power_w, "W", MEAN_MACHINE, "power of processors and memory of the machine, mean")              \
+    X(F, energy_used_j, "J", SUM_MACHINE, "energy of them and of the GPUs that are watched")                 \
+    X(F, drive_temperature_c, "C", LAST_MACHINE, "highest that a drive under nvme tells")                    \
+    X(F, drive_used_ratio, "", LAST_MACHINE, "part of its rated life that one of them has used, the most")   \
+    X(F, drive_warnings, "", LAST_MACHINE, "kinds of warnings that they give of themselves now")
 
 #define SNAPSHOT_TIER_FIELDS(X)                                                                              \
-    X(U, capacity_bytes, "B", "usable bytes of the tier")                                                    \
-    X(U, used_bytes, "B", "sum of the sizes of its entries now")                                             \
-    X(U, entries, "", "entries in it now")                                                                   \
-    X(U, hits, "", "lookups that found their entry here")                                                    \
-    X(U, reuse_hits, "", "lookups without cause decode that found their entry here")                         \
-    X(U, read_ops, "", "entry reads completed")                                                              \
-    X(U, write_ops, "", "entry writes completed")                                                            \
-    X(U, read_bytes, "B", "bytes of completed read chunks")                                                  \
-    X(U, write_bytes, "B", "bytes of completed write chunks")                                                \
-    X(F, read_p50_ms, "ms", "entry read, P50")                                                               \
-    X(F, read_p95_ms, "ms", "entry read, P95")                                                               \
-    X(F, read_p99_ms, "ms", "entry read, P99")                                                               \
-    X(F, write_p50_ms, "ms", "entry write, P50")                                                             \
-    X(F, write_p95_ms, "ms", "entry write, P95")                                                             \
-    X(F, write_p99_ms, "ms", "entry write, P99")                                                             \
-    X(F, read_device_p95_ms, "ms", "device part of an entry read, P95")                                      \
-    X(F, write_device_p95_ms, "ms", "device part of an entry write, P95")                                    \
-    X(F, read_host_p95_ms, "ms", "host part of an entry read, P95")                                          \
-    X(F, write_host_p95_ms, "ms", "host part of an entry write, P95")                                        \
-    X(U, io_in_flight, "", "chunks at the device now")                                                       \
-    X(F, io_in_flight_mean, "", "chunks at the device, mean over its time")                                  \
-    X(F, busy_ratio, "", "share of its time that the tier was busy; emulated: of its bandwidth")             \
-    X(F, read_busy_ratio, "", "likewise, with reads")                                                        \
-    X(F, write_busy_ratio, "", "likewise, with writes")                                                      \
-    X(F, hung_s, "s",                                                                                        \
+    X(U, capacity_bytes, "B", LAST_ADDS, "usable bytes of the tier")                                         \
+    X(U, used_bytes, "B", LAST_ADDS, "sum of the sizes of its entries now")                                  \
+    X(U, entries, "", LAST_ADDS, "entries in it now")                                                        \
+    X(U, hits, "", SUM, "lookups that found their entry here")                                               \
+    X(U, reuse_hits, "", SUM, "lookups without cause decode that found their entry here")                    \
+    X(U, read_ops, "", SUM, "entry reads completed")                                                         \
+    X(U, write_ops, "", SUM, "entry writes completed")                                                       \
+    X(U, read_bytes, "B", SUM, "bytes of completed read chunks")                                             \
+    X(U, write_bytes, "B", SUM, "bytes of completed write chunks")                                           \
+    X(F, read_p50_ms, "ms", LEVEL, "entry read, P50")                                                        \
+    X(F, read_p95_ms, "ms", LEVEL, "entry read, P95")                                                        \
+    X(F, read_p99_ms, "ms", LEVEL, "entry read, P99")                                                        \
+    X(F, write_p50_ms, "ms", LEVEL, "entry write, P50")                                                      \
+    X(F, write_p95_ms, "ms", LEVEL, "entry write, P95")                                                      \
+    X(F, write_p99_ms, "ms", LEVEL, "entry write, P99")                                                      \
+    X(F, read_device_p95_ms, "ms", LEVEL, "device part of an entry read, P95")                               \
+    X(F, write_device_p95_ms, "ms", LEVEL, "device part of an entry write, P95")                             \
+    X(F, read_host_p95_ms, "ms", LEVEL, "host part of an entry read, P95")                                   \
+    X(F, write_host_p95_ms, "ms", LEVEL, "host part of an entry write, P95")                                 \
+    X(U, io_in_flight, "", LAST_ADDS, "chunks at the device now")                                            \
+    X(F, io_in_flight_mean, "", MEAN_ADDS, "chunks at the device, mean over its time")                       \
+    X(F, busy_ratio, "", MEAN, "share of its time that the tier was busy; emulated: of its bandwidth")       \
+    X(F, read_busy_ratio, "", MEAN, "likewise, with reads")                                                  \
+    X(F, write_busy_ratio, "", MEAN, "likewise, with writes")                                                \
+    X(F, hung_s, "s", LAST_WORST,                                                                            \
       "longest time for which its device gave nothing back, from 5 s on; 0: it did not hang")                \
-    X(U, evictions, "", "entries dropped from the cache")                                                    \
-    X(U, demotions, "", "entries that fell out of it to a lower tier")                                       \
-    X(U, promotions, "", "entries that rose out of it to a higher tier")                                     \
-    X(U, fell_through, "", "writes that found no room in it in time and went on to a lower one")             \
-    X(U, errors, "", "entry operations that failed")
+    X(U, evictions, "", SUM, "entries dropped from the cache")                                               \
+    X(U, demotions, "", SUM, "entries that fell out of it to a lower tier")                                  \
+    X(U, promotions, "", SUM, "entries that rose out of it to a higher tier")                                \
+    X(U, fell_through, "", SUM, "writes that found no room in it in time and went on to a lower one")        \
+    X(U, errors, "", SUM, "entry operations that failed")
 
 #define SNAPSHOT_CAUSE_FIELDS(X)                                                                             \
-    X(U, ops, "", "entry operations completed")                                                              \
-    X(U, bytes, "B", "bytes of completed chunks")
+    X(U, ops, "", ROW, "entry operations completed")                                                         \
+    X(U, bytes, "B", ROW, "bytes of completed chunks")
 
 #define SNAPSHOT_QOS_FIELDS(X)                                                                               \
-    X(U, queued, "", "requests waiting now")                                                                 \
-    X(F, queued_mean, "", "requests waiting, mean over its time")                                            \
-    X(F, in_service, "", "requests holding a slot, mean over its time")                                      \
-    X(U, in_service_now, "", "requests holding a slot now")                                                  \
-    X(U, arrived, "", "requests that arrived")                                                               \
-    X(U, done, "", "requests completed")                                                                     \
-    X(U, failed, "", "requests failed or dropped")                                                           \
-    X(F, oldest_wait_ms, "ms", "age of the oldest request that is not done now, in service or waiting")      \
-    X(U, overdue, "", "requests not done that are past the P95 target now")                                  \
-    X(F, e2e_p50_ms, "ms", "end-to-end latency, P50")                                                        \
-    X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
-    X(F, ttft_p50_ms, "ms", "time to first token, P50")                                                      \
-    X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
-    X(F, met_ratio, "", "requests inside the P95 target / requests that ended or are past it")               \
-    X(F, violations, "", "requests newly past the P95 target, failed or dropped")                            \
-    X(F, starved, "",                                                                                        \
+    X(U, queued, "", LAST_ADDS, "requests waiting now")                                                      \
+    X(F, queued_mean, "", MEAN_ADDS, "requests waiting, mean over its time")                                 \
+    X(F, in_service, "", MEAN_ADDS, "requests holding a slot, mean over its time")                           \
+    X(U, in_service_now, "", LAST_ADDS, "requests holding a slot now")                                       \
+    X(U, arrived, "", SUM, "requests that arrived")                                                          \
+    X(U, done, "", SUM, "requests completed")                                                                \
+    X(U, failed, "", SUM, "requests failed or dropped")                                                      \
+    X(F, oldest_wait_ms, "ms", LAST_WORST,                                                                   \
+      "age of the oldest request that is not done now, in service or waiting")                               \
+    X(U, overdue, "", LAST_ADDS, "requests not done that are past the P95 target now")                       \
+    X(F, e2e_p50_ms, "ms", LEVEL, "end-to-end latency, P50")                                                 \
+    X(F, e2e_p95_ms, "ms", LEVEL, "end-to-end latency, P95")                                                 \
+    X(F, ttft_p50_ms, "ms", LEVEL, "time to first token, P50")                                               \
+    X(F, ttft_p95_ms, "ms", LEVEL, "time to first token, P95")                                               \
+    X(F, met_ratio, "", DERIVED, "requests inside the P95 target / requests that ended or are past it")      \
+    X(F, violations, "", SUM, "requests newly past the P95 target, failed or dropped")                       \
+    X(F, starved, "", LAST_WORST,                                                                            \
       "1: it had no slot, later requests of others got some, and the oldest waits ten times its target")
 
 #define SNAPSHOT_GPU_FIELDS(X)                                                                               \
-    X(U, device, "", "number of the device, as nvidia-smi has it")                                           \
-    X(F, utilisation, "", "share of time a kernel ran")                                                      \
-    X(F, memory_used_bytes, "B", "device memory in use now")                                                 \
-    X(F, memory_total_bytes, "B", "device memory there is")                                                  \
-    X(F, pcie_rx_bytes_s, "B/s", "from the host, packet headers included")                                   \
-    X(F, pcie_tx_bytes_s, "B/s", "to the host, packet headers included")                                     \
-    X(F, power_w, "W", "power drawn now")                                                                    \
-    X(F, temperature_c, "C", "temperature now")                                                              \
-    X(F, clock_sm_mhz, "MHz", "processor clock now")                                                         \
-    X(F, clock_mem_mhz, "MHz", "memory clock now")                                                           \
-    X(F, ecc_errors, "", "uncorrected ECC errors so far")                                                    \
-    X(F, energy_j, "J", "energy drawn since the driver was loaded")
+    X(U, device, "", ROW, "number of the device, as nvidia-smi has it")                                      \
+    X(F, utilisation, "", ROW, "share of time a kernel ran")                                                 \
+    X(F, memory_used_bytes, "B", ROW, "device memory in use now")                                            \
+    X(F, memory_total_bytes, "B", ROW, "device memory there is")                                             \
+    X(F, pcie_rx_bytes_s, "B/s", ROW, "from the host, packet headers included")                              \
+    X(F, pcie_tx_bytes_s, "B/s", ROW, "to the host, packet headers included")                                \
+    X(F, power_w, "W", ROW, "power drawn now")                                                               \
+    X(F, temperature_c, "C", ROW, "temperature now")                                                         \
+    X(F, clock_sm_mhz, "MHz", ROW, "processor clock now")                                                    \
+    X(F, clock_mem_mhz, "MHz", ROW, "memory clock now")                                                      \
+    X(F, ecc_errors, "", ROW, "uncorrected ECC errors so far")                                               \
+    X(F, energy_j, "J", ROW, "energy drawn since the driver was loaded")
 
 #define SNAPSHOT_REMOTE_FIELDS(X)                                                                            \
-    X(F, connections, "", "connections to the server that are up now")                                       \
-    X(F, round_trips, "", "commands, and batches of small ones, that the server answered")                   \
-    X(F, sent_bytes, "B", "bytes sent to the server, commands included")                                     \
-    X(F, received_bytes, "B", "bytes received from the server, likewise")                                    \
-    X(F, lookups, "", "entries that the server was asked for")                                               \
-    X(F, lost, "", "reads whose entry the server did not have any more")                                     \
-    X(F, lookup_p50_ms, "ms", "answer to whether it has an entry, P50")                                      \
-    X(F, lookup_p95_ms, "ms", "answer to whether it has an entry, P95")                                      \
-    X(F, lookup_p99_ms, "ms", "answer to whether it has an entry, P99")                                      \
-    X(F, server_used_bytes, "B", "the server's own figure: its used_memory now")                             \
-    X(F, server_max_bytes, "B", "its maxmemory; missing: it has no limit")                                   \
-    X(F, server_evicted_keys, "", "keys that it evicted")                                                    \
-    X(F, server_expired_keys, "", "keys whose time was up")                                                  \
-    X(F, server_ops_per_s, "1/s", "commands of all its clients a second, as it tells it")                    \
-    X(F, server_hit_ratio, "", "its keyspace hits / hits and misses, of all its clients")
+    X(F, connections, "", LAST, "connections to the server that are up now")                                 \
+    X(F, round_trips, "", SUM, "commands, and batches of small ones, that the server answered")              \
+    X(F, sent_bytes, "B", SUM, "bytes sent to the server, commands included")                                \
+    X(F, received_bytes, "B", SUM, "bytes received from the server, likewise")                               \
+    X(F, lookups, "", SUM, "entries that the server was asked for")                                          \
+    X(F, lost, "", SUM, "reads whose entry the server did not have any more")                                \
+    X(F, lookup_p50_ms, "ms", LEVEL, "answer to whether it has an entry, P50")                               \
+    X(F, lookup_p95_ms, "ms", LEVEL, "answer to whether it has an entry, P95")                               \
+    X(F, lookup_p99_ms, "ms", LEVEL, "answer to whether it has an entry, P99")                               \
+    X(F, server_used_bytes, "B", LAST, "the server's own figure: its used_memory now")                       \
+    X(F, server_max_bytes, "B", LAST, "its maxmemory; missing: it has no limit")                             \
+    X(F, server_evicted_keys, "", SUM, "keys that it evicted")                                               \
+    X(F, server_expired_keys, "", SUM, "keys whose time was up")                                             \
+    X(F, server_ops_per_s, "1/s", LAST, "commands of all its clients a second, as it tells it")              \
+    X(F, server_hit_ratio, "", LAST, "its keyspace hits / hits and misses, of all its clients")
 
 #define SNAPSHOT_BLOCK_FIELDS(X)                                                                             \
-    X(F, read_requests, "", "reads of this program that the kernel issued to the drive")                     \
-    X(F, read_request_bytes, "B", "their bytes")                                                             \
-    X(F, read_depth, "", "requests at the drive as one of them was issued, mean over them")                  \
-    X(F, read_q2d_p50_ms, "ms", "of them from queued to issued, P50")                                        \
-    X(F, read_q2d_p95_ms, "ms", "of them from queued to issued, P95")                                        \
-    X(F, read_q2d_p99_ms, "ms", "of them from queued to issued, P99")                                        \
-    X(F, read_d2c_p50_ms, "ms", "of them from issued to completed, P50")                                     \
-    X(F, read_d2c_p95_ms, "ms", "of them from issued to completed, P95")                                     \
-    X(F, read_d2c_p99_ms, "ms", "of them from issued to completed, P99")                                     \
-    X(F, write_requests, "", "writes of this program that the kernel issued to the drive")                   \
-    X(F, write_request_bytes, "B", "their bytes")                                                            \
-    X(F, write_depth, "", "requests at the drive as one of them was issued, mean over them")                 \
-    X(F, write_q2d_p50_ms, "ms", "of them from queued to issued, P50")                                       \
-    X(F, write_q2d_p95_ms, "ms", "of them from queued to issued, P95")                                       \
-    X(F, write_q2d_p99_ms, "ms", "of them from queued to issued, P99")                                       \
-    X(F, write_d2c_p50_ms, "ms", "of them from issued to completed, P50")                                    \
-    X(F, write_d2c_p95_ms, "ms", "of them from issued to completed, P95")                                    \
-    X(F, write_d2c_p99_ms, "ms", "of them from issued to completed, P99")                                    \
-    X(F, merges, "", "operations that joined a request which waited in the kernel")                          \
-    X(F, splits, "", "pieces that the kernel split off operations")                                          \
-    X(F, flushes, "", "times that the drive was told to empty its cache")                                    \
-    X(F, discards, "", "times that the drive was told of room that is free again")                           \
-    X(F, request_errors, "", "requests that the drive did not carry out")                                    \
-    X(F, others_read_bytes, "B", "bytes of reads of others that the kernel issued to the drive")             \
-    X(F, others_write_bytes, "B", "bytes of writes of others, likewise")                                     \
-    X(F, others_requests, "", "requests of others")                                                          \
-    X(F, events_lost, "", "events that found no room, and ends of requests that the kernel told no program")
+    X(F, read_requests, "", SUM, "reads of this program that the kernel issued to the drive")                \
+    X(F, read_request_bytes, "B", SUM, "their bytes")                                                        \
+    X(F, read_depth, "", MEAN, "requests at the drive as one of them was issued, mean over them")            \
+    X(F, read_q2d_p50_ms, "ms", LEVEL, "of them from queued to issued, P50")                                 \
+    X(F, read_q2d_p95_ms, "ms", LEVEL, "of them from queued to issued, P95")                                 \
+    X(F, read_q2d_p99_ms, "ms", LEVEL, "of them from queued to issued, P99")                                 \
+    X(F, read_d2c_p50_ms, "ms", LEVEL, "of them from issued to completed, P50")                              \
+    X(F, read_d2c_p95_ms, "ms", LEVEL, "of them from issued to completed, P95")                              \
+    X(F, read_d2c_p99_ms, "ms", LEVEL, "of them from issued to completed, P99")                              \
+    X(F, write_requests, "", SUM, "writes of this program that the kernel issued to the drive")              \
+    X(F, write_request_bytes, "B", SUM, "their bytes")                                                       \
+    X(F, write_depth, "", MEAN, "requests at the drive as one of them was issued, mean over them")           \
+    X(F, write_q2d_p50_ms, "ms", LEVEL, "of them from queued to issued, P50")                                \
+    X(F, write_q2d_p95_ms, "ms", LEVEL, "of them from queued to issued, P95")                                \
+    X(F, write_q2d_p99_ms, "ms", LEVEL, "of them from queued to issued, P99")                                \
+    X(F, write_d2c_p50_ms, "ms", LEVEL, "of them from issued to completed, P50")                             \
+    X(F, write_d2c_p95_ms, "ms", LEVEL, "of them from issued to completed, P95")                             \
+    X(F, write_d2c_p99_ms, "ms", LEVEL, "of them from issued to completed, P99")                             \
+    X(F, merges, "", SUM, "operations that joined a request which waited in the kernel")                     \
+    X(F, splits, "", SUM, "pieces that the kernel split off operations")                                     \
+    X(F, flushes, "", SUM, "times that the drive was told to empty its cache")                               \
+    X(F, discards, "", SUM, "times that the drive was told of room that is free again")                      \
+    X(F, request_errors, "", SUM, "requests that the drive did not carry out")                               \
+    X(F, others_read_bytes, "B", SUM, "bytes of reads of others that the kernel issued to the drive")        \
+    X(F, others_write_bytes, "B", SUM, "bytes of writes of others, likewise")                                \
+    X(F, others_requests, "", SUM, "requests of others")                                                     \
+    X(F, events_lost, "", SUM,                                                                               \
+      "events that found no room, and ends of requests that the kernel told no program")
 
 /* Of a rank alone, in an interval or in the measured part; whatever is not known of it is missing. Figures of
  * the same name are those of the interval; failed counts dropped requests too. */
 #define SNAPSHOT_RANK_FIELDS(X)                                                                              \
-    X(U, rank, "", "number of the rank, from 0")                                                             \
-    X(U, behind, "", "intervals that its counts are behind those of rank 0; 0: of this interval")            \
-    X(U, lost, "", "1: it gives no sign of life any more")                                                   \
-    X(F, length_s, "s", "time that its figures are of")                                                      \
-    X(F, users, "", "active users at its end")                                                               \
-    X(F, queue_depth, "", "requests waiting for a slot at its end")                                          \
-    X(F, in_service, "", "requests holding a slot, mean over its time")                                      \
-    X(F, arrived, "", "requests that arrived")                                                               \
-    X(F, done, "", "requests completed")                                                                     \
-    X(F, failed, "", "requests failed or dropped")                                                           \
-    X(F, tokens, "", "tokens generated")                                                                     \
-    X(F, throughput_tok_s, "tok/s", "tokens generated per second")                                           \
-    X(F, requests_per_s, "1/s", "requests done per second")                                                  \
-    X(F, reuse_hit_ratio, "", "hits / lookups without cause decode")                                         \
-    X(F, errors, "", "operations that failed")                                                               \
-    X(F, e2e_p50_ms, "ms", "end-to-end latency, P50")                                                        \
-    X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
-    X(F, e2e_p99_ms, "ms", "end-to-end latency, P99")                                                        \
-    X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
-    X(F, queue_wait_p95_ms, "ms", "queue wait, P95")                                                         \
-    X(F, storage_io_p95_ms, "ms", "storage I/O latency of a request, P95")                                   \
-    X(F, generation_p95_ms, "ms", "generation time of a request, P95")                                       \
-    X(F, lateness_p99_ms, "ms", "arrivals behind their schedule, P99")                                       \
-    X(F, rss_bytes, "B", "resident memory of its process at its end")                                        \
-    X(F, cpu_user_s, "s", "CPU time of its process in user mode")                                            \
-    X(F, cpu_sys_s, "s", "CPU time of its process in the kernel")                                            \
-    X(F, host_cpu_ratio, "", "busy share of its host's CPUs")                                                \
-    X(F, device_busy_ratio, "", "share of time with a request at the device under its nvme tier")
+    X(U, rank, "", ROW, "number of the rank, from 0")                                                        \
+    X(U, behind, "", ROW, "intervals that its counts are behind those of rank 0; 0: of this interval")       \
+    X(U, lost, "", ROW, "1: it gives no sign of life any more")                                              \
+    X(F, length_s, "s", ROW, "time that its figures are of")                                                 \
+    X(F, users, "", ROW, "active users at its end")                                                          \
+    X(F, queue_depth, "", ROW, "requests waiting for a slot at its end")                                     \
+    X(F, in_service, "", ROW, "requests holding a slot, mean over its time")                                 \
+    X(F, arrived, "", ROW, "requests that arrived")                                                          \
+    X(F, done, "", ROW, "requests completed")                                                                \
+    X(F, failed, "", ROW, "requests failed or dropped")                                                      \
+    X(F, tokens, "", ROW, "tokens generated")                                                                \
+    X(F, throughput_tok_s, "tok/s", ROW, "tokens generated per second")                                      \
+    X(F, requests_per_s, "1/s", ROW, "requests done per second")                                             \
+    X(F, reuse_hit_ratio, "", ROW, "hits / lookups without cause decode")                                    \
+    X(F, errors, "", ROW, "operations that failed")                                                          \
+    X(F, e2e_p50_ms, "ms", ROW, "end-to-end latency, P50")                                                   \
+    X(F, e2e_p95_ms, "ms", ROW, "end-to-end latency, P95")                                                   \
+    X(F, e2e_p99_ms, "ms", ROW, "end-to-end latency, P99")                                                   \
+    X(F, ttft_p95_ms, "ms", ROW, "time to first token, P95")                                                 \
+    X(F, queue_wait_p95_ms, "ms", ROW, "queue wait, P95")                                                    \
+    X(F, storage_io_p95_ms, "ms", ROW, "storage I/O latency of a request, P95")                              \
+    X(F, generation_p95_ms, "ms", ROW, "generation time of a request, P95")                                  \
+    X(F, lateness_p99_ms, "ms", ROW, "arrivals behind their schedule, P99")                                  \
+    X(F, rss_bytes, "B", ROW, "resident memory of its process at its end")                                   \
+    X(F, cpu_user_s, "s", ROW, "CPU time of its process in user mode")                                       \
+    X(F, cpu_sys_s, "s", ROW, "CPU time of its process in the kernel")                                       \
+    X(F, host_cpu_ratio, "", ROW, "busy share of its host's CPUs")                                           \
+    X(F, device_busy_ratio, "", ROW, "share of time with a request at the device under its nvme tier")
 
 #define SNAPSHOT_RANK_TIER_FIELDS(X)                                                                         \
-    X(F, capacity_bytes, "B", "usable bytes of the tier")                                                    \
-    X(F, used_bytes, "B", "sum of the sizes of its entries at its end")                                      \
-    X(F, read_ops, "", "entry reads completed")                                                              \
-    X(F, write_ops, "", "entry writes completed")                                                            \
-    X(F, read_bytes, "B", "bytes of completed read chunks")                                                  \
-    X(F, write_bytes, "B", "bytes of completed write chunks")                                                \
-    X(F, read_p95_ms, "ms", "entry read, P95")                                                               \
-    X(F, write_p95_ms, "ms", "entry write, P95")                                                             \
-    X(F, read_device_p95_ms, "ms", "device part of an entry read, P95")                                      \
-    X(F, write_device_p95_ms, "ms", "device part of an entry write, P95")                                    \
-    X(F, busy_ratio, "", "share of its time that the tier was busy; emulated: of its bandwidth")             \
-    X(F, errors, "", "entry operations that failed")
+    X(F, capacity_bytes, "B", ROW, "usable bytes of the tier")                                               \
+    X(F, used_bytes, "B", ROW, "sum of the sizes of its entries at its end")                                 \
+    X(F, read_ops, "", ROW, "entry reads completed")                                                         \
+    X(F, write_ops, "", ROW, "entry writes completed")                                                       \
+    X(F, read_bytes, "B", ROW, "bytes of completed read chunks")                                             \
+    X(F, write_bytes, "B", ROW, "bytes of completed write chunks")                                           \
+    X(F, read_p95_ms, "ms", ROW, "entry read, P95")                                                          \
+    X(F, write_p95_ms, "ms", ROW, "entry write, P95")                                                        \
+    X(F, read_device_p95_ms, "ms", ROW, "device part of an entry read, P95")                                 \
+    X(F, write_device_p95_ms, "ms", ROW, "device part of an entry write, P95")                               \
+    X(F, busy_ratio, "", ROW, "share of its time that the tier was busy; emulated: of its bandwidth")        \
+    X(F, errors, "", ROW, "entry operations that failed")
 
 /* Of a fleet of pods. */
 #define SNAPSHOT_FLEET_FIELDS(X)                                                                             \
-    X(U, pods, "", "pods there are")                                                                         \
-    X(U, pods_down, "", "of them gone now")                                                                  \
-    X(F, load_imbalance, "", "load of the most loaded pod / mean of all, each a mean over its time")         \
-    X(U, expected_blocks, "", "blocks of requests done that the routers expected at their pods")             \
-    X(U, wrong_blocks, "", "of these, blocks that were not there")                                           \
-    X(U, index_lookups, "", "blocks that the index was asked for")                                           \
-    X(U, index_events, "", "stored and removed blocks that the index was told of")                           \
-    X(U, index_entries, "", "pairs of a block and a pod in the index, or in the routers' memories, now")     \
-    X(U, index_bytes, "B", "memory that they take now")                                                      \
-    X(F, index_waiting, "", "events that the index has not been told of yet")                                \
-    X(F, index_behind_ms, "ms", "age of the oldest of these; 0: there is none")
+    X(U, pods, "", ROW, "pods there are")                                                                    \
+    X(U, pods_down, "", ROW, "of them gone now")                                                             \
+    X(F, load_imbalance, "", ROW, "load of the most loaded pod / mean of all, each a mean over its time")    \
+    X(U, expected_blocks, "", ROW, "blocks of requests done that the routers expected at their pods")        \
+    X(U, wrong_blocks, "", ROW, "of these, blocks that were not there")                                      \
+    X(U, index_lookups, "", ROW, "blocks that the index was asked for")                                      \
+    X(U, index_events, "", ROW, "stored and removed blocks that the index was told of")                      \
+    X(U, index_entries, "", ROW,                                                                             \
+      "pairs of a block and a pod in the index, or in the routers' memories, now")                           \
+    X(U, index_bytes, "B", ROW, "memory that they take now")                                                 \
+    X(F, index_waiting, "", ROW, "events that the index has not been told of yet")                           \
+    X(F, index_behind_ms, "ms", ROW, "age of the oldest of these; 0: there is none")
 
 #define SNAPSHOT_POD_FIELDS(X)                                                                               \
-    X(U, pod, "", "number of the pod, or of the first of several")                                           \
-    X(U, pods, "", "pods of the row: one, or as many in a row as a fleet of more than 256 needs")            \
-    X(U, down, "", "of them gone now")                                                                       \
-    X(F, load_mean, "", "requests queued and in service, mean over its time and over the pods")              \
-    X(U, most_pod, "", "the most loaded of them")                                                            \
-    X(F, most_load, "", "its load, mean over its time")                                                      \
-    X(U, done, "", "requests completed")                                                                     \
-    X(U, tokens, "", "tokens generated")                                                                     \
-    X(U, lookups, "", "cache lookups")                                                                       \
-    X(U, hits, "", "cache hits")                                                                             \
-    X(U, expected_blocks, "", "blocks of requests done that the routers expected there")                     \
-    X(U, wrong_blocks, "", "of these, blocks that were not there")
+    X(U, pod, "", ROW, "number of the pod, or of the first of several")                                      \
+    X(U, pods, "", ROW, "pods of the row: one, or as many in a row as a fleet of more than 256 needs")       \
+    X(U, down, "", ROW, "of them gone now")                                                                  \
+    X(F, load_mean, "", ROW, "requests queued and in service, mean over its time and over the pods")         \
+    X(U, most_pod, "", ROW, "the most loaded of them")                                                       \
+    X(F, most_load, "", ROW, "its load, mean over its time")                                                 \
+    X(U, done, "", ROW, "requests completed")                                                                \
+    X(U, tokens, "", ROW, "tokens generated")                                                                \
+    X(U, lookups, "", ROW, "cache lookups")                                                                  \
+    X(U, hits, "", ROW, "cache hits")                                                                        \
+    X(U, expected_blocks, "", ROW, "blocks of requests done that the routers expected there")                \
+    X(U, wrong_blocks, "", ROW, "of these, blocks that were not there")
 
-#define SNAPSHOT_TYPE_U           uint64_t
-#define SNAPSHOT_TYPE_F           double
-#define X(type, name, unit, help) SNAPSHOT_TYPE_##type name;
+#define SNAPSHOT_TYPE_U                uint64_t
+#define SNAPSHOT_TYPE_F                double
+#define X(type, name, unit, how, help) SNAPSHOT_TYPE_##type name;
 struct snapshot_interval {
     SNAPSHOT_INTERVAL_FIELDS(X)
 };
@@ -456,11 +461,33 @@ struct snapshot {
 
 /* The field tables, for code that walks fields by name: database columns, JSON, screen. */
 enum snapshot_type { SNAPSHOT_U, SNAPSHOT_F };
+/* How a field of several intervals is made, and of several ranks: there a sum adds up and a mean is of all
+ * their seconds, unless it _ADDS up over them too, is the _WORST that one of them has, or is of the _MACHINE,
+ * which ranks may share, and so not known of all. */
+enum snapshot_join {
+    SNAPSHOT_ROW,     /* a row of its own, which is not put together */
+    SNAPSHOT_SUM,     /* an amount */
+    SNAPSHOT_MEAN,    /* a mean over its time */
+    SNAPSHOT_LAST,    /* as it is at the end */
+    SNAPSHOT_LEVEL,   /* a percentile or a mean of latencies: made from their histograms */
+    SNAPSHOT_DERIVED, /* made from other fields */
+    SNAPSHOT_OVER_TIME = 7,
+    SNAPSHOT_ADDS = 8,
+    SNAPSHOT_WORST = 16,
+    SNAPSHOT_MACHINE = 32,
+    SNAPSHOT_SUM_MACHINE = SNAPSHOT_SUM | SNAPSHOT_MACHINE,
+    SNAPSHOT_MEAN_ADDS = SNAPSHOT_MEAN | SNAPSHOT_ADDS,
+    SNAPSHOT_MEAN_MACHINE = SNAPSHOT_MEAN | SNAPSHOT_MACHINE,
+    SNAPSHOT_LAST_ADDS = SNAPSHOT_LAST | SNAPSHOT_ADDS,
+    SNAPSHOT_LAST_WORST = SNAPSHOT_LAST | SNAPSHOT_WORST,
+    SNAPSHOT_LAST_MACHINE = SNAPSHOT_LAST | SNAPSHOT_MACHINE
+};
 struct snapshot_field {
     const char *name;
     const char *unit; /* "" for plain counts and ratios */
     const char *help;
     enum snapshot_type type;
+    enum snapshot_join how;
     size_t offset; /* into the part's struct */
 };
 extern const struct snapshot_field snapshot_interval_fields[];

@@ -14,10 +14,6 @@
 #include "store/span.h"
 #include "store/store.h"
 
-static double ratio(double part, double all) {
-    return all > 0 ? part / all : KVF_MISSING;
-}
-
 /* ---- which runs, and when ---- */
 
 /* The clock's column, measured intervals alone; in a simulation there is no other clock than the run's. */
@@ -138,30 +134,6 @@ static int part_move(struct part *p, int64_t from, int64_t to, struct err *e) {
         p->from->path);
 }
 
-/* Gauges that are of one process, and means over time of such: of the whole they are sums. */
-static bool adds_up(const char *field) {
-    static const char *const names[] = {"users",   "queue_depth",  "queue_depth_mean", "in_service",
-                                        "slots",   "queued",       "queued_mean",      "in_service_now",
-                                        "overdue", "rss_bytes",    "used_bytes",       "capacity_bytes",
-                                        "entries", "io_in_flight", "io_in_flight_mean"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(field, names[i]) == 0) return true;
-    return false;
-}
-
-/* Of these the whole has the worst that one rank had. */
-static bool is_worst(const char *field) {
-    return strcmp(field, "oldest_wait_ms") == 0 || strcmp(field, "hung_s") == 0 ||
-           strcmp(field, "saturation") == 0 || strcmp(field, "starved") == 0;
-}
-
-/* A machine is not a process: ranks that share one would count it twice. */
-static bool of_machine(const char *field) {
-    return strncmp(field, "device_", 7) == 0 || strncmp(field, "net_", 4) == 0 ||
-           strncmp(field, "drive_", 6) == 0 || strcmp(field, "cpu_power_w") == 0 ||
-           strcmp(field, "energy_used_j") == 0 || strcmp(field, "host_available_bytes") == 0;
-}
-
 struct fields {
     const struct snapshot_field *field;
     size_t count;
@@ -171,8 +143,8 @@ typedef void field_fn(void *to, const void *more, const struct snapshot_field *f
 static void gauge_add(void *to, const void *more, const struct snapshot_field *f, size_t parts) {
     void *at = (char *)to + f->offset;
     (void)parts;
-    if (is_worst(f->name)) *(double *)at = fmax(*(double *)at, snapshot_value(more, f));
-    if (!adds_up(f->name)) return;
+    if (f->how & SNAPSHOT_WORST) *(double *)at = fmax(*(double *)at, snapshot_value(more, f));
+    if (!(f->how & SNAPSHOT_ADDS)) return;
     if (f->type == SNAPSHOT_F)
         *(double *)at += snapshot_value(more, f);
     else
@@ -183,8 +155,8 @@ static void gauge_add(void *to, const void *more, const struct snapshot_field *f
 static void mean_settle(void *to, const void *more, const struct snapshot_field *f, size_t parts) {
     void *at = (char *)to + f->offset;
     (void)more;
-    if (of_machine(f->name)) *(double *)at = KVF_MISSING;
-    if (adds_up(f->name) && join_way(f->name) == JOIN_MEAN) *(double *)at *= (double)parts;
+    if (f->how & SNAPSHOT_MACHINE) *(double *)at = KVF_MISSING;
+    if (f->how == SNAPSHOT_MEAN_ADDS) *(double *)at *= (double)parts;
 }
 
 static void each_field(struct snapshot *to, const struct snapshot *more, field_fn *act, size_t parts) {
@@ -215,8 +187,8 @@ static void view_make(struct store_ranks *w, const struct snapshot *gauges, size
     kept_view(w->kept, gauges, w->view);
     struct snapshot_interval *i = &s->interval;
     i->length_s = w->kept->join.length_s / (double)parts;
-    i->throughput_tok_s = ratio((double)i->tokens, i->length_s);
-    i->requests_per_s = ratio((double)i->done, i->length_s);
+    i->throughput_tok_s = kvf_ratio((double)i->tokens, i->length_s);
+    i->requests_per_s = kvf_ratio((double)i->done, i->length_s);
     each_field(s, gauges, mean_settle, parts);
 }
 

@@ -11,10 +11,6 @@
 #include "engine/limits/slowest.h"
 #include "engine/sampling/levels.h"
 
-static double ratio(double part, double all) {
-    return all > 0 ? part / all : KVF_MISSING;
-}
-
 static void add_tier(struct store_ranks *w, int t) {
     const struct snapshot_tier *v = &w->view->snap.tier[t];
     const struct counters *c = w->kept->counters;
@@ -44,7 +40,7 @@ static void add_tier(struct store_ranks *w, int t) {
         char prefix[48];
         result_add(out, (double)(d == KVF_DIR_READ ? v->read_ops : v->write_ops), 0, "%s_%s_ops", tier, way);
         result_add(out, (double)bytes, 0, "%s_%s_bytes", tier, way);
-        result_add(out, ratio((double)bytes / gib, s), 0, "%s_%s_gib_s", tier, way);
+        result_add(out, kvf_ratio((double)bytes / gib, s), 0, "%s_%s_gib_s", tier, way);
         result_add(out, d == KVF_DIR_READ ? v->read_busy_ratio : v->write_busy_ratio, 0, "%s_%s_busy_ratio",
                    tier, way);
         for (int i = 0; i < 3; i++) {
@@ -70,7 +66,7 @@ static void add_causes(struct store_ranks *w) {
             }
     result_add(&w->run.results, (double)total[KVF_DIR_READ], 0, "total_read_bytes");
     result_add(&w->run.results, (double)total[KVF_DIR_WRITE], 0, "total_write_bytes");
-    result_add(&w->run.results, ratio((double)total[KVF_DIR_READ], (double)total[KVF_DIR_WRITE]), 0,
+    result_add(&w->run.results, kvf_ratio((double)total[KVF_DIR_READ], (double)total[KVF_DIR_WRITE]), 0,
                "read_write_ratio");
 }
 
@@ -83,7 +79,7 @@ static void add_classes(struct store_ranks *w) {
         const char *name = s->class_name[k];
         double judged = w->kept->sums.class_judged[k], missed = w->kept->sums.class_missed[k];
         bool ttft = strcmp(w->run.qos_latency, "ttft") == 0 && histogram_count(&c->ttft) > 0;
-        result_add(out, ratio(judged - missed, judged), (uint64_t)judged, "slo_%s_met_ratio", name);
+        result_add(out, kvf_ratio(judged - missed, judged), (uint64_t)judged, "slo_%s_met_ratio", name);
         for (int q = 1; q < LEVELS_QUANTILES; q++)
             result_add(out, levels_ms(ttft ? &c->ttft : &c->e2e, levels_quantiles[q].q),
                        histogram_count(ttft ? &c->ttft : &c->e2e), "slo_%s_%s_ms", name,
@@ -104,7 +100,7 @@ static double tok_s_of(const struct store_ranks *w, uint64_t bytes) {
     double moved = result_value(own, "nvme_read_bytes") + result_value(own, "nvme_write_bytes");
     double tokens = result_value(own, "nvme_tok_s") * result_value(own, "measured_s");
     if (bytes == 0 && w->view->snap.tier_on[KVF_TIER_NVME]) return 0;
-    return ratio(tokens, moved) * (double)bytes / w->view->snap.interval.length_s;
+    return kvf_ratio(tokens, moved) * (double)bytes / w->view->snap.interval.length_s;
 }
 
 /* A measure that no interval keeps: of all that each run has measured. */
@@ -165,7 +161,7 @@ static void add_requests(struct store_ranks *w) {
     result_add(out, i->hit_ratio, i->lookups, "hit_ratio");
     result_add(out, i->reuse_hit_ratio, i->reuse_lookups, "reuse_hit_ratio");
     double storage_s = (double)atomic_load(&c->latency[REQUEST_LATENCY_STORAGE_IO].sum) / 1e9;
-    result_add(out, ratio((double)i->tokens, storage_s), 0, "storage_throughput_tok_s");
+    result_add(out, kvf_ratio((double)i->tokens, storage_s), 0, "storage_throughput_tok_s");
     for (int l = 0; l < REQUEST_LATENCIES; l++) {
         if (l == REQUEST_LATENCY_TPOT) continue; /* no interval keeps it */
         const char *name = request_latency_name((enum request_latency)l);

@@ -256,6 +256,11 @@ def trace(name):
         return shapes.made(name)
 
 
+def unwrapped(got):
+    """The output of a command, without the ends of lines that its width makes."""
+    return " ".join(got.stdout.split())
+
+
 def refused(args, *words, **how):
     """An exit status of 2 with a sentence that has these words, and nothing made or changed anywhere."""
     before = tree(home())

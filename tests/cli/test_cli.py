@@ -240,7 +240,7 @@ def _():
     got = run(["models"])
     assert got.rc == 0, got
     table = {}
-    for line in got.stdout.splitlines()[1:]:
+    for line in re.findall(r"^\S.*", got.stdout, re.MULTILINE)[1:]:
         words = line.split()
         table[words[0]] = int(words[5].replace(",", ""))
     for name, size in PUBLISHED.items():
@@ -285,7 +285,8 @@ cpu        51.2 MiB              0          0 B
 nvme       3.00 GiB              3     3.00 GiB
 none                            36     36.0 GiB
 
-36 of 40 contexts (36.0 GiB) fit into no tier: they are evicted and computed again.
+36 of 40 contexts (36.0 GiB) fit into no tier: they are evicted and computed
+  again.
 """, ""), got
 
 

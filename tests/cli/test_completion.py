@@ -89,7 +89,7 @@ def _():
 
 @case("models, tests and groups of the suite, topics of help")
 def _():
-    table = run(["models"]).stdout.splitlines()[1:]
+    table = re.findall(r"^\S.*", run(["models"]).stdout, re.MULTILINE)[1:]
     assert words("models", "") == words("run", "--model", "") == [line.split()[0] for line in table]
     named = set(re.findall(r"^  ([a-z0-9-]+) ", run(["suite", "--list"]).stdout, re.M))
     offered = words("suite", "")

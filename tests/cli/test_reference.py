@@ -6,7 +6,7 @@ import heapq
 import json
 
 from reports import case
-from runs import check_identities, result, trace, write
+from runs import check_identities, published, result, trace, write
 from tap import finish, home, main, run, spawn
 
 BLOCK = 512 * 2048  # bytes of a block of 512 tokens: one layer of tiny-1b
@@ -526,7 +526,7 @@ for policy, counted in LIBCACHESIM.items():
     def _(policy=policy, counted=counted):
         rows, number = home() / "work/one-by-one.jsonl", 0
         rows.parent.mkdir(exist_ok=True)
-        with open(trace("mooncake/conversation_trace.jsonl")) as told, open(rows, "w") as file:
+        with open(published("mooncake/conversation_trace.jsonl")) as told, open(rows, "w") as file:
             for line in told:
                 for block in json.loads(line)["hash_ids"]:
                     file.write('{"timestamp": %d, "input_length": 512, "output_length": 1, "hash_ids": [%d]}\n' % (number, block))

@@ -24,8 +24,4 @@ void join_merge(struct join *to, const struct join *from);
 /* Of all that were added: `last` is the last of them. What percentiles say is missing. */
 void join_snapshot(const struct join *j, const struct snapshot *last, struct snapshot *out);
 
-/* How a field of a part is put together, for the test that each has its way. */
-enum join_way { JOIN_SUM, JOIN_MEAN, JOIN_LAST, JOIN_LEVEL, JOIN_DERIVED };
-enum join_way join_way(const char *field);
-
 #endif

@@ -18,7 +18,7 @@ static struct snapshot snap;
 static struct totals totals;
 
 static void missing_everywhere(void) {
-#define X(type, name, unit, help) X_##type(name)
+#define X(type, name, unit, how, help) X_##type(name)
 #define X_U(name)
 #define X_F(name) snap.interval.name = KVF_MISSING;
     SNAPSHOT_INTERVAL_FIELDS(X)
