@@ -34,7 +34,7 @@ def _():
     assert show("1", "--decisions") == summary + (
         "\nDecisions\n"
         "  time  mode  action     users  saturation  throughput      P95  reason\n"
-        "4.00 s  qos   grow    50 -> 60      42.0 %          --  38.0 ms  P95 is under its target\n"
+        "4.00 s  qos   grow    50 -> 60      42.0 %          --  38.0 ms\n        P95 is under its target\n"
         "5.00 s  qos   end     60 -> 60          --          --       --  --\n")
     assert show("1", "--events") == summary + (
         "\nEvents\n"
