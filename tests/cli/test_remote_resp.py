@@ -148,8 +148,8 @@ def _():
 
 @case("probe --calibrate --remote: what the server gives for entries of the scenario, which a simulation takes; nothing stays there")
 def _():
-    server = Redis()
-    path = write({**on(server), "workload.users": 4})
+    server = Redis(more=["--slowlog-max-len", 100000, "--slowlog-log-slower-than", 0])
+    path = write({**on(server, share_prompts=True), "workload.users": 4})
     refused(["probe", "--calibrate", "--remote", server.url], "--remote needs the scenario that will use the store")
     refused(["probe", "--calibrate", "--remote", "ftp://a/b", path], "--remote is no address of a store", "redis://127.0.0.1:6379")
     refused(["probe", "--calibrate", "--remote", "unix:///none", path], "no server answers at /none")
@@ -157,6 +157,10 @@ def _():
                "--output", "peaks.yaml"])
     assert got.rc == 0 and "keeps up to 16.0 MiB in the store at " + server.url in got.stderr, got
     assert server.keys() == [], "values are left behind"
+    client = server.client()
+    written = [entry[3][1] for entry in client.call("SLOWLOG", "GET", -1) if entry[3][0] == b"SET"]
+    client.close()
+    assert written and not any(key.startswith(b"kvfall:shared:") for key in written), "what is there already is not written again"
     part = (home() / "work/peaks.yaml").read_text().split("  remote: # resp: Redis ")[1]
     rates = {key: int(re.search(r"^    %s: ([1-9]\d*)MB/s$" % key, part, re.MULTILINE).group(1))
              for key in ("read_bandwidth", "write_bandwidth", "both_bandwidth")}

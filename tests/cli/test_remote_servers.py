@@ -4,6 +4,7 @@ import json
 import re
 
 from exposition import scrape, serving
+from played_redis import Played
 from runs import kept_and_read, measure, result, stop, write
 from servers import Redis, SeaweedFS, remote, valkey
 from tap import case, home, main, run, spawn, wait_until
@@ -67,6 +68,58 @@ def _():
     _, alone = measure(on())
     assert result(alone, "remote_found") == 0 == result(alone, "remote_lost"), alone["results"]
     assert server.keys() == []
+
+
+PROMPTS = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "run.duration": "5m", "cache.verify": "full",
+           "workload": {"source": "ops", "path": "ops.csv"}}
+
+
+def shared(values):
+    return {key for key in values if key.startswith(b"kvfall:shared:")}
+
+
+@case("a prompt that a run has dropped and writes again is not found of others, also while the old values cannot be deleted")
+def _():
+    sent, kept = [], {}
+
+    def answer(words, usual):
+        sent.append(words)
+        if words[0] == b"SET":
+            kept[words[1]] = words[2]
+        if words[0] != b"UNLINK" or sum(one[0] == b"SET" for one in sent) > 4:
+            return usual
+        server.values[words[1]] = kept[words[1]]
+        return b"-ERR not now\r\n"
+
+    server = Played(answer)
+    (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,prompt-1,64\nwrite,prompt-2,64\nwrite,prompt-1,64\nread,prompt-1,64\n")
+    _, summary = measure({**PROMPTS, "cache.headroom": 0, "tiers.remote": {
+        **remote(server, chunk_tokens=32, share_prompts=True, timeout="1s"), "capacity": "192KiB"}})
+    assert result(summary, "remote_found") == 0 == result(summary, "remote_lost"), summary["results"]
+    assert result(summary, "remote_hits") == 1 and result(summary, "verify_mismatched") == 0, summary["results"]
+    names = [words[1] for words in sent if words[0] == b"SET"]
+    assert len(set(names)) == 6 and len(shared(names)) == 4, names
+    assert not server.values, "values are left behind"
+
+
+@case("a prompt of which another run's values are there in part is neither overwritten nor deleted nor found")
+def _():
+    server = Played(lambda words, usual: server.values.update(kept) or b"-ERR not now\r\n" if words[0] == b"UNLINK" else
+                    kept.update({words[1]: words[2]}) or usual if words[0] == b"SET" else usual)
+    kept = {}
+    (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,prompt-1,96\nread,prompt-1,96\n")
+    changes = {**PROMPTS, "tiers.remote": remote(server, chunk_tokens=32, share_prompts=True, timeout="100ms")}
+    measure(changes)
+    assert len(shared(server.values)) == 3 == len(server.values), list(server.values)
+    lost = sorted(server.values)[1]
+    del server.values[lost]
+    others, sent = dict(server.values), []
+    server.answer = lambda words, usual: sent.append(words) or usual
+    _, summary = measure(changes)
+    assert server.values == others, "another run's values were touched"
+    assert not shared(words[1] for words in sent if words[0] in (b"SET", b"UNLINK")), sent
+    assert result(summary, "remote_found") == 0 == result(summary, "remote_lost"), summary["results"]
+    assert result(summary, "remote_hits") == 1, summary["results"]
 
 
 def counted(port, name):

@@ -4,6 +4,7 @@
 #ifndef KVF_TIER_REMOTE_REMOTE_H
 #define KVF_TIER_REMOTE_REMOTE_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,7 +22,8 @@ enum {
     REMOTE_KEY = 256,
     REMOTE_BATCH = 64,
     REMOTE_PIECES = 16,
-    REMOTE_PLACES = 512
+    REMOTE_PLACES = 512,
+    REMOTE_OWN = 4096
 };
 
 /* An entry's values in the store; a place of the cache is a pointer to one. */
@@ -34,6 +36,7 @@ struct remote_place {
     atomic_bool found;         /* another run has written it */
     uint64_t deleting;         /* values whose deletion has not ended */
     struct remote_place *next; /* of those that are free, or to be deleted */
+    struct remote_place *next_own;
 };
 
 /* The first member of a backend's tier. */
@@ -57,11 +60,15 @@ struct remote_tier {
     char description[1400], notice[800]; /* of the server, by the backend; "" nothing to say */
     _Atomic uint64_t up, trips, sent_bytes, received_bytes; /* connections; by all workers */
     _Atomic uint64_t found, absent;                         /* entries of other runs */
-    struct remote_place *free;                              /* the cache lock's */
-    struct remote_place **slabs;                            /* likewise */
-    size_t slab_count;                                      /* likewise */
-    _Atomic(struct remote_place *) dead;                    /* to be deleted; workers take all */
-    _Atomic(struct remote_place *) buried;                  /* deleted; the cache takes all */
+    _Atomic uint64_t alone;                                 /* generations of prompts that are not shared */
+    pthread_mutex_t own_lock; /* of what follows; no other lock is taken under it */
+    struct remote_place
+        *own[REMOTE_OWN];                /* stored under shared names, by hash; also while they are deleted */
+    struct remote_place *free;           /* the cache lock's */
+    struct remote_place **slabs;         /* likewise */
+    size_t slab_count;                   /* likewise */
+    _Atomic(struct remote_place *) dead; /* to be deleted; workers take all */
+    _Atomic(struct remote_place *) buried; /* deleted; the cache takes all */
 };
 
 static inline void remote_count(_Atomic uint64_t *v, uint64_t n) {
@@ -80,6 +87,10 @@ uint32_t remote_caps(const struct tier *t);
 void remote_expect(struct tier *t, uint64_t place, uint64_t key_hi, uint64_t key_lo);
 void remote_push(_Atomic(struct remote_place *) *stack, struct remote_place *p);
 uint64_t remote_values(const struct remote_tier *t, uint64_t bytes); /* of an entry of so many bytes */
+/* Something of a place is in the store from now on, or nothing any more. Any thread. */
+void remote_stored(struct remote_tier *t, struct remote_place *p, bool stored);
+/* Whether this run has written values of a place's shared names for another place. Any thread. */
+bool remote_is_own(struct remote_tier *t, const struct remote_place *p);
 /* <head><entry>.<generation>:<value>, or <shared head><entry>.<bytes>:<value>; its length. */
 size_t remote_name(const struct remote_tier *t, const struct remote_place *p, uint64_t value,
                    char out[REMOTE_KEY]);
@@ -116,6 +127,7 @@ struct remote_op {
     uint64_t began_ns;               /* when its first chunk came */
     bool looking;                    /* its jobs wait for the lookup */
     bool there;                      /* of a write: another run was sooner, there is nothing to do */
+    bool own;                        /* when it was asked for, this run had such values itself */
     int error;                       /* that every chunk of it gets */
     unsigned round;                  /* lookups of it that were interrupted */
     struct remote_op *next;          /* in its bucket, or free */

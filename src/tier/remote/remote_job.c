@@ -109,14 +109,16 @@ struct remote_op *remote_op_new(struct tier_queue *q, const struct tier_chunk *c
                              .began_ns = now_ns,
                              .next = *bucket};
     *bucket = op;
-    if (op->dir == KVF_DIR_WRITE) {
+    if (op->dir == KVF_DIR_WRITE && !op->place->stored) {
         op->place->key_hi = c->id.key_hi;
         op->place->key_lo = c->id.key_lo;
         op->place->generation = c->id.generation;
         op->place->shared = q->tier->shares && c->id.generation == 0;
     }
-    if (op->dir == KVF_DIR_WRITE ? op->place->shared : q->tier->asks || !op->place->stored) {
+    bool first = !op->place->stored;
+    if (op->dir == KVF_DIR_WRITE ? op->place->shared && first : q->tier->asks || first) {
         op->looking = true;
+        op->own = first && remote_is_own(q->tier, op->place);
         remote_op_ask(q, op);
     }
     return op;

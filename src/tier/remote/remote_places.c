@@ -45,6 +45,36 @@ void remote_expect(struct tier *base, uint64_t place, uint64_t key_hi, uint64_t 
     p->shared = true;
 }
 
+/* ---- what this run has under shared names ---- */
+
+static struct remote_place **own_of(struct remote_tier *t, const struct remote_place *p) {
+    return &t->own[hash_mix64(p->key_lo ^ hash_mix64(p->key_hi)) % REMOTE_OWN];
+}
+
+void remote_stored(struct remote_tier *t, struct remote_place *p, bool stored) {
+    bool changes = p->stored != stored;
+    p->stored = stored;
+    if (!p->shared || !changes) return;
+    pthread_mutex_lock(&t->own_lock);
+    struct remote_place **at = own_of(t, p);
+    if (stored) {
+        p->next_own = *at;
+        *at = p;
+    } else {
+        while (*at != p) at = &(*at)->next_own;
+        *at = p->next_own;
+    }
+    pthread_mutex_unlock(&t->own_lock);
+}
+
+bool remote_is_own(struct remote_tier *t, const struct remote_place *p) {
+    pthread_mutex_lock(&t->own_lock);
+    const struct remote_place *at = *own_of(t, p);
+    while (at && (at == p || at->key_hi != p->key_hi || at->key_lo != p->key_lo)) at = at->next_own;
+    pthread_mutex_unlock(&t->own_lock);
+    return at != NULL;
+}
+
 void remote_drop(struct tier *base, uint64_t place, uint64_t bytes) {
     struct remote_tier *t = (struct remote_tier *)base;
     struct remote_place *p = (struct remote_place *)(uintptr_t)place;
@@ -74,6 +104,7 @@ void remote_open(struct remote_tier *t, const struct tier_setup *setup) {
     t->asks = s->remote.lookup == KVF_LOOKUP_EXISTS;
     t->deletes = s->remote.evicted_by == KVF_EVICTED_BY_CLIENT;
     t->shares = s->remote.share_prompts;
+    pthread_mutex_init(&t->own_lock, NULL);
     const uint64_t depends[] = {s->seed,
                                 s->engine.noise_bytes,
                                 t->value_bytes,
@@ -89,6 +120,7 @@ void remote_open(struct remote_tier *t, const struct tier_setup *setup) {
 void remote_close(struct remote_tier *t) {
     for (size_t s = 0; s < t->slab_count; s++) free(t->slabs[s]);
     free(t->slabs);
+    pthread_mutex_destroy(&t->own_lock);
 }
 
 uint64_t remote_values(const struct remote_tier *t, uint64_t bytes) {

@@ -23,12 +23,40 @@ static uint64_t now_of(const struct tier_queue *q) {
 
 /* ---- lookups ---- */
 
+static void op_ask_again(struct tier_queue *q, struct remote_op *op) {
+    op->asked = op->answered = op->missing = 0;
+    if (!op->asking) remote_op_ask(q, op);
+}
+
+/* Values under shared names are only ever deleted by the run that has written them. What this run is about
+ * to delete is not there for it; where some values of an entry are another's and some are gone, it writes
+ * all of them under names of its own. */
+static bool shared_is_there(struct tier_queue *q, struct remote_op *op, bool own) {
+    struct remote_tier *t = q->tier;
+    struct remote_place *p = op->place;
+    bool dying = own && t->deletes, there = op->missing == 0 && !dying;
+    if (there && !atomic_exchange(&p->found, true) && !own) remote_count(&t->found, 1);
+    if (op->dir == KVF_DIR_WRITE && !there && (dying || (!own && op->missing < op->answered))) {
+        p->shared = false;
+        p->generation = 1 + atomic_fetch_add(&t->alone, 1);
+    }
+    return there;
+}
+
 static void lookup_ended(struct tier_queue *q, struct remote_op *op) {
     struct remote_tier *t = q->tier;
     struct remote_place *p = op->place;
     bool there = op->missing == 0;
+    if (!p->stored && p->shared) {
+        bool before = op->own;
+        op->own = remote_is_own(t, p);
+        if (before && !op->own) { /* deleted meanwhile, before or after the answer */
+            op_ask_again(q, op);
+            return;
+        }
+        there = shared_is_there(q, op, op->own);
+    }
     op->looking = false;
-    if (!p->stored && p->shared && there && !atomic_exchange(&p->found, true)) remote_count(&t->found, 1);
     if (op->dir == KVF_DIR_WRITE && there) {
         op->there = true;
         remote_op_fail(q, op, 0); /* its chunks are done */
@@ -46,11 +74,12 @@ static void lookup_ended(struct tier_queue *q, struct remote_op *op) {
 static void op_looked(struct tier_queue *q, struct remote_op *op, bool there) {
     op->missing += !there;
     op->answered++;
-    if (q->tier->one_by_one && there && op->answered < op->values) {
+    bool all = there || op->dir == KVF_DIR_WRITE; /* a read needs no more than the first that is missing */
+    if (q->tier->one_by_one && all && op->answered < op->values) {
         if (!op->asking) remote_op_ask(q, op);
         return;
     }
-    if (op->answered < op->values && !(q->tier->one_by_one && !there)) return;
+    if (op->answered < op->values && !(q->tier->one_by_one && !all)) return;
     lookup_ended(q, op);
 }
 
@@ -65,7 +94,7 @@ static void delete_ended(struct tier_queue *q, struct remote_place *p, bool dele
     if (--p->deleting > 0) return;
     q->deleting--;
     q->deleted += !p->remains;
-    p->stored = p->remains;
+    remote_stored(q->tier, p, p->remains);
     remote_push(p->remains ? &q->tier->dead : &q->tier->buried, p);
 }
 
@@ -78,11 +107,10 @@ void remote_item_lost(struct tier_queue *q, const struct remote_item *item) {
     if (item->kind == ITEM_DELETE) delete_ended(q, item->place, false);
     if (!lookup_counts(item)) return;
     struct remote_op *op = item->op;
-    op->asked = op->answered = op->missing = 0;
     if (++op->round >= TRIES)
         remote_op_fail(q, op, EREMOTEIO);
-    else if (!op->asking)
-        remote_op_ask(q, op);
+    else
+        op_ask_again(q, op);
 }
 
 static void asking_next(struct tier_queue *q) {
@@ -158,7 +186,7 @@ void remote_queue_assign(struct tier_queue *q) {
     while (q->idle && q->line) {
         struct remote_job *job = remote_job_take(q);
         if (!job) return;
-        if (job->op->dir == KVF_DIR_WRITE) job->op->place->stored = true;
+        if (job->op->dir == KVF_DIR_WRITE) remote_stored(q->tier, job->op->place, true);
         struct remote_conn *c = idle_take(q);
         c->job = job;
         c->items = c->answered = 0;
