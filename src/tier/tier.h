@@ -50,6 +50,7 @@ struct tier_chunk {
     uint64_t lookup_ns;   /* first of an entry: how long the tier took to find it; 0: it did not look */
     int error; /* 0, or an errno, set by the backend; a short transfer is EIO, an entry that the tier
                   has lost ENODATA */
+    bool kept; /* of a write, set by the backend: the tier has all of the entry already, and nothing moved */
     enum tier_check check;   /* of a read without a buffer from a tier that holds bytes */
     struct payload_id id;    /* what the entry contains */
     const void *operation;   /* the same for all chunks of one operation, and for no others meanwhile */

@@ -120,6 +120,10 @@ def _():
     assert not shared(words[1] for words in sent if words[0] in (b"SET", b"UNLINK")), sent
     assert result(summary, "remote_found") == 0 == result(summary, "remote_lost"), summary["results"]
     assert result(summary, "remote_hits") == 1, summary["results"]
+    server.values[lost] = kept[lost]
+    _, summary = measure(changes)
+    assert result(summary, "remote_found") == 1 and result(summary, "remote_read_ops") == 1, summary["results"]
+    assert result(summary, "remote_write_ops") == 0 == result(summary, "remote_write_bytes"), "nothing was written"
 
 
 def counted(port, name):

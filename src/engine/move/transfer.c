@@ -63,6 +63,7 @@ void transfer_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, 
     c->id = transfer_content(m, t);
     c->operation = t;
     c->lookup_ns = 0;
+    c->kept = false;
     c->error = 0;
     leg->out++;
     m->moved = true;
@@ -197,10 +198,11 @@ static void issue_list(struct mover *m, int which, unsigned budget) {
 
 /* ---- completions ---- */
 
-static void chunk_counted(struct mover *m, struct transfer *t, enum kvf_dir dir, uint64_t len) {
+static void chunk_counted(struct mover *m, struct transfer *t, enum kvf_dir dir, uint64_t len, bool kept) {
     struct transfer_leg *leg = &t->leg[dir];
     leg->done_bytes += len;
-    counters_add(&m->setup.counters->io[leg->tier][dir][transfer_cause(t, dir)].bytes, len);
+    leg->kept = kept;
+    if (!kept) counters_add(&m->setup.counters->io[leg->tier][dir][transfer_cause(t, dir)].bytes, len);
 }
 
 /* The result of a check that the tier made itself. */
@@ -222,7 +224,7 @@ static void timed_complete(struct mover *m, struct transfer *t, struct tier_chun
     else if (c->error)
         transfer_fail(t, c->dir, c->error);
     else
-        chunk_counted(m, t, c->dir, t->op->bytes);
+        chunk_counted(m, t, c->dir, t->op->bytes, c->kept);
     struct transfer_leg *write = &t->leg[KVF_DIR_WRITE];
     if (c->dir == KVF_DIR_READ && write->tier >= 0 && !t->error && !m->stopped) {
         write->start_ns = c->complete_ns;
@@ -278,8 +280,8 @@ static void direct_complete(struct mover *m, struct transfer *t, struct staging 
     } else if (s->chunk.error) {
         transfer_fail(t, dir, s->chunk.error);
     } else {
-        chunk_counted(m, t, dir, s->chunk.len);
-        chunk_counted(m, t, other, s->chunk.len);
+        chunk_counted(m, t, dir, s->chunk.len, false);
+        chunk_counted(m, t, other, s->chunk.len, false);
         if (t->device && transfer_device_check(m, t, s)) return;
         if (!t->device) verify_chunk(m, t, s);
     }
@@ -300,7 +302,7 @@ static void byte_complete(struct mover *m, struct staging *s) {
     if (s->chunk.error) {
         transfer_fail(t, dir, s->chunk.error);
     } else {
-        chunk_counted(m, t, dir, s->chunk.len);
+        chunk_counted(m, t, dir, s->chunk.len, s->chunk.kept);
         if (dir == KVF_DIR_READ) verify_chunk(m, t, s);
         if (dir == KVF_DIR_READ && chunk_forward(m, t, s)) return;
     }

@@ -43,6 +43,7 @@ struct transfer_leg {
     uint64_t begin_ns;   /* for so long it held the worker */
     uint32_t out;        /* chunks made for it and not complete */
     uint32_t at_device;  /* of which submitted */
+    bool kept;           /* nothing moved: its tier had the entry */
     uint64_t done_bytes; /* of completed chunks */
     uint64_t start_ns;   /* when the leg could begin */
     uint64_t since_ns;   /* of the present stretch at the device */

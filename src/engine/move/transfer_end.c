@@ -30,7 +30,7 @@ static void load_record(const struct transfer *t, struct counters *c, uint64_t t
 static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counters *c, const uint32_t *caps,
                        enum scenario_verify verify) {
     const struct transfer_leg *leg = &t->leg[dir];
-    if (leg->tier < 0) return;
+    if (leg->tier < 0 || leg->kept) return;
     bool chained = t->leg[KVF_DIR_READ].tier >= 0 && t->leg[KVF_DIR_WRITE].tier >= 0 &&
                    !t->leg[KVF_DIR_READ].timed && !t->leg[KVF_DIR_WRITE].timed;
     uint64_t end = t->landing ? t->leg[KVF_DIR_WRITE].end_ns : leg->end_ns;

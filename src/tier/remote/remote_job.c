@@ -239,6 +239,7 @@ void remote_op_fail(struct tier_queue *q, struct remote_op *op, int error) {
     for (struct tier_chunk *c = op->first, *next; c; c = next) {
         next = behind(c);
         c->error = error;
+        c->kept = op->there;
         remote_chunk_done(q, c);
     }
     op->first = op->last = NULL;

@@ -204,6 +204,7 @@ static void chunk_take(struct tier_queue *q, struct tier_chunk *c, uint64_t now_
     if (!op) op = remote_op_new(q, c, now_ns);
     if (op->error || op->there) {
         c->error = op->error;
+        c->kept = op->there;
         remote_chunk_done(q, c);
         return;
     }
