@@ -125,6 +125,11 @@ int url_parse(const char *text, struct url *u, struct err *e) {
     return 0;
 }
 
+const char *url_database(const struct url *u) {
+    if (strcmp(u->scheme, "unix") == 0) return strncmp(u->query, "db=", 3) == 0 ? u->query + 3 : "";
+    return u->path[0] == '/' ? u->path + 1 : u->path;
+}
+
 /* ---- the secret ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -22,6 +22,9 @@ struct url {
 /* 0, or -KVF_ERR_USAGE with a phrase that says what is wrong, without the text itself: it may hold a
  * password. */
 int url_parse(const char *text, struct url *u, struct err *e);
+/* The database in the address of a Redis server, as it stands there: redis://host/2, unix:///path?db=2; ""
+ * none. */
+const char *url_database(const struct url *u);
 /* Takes user and password out of the text: "redis://a:b@host" becomes "redis://host". Both go to their
  * buffers of URL_WORD, decoded; false when there are none. Text that is no address stays. */
 bool url_take_user(char *text, char *user, char *password);

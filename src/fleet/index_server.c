@@ -10,17 +10,20 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "tier/resp/resp.h"
 
 enum { NAME = 64, FIELD = 32, SCANNED = 1000 };
 
 struct index_server {
     struct resp_server server;
-    struct resp_client *client; /* NULL: nobody answers any more */
+    struct resp_client *client; /* NULL: nobody answers any more .. */
+    struct err why;             /* .. and this is why */
     char prefix[NAME / 2];
     uint32_t pods;
     struct buf events; /* commands that wait */
     unsigned waiting;  /* how many */
+    bool stored;       /* something has been sent to be stored */
     uint64_t base_bytes;
 };
 
@@ -64,17 +67,18 @@ void index_server_event(struct index_server *x, uint64_t block, uint32_t pod, en
  * closed: nothing is asked of it again. */
 static int ask(struct index_server *x, const struct buf *commands, unsigned count, resp_take *take, void *ctx,
                struct err *e) {
-    if (!x->client) return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s is gone", x->server.name);
+    if (!x->client) return err_set(e, x->why.code, "%s", x->why.text);
     struct buf reply = {0};
-    int rc = resp_client_each(x->client, commands, count, &reply, take, ctx, e);
+    int rc = resp_client_each(x->client, commands, count, &reply, take, ctx, &x->why);
     buf_free(&reply);
     if (rc == 0) return 0;
     resp_client_close(x->client);
     x->client = NULL;
-    return rc;
+    return err_set(e, x->why.code, "%s", x->why.text);
 }
 
 int index_server_flush(struct index_server *x, struct err *e) {
+    x->stored |= x->waiting > 0;
     int rc = x->waiting > 0 ? ask(x, &x->events, x->waiting, NULL, NULL, e) : 0;
     x->events.len = 0;
     x->waiting = 0;
@@ -187,19 +191,29 @@ int index_server_clear(struct index_server *x, struct err *e) {
     return rc;
 }
 
-static void memory_take(void *ctx, unsigned number, const char *text) {
-    uint64_t *bytes = ctx;
+struct told {
+    const char *name; /* in an INFO text */
+    uint64_t number;
+};
+
+static void told_take(void *ctx, unsigned number, const char *text) {
+    struct told *told = ctx;
     (void)number;
-    *bytes = resp_info_number(text, "used_memory");
+    told->number = resp_info_number(text, told->name);
+}
+
+/* What the server says of itself; 0 where it says nothing. */
+static uint64_t number_of(struct index_server *x, const char *section, const char *name, struct err *e) {
+    struct buf command = {0};
+    struct told told = {name, UINT64_MAX};
+    resp_command(&command, (const char *const[]){"INFO", section, NULL});
+    int rc = ask(x, &command, 1, told_take, &told, e);
+    buf_free(&command);
+    return rc == 0 && told.number != UINT64_MAX ? told.number : 0;
 }
 
 static uint64_t memory_used(struct index_server *x) {
-    struct buf command = {0};
-    uint64_t bytes = UINT64_MAX;
-    resp_command(&command, (const char *const[]){"INFO", "memory", NULL});
-    int rc = ask(x, &command, 1, memory_take, &bytes, NULL);
-    buf_free(&command);
-    return rc == 0 && bytes != UINT64_MAX ? bytes : 0;
+    return number_of(x, "memory", "used_memory", NULL);
 }
 
 uint64_t index_server_bytes(struct index_server *x) {
@@ -214,7 +228,13 @@ int index_server_open(struct index_server **out, const struct scenario *s, struc
     snprintf(x->prefix, sizeof x->prefix, "kvfall:%08" PRIx32 ":", (uint32_t)own);
     int rc = resp_server_find(&x->server, s, "fleet.index.url", s->fleet.index.url, e);
     if (rc == 0 && !(x->client = resp_client_open(&x->server, e))) rc = -KVF_ERR_UNAVAILABLE;
+    if (rc == 0 && number_of(x, "cluster", "cluster_enabled", NULL) == 1)
+        rc = err_set(e, KVF_ERR_USAGE,
+                     "the server at %s is a member of a cluster, of which the index would need all; name one "
+                     "that stands alone in fleet.index.url",
+                     x->server.name);
     if (rc == 0) x->base_bytes = memory_used(x);
+    if (rc == 0 && !x->client) rc = err_set(e, x->why.code, "%s", x->why.text);
     *out = x;
     if (rc == 0) return 0;
     index_server_close(x);
@@ -224,7 +244,11 @@ int index_server_open(struct index_server **out, const struct scenario *s, struc
 
 void index_server_close(struct index_server *x) {
     if (!x) return;
-    if (x->client) (void)index_server_clear(x, NULL);
+    if (x->stored && (!x->client || index_server_clear(x, NULL) != 0))
+        log_line(KVF_LOG_WARNING,
+                 "entries of the index may stay on the server at %s: they could not be deleted; their names "
+                 "begin with %s",
+                 x->server.name, x->prefix);
     resp_client_close(x->client);
     resp_server_forget(&x->server);
     buf_free(&x->events);

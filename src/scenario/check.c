@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -70,6 +71,14 @@ int check_server_url(const struct url *u, struct err *e) {
     if (!strcmp(u->scheme, "unix") != !u->host[0])
         return err_set(e, KVF_ERR_USAGE, "redis:// needs a host, and unix:/// a path alone");
     if (!strcmp(u->scheme, "unix") && !u->path[0]) return err_set(e, KVF_ERR_USAGE, "it names no socket");
+    if (u->query[0] && !strcmp(u->scheme, "unix") && strncmp(u->query, "db=", 3) != 0)
+        return err_set(e, KVF_ERR_USAGE, "what follows its ? is not db=NUMBER");
+    if (u->query[0] && strcmp(u->scheme, "unix") != 0)
+        return err_set(e, KVF_ERR_USAGE,
+                       "nothing may follow a ?; its database is its path, as in redis://HOST/2");
+    const char *number = url_database(u);
+    if (number[strspn(number, "0123456789")] != '\0' || strtoul(number, NULL, 10) > UINT16_MAX)
+        return err_set(e, KVF_ERR_USAGE, "its database is no number up to 65535");
     return 0;
 }
 

@@ -5,6 +5,7 @@ import random
 import re
 
 import servers
+from played_redis import CLOSE, Played
 from runs import refused, rows
 from tap import SOURCE, case, home, main, run
 
@@ -434,7 +435,10 @@ def _():
     words("fleet.pods", "1 to 100000", pods=0)
     words("fleet.index.url", "redis://127.0.0.1:6379", index={"backend": "resp"})
     words("fleet.index.spread", "one staleness", routers=2, index={"backend": "resp", "url": "unix:///s", "spread": "1s"})
-    words("fleet.index.url", "its scheme is none of redis", index={"backend": "resp", "url": "http://127.0.0.1"})
+    for url, what in (("http://127.0.0.1", "its scheme is none of redis"), ("redis://127.0.0.1/70000", "its database is no number"),
+                      ("redis://127.0.0.1/x", "its database is no number"), ("unix:///s?db=x", "its database is no number"),
+                      ("redis://127.0.0.1?db=2", "as in redis://HOST/2"), ("unix:///s?x=2", "is not db=NUMBER")):
+        words("fleet.index.url", what, index={"backend": "resp", "url": url})
     words("fleet.weights", "both weights are 0", weights={"prefix": 0, "load": 0})
     for outage, words_of_it in (({"pod": 3}, "no pod 3"), ({"router": 1}, "no router 1"), ({"remote": True}, "no remote tier"),
                                 ({}, "exactly one of pod"), ({"pod": 0, "index": True}, "exactly one of pod")):
@@ -497,6 +501,8 @@ def _():
 def _():
     path = scenario("precise", index={"backend": "resp", "url": "unix:///no/socket"})
     refused(["run", str(path), "--headless", "--db", "none"], "no server answers", "fleet.index.url")
+    path = scenario("precise", index={"backend": "resp", "url": Played(members=[]).url})
+    refused(["run", str(path), "--headless", "--db", "none"], "a member of a cluster", "fleet.index.url")
     redis = servers.Redis(maxmemory="1kb")
     path = scenario("precise", index={"backend": "resp", "url": redis.url})
     got = run(["run", str(path), "--headless", "--json", "-"])
@@ -506,6 +512,18 @@ def _():
     kept = run(["run", str(path), "--headless", "--keep-going", "--json", "-"])
     results = json.loads(kept.stdout)["results"]
     assert results["requests_done"]["value"] == 120 and results["routed_blocks"]["value"] == 0, kept
+    asked = []
+
+    def answer(words, usual):
+        asked.append(words[0])
+        if words[0] == b"INFO" and b"HSET" in asked:
+            return CLOSE
+        return usual if words[0] in (b"PING", b"INFO") else b"*0\r\n" if words[0] == b"HKEYS" else b":1\r\n"
+
+    path = scenario("precise", index={"backend": "resp", "url": Played(answer).url})
+    got = run(["run", str(path), "--headless", "--json", "-"])
+    assert got.rc == 1 and "closed the connection" in json.loads(got.stdout)["run"]["status_reason"], got.stderr
+    assert re.search(r"may stay on the server at .* begin with kvfall:[0-9a-f]{8}:", got.stderr), got.stderr
 
 
 @case("llm-d's comparison: the order of the routings, and how far apart they are")

@@ -59,13 +59,7 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, con
     bool local = strcmp(u.scheme, "unix") == 0;
     int rc = strcmp(u.scheme, "rediss") == 0 ? resp_tls_open(&s->tls, scenario->remote.insecure, e) : 0;
     if (rc != 0) return rc;
-    const char *number = local ? strstr(u.query, "db=") : u.path;
-    if (local && number) number += 3;
-    if (!local && number[0] == '/') number++;
-    unsigned long database = number ? strtoul(number, NULL, 10) : 0;
-    if (number && (number[strspn(number, "0123456789")] != '\0' || database > UINT16_MAX))
-        return err_set(e, KVF_ERR_USAGE, "%s: its database is no number up to 65535", key);
-    s->database = (uint32_t)database;
+    s->database = (uint32_t)strtoul(url_database(&u), NULL, 10); /* as checked */
     return local ? find_socket(s, &u, e) : resp_server_at(s, u.host, u.port ? u.port : PORT, 0, e);
 }
 
