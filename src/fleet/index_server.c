@@ -202,7 +202,7 @@ static void told_take(void *ctx, unsigned number, const char *text) {
     told->number = resp_info_number(text, told->name);
 }
 
-/* What the server says of itself; 0 where it says nothing. */
+/* A figure that the server tells of itself; 0 where it tells none. */
 static uint64_t number_of(struct index_server *x, const char *section, const char *name, struct err *e) {
     struct buf command = {0};
     struct told told = {name, UINT64_MAX};

@@ -91,6 +91,9 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(SPREAD, "no two routers ask an index", routes(s, ROUTING_ASKS_INDEX) && s->fleet.routers > 1)          \
     X(INDEX_SERVER, "the index is in memory",                                                                \
       routes(s, ROUTING_ASKS_INDEX) && s->fleet.index.backend == KVF_INDEX_RESP)                             \
+    X(ANY_SERVER, "no server is contacted",                                                                  \
+      (scenario_remote_is_real(s) && scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER)) ||            \
+          (routes(s, ROUTING_ASKS_INDEX) && s->fleet.index.backend == KVF_INDEX_RESP))                       \
     X(SCALED, "the autoscaler is off", s->autoscaler.mode != KVF_AUTOSCALER_OFF)                             \
     X(TURNS, "no synthetic conversations", has_turns(s, SOURCE_PERSONAS))                                    \
     X(TURN_READS, "turns read no entries", has_turns(s, SOURCE_USERS) && !by_blocks(s))                      \

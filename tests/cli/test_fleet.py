@@ -501,6 +501,10 @@ def _():
 def _():
     path = scenario("precise", index={"backend": "resp", "url": "unix:///no/socket"})
     refused(["run", str(path), "--headless", "--db", "none"], "no server answers", "fleet.index.url")
+    used = {"backend": "resp", "url": "rediss://127.0.0.1"}
+    for index, told in ((used, False), ({}, True)):
+        got = run(["check", str(scenario("precise", index=index)), "--insecure", "--set", "tiers.remote.timeout=1s"])
+        assert got.rc == 0 and ("timeout: no server" in got.stdout, "insecure: no server" in got.stdout) == (told, told), got.stdout[-500:]
     path = scenario("precise", index={"backend": "resp", "url": Played(members=[]).url})
     refused(["run", str(path), "--headless", "--db", "none"], "a member of a cluster", "fleet.index.url")
     redis = servers.Redis(maxmemory="1kb")

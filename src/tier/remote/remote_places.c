@@ -45,7 +45,7 @@ void remote_expect(struct tier *base, uint64_t place, uint64_t key_hi, uint64_t 
     p->shared = true;
 }
 
-/* ---- what this run has under shared names ---- */
+/* ---- own values under shared names ---- */
 
 static struct remote_place **own_of(struct remote_tier *t, const struct remote_place *p) {
     return &t->own[hash_mix64(p->key_lo ^ hash_mix64(p->key_hi)) % REMOTE_OWN];

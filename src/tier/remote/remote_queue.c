@@ -28,9 +28,9 @@ static void op_ask_again(struct tier_queue *q, struct remote_op *op) {
     if (!op->asking) remote_op_ask(q, op);
 }
 
-/* Values under shared names are only ever deleted by the run that has written them. What this run is about
- * to delete is not there for it; where some values of an entry are another's and some are gone, it writes
- * all of them under names of its own. */
+/* Values under shared names are deleted by the run that has written them, so one that is about to delete its
+ * own does not count them as there. Where a part of an entry is another's and the rest is gone, the run
+ * writes all of it under names of its own. */
 static bool shared_is_there(struct tier_queue *q, struct remote_op *op, bool own) {
     struct remote_tier *t = q->tier;
     struct remote_place *p = op->place;
