@@ -8,6 +8,8 @@
 
 #define MASK "***"
 
+enum { SECRETS = 16 };
+
 static int hex_value(char c) {
     return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower(c) - 'a' + 10 : -1;
 }
@@ -133,21 +135,36 @@ const char *url_database(const struct url *u) {
 /* ---- the secret ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct url_secret kept; /* under lock */
+static struct {
+    char url[URL_TEXT]; /* without it */
+    struct url_secret secret;
+} kept[SECRETS];            /* under lock, as what follows */
+static unsigned kept_count; /* so far; the oldest makes room */
+
+static unsigned kept_of(const char *url) {
+    unsigned i = 0;
+    while (i < SECRETS && strcmp(kept[i].url, url) != 0) i++;
+    return i;
+}
 
 bool url_secret_take(char *url) {
     struct url_secret s;
     if (!url_take_user(url, s.user, s.password)) return false;
     if (s.user[0] && !s.password[0] && strspn(s.user, "*") == strlen(s.user)) return true;
     pthread_mutex_lock(&lock);
-    kept = s;
+    unsigned i = kept_of(url);
+    if (i == SECRETS) i = kept_count++ % SECRETS;
+    (void)snprintf(kept[i].url, sizeof kept[i].url, "%s", url);
+    kept[i].secret = s;
     pthread_mutex_unlock(&lock);
     return true;
 }
 
-void url_secret(struct url_secret *s) {
+void url_secret(const char *url, struct url_secret *s) {
+    *s = (struct url_secret){0};
     pthread_mutex_lock(&lock);
-    *s = kept;
+    unsigned i = url[0] ? kept_of(url) : SECRETS;
+    if (i < SECRETS) *s = kept[i].secret;
     pthread_mutex_unlock(&lock);
     const char *given = getenv("KVFALL_REMOTE_PASSWORD");
     if (!s->password[0] && given) (void)snprintf(s->password, sizeof s->password, "%s", given);

@@ -41,7 +41,8 @@ struct url_secret {
 /* Takes user and password out of an address and keeps them; what masks them is taken out and not kept.
  * Whether the text has changed. */
 bool url_secret_take(char *url);
-/* User and password of the last address that gave any; without a password there, KVFALL_REMOTE_PASSWORD. */
-void url_secret(struct url_secret *s);
+/* User and password that were taken out of this address, which is as that left it; without a password there,
+ * KVFALL_REMOTE_PASSWORD. Another address does not get them. */
+void url_secret(const char *url, struct url_secret *s);
 
 #endif

@@ -55,7 +55,7 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, con
     *s = (struct resp_server){.key = key, .timeout_ns = scenario->remote.timeout_ns};
     if (url_parse(url, &u, &why) != 0)
         return err_set(e, KVF_ERR_USAGE, "%s is no address of a server: %s", key, why.text);
-    url_secret(&s->secret);
+    url_secret(url, &s->secret);
     bool local = strcmp(u.scheme, "unix") == 0;
     int rc = strcmp(u.scheme, "rediss") == 0 ? resp_tls_open(&s->tls, scenario->remote.insecure, e) : 0;
     if (rc != 0) return rc;

@@ -44,10 +44,10 @@ static void find_region(struct s3_server *s, const char *given) {
     (void)snprintf(s->signing, sizeof s->signing, "aws:amz:%s:s3", s->region);
 }
 
-static int find_credentials(struct s3_server *s, struct err *e) {
+static int find_credentials(struct s3_server *s, const char *url, struct err *e) {
     struct url_secret k;
     const char *token = variable("AWS_SESSION_TOKEN");
-    url_secret(&k);
+    url_secret(url, &k);
     bool own = k.user[0] && k.password[0];
     const char *user = own ? k.user : variable("AWS_ACCESS_KEY_ID");
     const char *secret = own ? k.password : variable("AWS_SECRET_ACCESS_KEY");
@@ -103,7 +103,7 @@ int s3_server_find(struct s3_server *s, const struct scenario *scenario, struct 
     s->virtual_host = aws || strcmp(u.query, "style=virtual") == 0;
     find_region(s, scenario->remote.region);
     find_base(s, &u, path, aws);
-    return find_credentials(s, e);
+    return find_credentials(s, scenario->remote.url, e);
 }
 
 void s3_server_forget(struct s3_server *s) {

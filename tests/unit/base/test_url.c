@@ -83,14 +83,21 @@ static void secrets_are_kept_apart_from_addresses(void **state) {
     assert_true(url_secret_take(masked));
     assert_string_equal(masked, "redis://h:1");
     assert_false(url_secret_take(plain));
-    url_secret(&s);
+    url_secret("redis://h:1", &s);
     assert_string_equal(s.user, "me");
     assert_string_equal(s.password, "hush");
-    char user_alone[] = "redis://me@h";
+    char user_alone[] = "redis://you@h";
     assert_true(url_secret_take(user_alone));
     setenv("KVFALL_REMOTE_PASSWORD", "given", 1);
-    url_secret(&s);
+    url_secret(user_alone, &s);
+    assert_string_equal(s.user, "you");
     assert_string_equal(s.password, "given");
+    url_secret(url, &s);
+    assert_string_equal(s.password, "hush");
+    unsetenv("KVFALL_REMOTE_PASSWORD");
+    url_secret("redis://another", &s);
+    assert_string_equal(s.user, "");
+    assert_string_equal(s.password, "");
 }
 
 int main(void) {
