@@ -231,8 +231,10 @@ static int command_main(struct command_run *c, int argc, char **argv) {
     if (status == 0) setup_say_unused(&report);
     scenario_load_free(&report);
     if (status != 0) return status;
-    if (ranks_join(o, argc, argv, &c->scenario, &c->rank, &e) != 0) return output_fail(&e);
-    status = command_carry_out(c);
+    if (ranks_join(o, argc, argv, &c->scenario, &c->rank, &e) != 0)
+        status = output_fail(&e); /* before the launcher ends, and with it perhaps what waits in MPI */
+    else
+        status = command_carry_out(c);
     ranks_leave(c->rank);
     return status;
 }

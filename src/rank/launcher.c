@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,13 +25,25 @@
 extern const char rank_launcher[]; /* mpirun beside the compiler of the plugin; of the Makefile */
 
 #define WHERE "KVFALL_RANK_PLACE" /* name of the socket, for the processes that are started */
-enum { START_S = 60, END_S = 5, ENVIRONMENT_MOST = 1 << 20, LOOK_MS = 10, ADDRESS_MOST = 100 };
+enum {
+    START_S = 60,
+    END_S = 5,
+    ENVIRONMENT_MOST = 1 << 20,
+    LOOK_MS = 10,
+    SAID_LOOKS = 100,
+    ADDRESS_MOST = 100
+};
 
 struct launcher {
-    pid_t pid;    /* 0: it has ended */
-    int place_fd; /* to the process whose place this one has */
-    int said_fd;  /* what the launcher has written */
+    pid_t pid;           /* 0: it has ended */
+    int place_fd;        /* to the process whose place this one has */
+    int said_fd;         /* what the launcher has written */
+    struct pollfd *ends; /* the socket, then a connection to each process until all have joined */
+    unsigned count, most;
+    unsigned ready; /* processes but the first that are about to join */
 };
+
+static int told_fd = -1; /* in a process that was started, but the first: to the one that started it */
 
 /* Launchers refuse to start more processes than there are cores, and to be used by root, until told
  * otherwise. All processes are on this machine, and reach each other by its loopback. */
@@ -100,30 +114,50 @@ static bool place_send(int fd, const struct buf *variables, int with) {
     return true;
 }
 
-bool launcher_stood_in(void) {
-    const char *name = getenv(WHERE), *number = getenv("PMIX_RANK"), *pmi_fd = getenv("PMI_FD");
-    struct sockaddr_un address;
+/* Without a process to take its place, or after that one's death, the launcher ends the others. It is told by
+ * its child alone: another parent than at the start is no launcher. */
+static void place_hand_over(int fd, pid_t parent) {
+    const char *pmi_fd = getenv("PMI_FD");
     struct buf variables = {0};
     bool orderly = false;
     char end;
-    ssize_t n;
-    if (!number) number = getenv("PMI_RANK");
-    if (!name || !number || strcmp(number, "0") != 0) return false;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, address_of(&address, name)) == 0 && is_ours(fd)) {
-        for (char **v = environ; *v; v++)
-            if (is_of_place(*v)) buf_bytes(&variables, *v, strlen(*v) + 1);
-        int with = pmi_fd ? atoi(pmi_fd) : -1;
-        if (place_send(fd, &variables, with)) {
-            if (with >= 0) close(with);
-            while ((n = read(fd, &end, 1)) < 0 && errno == EINTR) continue;
-            orderly = n == 1;
-        }
-        buf_free(&variables);
+    for (char **v = environ; fd >= 0 && *v; v++)
+        if (is_of_place(*v)) buf_bytes(&variables, *v, strlen(*v) + 1);
+    int with = pmi_fd ? atoi(pmi_fd) : -1;
+    if (fd >= 0 && place_send(fd, &variables, with)) {
+        if (with >= 0) close(with);
+        struct pollfd p[] = {{.fd = fd, .events = POLLIN},
+                             {.fd = (int)syscall(SYS_pidfd_open, parent, 0), .events = POLLIN}};
+        while (poll(p, 2, -1) < 0 && errno == EINTR) continue;
+        orderly = p[0].revents != 0 && read(fd, &end, 1) == 1;
     }
+    buf_free(&variables);
+    if (!orderly && parent > 1 && getppid() == parent) kill(parent, SIGTERM);
+}
+
+bool launcher_stood_in(void) {
+    const char *name = getenv(WHERE), *number = getenv("PMIX_RANK");
+    struct sockaddr_un address;
+    pid_t parent = getppid();
+    if (!number) number = getenv("PMI_RANK");
+    if (!name || !number) return false;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 &&
+        (connect(fd, (struct sockaddr *)&address, address_of(&address, name)) != 0 || !is_ours(fd))) {
+        close(fd);
+        fd = -1;
+    }
+    if (strcmp(number, "0") != 0) {
+        told_fd = fd; /* tells that the process lives */
+        return false;
+    }
+    place_hand_over(fd, parent);
     if (fd >= 0) close(fd);
-    if (!orderly) kill(getppid(), SIGTERM); /* rank 0 was killed: the launcher ends the others */
     return true;
+}
+
+void launcher_ready(void) {
+    if (told_fd >= 0) (void)place_send(told_fd, &(struct buf){0}, -1);
 }
 
 static bool place_read(int fd, char *bytes, size_t len) {
@@ -137,15 +171,16 @@ static bool place_read(int fd, char *bytes, size_t len) {
     return true;
 }
 
-/* The descriptor gets another number here. */
-static bool place_take(int fd) {
+/* Bytes of the environment: none when a process is ready; -1: it is gone. The descriptor gets another number
+ * here. */
+static long place_take(int fd) {
     union ancillary more = {0};
     uint32_t len = 0;
     struct iovec part = {.iov_base = &len, .iov_len = sizeof len};
     struct msghdr m = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &more, .msg_controllen = sizeof more};
     int with = -1;
-    if (recvmsg(fd, &m, MSG_WAITALL) != (ssize_t)sizeof len || len > ENVIRONMENT_MOST) return false;
+    if (recvmsg(fd, &m, MSG_WAITALL) != (ssize_t)sizeof len || len > ENVIRONMENT_MOST) return -1;
     const struct cmsghdr *head = CMSG_FIRSTHDR(&m);
     if (head && head->cmsg_type == SCM_RIGHTS) memcpy(&with, CMSG_DATA(head), sizeof with);
     char *variables = mem_zalloc(len + 1, 1);
@@ -163,7 +198,7 @@ static bool place_take(int fd) {
         snprintf(number, sizeof number, "%d", with);
         setenv("PMI_FD", number, 1);
     }
-    return whole;
+    return whole ? (long)len : -1;
 }
 
 /* ---- starting and ending it ---- */
@@ -212,19 +247,33 @@ static bool has_ended(struct launcher *l) {
     return l->pid == 0;
 }
 
-/* True when the first process has handed over its place. */
-static bool place_await(struct launcher *l, int listening) {
-    uint64_t until_ns = clock_now_ns() + START_S * KVF_NS_PER_S;
-    struct pollfd p = {.fd = listening, .events = POLLIN};
-    while (clock_now_ns() < until_ns && !has_ended(l)) {
-        if (poll(&p, 1, LOOK_MS) <= 0) continue;
-        int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0 && is_ours(fd) && place_take(fd)) {
-            l->place_fd = fd;
-            return true;
-        }
-        if (fd >= 0) close(fd);
+/* False when a process that was started is gone, or sends nonsense. */
+static bool launcher_hear(struct launcher *l, int ms) {
+    if (poll(l->ends, l->count, ms) <= 0) return true;
+    for (unsigned i = 1; i < l->count; i++) {
+        if (l->ends[i].revents == 0) continue;
+        long bytes = place_take(l->ends[i].fd);
+        if (bytes < 0) return false;
+        if (bytes > 0)
+            l->place_fd = l->ends[i].fd;
+        else
+            l->ready++;
     }
+    if (l->ends[0].revents == 0) return true;
+    int fd = accept4(l->ends[0].fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0 && is_ours(fd) && l->count < l->most)
+        l->ends[l->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+    else if (fd >= 0)
+        close(fd);
+    return true;
+}
+
+/* True when the first process has handed over its place, and the others are about to join: nobody waits in
+ * MPI for a process that refuses its scenario. */
+static bool place_await(struct launcher *l) {
+    uint64_t until_ns = clock_now_ns() + START_S * KVF_NS_PER_S;
+    while (clock_now_ns() < until_ns && !has_ended(l) && launcher_hear(l, LOOK_MS))
+        if (l->place_fd >= 0 && l->ready == l->most - 2) return true;
     return false;
 }
 
@@ -242,40 +291,71 @@ static void said_first(int fd, char *out, size_t len) {
     }
 }
 
+/* A process writes before it ends, and the launcher passes that on in its own time. */
+static int launcher_failed(struct launcher *l, struct err *e) {
+    static const struct timespec look = {0, LOOK_MS * KVF_NS_PER_MS};
+    char said[300];
+    struct stat st;
+    for (int i = 0; i < SAID_LOOKS && fstat(l->said_fd, &st) == 0 && st.st_size == 0 && !has_ended(l); i++)
+        nanosleep(&look, NULL);
+    said_first(l->said_fd, said, sizeof said);
+    return err_set(e, KVF_ERR_USAGE, "%s did not start %u ranks, and --ranks needs it: %s", rank_launcher,
+                   l->most - 1, said);
+}
+
 int launcher_start(struct launcher **out, unsigned ranks, char *const argv[], struct err *e) {
     struct launcher *l = mem_zalloc(1, sizeof *l);
     struct sockaddr_un address;
-    char name[60], said[300];
+    char name[60];
     *out = l;
     l->place_fd = -1;
+    l->most = ranks + 1;
+    l->ends = mem_zalloc(l->most, sizeof *l->ends);
     snprintf(name, sizeof name, "kvfall-%ld-%llx", (long)getpid(), (unsigned long long)clock_now_ns());
     l->said_fd = memfd_create("mpirun", MFD_CLOEXEC);
     int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0, spawned = 0;
+    l->ends[l->count++] = (struct pollfd){.fd = listening, .events = POLLIN};
     if (l->said_fd < 0 || listening < 0 ||
         bind(listening, (struct sockaddr *)&address, address_of(&address, name)) != 0 ||
-        listen(listening, 1) != 0) {
+        listen(listening, (int)ranks) != 0)
         rc = err_set_errno(e, KVF_ERR_USAGE, errno, "a socket for the ranks could not be made");
-    } else if ((spawned = launcher_run(l, ranks, argv, name)) != 0) {
+    else if ((spawned = launcher_run(l, ranks, argv, name)) != 0)
         rc = err_set_errno(
             e, KVF_ERR_USAGE, spawned,
             "--ranks starts %s, which cannot be had; install Open MPI or MPICH (openmpi-bin, mpich)",
             rank_launcher);
-    } else if (!place_await(l, listening)) {
-        said_first(l->said_fd, said, sizeof said);
-        rc = err_set(e, KVF_ERR_USAGE, "%s did not start %u ranks, and --ranks needs it: %s", rank_launcher,
-                     ranks, said);
-    }
-    if (listening >= 0) close(listening);
+    else if (!place_await(l))
+        rc = launcher_failed(l, e);
     if (rc == 0) return 0;
     launcher_end(l);
     *out = NULL;
     return rc;
 }
 
+int launcher_check(struct launcher *l, struct err *e) {
+    return !l || (launcher_hear(l, 0) && !has_ended(l)) ? 0 : launcher_failed(l, e);
+}
+
+void launcher_joined(struct launcher *l) {
+    while (l && l->count > 0) {
+        int fd = l->ends[--l->count].fd;
+        if (fd >= 0 && fd != l->place_fd) close(fd);
+    }
+}
+
+int launcher_fd(const struct launcher *l) {
+    return l ? l->place_fd : -1;
+}
+
+void launcher_stop(const struct launcher *l) {
+    if (l && l->pid > 0) kill(l->pid, SIGTERM);
+}
+
 void launcher_end(struct launcher *l) {
     static const struct timespec look = {0, LOOK_MS * KVF_NS_PER_MS};
     static const int ways[] = {0, SIGTERM, SIGKILL};
     if (!l) return;
+    launcher_joined(l);
     if (l->place_fd >= 0) {
         (void)!send(l->place_fd, "", 1, MSG_NOSIGNAL);
         close(l->place_fd);
@@ -286,5 +366,6 @@ void launcher_end(struct launcher *l) {
         while (!has_ended(l) && clock_now_ns() < until_ns) nanosleep(&look, NULL);
     }
     if (l->said_fd >= 0) close(l->said_fd);
+    free(l->ends);
     free(l);
 }

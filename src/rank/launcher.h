@@ -10,14 +10,27 @@
 
 struct launcher;
 
-/* Starts `ranks` times `argv` (its first word is the program's path) and takes the place of the first: this
- * process is then as if a launcher had started it. -KVF_ERR_USAGE with the launcher's own words where it
- * cannot. Main thread. */
+/* Starts `ranks` times `argv` (its first word is the program's path), takes the place of the first, and waits
+ * for the others' launcher_ready(): this process is then as if a launcher had started it. -KVF_ERR_USAGE with
+ * the launcher's own words where it cannot. Main thread. */
 int launcher_start(struct launcher **out, unsigned ranks, char *const argv[], struct err *e);
+/* 0 while all the processes that it has started live, or are yet to come; -KVF_ERR_USAGE with their words
+ * when one of them ended before it joined the others. Takes NULL. Main thread. */
+int launcher_check(struct launcher *l, struct err *e);
+/* All have joined: from here on they look after each other. Takes NULL. */
+void launcher_joined(struct launcher *l);
+/* To the process that was started first: it can be read when that one, or the launcher, is gone. -1 for NULL.
+ */
+int launcher_fd(const struct launcher *l);
+/* Asks the launcher to end all that it has started, and waits for nothing. Takes NULL. Any thread. */
+void launcher_stop(const struct launcher *l);
 /* Lets the launcher end, and makes it end after some seconds. Takes NULL. */
 void launcher_end(struct launcher *l);
 /* At the program's start: true in the process that was started first, once the one that has its place has
- * ended; there is nothing else for it to do then. */
+ * ended; there is nothing else for it to do then. In the others it makes the connection that tells that they
+ * live. */
 bool launcher_stood_in(void);
+/* Before rank_join(), in a process that may have been started so. */
+void launcher_ready(void);
 
 #endif

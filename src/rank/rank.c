@@ -19,6 +19,7 @@
 #include "base/build.h"
 #include "base/clock.h"
 #include "probe/host.h"
+#include "rank/launcher.h"
 #include "rank/link.h"
 
 #define PLUGIN "kvfall-mpi.so"
@@ -64,6 +65,8 @@ struct rank {
     struct peer *peers;
     pthread_t thread;
     int wake_fd, come_fd;
+    int launcher_fd; /* can be read when the launcher is gone; -1: nobody asks */
+    void (*gone)(void);
     _Atomic bool leaving, orderly;
     unsigned beside;  /* ranks on this host, when joined */
     uint64_t look_us; /* the least between two looks for a message */
@@ -320,6 +323,17 @@ static void join_look(struct rank *r, uint64_t since_ns, uint64_t now_ns) {
     join_done(r, -1);
 }
 
+static void serve_sleep(struct rank *r, uint64_t sleep_us) {
+    struct pollfd p[] = {{.fd = r->wake_fd, .events = POLLIN}, {.fd = r->launcher_fd, .events = POLLIN}};
+    struct timespec limit = {0, (long)sleep_us * 1000};
+    uint64_t n;
+    if (ppoll(p, 2, &limit, NULL) <= 0) return;
+    if (p[0].revents) (void)!read(r->wake_fd, &n, sizeof n);
+    if (!p[1].revents) return;
+    r->launcher_fd = -1;
+    r->gone();
+}
+
 static void serve(struct rank *r) {
     uint64_t sleep_us = r->look_us, left_ns = 0, begun_ns = clock_now_ns();
     for (;;) {
@@ -338,12 +352,7 @@ static void serve(struct rank *r) {
         } else if (sleep_us < LOOK_MOST_US) {
             sleep_us *= 2;
         }
-        struct pollfd p = {.fd = r->wake_fd, .events = POLLIN};
-        struct timespec limit = {0, (long)sleep_us * 1000};
-        if (!any && ppoll(&p, 1, &limit, NULL) > 0) {
-            uint64_t n;
-            (void)!read(r->wake_fd, &n, sizeof n);
-        }
+        if (!any) serve_sleep(r, sleep_us);
     }
 }
 
@@ -414,13 +423,34 @@ static int alone_check(const struct rank *r, struct err *e) {
         r->link->library);
 }
 
-int rank_join(struct rank **out, struct err *e) {
+static struct rank *given_up; /* what a thread that hangs may still touch */
+
+/* MPI waits for a rank that is lost, and its thread with it; the launcher knows better. */
+static int join_await(struct rank *r, struct launcher *by, struct err *e) {
+    struct timespec until;
+    int rc = 0;
+    pthread_mutex_lock(&r->joining);
+    while (r->join_rc == 1 && rc == 0) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_MOST_US * 1000;
+        until.tv_sec += until.tv_nsec / (long)KVF_NS_PER_S;
+        until.tv_nsec %= (long)KVF_NS_PER_S;
+        pthread_cond_timedwait(&r->joined, &r->joining, &until);
+        if (r->join_rc == 1) rc = launcher_check(by, e);
+    }
+    pthread_mutex_unlock(&r->joining);
+    return rc;
+}
+
+int rank_join(struct rank **out, struct launcher *by, void (*gone)(void), struct err *e) {
     struct rank *r = mem_zalloc(1, sizeof *r);
     *out = NULL;
     r->out_tail = &r->first_out;
     r->in_tail = &r->first_in;
     r->join_rc = 1;
     r->look_us = LOOK_LEAST_US;
+    r->launcher_fd = launcher_fd(by);
+    r->gone = gone;
     r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->come_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&r->lock, NULL);
@@ -428,9 +458,10 @@ int rank_join(struct rank **out, struct err *e) {
     pthread_cond_init(&r->joined, NULL);
     r->library = plugin_open(&r->link, r->why, sizeof r->why);
     if (r->library && pthread_create(&r->thread, NULL, thread_main, r) == 0) {
-        pthread_mutex_lock(&r->joining);
-        while (r->join_rc == 1) pthread_cond_wait(&r->joined, &r->joining);
-        pthread_mutex_unlock(&r->joining);
+        if (join_await(r, by, e) != 0) {
+            given_up = r;
+            return -(int)e->code;
+        }
         if (r->join_rc != 0) {
             atomic_store(&r->leaving, true);
             pthread_join(r->thread, NULL);
@@ -451,8 +482,6 @@ int rank_join(struct rank **out, struct err *e) {
     rank_leave(r, true);
     return rc;
 }
-
-static struct rank *given_up; /* what a thread that hangs may still touch */
 
 void rank_leave(struct rank *r, bool orderly) {
     struct timespec until;

@@ -40,14 +40,16 @@ struct rank_message {
 };
 
 struct rank;
+struct launcher;
 
 /* Whether a launcher of several processes has started this one (Open MPI, MPICH and those like it). */
 bool rank_launched(void);
 /* The message passing that the plugin was built with; NULL, with the reason in `why`, where there is none. */
 const char *rank_library(char *why, size_t len);
-/* Loads the plugin and waits up to a minute until all ranks are here. A single process joins nobody: *out is
- * NULL then, with 0. Errors: -KVF_ERR_USAGE with the remedy. */
-int rank_join(struct rank **out, struct err *e);
+/* Loads the plugin and waits up to a minute until all ranks are here, or until one that `by` has started is
+ * gone (NULL: another launcher has). Where `by` itself goes later, `gone` is called, once, by another thread.
+ * A single process joins nobody: *out is NULL then, with 0. Errors: -KVF_ERR_USAGE with the remedy. */
+int rank_join(struct rank **out, struct launcher *by, void (*gone)(void), struct err *e);
 /* When all is sent; `orderly` waits some seconds for the others to leave as well. Takes NULL. */
 void rank_leave(struct rank *r, bool orderly);
 

@@ -133,10 +133,20 @@ static void files_remove(void) {
     if (pthread_create(&thread, NULL, abandon_main, NULL) == 0) pthread_timedjoin_np(thread, NULL, &until);
 }
 
-static void end_at_once(int number) {
+static void leave_nothing(void) {
     ui_emergency();
     output_file_abandon();
     files_remove();
+}
+
+void signals_cut_off(const char *why) {
+    leave_nothing();
+    dprintf(STDERR_FILENO, "kvfall: %s\n", why);
+    _exit(1);
+}
+
+static void end_at_once(int number) {
+    leave_nothing();
     if (number == SIGQUIT) {
         signal(SIGQUIT, SIG_DFL);
         stop_by(SIGQUIT);

@@ -32,5 +32,8 @@ int signals_stop(void); /* joins the thread; the same. Signals end the process a
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process as they do by default, but leave no file
  * half-written. What was ignored stays so. */
 void signals_end(void);
+/* Ends the process at once with a sentence and status 1: the terminal is restored, no file is half-written,
+ * and those of the tiers are removed. Any thread. */
+void signals_cut_off(const char *why);
 
 #endif

@@ -2,6 +2,7 @@
 """One run over several processes that MPI starts on this machine: the requests of one process dealt out, one record
 of the whole, and ends that reach everybody."""
 import contextlib
+import ctypes
 import json
 import math
 import os
@@ -13,7 +14,7 @@ import subprocess
 import time
 
 from runs import check_identities, last_run, result, rows, start, write
-from tap import BUILD, KVFALL, Skip, case, database, environment, finish, home, main, run, wait_until
+from tap import BUILD, KVFALL, Skip, case, database, environment, finish, home, main, run, spawn, wait_until
 
 OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
 LONG = bool(os.environ.get("KVF_TESTS_LONG"))
@@ -174,6 +175,18 @@ def running(*options, changes=None):
             found.append(int(one.parent.name))
     assert len(found) == 2, found
     return process, found
+
+
+def parent_of(process):
+    return int(re.search(r"^PPid:\t(\d+)", pathlib.Path("/proc/%d/status" % process).read_text(), re.MULTILINE)[1])
+
+
+def ended(processes):
+    """As gone(), of processes that this one may have adopted."""
+    for one in processes:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(one, os.WNOHANG)
+    return gone(processes)
 
 
 def gone(processes):
@@ -353,6 +366,43 @@ def _():
     process.kill()
     process.wait()
     wait_until(lambda: gone(others), what="the end of the others")
+
+
+@case("a scenario that the other ranks cannot read is one sentence and status 2, and nobody waits for them")
+def _():
+    need_mpi()
+    scenario = write(SHARED)
+    for ranks in ("2", "9"):
+        with open(scenario) as own:  # of this process's child alone, as of a shell's <(...)
+            name = "/dev/fd/%d" % own.fileno()
+            got = finish(spawn(["run", "--headless", "--ranks", ranks, name], pass_fds=[own.fileno()]))
+        assert got.rc == 2 and len(got.stderr.splitlines()) == 1, got
+        assert "did not start %s ranks" % ranks in got.stderr and name in got.stderr, got
+        wait_until(lambda: not pids_of("--ranks", name), what="the end of the others")
+        assert not database().exists()
+
+
+@case("a launcher, or the process that stands in for the first rank, that is killed ends the run with a sentence, and nobody else")
+def _():
+    told = []
+    adopts = ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # PR_SET_CHILD_SUBREAPER: orphans come to this process
+    before = signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+    try:
+        for first in (False, True) if LONG else (False,):
+            process, others = running()
+            launcher = parent_of(others[0])
+            stands_in = [one for one in pids_of("--ranks") if parent_of(one) == launcher and one not in others]
+            assert launcher != os.getpid() and len(stands_in) == 1, (launcher, stands_in)
+            os.kill(stands_in[0] if first else launcher, signal.SIGKILL)
+            got = finish(process)
+            assert got.rc == 1 and "the launcher of the ranks is gone" in got.stderr, got
+            wait_until(lambda: ended(others + stands_in), what="the end of the others")
+            shown = run(["show"])
+            assert shown.rc == 0 and "crashed" in shown.stdout.lower(), shown
+        assert adopts and not told, "SIGTERM for a parent that is no launcher"
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        ctypes.CDLL(None).prctl(36, 0, 0, 0, 0)
 
 
 @case("started by a launcher without the plugin, one sentence and status 2")

@@ -1,6 +1,7 @@
 #include "study/ranks/ranks.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,8 +10,18 @@
 #include "rank/launcher.h"
 #include "record/run.h"
 #include "study/session.h"
+#include "study/signals.h"
 
 static struct launcher *launcher; /* of --ranks; main thread */
+static _Atomic bool together;     /* from joining to leaving */
+
+/* A library of MPI ends the process without a word, within about a second, when it has lost the launcher. */
+static void cut_off(void) {
+    if (!atomic_load(&together)) return;
+    launcher_stop(launcher);
+    signals_cut_off(
+        "the launcher of the ranks is gone, and the run with it; `kvfall show` has what was stored until then");
+}
 
 static const char *own_name(struct run_options *o, const char *path, unsigned rank) {
     char *name = session_numbered_file(path, "rank", rank);
@@ -53,13 +64,18 @@ int ranks_join(struct run_options *o, int argc, char **argv, struct scenario *s,
     if (o->scenario && strcmp(o->scenario, "-") == 0)
         return err_set(e, KVF_ERR_USAGE, "standard input reaches only one rank; name the scenario's file");
     if (!launched && ranks_start((unsigned)o->ranks, argc, argv, e) != 0) return -(int)e->code;
-    int rc = rank_join(out, e);
-    if (rc == 0 && *out) settle(o, s, *out);
-    if (rc != 0) ranks_leave(NULL);
+    launcher_ready();
+    int rc = rank_join(out, launcher, cut_off, e);
+    launcher_joined(launcher);
+    if (rc == 0 && *out) {
+        settle(o, s, *out);
+        atomic_store(&together, true);
+    }
     return rc;
 }
 
 void ranks_leave(struct rank *r) {
+    atomic_store(&together, false);
     rank_leave(r, true);
     launcher_end(launcher);
     launcher = NULL;
