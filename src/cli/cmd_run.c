@@ -232,7 +232,7 @@ static int command_main(struct command_run *c, int argc, char **argv) {
     scenario_load_free(&report);
     if (status != 0) return status;
     if (ranks_join(o, argc, argv, &c->scenario, &c->rank, &e) != 0)
-        status = output_fail(&e); /* before the launcher ends, and with it perhaps what waits in MPI */
+        status = output_fail(&e);
     else
         status = command_carry_out(c);
     ranks_leave(c->rank);

@@ -41,6 +41,13 @@ static void settle(struct run_options *o, struct scenario *s, const struct rank 
     o->json = o->metrics = NULL;
 }
 
+/* At the exit of the process, behind what a library of MPI that was begun later still tells the launcher
+ * then. */
+static void launcher_leave(void) {
+    launcher_end(launcher);
+    launcher = NULL;
+}
+
 /* This command line as often as there are ranks, of which this process is the first. */
 static int ranks_start(unsigned ranks, int argc, char **argv, struct err *e) {
     char program[PATH_MAX], why[200];
@@ -52,6 +59,7 @@ static int ranks_start(unsigned ranks, int argc, char **argv, struct err *e) {
     own[0] = program;
     memcpy(own + 1, argv, (size_t)argc * sizeof *own);
     int rc = launcher_start(&launcher, ranks, own, e);
+    if (rc == 0) atexit(launcher_leave);
     free(own);
     return rc;
 }
@@ -77,8 +85,6 @@ int ranks_join(struct run_options *o, int argc, char **argv, struct scenario *s,
 void ranks_leave(struct rank *r) {
     atomic_store(&together, false);
     rank_leave(r, true);
-    launcher_end(launcher);
-    launcher = NULL;
 }
 
 void ranks_give_up(struct rank *r, const char *why) {

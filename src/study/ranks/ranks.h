@@ -13,7 +13,7 @@
  * -KVF_ERR_USAGE. */
 int ranks_join(struct run_options *o, int argc, char **argv, struct scenario *s, struct rank **out,
                struct err *e);
-/* Leaves the others, and waits for the launcher that --ranks has started. Takes NULL. */
+/* Leaves the others. The launcher that --ranks has started ends with this process. Takes NULL. */
 void ranks_leave(struct rank *r);
 /* Tells the others that this rank will not run, and leaves them. */
 void ranks_give_up(struct rank *r, const char *why);
