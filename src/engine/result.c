@@ -454,7 +454,8 @@ static void add_devices(struct measure *m) {
     double tokens = (double)counters_get(&m->d->tokens_generated);
     result_add(m->out, watts, 0, "gpu_power_mean_w");
     result_add(m->out, joules, 0, "gpu_energy_j");
-    result_add(m->out, kvf_ratio(joules, tokens), 0, "gpu_energy_per_token_j");
+    result_add(m->out, vitals_know_all(m->e) ? kvf_ratio(joules, tokens) : KVF_MISSING, 0,
+               "gpu_energy_per_token_j");
     vitals_results(m->e, m->wall_s, tokens, joules, m->out);
     result_add(m->out, gpus_pcie_bytes_s(g, false) / (double)KVF_GIB, 0, "gpu_pcie_rx_gib_s");
     result_add(m->out, gpus_pcie_bytes_s(g, true) / (double)KVF_GIB, 0, "gpu_pcie_tx_gib_s");

@@ -399,12 +399,15 @@ const struct metric metric_rows[] = {
      "Mean power of all GPUs watched, from their energy counters at the looks nearest to both ends of the measured "
      "part."},
     {"gpu_energy_j", JOULES, FREE, "GPU energy", "Energy of the measured part at gpu_power_mean_w."},
-    {"gpu_energy_per_token_j", JOULES, DOWN, "GPU energy per token", "gpu_energy_j / tokens_generated."},
+    {"gpu_energy_per_token_j", JOULES, DOWN, "GPU energy per token",
+     "gpu_energy_j / tokens_generated; missing where ranks are on several machines."},
     {"cpu_power_mean_w", WATTS, FREE, "CPU power",
-     "Mean power of the processors and their memory by the kernel's powercap (RAPL), everything on the machine included."},
+     "Mean power of the processors and their memory by the kernel's powercap (RAPL), everything on the machine included; "
+     "of ranks on several machines, that of rank 0."},
     {"cpu_energy_j", JOULES, FREE, "CPU energy", "Energy of the measured part at cpu_power_mean_w."},
     {"energy_j", JOULES, FREE, "energy",
-     "cpu_energy_j and gpu_energy_j, the latter where GPUs are watched; missing where one of them does not tell."},
+     "cpu_energy_j and gpu_energy_j, the latter where GPUs are watched; missing where one of them does not tell, or "
+     "ranks are on several machines."},
     {"energy_per_token_j", JOULES, DOWN, "energy per token", "energy_j / tokens_generated."},
     {"nvme_written_per_day_bytes", BYTES, FREE, "written a day to nvme",
      "nvme_write_bytes / seconds measured x 86,400: what a day of this load writes."},

@@ -530,6 +530,10 @@ static inline void ui_fill_results(struct run_record *r) {
                 {"cpu_sys_s", 47},
                 {"cpu_workers_s", 140},
                 {"host_cpu_ratio", 0.47},
+                {"cpu_power_mean_w", 178},
+                {"energy_j", 15130},
+                {"drive_temperature_max_c", 44},
+                {"drive_used_ratio", 0.07},
                 {"rss_peak_bytes", 5.58e9}};
     struct result_list *l = &r->results;
 

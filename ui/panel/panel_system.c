@@ -96,14 +96,17 @@ static void draw_cpu(const struct pane *p, const struct frame *f, const struct s
     draw_figures(p, f, "CPU", of, figures, sizeof figures / sizeof *figures);
 }
 
-/* The drive, and what it tells of its health; a virtual one tells nothing. */
-static void drive_words(char *out, size_t room, const char *device, const struct snapshot_interval *i) {
-    char celsius[NUMBER], used[NUMBER], *life = number_percent(i->drive_used_ratio, used);
-    if (!kvf_present(i->drive_temperature_c) && !kvf_present(i->drive_used_ratio))
-        snprintf(out, room, "%s, tells no health", device);
-    else
-        snprintf(out, room, "%s, %s C, %s used%s", device, number_plain(i->drive_temperature_c, celsius),
-                 life + strspn(life, " "), i->drive_warnings > 0 ? ", warns of itself" : "");
+/* The drive, and what is known of its health, as far as there is room: nothing of a virtual one. */
+static void drive_words(char *out, size_t len, int room, const char *device,
+                        const struct snapshot_interval *i) {
+    char used[NUMBER], hot[24] = "", life[NUMBER + 8] = "";
+    const char *warns = i->drive_warnings > 0 ? " warns of itself" : "",
+               *part = number_percent(i->drive_used_ratio, used);
+    if (kvf_present(i->drive_temperature_c)) snprintf(hot, sizeof hot, ", %.0f C", i->drive_temperature_c);
+    if (kvf_present(i->drive_used_ratio)) snprintf(life, sizeof life, ", %s used", part + strspn(part, " "));
+    bool known = warns[0] || hot[0] || life[0];
+    snprintf(out, len, "%s%s%s%s", device, warns, hot, known ? life : ", health not known");
+    if (text_columns(out) > room) snprintf(out, len, "%s%s%s", device, warns, hot);
 }
 
 static void draw_disk(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {
@@ -122,7 +125,7 @@ static void draw_disk(const struct pane *p, const struct frame *f, const struct 
     if (device[0] && f->snap->simulated)
         snprintf(of, sizeof of, "%s", device);
     else if (device[0])
-        drive_words(of, sizeof of, device, i);
+        drive_words(of, sizeof of, p->at.cols - (parts_whole_run(f) ? 17 : 6), device, i);
     draw_figures(p, f, "Disk", of, figures, sizeof figures / sizeof *figures);
 }
 

@@ -76,6 +76,7 @@ static void interval_of_run(struct snapshot_interval *i, const struct frame *f) 
     i->done = whole_number(result_value(r, "requests_done"));
     i->failed = whole_number(result_value(r, "requests_failed"));
     i->dropped = whole_number(result_value(r, "requests_dropped"));
+    i->tokens = whole_number(result_value(r, "tokens_generated"));
     i->queue_depth = whole_number(result_value(r, "requests_queued_at_end"));
     i->in_service_now = whole_number(result_value(r, "requests_in_service_at_end"));
     i->length_s = result_value(r, "measured_s");

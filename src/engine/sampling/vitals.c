@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "engine/core.h"
 #include "engine/sampling/sampler.h"
+#include "rank/rank.h"
 
 static const uint64_t look_every_ns = 10 * KVF_NS_PER_S;
 static const double seconds_of_day = 86400, days_of_year = 365.25;
@@ -49,14 +50,26 @@ void vitals_open(struct engine *e, struct vitals *v) {
     for (uint32_t i = 0; i < e->device_count; i++) open_drive(v, &e->devices[i]);
 }
 
+bool vitals_know_all(const struct engine *e) {
+    const struct rank *r = e->setup->rank;
+    return !r || rank_beside(r) == rank_count(r);
+}
+
+static double machines(const struct engine *e) {
+    const struct rank *r = e->setup->rank;
+    double n = r ? 0 : 1;
+    for (unsigned i = 0; r && i < rank_count(r); i++) n += !rank_shares_host(r, i);
+    return n;
+}
+
 /* Of processors and memory, and of the GPUs by their power now. */
-static void end_interval(struct vitals *v, const struct snapshot *snap) {
+static void end_interval(const struct engine *e, struct vitals *v, const struct snapshot *snap) {
     double s, gpus_w = 0;
     take_energy(v);
     s = (double)(v->now.at_ns - v->shown.at_ns) / 1e9;
-    v->power_w = v->processors && v->shown.at_ns > 0 ? (v->now.joules - v->shown.joules) / s : KVF_MISSING;
+    v->power_w = v->processors ? kvf_ratio(v->now.joules - v->shown.joules, s) : KVF_MISSING;
     for (uint32_t g = 0; g < snap->gpus; g++) gpus_w += snap->gpu[g].power_w;
-    v->energy_j = (v->power_w + gpus_w) * s;
+    v->energy_j = vitals_know_all(e) ? (v->power_w + gpus_w) * s : KVF_MISSING;
     v->shown = v->now;
 }
 
@@ -64,7 +77,7 @@ void vitals_snap(struct engine *e, struct vitals *v, struct snapshot *snap) {
     struct snapshot_interval *i = &snap->interval;
     unsigned warnings = 0;
     if (!engine_is_virtual(e) && !snap->peek) {
-        end_interval(v, snap);
+        end_interval(e, v, snap);
         if (v->drives > 0 && clock_now_ns() - v->looked_ns >= look_every_ns) look(e, v);
     }
     i->cpu_power_w = v->power_w;
@@ -83,7 +96,7 @@ void vitals_measure_from_here(struct engine *e, struct vitals *v) {
     look(e, v);
     memcpy(v->first, v->last, sizeof v->first);
     take_energy(v);
-    v->from = v->now;
+    v->from = v->shown = v->now;
 }
 
 void vitals_measure_to_here(struct engine *e, struct vitals *v) {
@@ -105,7 +118,7 @@ static void add_lifetime(const struct engine *e, double wall_s, struct result_li
     const struct scenario *s = e->s;
     double rated = s->nvme.endurance_bytes ? (double)s->nvme.endurance_bytes : KVF_MISSING;
     double per_day = kvf_ratio(result_value(out, "nvme_write_bytes"), wall_s) * seconds_of_day;
-    double drives = e->device_count > 0 ? e->device_count : s->nvme.path_count;
+    double drives = (e->device_count > 0 ? e->device_count : s->nvme.path_count) * machines(e);
     result_add(out, per_day, 0, "nvme_written_per_day_bytes");
     result_add(out, kvf_ratio(rated * drives, per_day) / days_of_year, 0, "nvme_lifetime_years");
 }
@@ -131,7 +144,7 @@ void vitals_results(const struct engine *e, double wall_s, double tokens, double
     double watts =
         real ? (v->to.joules - v->from.joules) / ((double)(v->to.at_ns - v->from.at_ns) / 1e9) : KVF_MISSING;
     bool gpus = e->sampler->gpus.count > 0;
-    double joules = watts * wall_s + (gpus ? gpu_j : 0);
+    double joules = vitals_know_all(e) ? watts * wall_s + (gpus ? gpu_j : 0) : KVF_MISSING;
     add_lifetime(e, wall_s, out);
     add_health(v, out);
     result_add(out, watts, 0, "cpu_power_mean_w");

@@ -40,6 +40,8 @@ void vitals_measure_to_here(struct engine *e, struct vitals *v);
  * there are none to watch or they do not tell. */
 void vitals_results(const struct engine *e, double wall_s, double tokens, double gpu_j,
                     struct result_list *out);
+/* False: ranks on other machines took part, of whose energy nothing is known here. */
+bool vitals_know_all(const struct engine *e);
 void vitals_close(struct vitals *v);
 
 #endif

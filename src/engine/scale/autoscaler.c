@@ -220,13 +220,11 @@ void autoscaler_init(struct autoscaler *a, const struct autoscaler_config *confi
     seek_say(out, "seek %s, between %llu and %llu: begin with %s, judged for %s after %s", aim_of(config),
              (unsigned long long)config->min_users, (unsigned long long)config->max_users,
              seek_users(a->users).text, seek_s(config->stage_s).text, seek_s(config->settle_s).text);
-    a->system = (struct autoscaler_system){
-
-        .cycle_s = KVF_MISSING,
-        .think_s = KVF_MISSING,
-        .e2e_s = KVF_MISSING,
-        .least_e2e_s = KVF_MISSING,
-        .calm = KVF_MISSING};
+    a->system = (struct autoscaler_system){.cycle_s = KVF_MISSING,
+                                           .think_s = KVF_MISSING,
+                                           .e2e_s = KVF_MISSING,
+                                           .least_e2e_s = KVF_MISSING,
+                                           .calm = KVF_MISSING};
     seek_of(a)->begin(a);
     a->decided = 1;
 }
