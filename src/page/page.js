@@ -40,7 +40,7 @@ function label(a, v, step) {
   if (a.unit === "%") return +(100 * v).toPrecision(4) + " %";
   var rungs = ladders[a.unit] || [[a.unit]], n = 0;
   if (a.unit === "ms") v *= 1e6;
-  for (; v >= rungs[n][1]; n++) v /= rungs[n][1];
+  for (; v >= rungs[n][2]; n++) v /= rungs[n][1];
   return (+v.toPrecision(4) + " " + rungs[n][0]).trim();
 }
 /* A value to as many digits as its place on the axis is known to, at most three. */
