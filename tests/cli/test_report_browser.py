@@ -174,12 +174,12 @@ def _():
 USE = """<script>
 addEventListener("load", function () {
   var charts = Array.from(document.querySelectorAll("svg[data-x]")).filter(function (svg) { return /clock /.test(svg.dataset.x); });
-  var one = charts[0], two = charts[1], box = one.getBoundingClientRect(), told = {};
+  var one = charts[0], two = charts[1], late = document.querySelector("svg[data-x*=' log ms ']"), told = {};
   function said(svg) { return svg.closest("figure").querySelector(".said").textContent; }
-  function move(name, part) {
-    var at = one.dataset.x.split(" "), x = +at[2] + part * (at[3] - at[2]);
-    one.setPointerCapture = function () {};
-    one.dispatchEvent(new PointerEvent(name, {clientX: box.left + x * box.width / one.viewBox.baseVal.width, clientY: box.top + 50, bubbles: true}));
+  function move(name, part, svg) {
+    var on = svg || one, at = on.dataset.x.split(" "), x = +at[2] + part * (at[3] - at[2]), box = on.getBoundingClientRect();
+    on.setPointerCapture = function () {};
+    on.dispatchEvent(new PointerEvent(name, {clientX: box.left + x * box.width / on.viewBox.baseVal.width, clientY: box.top + 50, bubbles: true}));
   }
   function shown(svg) { return Array.from(svg.querySelectorAll("text.made, .ticks text")).filter(
     function (t) { return t.getClientRects().length; }).map(function (t) { return t.textContent; }); }
@@ -192,6 +192,8 @@ addEventListener("load", function () {
   told.alone = document.querySelector("[data-fine]").nextElementSibling.nextElementSibling.getAttribute("d");
   document.querySelector(".reset").click();
   told.whole = shown(two);
+  move("pointerdown", 0.5, late); move("pointermove", 0.75, late); move("pointerup", 0.75, late);
+  told.late = shown(late);
   var key = document.querySelector(".key li"), line = key.closest("figure").querySelector("[data-k='0']");
   told.series = [getComputedStyle(line).display];
   key.click(); told.series.push(getComputedStyle(line).display);
@@ -217,7 +219,9 @@ def _():
     fine = '<path class="w k0" data-fine="0 800 %s" d=""/>' % ("!UUUUUUUUU" * 40)  # a long line of values that stand alone
     text, found = re.subn(r'(<svg[^>]* data-x="[^"]*clock [^"]*".*?)(<path class="l k0)', r"\1%s\2" % fine, text, count=1, flags=re.S)
     assert found
-    copy.write_text(text)
+    # The last chart as if its axis were of latencies of 1 ms to 10,000 s.
+    head, tail = text.rsplit(' data-x="', 1)
+    copy.write_text('%s data-x="1 1e7%s' % (head, re.sub(r'^\S+ \S+((?: \S+){4}) \w+ \w+ [^"]*', r"\1 log ms 0", tail)))
     link = copy.with_name(copy.name + "#p0@10:5-15")
     dom, log = look(link, "--dump-dom", width=1400)
     assert not complaints(log), log
@@ -227,6 +231,7 @@ def _():
     assert all(text.startswith("0:15") for text in told["cursor"]), told
     assert told["zoomed"][0] == told["zoomed"][1] and "0:10" in told["zoomed"][0] and "0:30" not in told["zoomed"][0], told
     assert re.fullmatch("#p0@15:7.5[0-9]*-15", told["zoomed"][2]) and told["whole"][-1] == "0:30", told
+    assert {"5 s", "100 s"} <= set(told["late"]) and not any("min" in label for label in told["late"]), told
     assert re.fullmatch(r"(M[0-9.]+ [0-9.]+h\.01){8,20}", told["alone"]), told
     assert told["series"] == ["inline", "none", "inline"], told
     assert told["sorted"] == ["3.00 s", "12.0 ms", "2.00 ms"], told
