@@ -14,7 +14,7 @@ from tap import home, main, wait_until
 from tmux import Terminal
 
 # Points that end by themselves at once, and points that never do.
-SHORT = {"mode": "simulate", "run.duration": "2m", "run.interval": "1s"}
+SHORT = {"mode": "simulate", "run.duration": "40s", "run.interval": "1s"}
 ENDLESS = {**SHORT, "run.duration": "9000h"}
 USERS = {"keys": {"workload.users": [2, 4, 8]}}
 
