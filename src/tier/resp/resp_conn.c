@@ -269,7 +269,7 @@ static void take_early(struct resp_conn *c) {
 
 static enum resp_progress get_body(struct resp_conn *c, uint64_t now_ns) {
     struct remote_job *job = c->remote.job;
-    for (int i = 0; i < RECEIVES || resp_tls_holds(c->line.tls); i++) {
+    for (int i = 0;; i++) {
         struct iovec iov[REMOTE_PIECES + 1];
         bool whole = false;
         int n = 0;
@@ -283,6 +283,8 @@ static enum resp_progress get_body(struct resp_conn *c, uint64_t now_ns) {
             if (n == 0 && !whole) return PROGRESS_STALLED;
             if (whole) iov[n++] = (struct iovec){c->in + c->in_len, 2 - c->in_len};
         }
+        /* only after a look at what has come: nothing wakes us for that again */
+        if (i >= RECEIVES && !resp_tls_holds(c->line.tls)) return PROGRESS_WAITS;
         ssize_t rc = resp_line_pass(c, iov, n, false);
         if (rc < 0 && errno == EAGAIN) return PROGRESS_WAITS;
         if (rc <= 0) {
@@ -297,7 +299,6 @@ static enum resp_progress get_body(struct resp_conn *c, uint64_t now_ns) {
         remote_job_pass(c->remote.q, job, got < left ? got : left);
         if (got > left) c->in_len += (size_t)(got - left);
     }
-    return PROGRESS_WAITS;
 }
 
 static void get_run(struct resp_conn *c, uint64_t now_ns) {

@@ -7,7 +7,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -288,6 +290,93 @@ static void a_server_that_drips(void **state) {
     assert_non_null(strstr(e.text, "gives no answer within tiers.remote.timeout"));
 }
 
+/* ---- a value on its way ---- */
+
+enum { PIECE = 64, AT_ONCE = REMOTE_PIECES * PIECE }; /* of a chunk; of a receive */
+
+static int accepted(const struct fake *f, struct tier_queue *q) {
+    struct tier_chunk *done;
+    int fd = accept(f->listener, NULL, NULL);
+    assert_true(fd >= 0);
+    for (int i = 0; i < 1000 && !q->idle; i++) {
+        (void)poll(NULL, 0, 1);
+        q->idle_turns = UINT_MAX - 1; /* it looks at its sockets */
+        assert_int_equal(remote_queue_reap(q, &done, 1), 0);
+    }
+    assert_non_null(q->idle);
+    return fd;
+}
+
+/* The answer to a GET, until all of it has reached the other end. */
+static void answer_value(int fd, const struct tier_queue *q, size_t bytes) {
+    const struct resp_conn *c = (const struct resp_conn *)(const void *)q->conn;
+    char asked[400], *text = calloc(1, bytes + 40);
+    int head = snprintf(text, 40, "$%zu\r\n", bytes), there = 0;
+    size_t all = (size_t)head + bytes + 2;
+    for (size_t i = 0; i < bytes; i++) text[(size_t)head + i] = (char)('a' + i % 23);
+    memcpy(text + head + bytes, "\r\n", 2);
+    assert_true(recv(fd, asked, sizeof asked, 0) > 0);
+    assert_int_equal(send(fd, text, all, MSG_NOSIGNAL), all);
+    for (int i = 0; i < 1000 && there != (int)all; i++) {
+        if (i) (void)poll(NULL, 0, 1);
+        assert_int_equal(ioctl(c->line.fd, FIONREAD, &there), 0);
+    }
+    assert_int_equal(there, all);
+    free(text);
+}
+
+/* All of a value that has come is taken, however many receives that needs. */
+static void read_value(struct tier_queue *q, int fd, size_t bytes) {
+    size_t n = bytes / PIECE, back = 0;
+    struct tier_chunk *chunk = calloc(n, sizeof *chunk), **chunks = calloc(n, sizeof *chunks);
+    struct remote_place place = {.bytes = bytes, .stored = true};
+    uint8_t *to = calloc(1, bytes);
+    q->tier->value_bytes = bytes;
+    for (size_t i = 0; i < n; i++) {
+        chunk[i] = (struct tier_chunk){.dir = KVF_DIR_READ,
+                                       .place = (uintptr_t)&place,
+                                       .entry_bytes = bytes,
+                                       .offset = i * PIECE,
+                                       .len = PIECE,
+                                       .buf = to + i * PIECE,
+                                       .operation = chunk};
+        chunks[i] = &chunk[i];
+    }
+    assert_int_equal(remote_queue_submit(q, chunks, (unsigned)n), n);
+    answer_value(fd, q, bytes);
+    for (size_t i = 0; i < bytes / AT_ONCE && back < n; i++)
+        for (unsigned got; (got = remote_queue_reap(q, chunks, (unsigned)n)) > 0;) back += got;
+    if (back != n || !q->idle)
+        fail_msg("of a value of %zu bytes came %zu of %zu chunks, and its connection is %s", bytes, back, n,
+                 q->idle ? "free" : "not free for the next");
+    for (size_t i = 0; i < bytes; i++) assert_int_equal(to[i], 'a' + i % 23);
+    for (size_t i = 0; i < n; i++) assert_int_equal(chunk[i].error, 0);
+    remote_queue_forget(q, chunk);
+    free(to);
+    free(chunks);
+    free(chunk);
+}
+
+static void a_value_that_takes_many_receives(void **state) {
+    struct fake f = {0};
+    struct run_clock clock = {0};
+    struct resp_tier t = {.remote = {.wire = &resp_conn_wire,
+                                     .clock = &clock,
+                                     .connections = 1,
+                                     .workers = 1,
+                                     .timeout_ns = KVF_NEVER / 2}};
+    struct tier_queue *q = NULL;
+    (void)state;
+    fake_listen(&f);
+    assert_int_equal(resp_server_at(&t.server, "127.0.0.1", f.port, 0, NULL), 0);
+    assert_int_equal(remote_queue_open(&t.remote.base, &q, 0, 1024, NULL), 0);
+    int fd = accepted(&f, q);
+    for (size_t receives = 1; receives <= 30; receives++) read_value(q, fd, receives * AT_ONCE);
+    remote_queue_close(q);
+    close(fd);
+    close(f.listener);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_every_kind),
@@ -300,6 +389,7 @@ int main(void) {
         cmocka_unit_test(slots_that_nobody_has),
         cmocka_unit_test(figures_of_a_server_that_joins),
         cmocka_unit_test(a_server_that_drips),
+        cmocka_unit_test(a_value_that_takes_many_receives),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
