@@ -76,12 +76,12 @@ def _():
 @case("values larger than chunks, over one connection a worker: none of them stops the others")
 def _():
     persona = {"name": "one", "context": [512, 2048], "generate": [20, 40], "think": ["2ms", "10ms"]}
-    changes = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "cache.verify": "full", "run.duration": "5m", "run.max_requests": 60,
-               "workload": {"users": 4, "personas": [persona]}, "tiers.remote": remote(Redis(), chunk_tokens=768, connections=2)}
+    changes = {**OPS, "run.max_requests": 120, "workload": {"users": 4, "personas": [persona]},
+               "tiers.remote": remote(Redis(), chunk_tokens=768, connections=2)}
     got, summary = measure(changes)
     kept_and_read(summary)
     assert "hangs" not in got.stderr, got
-    assert result(summary, "requests_done") >= 60 and result(summary, "operation_errors") == 0, summary["results"]
+    assert result(summary, "requests_done") >= 120 and result(summary, "operation_errors") == 0, summary["results"]
 
 
 class Recorder(threading.Thread):
