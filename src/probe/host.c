@@ -73,13 +73,20 @@ static uint32_t affinity_count(void) {
     return 0;
 }
 
-static void probe_cpus(struct host *h, const char *root) {
+static uint32_t cpus_online(void) {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    h->cpus_online = online > 0 ? (uint32_t)online : 1;
-    h->cpus_usable = affinity_count();
-    if (!h->cpus_usable) h->cpus_usable = h->cpus_online;
+    return online > 0 ? (uint32_t)online : 1;
+}
+
+static uint32_t cpus_usable(const char *root) {
+    uint32_t usable = affinity_count();
+    if (!usable) usable = cpus_online();
     double quota = ceil(cgroup_cpus(root));
-    if (quota > 0 && quota < h->cpus_usable) h->cpus_usable = (uint32_t)quota;
+    return quota > 0 && quota < usable ? (uint32_t)quota : usable;
+}
+
+uint32_t host_cpus_usable(void) {
+    return cpus_usable("");
 }
 
 /* MemAvailable, and whether a control group allows less; NaN where the kernel does not say. */
@@ -180,7 +187,8 @@ void host_probe_under(struct host *h, const char *root) {
     file_line(root, "/proc/sys/kernel/random/boot_id", h->boot_id, sizeof h->boot_id);
     probe_os(h, root, &u);
     probe_cpu_model(h, root, &u);
-    probe_cpus(h, root);
+    h->cpus_online = cpus_online();
+    h->cpus_usable = cpus_usable(root);
     probe_memory(h, root);
     probe_gpu(h, root);
 }

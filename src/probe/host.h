@@ -24,6 +24,8 @@ void host_probe(struct host *h);
 /* The same for a machine whose files lie under `root` ("" this one), so that a test can show it
  * another machine; affinity, host name and kernel are always this one's. */
 void host_probe_under(struct host *h, const char *root);
+/* Its cpus_usable alone: 1 or more. */
+uint32_t host_cpus_usable(void);
 
 /* Bytes of all third-level caches of this machine together, as the kernel tells them, else as the C library
  * does; 0: unknown. */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "probe/host.h"
 #include "tier/pager.h"
 #include "tier/tier.h"
 
@@ -119,7 +120,9 @@ static void fault_wait(struct fault_job *j, const struct tier_setup *setup) {
 
 static int fault_in(struct memory_tier *t, const struct tier_setup *setup, struct err *e) {
     struct fault_job j = {.arena = t->arena, .bytes = t->arena_bytes};
-    unsigned threads = setup->workers ? setup->workers : 1, started = 0;
+    /* One CPU is left to others: under a hypervisor each fault can hold its CPU for a tenth of a second. */
+    unsigned cpus = host_cpus_usable(), threads = cpus > 1 ? cpus - 1 : 1, started = 0;
+    if (threads > setup->workers && setup->workers > 0) threads = setup->workers;
     if (threads > FAULT_THREADS_MAX) threads = FAULT_THREADS_MAX;
     pthread_t id[FAULT_THREADS_MAX];
     pthread_mutex_init(&j.lock, NULL);
