@@ -83,7 +83,7 @@ function below(figure, name, attributes) {
 
 /* ---- charts that share an axis: those over run time ---- */
 
-/* Those of the legend; that of a line alone is in its strips. */
+/* The names of a chart's lines, from its legend. A chart of one line has no legend: its strips name the line. */
 function names(svg, figure) {
   var key = Array.from(figure.querySelectorAll(".key li")), strip = svg.querySelector(".h title");
   var lone = strip && /\n(.*): /.exec(strip.textContent);

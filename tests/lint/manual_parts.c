@@ -164,15 +164,19 @@ static void put_fields(const struct snapshot_field *f, size_t count) {
     }
 }
 
-static int put_fields_of(const char *part) {
-#define X(id)                                                                                                \
-    if (strcmp(part, #id "_fields") == 0)                                                                    \
-        return put_fields(snapshot_##id##_fields, snapshot_##id##_field_count), 0;
-    X(interval)
-    X(tier)
-    X(cause) X(gpu) X(qos) X(remote) X(block) X(rank) X(rank_tier) X(fleet) X(pod)
-#undef X
-        return -1;
+static int put_fields_of(const char *list) {
+#define PART(id)                                                                                             \
+    { #id "_fields", snapshot_##id##_fields, &snapshot_##id##_field_count }
+    static const struct {
+        const char *list;
+        const struct snapshot_field *field;
+        const size_t *count;
+    } parts[] = {PART(interval), PART(tier), PART(cause),     PART(gpu),   PART(qos), PART(remote),
+                 PART(block),    PART(rank), PART(rank_tier), PART(fleet), PART(pod)};
+#undef PART
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strcmp(list, parts[i].list) == 0) return put_fields(parts[i].field, *parts[i].count), 0;
+    return -1;
 }
 
 static const struct {

@@ -13,6 +13,13 @@ from tap import home, main, wait_until
 from tmux import Terminal
 
 
+def begin_requests(t):
+    """A run with a modelled GPU, on the view of its requests."""
+    begin(t, {"compute": {"mode": "realistic"}})
+    t.keys("7")
+    t.wait_for("generate")
+
+
 @case("a run in a terminal shows the overview, and q ends it properly after asking once")
 def _():
     with Terminal() as t:
@@ -131,9 +138,7 @@ def _():
 @case("Enter in a request's detail opens its user with the requests that ended since, Escape goes back")
 def _():
     with Terminal() as t:
-        begin(t, {"compute": {"mode": "realistic"}})
-        t.keys("7")
-        t.wait_for("generate")
+        begin_requests(t)
         t.keys("Enter")
         t.wait_for("for a slot, then")
         t.keys("Enter")
@@ -147,9 +152,7 @@ def _():
 @case("/ shows only what contains the text, o sorts by the next column")
 def _():
     with Terminal() as t:
-        begin(t, {"compute": {"mode": "realistic"}})
-        t.keys("7")
-        t.wait_for("generate")
+        begin_requests(t)
         t.keys("/")
         t.wait_for("Show only:")
         t.type("no such row")

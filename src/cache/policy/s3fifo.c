@@ -79,28 +79,31 @@ static uint32_t oldest_of(struct policy *p, unsigned segment) {
     return POLICY_END;
 }
 
+/* Looks at the oldest entry of the small queue, or of the main one; where that is empty, of the other. True:
+ * the search is over, with the victim or, with both empty, POLICY_END. */
+static bool search_step(struct policy *p, bool *from_small, uint32_t *victim) {
+    bool main = segments_first(&p->s, MAIN) != POLICY_END, small = segments_first(&p->s, SMALL) != POLICY_END;
+    *from_small = small && (*from_small || !main);
+    *victim = main || small ? oldest_of(p, *from_small ? SMALL : MAIN) : POLICY_END;
+    return *victim != POLICY_END || !(main || small);
+}
+
 static uint32_t s3fifo_first(struct policy *p, const struct cache_key *incoming) {
     (void)incoming;
-    for (;;) {
-        uint32_t main = segments_first(&p->s, MAIN), small = segments_first(&p->s, SMALL);
-        bool from_small = small != POLICY_END && (p->s.bytes[SMALL] > p->share || main == POLICY_END);
-        if (!from_small && main == POLICY_END) return POLICY_END;
-        uint32_t entry = oldest_of(p, from_small ? SMALL : MAIN);
-        if (entry != POLICY_END) return entry;
-    }
+    uint32_t victim;
+    bool from_small;
+    do from_small = p->s.bytes[SMALL] > p->share;
+    while (!search_step(p, &from_small, &victim));
+    return victim;
 }
 
 static uint32_t reference_first(struct policy *p, const struct cache_key *incoming) {
     if (incoming && ghosts_remove(&p->ghosts, *incoming)) ghosts_add(&p->back, *incoming, 0, 0);
     p->searched = true;
+    uint32_t victim;
     bool from_small = p->s.bytes[MAIN] <= p->remembered;
-    for (;;) {
-        uint32_t main = segments_first(&p->s, MAIN), small = segments_first(&p->s, SMALL);
-        from_small = small != POLICY_END && (from_small || main == POLICY_END);
-        if (!from_small && main == POLICY_END) return POLICY_END;
-        uint32_t entry = oldest_of(p, from_small ? SMALL : MAIN);
-        if (entry != POLICY_END) return entry;
-    }
+    while (!search_step(p, &from_small, &victim)) continue;
+    return victim;
 }
 
 static void s3fifo_admitted(struct policy *p, const struct policy_info *info) {
