@@ -249,7 +249,7 @@ static __always_inline __u32 find(__u64 name) {
 /* The first place that is free, or that a bio at this address left when its end was not seen: the kernel
  * calls no program for what interrupts some tasks. What was left behind a free place is swept from user
  * space. */
-__attribute__((noinline)) __u32 claim(__u64 name) {
+__attribute__((noinline)) __u32 claim_any(__u64 name) {
     for (__u32 i = 0; i < 2 * TRIES; i++) {
         __u32 place = place_of(name, i);
         struct block_cell *c = cell_at(place);
@@ -264,6 +264,12 @@ __attribute__((noinline)) __u32 claim(__u64 name) {
     }
     lost();
     return NONE;
+}
+
+/* It is nearly always the first. */
+static __always_inline __u32 claim(__u64 name) {
+    __u32 place = place_of(name, 0);
+    return __sync_val_compare_and_swap(&cell_at(place)->name, 0, name) == 0 ? place : claim_any(name);
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -396,17 +402,15 @@ static __always_inline void request_counted(struct block_cell *c, struct block_c
     spread_add(s, BLOCK_D2C, now_ns - c->issued_ns);
 }
 
-/* All bytes of an operation have come back, those of its first request issued at `first_ns`. */
-static __always_inline void operation_ended(struct block_cell *c, struct block_cpu *n, __u64 first_ns,
-                                            __u64 now_ns) {
-    if (c->own) {
-        struct block_dir_counts *d = &n->events.dir[c->dir & 1];
-        d->bios++;
-        d->bio_bytes += c->bytes;
-        d->bio_ns += now_ns - c->queued_ns;
-        d->bio_device_ns += now_ns - first_ns;
-    }
-    c->name = 0;
+/* So many operations of this program have ended; the times are sums over them, from queued and from issued.
+ */
+static __always_inline void operations_ended(struct block_cpu *n, __u32 dir, __u64 count, __u64 bytes,
+                                             __u64 ns, __u64 device_ns) {
+    struct block_dir_counts *d = &n->events.dir[dir & 1];
+    d->bios += count;
+    d->bio_bytes += bytes;
+    d->bio_ns += ns;
+    d->bio_device_ns += device_ns;
 }
 
 /* A bio of so many bytes has come back, or what there was left of it. An operation has ended when all of its
@@ -425,8 +429,12 @@ __attribute__((noinline)) __u32 bio_completed(__u64 bio, __u32 bytes, __u32 left
     if (c->own && done == bytes) n->events.dir[c->dir & 1].parts++;
     if (whole_place == NONE) return left - done;
     if (!whole->first_ns || issued_ns < whole->first_ns) whole->first_ns = issued_ns;
-    if (done >= whole->bytes || __sync_fetch_and_add(&whole->ended, done) + done >= whole->bytes)
-        operation_ended(whole, n, whole->first_ns, now_ns);
+    if (done >= whole->bytes || __sync_fetch_and_add(&whole->ended, done) + done >= whole->bytes) {
+        if (whole->own)
+            operations_ended(n, whole->dir, 1, whole->bytes, now_ns - whole->queued_ns,
+                             now_ns - whole->first_ns);
+        whole->name = 0;
+    }
     return left - done;
 }
 
@@ -437,6 +445,30 @@ __attribute__((noinline)) int bio_carries(__u64 first, __u64 bio) {
     cell_at(to)->issued_ns = cell_at(from)->issued_ns;
     cell_at(to)->depth = cell_at(from)->depth;
     return 0;
+}
+
+/* All of a request has come back, and so have its bios. Nearly each of them is an operation; these are
+ * counted together. */
+static __always_inline void bios_completed(struct bio *bio, __u32 place, struct block_cpu *n, __u64 issued_ns,
+                                           __u64 now_ns) {
+    __u32 dir = cell_at(place)->dir;
+    __u64 count = 0, total = 0, ns = 0;
+    for (__u32 i = 0; i < MERGED_MOST && bio; i++) {
+        struct bio *next = bio->bi_next;
+        __u32 bytes = bio->bi_iter.bi_size;
+        struct block_cell *c;
+        if (i) place = find(name_of(bio));
+        c = cell_at(place);
+        if (place != NONE && (c->whole || c->bytes != bytes)) {
+            bio_completed(name_of(bio), bytes, bytes, issued_ns, now_ns);
+        } else if (place != NONE) {
+            if (c->own) count++, total += bytes, ns += now_ns - c->queued_ns;
+            c->name = 0;
+        }
+        bio = next;
+    }
+    n->events.dir[dir & 1].parts += count;
+    operations_ended(n, dir, count, total, ns, count * (now_ns - issued_ns));
 }
 
 SEC("tp_btf/block_rq_complete")
@@ -451,12 +483,11 @@ int BPF_PROG(request_completed, struct request *rq, int error, unsigned int byte
     if (!(issued_ns = c->issued_ns)) return 0;
     now_ns = bpf_ktime_get_ns();
     request_counted(c, n, bytes, last, error, now_ns);
-    if (last && !bio->bi_next && bytes == c->bytes && !c->whole) { /* mostly the operation is this request */
-        if (c->own) n->events.dir[c->dir & 1].parts++;
-        operation_ended(c, n, issued_ns, now_ns);
+    if (last) {
+        bios_completed(bio, place, n, issued_ns, now_ns);
         return 0;
     }
-    for (__u32 i = 0; i < MERGED_MOST && bio && !last; i++) {
+    for (__u32 i = 0; i < MERGED_MOST && bio; i++) {
         bio_carries(name_of(first), name_of(bio));
         bio = bio->bi_next;
     }
