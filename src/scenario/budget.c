@@ -92,7 +92,7 @@ uint64_t budget_disk_room(const struct scenario *s, const struct budget_machine 
 }
 
 static int resolve_nvme(struct scenario *s, const struct budget_machine *m, struct err *e) {
-    char free_text[32];
+    char free_text[32], each[64];
 
     if (!s->tier[KVF_TIER_NVME].on || s->tier[KVF_TIER_NVME].capacity_bytes != KVF_AUTO) return 0;
     if (s->mode == KVF_MODE_SIMULATE) {
@@ -111,8 +111,9 @@ static int resolve_nvme(struct scenario *s, const struct budget_machine *m, stru
         return err_set(e, KVF_ERR_NOSPACE,
                        "tiers.nvme.capacity is auto, which takes 90 %% of the free space and leaves at least "
                        "2 GiB, but only %s "
-                       "are free under %s; free some, name another tiers.nvme.path, or give a capacity",
-                       units_size_human((double)total, free_text, sizeof(free_text)), s->nvme.path[0]);
+                       "are free under %s%s; free some, name another tiers.nvme.path, or give a capacity",
+                       units_size_human((double)total, free_text, sizeof(free_text)), s->nvme.path[0],
+                       budget_each(s, each, sizeof each));
     s->tier[KVF_TIER_NVME].capacity_bytes = capacity;
     return 0;
 }
@@ -191,6 +192,12 @@ static const struct part *largest_part(const struct part *parts, size_t count) {
     return best;
 }
 
+const char *budget_each(const struct scenario *s, char *out, size_t len) {
+    out[0] = '\0';
+    if (s->ranks.beside > 1) snprintf(out, len, " for each of %u ranks on this machine", s->ranks.beside);
+    return out;
+}
+
 static void memory_refusal(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
                            struct buf *out) {
     const struct part parts[] = {
@@ -201,7 +208,7 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
          "tiers.nvme.capacity, tiers.nvme.io_size, engine.queue_limit or workload.users", b->fixed_bytes},
     };
     const struct part *largest = largest_part(parts, 4);
-    char a[32], c[32];
+    char a[32], c[32], each[64];
 
     buf_addf(out, "memory: %s are needed (", units_size_human((double)b->memory_bytes, a, sizeof(a)));
     for (size_t i = 0; i < 4; i++)
@@ -211,9 +218,10 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
         buf_add(out, "), and the system does not say how much there is: mount /proc");
         return;
     }
-    buf_addf(out, "), but %s are %s; lower %s",
+    buf_addf(out, "), but %s are %s%s; lower %s",
              units_size_human((double)m->memory_available_bytes, c, sizeof(c)),
-             m->memory_from_cgroup ? "left under the limit of the cgroup" : "available", largest->key);
+             m->memory_from_cgroup ? "left under the limit of the cgroup" : "available",
+             budget_each(s, each, sizeof each), largest->key);
     uint64_t others = b->memory_bytes - largest->bytes;
     if (largest == &parts[0] && m->memory_available_bytes > others) {
         uint64_t arena = m->memory_available_bytes - others;
@@ -226,16 +234,16 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
 
 static void disk_refusal(const struct scenario *s, const struct budget_machine *m, uint64_t available,
                          const struct budget *b, struct buf *out) {
-    char a[32], c[32], d[32], g[32];
+    char a[32], c[32], d[32], g[32], each[64];
 
     buf_addf(out,
-             "disk: %s are needed (nvme tier %s + rounding %s), but %s are free under %s%s; lower "
+             "disk: %s are needed (nvme tier %s + rounding %s), but %s are free under %s%s%s; lower "
              "tiers.nvme.capacity",
              units_size_human((double)b->disk_bytes, a, sizeof(a)),
              units_size_human((double)s->tier[KVF_TIER_NVME].capacity_bytes, c, sizeof(c)),
              units_size_human((double)(b->disk_bytes - s->tier[KVF_TIER_NVME].capacity_bytes), d, sizeof(d)),
              units_size_human((double)available, g, sizeof(g)), s->nvme.path[0],
-             s->nvme.path_count > 1 ? " and the other paths" : "");
+             s->nvme.path_count > 1 ? " and the other paths" : "", budget_each(s, each, sizeof each));
     buf_add(out, " or free some");
     if (m->disk_leftovers[0])
         buf_addf(out, ": %s are left in %s; `kvfall clean` removes that",

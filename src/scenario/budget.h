@@ -43,6 +43,8 @@ int budget_resolve(struct scenario *s, const struct budget_machine *m, bool forc
 /* The capacity that tiers.nvme.capacity: auto may take: 90 % of the free space under the paths and at least 2
  * GiB of each file system left. KVF_UNSET when it is unknown. */
 uint64_t budget_disk_room(const struct scenario *s, const struct budget_machine *m);
+/* Behind what the machine offers: " for each of 4 ranks on this machine", or "" where nobody shares it. */
+const char *budget_each(const struct scenario *s, char *out, size_t len);
 /* The arithmetic as text lines, for people. */
 void budget_text(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
                  struct buf *out);

@@ -193,15 +193,17 @@ static bool lower_staging(struct fitting *f) {
 }
 
 static void say_capacities(struct fitting *f, bool by_memory, bool by_disk) {
+    char each[64];
     for (int t = 0; t < KVF_TIERS; t++) {
         const char *name = tier_name(t);
         if (!stated(&f->before, t)) continue;
         double from = (double)f->before.tier[t].capacity_bytes, to = (double)f->s->tier[t].capacity_bytes;
         if (from == to) continue;
         if (t == KVF_TIER_CPU && by_memory)
-            say(f, "tiers.cpu.capacity %s -> %s: %s of memory are %s, of which it gets half at most",
+            say(f, "tiers.cpu.capacity %s -> %s: %s of memory are %s%s, of which it gets half at most",
                 size(from).text, size(to).text, size((double)f->m->memory_available_bytes).text,
-                f->m->memory_from_cgroup ? "left under the limit of the cgroup" : "available");
+                f->m->memory_from_cgroup ? "left under the limit of the cgroup" : "available",
+                budget_each(f->s, each, sizeof each));
         else if (t == KVF_TIER_NVME && by_disk)
             say(f, "tiers.nvme.capacity %s -> %s: more would leave too little of %.80s", size(from).text,
                 size(to).text, f->s->nvme.path[0]);

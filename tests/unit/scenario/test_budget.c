@@ -182,6 +182,16 @@ static void too_much_is_refused_with_its_arithmetic(void **state) {
     assert_non_null(strstr(e.text, "--force"));
     free(s);
 
+    s = make(yaml); /* a part of the machine is not told as all of it */
+    s->ranks.beside = 4;
+    e = (struct err){0};
+    assert_int_equal(budget_resolve(s, &m, false, &b, &e), -KVF_ERR_NOSPACE);
+    assert_non_null(
+        strstr(e.text, "left under the limit of the cgroup for each of 4 ranks on this machine; lower"));
+    assert_non_null(
+        strstr(e.text, "20.0 GiB are free under /mnt for each of 4 ranks on this machine; lower"));
+    free(s);
+
     s = make(yaml);
     e = (struct err){0};
     assert_int_equal(budget_resolve(s, &m, true, &b, &e), 0);
