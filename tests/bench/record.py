@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import struct
@@ -100,27 +101,44 @@ def cpu(argv):
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def log(bench, name, prompt):
-    path = pathlib.Path(bench.path(name))
+def long_requests(count):
+    """Conversations at an assistant: 3,000 tokens of instructions that all share, 4,000 of a user's own on average."""
+    draw = random.Random(1)
+    shared = [draw.randrange(128000) for _ in range(3000)]
+    for i in range(count):
+        own = [draw.randrange(128000) for _ in range(int(draw.expovariate(1 / 4000)))]
+        yield {"at": 0.1 * i, "who": "user-%d" % (i % 300), "tokens": shared + own, "out": 100}
+
+
+def log(bench, name, requests, prompt):
+    """(path, MB, requests) of a gateway's log."""
+    path, count = pathlib.Path(bench.path(name)), 0
     with open(path, "w") as out:
-        for one in played_events.requests(5000 if bench.quick else 30000):
+        for one in requests:
+            count += 1
             out.write(json.dumps({"created": one["at"], "model": "m", "session_id": one["who"], **prompt(one["tokens"]),
                                   "usage": {"prompt_tokens": len(one["tokens"]), "completion_tokens": one["out"]}}) + "\n")
-    return path
+    return path, path.stat().st_size / 1e6, count
 
 
 def logs(bench):
     parse = [sys.executable, "-c", "import json, sys\nfor line in open(sys.argv[1]): json.loads(line)"]
-    for what, floor, prompt in (
-            ("log with token ids", 300, lambda tokens: {"prompt_token_ids": tokens}),
-            ("log with text", 50, lambda tokens: {"messages": [{"role": "user", "content": " ".join("w%d" % token for token in tokens)}]})):
-        path, out = log(bench, "gateway.log", prompt), pathlib.Path(bench.path("gateway.jsonl.zst"))
-        size = path.stat().st_size / 1e6
-        record = [str(KVFALL), "record", str(path), "-o", str(out), "--overwrite", "--block-tokens", str(BLOCK)]
-        bench.row_ratio(what + " a CPU second", bench.pair(what, lambda: size / cpu(record), lambda: size / cpu(parse + [str(path)])),
+    scale = 5 if bench.quick else 1
+
+    def ids(tokens):
+        return {"prompt_token_ids": tokens}
+
+    def text(tokens):
+        return {"messages": [{"role": "user", "content": " ".join("w%d" % token for token in tokens)}]}
+    for what, floor, requests, prompt, more in (
+            ("log with token ids", 300, long_requests(2500 // scale), ids, ()),
+            ("  short prompts, blocks of 16", None, played_events.requests(30000 // scale), ids, ("--block-tokens", str(BLOCK))),
+            ("log with text", 50, played_events.requests(30000 // scale), text, ("--block-tokens", str(BLOCK)))):
+        (path, size, count), out = log(bench, "gateway.log", requests, prompt), pathlib.Path(bench.path("gateway.jsonl.zst"))
+        record = [str(KVFALL), "record", str(path), "-o", str(out), "--overwrite", *more]
+        bench.row_ratio(what + ", a CPU second", bench.pair(what.strip(), lambda: size / cpu(record), lambda: size / cpu(parse + [str(path)])),
                         "%.0f MB", floor=floor)
-        with open(path) as lines:
-            bench.row_value("  a request kept", [out.stat().st_size / sum(1 for _ in lines)], "%.1f B", under=60)
+        bench.row_value("  a request kept", [out.stat().st_size / count], "%.1f B", under=60)
 
 
 def record(bench):
@@ -139,4 +157,4 @@ def record(bench):
         def theirs():
             return events / float(publish(made, lambda address: subprocess.Popen(
                 [str(bench.program("bench_events")), address, str(len(made))], stdout=subprocess.PIPE, text=True)).communicate()[0])
-        bench.row_ratio(what + " a CPU second", bench.pair(what, ours, theirs), "%.0f", floor=FLOOR)
+        bench.row_ratio(what + ", a CPU second", bench.pair(what, ours, theirs), "%.0f", floor=FLOOR)
