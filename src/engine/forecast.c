@@ -34,6 +34,13 @@
 #define GAIN 0.01
 /* A change of throughput from which on all of the error of the demands is in it. */
 #define SENSIBLE 0.2
+/* A run whose throughput drifts by more than this part of its mean has no one state to change. */
+#define DRIFT_MOST 0.5
+/* A larger tier that makes throughput more than so many times as much meets requests that were never made:
+ * what was written by then would have filled it. */
+#define FASTER_MOST 2
+/* Fewer users whose latency hardly changes contradict a verdict that sees them queue. */
+#define FEWER_LEAST 1.3
 /* A change that leaves less of the throughput is no remedy for misses. */
 #define KEPT 0.95
 /* Upper bound of the exponent with which a request's bytes grow with the requests before it. */
@@ -343,6 +350,10 @@ static bool thinned(const struct forecast *f) {
            sample_part(f->e->pods[0].pipeline.sample) < 1;
 }
 
+static bool larger(const struct change *c) {
+    return memcmp(c->capacity, as_it_is.capacity, sizeof c->capacity) != 0;
+}
+
 static bool estimate(const struct forecast *f, const struct change *c, struct estimate *out) {
     struct network n = f->network;
     double demand_s[KVF_TIERS][KVF_DIRS], growth[KVF_TIERS][KVF_DIRS], steady[KVF_TIERS][KVF_DIRS] = {{0}};
@@ -350,7 +361,7 @@ static bool estimate(const struct forecast *f, const struct change *c, struct es
     struct estimate plain = {0};
     memcpy(demand_s, f->demand_s, sizeof demand_s);
     *out = (struct estimate){.e2e_ms = KVF_MISSING, .hit_ratio = KVF_MISSING};
-    bool tries = c->users < 1 || memcmp(c->capacity, as_it_is.capacity, sizeof c->capacity) != 0;
+    bool tries = c->users < 1 || larger(c);
     if (tries) {
         if (!f->tried || thinned(f) || try_change(f, c, &tried) != 0 || tried.contexts == 0) return false;
         moved_demands(f, &tried, demand_s);
@@ -407,8 +418,10 @@ static void offer(struct forecast *f, const char *what, const char *metric, doub
 static void add(struct forecast *f, const struct change *c, const char *what) {
     struct estimate got;
     if (!estimate(f, c, &got) || (!f->closed && f->in->miss_ratio > OTHER_MISSES)) return;
+    if (larger(c) && got.per_s > FASTER_MOST * f->per_s) return;
     double faster = got.per_s / f->per_s, risk = got.error * fmin(1, fabs(faster - 1) / SENSIBLE);
     if (c->users < 1) risk = got.error;
+    if (c->users < 1 && f->in->e2e_ms < FEWER_LEAST * got.e2e_ms) return;
     bool likely = risk <= ERROR_MOST && got.error <= ERROR_EVER;
     if (f->tok_s > 0 && c->users >= 1 && likely)
         offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * faster);
@@ -564,6 +577,7 @@ void forecast_remedies(struct engine *e, const struct judge_input *in, struct ru
     standing_count(r, undone);
     if (!standing_comparable(undone)) run->verdict.gap = VERDICT_GAP_UNDONE;
     if (!standing_comparable(undone) || !measure(&f)) return;
+    if (fabs(result_value(r, "steady_slope")) > DRIFT_MOST) return; /* false where it is not known */
     try_base(&f);
     consider_all(&f);
 }
