@@ -79,7 +79,7 @@ for name, placement in GRID:
         check_bound(patient, requests, tiers)
         assert patient["tokens_generated"] > 0 and patient["refused"] == patient["fell_through"] == 0, patient
         less = [{"room": {tier: ROOM[tier] // part}} for tier in tiers for part in (2, 4)]
-        shorter = [{"wait": wait} for wait in ("10s", "1s", "100ms", "0s")]
+        shorter = [{"wait": wait} for wait in ("10s", "1s", "100ms", "10ms", "0s")]
         more = [{"users": users} for users in (128, 256)]
         seen = {"refused": 0, "fell_through": 0}
         for change in less + shorter + more:
