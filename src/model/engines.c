@@ -1,13 +1,8 @@
 #include "model/engines.h"
 
-#define X(id, name, gpu, mfu, efficiency, step, prefill, exchange)                                           \
-    {name,                                                                                                   \
-     ROOFLINE_GPU_##gpu,                                                                                     \
-     mfu,                                                                                                    \
-     efficiency,                                                                                             \
-     step * UINT64_C(1000),                                                                                  \
-     prefill * UINT64_C(1000),                                                                               \
-     exchange * UINT64_C(1000)},
+#define X(id, name, gpu, weights, mfu, efficiency, step, prefill, exchange)                                  \
+    {name,       ROOFLINE_GPU_##gpu,    MODEL_WEIGHTS_##weights,  mfu,                                       \
+     efficiency, step * UINT64_C(1000), prefill * UINT64_C(1000), exchange * UINT64_C(1000)},
 static const struct engines_fit fits[] = {ENGINES_LIST(X)};
 #undef X
 

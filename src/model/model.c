@@ -35,6 +35,10 @@ const char *model_dtype_name(enum model_dtype d) {
     return (unsigned)d < MODEL_DTYPES ? dtypes[d].name : "?";
 }
 
+double model_weights_bits(enum model_weights w) {
+    return weights[w].bits;
+}
+
 const char *model_weights_name(enum model_weights w) {
     return (unsigned)w < MODEL_WEIGHTS ? weights[w].name : "?";
 }
@@ -144,7 +148,7 @@ uint64_t model_kv_tokens(const struct model *m, uint32_t tp, uint64_t bytes) {
 }
 
 uint64_t model_weight_bytes(const struct model *m) {
-    double bits = weights[m->weights].bits, kept = bits < 16 ? m->parameters_16bit : 0;
+    double bits = model_weights_bits(m->weights), kept = bits < 16 ? m->parameters_16bit : 0;
     double bytes = (m->parameters - kept) * (bits / 8);
     return (uint64_t)llround(bytes) + (uint64_t)llround(kept * 2);
 }

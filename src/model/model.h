@@ -61,6 +61,7 @@ const struct model_preset *model_find(const char *preset); /* NULL when unknown 
 const char *model_nearest(const char *name);               /* nearest preset name by edit distance, or NULL */
 const char *model_dtype_name(enum model_dtype d);
 const char *model_weights_name(enum model_weights w);
+double model_weights_bits(enum model_weights w); /* of a parameter, scales included; w is one of the list */
 /* The name in the lists above of a format that frameworks spell out, "bfloat16"; any other word as it is. */
 const char *model_format_name(const char *word);
 /* 0, or -KVF_ERR_USAGE with a sentence when the geometry contradicts itself. */

@@ -276,6 +276,7 @@ static void check_roofline(struct loading *l) {
     struct scenario_vram v;
     struct err e = {0};
 
+    link_engine_check(l);
     if (s->compute.max_batch_tokens < s->compute.max_batch)
         problem_of(l, "compute.max_batch_tokens", "compute.max_batch",
                    "%" PRIu64 " is less than compute.max_batch %" PRIu64

@@ -189,7 +189,7 @@
           "Time per generated token of modes fixed and deterministic."),                                                                               \
         KF("compute.preset", CHOICE, compute.preset, compute.preset_set, CHOICES_OR_NULL(ENGINES_LIST),                                                \
            "null", ROOFLINE, ALL,                                                                                                                      \
-           "Engine on a GPU whose gpu, mfu, efficiency, kernels and overheads were fitted to published figures."),                                     \
+           "Engine on a GPU whose gpu, mfu, efficiency, kernels and overheads were fitted to published figures, for weights of one width."),           \
         K("compute.gpu", CHOICE, compute.gpu, "", CHOICES(ROOFLINE_GPU_LIST), "h100", ROOFLINE, ALL,                                                   \
           "The GPU that is modelled; custom has the figures below."),                                                                                  \
         K("compute.tp", INTEGER, compute.tp, "GPUs", "null, or 1 to 1024", "null", ROOFLINE, ALL,                                                      \

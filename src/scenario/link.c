@@ -46,3 +46,26 @@ void link_engine_apply(struct loading *l) {
     if (left(l, "exchange")) s->compute.exchange_ns = from->exchange_ns;
     if (left(l, "kernels")) s->compute.kernels = KVF_KERNELS_APART;
 }
+
+/* The one for weights of these bits on the same GPU; NULL: there is none. */
+static const char *engine_for(enum roofline_gpu gpu, double bits) {
+    for (enum engines_preset i = 0; i < ENGINES_PRESETS; i++) {
+        const struct engines_fit *fit = engines_fit(i);
+        if (fit->gpu == gpu && model_weights_bits(fit->weights) == bits) return fit->name;
+    }
+    return NULL;
+}
+
+void link_engine_check(struct loading *l) {
+    const struct scenario *s = l->s;
+    const struct engines_fit *fit = engines_fit(s->compute.preset);
+    double bits = model_weights_bits(s->model.weights);
+    if (!s->compute.preset_set || (!left(l, "mfu") && !left(l, "efficiency"))) return;
+    if (bits == model_weights_bits(fit->weights)) return;
+    const char *other = engine_for(fit->gpu, bits);
+    problem_of(l, "compute.preset", "model.weights",
+               "%s was fitted with %s weights, and those of the model are %s; %s%s%sgive compute.mfu and "
+               "compute.efficiency of your own",
+               fit->name, model_weights_name(fit->weights), model_weights_name(s->model.weights),
+               other ? "take " : "", other ? other : "", other ? ", or " : "");
+}

@@ -88,6 +88,9 @@ void scenario_begin(struct loading *l);
  * by a later source. */
 void link_presets_apply(struct loading *l);
 void link_engine_apply(struct loading *l); /* the same for compute.preset and what it names */
+/* Says so where the efficiencies of compute.preset were fitted with weights of another width than the
+ * model's. */
+void link_engine_check(struct loading *l);
 /* Fills what follows from other keys: arrival process, evictions, prompts, times per token. */
 void scenario_finish(struct loading *l);
 /* Contradictions and gaps of a sweep, apart from its points. */

@@ -151,7 +151,7 @@ def errors(fits, half):
 
 
 def shipped():
-    rows = re.findall(r'X\(\w+, "([^"]+)", \w+, ([\d.]+), ([\d.]+), (\d+), (\d+), (\d+)\)',
+    rows = re.findall(r'X\(\w+, "([^"]+)", \w+, \w+, ([\d.]+), ([\d.]+), (\d+), (\d+), (\d+)\)',
                       (ROOT / "src/model/engines.h").read_text())
     return {name: dict(zip(("mfu", "efficiency", "overhead", "prefill_overhead", "exchange"), map(float, values)))
             for name, *values in rows}

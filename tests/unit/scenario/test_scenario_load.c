@@ -414,6 +414,42 @@ static void presets_fill_in_an_engine(void **state) {
     free(s);
 }
 
+/* Efficiencies of one width of weights say nothing of another; overheads beside efficiencies of one's own do.
+ */
+static void presets_of_engines_refuse_weights_of_another_width(void **state) {
+    static const char text[] = "model: {preset: qwen3-8b, weights: fp8}\nmode: simulate\n"
+                               "tiers: {gpu: {capacity: auto}}\n"
+                               "compute: {mode: roofline, preset: vllm-h100-bf16}\n";
+    static const char *const own[] = {"compute.mfu=0.4", "compute.efficiency=0.8"};
+    static const char *const fits[] = {"compute.preset=vllm-h100-fp8"};
+    static const char *const none[] = {"model.weights=int4"};
+    static const char *const same[] = {"model.weights=fp16"};
+    struct scenario *s = malloc(sizeof *s);
+    (void)state;
+
+    char *errors = load(text, strlen(text), NULL, 0, s, NULL);
+    assert_non_null(strstr(errors,
+                           "vllm-h100-bf16 was fitted with bf16 weights, and those of the model are fp8; "
+                           "take vllm-h100-fp8, or give compute.mfu and compute.efficiency of your own"));
+    free(errors);
+    errors = load(text, strlen(text), none, 1, s, NULL);
+    assert_non_null(strstr(errors, "are int4; give compute.mfu and compute.efficiency of your own"));
+    free(errors);
+    errors = load(text, strlen(text), own, 1, s, NULL);
+    assert_non_null(strstr(errors, "was fitted with bf16 weights"));
+    free(errors);
+    errors = load(text, strlen(text), own, 2, s, NULL);
+    assert_string_equal(errors, "");
+    free(errors);
+    errors = load(text, strlen(text), fits, 1, s, NULL);
+    assert_string_equal(errors, "");
+    free(errors);
+    errors = load(text, strlen(text), same, 1, s, NULL);
+    assert_string_equal(errors, "");
+    free(errors);
+    free(s);
+}
+
 static struct scenario_emulation link_of(const char *text, const char *const *set, size_t count, int tier) {
     struct scenario *s = malloc(sizeof(*s));
     char *errors = load(text, strlen(text), set, count, s, NULL);
@@ -588,6 +624,7 @@ int main(void) {
         cmocka_unit_test(included_keys_lie_under_the_scenario),
         cmocka_unit_test(errors_of_included_files_have_their_name),
         cmocka_unit_test(presets_fill_in_an_engine),
+        cmocka_unit_test(presets_of_engines_refuse_weights_of_another_width),
         cmocka_unit_test(presets_fill_in_a_link),
         cmocka_unit_test(floods_are_bounded),
         cmocka_unit_test(near_keys_are_found),
