@@ -114,7 +114,8 @@ struct engine {
     uint32_t pod_count;
     struct pod store; /* the remote tier of several pods: no more than a cache; without: they have none */
     struct channels *store_link; /* to it; NULL likewise */
-    struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one */
+    struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one, or rank 0 routes */
+    uint64_t away;               /* requests that other ranks serve for this one, queue_lock */
     struct outages *outages;     /* of the fleet; NULL: there are none */
     struct fleet_stats fleet_base, fleet_end, fleet_last; /* last: of the interval before */
     struct histogram index_base, index_took; /* lookups in a server, before the measured part and in it */
@@ -205,6 +206,10 @@ bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *w
 void dispatch_prepare_end(struct engine *e);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
+/* Pods that are ranks (pods/away.h): a request of rank 0's has come, all of it but the scheduled arrival,
+ * which is in the run time here; the answer to one of this rank's, which begins with its flight's number. */
+void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t len);
+void dispatch_answer(struct engine *e, uint64_t number, const void *bytes, size_t len);
 /* Sends requests that wait at a pod which is down to others; how many. */
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "engine/core.h"
 #include "engine/move/crew.h"
+#include "engine/pods/away.h"
 #include "engine/sampling/sampler.h"
 
 enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
@@ -18,8 +19,6 @@ enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT
 #define HOLDS_APART_NS (50 * KVF_NS_PER_US)
 /* A user who found the queue full pauses before the next try. */
 #define DROPPED_PAUSE_NS KVF_NS_PER_MS
-/* So much behind is no delay of the machine's any more. */
-#define LATE_NS (200 * KVF_NS_PER_MS)
 
 /* ---- flights: a free list that grows to the deepest queue seen ---- */
 
@@ -91,10 +90,15 @@ void dispatch_count_time(struct engine *e, uint64_t now_ns) {
     e->counted_ns = now_ns;
 }
 
+/* On a real clock the one that is here; its number may be another. */
+static struct pod *pod_of(const struct engine *e, const struct flight *f) {
+    return &e->pods[engine_is_virtual(e) ? f->pod : 0];
+}
+
 /* A request gets a slot before older ones of other classes. */
 static void overtaking_count(struct engine *e, const struct flight *f) {
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
-        if (k != f->req.klass && queue_oldest_ns(&e->pods[f->pod].queue, k) < f->req.arrival_ns)
+        if (k != f->req.klass && queue_oldest_ns(&pod_of(e, f)->queue, k) < f->req.arrival_ns)
             e->klass[k].overtaken++;
 }
 
@@ -139,7 +143,7 @@ static void slots_fill(struct engine *e) {
 }
 
 static bool flight_enqueue(struct engine *e, struct flight *f) {
-    struct pod *p = &e->pods[f->pod];
+    struct pod *p = pod_of(e, f);
     if (!queue_push(&p->queue, f)) return false;
     e->queued++;
     pod_touch(e, p);
@@ -158,16 +162,18 @@ static void generator_earlier(struct engine *e, uint64_t at_ns) {
 
 /* A request has arrived; false when the queue was full and it was dropped. Slots are filled when all that
  * arrive together have, the most urgent first; but nobody is dropped while one is free. */
-static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
+static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
     struct class_counts *k = &e->klass[f->req.klass];
     e->arrived++;
     k->arrived++;
     histogram_record(e->lateness, now > f->req.arrival_ns ? now - f->req.arrival_ns : 0);
-    pods_route(e, f);
-    const struct queue *q = &e->pods[f->pod].queue;
+    const struct queue *q = &pod_of(e, f)->queue;
     if (q->count >= q->limit) slots_fill(e);
     if (!flight_enqueue(e, f)) {
-        pods_done(e, f, false);
+        if (f->guest)
+            away_answer(e, f, true);
+        else
+            pods_done(e, f, false);
         e->dropped++;
         k->dropped++;
         flight_release(e, f);
@@ -177,6 +183,12 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
     k->queued++;
     k->waiting_ns += e->counted_ns - f->req.arrival_ns; /* also before it was seen to have come */
     return true;
+}
+
+/* Who serves it counts it. */
+static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
+    pods_route(e, f);
+    return away_send(e, f) || arrive_here(e, f, now);
 }
 
 static void user_ends(struct engine *e, uint64_t user) {
@@ -235,7 +247,7 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
  * as many. */
 static bool row_is_due(const struct engine *e, uint64_t now) {
     if (!workload_unpaced(e->workload)) return e->begin_ns + e->next_row->req.arrival_ns <= now;
-    return e->queued < e->slots * e->pod_count && e->queued < e->s->engine.queue_limit;
+    return e->queued + e->away < e->slots * e->s->fleet.pods && e->queued < e->s->engine.queue_limit;
 }
 
 /* A part of what is due at a time: who needs the lock meanwhile gets it. The next row is read by then,
@@ -286,7 +298,7 @@ static bool arrivals_due(struct engine *e) {
 static void workload_done_check(struct engine *e) {
     uint64_t active = e->session.active;
     bool ended = workload_open_loop(e->workload) ? e->source_ended : active > 0 && e->users_ended >= active;
-    if (!e->arrivals_on || !ended || e->lanes > 0 || e->in_service > 0 || e->queued > 0) return;
+    if (!e->arrivals_on || !ended || e->lanes > 0 || e->in_service + e->queued + e->away > 0) return;
     if (!atomic_exchange(&e->workload_done, true)) engine_wake_control(e);
 }
 
@@ -426,13 +438,64 @@ static double ended_ms(const struct engine *e, const struct flight *f) {
     return now > f->req.arrival_ns ? (double)(now - f->req.arrival_ns) / (double)KVF_NS_PER_MS : 0;
 }
 
+/* Where its user is. */
+static void request_ended(struct engine *e, struct flight *f) {
+    uint64_t now = engine_now(e), user = workload_own(e->workload, f->req.user);
+    pods_done(e, f, true);
+    session_count(&e->session, f->req.user, f->failed, ended_ms(e, f));
+    follow_ended(e, f, now);
+    if (closed_loop(e)) {
+        lanes_begin(e, user, now);
+        uint64_t at = engine_now(e) + workload_think_ns(e->workload, user);
+        user_goes_on(e, user, at);
+        generator_earlier(e, at);
+    } else if (workload_unpaced(e->workload)) {
+        rows_arrive(e, now);
+    }
+}
+
+void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t len) {
+    if (atomic_load(&e->stopping)) return;
+    pthread_mutex_lock(&e->queue_lock);
+    struct flight *f = flight_new(e);
+    if (!away_take(e, f, number, bytes, len))
+        flight_release(e, f);
+    else if (arrive_here(e, f, engine_now(e)))
+        slots_fill(e);
+    pthread_mutex_unlock(&e->queue_lock);
+}
+
+void dispatch_answer(struct engine *e, uint64_t number, const void *bytes, size_t len) {
+    struct flight *f = (struct flight *)(uintptr_t)number; /* as it was given */
+    struct away_answer a;
+    if (len != sizeof a || atomic_load(&e->stopping)) return;
+    memcpy(&a, bytes, sizeof a);
+    pthread_mutex_lock(&e->queue_lock);
+    e->away--;
+    e->pods[f->pod].told = a.cache;
+    f->hit_blocks = a.hit_blocks;
+    f->failed = a.failed;
+    if (a.dropped) {
+        uint64_t at = engine_now(e) + DROPPED_PAUSE_NS;
+        pods_done(e, f, false);
+        if (closed_loop(e)) user_goes_on(e, workload_own(e->workload, f->req.user), at);
+        generator_earlier(e, at);
+    } else {
+        request_ended(e, f);
+    }
+    flight_release(e, f);
+    slots_fill(e);
+    workload_done_check(e);
+    pthread_mutex_unlock(&e->queue_lock);
+}
+
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     pthread_mutex_lock(&e->queue_lock);
     if (ingest_took(e, f)) {
         pthread_mutex_unlock(&e->queue_lock);
         return;
     }
-    struct pod *p = &e->pods[f->pod];
+    struct pod *p = pod_of(e, f);
     e->in_service--;
     p->in_service--;
     pod_touch(e, p);
@@ -444,18 +507,10 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         dispatch_count_time(e, engine_now(e));
         e->klass[f->req.klass].in_service--;
         service_leave(e, f);
-        pods_done(e, f, true);
-        session_count(&e->session, f->req.user, f->failed, ended_ms(e, f));
-        follow_ended(e, f, engine_now(e));
-        if (closed_loop(e)) {
-            uint64_t user = workload_own(e->workload, f->req.user);
-            lanes_begin(e, user, engine_now(e));
-            uint64_t at = engine_now(e) + workload_think_ns(e->workload, user);
-            user_goes_on(e, user, at);
-            generator_earlier(e, at);
-        } else if (workload_unpaced(e->workload)) {
-            rows_arrive(e, engine_now(e));
-        }
+        if (f->guest)
+            away_answer(e, f, false);
+        else
+            request_ended(e, f);
     }
     flight_release(e, f);
     slots_fill(e);
@@ -497,18 +552,6 @@ void dispatch_set_users(struct engine *e, uint64_t users) {
     dispatch_wake(e);
 }
 
-void dispatch_finish(struct engine *e) {
-    char late[24];
-    if (!e->next_row || workload_unpaced(e->workload)) return;
-    uint64_t due_ns = e->begin_ns + e->next_row->req.arrival_ns, end_ns = e->sampler->end.run_ns;
-    if (due_ns + LATE_NS >= end_ns) return;
-    engine_event(
-        e, "warning",
-        "arrivals fell behind their schedule: at the end the next was %s late, and less was offered "
-        "than the scenario asks for; ask for fewer (workload.arrival.rate, workload.arrival.speedup)",
-        units_duration_human((double)(end_ns - due_ns), late, sizeof late));
-}
-
 void dispatch_wake(struct engine *e) {
     uint64_t one = 1;
     if (engine_is_virtual(e))
@@ -528,7 +571,9 @@ void dispatch_init(struct engine *e) {
 }
 
 int dispatch_start(struct engine *e, struct err *err) {
-    if (!workload_open_loop(e->workload)) e->session.active = workload_users(e->workload);
+    bool served = scenario_pods_are_ranks(e->s) && e->s->ranks.number > 0; /* by rank 0, with requests */
+    e->source_ended = served;
+    if (!workload_open_loop(e->workload) && !served) e->session.active = workload_users(e->workload);
     if (engine_is_virtual(e)) {
         for (uint32_t i = 0; i < e->pod_count && crew_wanted(e->s); i++)
             e->pods[i].crew_load = mem_zalloc(e->s->engine.workers, sizeof *e->pods[i].crew_load);

@@ -482,6 +482,7 @@ static void control_run(struct control *c) {
     tracelog_arm(e->log, e->sampler->zero_ns);
     outages_begin(e, e->sampler->zero_ns);
     dispatch_begin_arrivals(e, e->sampler->zero_ns);
+    together_early(e);
     bool warmup = e->s->run.warmup_ns > 0;
     phase_begin(c, warmup ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED,
                 warmup ? e->s->run.warmup_ns : e->s->run.duration_ns);

@@ -2,9 +2,14 @@
  */
 #include <stdio.h>
 
+#include "base/units.h"
 #include "engine/core.h"
 #include "engine/limits/bound.h"
+#include "engine/sampling/sampler.h"
 #include "tier/station.h"
+
+/* So much behind is no delay of the machine's any more. */
+#define LATE_NS (200 * KVF_NS_PER_MS)
 
 /* From here on what the warm-up did is told: the measured part is shorter than two and a half requests. */
 #define CARRIED 0.2
@@ -116,4 +121,16 @@ void overload_warn(const struct engine *e, struct run_record *run) {
             "%s through to a lower tier (%s) after a wait for room; the load is more than the tiers take "
             "in, whatever the throughput",
             counted(fell, "write fell", "writes fell").text, by_tier(run, tiers, sizeof tiers));
+}
+
+void dispatch_finish(struct engine *e) {
+    char late[24];
+    if (!e->next_row || workload_unpaced(e->workload)) return;
+    uint64_t due_ns = e->begin_ns + e->next_row->req.arrival_ns, end_ns = e->sampler->end.run_ns;
+    if (due_ns + LATE_NS >= end_ns) return;
+    engine_event(
+        e, "warning",
+        "arrivals fell behind their schedule: at the end the next was %s late, and less was offered "
+        "than the scenario asks for; ask for fewer (workload.arrival.rate, workload.arrival.speedup)",
+        units_duration_human((double)(end_ns - due_ns), late, sizeof late));
 }

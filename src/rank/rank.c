@@ -67,7 +67,7 @@ struct rank {
     int wake_fd, come_fd;
     int launcher_fd; /* can be read when the launcher is gone; -1: nobody asks */
     void (*gone)(void);
-    _Atomic bool leaving, orderly;
+    _Atomic bool leaving, orderly, hurry;
     unsigned beside;  /* ranks on this host, when joined */
     uint64_t look_us; /* the least between two looks for a message */
     pthread_mutex_t lock;
@@ -349,6 +349,8 @@ static void serve(struct rank *r) {
         if (any || now < r->hot_until_ns) {
             sleep_us = r->look_us;
             if (now < r->hot_until_ns && r->number != 0 && !any) sched_yield();
+        } else if (atomic_load(&r->hurry)) {
+            sleep_us = r->look_us;
         } else if (sleep_us < LOOK_MOST_US) {
             sleep_us *= 2;
         }
@@ -524,6 +526,10 @@ void rank_next_run(struct rank *r) {
     pthread_mutex_lock(&r->lock);
     r->round++;
     pthread_mutex_unlock(&r->lock);
+}
+
+void rank_hurry(struct rank *r) {
+    atomic_store(&r->hurry, true);
 }
 
 struct rank_message *rank_take(struct rank *r) {

@@ -1,6 +1,7 @@
 /* This process as one of several that carry out one run: who they are, messages between them, and what time
  * it is at the others. A thread of its own talks to the launcher's message passing (link.h); all functions
- * here are called by the control thread and wait for nobody, but for rank_join() and rank_leave(). */
+ * here are called by the control thread, rank_send() by any, and wait for nobody, but for rank_join() and
+ * rank_leave(). */
 #ifndef KVF_RANK_RANK_H
 #define KVF_RANK_RANK_H
 
@@ -25,6 +26,8 @@ enum rank_kind {
     RANK_COMMAND, /* of rank 0's user, to all */
     RANK_GO,      /* a simulation goes on to its next interval */
     RANK_EVENT,   /* what a rank has to say, to rank 0 */
+    RANK_REQUEST, /* of a fleet: to the pod that serves it */
+    RANK_ANSWER,  /* it has ended there */
     RANK_ENDED,   /* a rank's workload has ended, or it failed, or it was told to stop */
     RANK_KINDS
 };
@@ -55,6 +58,8 @@ void rank_leave(struct rank *r, bool orderly);
 
 /* Runs follow each other: messages of an earlier one are dropped, those of a later one wait for it. */
 void rank_next_run(struct rank *r);
+/* Requests travel from now on: messages are looked for as often while none come as while they do. */
+void rank_hurry(struct rank *r);
 unsigned rank_number(const struct rank *r);
 unsigned rank_count(const struct rank *r);
 /* The bytes are copied. Nothing is sent to oneself. */

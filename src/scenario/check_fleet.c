@@ -86,13 +86,32 @@ static void check_index(struct loading *l) {
     if (rc != 0) problem_add(l, place, "fleet.index.url", "is no address of a server: %s", e.text);
 }
 
+/* Pods that are ranks: not all of a simulation's parts are there. */
+static void check_real(struct loading *l) {
+    const struct scenario *s = l->s;
+    if (traits_routing(s->fleet.routing)->caps & ROUTING_ASKS_INDEX)
+        problem_of(
+            l, "fleet.routing", "mode",
+            "%s needs an index, which a fleet has in mode simulate alone; take estimated, or set mode: "
+            "simulate",
+            traits_routing(s->fleet.routing)->word);
+    if (s->fleet.outages > 0)
+        problem_of(l, "fleet.outages", "mode",
+                   "outages are simulated; leave them out, or set mode: simulate");
+    if (s->tier[KVF_TIER_REMOTE].on)
+        problem_of(l, "tiers.remote.capacity", "mode",
+                   "pods share a remote tier in mode simulate alone; set tiers.remote.capacity: 0");
+    if (s->ranks.users == KVF_DEAL_PER_RANK)
+        problem_of(l, "ranks.users", "fleet.pods",
+                   "the users of a fleet are those of its routers; set ranks.users: total");
+}
+
 void check_fleet(struct loading *l) {
     const struct scenario *s = l->s;
     const struct traits_routing *routing = traits_routing(s->fleet.routing);
 
     if (s->fleet.pods < 2) return;
-    if (s->mode != KVF_MODE_SIMULATE)
-        problem_of(l, "fleet.pods", "mode", "several pods are simulated; set mode: simulate, or pods: 1");
+    if (scenario_pods_are_ranks(s)) check_real(l);
     if ((routing->caps & ROUTING_BY_BLOCKS) && s->cache.granularity != KVF_GRANULARITY_BLOCK)
         problem_of(l, "fleet.routing", "cache.granularity",
                    "%s goes by the blocks of a request; set cache.granularity: block", routing->word);

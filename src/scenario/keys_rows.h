@@ -150,36 +150,36 @@
       "Whether users, rates and max_requests are those of all ranks together, or of each."),                 \
         K("ranks.start", CHOICE, ranks.start, "", CHOICES(SCENARIO_START_LIST), "barrier", ALWAYS, ALL,      \
           "How ranks begin: together, when the last one is prepared.")
-#define FLEET_KEYS                                                                                           \
-    K("fleet.pods", INTEGER, fleet.pods, "pods", "1 to 100000", "1", SIMULATE, ALL,                          \
-      "Serving machines of a simulation, each with tiers, slots and a GPU of its own."),                     \
-        K("fleet.routers", INTEGER, fleet.routers, "routers", "1 to 1024", "1", FLEET, ALL,                  \
-          "Routers that take requests in turn; of estimated each has a memory of its own."),                 \
-        K("fleet.routing", CHOICE, fleet.routing, "", CHOICES(TRAITS_ROUTING_LIST), "round_robin", FLEET,    \
-          ALL, "How a router finds the pod of a request."),                                                  \
-        K("fleet.weights.prefix", NUMBER, fleet.prefix_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,         \
-          "Weight of the part of a request's blocks that a pod is known to hold."),                          \
-        K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,             \
-          "Weight of a pod's load, as a part of that of the most loaded, taken off 1."),                     \
-        K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",    \
-          INDEX, ALL,                                                                                        \
-          "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),            \
-        K("fleet.index.url", URL, fleet.index.url, "", "", "null", INDEX_SERVER, ALL,                        \
-          "Address of the server, like tiers.remote.url; its keys begin with kvfall:, and go at the end."),  \
-        K("fleet.index.staleness", DURATION, fleet.index.staleness_ns, "", "0 to 1h", "50ms", INDEX, ALL,    \
-          "Time until the index knows what a pod stored or dropped."),                                       \
-        K("fleet.index.spread", DURATION, fleet.index.spread_ns, "", "0 to 1h", "0s", SPREAD, ALL,           \
-          "By how much later the last router learns it than the first, the others evenly between."),         \
-        TIER_WEIGHT("gpu", GPU, "1"), TIER_WEIGHT("cpu", CPU, "0.8"), TIER_WEIGHT("nvme", NVME, "0.5"),      \
-        TIER_WEIGHT("remote", REMOTE, "0.3"),                                                                \
-        K("fleet.outages", LIST, fleet.outage, "", "0 to 32 members", "[]", FLEET, ALL,                      \
-          "Parts of the fleet that are gone for a while."),                                                  \
-        OUTAGE("pod", INTEGER, pod, "", "null, or 0 to 99999", "null", "Number of the pod, from 0."),        \
-        OUTAGE("router", INTEGER, router, "", "null, or 0 to 1023", "null",                                  \
-               "Number of the router, from 0."),                                                             \
-        OUTAGE("index", BOOLEAN, index, "", "", "false", "The index of blocks."),                            \
-        OUTAGE("remote", BOOLEAN, remote, "", "", "false", "The remote tier."),                              \
-        OUTAGE("at", DURATION, at_ns, "", "0 to 10000h", "required", "Begin, since arrivals began."),        \
+#define FLEET_KEYS                                                                                            \
+    K("fleet.pods", INTEGER, fleet.pods, "pods", "1 to 100000", "1", ALWAYS, ALL,                             \
+      "Serving machines, each with tiers, slots and a GPU of its own; outside a simulation each is a rank."), \
+        K("fleet.routers", INTEGER, fleet.routers, "routers", "1 to 1024", "1", FLEET, ALL,                   \
+          "Routers that take requests in turn; of estimated each has a memory of its own."),                  \
+        K("fleet.routing", CHOICE, fleet.routing, "", CHOICES(TRAITS_ROUTING_LIST), "round_robin", FLEET,     \
+          ALL, "How a router finds the pod of a request."),                                                   \
+        K("fleet.weights.prefix", NUMBER, fleet.prefix_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,          \
+          "Weight of the part of a request's blocks that a pod is known to hold."),                           \
+        K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,              \
+          "Weight of a pod's load, as a part of that of the most loaded, taken off 1."),                      \
+        K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",     \
+          INDEX, ALL,                                                                                         \
+          "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),             \
+        K("fleet.index.url", URL, fleet.index.url, "", "", "null", INDEX_SERVER, ALL,                         \
+          "Address of the server, like tiers.remote.url; its keys begin with kvfall:, and go at the end."),   \
+        K("fleet.index.staleness", DURATION, fleet.index.staleness_ns, "", "0 to 1h", "50ms", INDEX, ALL,     \
+          "Time until the index knows what a pod stored or dropped."),                                        \
+        K("fleet.index.spread", DURATION, fleet.index.spread_ns, "", "0 to 1h", "0s", SPREAD, ALL,            \
+          "By how much later the last router learns it than the first, the others evenly between."),          \
+        TIER_WEIGHT("gpu", GPU, "1"), TIER_WEIGHT("cpu", CPU, "0.8"), TIER_WEIGHT("nvme", NVME, "0.5"),       \
+        TIER_WEIGHT("remote", REMOTE, "0.3"),                                                                 \
+        K("fleet.outages", LIST, fleet.outage, "", "0 to 32 members", "[]", FLEET, ALL,                       \
+          "Parts of the fleet that are gone for a while."),                                                   \
+        OUTAGE("pod", INTEGER, pod, "", "null, or 0 to 99999", "null", "Number of the pod, from 0."),         \
+        OUTAGE("router", INTEGER, router, "", "null, or 0 to 1023", "null",                                   \
+               "Number of the router, from 0."),                                                              \
+        OUTAGE("index", BOOLEAN, index, "", "", "false", "The index of blocks."),                             \
+        OUTAGE("remote", BOOLEAN, remote, "", "", "false", "The remote tier."),                               \
+        OUTAGE("at", DURATION, at_ns, "", "0 to 10000h", "required", "Begin, since arrivals began."),         \
         OUTAGE("for", DURATION, for_ns, "", "1ms to 10000h", "required", "Time until it is back.")
 
 #define COMPUTE_KEYS                                                                                                                                   \

@@ -224,6 +224,10 @@ uint64_t scenario_chunk_tokens(const struct scenario *s) {
     return fits;
 }
 
+bool scenario_pods_are_ranks(const struct scenario *s) {
+    return s->fleet.pods > 1 && s->mode != KVF_MODE_SIMULATE;
+}
+
 uint32_t scenario_ranks(const struct scenario *s) {
     return s->ranks.count > 0 ? s->ranks.count : 1;
 }

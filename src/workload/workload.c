@@ -36,8 +36,9 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
     w->s = s;
     w->source = sources[s->workload.source];
     w->traits = traits_source(s->workload.source);
-    w->ranks = scenario_ranks(s);
-    w->number = s->ranks.number;
+    bool dealt = !scenario_pods_are_ranks(s); /* else rank 0 asks for all */
+    w->ranks = dealt ? scenario_ranks(s) : 1;
+    w->number = dealt ? s->ranks.number : 0;
     prompts_init(&w->prompts, s);
     if (scenario_retrieves(s)) rag_init(&w->rag, s);
     arrival_resolve(w);

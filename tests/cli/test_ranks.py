@@ -427,4 +427,58 @@ def _():
         assert not database().exists()
 
 
+# ---- pods that are ranks ----
+
+def pods(routing, **more):
+    """A fleet of three real pods; three is also how many ranks there are."""
+    return {"fleet": {"pods": 3, "routing": routing}, "cache.granularity": "block", "model": "llama3.1-8b",
+            "tiers": {"cpu": {"capacity": "256MiB"}}, "compute": {"mode": "fixed", "ms_per_token": 0},
+            "workload": {"users": 10, "personas": [{"name": "p", "context": [100, 300], "generate": [1, 9], "think": ["1ms", "3ms"]}],
+                         "conversation": {"end_probability": 0.3}, **more}}
+
+
+def decisions(logs):
+    return {line["id"]: (line["pod"], line["router"], line["routed_by"]) for log in logs for line in log}
+
+
+@case("the pods of a fleet are ranks: each request is served once, by the pod that a simulation chooses")
+def _():
+    rate = {"arrival": {"process": "poisson", "rate": 400}}
+    for routing in ("round_robin", "random", "session"):
+        _, modelled = together(1, {**pods(routing, **rate), "mode": "simulate"})
+        summary, logs = together(3, pods(routing, **rate))
+        assert sum(map(len, logs)) == 96 == result(summary, "requests_done") == len(decisions(logs)), routing
+        assert decisions(logs) == decisions(modelled), routing
+        for rank, log in enumerate(logs):
+            assert {line["pod"] for line in log} == {rank}, (routing, rank)
+        counted = rows("SELECT pod, requests_routed, requests_done, lookups FROM pods WHERE run_id = ? ORDER BY pod",
+                       last_run()["run_id"])
+        assert [(one["pod"], one["requests_routed"], one["requests_done"]) for one in counted] == [
+            (rank, len(log), len(log)) for rank, log in enumerate(logs)], counted
+        assert sum(one["lookups"] for one in counted) > 0
+        check_identities(summary)
+
+
+@case("users of a fleet ask their next turn when the pod's answer is back")
+def _():
+    for routing in ("least_loaded", "estimated"):
+        summary, logs = together(3, pods(routing))
+        assert sum(map(len, logs)) == 96 == result(summary, "requests_done") == len(decisions(logs)), routing
+        turns = {}
+        for line in sorted((line for log in logs for line in log), key=lambda line: line["arrival_s"]):
+            assert line["turn"] == turns.get(line["conversation"], 0) + 1, line
+            turns[line["conversation"]] = line["turn"]
+        assert all(logs), routing
+        check_identities(summary)
+
+
+@case("a real fleet names what it cannot do")
+def _():
+    need_mpi()
+    for changes, ranks, sentence in (({}, 2, "each of the 3 pods of a real fleet is a rank, and there are 2; run it with --ranks 3"),
+                                     ({"fleet.routing": "precise"}, 3, "precise needs an index, which a fleet has in mode simulate alone")):
+        got = finish(start({**SHARED, **pods("random"), **changes}, "--ranks", ranks))
+        assert got.rc == 2 and sentence in " ".join((got.stdout + got.stderr).split()), got
+
+
 main()

@@ -7,6 +7,7 @@
 #include "engine/core.h"
 #include "engine/limits/cacheconfig.h"
 #include "engine/move/crew.h"
+#include "engine/pods/away.h"
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/levels.h"
@@ -43,11 +44,12 @@ static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) 
 void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
     bool aging = e->s->qos.scheduler == KVF_SCHEDULER_AGING;
     e->pod_count = engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1;
-    e->pods = mem_zalloc(e->pod_count, sizeof *e->pods);
-    for (uint32_t i = 0; i < e->pod_count; i++) {
+    e->pods = mem_zalloc(e->s->fleet.pods, sizeof *e->pods);
+    for (uint32_t i = 0; i < e->s->fleet.pods; i++) {
         struct pod *p = &e->pods[i];
         p->engine = e;
         p->number = i;
+        if (i >= e->pod_count) continue;
         queue_init(&p->queue, e->s->engine.queue_limit, aging ? e->s->qos.aging_ns : 0);
         writegate_init(&p->writes, e->s->engine.max_concurrent_writes, post, p);
     }
@@ -60,7 +62,7 @@ static int cache_start(struct pod *p, struct err *err) {
     struct cache_config c = {.ctx = p,
                              .alloc = place_alloc,
                              .drop = place_drop,
-                             .moved = e->fleet ? block_moved : NULL,
+                             .moved = e->fleet && engine_is_virtual(e) ? block_moved : NULL,
                              .shared = e->store.cache,
                              .expect = others ? place_expect : NULL};
     cacheconfig_fill(&c, e->s);
@@ -126,8 +128,11 @@ int pods_open(struct engine *e, struct err *err) {
             err, KVF_ERR_USAGE,
             "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
             "calibration");
+    if (scenario_pods_are_ranks(e->s)) rc = away_check(e, err);
+    if (rc != 0) return rc;
     struct sample *sample = sample_open();
-    if (e->pod_count > 1) rc = fleet_open(&e->fleet, e->s, pod_blocks(e->s), err);
+    if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)
+        rc = fleet_open(&e->fleet, e->s, pod_blocks(e->s), err);
     if (rc == 0) rc = store_open(e, err);
     for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = pod_open(&e->pods[i], sample, err);
     if (rc != 0 && !e->pods[0].pipeline.sample) sample_close(sample);
@@ -209,6 +214,18 @@ void pods_done(struct engine *e, struct flight *f, bool served) {
 }
 
 /* ---- sums ---- */
+
+uint32_t pods_routed_to(const struct engine *e) {
+    return e->fleet ? (uint32_t)e->s->fleet.pods : 0;
+}
+
+void pods_cache_of(const struct pod *p, struct cache_stats *out) {
+    *out = p->told;
+    if (!p->cache) return;
+    pthread_mutex_lock(&p->engine->cache_lock);
+    cache_stats(p->cache, out);
+    pthread_mutex_unlock(&p->engine->cache_lock);
+}
 
 _Static_assert(sizeof(struct cache_stats) % sizeof(uint64_t) == 0, "cache_stats is made of counts alone");
 
@@ -292,27 +309,31 @@ uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns)
 /* ---- results ---- */
 
 void pods_measure_from_here(struct engine *e) {
-    uint64_t now_ns = engine_now(e);
     if (!e->fleet) return;
-    for (uint32_t i = 0; i < e->pod_count; i++) {
+    pthread_mutex_lock(&e->queue_lock);
+    uint64_t now_ns = engine_now(e);
+    for (uint32_t i = 0; i < pods_routed_to(e); i++) {
         struct pod *p = &e->pods[i];
         pods_count_time(p, now_ns);
         p->base = p->counts;
-        cache_stats(p->cache, &p->base_cache);
+        pods_cache_of(p, &p->base_cache);
     }
     fleet_read(e->fleet, &e->fleet_base);
+    pthread_mutex_unlock(&e->queue_lock);
     if (fleet_took(e->fleet)) histogram_copy(&e->index_base, fleet_took(e->fleet));
 }
 
 void pods_measure_to_here(struct engine *e) {
     if (!e->fleet) return;
-    for (uint32_t i = 0; i < e->pod_count; i++) {
+    pthread_mutex_lock(&e->queue_lock);
+    for (uint32_t i = 0; i < pods_routed_to(e); i++) {
         struct pod *p = &e->pods[i];
         pods_count_time(p, engine_now(e));
         p->end = p->counts;
-        cache_stats(p->cache, &p->end_cache);
+        pods_cache_of(p, &p->end_cache);
     }
     fleet_read(e->fleet, &e->fleet_end);
+    pthread_mutex_unlock(&e->queue_lock);
     if (!fleet_took(e->fleet)) return;
     histogram_copy(&e->index_took, fleet_took(e->fleet));
     histogram_subtract(&e->index_took, &e->index_base);
@@ -340,8 +361,9 @@ void pods_results(struct engine *e, struct run_record *run) {
     const struct sampler *p = e->sampler;
     double measured_ns = (double)(p->end.run_ns - p->base.run_ns), most = 0, sum = 0;
     uint64_t expected = 0, wrong = 0;
+    uint32_t pods = pods_routed_to(e);
     if (!e->fleet) return;
-    for (uint32_t i = 0; i < e->pod_count; i++) {
+    for (uint32_t i = 0; i < pods; i++) {
         struct run_pod row = pod_row(&e->pods[i], measured_ns);
         run_record_pod(run, &row);
         sum += row.load_mean;
@@ -351,9 +373,8 @@ void pods_results(struct engine *e, struct run_record *run) {
     }
     const struct fleet_stats *a = &e->fleet_base, *b = &e->fleet_end;
     struct result_list *out = &run->results;
-    result_add(out, (double)e->pod_count, 0, "pods");
-    result_add(out, sum > 0 ? most * (double)e->pod_count / sum : KVF_MISSING, e->pod_count,
-               "load_imbalance");
+    result_add(out, (double)pods, 0, "pods");
+    result_add(out, sum > 0 ? most * (double)pods / sum : KVF_MISSING, pods, "load_imbalance");
     result_add(out, (double)expected, 0, "routed_blocks");
     result_add(out, (double)wrong, 0, "routed_blocks_wrong");
     result_add(out, expected > 0 ? (double)wrong / (double)expected : KVF_MISSING, expected,

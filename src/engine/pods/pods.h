@@ -1,7 +1,8 @@
 /* The serving machines of a run: one, or in a simulation the pods of a fleet. Each has its cache, its queue,
  * its slots and its modelled GPU; a fleet finds the pod of every request. On a real clock the one pod is that
- * of all workers; on a virtual one each pod has the worker of its number, and all run on the control thread.
- */
+ * of all workers, and those of a fleet are ranks, of which rank 0 has the routers, with rows that count what
+ * it sent there (away.h); on a virtual one each pod has the worker of its number, and all run on the control
+ * thread. */
 #ifndef KVF_ENGINE_PODS_PODS_H
 #define KVF_ENGINE_PODS_PODS_H
 
@@ -37,7 +38,8 @@ struct pod {
     uint32_t *crew_load; /* requests in service of each worker that a simulation models; NULL: none */
     struct pod_counts counts, base, end; /* base and end: of the measured part */
     struct cache_stats base_cache, end_cache;
-    struct pod_counts last; /* at the end of the interval before, with lookups and hits of its cache */
+    struct cache_stats told; /* of a pod that is another rank: as its newest answer says */
+    struct pod_counts last;  /* at the end of the interval before, with lookups and hits of its cache */
     uint64_t last_lookups, last_hits;
     bool touched; /* in the list of those whose slots are to be filled */
     struct pod *next_touched;
@@ -57,9 +59,13 @@ void pods_done(struct engine *e, struct flight *f, bool served);
 /* Brings the load's integral of a pod up to that run time. */
 void pods_count_time(struct pod *p, uint64_t now_ns);
 
+/* Counts of its cache, here or as another rank has told them. */
+void pods_cache_of(const struct pod *p, struct cache_stats *out);
+
 /* Sums over all pods. The caller holds cache_lock for the first. */
 void pods_cache_stats(const struct engine *e, struct cache_stats *out);
 void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_stats *out);
+uint32_t pods_routed_to(const struct engine *e);       /* that the routers here know; 0: none */
 uint32_t pods_machines(const struct engine *e);        /* of the whole run, pods and ranks */
 uint32_t pods_tiers(const struct engine *e, int tier); /* of these, with a tier of that kind of their own */
 uint64_t pods_slots(const struct engine *e);           /* of these */

@@ -6,7 +6,7 @@ static struct snapshot_pod pod_take(struct pod *p, uint64_t now_ns, const struct
     struct cache_stats c;
     uint64_t lookups = 0, hits = 0;
     pods_count_time(p, now_ns);
-    cache_stats(p->cache, &c);
+    pods_cache_of(p, &c);
     for (int k = 0; k < KVF_CAUSES; k++) lookups += c.lookups[k];
     for (int t = 0; t < KVF_TIERS; t++) hits += c.tier_hits[t];
     const struct pod_counts *to = &p->counts, *from = &p->last;
@@ -65,11 +65,13 @@ static void index_take(struct engine *e, uint64_t now_ns, bool peek, struct snap
 
 void pods_interval(struct engine *e, struct snapshot *snap) {
     struct snapshot_fleet *all = &snap->fleet;
-    uint64_t now_ns = engine_now(e);
-    uint32_t each = (e->pod_count + SNAPSHOT_PODS - 1) / SNAPSHOT_PODS;
+    uint32_t pods = pods_routed_to(e);
+    uint32_t each = (pods + SNAPSHOT_PODS - 1) / SNAPSHOT_PODS;
     double load = 0, most = 0;
     if (!e->fleet) return;
-    for (uint32_t i = 0; i < e->pod_count; i++) {
+    pthread_mutex_lock(&e->queue_lock);
+    uint64_t now_ns = engine_now(e);
+    for (uint32_t i = 0; i < pods; i++) {
         struct snapshot_pod one = pod_take(&e->pods[i], now_ns, snap);
         row_join(&snap->pod[i / each], &one);
         load += one.load_mean;
@@ -78,8 +80,9 @@ void pods_interval(struct engine *e, struct snapshot *snap) {
         all->expected_blocks += one.expected_blocks;
         all->wrong_blocks += one.wrong_blocks;
     }
-    snap->pod_rows = (e->pod_count + each - 1) / each;
-    all->pods = e->pod_count;
-    all->load_imbalance = load > 0 ? most * (double)e->pod_count / load : KVF_MISSING;
+    snap->pod_rows = (pods + each - 1) / each;
+    all->pods = pods;
+    all->load_imbalance = load > 0 ? most * (double)pods / load : KVF_MISSING;
     index_take(e, now_ns, snap->peek, all);
+    pthread_mutex_unlock(&e->queue_lock);
 }

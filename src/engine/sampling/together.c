@@ -45,7 +45,8 @@ struct together {
     uint64_t start_ns, begun_ns; /* monotonic; 0: not named, not begun */
     struct command *commands;    /* of rank 0, not taken yet */
     size_t kept;
-    bool ends; /* because of somebody else */
+    struct rank_message *early, **early_tail; /* requests from before the begin */
+    bool ends;                                /* because of somebody else */
     enum run_status status;
     char why[400];
 };
@@ -71,7 +72,9 @@ void together_set_users(struct engine *e, uint64_t users) {
     }
     if (t->number == 0) rank_send_all(t->rank, RANK_COMMAND, 0, &cmd, sizeof cmd);
     t->users = users;
-    dispatch_set_users(e, users / t->count + (t->number < users % t->count));
+    uint64_t own = users / t->count + (t->number < users % t->count);
+    if (scenario_pods_are_ranks(e->s)) own = t->number == 0 ? users : 0;
+    dispatch_set_users(e, own);
 }
 
 void together_event(struct engine *e, const struct record_event *ev) {
@@ -85,6 +88,7 @@ int together_open(struct engine *e, struct err *err) {
     if (!rank) return 0;
     struct together *t = e->together = mem_zalloc(1, sizeof *t);
     t->rank = rank;
+    t->early_tail = &t->early;
     t->number = rank_number(rank);
     t->count = rank_count(rank);
     t->users = e->s->workload.users * (e->s->ranks.users == KVF_DEAL_PER_RANK ? t->count : 1);
@@ -113,6 +117,10 @@ void together_close(struct engine *e) {
         }
         free(m->newest);
         free(m->before);
+    }
+    for (struct rank_message *next; t->early; t->early = next) {
+        next = t->early->next;
+        free(t->early);
     }
     reading_close(&t->unpacked);
     reading_close(&t->part.last);
@@ -188,9 +196,22 @@ static void reading_keep(struct together *t, struct rank_message *m) {
     from->tail = &m->next;
 }
 
+void together_early(struct engine *e) {
+    struct together *t = e->together;
+    for (struct rank_message *m; t && (m = t->early) != NULL; free(m)) {
+        t->early = m->next;
+        dispatch_guest(e, m->number, m->bytes, m->len);
+    }
+}
+
 static void message_take(struct engine *e, struct rank_message *m) {
     struct together *t = e->together;
     bool from_member = t->number == 0 && m->from > 0 && m->from < t->count;
+    if (m->kind == RANK_REQUEST && t->number > 0 && !e->arrivals_on) {
+        *t->early_tail = m;
+        t->early_tail = &m->next;
+        return;
+    }
     if (m->kind == RANK_READING && from_member) {
         reading_keep(t, m);
         return;
@@ -206,6 +227,10 @@ static void message_take(struct engine *e, struct rank_message *m) {
     else if (m->kind == RANK_EVENT && from_member)
         engine_event(e, m->number ? "error" : "warning", "rank %u on %s: %.*s", m->from,
                      rank_host(t->rank, m->from), (int)m->len, (const char *)m->bytes);
+    else if (m->kind == RANK_REQUEST && t->number > 0)
+        dispatch_guest(e, m->number, m->bytes, m->len);
+    else if (m->kind == RANK_ANSWER && from_member)
+        dispatch_answer(e, m->number, m->bytes, m->len);
     else if (m->kind == RANK_ENDED)
         ended_take(e, m);
     free(m);
@@ -300,9 +325,14 @@ bool together_ends(struct engine *e, enum run_status *status, char *why, size_t 
     return true;
 }
 
+uint64_t together_late_ns(const struct engine *e) {
+    return e->together->begun_ns - e->together->start_ns;
+}
+
 bool together_done(struct engine *e) {
     struct together *t = e->together;
     if (!t) return true;
+    if (e->fleet && t->number == 0) return true; /* the others have what it sends, which has come back */
     if (t->number > 0) {
         if (!t->said_done) rank_send(t->rank, 0, RANK_ENDED, end_code(e, RUN_RUNNING), NULL, 0);
         t->said_done = true;

@@ -1,0 +1,80 @@
+#include "engine/pods/away.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "engine/sampling/together.h"
+
+/* Travels as it stands, with the ids behind it: all ranks are of one build. */
+struct sent {
+    struct request req; /* arrival_ns: after the time at which all ranks begin */
+    uint32_t pod, router, expected_blocks;
+    uint8_t reason;
+};
+
+int away_check(const struct engine *e, struct err *err) {
+    unsigned long long pods = e->s->fleet.pods;
+    if (scenario_ranks(e->s) != pods)
+        return err_set(
+            err, KVF_ERR_USAGE,
+            "each of the %llu pods of a real fleet is a rank, and there %s %u; run it with --ranks "
+            "%llu, or set mode: simulate",
+            pods, scenario_ranks(e->s) == 1 ? "is" : "are", scenario_ranks(e->s), pods);
+    if (e->setup->keep_going)
+        return err_set(err, KVF_ERR_USAGE,
+                       "a real fleet ends with the first pod that is lost; run it without --keep-going");
+    rank_hurry(e->setup->rank);
+    return 0;
+}
+
+bool away_send(struct engine *e, struct flight *f) {
+    if (!e->fleet || engine_is_virtual(e) || f->pod == e->s->ranks.number) return false;
+    size_t ids = f->req.id_count * sizeof *f->req.ids;
+    unsigned char *bytes = mem_alloc(sizeof(struct sent) + ids);
+    struct sent s = {.req = f->req,
+                     .pod = f->pod,
+                     .router = f->router,
+                     .expected_blocks = f->expected_blocks,
+                     .reason = f->reason};
+    s.req.arrival_ns += together_late_ns(e) - e->begin_ns;
+    s.req.ids = NULL;
+    s.req.id_cap = 0;
+    memcpy(bytes, &s, sizeof s);
+    if (ids > 0) memcpy(bytes + sizeof s, f->req.ids, ids);
+    rank_send(e->setup->rank, f->pod, RANK_REQUEST, (uint64_t)(uintptr_t)f, bytes, sizeof s + ids);
+    free(bytes);
+    e->away++;
+    return true;
+}
+
+bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *bytes, size_t len) {
+    struct sent s;
+    uint64_t now = engine_now(e), late_ns = together_late_ns(e), *ids = f->req.ids;
+    uint32_t cap = f->req.id_cap;
+    if (len < sizeof s) return false;
+    memcpy(&s, bytes, sizeof s);
+    if (len != sizeof s + s.req.id_count * sizeof *ids) return false;
+    f->req = s.req;
+    f->req.ids = ids;
+    f->req.id_cap = cap;
+    if (s.req.id_count > 0) {
+        request_reserve_ids(&f->req, s.req.id_count);
+        memcpy(f->req.ids, (const char *)bytes + sizeof s, s.req.id_count * sizeof *ids);
+    }
+    uint64_t at_ns = s.req.arrival_ns + e->begin_ns;
+    at_ns = at_ns > late_ns ? at_ns - late_ns : 0;
+    f->req.arrival_ns = at_ns < now ? at_ns : now; /* clocks are known to within their error */
+    f->pod = s.pod;
+    f->router = s.router;
+    f->expected_blocks = s.expected_blocks;
+    f->reason = s.reason;
+    f->guest = number;
+    return true;
+}
+
+void away_answer(struct engine *e, const struct flight *f, bool dropped) {
+    struct away_answer a = {.hit_blocks = f->hit_blocks, .failed = f->failed, .dropped = dropped};
+    pods_cache_of(&e->pods[0], &a.cache);
+    rank_send(e->setup->rank, 0, RANK_ANSWER, f->guest, &a, sizeof a);
+}

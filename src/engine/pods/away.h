@@ -1,0 +1,27 @@
+/* Pods that are ranks: a request that rank 0's routers send to another travels there, is served and counted
+ * there, and its answer goes back to rank 0, where its user waits. Its scheduled arrival travels with it, so
+ * its TTFT has the way in it. */
+#ifndef KVF_ENGINE_PODS_AWAY_H
+#define KVF_ENGINE_PODS_AWAY_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "engine/core.h"
+
+struct away_answer {
+    struct cache_stats cache; /* of the pod, then */
+    uint32_t hit_blocks;
+    bool failed, dropped; /* dropped: its queue was full */
+};
+
+/* Whether there is a rank for each pod. */
+int away_check(const struct engine *e, struct err *err);
+/* Sends a routed request; false: it stays here. The caller holds queue_lock, as for the next two. */
+bool away_send(struct engine *e, struct flight *f);
+/* Fills a new flight with a request that has come. False: it is none. */
+bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *bytes, size_t len);
+/* A guest has ended, or found the queue full. */
+void away_answer(struct engine *e, const struct flight *f, bool dropped);
+
+#endif
