@@ -181,6 +181,7 @@ struct engine {
 
     /* the control thread's own */
     struct together *together; /* NULL: the only rank */
+    uint64_t late_ns;          /* that this rank began after the time that rank 0 named */
     uint64_t moment;           /* intervals ended, as all ranks count them: together.h */
     struct sampler *sampler;
     struct scaling *scaling;
@@ -264,6 +265,10 @@ void engine_error(struct engine *e, const char *sentence); /* counted; the first
 void engine_wake_control(struct engine *e);
 static inline bool engine_is_virtual(const struct engine *e) {
     return run_clock_is_virtual(&e->clock);
+}
+/* On a real clock the one that is here; its number may be another. */
+static inline struct pod *pod_of(const struct engine *e, const struct flight *f) {
+    return &e->pods[engine_is_virtual(e) ? f->pod : 0];
 }
 static inline uint64_t engine_now(const struct engine *e) {
     return run_clock_now(&e->clock);

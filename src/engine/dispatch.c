@@ -90,11 +90,6 @@ void dispatch_count_time(struct engine *e, uint64_t now_ns) {
     e->counted_ns = now_ns;
 }
 
-/* On a real clock the one that is here; its number may be another. */
-static struct pod *pod_of(const struct engine *e, const struct flight *f) {
-    return &e->pods[engine_is_virtual(e) ? f->pod : 0];
-}
-
 /* A request gets a slot before older ones of other classes. */
 static void overtaking_count(struct engine *e, const struct flight *f) {
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
@@ -185,7 +180,7 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
     return true;
 }
 
-/* Who serves it counts it. */
+/* A request is counted where it is served. */
 static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
     pods_route(e, f);
     return away_send(e, f) || arrive_here(e, f, now);
@@ -438,15 +433,16 @@ static double ended_ms(const struct engine *e, const struct flight *f) {
     return now > f->req.arrival_ns ? (double)(now - f->req.arrival_ns) / (double)KVF_NS_PER_MS : 0;
 }
 
-/* Where its user is. */
-static void request_ended(struct engine *e, struct flight *f) {
+/* Where its user is, who goes on; of one that was dropped, after a pause at least. */
+static void request_ended(struct engine *e, struct flight *f, bool served) {
     uint64_t now = engine_now(e), user = workload_own(e->workload, f->req.user);
-    pods_done(e, f, true);
-    session_count(&e->session, f->req.user, f->failed, ended_ms(e, f));
-    follow_ended(e, f, now);
+    pods_done(e, f, served);
+    if (served) session_count(&e->session, f->req.user, f->failed, ended_ms(e, f));
+    if (served) follow_ended(e, f, now);
     if (closed_loop(e)) {
         lanes_begin(e, user, now);
-        uint64_t at = engine_now(e) + workload_think_ns(e->workload, user);
+        uint64_t think = workload_think_ns(e->workload, user);
+        uint64_t at = now + (served || think > DROPPED_PAUSE_NS ? think : DROPPED_PAUSE_NS);
         user_goes_on(e, user, at);
         generator_earlier(e, at);
     } else if (workload_unpaced(e->workload)) {
@@ -475,14 +471,7 @@ void dispatch_answer(struct engine *e, uint64_t number, const void *bytes, size_
     e->pods[f->pod].told = a.cache;
     f->hit_blocks = a.hit_blocks;
     f->failed = a.failed;
-    if (a.dropped) {
-        uint64_t at = engine_now(e) + DROPPED_PAUSE_NS;
-        pods_done(e, f, false);
-        if (closed_loop(e)) user_goes_on(e, workload_own(e->workload, f->req.user), at);
-        generator_earlier(e, at);
-    } else {
-        request_ended(e, f);
-    }
+    request_ended(e, f, !a.dropped);
     flight_release(e, f);
     slots_fill(e);
     workload_done_check(e);
@@ -510,7 +499,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         if (f->guest)
             away_answer(e, f, false);
         else
-            request_ended(e, f);
+            request_ended(e, f, true);
     }
     flight_release(e, f);
     slots_fill(e);

@@ -160,7 +160,7 @@ def check_laws(value, configuration, on):
     wall = value["measured_s"]
     if not wall:
         return
-    slots = configuration["engine"]["slots"] * value.get("ranks", 1) * (value.get("pods") or 1)
+    slots = configuration["engine"]["slots"] * max(value.get("ranks", 1), value.get("pods") or 1)
     assert abs(value["slots_busy_ratio"] - value["in_service_mean"] / slots) < 1e-9, value
     waited = value["requests_done"] * (value["queue_wait_mean_ms"] or 0) / 1e3
     spent = value["requests_done"] * (value["e2e_mean_ms"] or 0) / 1e3

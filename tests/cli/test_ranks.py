@@ -451,7 +451,7 @@ def _():
         assert decisions(logs) == decisions(modelled), routing
         for rank, log in enumerate(logs):
             assert {line["pod"] for line in log} == {rank}, (routing, rank)
-        counted = rows("SELECT pod, requests_routed, requests_done, lookups FROM pods WHERE run_id = ? ORDER BY pod",
+        counted = rows("SELECT pod, requests_routed, requests_done, lookups FROM run_pods WHERE run_id = ? ORDER BY pod",
                        last_run()["run_id"])
         assert [(one["pod"], one["requests_routed"], one["requests_done"]) for one in counted] == [
             (rank, len(log), len(log)) for rank, log in enumerate(logs)], counted

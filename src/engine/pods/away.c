@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "engine/sampling/together.h"
 
 /* Travels as it stands, with the ids behind it: all ranks are of one build. */
 struct sent {
@@ -12,21 +11,6 @@ struct sent {
     uint32_t pod, router, expected_blocks;
     uint8_t reason;
 };
-
-int away_check(const struct engine *e, struct err *err) {
-    unsigned long long pods = e->s->fleet.pods;
-    if (scenario_ranks(e->s) != pods)
-        return err_set(
-            err, KVF_ERR_USAGE,
-            "each of the %llu pods of a real fleet is a rank, and there %s %u; run it with --ranks "
-            "%llu, or set mode: simulate",
-            pods, scenario_ranks(e->s) == 1 ? "is" : "are", scenario_ranks(e->s), pods);
-    if (e->setup->keep_going)
-        return err_set(err, KVF_ERR_USAGE,
-                       "a real fleet ends with the first pod that is lost; run it without --keep-going");
-    rank_hurry(e->setup->rank);
-    return 0;
-}
 
 bool away_send(struct engine *e, struct flight *f) {
     if (!e->fleet || engine_is_virtual(e) || f->pod == e->s->ranks.number) return false;
@@ -37,7 +21,7 @@ bool away_send(struct engine *e, struct flight *f) {
                      .router = f->router,
                      .expected_blocks = f->expected_blocks,
                      .reason = f->reason};
-    s.req.arrival_ns += together_late_ns(e) - e->begin_ns;
+    s.req.arrival_ns += e->late_ns - e->begin_ns;
     s.req.ids = NULL;
     s.req.id_cap = 0;
     memcpy(bytes, &s, sizeof s);
@@ -50,7 +34,7 @@ bool away_send(struct engine *e, struct flight *f) {
 
 bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *bytes, size_t len) {
     struct sent s;
-    uint64_t now = engine_now(e), late_ns = together_late_ns(e), *ids = f->req.ids;
+    uint64_t now = engine_now(e), late_ns = e->late_ns, *ids = f->req.ids;
     uint32_t cap = f->req.id_cap;
     if (len < sizeof s) return false;
     memcpy(&s, bytes, sizeof s);

@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-#include "base/err.h"
 #include "engine/core.h"
 
 struct away_answer {
@@ -15,8 +14,6 @@ struct away_answer {
     bool failed, dropped; /* dropped: its queue was full */
 };
 
-/* Whether there is a rank for each pod. */
-int away_check(const struct engine *e, struct err *err);
 /* Sends a routed request; false: it stays here. The caller holds queue_lock, as for the next two. */
 bool away_send(struct engine *e, struct flight *f);
 /* Fills a new flight with a request that has come. False: it is none. */

@@ -7,7 +7,6 @@
 #include "engine/core.h"
 #include "engine/limits/cacheconfig.h"
 #include "engine/move/crew.h"
-#include "engine/pods/away.h"
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/levels.h"
@@ -116,6 +115,22 @@ static uint64_t pod_blocks(const struct scenario *s) {
     return bytes / scenario_block_bytes(s);
 }
 
+/* Whether there is a rank for each pod. */
+static int ranks_check(const struct engine *e, struct err *err) {
+    unsigned long long pods = e->s->fleet.pods;
+    if (scenario_ranks(e->s) != pods)
+        return err_set(
+            err, KVF_ERR_USAGE,
+            "each of the %llu pods of a real fleet is a rank, and there %s %u; run it with --ranks "
+            "%llu, or set mode: simulate",
+            pods, scenario_ranks(e->s) == 1 ? "is" : "are", scenario_ranks(e->s), pods);
+    if (e->setup->keep_going)
+        return err_set(err, KVF_ERR_USAGE,
+                       "a real fleet ends with the first pod that is lost; run it without --keep-going");
+    rank_hurry(e->setup->rank);
+    return 0;
+}
+
 int pods_open(struct engine *e, struct err *err) {
     int rc = 0;
     if (e->pod_count > 1 && scenario_ranks(e->s) > 1)
@@ -128,7 +143,7 @@ int pods_open(struct engine *e, struct err *err) {
             err, KVF_ERR_USAGE,
             "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
             "calibration");
-    if (scenario_pods_are_ranks(e->s)) rc = away_check(e, err);
+    if (scenario_pods_are_ranks(e->s)) rc = ranks_check(e, err);
     if (rc != 0) return rc;
     struct sample *sample = sample_open();
     if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)

@@ -314,6 +314,7 @@ bool together_begins(struct engine *e) {
         nanosleep(&rest, NULL);
     }
     t->begun_ns = clock_now_ns();
+    e->late_ns = t->begun_ns - t->start_ns;
     return true;
 }
 
@@ -323,10 +324,6 @@ bool together_ends(struct engine *e, enum run_status *status, char *why, size_t 
     *status = t->status;
     snprintf(why, len, "%s", t->why);
     return true;
-}
-
-uint64_t together_late_ns(const struct engine *e) {
-    return e->together->begun_ns - e->together->start_ns;
 }
 
 bool together_done(struct engine *e) {

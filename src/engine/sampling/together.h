@@ -49,8 +49,6 @@ bool together_ends(struct engine *e, enum run_status *status, char *why, size_t 
 /* Tells the others that this rank's workload has ended, once; true when that is so of all of them, in a
  * simulation at the end of an interval. */
 bool together_done(struct engine *e);
-/* How much later than the time that rank 0 named this rank began. */
-uint64_t together_late_ns(const struct engine *e);
 /* Requests that came before this rank had begun. */
 void together_early(struct engine *e);
 /* This rank's run ends, and how; said once, but for a failure that is found later. */
