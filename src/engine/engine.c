@@ -119,6 +119,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
                            engine_is_virtual(e) ? 1 : e->worker_count, err);
     if (rc == 0 && engine_is_virtual(e)) tracelog_virtual(e->log, &e->clock);
     if (rc == 0) rc = blocks_refused(e->s, err);
+    if (rc == 0) rc = pods_refused(e, err);
     if (rc == 0) rc = tiers_open(e, err);
     if (rc != 0) return rc;
     devices_open(e);

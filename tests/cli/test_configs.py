@@ -6,7 +6,7 @@ import re
 from played_s3 import PlayedS3
 from runs import TIERS, check_identities, result, trace
 from servers import Redis
-from tap import SOURCE, case, home, main, run, scratch
+from tap import BUILD, Skip, SOURCE, case, home, main, run, scratch
 
 PATHS = sorted(path for path in (SOURCE / "configs").glob("**/*.yaml") if not path.stem.startswith("parts-"))  # a catalogue is none
 # What a file takes on a machine of any size. A run ends by its requests, but an autoscaler's by its time: users that
@@ -136,6 +136,10 @@ def runs(path):
     options += ["--duration", "1s"] if scaled else ["--duration", "1m", "--max-requests", "5"]
     checked = run(["check", path, *options, *fit(path)])
     assert checked.rc == 0 and checked.stderr == "", checked
+    pods = re.search(r"pods: (\d+)", text) if "mode: real" in text else None
+    if pods and not (BUILD / "kvfall-mpi.so").exists():
+        raise Skip("this build has no plugin for MPI")
+    options += ["--ranks", pods.group(1)] if pods else []
     got = run(["run", "--headless", *fit(path), path, "--json", "-", *options], env=env)
     assert got.rc == 0, got
     summary = json.loads(got.stdout)

@@ -115,8 +115,8 @@ static uint64_t pod_blocks(const struct scenario *s) {
     return bytes / scenario_block_bytes(s);
 }
 
-/* Whether there is a rank for each pod. */
-static int ranks_check(const struct engine *e, struct err *err) {
+int pods_refused(const struct engine *e, struct err *err) {
+    if (!scenario_pods_are_ranks(e->s)) return 0;
     unsigned long long pods = e->s->fleet.pods;
     if (scenario_ranks(e->s) != pods)
         return err_set(
@@ -143,8 +143,6 @@ int pods_open(struct engine *e, struct err *err) {
             err, KVF_ERR_USAGE,
             "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
             "calibration");
-    if (scenario_pods_are_ranks(e->s)) rc = ranks_check(e, err);
-    if (rc != 0) return rc;
     struct sample *sample = sample_open();
     if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)
         rc = fleet_open(&e->fleet, e->s, pod_blocks(e->s), err);

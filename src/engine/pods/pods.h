@@ -48,6 +48,8 @@ struct pod {
 /* In the order of opening: queues and gates, with what hands a write to the worker that carries it out; then
  * caches and GPUs, with workload and tiers open. */
 void pods_init(struct engine *e, void (*post)(void *pod, struct cache_op *op));
+/* Before anything is created: whether there is a rank for each pod of a real fleet. */
+int pods_refused(const struct engine *e, struct err *err);
 int pods_open(struct engine *e, struct err *err);
 int pods_check(const struct engine *e, struct err *err); /* all caches; as cache_check() */
 void pods_close(struct engine *e);
