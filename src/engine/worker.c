@@ -147,7 +147,7 @@ static void worker_timer(struct executor *x, struct flight *f, uint64_t at_ns) {
 
 static void worker_done(struct executor *x, struct flight *f) {
     struct worker *w = worker_of(x);
-    if (!f->internal) tracelog_request(w->engine->log, x->worker, f, worker_now(x));
+    if (!f->internal) tracelog_request(w->engine->log, x->worker, f, f->done_ns);
     dispatch_done(w->engine, w, f);
 }
 

@@ -55,6 +55,7 @@ struct flight {
     uint64_t owed_bytes;      /* that it has to move before it is done (engine/bound.h) */
     uint64_t slot_ns;         /* when it got its slot; written with queue_lock */
     uint64_t first_token_ns;  /* end of prefill; 0 before */
+    uint64_t done_ns;         /* when it ended, for counts and for the log alike; 0 before */
     _Atomic uint64_t ttft_ns; /* the same since its arrival, for those who look on */
     uint64_t generate_ns;     /* when generation began */
     uint64_t storage_ns;      /* union of the times with an operation outstanding */
