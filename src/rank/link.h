@@ -19,7 +19,7 @@ struct rank_link {
     bool (*sent)(void *sending);
     /* Length of a message that has come, and its sender; -1: none has. Then receive() takes it. */
     long (*arrived)(unsigned *from);
-    int (*receive)(unsigned from, void *bytes, size_t len); /* 0, or -1: it failed, or its sender has gone */
+    int (*receive)(unsigned from, void *bytes, size_t len); /* 0 or -1 */
     void (*end)(void);                                      /* waits until every rank has called it */
 };
 

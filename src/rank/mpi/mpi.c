@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "rank/link.h"
 
-enum { TAG = 1, YIELDS = 1000, WAIT_LOOKS = 100000 /* of 0.1 ms and more: 10 s at least */ };
+enum { TAG = 1, LOOKS = 100 };
 
 static char library[MPI_MAX_LIBRARY_VERSION_STRING];
 
@@ -54,35 +53,63 @@ static bool mpi_sent(void *sending) {
     return done != 0;
 }
 
-static long mpi_arrived(unsigned *from) {
-    int there = 0, bytes = 0;
+/* ---- messages under way: one whose sender stands still, or has gone, holds up no other sender's ---- */
+
+struct coming {
+    struct coming *next;
+    MPI_Request request;
+    unsigned from;
+    int len, done;
+    unsigned char bytes[];
+};
+
+static struct coming *under_way; /* the oldest first */
+
+static void coming_begin(void) {
+    struct coming *c, **end = &under_way;
+    int there = 0, len = 0;
     MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG, all, &there, &status) != MPI_SUCCESS || !there) return -1;
-    if (MPI_Get_count(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes < 0) return -1;
-    *from = (unsigned)status.MPI_SOURCE;
-    return bytes;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG, all, &there, &status) != MPI_SUCCESS || !there) return;
+    if (MPI_Get_count(&status, MPI_BYTE, &len) != MPI_SUCCESS || len < 0) return;
+    if (!(c = calloc(1, sizeof *c + (size_t)len))) return;
+    c->from = (unsigned)status.MPI_SOURCE;
+    c->len = len;
+    if (MPI_Irecv(c->bytes, len, MPI_BYTE, status.MPI_SOURCE, TAG, all, &c->request) != MPI_SUCCESS) {
+        free(c);
+        return;
+    }
+    while (*end) end = &(*end)->next;
+    *end = c;
 }
 
-/* MPI_Recv would spin for ever on a message whose sender has gone: then the bytes are left to MPI. */
+/* The oldest that is whole, and has none of its sender before it. */
+static struct coming **coming_whole(void) {
+    for (struct coming **at = &under_way; *at; at = &(*at)->next) {
+        const struct coming *before = under_way;
+        while (before != *at && before->from != (*at)->from) before = before->next;
+        if (before != *at) continue;
+        if (!(*at)->done) (void)MPI_Test(&(*at)->request, &(*at)->done, MPI_STATUS_IGNORE);
+        if ((*at)->done) return at;
+    }
+    return NULL;
+}
+
+/* A long message comes in many pieces, each of which wants a look. */
+static long mpi_arrived(unsigned *from) {
+    struct coming **whole;
+    coming_begin();
+    for (int looks = 0; !(whole = coming_whole()) && under_way && looks < LOOKS; looks++) sched_yield();
+    if (!whole) return -1;
+    *from = (*whole)->from;
+    return (*whole)->len;
+}
+
 static int mpi_receive(unsigned from, void *bytes, size_t len) {
-    static const struct timespec look = {0, 100000};
-    MPI_Request request;
-    int done = 0;
-    void *into = malloc(len > 0 ? len : 1);
-    if (!into || MPI_Irecv(into, (int)len, MPI_BYTE, (int)from, TAG, all, &request) != MPI_SUCCESS) {
-        free(into);
-        return -1;
-    }
-    for (int looks = 0; looks < YIELDS + WAIT_LOOKS; looks++) {
-        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done) break;
-        if (looks < YIELDS)
-            sched_yield();
-        else
-            nanosleep(&look, NULL);
-    }
-    if (!done) return -1;
-    memcpy(bytes, into, len);
-    free(into);
+    struct coming **at = coming_whole(), *c = at ? *at : NULL;
+    if (!c || c->from != from || (size_t)c->len != len) return -1;
+    memcpy(bytes, c->bytes, len);
+    *at = c->next;
+    free(c);
     return 0;
 }
 
