@@ -465,10 +465,17 @@ def _():
     for routing in ("least_loaded", "estimated"):
         summary, logs = together(3, pods(routing))
         assert sum(map(len, logs)) == 96 == result(summary, "requests_done") == len(decisions(logs)), routing
-        turns = {}
-        for line in sorted((line for log in logs for line in log), key=lambda line: line["arrival_s"]):
-            assert line["turn"] == turns.get(line["conversation"], 0) + 1, line
-            turns[line["conversation"]] = line["turn"]
+        clock = rows("SELECT start_late_ms, clock_error_ms FROM ranks WHERE run_id = ? ORDER BY rank", last_run()["run_id"])
+        turns = {}  # a pod's log tells times since its own start
+        for one, log in zip(clock, logs):
+            for line in log:
+                at_ms = 1e3 * line["arrival_s"] + one["start_late_ms"]
+                turns.setdefault(line["conversation"], []).append((line["turn"], at_ms, line["e2e_ms"], one["clock_error_ms"]))
+        for conversation, asked_for in turns.items():
+            asked_for.sort()
+            assert [turn for turn, *_ in asked_for] == list(range(1, len(asked_for) + 1)), (conversation, asked_for)
+            for (_, before, took, error), (_, after, _, other) in zip(asked_for, asked_for[1:]):
+                assert after >= before + took - error - other - 0.001, (conversation, asked_for)
         assert all(logs), routing
         check_identities(summary)
 

@@ -55,8 +55,8 @@ def _():
     filled = result(summary, "prepopulate_bytes")
     assert 0.7 * sum(usable.values()) < filled <= 0.75 * sum(usable.values()), (filled, usable)
     first = {row["tier"]: row["used_bytes"] for row in rows("SELECT * FROM tier_intervals WHERE seq = 0")}
-    for tier in usable:
-        assert first[tier] >= 0.7 * usable[tier], (first, usable)
+    assert sum(first.values()) >= 0.7 * sum(usable.values()), (first, usable)  # requests of its time have moved some
+    assert all(first[tier] >= 0.5 * usable[tier] for tier in usable), (first, usable)
     phases = [row["phase"] for row in rows("SELECT DISTINCT phase FROM intervals ORDER BY seq")]
     assert phases == ["warmup", "measured", "drain"], phases
     first, = rows("SELECT t_s, length_s FROM intervals WHERE seq = 0")
