@@ -3,13 +3,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <msgpack.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/output_file.h"
-#include "study/capture/msgpack.h"
 #include "study/capture/siphash.h"
 
 void capture_events_init(struct capture_events *ev, struct capture *c) {
@@ -49,108 +49,117 @@ static void block_tell(const struct capture_events *ev, const char *event, uint6
                 medium);
 }
 
-/* One event's fields, whatever their order; lists are read where they stand. */
+/* One event's fields, whatever their order; it points into the message. */
 struct event {
-    struct msgpack_item type;
-    struct msgpack hashes; /* tokens are in the recorder's buffer */
-    uint64_t hash_count, token_count, parent, block_tokens;
+    const msgpack_object *type; /* NULL: none */
+    msgpack_object_array hashes;
+    uint64_t token_count; /* the tokens are in the recorder's buffer */
+    uint64_t parent, block_tokens;
     bool has_parent;
     char medium[16];      /* "GPU" unless the event says */
     uint64_t medium_hash; /* 0: of the GPU */
     uint64_t lora;        /* of the adapter; 0: none */
 };
 
+/* As 64 bits of two's complement. */
+static bool number_of(const msgpack_object *o, uint64_t *out) {
+    if (o->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
+        *out = o->via.u64;
+    else if (o->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        *out = (uint64_t)o->via.i64;
+    else
+        return false;
+    return true;
+}
+
+/* Text or bytes. */
+static bool bytes_of(const msgpack_object *o, const char **bytes, size_t *len) {
+    if (o->type == MSGPACK_OBJECT_STR)
+        *bytes = o->via.str.ptr, *len = o->via.str.size;
+    else if (o->type == MSGPACK_OBJECT_BIN)
+        *bytes = o->via.bin.ptr, *len = o->via.bin.size;
+    else
+        return false;
+    return true;
+}
+
+static bool is_text(const msgpack_object *o, const char *text) {
+    const char *bytes;
+    size_t len;
+    return o && bytes_of(o, &bytes, &len) && len == strlen(text) && memcmp(bytes, text, len) == 0;
+}
+
 /* Integers and strings of bytes are hashes alike. */
-static bool hash_of(const struct capture_events *ev, const struct msgpack_item *item, uint64_t medium,
+static bool hash_of(const struct capture_events *ev, const msgpack_object *o, uint64_t medium,
                     uint64_t *out) {
-    if (item->kind != MSGPACK_INT && item->kind != MSGPACK_BYTES) return false;
-    uint64_t own =
-        item->kind == MSGPACK_INT ? hash_mix64(item->number) : hash_bytes(item->bytes, item->count, 1);
+    uint64_t own;
+    const char *bytes;
+    size_t len;
+    if (number_of(o, &own))
+        own = hash_mix64(own);
+    else if (bytes_of(o, &bytes, &len))
+        own = hash_bytes(bytes, len, 1);
+    else
+        return false;
     *out = hash_mix64(own ^ hash_mix64(ev->pod + 1) ^ medium);
     return true;
 }
 
-static bool list_take(struct msgpack *m, struct msgpack *list, uint64_t *count) {
-    struct msgpack_item item;
-    struct msgpack from = *m;
-    if (!msgpack_next(m, &item)) return false;
-    if (item.kind == MSGPACK_ARRAY) {
-        *list = *m;
-        *count = item.count;
-    }
-    *m = from;
-    return msgpack_skip(m);
-}
-
-/* Tokens as a block's hash has them, one behind the other. */
-static bool tokens_take(struct capture_events *ev, struct msgpack *m, uint64_t *count) {
-    struct msgpack_item list;
-    struct msgpack from = *m;
-    if (!msgpack_next(m, &list)) return false;
-    if (list.kind != MSGPACK_ARRAY) {
-        *m = from;
-        return msgpack_skip(m);
-    }
+/* Tokens as a block's hash has them, one behind the other; what is no integer is 0. */
+static void tokens_take(struct capture_events *ev, msgpack_object_array list) {
     ev->tokens.len = 0;
-    *count = list.count;
-    for (uint64_t i = 0, n; i < list.count; i += n) {
+    for (uint32_t i = 0, n; i < list.size; i += n) {
         uint64_t token[CAPTURE_TOKENS];
-        n = list.count - i < CAPTURE_TOKENS ? list.count - i : CAPTURE_TOKENS;
-        if (!msgpack_numbers(m, token, (unsigned)n)) return false;
+        n = list.size - i < CAPTURE_TOKENS ? list.size - i : CAPTURE_TOKENS;
+        for (uint32_t k = 0; k < n; k++)
+            if (!number_of(&list.ptr[i + k], &token[k])) token[k] = 0;
         capture_tokens_put(&ev->tokens, token, n);
     }
-    return true;
 }
 
 enum field { TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, MEDIUM, LORA, OTHER };
 
 /* Of the name letters and digits are kept: it goes into a table. */
-static void medium_take(const struct msgpack_item *item, struct event *out) {
-    size_t n = 0;
-    if (item->kind != MSGPACK_BYTES) return;
-    for (uint64_t i = 0; i < item->count && n + 1 < sizeof out->medium; i++)
-        if (isalnum(item->bytes[i])) out->medium[n++] = (char)item->bytes[i];
+static void medium_take(const msgpack_object *o, struct event *out) {
+    size_t n = 0, len;
+    const char *bytes;
+    if (!bytes_of(o, &bytes, &len)) return;
+    for (size_t i = 0; i < len && n + 1 < sizeof out->medium; i++)
+        if (isalnum((unsigned char)bytes[i])) out->medium[n++] = bytes[i];
     out->medium[n] = '\0';
     if (strcmp(out->medium, "GPU") != 0) out->medium_hash = hash_bytes(out->medium, n, 2);
 }
 
-static bool field_take(struct capture_events *ev, struct msgpack *m, enum field f, struct event *out) {
-    struct msgpack_item item;
-    if (f == HASHES) return list_take(m, &out->hashes, &out->hash_count);
-    if (f == TOKENS) return tokens_take(ev, m, &out->token_count);
-    if (f == OTHER) return msgpack_skip(m);
-    struct msgpack from = *m;
-    if (!msgpack_next(m, &item)) return false;
-    if (f == TYPE) out->type = item;
-    if (f == PARENT) out->has_parent = hash_of(ev, &item, 0, &out->parent);
-    if (f == MEDIUM) medium_take(&item, out);
-    if (f == LORA && item.kind == MSGPACK_INT) out->lora = hash_mix64(item.number) | 1;
-    if (f == BLOCK_TOKENS && item.kind == MSGPACK_INT) out->block_tokens = item.number;
-    if (item.kind != MSGPACK_ARRAY && item.kind != MSGPACK_MAP) return true;
-    *m = from;
-    return msgpack_skip(m);
+static void field_take(struct capture_events *ev, const msgpack_object *o, enum field f, struct event *out) {
+    uint64_t number = 0;
+    bool list = o->type == MSGPACK_OBJECT_ARRAY, integer = number_of(o, &number);
+    if (f == TYPE) out->type = o;
+    if (f == HASHES && list) out->hashes = o->via.array;
+    if (f == TOKENS && list) tokens_take(ev, o->via.array), out->token_count = o->via.array.size;
+    if (f == PARENT) out->has_parent = hash_of(ev, o, 0, &out->parent);
+    if (f == MEDIUM) medium_take(o, out);
+    if (f == LORA && integer) out->lora = hash_mix64(number) | 1;
+    if (f == BLOCK_TOKENS && integer) out->block_tokens = number;
 }
 
 /* As a map by names, or as a list with the name of the event first. */
-static bool event_read(struct capture_events *ev, struct msgpack *m, struct event *out) {
+static bool event_read(struct capture_events *ev, const msgpack_object *o, struct event *out) {
     static const char *const names[] = {
         "type", "block_hashes", "parent_block_hash", "token_ids", "block_size", "medium", "lora_id"};
     /* by their place in a list */
     static const enum field stored[] = {TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, LORA, MEDIUM},
                             removed[] = {TYPE, HASHES, MEDIUM};
-    struct msgpack_item item, key;
+    bool map = o->type == MSGPACK_OBJECT_MAP;
     *out = (struct event){.medium = "GPU"};
-    if (!msgpack_next(m, &item) || (item.kind != MSGPACK_ARRAY && item.kind != MSGPACK_MAP)) return false;
-    for (uint64_t i = 0; i < item.count; i++) {
-        bool store = msgpack_is(&out->type, "BlockStored");
+    if (!map && o->type != MSGPACK_OBJECT_ARRAY) return false;
+    for (uint32_t i = 0; i < (map ? o->via.map.size : o->via.array.size); i++) {
+        bool store = is_text(out->type, "BlockStored");
         unsigned f = OTHER;
-        if (item.kind == MSGPACK_MAP) {
-            if (!msgpack_next(m, &key)) return false;
-            for (f = 0; f < OTHER && !msgpack_is(&key, names[f]); f++) continue;
-        } else if (i < (store ? sizeof stored / sizeof *stored : sizeof removed / sizeof *removed)) {
+        if (map)
+            for (f = 0; f < OTHER && !is_text(&o->via.map.ptr[i].key, names[f]); f++) continue;
+        else if (i < (store ? sizeof stored / sizeof *stored : sizeof removed / sizeof *removed))
             f = store ? stored[i] : removed[i];
-        }
-        if (!field_take(ev, m, (enum field)f, out)) return false;
+        field_take(ev, map ? &o->via.map.ptr[i].val : &o->via.array.ptr[i], (enum field)f, out);
     }
     return true;
 }
@@ -178,15 +187,12 @@ static void room_make(struct capture_events *ev) {
 }
 
 /* A copy in another medium, such as the host's memory, is no request. */
-static void copied(struct capture_events *ev, struct event *x) {
-    struct msgpack_item item;
+static void copied(struct capture_events *ev, const struct event *x) {
     uint64_t own, hash, since_ns;
-    for (uint64_t b = 0; b < x->hash_count; b++) {
-        struct msgpack_item known;
+    for (uint32_t b = 0; b < x->hashes.size; b++) {
+        const msgpack_object *known = &x->hashes.ptr[b];
         bool fresh;
-        if (!msgpack_next(&x->hashes, &item)) return;
-        known = item;
-        if (!hash_of(ev, &known, 0, &own) || !hash_of(ev, &item, x->medium_hash, &hash)) return;
+        if (!hash_of(ev, known, 0, &own) || !hash_of(ev, known, x->medium_hash, &hash)) return;
         uint32_t there = held_find(&ev->held, ev->pod, own, &since_ns);
         uint64_t id = there ? ev->held.node[there - 1].id : own;
         uint32_t node = held_node(&ev->held, id, 0, &ev->c->out.ids, &fresh);
@@ -208,13 +214,13 @@ static uint64_t block_name(struct capture_events *ev, uint64_t before, uint64_t 
     return siphash(ev->c->salt, ev->block.data, ev->block.len) >> 1;
 }
 
-static void stored(struct capture_events *ev, struct event *x) {
-    struct msgpack_item item;
-    uint64_t since_ns, per = x->hash_count ? x->token_count / x->hash_count : 0;
+static void stored(struct capture_events *ev, const struct event *x) {
+    const uint32_t count = x->hashes.size;
+    uint64_t since_ns, per = count ? x->token_count / count : 0;
     uint32_t parent = x->has_parent ? held_find(&ev->held, ev->pod, x->parent, &since_ns) : 0, node = parent;
     struct capture_run run = {.parent = parent};
-    if (x->hash_count == 0) return;
-    if ((parent ? ev->held.node[parent - 1].depth : 0) + x->hash_count > CAPTURE_IDS_MAX) {
+    if (count == 0) return;
+    if ((parent ? ev->held.node[parent - 1].depth : 0) + count > CAPTURE_IDS_MAX) {
         ev->c->rejected[CAPTURE_REJECT_BLOCKS]++;
         return;
     }
@@ -228,16 +234,16 @@ static void stored(struct capture_events *ev, struct event *x) {
     if (x->has_parent && !parent) ev->orphans++;
     uint64_t before = node ? ev->held.node[node - 1].id : x->has_parent ? x->parent : x->lora;
     if (parent) held_keep(&ev->held, parent - 1);
-    for (uint64_t b = 0, n = AT_ONCE; b < x->hash_count && n == AT_ONCE; b += n) {
+    for (uint32_t b = 0, n = AT_ONCE; b < count && n == AT_ONCE; b += n) {
         uint64_t name[AT_ONCE], hash[AT_ONCE];
-        for (n = 0; n < AT_ONCE && b + n < x->hash_count; n++) {
-            if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, 0, &hash[n])) break;
+        for (n = 0; n < AT_ONCE && b + n < count; n++) {
+            if (!hash_of(ev, &x->hashes.ptr[b + n], 0, &hash[n])) break;
             name[n] = before = block_name(ev, before, hash[n], b + n, per);
             idmap_prefetch(&ev->held.by_id, name[n]);
             idmap_prefetch(&ev->c->out.ids.now, name[n]);
             idmap_prefetch(&ev->held.pod[ev->pod], hash[n]);
         }
-        for (uint64_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < n; i++) {
             bool fresh;
             uint32_t next = held_node(&ev->held, name[i], node, &ev->c->out.ids, &fresh);
             if (node) held_let_go(&ev->held, node - 1);
@@ -253,16 +259,16 @@ static void stored(struct capture_events *ev, struct event *x) {
     if (held_full(&ev->held)) room_make(ev);
 }
 
-static void removed(struct capture_events *ev, struct event *x) {
-    struct msgpack_item item;
-    for (uint64_t b = 0, n = AT_ONCE; b < x->hash_count && n == AT_ONCE; b += n) {
+static void removed(struct capture_events *ev, const struct event *x) {
+    const uint32_t count = x->hashes.size;
+    for (uint32_t b = 0, n; b < count; b += n) {
         uint64_t hash[AT_ONCE], since_ns;
         bool good[AT_ONCE];
-        for (n = 0; n < AT_ONCE && b + n < x->hash_count && msgpack_next(&x->hashes, &item); n++) {
-            good[n] = hash_of(ev, &item, x->medium_hash, &hash[n]);
+        for (n = 0; n < AT_ONCE && b + n < count; n++) {
+            good[n] = hash_of(ev, &x->hashes.ptr[b + n], x->medium_hash, &hash[n]);
             if (good[n]) idmap_prefetch(&ev->held.pod[ev->pod], hash[n]);
         }
-        for (uint64_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < n; i++) {
             uint32_t node = good[i] ? held_remove(&ev->held, ev->pod, hash[i], &since_ns) : 0;
             ev->removed++;
             if (!node) continue;
@@ -272,15 +278,14 @@ static void removed(struct capture_events *ev, struct event *x) {
     }
 }
 
-static bool events_take(struct capture_events *ev, struct msgpack *m) {
-    struct msgpack_item list;
-    if (!msgpack_next(m, &list) || list.kind != MSGPACK_ARRAY) return false;
-    for (uint64_t i = 0; i < list.count; i++) {
+static bool events_take(struct capture_events *ev, const msgpack_object *list) {
+    if (list->type != MSGPACK_OBJECT_ARRAY) return false;
+    for (uint32_t i = 0; i < list->via.array.size; i++) {
         struct event x;
-        if (!event_read(ev, m, &x)) return false;
-        if (msgpack_is(&x.type, "BlockStored")) (x.medium_hash ? copied : stored)(ev, &x);
-        if (msgpack_is(&x.type, "BlockRemoved")) removed(ev, &x);
-        if (!msgpack_is(&x.type, "AllBlocksCleared")) continue;
+        if (!event_read(ev, &list->via.array.ptr[i], &x)) return false;
+        if (is_text(x.type, "BlockStored")) (x.medium_hash ? copied : stored)(ev, &x);
+        if (is_text(x.type, "BlockRemoved")) removed(ev, &x);
+        if (!is_text(x.type, "AllBlocksCleared")) continue;
         ev->cleared++;
         if (ev->blocks) fprintf(ev->blocks, "%.6f,%u,cleared,,\n", (double)ev->batch_ns / 1e9, ev->pod);
         held_clear(&ev->held, ev->pod);
@@ -288,10 +293,26 @@ static bool events_take(struct capture_events *ev, struct msgpack *m) {
     return true;
 }
 
-static bool time_take(struct capture_events *ev, const struct msgpack_item *ts) {
-    bool good = ts->kind == MSGPACK_FLOAT && ts->real > 0 && ts->real < 1e10;
-    if (good) ev->batch_ns = (uint64_t)(ts->real * 1e9);
+static bool time_take(struct capture_events *ev, const msgpack_object *ts) {
+    bool real = ts->type == MSGPACK_OBJECT_FLOAT32 || ts->type == MSGPACK_OBJECT_FLOAT64,
+         good = real && ts->via.f64 > 0 && ts->via.f64 < 1e10;
+    if (good) ev->batch_ns = (uint64_t)(ts->via.f64 * 1e9);
     return good;
+}
+
+/* As a list of time and events, or as a map by names. */
+static bool batch_take(struct capture_events *ev, const msgpack_object *o) {
+    const msgpack_object *ts = NULL, *events = NULL;
+    if (o->type == MSGPACK_OBJECT_ARRAY && o->via.array.size >= 2) {
+        ts = &o->via.array.ptr[0];
+        events = &o->via.array.ptr[1];
+    }
+    for (uint32_t i = 0; o->type == MSGPACK_OBJECT_MAP && i < o->via.map.size; i++) {
+        const msgpack_object_kv *one = &o->via.map.ptr[i];
+        if (is_text(&one->key, "ts")) ts = &one->val;
+        if (is_text(&one->key, "events")) events = &one->val;
+    }
+    return ts && events && time_take(ev, ts) && events_take(ev, events);
 }
 
 void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batches) {
@@ -300,31 +321,18 @@ void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batch
     ev->c->part[pod].lost += batches;
 }
 
+/* The library asks for as much memory as a list claims to need, before its items have come. Nobody touches
+ * what is not there, and where the system refuses, the message is malformed. */
 bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len) {
-    struct msgpack m = {payload, (const uint8_t *)payload + len}, events = m;
-    struct msgpack_item whole, key, ts = {.kind = MSGPACK_NIL};
-    bool found = false, taken = false, /* the time stands before the events, as an engine sends it */
-        good = msgpack_next(&m, &whole) && (whole.kind == MSGPACK_ARRAY || whole.kind == MSGPACK_MAP);
+    msgpack_unpacked whole;
+    msgpack_unpacked_init(&whole);
     ev->pod = pod;
     ev->c->clock = &ev->clock[pod];
     ev->heard_ns = clock_now_ns();
     ev->batches++;
-    for (uint64_t i = 0; good && i < whole.count; i++) {
-        uint64_t f = i;
-        if (whole.kind == MSGPACK_MAP) {
-            good = msgpack_next(&m, &key);
-            f = !good ? 2 : msgpack_is(&key, "ts") ? 0 : msgpack_is(&key, "events") ? 1 : 2;
-        }
-        struct msgpack from = m;
-        if (good && f == 0) good = msgpack_next(&from, &ts);
-        if (good && f == 1) {
-            found = true;
-            taken = time_take(ev, &ts);
-            events = m;
-        }
-        good = good && (f == 1 && taken ? events_take(ev, &m) : msgpack_skip(&m));
-    }
-    good = good && found && (taken || (time_take(ev, &ts) && events_take(ev, &events)));
+    bool good = msgpack_unpack_next(&whole, payload, len, NULL) == MSGPACK_UNPACK_SUCCESS &&
+                batch_take(ev, &whole.data);
+    msgpack_unpacked_destroy(&whole);
     ev->malformed += !good;
     capture_runs_settle(ev, false);
     return good;

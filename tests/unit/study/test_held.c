@@ -44,8 +44,23 @@ static void what_is_held_is_bounded(void **state) {
     capture_free(&c);
 }
 
+/* Lists and maps within each other, each of which claims four thousand million items that are not there. */
+static void a_list_may_claim_what_it_likes(void **state) {
+    (void)state;
+    static struct capture c = {.salt = {1, 2}};
+    static struct capture_events ev;
+    unsigned char claims[40 * 5];
+    capture_events_init(&ev, &c);
+    for (size_t i = 0; i < sizeof claims; i++) claims[i] = i % 5 ? 0xff : i % 2 ? 0xdd : 0xdf;
+    for (size_t len = 0; len <= sizeof claims; len++) assert_false(capture_events_batch(&ev, 0, claims, len));
+    assert_int_equal(ev.malformed, sizeof claims + 1);
+    capture_events_free(&ev);
+    capture_free(&c);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_held_is_bounded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_held_is_bounded),
+                                       cmocka_unit_test(a_list_may_claim_what_it_likes)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("held", tests, NULL, NULL);
 }
