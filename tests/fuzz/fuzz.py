@@ -141,8 +141,8 @@ def hunt(target, options, lib_fuzzer, seconds, seed):
     program, found = WORK / ("fuzz_" + target), WORK / target
     before = set(found.glob("*-*"))
     claimed = target in CLAIMED
-    env = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=%d:hard_rss_limit_mb=2048:quarantine_size_mb=8:%s"
-               % (claimed, os.environ.get("ASAN_OPTIONS", "")))
+    env = dict(os.environ, ASAN_OPTIONS="%s:hard_rss_limit_mb=2048:quarantine_size_mb=8:%s"
+               % ("allocator_may_return_null=1:max_allocation_size_mb=32" if claimed else "allocator_may_return_null=0", os.environ.get("ASAN_OPTIONS", "")))
     if lib_fuzzer:
         argv = [program, "-max_total_time=%d" % seconds, "-seed=%d" % seed, "-max_len=%d" % LENGTH_MAX,
                 "-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=%d" % (1 << 30 if claimed else 512), "-print_final_stats=1", "-verbosity=0",
