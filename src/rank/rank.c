@@ -247,11 +247,12 @@ static bool receive_one(struct rank *r) {
     unsigned from;
     long len = r->link->arrived(&from);
     struct head head;
-    if (len < (long)sizeof head || from >= r->count) return false;
+    if (len < 0 || from >= r->count) return false;
     struct rank_message *m = mem_alloc(sizeof *m + (size_t)len);
-    if (r->link->receive(from, m->bytes, (size_t)len) != 0) {
+    bool taken = r->link->receive(from, m->bytes, (size_t)len) == 0;
+    if (!taken || len < (long)sizeof head) {
         free(m);
-        return false;
+        return taken;
     }
     uint64_t now = clock_now_ns();
     memcpy(&head, m->bytes, sizeof head);
