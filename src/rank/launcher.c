@@ -27,6 +27,7 @@ extern const char rank_launcher[]; /* mpirun beside the compiler of the plugin; 
 #define WHERE "KVFALL_RANK_PLACE" /* name of the socket, for the processes that are started */
 enum {
     START_S = 60,
+    COME_S = 8, /* after the process before it; a launcher starts those of a machine in a row */
     END_S = 5,
     ENVIRONMENT_MOST = 1 << 20,
     LOOK_MS = 10,
@@ -41,6 +42,7 @@ struct launcher {
     struct pollfd *ends; /* the socket, then a connection to each process until all have joined */
     unsigned count, most;
     unsigned ready; /* processes but the first that are about to join */
+    bool missed;    /* some have not come */
 };
 
 static int told_fd = -1; /* in a process that was started, but the first: to the one that started it */
@@ -269,11 +271,17 @@ static bool launcher_hear(struct launcher *l, int ms) {
 }
 
 /* True when the first process has handed over its place, and the others are about to join: nobody waits in
- * MPI for a process that refuses its scenario. */
+ * MPI for a process that refuses its scenario, or is gone before it began. */
 static bool place_await(struct launcher *l) {
-    uint64_t until_ns = clock_now_ns() + START_S * KVF_NS_PER_S;
-    while (clock_now_ns() < until_ns && !has_ended(l) && launcher_hear(l, LOOK_MS))
+    uint64_t now_ns = clock_now_ns(), until_ns = now_ns + START_S * KVF_NS_PER_S, come_ns = now_ns;
+    unsigned come = l->count;
+    for (; now_ns < until_ns && !has_ended(l) && launcher_hear(l, LOOK_MS); now_ns = clock_now_ns()) {
         if (l->place_fd >= 0 && l->ready == l->most - 2) return true;
+        if (l->count != come) come_ns = now_ns;
+        come = l->count;
+        l->missed = come > 1 && come < l->most && now_ns - come_ns > COME_S * KVF_NS_PER_S;
+        if (l->missed) break;
+    }
     return false;
 }
 
@@ -299,6 +307,10 @@ static int launcher_failed(struct launcher *l, struct err *e) {
     for (int i = 0; i < SAID_LOOKS && fstat(l->said_fd, &st) == 0 && st.st_size == 0 && !has_ended(l); i++)
         nanosleep(&look, NULL);
     said_first(l->said_fd, said, sizeof said);
+    if (l->missed)
+        return err_set(e, KVF_ERR_USAGE,
+                       "%u of the %u ranks of %s did not come within %d s of the others: %s",
+                       l->most - l->count, l->most - 1, rank_launcher, COME_S, said);
     return err_set(e, KVF_ERR_USAGE, "%s did not start %u ranks, and --ranks needs it: %s", rank_launcher,
                    l->most - 1, said);
 }

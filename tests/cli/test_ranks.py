@@ -350,12 +350,14 @@ def _():
     assert last_run()["status"] == "interrupted" and "goes on without it" in got.stdout, got
 
 
-@case("a launcher that is not there, or starts nothing, is one sentence and status 2; what is started ends with its first process")
+@case("a launcher that is not there, starts nothing, or one process too few, is one sentence and status 2; what is started ends with its first process")
 def _():
     need_mpi()
     places = home() / "bin"
     places.mkdir()
-    for program, said in ((None, "install Open MPI or MPICH"), ("#!/bin/sh\necho ---; echo no slots >&2; exit 1\n", "did not start 2 ranks, and --ranks needs it: no slots")):
+    for program, said in ((None, "install Open MPI or MPICH"),
+                          ("#!/bin/sh\necho ---; echo no slots >&2; exit 1\n", "did not start 2 ranks, and --ranks needs it: no slots"),
+                          ("#!/bin/sh\nshift 2; PMI_RANK=0 exec \"$@\"\n", "1 of the 2 ranks of mpirun did not come within 8 s of the others: it said nothing")):
         if program:
             (places / "mpirun").write_text(program)
             (places / "mpirun").chmod(0o755)
