@@ -160,6 +160,7 @@ static void leave_screen(struct command_run *c) {
     showing_close(&c->showing, exit_status(c));
 }
 
+/* The last screen may stand for hours: the other ranks need not wait for its end, nor this one listen. */
 static int run_scenario(struct command_run *c, struct err *e) {
     struct session_run what = {.scenario = &c->scenario,
                                .yaml = c->yaml,
@@ -169,9 +170,12 @@ static int run_scenario(struct command_run *c, struct err *e) {
                                .fit = c->options.fit ? &c->fit : NULL};
     int rc = c->showing.board ? session_show(c->session, e) : 0;
     if (rc == 0) rc = session_repeat(c->session, &what, &c->run, &c->trials, e);
+    bool together = c->rank != NULL;
+    ranks_leave(c->rank);
+    c->rank = NULL;
     if (c->showing.board) leave_screen(c);
     c->signal = session_end(c->session);
-    if (c->rank && !c->signal) c->signal = signals_named(c->run.status_reason); /* to another rank */
+    if (together && !c->signal) c->signal = signals_named(c->run.status_reason); /* to another rank */
     return rc;
 }
 
