@@ -29,19 +29,35 @@ enum trace_form trace_form_named(const char *word) {
     return TRACE_FORMS;
 }
 
+enum { BEHIND_MOST = 1 << 20 };
+
 static void failed(struct trace_write *w, int errnum) {
     if (!w->errnum) w->errnum = errnum ? errnum : EIO;
 }
 
-static void tail_cut(struct trace_write *w) {
-    if (w->tailed && ftruncate(fileno(w->file), w->tail_at) != 0) failed(w, errno);
+/* Rows that are added while a tail stands wait for the next one: both take the old one's place at once. */
+static void tail_drop(struct trace_write *w) {
+    long end = w->tail_at + (long)w->behind.len;
+    if (!w->tailed) return;
     w->tailed = false;
+    errno = 0;
+    if (w->behind.len && fwrite(w->behind.data, 1, w->behind.len, w->file) != w->behind.len) failed(w, errno);
+    if (fflush(w->file) != 0 || ftruncate(fileno(w->file), end) != 0) failed(w, errno);
+    buf_free(&w->behind);
 }
 
 static void out(struct trace_write *w, const void *data, size_t len) {
-    if (len) tail_cut(w);
+    if (w->tailed && w->behind.len + len > BEHIND_MOST) tail_drop(w);
     errno = 0;
-    if (len && fwrite(data, 1, len, w->file) != len) failed(w, errno);
+    if (w->tailed)
+        buf_bytes(&w->behind, data, len);
+    else if (len && fwrite(data, 1, len, w->file) != len)
+        failed(w, errno);
+}
+
+/* Of what is added next; -1: the file has none. */
+static long position(const struct trace_write *w) {
+    return w->tailed ? w->tail_at + (long)w->behind.len : ftell(w->file);
 }
 
 static void put(struct trace_write *w, const void *data, size_t len, ZSTD_EndDirective how) {
@@ -75,7 +91,7 @@ static void lost_begin(struct trace_write *w) {
                                    0};
     if (w->zstd) out(w, frame, sizeof frame);
     out(w, text, (size_t)len);
-    w->lost_at = ftell(w->file) - LOST_DIGITS;
+    w->lost_at = position(w) - LOST_DIGITS;
     w->lost_put = w->lost;
 }
 
@@ -84,6 +100,10 @@ static void lost_update(struct trace_write *w) {
     if (w->lost_at == 0 || w->lost == w->lost_put) return;
     snprintf(text, sizeof text, "%*" PRIu64, LOST_DIGITS, w->lost);
     w->lost_put = w->lost;
+    if (w->tailed && w->lost_at >= w->tail_at) {
+        memcpy(w->behind.data + (w->lost_at - w->tail_at), text, LOST_DIGITS);
+        return;
+    }
     errno = 0;
     if (pwrite(fileno(w->file), text, LOST_DIGITS, w->lost_at) != LOST_DIGITS) failed(w, errno);
 }
@@ -162,7 +182,7 @@ void trace_write_add(struct trace_write *w, const struct trace_line_out *line) {
     struct buf text = {0};
     w->requests++;
     w->accesses += line->count;
-    if (w->requests == 1 && (w->tells_lost = w->tells_lost && ftell(w->file) >= 0)) lost_begin(w);
+    if (w->requests == 1 && (w->tells_lost = w->tells_lost && position(w) >= 0)) lost_begin(w);
     if (w->form == TRACE_FORM_MOONCAKE) trace_line_print(w, line, &text);
     for (uint32_t i = 0; i < line->count && w->form != TRACE_FORM_MOONCAKE; i++) {
         struct access_record r = {(uint32_t)(line->at_ns / KVF_NS_PER_S), names_number(&w->ids, line->ids[i]),
@@ -184,11 +204,12 @@ void trace_write_flush(struct trace_write *w) {
     if (!w->errnum) lost_update(w);
 }
 
+enum { RAW_MOST = 1 << 16 };
+
 /* Into a frame that is under way, as raw blocks (RFC 8878, 3.1.1.2). */
 static void raw_blocks(struct buf *to, const struct buf *text) {
-    const size_t most = 1 << 16;
     for (size_t at = 0, len; at < text->len; at += len) {
-        len = text->len - at < most ? text->len - at : most;
+        len = text->len - at < RAW_MOST ? text->len - at : RAW_MOST;
         buf_bytes(to,
                   (unsigned char[]){(unsigned char)(len << 3), (unsigned char)(len >> 5),
                                     (unsigned char)(len >> 13)},
@@ -197,26 +218,49 @@ static void raw_blocks(struct buf *to, const struct buf *text) {
     }
 }
 
+/* As a frame that is under way, with a window of 1 MiB, where the file has none yet (RFC 8878, 3.1.1.1). */
+static void packed_tail(struct buf *to, const struct buf *text, bool begins) {
+    static const unsigned char frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 10 << 3};
+    if (begins) buf_bytes(to, frame, sizeof frame);
+    raw_blocks(to, text);
+}
+
+/* The last row made longer by `by` spaces, so that nothing of an old tail is left behind it. */
+static void row_lengthen(struct buf *text, long by) {
+    if (by <= 0 || text->len == 0) return;
+    text->len--;
+    buf_addf(text, "%*s\n", (int)by, "");
+}
+
 void trace_write_tail(struct trace_write *w, const struct trace_line_out *const *line, size_t count) {
     struct trace_write as = *w;
-    struct buf text = {0}, blocks = {0}, *put = w->zstd ? &blocks : &text;
+    struct buf text = {0}, all = {0};
     struct stat st;
     bool whole = fstat(fileno(w->file), &st) == 0 && S_ISREG(st.st_mode) && !w->errnum;
-    long at = !whole || (w->zstd && w->requests == 0) ? -1 : ftell(w->file);
-    if (at < 0 || (count == 0 && !w->tailed)) return;
+    long at = w->tailed ? w->tail_at : ftell(w->file), behind = (long)w->behind.len;
+    if (!whole || at < 0 || (count == 0 && !w->tailed)) return;
     as.tells_lost = false;
     for (size_t i = 0; i < count; i++) {
         as.requests++;
         trace_line_print(&as, line[i], &text);
     }
-    if (w->zstd) raw_blocks(&blocks, &text);
+    long blocks = ((long)text.len + RAW_MOST - 1) / RAW_MOST, more = w->zstd ? 3 * blocks : 0;
+    if (w->tailed) row_lengthen(&text, w->tail_end - at - behind - (long)text.len - more);
+    if (behind) buf_bytes(&all, w->behind.data, w->behind.len);
+    if (w->zstd && count)
+        packed_tail(&all, &text, at + behind == 0);
+    else
+        buf_bytes(&all, text.data, text.len);
     errno = 0;
-    if (put->len && pwrite(fileno(w->file), put->data, put->len, at) != (ssize_t)put->len) failed(w, errno);
-    if (w->tailed && ftruncate(fileno(w->file), at + (long)put->len) != 0) failed(w, errno);
+    if (all.len && pwrite(fileno(w->file), all.data, all.len, at) != (ssize_t)all.len) failed(w, errno);
+    if (w->tailed && ftruncate(fileno(w->file), at + (long)all.len) != 0) failed(w, errno);
+    if (fseek(w->file, at + behind, SEEK_SET) != 0) failed(w, errno);
     w->tailed = true;
-    w->tail_at = at;
+    w->tail_at = at + behind;
+    w->tail_end = at + (long)all.len;
+    buf_free(&w->behind);
     buf_free(&text);
-    buf_free(&blocks);
+    buf_free(&all);
 }
 
 /* From the last access to the first: what comes next is known then. */
@@ -241,12 +285,13 @@ static int link_accesses(const struct trace_write *w) {
 
 int trace_write_end(struct trace_write *w, struct err *e) {
     if (w->file) put(w, NULL, 0, ZSTD_e_end);
-    if (w->file) tail_cut(w);
+    if (w->file) tail_drop(w);
     if (w->file && fflush(w->file) != 0) failed(w, errno);
     if (w->file && !w->errnum) lost_update(w);
     int errnum = w->errnum;
     if (w->file && !errnum && w->form == TRACE_FORM_ORACLE) errnum = link_accesses(w);
     if (w->file && fclose(w->file) != 0 && !errnum) errnum = errno;
+    buf_free(&w->behind);
     names_free(&w->ids);
     names_free(&w->sessions);
     ZSTD_freeCCtx(w->zstd);

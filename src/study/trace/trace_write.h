@@ -54,7 +54,8 @@ struct trace_write {
     long lost_at;  /* where in the file the figures stand; 0: not yet, or not at all */
     uint64_t lost_put; /* what they say */
     bool tailed;
-    long tail_at; /* tailed: where the file ends without the rows of trace_write_tail() */
+    long tail_at, tail_end; /* tailed: where the rows of trace_write_tail() stand in the file */
+    struct buf behind;      /* tailed: what was added since, and is written with the next tail */
 };
 
 /* The form of a word; TRACE_FORMS: unknown. */
@@ -63,10 +64,11 @@ enum trace_form trace_form_named(const char *word);
 int trace_write_begin(struct trace_write *w, const char *path, enum trace_form form, uint64_t block_tokens,
                       uint64_t block_bytes, struct err *e);
 void trace_write_add(struct trace_write *w, const struct trace_line_out *line);
-/* Hands all that was added to the system, in a form that can be read whatever follows. */
+/* Hands all that was added to the system, in a form that can be read whatever follows; behind a tail the next
+ * one does. */
 void trace_write_flush(struct trace_write *w);
-/* Rows behind all that was flushed, which a kill leaves: what is written next takes their place. Their ids
- * are numbers. Only a regular file has them, a compressed one from its first row on. */
+/* Rows behind all that was flushed, which a kill leaves: what is added later, and its tail, takes their place
+ * in one write. Their ids are numbers. Only a regular file has them. */
 void trace_write_tail(struct trace_write *w, const struct trace_line_out *const *line, size_t count);
 /* Completes and closes the file. 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE. */
 int trace_write_end(struct trace_write *w, struct err *e);
