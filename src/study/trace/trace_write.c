@@ -167,10 +167,14 @@ void trace_line_print(struct trace_write *w, const struct trace_line_out *line, 
         digits(out, w->keep_ids ? line->ids[i] : number);
     }
     buf_add(out, "]");
-    if (w->block_tokens != 512) buf_addf(out, ", \"block_size\": %" PRIu64, w->block_tokens);
-    if (line->session)
-        buf_addf(out, ", \"session_id\": %" PRIu64,
-                 w->keep_ids ? line->session : names_number(&w->sessions, line->session));
+    if (w->block_tokens != 512) {
+        buf_add(out, ", \"block_size\": ");
+        digits(out, w->block_tokens);
+    }
+    if (line->session) {
+        buf_add(out, ", \"session_id\": ");
+        digits(out, w->keep_ids ? line->session : names_number(&w->sessions, line->session));
+    }
     if (w->salt && w->requests == 1) buf_addf(out, ", \"salt\": \"%016" PRIx64 "\"", w->salt);
     if (line->lost) buf_addf(out, ", \"lost\": %" PRIu64, line->lost);
     name_print(out, "model", line->model);
