@@ -27,16 +27,13 @@ static int within_parse(const char *text, double *within, struct err *e) {
 }
 
 /* The run at that place of the command line, of a single or no run that one. */
-static int run_load(const struct options *o, size_t at, struct run_record *run, struct err *e) {
+static int run_load(const struct options *o, struct store *store, size_t at, struct run_record *run,
+                    struct err *e) {
     const char *name = o->operands == 0 ? "latest" : o->operand[o->operands == 1 ? 0 : at];
-    struct store *store = NULL;
     int64_t id;
 
-    int rc = stored_open(o, STORE_READ, &store, e);
-    if (!rc) rc = store_resolve(store, name, &id, e);
-    if (!rc) rc = store_load_run(store, id, run, e);
-    store_close(store);
-    return rc;
+    int rc = store_resolve(store, name, &id, e);
+    return rc ? rc : store_load_run(store, id, run, e);
 }
 
 /* Runs of older versions have its parts. */
@@ -85,12 +82,12 @@ static size_t files_find(const struct options *o, const char *files[OPTIONS_GIVE
 }
 
 /* One run beside one file, `apart` from what stands above it; *inside: total tokens a second are. */
-static int validate_one(const struct options *o, size_t at, const struct rival *rival, double within,
-                        bool apart, bool *inside, struct buf *out, struct err *e) {
+static int validate_one(const struct options *o, struct store *store, size_t at, const struct rival *rival,
+                        double within, bool apart, bool *inside, struct buf *out, struct err *e) {
     struct run_record run;
 
     run_record_init(&run);
-    int rc = run_load(o, at, &run, e);
+    int rc = run_load(o, store, at, &run, e);
     double ours = rc ? (double)NAN : total_of(&run);
     if (!rc && !(ours > 0))
         rc = err_set(
@@ -129,6 +126,7 @@ int cmd_validate(const struct options *o, struct command_reply *r, struct err *e
     const char *files[OPTIONS_GIVEN_MAX];
     struct rival rivals[OPTIONS_GIVEN_MAX];
     double within = WITHIN_DEFAULT;
+    struct store *store = NULL;
     size_t count = files_find(o, files), told = 0, met = 0;
     int status = 0;
 
@@ -144,18 +142,21 @@ int cmd_validate(const struct options *o, struct command_reply *r, struct err *e
             o->operands, count);
     int rc = within_parse(options_value(o, "within"), &within, e);
     if (rc == 0) rc = rivals_read(o, files, count, rivals, e);
-    if (rc) return rc;
-    for (size_t i = 0; i < count; i++) {
+    if (rc == 0) rc = stored_open(o, STORE_READ, &store, e);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         bool inside = false;
-        rc = validate_one(o, i, &rivals[i], within, told > 0, &inside, &r->text, e);
-        if (rc) { /* the other pairs are still worth telling */
+        rc = validate_one(o, store, i, &rivals[i], within, told > 0, &inside, &r->text, e);
+        if (rc && o->operands > 1) { /* the other runs are still worth telling */
+            rc = 0;
             status = output_fail(e);
             err_clear(e);
             continue;
         }
-        told++;
+        told += rc == 0;
         met += inside;
     }
+    store_close(store);
+    if (rc) return rc;
     if (told > 1)
         buf_addf(&r->text, "\n%zu of %zu are within %g %% by total tokens/s\n", met, told, 100 * within);
     return status == 0 && met < told ? OUTSIDE_STATUS : status;

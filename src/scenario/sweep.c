@@ -132,6 +132,30 @@ unsigned sweep_plan_expand(const struct sweep_plan *p, const struct scenario_set
     return n;
 }
 
+/* Relative paths of traces become whole, in lists and in what variants set. */
+static void place(struct node *n, bool path) {
+    char *real = path && n->kind == NODE_SCALAR && *n->text ? realpath(n->text, NULL) : NULL;
+    if (real) {
+        free(n->text);
+        n->text = real;
+        n->len = strlen(real);
+    }
+    bool mapping = n->kind == NODE_MAPPING;
+    for (size_t i = mapping; i < n->count; i += 1 + mapping)
+        place(n->items[i], mapping ? strcmp(n->items[i - 1]->text, "workload.path") == 0 : path);
+}
+
+void sweep_place(char text[SCENARIO_SWEEP_TEXT]) {
+    struct node *n = node_parse(text, strlen(text), ignore_problem, NULL);
+    struct buf placed = {0};
+    if (!n) return;
+    place(n, false);
+    sweep_node_json(n, &placed);
+    if (placed.len < SCENARIO_SWEEP_TEXT) memcpy(text, buf_text(&placed), placed.len + 1);
+    buf_free(&placed);
+    node_free(n);
+}
+
 bool sweep_plan_variant(const struct sweep_plan *p, const char *text, unsigned *axis, size_t *value) {
     const char *name = strchr(text, '=');
     for (unsigned g = 0; name && g < p->groups; g++) {

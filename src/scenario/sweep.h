@@ -48,6 +48,9 @@ void sweep_plan_point(const struct sweep_plan *p, uint64_t point, struct scenari
 /* The same with what the variants set in place of their names, as the loader takes it. How many. */
 unsigned sweep_plan_expand(const struct sweep_plan *p, const struct scenario_setting *point, unsigned count,
                            struct scenario_setting out[SWEEP_SETTINGS_MAX]);
+/* Keys or variants with the whole path of each trace whose file is there. A text that would be too long
+ * stays. */
+void sweep_place(char text[SCENARIO_SWEEP_TEXT]);
 /* The variant that "GROUP=NAME" says; false when there is none. */
 bool sweep_plan_variant(const struct sweep_plan *p, const char *text, unsigned *axis, size_t *value);
 /* The point that has another value on that axis and is the same otherwise; combine cartesian. */

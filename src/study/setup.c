@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "probe/host.h"
+#include "scenario/sweep.h"
 #include "study/machine.h"
 #include "study/output.h"
 
@@ -75,5 +76,7 @@ struct scenario setup_placed(const struct scenario *s) {
     if (real && strlen(real) < sizeof placed.workload.path)
         snprintf(placed.workload.path, sizeof placed.workload.path, "%s", real);
     free(real);
+    sweep_place(placed.sweep.keys);
+    sweep_place(placed.sweep.variants);
     return placed;
 }

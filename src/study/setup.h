@@ -16,7 +16,7 @@
 int setup_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
                    struct scenario_report *report);
 
-/* The scenario as it is stored: the path of its trace holds in every folder. */
+/* The scenario as it is stored: paths of traces hold in every folder. */
 struct scenario setup_placed(const struct scenario *s);
 
 /* Options and settings of the command line that this scenario makes nothing of, a warning each; keys of its

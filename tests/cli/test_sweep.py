@@ -195,6 +195,30 @@ def _():
     assert got.rc == 2 and "point 2 (tiers.nvme.io_size=65537): " in got.stderr, got
 
 
+@case("paths of traces are stored whole, so that a sweep repeats in every folder; its table has their names")
+def _():
+    traces = home() / "work/traces"
+    for name, tokens in (("a.csv", 100), ("b.csv", 300)):
+        (traces / name[0]).mkdir(parents=True)
+        (traces / name[0] / name).write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" +
+                                             "2023-11-16 18:01:01.0000000,%d,10\n" % tokens)
+    whole = [str((traces / name).resolve()) for name in ("a/a.csv", "b/b.csv")]
+    given = {**SIMULATED, "workload.source": "azure", "workload.path": "traces/a/a.csv"}
+    keys = {"keys": {"workload.path": ["traces/a/a.csv", "traces/b/b.csv"], "workload.scale": [1, 2]}}
+    groups = {"variants": {"day": {"first": {"workload.path": "traces/a/a.csv"}, "second": {"workload.path": "traces/b/b.csv"}}}}
+    for number, asked in ((1, keys), (3, groups)):
+        first = sweep({**given, "sweep": asked})[0]
+        effective = run(["show", "sweep:%d" % number, "--effective"]).stdout
+        kept = json.loads(effective)["sweep"]
+        paths = kept["keys"].get("workload.path") or [kept["variants"]["day"][v]["workload.path"] for v in ("first", "second")]
+        assert paths == whole and kept["keys"].get("workload.scale", [1, 2]) == [1, 2], kept
+        (traces / "again.yaml").write_text(effective)
+        again = run(["sweep", "again.yaml"], cwd=traces)
+        table = [re.sub(r" +\d+$", "", line) for line in first.stdout.splitlines()[:4]]
+        assert again.rc == 0 and table == [re.sub(r" +\d+$", "", line) for line in again.stdout.splitlines()[:4]], (first, again)
+        assert asked is groups or " a/a.csv " in table[1] and "traces" not in first.stdout, first
+
+
 @case("run runs the scenario as it stands and takes no notice of its sweep")
 def _():
     got = run(["run", "--headless", "--quiet", write({**TINY, **KEYS})])

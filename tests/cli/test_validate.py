@@ -132,6 +132,9 @@ def _():
     assert got.rc == 0 and "run 1, small" in got.stdout and "run 2, small" in got.stdout, got
     got = run(["validate", "1", "9", *files])
     assert got.rc == 2 and "run 1, small" in got.stdout and "no run '9'" in got.stderr and " of 2 " not in got.stdout, got
+    for named in (["9"], ["1", "2", "--db", "none.db"]):
+        got = run(["validate", *named, *files])
+        assert got.rc == 2 and len(got.stderr.splitlines()) == 1 and not got.stdout, got
     got = run(["validate", "1", "2", "1", *files])
     assert got.rc == 2 and "3 runs and 2 files do not pair" in got.stderr and not got.stdout, got
 

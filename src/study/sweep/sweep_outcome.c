@@ -116,6 +116,29 @@ void sweep_outcome_begin(const struct sweep_base *b, struct outcome *o) {
     snprintf(o->target_op, sizeof o->target_op, "%s", ops[b->scenario.sweep.target.op]);
 }
 
+/* Where the values of an axis stop sharing a folder. */
+static size_t folder_shared(const struct sweep_axis *a) {
+    size_t len = strlen(a->value[0]);
+    for (size_t v = 1, n = 0; v < a->values; v++, n = 0) {
+        while (n < len && a->value[v][n] == a->value[0][n]) n++;
+        len = n;
+    }
+    while (len > 0 && a->value[0][len - 1] != '/') len--;
+    return len;
+}
+
+/* A value under its name: paths of traces without the folder that all are in. */
+static size_t put_value(const struct sweep_base *b, unsigned k, const struct scenario_setting *set,
+                        struct outcome *o) {
+    struct buf name = {0};
+    double number = k < o->groups ? NAN : number_of(set->key, set->value);
+    size_t shared = strcmp(set->key, "workload.path") == 0 ? folder_shared(&b->plan.axis[k]) : 0;
+    buf_addf(&name, "%s%s", shared ? "\"" : "", set->value + shared);
+    size_t place = outcome_place(&o->dimension[k], buf_text(&name), number);
+    buf_free(&name);
+    return place;
+}
+
 struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const struct sweep_point *from,
                                           struct outcome *o) {
     struct scenario_setting setting[SWEEP_AXES_MAX];
@@ -123,9 +146,7 @@ struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const stru
     struct buf settings = {0};
     char load[40];
     unsigned count = sweep_settings(b, from->planned, from->sought, setting);
-    for (unsigned k = 0; k < count; k++)
-        p->at[k] = outcome_place(&o->dimension[k], setting[k].value,
-                                 k < o->groups ? NAN : number_of(setting[k].key, setting[k].value));
+    for (unsigned k = 0; k < count; k++) p->at[k] = put_value(b, k, &setting[k], o);
     if (from->load == LOAD_AT_RATE)
         snprintf(load, sizeof load, "%.6g req/s", from->rate);
     else
