@@ -82,7 +82,7 @@ static int clean(const struct options *o, struct cleaning *c, struct buf *out, s
         return 0;
     }
     output_print(out);
-    fflush(stdout);
+    output_flush();
     buf_free(out);
     int rc = allowed(o, c, e);
     if (rc) return rc;

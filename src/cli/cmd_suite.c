@@ -70,7 +70,7 @@ static void print_plan(const struct suite *s, const struct format_style *style) 
     struct buf out = {0};
     suite_plan_text(s, style, &out);
     output_print_styled(&out);
-    fflush(stdout);
+    output_flush();
     buf_free(&out);
 }
 

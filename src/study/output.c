@@ -41,6 +41,11 @@ static void put_out(const struct buf *text) {
         print_errno = errno;
 }
 
+void output_flush(void) {
+    errno = 0;
+    if (fflush(stdout) != 0 && !print_errno) print_errno = errno;
+}
+
 /* The length of a colour, the only thing of ours that a terminal obeys, or 0. */
 static size_t colour_at(const char *at) {
     if (at[0] != '\033' || at[1] != '[') return 0;
@@ -87,10 +92,9 @@ void output_start(void) {
 }
 
 int output_finish(int status) {
-    errno = 0;
-    bool failed = fflush(stdout) != 0;
-    int why = print_errno ? print_errno : errno;
-    if (!failed && !ferror(stdout)) return status;
+    output_flush();
+    int why = print_errno;
+    if (!why && !ferror(stdout)) return status;
     if (why == EPIPE && pipe_ends) {
         if (status) return status;
         signal(SIGPIPE, SIG_DFL);

@@ -149,10 +149,11 @@ def _():
     assert process.wait(30) == -signal.SIGPIPE and "standard output" not in err, err
     assert last_run()["status"] == "completed" and run_folders() == []
     assert run(["show"]).stdout.startswith("COMPLETED")
-    for ignored, status in ((False, -signal.SIGPIPE), (True, 1)):
+    for ignored, status, args in ((False, -signal.SIGPIPE, ["show"]), (True, 1, ["show"]),
+                                  (False, -signal.SIGPIPE, ["suite", "--plan", "--quick"])):
         reader, pipe = os.pipe()
         os.close(reader)
-        shown = spawn(["show"], restore_signals=not ignored, stdout=pipe)
+        shown = spawn(args, restore_signals=not ignored, stdout=pipe)
         os.close(pipe)
         err = shown.stderr.read().decode()
         assert shown.wait(30) == status and ("Broken pipe" in err) == ignored, (ignored, shown.returncode, err)
