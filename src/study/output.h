@@ -23,7 +23,7 @@ void output_print(const struct buf *text);
 void output_print_styled(const struct buf *text);
 /* The same for what programs read: to the byte, unless standard output is a terminal. */
 void output_print_data(const struct buf *text);
-/* What was printed so far goes out before more is done. */
+/* Hands over all that was printed so far, before more is done. */
 void output_flush(void);
 /* Once, before anything is written: a pipe without a reader is an error of a write like others. */
 void output_start(void);
