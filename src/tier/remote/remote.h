@@ -145,6 +145,7 @@ struct remote_job {
     struct tier_chunk *chunk; /* with the byte behind `passed`; NULL: it has not come */
     struct remote_conn *conn; /* NULL: in line */
     struct remote_job *next_of_op, *next;
+    uint64_t order; /* in which values first stood in line, from 1; 0: not yet */
     unsigned tries;
     bool lined;
 };
@@ -252,6 +253,7 @@ struct tier_queue {
     struct remote_conn *idle;
     struct remote_op *bucket[64], *op_free;
     struct remote_job *job_free, *line, **line_end;
+    uint64_t jobs_lined;
     struct remote_op *asking, **asking_end;
     struct remote_place *dead; /* to be deleted */
     uint64_t dead_value;       /* of the first of them: next value */

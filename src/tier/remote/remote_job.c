@@ -126,18 +126,16 @@ struct remote_op *remote_op_new(struct tier_queue *q, const struct tier_chunk *c
 
 /* ---- jobs ---- */
 
-static void job_line(struct tier_queue *q, struct remote_job *job, bool first) {
+/* Values begin in their order; one that begins again does so before those behind it. */
+static void job_line(struct tier_queue *q, struct remote_job *job) {
+    struct remote_job **at = job->order ? &q->line : q->line_end;
+    if (job->order == 0) job->order = ++q->jobs_lined;
+    while (*at && (*at)->order < job->order) at = &(*at)->next;
     job->lined = true;
     job->conn = NULL;
-    if (first) {
-        job->next = q->line;
-        if (!q->line) q->line_end = &job->next;
-        q->line = job;
-    } else {
-        job->next = NULL;
-        *q->line_end = job;
-        q->line_end = &job->next;
-    }
+    job->next = *at;
+    *at = job;
+    if (!job->next) q->line_end = &job->next;
 }
 
 static void job_free(struct tier_queue *q, struct remote_job *job) {
@@ -168,7 +166,7 @@ static void job_new(struct tier_queue *q, struct remote_op *op, uint64_t value) 
     op->jobs = job;
     if (op->dir == KVF_DIR_WRITE)
         job->hold = job->at + job->len <= job->chunk->offset + job->chunk->len ? job->len : 1;
-    if (!op->looking) job_line(q, job, false);
+    if (!op->looking) job_line(q, job);
 }
 
 static void job_unlink(struct remote_job *job) {
@@ -216,7 +214,7 @@ void remote_job_interrupted(struct tier_queue *q, struct remote_job *job) {
     if (++job->tries >= TRIES || !remote_job_rewind(job))
         remote_op_fail(q, job->op, EREMOTEIO);
     else
-        job_line(q, job, true);
+        job_line(q, job);
 }
 
 void remote_op_fail(struct tier_queue *q, struct remote_op *op, int error) {
@@ -253,7 +251,7 @@ void remote_op_go(struct tier_queue *q, struct remote_op *op) {
     }
     for (struct remote_job *job = in_order; job; job = next) {
         next = job->next;
-        job_line(q, job, false);
+        job_line(q, job);
     }
 }
 
