@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/heap.h"
 #include "cache/cache.h"
@@ -30,7 +31,7 @@
 #include "engine/move/transfer.h"
 #include "engine/move/verify.h"
 #include "engine/pipeline/executor.h"
-#include "engine/pipeline/flight.h"
+#include "engine/pipeline/flights.h"
 #include "engine/pods/pods.h"
 #include "engine/prepare.h"
 #include "engine/session.h"
@@ -116,7 +117,9 @@ struct engine {
     struct channels *store_link; /* to it; NULL likewise */
     struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one, or rank 0 routes */
     uint64_t away;               /* requests that other ranks serve for this one, queue_lock */
-    struct outages *outages;     /* of the fleet; NULL: there are none */
+    struct buf moved;            /* by away_moved() and not handed on yet; moved_lock */
+    pthread_mutex_t moved_lock;
+    struct outages *outages;                              /* of the fleet; NULL: there are none */
     struct fleet_stats fleet_base, fleet_end, fleet_last; /* last: of the interval before */
     struct histogram index_base, index_took; /* lookups in a server, before the measured part and in it */
     bool index_lost;                         /* that server, which has been told */
@@ -145,9 +148,7 @@ struct engine {
     struct histogram *lateness; /* arrivals behind schedule, ns; generator writes */
     /* in service, by when they got their slot; those of the preparation are not here */
     struct flight *service_first, *service_last;
-    struct flight *spare;
-    struct flight **slabs;
-    size_t slab_count;
+    struct flights flights;
     struct flight *next_row;  /* open loop: read and not due yet */
     uint64_t users_ended;     /* of the active ones: they have asked their last */
     uint64_t lanes;           /* whom responses have started and who have not ended */
@@ -207,10 +208,12 @@ bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *w
 void dispatch_prepare_end(struct engine *e);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
-/* Pods that are ranks (pods/away.h): a request of rank 0's has come, all of it but the scheduled arrival,
- * which is in the run time here; the answer to one of this rank's, which begins with its flight's number. */
+/* Pods that are ranks (pods/away.h): a request of rank 0's has come, by the number of its flight there; the
+ * answer to one of this rank's, from the rank that it was sent to; what the tiers of that rank got and lost.
+ */
 void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t len);
-void dispatch_answer(struct engine *e, uint64_t number, const void *bytes, size_t len);
+void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const void *bytes, size_t len);
+void dispatch_blocks(struct engine *e, unsigned from, const void *bytes, size_t len);
 /* Sends requests that wait at a pod which is down to others; how many. */
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */

@@ -14,39 +14,11 @@
 #include "engine/pods/away.h"
 #include "engine/sampling/sampler.h"
 
-enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
+enum { PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
 /* Between holds, when arrivals come faster than they can be taken. */
 #define HOLDS_APART_NS (50 * KVF_NS_PER_US)
 /* A user who found the queue full pauses before the next try. */
 #define DROPPED_PAUSE_NS KVF_NS_PER_MS
-
-/* ---- flights: a free list that grows to the deepest queue seen ---- */
-
-static struct flight *flight_new(struct engine *e) {
-    if (!e->spare) {
-        struct flight *slab = mem_zalloc(FLIGHT_SLAB, sizeof *slab);
-        e->slabs = mem_realloc(e->slabs, (e->slab_count + 1) * sizeof(struct flight *));
-        e->slabs[e->slab_count++] = slab;
-        for (int i = 0; i < FLIGHT_SLAB; i++) {
-            slab[i].next = e->spare;
-            e->spare = &slab[i];
-        }
-    }
-    struct flight *f = e->spare;
-    e->spare = f->next;
-    /* the buffer for block ids stays with the flight */
-    uint64_t *ids = f->req.ids;
-    uint32_t cap = f->req.id_cap;
-    memset(f, 0, sizeof *f);
-    f->req.ids = ids;
-    f->req.id_cap = cap;
-    return f;
-}
-
-static void flight_release(struct engine *e, struct flight *f) {
-    f->next = e->spare;
-    e->spare = f;
-}
 
 /* ---- slots ---- */
 
@@ -171,7 +143,7 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
             pods_done(e, f, false);
         e->dropped++;
         k->dropped++;
-        flight_release(e, f);
+        flights_release(&e->flights, f);
         return false;
     }
     dispatch_count_time(e, now);
@@ -218,10 +190,10 @@ static void lanes_begin(struct engine *e, uint64_t user, uint64_t now) {
 static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t now) {
     e->session.state[user] = SESSION_IDLE;
     if (user >= e->session.active && user < WORKLOAD_LANES) return;
-    struct flight *f = flight_new(e);
+    struct flight *f = flights_new(&e->flights);
     if (workload_next(e->workload, user, &f->req) == WORKLOAD_END) {
         user_ends(e, user);
-        flight_release(e, f);
+        flights_release(&e->flights, f);
         return;
     }
     f->req.arrival_ns = at_ns;
@@ -250,10 +222,10 @@ static bool row_is_due(const struct engine *e, uint64_t now) {
 static bool rows_arrive(struct engine *e, uint64_t now) {
     for (int n = 0; !e->source_ended; n++) {
         if (!e->next_row) {
-            struct flight *f = flight_new(e);
+            struct flight *f = flights_new(&e->flights);
             if (workload_next(e->workload, 0, &f->req) == WORKLOAD_END) {
                 e->source_ended = true;
-                flight_release(e, f);
+                flights_release(&e->flights, f);
                 return false;
             }
             e->next_row = f;
@@ -314,7 +286,7 @@ uint64_t dispatch_reroute(struct engine *e, struct pod *p) {
         e->klass[f->req.klass].dropped++;
         e->klass[f->req.klass].queued--;
         if (closed_loop(e)) user_goes_on(e, workload_own(e->workload, f->req.user), now + DROPPED_PAUSE_NS);
-        flight_release(e, f);
+        flights_release(&e->flights, f);
     }
     slots_fill(e);
     pthread_mutex_unlock(&e->queue_lock);
@@ -383,13 +355,13 @@ static void *generator_main(void *arg) {
 /* Entries of the step under way, so many that no slot waits for the next. */
 static void prepare_push(struct engine *e) {
     while (e->step && e->prepare.out < PREPARED_AHEAD * e->slots && e->queued < e->s->engine.queue_limit) {
-        struct flight *f = flight_new(e);
+        struct flight *f = flights_new(&e->flights);
         f->internal = true;
         f->req.kind = REQUEST_WRITE;
         f->req.prompt = REQUEST_NO_PROMPT;
         f->req.id = f->req.arrival_ns = e->prepare.made;
         if (!e->step->next(e, f)) {
-            flight_release(e, f);
+            flights_release(&e->flights, f);
             break;
         }
         flight_enqueue(e, f);
@@ -453,28 +425,37 @@ static void request_ended(struct engine *e, struct flight *f, bool served) {
 void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t len) {
     if (atomic_load(&e->stopping)) return;
     pthread_mutex_lock(&e->queue_lock);
-    struct flight *f = flight_new(e);
+    struct flight *f = flights_new(&e->flights);
     if (!away_take(e, f, number, bytes, len))
-        flight_release(e, f);
+        flights_release(&e->flights, f);
     else if (arrive_here(e, f, engine_now(e)))
         slots_fill(e);
     pthread_mutex_unlock(&e->queue_lock);
 }
 
-void dispatch_answer(struct engine *e, uint64_t number, const void *bytes, size_t len) {
-    struct flight *f = (struct flight *)(uintptr_t)number; /* as it was given */
+void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const void *bytes, size_t len) {
     struct away_answer a;
     if (len != sizeof a || atomic_load(&e->stopping)) return;
     memcpy(&a, bytes, sizeof a);
     pthread_mutex_lock(&e->queue_lock);
-    e->away--;
-    e->pods[f->pod].told = a.cache;
-    f->hit_blocks = a.hit_blocks;
-    f->failed = a.failed;
-    request_ended(e, f, !a.dropped);
-    flight_release(e, f);
-    slots_fill(e);
-    workload_done_check(e);
+    struct flight *f = flights_at(&e->flights, number);
+    if (f && f->away && f->pod == from) {
+        e->away--;
+        f->away = false;
+        e->pods[f->pod].told = a.cache;
+        f->hit_blocks = a.hit_blocks;
+        f->failed = a.failed;
+        request_ended(e, f, !a.dropped);
+        flights_release(&e->flights, f);
+        slots_fill(e);
+        workload_done_check(e);
+    }
+    pthread_mutex_unlock(&e->queue_lock);
+}
+
+void dispatch_blocks(struct engine *e, unsigned from, const void *bytes, size_t len) {
+    pthread_mutex_lock(&e->queue_lock);
+    away_moved_take(e, from, bytes, len);
     pthread_mutex_unlock(&e->queue_lock);
 }
 
@@ -496,12 +477,13 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         dispatch_count_time(e, engine_now(e));
         e->klass[f->req.klass].in_service--;
         service_leave(e, f);
+        away_moved_tell(e);
         if (f->guest)
             away_answer(e, f, false);
         else
             request_ended(e, f, true);
     }
-    flight_release(e, f);
+    flights_release(&e->flights, f);
     slots_fill(e);
     workload_done_check(e);
     pthread_mutex_unlock(&e->queue_lock);
@@ -586,11 +568,7 @@ void dispatch_stop(struct engine *e) {
 
 void dispatch_destroy(struct engine *e) {
     if (e->generator_fd >= 0) close(e->generator_fd);
-    for (size_t i = 0; i < e->slab_count; i++) {
-        for (int k = 0; k < FLIGHT_SLAB; k++) request_free(&e->slabs[i][k].req);
-        free(e->slabs[i]);
-    }
-    free(e->slabs);
+    flights_free(&e->flights);
     free(e->lateness);
     session_destroy(&e->session);
     pthread_mutex_destroy(&e->queue_lock);

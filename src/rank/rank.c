@@ -26,7 +26,8 @@
 extern const char rank_place[]; /* where it is installed; of the Makefile */
 
 /* Nothing tells when a message comes: it is looked for, often while messages come, and seldom after. */
-enum { LOOK_LEAST_US = 100, LOOK_MOST_US = 20000, BEAT_MS = 500, JOIN_S = 60, END_S = 5 };
+enum { LOOK_LEAST_US = 100, LOOK_HURRY_US = 500, LOOK_MOST_US = 20000 };
+enum { BEAT_MS = 500, JOIN_S = 60, END_S = 5 };
 /* Processes of one boot have one clock: the few questions there tell whether that is so. */
 enum { QUESTIONS = 40, QUESTIONS_HERE = 3 };
 #define HOT_NS    (20 * KVF_NS_PER_MS) /* after a question of the clock, or its answer */
@@ -347,12 +348,11 @@ static void serve(struct rank *r) {
         join_look(r, begun_ns, now);
         if (leaving && !r->under_way && !any) break;
         if (leaving && now - left_ns > LEAVE_NS) break; /* whoever does not take it is gone */
+        uint64_t most_us = atomic_load(&r->hurry) ? LOOK_HURRY_US : LOOK_MOST_US;
         if (any || now < r->hot_until_ns) {
             sleep_us = r->look_us;
             if (now < r->hot_until_ns && r->number != 0 && !any) sched_yield();
-        } else if (atomic_load(&r->hurry)) {
-            sleep_us = r->look_us;
-        } else if (sleep_us < LOOK_MOST_US) {
+        } else if (sleep_us < most_us) {
             sleep_us *= 2;
         }
         if (!any) serve_sleep(r, sleep_us);

@@ -28,6 +28,7 @@ enum rank_kind {
     RANK_EVENT,   /* what a rank has to say, to rank 0 */
     RANK_REQUEST, /* of a fleet: to the pod that serves it */
     RANK_ANSWER,  /* it has ended there */
+    RANK_BLOCKS,  /* likewise: blocks that its tiers got or lost, for the index of rank 0 */
     RANK_ENDED,   /* a rank's workload has ended, or it failed, or it was told to stop */
     RANK_KINDS
 };
@@ -58,7 +59,7 @@ void rank_leave(struct rank *r, bool orderly);
 
 /* Runs follow each other: messages of an earlier one are dropped, those of a later one wait for it. */
 void rank_next_run(struct rank *r);
-/* Requests travel from now on: messages are looked for as often while none come as while they do. */
+/* Requests travel from now on: messages are looked for every millisecond at least. */
 void rank_hurry(struct rank *r);
 unsigned rank_number(const struct rank *r);
 unsigned rank_count(const struct rank *r);

@@ -89,12 +89,6 @@ static void check_index(struct loading *l) {
 /* Pods that are ranks: not all of a simulation's parts are there. */
 static void check_real(struct loading *l) {
     const struct scenario *s = l->s;
-    if (traits_routing(s->fleet.routing)->caps & ROUTING_ASKS_INDEX)
-        problem_of(
-            l, "fleet.routing", "mode",
-            "%s needs an index, which a fleet has in mode simulate alone; take estimated, or set mode: "
-            "simulate",
-            traits_routing(s->fleet.routing)->word);
     if (s->fleet.outages > 0)
         problem_of(l, "fleet.outages", "mode",
                    "outages are simulated; leave them out, or set mode: simulate");

@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import time
 
+import servers
 from runs import check_identities, last_run, result, rows, start, write
 from tap import BUILD, KVFALL, Skip, case, database, environment, finish, home, main, run, spawn, wait_until
 
@@ -486,9 +487,71 @@ def _():
 def _():
     need_mpi()
     for changes, ranks, sentence in (({}, 2, "each of the 3 pods of a real fleet is a rank, and there are 2; run it with --ranks 3"),
-                                     ({"fleet.routing": "precise"}, 3, "precise needs an index, which a fleet has in mode simulate alone")):
+                                     ({"fleet.outages": [{"pod": 1, "at": "1s", "for": "1s"}]}, 3, "outages are simulated; leave them out, or set mode: simulate"),
+                                     ({"tiers.remote": {"capacity": "1GiB", "bandwidth": "1GB/s"}}, 3, "pods share a remote tier in mode simulate alone"),
+                                     ({"ranks.users": "per_rank"}, 3, "the users of a fleet are those of its routers; set ranks.users: total")):
         got = finish(start({**SHARED, **pods("random"), **changes}, "--ranks", ranks))
         assert got.rc == 2 and sentence in " ".join((got.stdout + got.stderr).split()), got
+    got = finish(start({**SHARED, **pods("random")}, "--ranks", 3, "--keep-going"))
+    assert got.rc == 2 and "a real fleet ends with the first pod that is lost; run it without --keep-going" in got.stderr, got
+
+
+def by_index(**index):
+    """Precise routing that looks at nothing but prefixes, of conversations that all fit in."""
+    changes = pods("precise", users=20)
+    changes["fleet"].update(weights={"prefix": 1, "load": 0}, index={"staleness": "0s", **index})
+    return {**changes, "tensor_parallel": 8}
+
+
+def check_precise(summary, logs):
+    served = {}
+    for log in logs:
+        for line in log:
+            served.setdefault(line["conversation"], []).append((line["turn"], line["pod"], line["routed_by"]))
+    later = [turn for turns in served.values() for turn in turns if turn[0] > 1]
+    assert later and all(len({pod for _, pod, _ in turns}) == 1 for turns in served.values()), served
+    assert {by for _, _, by in later} == {"prefix"}, later
+    assert len({pod for turns in served.values() for _, pod, _ in turns}) == 3, served
+    assert result(summary, "requests_done") == 96 and result(summary, "routed_blocks") > 0
+    assert result(summary, "routed_blocks_wrong") == 0 < result(summary, "index_entries") <= result(summary, "index_events")
+    check_identities(summary)
+
+
+@case("with an answer rank 0 knows what the pod has stored: precise routing keeps a conversation there, and expects nothing that is missing")
+def _():
+    check_precise(*together(3, by_index()))
+
+
+@case("the index of a real fleet in a real server: as in memory, its lookups measured, and nothing is left there")
+def _():
+    need_mpi()
+    redis = servers.Redis()
+    summary, logs = together(3, by_index(backend="resp", url=redis.url))
+    check_precise(summary, logs)
+    assert 0 < result(summary, "index_lookup_mean_ms") <= result(summary, "index_lookup_max_ms")
+    assert result(summary, "index_bytes") > 0 and redis.keys() == []
+    redis.kill()
+    got = finish(start({**SHARED, **by_index(backend="resp", url=redis.url)}, "--ranks", 3))
+    assert got.rc == 2 and "start one, as with `redis-server" in got.stderr and not re.search("rank [12]", got.stderr), got
+
+
+@case("a pod that is killed ends the fleet's run by name, with what was measured; so does an index that is gone")
+def _():
+    need_mpi()
+    redis = servers.Redis()
+    for kills_index in (False, True):
+        process, others = running(changes=by_index(backend="resp", url=redis.url))
+        if kills_index:
+            redis.kill()
+        else:
+            os.kill(others[1], signal.SIGKILL)
+        got = finish(process)
+        run_id = last_run()["run_id"]
+        assert got.rc == 1 and last_run()["status"] == "failed", got
+        assert re.search("the connection to %s is lost" % redis.address if kills_index else r"rank [12] on \S+ is lost", got.stdout), got
+        assert rows("SELECT count(*) AS n FROM intervals WHERE run_id = ?", run_id)[0]["n"] > 0
+        assert [one["pod"] for one in rows("SELECT pod FROM run_pods WHERE run_id = ? ORDER BY pod", run_id)] == [0, 1, 2]
+        wait_until(lambda: gone(others), what="the end of the others")
 
 
 main()

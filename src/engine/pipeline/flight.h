@@ -37,7 +37,9 @@ struct flight {
     uint32_t pod, router;                       /* where, and who sent it there */
     uint8_t reason;                             /* enum fleet_reason */
     uint32_t expected_blocks;                   /* that the router took to be there */
-    uint64_t guest;                             /* rank 0's number of it where that sent it here; else 0 */
+    uint32_t number;                            /* among all of the engine, from 1 */
+    uint32_t guest;                             /* rank 0's number of it where that sent it here; else 0 */
+    bool away;                                  /* that rank, its pod's, has it */
     uint64_t index_ns;                          /* that its router waited for the index */
     enum flight_stage stage;                    /* set by flight_enter() */
     _Atomic uint32_t shown;                     /* stage and tier for those who look on */

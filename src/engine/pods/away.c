@@ -26,9 +26,10 @@ bool away_send(struct engine *e, struct flight *f) {
     s.req.id_cap = 0;
     memcpy(bytes, &s, sizeof s);
     if (ids > 0) memcpy(bytes + sizeof s, f->req.ids, ids);
-    rank_send(e->setup->rank, f->pod, RANK_REQUEST, (uint64_t)(uintptr_t)f, bytes, sizeof s + ids);
+    rank_send(e->setup->rank, f->pod, RANK_REQUEST, f->number, bytes, sizeof s + ids);
     free(bytes);
     e->away++;
+    f->away = true;
     return true;
 }
 
@@ -53,7 +54,7 @@ bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *
     f->router = s.router;
     f->expected_blocks = s.expected_blocks;
     f->reason = s.reason;
-    f->guest = number;
+    f->guest = (uint32_t)number;
     return true;
 }
 
@@ -61,4 +62,47 @@ void away_answer(struct engine *e, const struct flight *f, bool dropped) {
     struct away_answer a = {.hit_blocks = f->hit_blocks, .failed = f->failed, .dropped = dropped};
     pods_cache_of(&e->pods[0], &a.cache);
     rank_send(e->setup->rank, 0, RANK_ANSWER, f->guest, &a, sizeof a);
+}
+
+/* ---- what pods hold, for the index ---- */
+
+struct moved {
+    uint64_t block;
+    uint32_t tier, stored;
+};
+
+bool away_indexed(const struct engine *e) {
+    return scenario_pods_are_ranks(e->s) &&
+           (traits_routing(e->s->fleet.routing)->caps & ROUTING_ASKS_INDEX) != 0;
+}
+
+void away_moved(struct engine *e, uint64_t block, int tier, bool stored) {
+    struct moved m = {.block = block, .tier = (uint32_t)tier, .stored = stored};
+    pthread_mutex_lock(&e->moved_lock);
+    buf_bytes(&e->moved, &m, sizeof m);
+    pthread_mutex_unlock(&e->moved_lock);
+}
+
+void away_moved_take(struct engine *e, unsigned pod, const void *bytes, size_t len) {
+    struct moved m;
+    uint64_t now_ns = engine_now(e);
+    if (!e->fleet || pod >= e->s->fleet.pods) return;
+    for (const char *at = bytes; len >= sizeof m; at += sizeof m, len -= sizeof m) {
+        memcpy(&m, at, sizeof m);
+        if (m.tier < KVF_TIERS)
+            fleet_event(e->fleet, now_ns, m.block, pod, (enum kvf_tier)m.tier, m.stored != 0);
+    }
+}
+
+void away_moved_tell(struct engine *e) {
+    if (!away_indexed(e)) return;
+    pthread_mutex_lock(&e->moved_lock);
+    struct buf moved = e->moved;
+    e->moved = (struct buf){0};
+    pthread_mutex_unlock(&e->moved_lock);
+    if (moved.len > 0 && e->fleet)
+        away_moved_take(e, e->s->ranks.number, moved.data, moved.len);
+    else if (moved.len > 0)
+        rank_send(e->setup->rank, 0, RANK_BLOCKS, 0, moved.data, moved.len);
+    buf_free(&moved);
 }

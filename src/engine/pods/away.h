@@ -21,4 +21,13 @@ bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *
 /* A guest has ended, or found the queue full. */
 void away_answer(struct engine *e, const struct flight *f, bool dropped);
 
+/* Whether rank 0 routes by an index of the blocks that these pods hold. */
+bool away_indexed(const struct engine *e);
+/* A block came to be in a tier of this pod, or left it. Any thread. */
+void away_moved(struct engine *e, uint64_t block, int tier, bool stored);
+/* Hands on what has moved since: to the index here, or to rank 0's. With queue_lock, as the next. */
+void away_moved_tell(struct engine *e);
+/* Of another pod; its time is that at which it comes. */
+void away_moved_take(struct engine *e, unsigned pod, const void *bytes, size_t len);
+
 #endif

@@ -7,6 +7,7 @@
 #include "engine/core.h"
 #include "engine/limits/cacheconfig.h"
 #include "engine/move/crew.h"
+#include "engine/pods/away.h"
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/levels.h"
@@ -34,6 +35,10 @@ static void place_expect(void *ctx, uint64_t place, struct cache_key key) {
 static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) {
     struct pod *p = ctx;
     if (tier == KVF_TIER_REMOTE && p != &p->engine->store) return;
+    if (!engine_is_virtual(p->engine)) {
+        away_moved(p->engine, cache_key_hash(key), tier, stored);
+        return;
+    }
     fleet_event(p->engine->fleet, engine_now(p->engine), cache_key_hash(key), p->number, (enum kvf_tier)tier,
                 stored);
 }
@@ -44,6 +49,7 @@ void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
     bool aging = e->s->qos.scheduler == KVF_SCHEDULER_AGING;
     e->pod_count = engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1;
     e->pods = mem_zalloc(e->s->fleet.pods, sizeof *e->pods);
+    pthread_mutex_init(&e->moved_lock, NULL);
     for (uint32_t i = 0; i < e->s->fleet.pods; i++) {
         struct pod *p = &e->pods[i];
         p->engine = e;
@@ -57,11 +63,12 @@ void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
 static int cache_start(struct pod *p, struct err *err) {
     struct engine *e = p->engine;
     const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
+    bool told = engine_is_virtual(e) ? e->fleet != NULL : away_indexed(e);
     bool others = remote && remote->ops->expect && e->s->remote.share_prompts;
     struct cache_config c = {.ctx = p,
                              .alloc = place_alloc,
                              .drop = place_drop,
-                             .moved = e->fleet && engine_is_virtual(e) ? block_moved : NULL,
+                             .moved = told ? block_moved : NULL,
                              .shared = e->store.cache,
                              .expect = others ? place_expect : NULL};
     cacheconfig_fill(&c, e->s);
@@ -166,6 +173,8 @@ void pods_close(struct engine *e) {
     cache_close(e->store.cache);
     free(e->store_link);
     fleet_close(e->fleet);
+    buf_free(&e->moved);
+    pthread_mutex_destroy(&e->moved_lock);
     free(e->hashes);
     free(e->pods);
 }
@@ -208,7 +217,7 @@ void pods_route(struct engine *e, struct flight *f) {
     f->router = c.router;
     f->reason = (uint8_t)c.reason;
     f->expected_blocks = c.expected;
-    f->index_ns += c.index_ns;
+    if (engine_is_virtual(e)) f->index_ns += c.index_ns; /* on a real clock it has gone by */
     const char *trouble = fleet_trouble(e->fleet);
     if (trouble && !e->index_lost) engine_error(e, trouble);
     e->index_lost = trouble != NULL;

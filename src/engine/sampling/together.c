@@ -230,7 +230,9 @@ static void message_take(struct engine *e, struct rank_message *m) {
     else if (m->kind == RANK_REQUEST && t->number > 0)
         dispatch_guest(e, m->number, m->bytes, m->len);
     else if (m->kind == RANK_ANSWER && from_member)
-        dispatch_answer(e, m->number, m->bytes, m->len);
+        dispatch_answer(e, m->from, m->number, m->bytes, m->len);
+    else if (m->kind == RANK_BLOCKS && from_member)
+        dispatch_blocks(e, m->from, m->bytes, m->len);
     else if (m->kind == RANK_ENDED)
         ended_take(e, m);
     free(m);
