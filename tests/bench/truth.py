@@ -78,7 +78,7 @@ def azure(bench):
 
 def calibrate(bench, seconds):
     path = bench.path("machine.yaml")
-    bench.finish(bench.start([str(KVFALL), "probe", "--calibrate", "--path", bench.scratch, "--output", path, "--time",
+    bench.finish(bench.start([str(KVFALL), "probe", "--calibrate", "--path", bench.scratch, "--output", path, "--overwrite", "--time",
                               "%ds" % seconds]), PATIENCE_S)
     return path
 
