@@ -29,6 +29,7 @@ static void plan_free(struct plan *p) {
     buf_free(&s->warnings);
     free(s->point);
     free(s->row);
+    free(p->simulation);
     free(p);
 }
 
@@ -245,11 +246,12 @@ static int carry_out(struct plan *p, const struct options *o, struct err *e) {
     int rc = plan_curve(p, e);
     if (rc == 0) rc = sweep_run_begin(s, e);
     if (rc != 0) return rc;
+    plan_dress(p);
     plan_search(p);
     p->took_s = (double)(clock_wall_ns() - begin) / 1e9;
     if (!s->signal) s->signal = signals_asked();
     s->record.status = s->stopped ? RUN_INTERRUPTED : RUN_COMPLETED;
-    sweep_show_end(s);
+    plan_show_end(p);
     showing_close(&s->showing, 0);
     sweep_run_end(s);
     even_take(p);

@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from reports import case
 from runs import TINY, rows, run_folders, write
 from screens import process_state, same_modes
-from tap import home, main, wait_until
+from tap import SOURCE, home, main, wait_until
 from tmux import Terminal
 
 # Points that end by themselves at once, and points that never do.
@@ -78,6 +78,25 @@ def _():
         assert "Sweep 1: 0 of 3 points done, stopped." in t.all(), t.all()
     assert stored()["status"] == "interrupted"
     assert rows("SELECT status FROM runs") == [{"status": "interrupted"}] and run_folders() == []
+
+
+@case("a plan has a row for each simulation with its cost and verdict, the front as its curve, and the answer's sentence at the end")
+def _():
+    with Terminal(40, 170) as t:
+        t.start("plan", str(SOURCE / "configs/plan/chat-8b.yaml"), "--users", "60", "--set", "run.duration=60s", "--set", "run.warmup=5s")
+        t.wait_for("COMPLETED")
+        screen = t.screen()
+        assert t.title().split()[1] == "plan", t.title()
+        answer = re.search(r"^ (.+) carry 60 users within every target at \S+ USD a million tokens", screen, re.MULTILINE)
+        assert answer, screen
+        lines = re.findall(r"^ +\d+ (.+?) +done +(\S+ m?s) +(\S+) USD +\S+ tok/s (meets every target|misses \w+ by \S+ %)$", screen, re.MULTILINE)
+        assert len(lines) > 5 and all(line[3].startswith("meets") for line in lines if line[0] == answer[1] + ", in full"), screen
+        within = [float(cost) for name, _, cost, verdict in lines if verdict.startswith("meets") and not name.endswith("in full")]
+        assert min(within) == next(float(cost) for name, _, cost, _ in lines if name == answer[1]), screen
+        assert "TTFT P95 over cost of an hour, of machines on the front" in screen, screen
+        t.keys("q")
+        assert t.status() == 0
+        assert re.search(r"^FOUND +" + re.escape(answer[1].split(",")[0]), t.all(), re.MULTILINE), t.all()
 
 
 @case("trials have a row each, a curve over their number and the mean at the end; then the summary comes")

@@ -68,6 +68,11 @@ struct plan_machine {
     struct plan_result result[PLAN_LENGTHS];
 };
 
+struct plan_simulation {
+    size_t machine;
+    enum plan_length length;
+};
+
 struct plan_break_even { /* of a tier of the answer */
     const char *tier;
     double load_tok_s; /* tokens that it loads a second */
@@ -97,8 +102,9 @@ struct plan {
     unsigned classes;
     uint64_t short_ns, full_ns; /* measured parts */
     struct sweep sweep;
-    size_t pick, cheaper; /* indices; SIZE_MAX: none */
-    double disagree;      /* the answer's full simulation against the short one, the measure farthest apart */
+    struct plan_simulation *simulation; /* by point of the sweep, malloc'd */
+    size_t pick, cheaper;               /* indices; SIZE_MAX: none */
+    double disagree; /* the answer's full simulation against the short one, the measure farthest apart */
     const char *disagree_in;
     double prefill_tok_s; /* of the answer's GPUs */
     struct plan_break_even even[PART_KINDS];
@@ -134,6 +140,8 @@ void plan_command(const struct plan *p, const struct plan_machine *m, struct buf
  */
 int plan_curve(struct plan *p, struct err *e);
 void plan_search(struct plan *p);
+/* The cheapest of those that were found to meet every target; SIZE_MAX: none so far. */
+size_t plan_cheapest(const struct plan *p);
 /* The result that counts: the full one where there is one. NULL: not run. */
 const struct plan_result *plan_result(const struct plan_machine *m);
 /* The result that can be held against others: the short one, which all have, but for a machine that was run
@@ -144,7 +152,14 @@ double plan_hourly(const struct plan_machine *m);
 /* Whether no machine that was run and meets the targets is better in cost, TTFT and power. */
 bool plan_on_front(const struct plan *p, size_t machine);
 
+/* ---- the screen (plan_show.c) ---- */
+/* Each simulation on the board: the machine, its costs and its verdict; the front is the curve. */
+void plan_dress(struct plan *p);
+void plan_show_end(struct plan *p);
+
 /* ---- the answer (plan_doc.c, plan_json.c, plan_confirm.c) ---- */
+/* "meets every target", "misses interactive by 46 %". */
+const char *plan_verdict(const struct plan *p, const struct plan_machine *m, char out[200]);
 /* The answer in one sentence. */
 void plan_sentence(const struct plan *p, struct buf *out);
 struct doc *plan_doc(const struct plan *p);

@@ -122,7 +122,7 @@ void plan_sentence(const struct plan *p, struct buf *out) {
 
 /* ---- tables ---- */
 
-static const char *state_text(const struct plan *p, const struct plan_machine *m, char out[200]) {
+const char *plan_verdict(const struct plan *p, const struct plan_machine *m, char out[200]) {
     struct buf name = {0};
     if (m->by != SIZE_MAX) plan_name(p, &p->machine[m->by], &name);
     switch (m->state) {
@@ -226,7 +226,7 @@ static void put_change(const struct plan *p, const char *what, size_t i, struct 
     doc_cell(d, r ? hour : NULL);
     doc_cell(d, r && isfinite(r->ttft_ms) ? ttft : NULL);
     doc_cell(d, r && isfinite(r->ttft_ms) ? format_ms(r->ttft_ms).text : NULL);
-    doc_cell(d, state_text(p, m, state));
+    doc_cell(d, plan_verdict(p, m, state));
 }
 
 static void put_beside(const struct plan *p, struct doc *d) {
@@ -385,7 +385,7 @@ static void put_all(const struct plan *p, struct doc *d) {
         put_parts(p, m, d);
         doc_cell(d, money(p, r->hourly).text);
         for (unsigned k = 0; k < p->classes; k++) put_ms(r->class_ms[k], r->met[k], d);
-        doc_cell_tone(d, m->state == PLAN_MEETS ? DOC_GOOD : DOC_WARN, state_text(p, m, text));
+        doc_cell_tone(d, m->state == PLAN_MEETS ? DOC_GOOD : DOC_WARN, plan_verdict(p, m, text));
     }
     free(all);
 }

@@ -105,14 +105,11 @@ static void judge(struct plan *p, size_t i) {
 
 /* ---- rounds ---- */
 
-struct job {
-    size_t machine;
-    enum plan_length length;
-};
-
-static void run_jobs(struct plan *p, const struct job *job, size_t count) {
+static void run_jobs(struct plan *p, const struct plan_simulation *job, size_t count) {
     struct sweep *s = &p->sweep;
     size_t from = s->points;
+    p->simulation = mem_realloc(p->simulation, (from + count) * sizeof *p->simulation);
+    memcpy(p->simulation + from, job, count * sizeof *job);
     for (size_t i = 0; i < count; i++)
         (void)sweep_point_add(s, plan_point(p, &p->machine[job[i].machine], job[i].length));
     sweep_run(s, from, s->points);
@@ -128,6 +125,7 @@ static void run_jobs(struct plan *p, const struct job *job, size_t count) {
             snprintf(m->why, sizeof m->why, "%s", point->why);
         }
     }
+    sweep_show_points(s); /* a verdict changes others' */
 }
 
 static bool has_run(const struct plan_machine *m) {
@@ -136,12 +134,12 @@ static bool has_run(const struct plan_machine *m) {
 
 /* Runs each of them once; how long they take together is unknown, so the line counts those of this list. */
 static void run_list(struct plan *p, const size_t *machine, size_t count, enum plan_length length) {
-    struct job job[ROUND];
+    struct plan_simulation job[ROUND];
     size_t jobs = 0;
     for (size_t i = 0; i < count && !p->sweep.stopped; i++) {
         const struct plan_machine *m = &p->machine[machine[i]];
         if (!m->result[length].done && m->state != PLAN_FAILED)
-            job[jobs++] = (struct job){machine[i], length};
+            job[jobs++] = (struct plan_simulation){machine[i], length};
         if (jobs == ROUND || (i + 1 == count && jobs > 0)) {
             run_jobs(p, job, jobs);
             jobs = 0;
@@ -151,8 +149,7 @@ static void run_list(struct plan *p, const size_t *machine, size_t count, enum p
 
 /* ---- the cheapest that meets the targets ---- */
 
-/* The cheapest of those that were found to meet them; SIZE_MAX: none. */
-static size_t cheapest(const struct plan *p) {
+size_t plan_cheapest(const struct plan *p) {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < p->machines; i++)
         if (p->machine[i].state == PLAN_MEETS &&
@@ -179,7 +176,7 @@ static size_t decides(const struct plan *p, size_t i, size_t best) {
     return missing < meeting ? missing : meeting;
 }
 
-static bool tells_the_same(const struct plan *p, size_t i, const struct job *job, size_t jobs) {
+static bool tells_the_same(const struct plan *p, size_t i, const struct plan_simulation *job, size_t jobs) {
     for (size_t k = 0; k < jobs; k++) {
         const struct plan_machine *a = &p->machine[i], *b = &p->machine[job[k].machine];
         if (plan_covers(p, a, b) || plan_covers(p, b, a)) return true;
@@ -187,7 +184,7 @@ static bool tells_the_same(const struct plan *p, size_t i, const struct job *job
     return false;
 }
 
-static size_t choose(const struct plan *p, size_t best, struct job job[ROUND]) {
+static size_t choose(const struct plan *p, size_t best, struct plan_simulation job[ROUND]) {
     size_t jobs = 0;
     while (jobs < ROUND) {
         size_t most = 0, chosen = SIZE_MAX;
@@ -200,20 +197,20 @@ static size_t choose(const struct plan *p, size_t best, struct job job[ROUND]) {
             }
         }
         if (chosen == SIZE_MAX) break;
-        job[jobs++] = (struct job){chosen, PLAN_SHORT};
+        job[jobs++] = (struct plan_simulation){chosen, PLAN_SHORT};
     }
     return jobs;
 }
 
 /* Cheaper than `best`, and so near a target that the full simulation has to tell. */
-static size_t choose_near(const struct plan *p, size_t best, struct job job[ROUND]) {
+static size_t choose_near(const struct plan *p, size_t best, struct plan_simulation job[ROUND]) {
     size_t jobs = 0;
     for (size_t i = 0; i < p->machines && jobs < ROUND; i++) {
         const struct plan_machine *m = &p->machine[i];
         bool run = m->result[PLAN_SHORT].done && !m->result[PLAN_FULL].done;
         if (run && m->state == PLAN_MISSES && fabs(m->result[PLAN_SHORT].over) <= NEAR_TARGET &&
             (best == SIZE_MAX || plan_hourly(m) < plan_hourly(&p->machine[best])))
-            job[jobs++] = (struct job){i, PLAN_FULL};
+            job[jobs++] = (struct plan_simulation){i, PLAN_FULL};
     }
     return jobs;
 }
@@ -226,17 +223,17 @@ static void expect(struct plan *p, size_t best) {
 }
 
 static void find_cheapest(struct plan *p) {
-    struct job job[ROUND];
+    struct plan_simulation job[ROUND];
     while (!p->sweep.stopped) {
-        size_t best = cheapest(p), jobs = choose(p, best, job);
+        size_t best = plan_cheapest(p), jobs = choose(p, best, job);
         expect(p, best);
         if (jobs == 0) jobs = choose_near(p, best, job);
         if (jobs == 0 && best != SIZE_MAX && !p->machine[best].result[PLAN_FULL].done)
-            job[jobs++] = (struct job){best, PLAN_FULL};
+            job[jobs++] = (struct plan_simulation){best, PLAN_FULL};
         if (jobs == 0) break;
         run_jobs(p, job, jobs);
     }
-    p->pick = cheapest(p);
+    p->pick = plan_cheapest(p);
 }
 
 /* ---- beside the answer ---- */
@@ -331,7 +328,7 @@ void plan_search(struct plan *p) {
         if (p->pick == SIZE_MAX || p->sweep.stopped) break;
         run_front(p);
         run_beside(p);
-    } while (cheapest(p) != p->pick && !p->sweep.stopped);
+    } while (plan_cheapest(p) != p->pick && !p->sweep.stopped);
     if (p->pick != SIZE_MAX) compare_lengths(p);
     sweep_line_end(&p->sweep);
 }

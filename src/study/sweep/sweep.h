@@ -80,7 +80,10 @@ struct sweep {
     struct session *session;                  /* real mode */
     struct showing showing;                   /* its board NULL: nobody looks */
     struct board_row *row;                    /* by point, as the board has them */
-    struct command_queue *commands;           /* of the screen, where points are processes */
+    /* NULL, or of a study that is made of a sweep: puts its own over what the board gets. */
+    void (*dress_head)(const struct sweep *s, struct board_head *h);
+    void (*dress_row)(const struct sweep *s, size_t i, struct board_row *r);
+    struct command_queue *commands; /* of the screen, where points are processes */
     struct sweep_line line;
     struct sweep_record record;
     struct buf warnings; /* lines that stand below the table */

@@ -97,6 +97,7 @@ static void point_row(const struct sweep *s, size_t i, struct board_row *r) {
                  standing_undone(p->undone, undone, sizeof undone));
     else
         snprintf(r->note, sizeof r->note, "%.199s", p->why);
+    if (s->dress_row) s->dress_row(s, i, r);
 }
 
 void sweep_show_points(struct sweep *s) {
@@ -110,6 +111,7 @@ void sweep_show_points(struct sweep *s) {
     h.expected = s->line.total;
     head_measures(s, &h);
     head_curves(s, &o, &l, &h);
+    if (s->dress_head) s->dress_head(s, &h);
     board_head(s->showing.board, &h);
     s->row = mem_realloc(s->row, (s->points + 1) * sizeof *s->row);
     for (size_t i = 0; i < s->points; i++) {
