@@ -341,8 +341,8 @@ void pods_measure_from_here(struct engine *e) {
         pods_cache_of(p, &p->base_cache);
     }
     fleet_read(e->fleet, &e->fleet_base);
-    pthread_mutex_unlock(&e->queue_lock);
     if (fleet_took(e->fleet)) histogram_copy(&e->index_base, fleet_took(e->fleet));
+    pthread_mutex_unlock(&e->queue_lock);
 }
 
 void pods_measure_to_here(struct engine *e) {
@@ -355,10 +355,11 @@ void pods_measure_to_here(struct engine *e) {
         pods_cache_of(p, &p->end_cache);
     }
     fleet_read(e->fleet, &e->fleet_end);
+    if (fleet_took(e->fleet)) {
+        histogram_copy(&e->index_took, fleet_took(e->fleet));
+        histogram_subtract(&e->index_took, &e->index_base);
+    }
     pthread_mutex_unlock(&e->queue_lock);
-    if (!fleet_took(e->fleet)) return;
-    histogram_copy(&e->index_took, fleet_took(e->fleet));
-    histogram_subtract(&e->index_took, &e->index_base);
 }
 
 static struct run_pod pod_row(const struct pod *p, double measured_ns) {
