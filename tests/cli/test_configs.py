@@ -125,7 +125,7 @@ def runs(path):
     if "source: sharegpt" in text:
         options += ["--dataset", trace("sharegpt/fastchat_dummy_conversation.json")]
     if "backend: resp" in text:
-        options += ["--set", "tiers.remote.url=" + Redis().url]
+        options += ["--set", "%s.url=%s" % ("fleet.index" if "index: {backend: resp" in text else "tiers.remote", Redis().url)]
     played = PlayedS3() if "backend: s3" in text else None
     env = played.env if played else None
     if played:
