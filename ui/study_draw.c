@@ -115,12 +115,6 @@ static bool has_bars(const struct study *s) {
     return !s->view.head.axis[0] && s->view.head.measures > 0 && !s->view.head.endless;
 }
 
-static bool has_runs(const struct board_view *v) {
-    size_t i = 0;
-    while (i < v->rows && v->row[i].run_id == 0) i++;
-    return i < v->rows;
-}
-
 static void columns_of(const struct study *s, bool narrow, struct column c[COLUMNS]) {
     const struct board_view *v = &s->view;
     const struct column absent = {.heading = "", .cols = CANVAS_COLS_MAX, .rank = 2 * COLUMNS};
@@ -140,12 +134,13 @@ static void columns_of(const struct study *s, bool narrow, struct column c[COLUM
                                                                  .rank = m == 0 ? 4 : 6 + (int)m}
                                                : absent;
     }
-    c[RUN] = has_runs(v) ? (struct column){.heading = "run", .cols = 6, .rank = 6 + BOARD_MEASURES} : absent;
+    c[RUN] = (struct column){.heading = "run", .cols = 6, .rank = 6 + BOARD_MEASURES};
     c[NOTE] = (struct column){.heading = has_bars(s) ? v->head.measure[s->measure].title : "",
                               .cols = 12,
                               .rank = has_bars(s) ? 5 : 7 + BOARD_MEASURES,
                               .most = 80,
                               .left = true};
+    if (v->head.unstored) c[RUN] = absent;
     if (v->head.endless) c[NUMBER_OF] = c[STATE] = c[RUN] = c[NOTE] = absent; /* all rows go on */
 }
 

@@ -31,6 +31,7 @@ struct board_head {
     char line[BOARD_LINES][BOARD_TEXT]; /* names of the curves */
     unsigned lines;
     bool parts;             /* rows are parts of one thing: none is a run, and half of it is nothing */
+    bool unstored;          /* no row will be a run of the history */
     bool endless;           /* goes on until it is stopped, and what is done is kept */
     char now[160];          /* one sentence about all of it while it goes on; "" */
     size_t expected;        /* points that there will be at least; 0: nobody knows */

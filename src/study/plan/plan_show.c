@@ -17,6 +17,7 @@ static void plan_head(const struct sweep *s, struct board_head *h) {
     const struct plan *p = plan_of(s);
     snprintf(h->kind, sizeof h->kind, "plan");
     snprintf(h->point, sizeof h->point, "machine");
+    h->unstored = true;
     h->ranked = false; /* the cheapest that meets the targets is no single measure's best */
     for (h->measures = 0; h->measures < SHOWN; h->measures++) {
         struct board_measure *m = &h->measure[h->measures];
