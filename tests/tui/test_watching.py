@@ -458,7 +458,8 @@ def _():
     with Line(["watch", "latest"], read=True) as line:
         wait_until(lambda: b"kvfall" in line.seen, what="the screen")
         line.close()
-        assert line.process.wait(20) in (0, 129)
+        status = line.process.wait(20)
+        assert status in (0, 129), (status, line.seen[-500:])
     seen = intervals()
     wait_until(lambda: intervals() > seen + 2, what="intervals of the run")
     process.send_signal(signal.SIGTERM)
