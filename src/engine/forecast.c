@@ -463,6 +463,7 @@ static void add_larger(struct forecast *f, int t, double times, const char *what
     }
     settle_on(f, &n, demand_s, steady, &got);
     got.per_s = at_most(f, &n, got.per_s, true);
+    if (got.per_s > FASTER_MOST * f->per_s) return;
     if (f->tok_s > 0) offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
     if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && got.per_s >= KEPT * f->per_s && !f->in->misses_free)
         offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, 1 - f->in->miss_ratio + fewer);
@@ -480,10 +481,11 @@ static void add_other(struct forecast *f, const struct change *c, const char *wh
     settle_on(f, &n, demand_s, steady, &got);
     if (!(got.per_s > 0)) return;
     got.per_s = at_most(f, &n, got.per_s, false);
+    double e2e_ms = fmax(n.users / got.per_s - n.think_s, 0) * 1e3;
+    if (c->users < 1 && f->in->e2e_ms < FEWER_LEAST * e2e_ms) return;
     if (f->tok_s > 0 && c->users >= 1)
         offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
-    if (f->closed)
-        offer(f, what, "e2e_mean_ms", f->in->e2e_ms, fmax(n.users / got.per_s - n.think_s, 0) * 1e3);
+    if (f->closed) offer(f, what, "e2e_mean_ms", f->in->e2e_ms, e2e_ms);
 }
 
 /* ---- the changes ---- */
