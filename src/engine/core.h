@@ -7,6 +7,7 @@
  *   queue_lock   queue, slots, who is in service, sessions, workload, free flights. Held for an
  *                arrival, a completion or a sum of the counters (under 1 ms an interval).
  *   cache_lock   the caches and the tiers' places. Held for one decision.
+ *   moved_lock   what is to be told of this pod's blocks. Held for one of them.
  *   writes.lock  who of the entry writes has its turn. Held for one operation.
  *   error_lock   the first error and the list of events.
  *   compute's    the batch of the modelled GPU; taken inside its functions, which call nobody.
@@ -117,7 +118,9 @@ struct engine {
     struct channels *store_link; /* to it; NULL likewise */
     struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one, or rank 0 routes */
     uint64_t away;               /* requests that other ranks serve for this one, queue_lock */
-    struct buf moved;            /* by away_moved() and not handed on yet; moved_lock */
+    uint64_t on_way;    /* sent to other ranks less taken from them: of all ranks, those on their way */
+    bool routing_ended; /* of a real fleet, queue_lock: see pods_read() */
+    struct buf moved;   /* by away_moved() and not handed on yet; moved_lock */
     pthread_mutex_t moved_lock;
     struct outages *outages;                              /* of the fleet; NULL: there are none */
     struct fleet_stats fleet_base, fleet_end, fleet_last; /* last: of the interval before */

@@ -220,7 +220,7 @@ static bool row_is_due(const struct engine *e, uint64_t now) {
 /* A part of what is due at a time: who needs the lock meanwhile gets it. The next row is read by then,
  * so that the generator knows when to come back. Whether there is more that is due. */
 static bool rows_arrive(struct engine *e, uint64_t now) {
-    for (int n = 0; !e->source_ended; n++) {
+    for (int n = 0; !e->source_ended && !e->routing_ended; n++) {
         if (!e->next_row) {
             struct flight *f = flights_new(&e->flights);
             if (workload_next(e->workload, 0, &f->req) == WORKLOAD_END) {
@@ -313,7 +313,7 @@ static void generator_sleep(struct engine *e, uint64_t next_ns, bool more) {
 
 /* With queue_lock held: what is due now; whether there is more of it. */
 static bool generate(struct engine *e) {
-    if (!e->arrivals_on || run_clock_paused(&e->clock)) return false;
+    if (!e->arrivals_on || e->routing_ended || run_clock_paused(&e->clock)) return false;
     bool more = arrivals_due(e);
     slots_fill(e);
     workload_done_check(e);
@@ -426,23 +426,26 @@ void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t
     if (atomic_load(&e->stopping)) return;
     pthread_mutex_lock(&e->queue_lock);
     struct flight *f = flights_new(&e->flights);
-    if (!away_take(e, f, number, bytes, len))
+    bool taken = away_take(e, f, number, bytes, len);
+    if (!taken)
         flights_release(&e->flights, f);
     else if (arrive_here(e, f, engine_now(e)))
         slots_fill(e);
     pthread_mutex_unlock(&e->queue_lock);
+    if (!taken)
+        engine_error(e, "a request that rank 0 sent here cannot be read; install one build on all hosts");
 }
 
 void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const void *bytes, size_t len) {
-    struct away_answer a;
-    if (len != sizeof a || atomic_load(&e->stopping)) return;
-    memcpy(&a, bytes, sizeof a);
+    struct away_answer a = {0};
+    if (atomic_load(&e->stopping)) return;
+    if (len == sizeof a) memcpy(&a, bytes, sizeof a);
     pthread_mutex_lock(&e->queue_lock);
-    struct flight *f = flights_at(&e->flights, number);
-    if (f && f->away && f->pod == from) {
+    struct flight *f = len == sizeof a ? flights_at(&e->flights, number) : NULL;
+    bool expected = f && f->away && f->pod == from && f->req.id == a.request;
+    if (expected) {
         e->away--;
         f->away = false;
-        e->pods[f->pod].told = a.cache;
         f->hit_blocks = a.hit_blocks;
         f->failed = a.failed;
         request_ended(e, f, !a.dropped);
@@ -451,6 +454,8 @@ void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const voi
         workload_done_check(e);
     }
     pthread_mutex_unlock(&e->queue_lock);
+    if (!expected)
+        engine_error(e, "an answer came to a request that was not sent; install one build on all hosts");
 }
 
 void dispatch_blocks(struct engine *e, unsigned from, const void *bytes, size_t len) {

@@ -57,9 +57,14 @@ static void put_heat(const struct run_part *p, bool loads) {
 
 static void put_routing(const struct run_part *p) {
     struct doc *d = p->doc;
-    doc_table(d, "Routing",
-              ">pods|>load imbalance|>blocks expected|>not there|>index lookups|>index events|>index "
-              "entries|>index memory");
+    double on_way = run_metric(p, "requests_on_way_at_end"), asked_ms = run_metric(p, "index_lookup_mean_ms");
+    char columns[200];
+    snprintf(columns, sizeof columns,
+             ">pods|>load imbalance|>blocks expected|>not there|>index lookups|>index events|>index "
+             "entries|>index memory%s%s",
+             kvf_present(asked_ms) ? "|>lookup mean|>lookup P95" : "",
+             kvf_present(on_way) ? "|>on their way at the end" : "");
+    doc_table(d, "Routing", columns);
     run_cell_measure(d, run_metric(p, "pods"), "", "");
     run_cell_measure(d, run_metric(p, "load_imbalance"), "", "");
     run_cell_measure(d, run_metric(p, "routed_blocks"), "", "");
@@ -68,6 +73,11 @@ static void put_routing(const struct run_part *p) {
     run_cell_measure(d, run_metric(p, "index_events"), "", "");
     run_cell_measure(d, run_metric(p, "index_entries"), "", "");
     run_cell_measure(d, run_metric(p, "index_bytes"), "B", "");
+    if (kvf_present(asked_ms)) {
+        run_cell_measure(d, asked_ms, "ms", "");
+        run_cell_measure(d, run_metric(p, "index_lookup_p95_ms"), "ms", "");
+    }
+    if (kvf_present(on_way)) run_cell_measure(d, on_way, "", "");
 }
 
 /* The most loaded, of equals the lower number. */

@@ -164,6 +164,9 @@ const struct metric metric_rows[] = {
      "Requests not done at the end that are past the P95 target; they count as missed."},
     {"pods", COUNT, FREE, "pods",
      "Serving machines of a fleet; absent where there is one, like the measures below."},
+    {"requests_on_way_at_end", COUNT, FREE, "on their way at the end",
+     "Of a real fleet: requests that rank 0 had sent and no pod had counted as arrived at the end. Of a run without a "
+     "warm-up they and requests_arrived are those that were routed."},
     {"load_imbalance", FACTOR, DOWN, "load imbalance",
      "Requests queued and in service at the busiest pod, mean over time, / the same of the mean pod; 1 is even."},
     {"routed_blocks", COUNT, FREE, "blocks expected by routers",

@@ -483,6 +483,20 @@ def _():
         check_identities(summary)
 
 
+@case("rows of real pods add up to the whole when a run ends amid its requests: each one routed has arrived or is on its way")
+def _():
+    need_mpi()
+    changes = {**pods("least_loaded", users=60), "run": {"duration": "300ms", "warmup": "0s", "interval": "100ms"}}
+    summary, _ = together(3, changes)
+    whole = rows("SELECT sum(requests_routed) AS routed, sum(requests_done) AS done, sum(tokens) AS tokens, sum(lookups) AS lookups, "
+                 "sum(gpu_hits + cpu_hits + nvme_hits) AS hits FROM run_pods WHERE run_id = ?", last_run()["run_id"])[0]
+    assert whole["routed"] == result(summary, "requests_arrived") + result(summary, "requests_on_way_at_end"), whole
+    assert result(summary, "requests_in_service_at_end") > 0, summary["results"]
+    for mine, name in (("done", "requests_done"), ("tokens", "tokens_generated"), ("lookups", "lookups"), ("hits", "hits")):
+        assert whole[mine] == result(summary, name) > 0, (name, whole, result(summary, name))
+    check_identities(summary)
+
+
 @case("a real fleet names what it cannot do")
 def _():
     need_mpi()

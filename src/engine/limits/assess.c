@@ -121,6 +121,8 @@ void assess_nothing_done(struct run_record *run) {
     const struct result_list *r = &run->results;
     double arrived = result_value(r, "requests_arrived"), failed = result_value(r, "requests_failed");
     double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
+    double on_way = result_value(r, "requests_on_way_at_end");
+    if (kvf_present(on_way)) left += on_way;
     if (run->status != RUN_COMPLETED || result_value(r, "requests_done") != 0) return;
     run->status = RUN_FAILED;
     snprintf(

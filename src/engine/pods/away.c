@@ -29,6 +29,7 @@ bool away_send(struct engine *e, struct flight *f) {
     rank_send(e->setup->rank, f->pod, RANK_REQUEST, f->number, bytes, sizeof s + ids);
     free(bytes);
     e->away++;
+    e->on_way++;
     f->away = true;
     return true;
 }
@@ -40,6 +41,7 @@ bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *
     if (len < sizeof s) return false;
     memcpy(&s, bytes, sizeof s);
     if (len != sizeof s + s.req.id_count * sizeof *ids) return false;
+    if (s.pod != e->s->ranks.number || s.req.klass >= e->s->qos.classes) return false;
     f->req = s.req;
     f->req.ids = ids;
     f->req.id_cap = cap;
@@ -55,12 +57,13 @@ bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *
     f->expected_blocks = s.expected_blocks;
     f->reason = s.reason;
     f->guest = (uint32_t)number;
+    e->on_way--;
     return true;
 }
 
 void away_answer(struct engine *e, const struct flight *f, bool dropped) {
-    struct away_answer a = {.hit_blocks = f->hit_blocks, .failed = f->failed, .dropped = dropped};
-    pods_cache_of(&e->pods[0], &a.cache);
+    struct away_answer a = {
+        .request = f->req.id, .hit_blocks = f->hit_blocks, .failed = f->failed, .dropped = dropped};
     rank_send(e->setup->rank, 0, RANK_ANSWER, f->guest, &a, sizeof a);
 }
 

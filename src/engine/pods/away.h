@@ -9,14 +9,14 @@
 #include "engine/core.h"
 
 struct away_answer {
-    struct cache_stats cache; /* of the pod, then */
+    uint64_t request; /* its id: a flight's number is used again */
     uint32_t hit_blocks;
     bool failed, dropped; /* dropped: its queue was full */
 };
 
 /* Sends a routed request; false: it stays here. The caller holds queue_lock, as for the next two. */
 bool away_send(struct engine *e, struct flight *f);
-/* Fills a new flight with a request that has come. False: it is none. */
+/* Fills a new flight with a request that has come. False: it is none of this pod's. */
 bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *bytes, size_t len);
 /* A guest has ended, or found the queue full. */
 void away_answer(struct engine *e, const struct flight *f, bool dropped);

@@ -12,6 +12,7 @@
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/levels.h"
 #include "engine/sampling/sampler.h"
+#include "engine/sampling/together.h"
 #include "tier/channels.h"
 
 /* ---- what the cache of a pod calls ---- */
@@ -229,8 +230,10 @@ void pods_done(struct engine *e, struct flight *f, bool served) {
     pods_count_time(p, engine_now(e));
     fleet_done(e->fleet, f->pod);
     if (!served || f->failed) return;
-    p->counts.done++;
-    p->counts.tokens += f->req.generate_tokens;
+    if (engine_is_virtual(e)) {
+        p->counts.done++;
+        p->counts.tokens += f->req.generate_tokens;
+    }
     p->counts.expected_blocks += f->expected_blocks;
     if (f->expected_blocks > f->hit_blocks) p->counts.wrong_blocks += f->expected_blocks - f->hit_blocks;
 }
@@ -243,7 +246,7 @@ uint32_t pods_routed_to(const struct engine *e) {
 
 void pods_cache_of(const struct pod *p, struct cache_stats *out) {
     *out = p->told;
-    if (!p->cache) return;
+    if (!engine_is_virtual(p->engine)) return;
     pthread_mutex_lock(&p->engine->cache_lock);
     cache_stats(p->cache, out);
     pthread_mutex_unlock(&p->engine->cache_lock);
@@ -328,16 +331,36 @@ uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns)
     return n;
 }
 
+/* ---- readings ---- */
+
+void pods_read(struct engine *e) {
+    uint64_t now_ns = engine_now(e);
+    for (uint32_t i = 0; i < pods_routed_to(e); i++) {
+        struct pod *p = &e->pods[i];
+        pods_count_time(p, now_ns);
+        p->read = p->counts;
+    }
+    if (e->fleet && e->moment >= TOGETHER_END && scenario_pods_are_ranks(e->s)) e->routing_ended = true;
+}
+
+void pods_told(struct engine *e, uint32_t pod, const struct reading *r) {
+    if (!e->fleet || !scenario_pods_are_ranks(e->s)) return;
+    struct pod *p = &e->pods[pod];
+    pthread_mutex_lock(&e->queue_lock);
+    p->counts.done = p->read.done = counters_get(&r->workers->requests_done);
+    p->counts.tokens = p->read.tokens = counters_get(&r->workers->tokens_generated);
+    p->told = r->cache;
+    pthread_mutex_unlock(&e->queue_lock);
+}
+
 /* ---- results ---- */
 
 void pods_measure_from_here(struct engine *e) {
     if (!e->fleet) return;
     pthread_mutex_lock(&e->queue_lock);
-    uint64_t now_ns = engine_now(e);
     for (uint32_t i = 0; i < pods_routed_to(e); i++) {
         struct pod *p = &e->pods[i];
-        pods_count_time(p, now_ns);
-        p->base = p->counts;
+        p->base = p->read;
         pods_cache_of(p, &p->base_cache);
     }
     fleet_read(e->fleet, &e->fleet_base);
@@ -350,8 +373,7 @@ void pods_measure_to_here(struct engine *e) {
     pthread_mutex_lock(&e->queue_lock);
     for (uint32_t i = 0; i < pods_routed_to(e); i++) {
         struct pod *p = &e->pods[i];
-        pods_count_time(p, engine_now(e));
-        p->end = p->counts;
+        p->end = p->read;
         pods_cache_of(p, &p->end_cache);
     }
     fleet_read(e->fleet, &e->fleet_end);
@@ -396,6 +418,9 @@ void pods_results(struct engine *e, struct run_record *run) {
     }
     const struct fleet_stats *a = &e->fleet_base, *b = &e->fleet_end;
     struct result_list *out = &run->results;
+    /* each rank reads at its own moment, and may have what another has not sent by its own */
+    int64_t on_way = (int64_t)p->end.on_way;
+    if (!engine_is_virtual(e)) result_add(out, on_way > 0 ? (double)on_way : 0, 0, "requests_on_way_at_end");
     result_add(out, (double)pods, 0, "pods");
     result_add(out, sum > 0 ? most * (double)pods / sum : KVF_MISSING, pods, "load_imbalance");
     result_add(out, (double)expected, 0, "routed_blocks");

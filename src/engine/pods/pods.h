@@ -17,9 +17,11 @@
 #include "record/run.h"
 
 struct engine;
+struct reading;
 struct worker;
 
-/* Counted since the begin of the run; queue_lock. */
+/* Counted since the begin of the run; queue_lock. Of pods that are ranks, what was done is as their newest
+ * readings say, and the rest is rank 0's. */
 struct pod_counts {
     uint64_t routed, done, tokens;
     uint64_t expected_blocks, wrong_blocks; /* that routers took to be there; of these were not */
@@ -36,9 +38,10 @@ struct pod {
     struct queue queue;
     uint64_t in_service;
     uint32_t *crew_load; /* requests in service of each worker that a simulation models; NULL: none */
-    struct pod_counts counts, base, end; /* base and end: of the measured part */
+    struct pod_counts counts, read; /* read: as in the newest reading of the sampler */
+    struct pod_counts base, end;    /* of the measured part */
     struct cache_stats base_cache, end_cache;
-    struct cache_stats told; /* of a pod that is another rank: as its newest answer says */
+    struct cache_stats told; /* of a pod that is a rank: as its newest reading says */
     struct pod_counts last;  /* at the end of the interval before, with lookups and hits of its cache */
     uint64_t last_lookups, last_hits;
     bool touched; /* in the list of those whose slots are to be filled */
@@ -61,8 +64,13 @@ void pods_done(struct engine *e, struct flight *f, bool served);
 /* Brings the load's integral of a pod up to that run time. */
 void pods_count_time(struct pod *p, uint64_t now_ns);
 
-/* Counts of its cache, here or as another rank has told them. */
+/* Counts of its cache, of this moment or as a rank's newest reading has them. */
 void pods_cache_of(const struct pod *p, struct cache_stats *out);
+/* The sampler reads all counts. The caller holds queue_lock. From the last reading of the measured part on
+ * rank 0 of a real fleet routes nothing, so that a request is sent in that part or not at all. */
+void pods_read(struct engine *e);
+/* Takes over the counts of a rank of a real fleet, from a reading of it alone. Rank 0's control thread. */
+void pods_told(struct engine *e, uint32_t pod, const struct reading *r);
 
 /* Sums over all pods. The caller holds cache_lock for the first. */
 void pods_cache_stats(const struct engine *e, struct cache_stats *out);

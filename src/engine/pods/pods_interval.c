@@ -2,14 +2,13 @@
 #include "engine/pods/pods.h"
 
 /* A pod in the interval. */
-static struct snapshot_pod pod_take(struct pod *p, uint64_t now_ns, const struct snapshot *snap) {
+static struct snapshot_pod pod_take(struct pod *p, const struct snapshot *snap) {
     struct cache_stats c;
     uint64_t lookups = 0, hits = 0;
-    pods_count_time(p, now_ns);
     pods_cache_of(p, &c);
     for (int k = 0; k < KVF_CAUSES; k++) lookups += c.lookups[k];
     for (int t = 0; t < KVF_TIERS; t++) hits += c.tier_hits[t];
-    const struct pod_counts *to = &p->counts, *from = &p->last;
+    const struct pod_counts *to = &p->read, *from = &p->last;
     struct snapshot_pod row = {.pod = p->number,
                                .pods = 1,
                                .down = !fleet_pod_up(p->engine->fleet, p->number),
@@ -24,7 +23,7 @@ static struct snapshot_pod pod_take(struct pod *p, uint64_t now_ns, const struct
     row.most_pod = row.pod;
     row.most_load = row.load_mean;
     if (snap->peek) return row;
-    p->last = p->counts;
+    p->last = p->read;
     p->last_lookups = lookups;
     p->last_hits = hits;
     return row;
@@ -70,9 +69,8 @@ void pods_interval(struct engine *e, struct snapshot *snap) {
     double load = 0, most = 0;
     if (!e->fleet) return;
     pthread_mutex_lock(&e->queue_lock);
-    uint64_t now_ns = engine_now(e);
     for (uint32_t i = 0; i < pods; i++) {
-        struct snapshot_pod one = pod_take(&e->pods[i], now_ns, snap);
+        struct snapshot_pod one = pod_take(&e->pods[i], snap);
         row_join(&snap->pod[i / each], &one);
         load += one.load_mean;
         if (one.load_mean > most) most = one.load_mean;
@@ -83,6 +81,6 @@ void pods_interval(struct engine *e, struct snapshot *snap) {
     snap->pod_rows = (pods + each - 1) / each;
     all->pods = pods;
     all->load_imbalance = load > 0 ? most * (double)pods / load : KVF_MISSING;
-    index_take(e, now_ns, snap->peek, all);
+    index_take(e, engine_now(e), snap->peek, all);
     pthread_mutex_unlock(&e->queue_lock);
 }

@@ -132,6 +132,8 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     overdue_take(e, r);
     r->users = e->session.active;
     r->documents_in = e->ingest.in;
+    r->on_way = e->on_way;
+    pods_read(e);
     r->documents_evicted = ingest_evicted(e);
     histogram_copy(r->lateness, e->lateness);
     if (snap) dispatch_requests(e, r->run_ns, snap);
@@ -225,6 +227,7 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     ADD_ALL(link_ns);
     ADD_ALL(memory_ns);
     to->documents_in += from->documents_in;
+    to->on_way += from->on_way;
     to->documents_evicted += from->documents_evicted;
     if (from->writes_most > to->writes_most) to->writes_most = from->writes_most;
     to->server.connections += from->server.connections;

@@ -31,6 +31,8 @@ struct reading {
     uint64_t link_ns[KVF_TIERS][KVF_DIRS]; /* of tiers that keep time by channels: how long they were busy */
     uint64_t memory_ns[KVF_DIRS];          /* of the gpu's own memory, where a simulation has its figures */
     uint64_t documents_in, documents_evicted; /* of retrieval */
+    uint64_t
+        on_way; /* of a real fleet: requests sent less those taken, which of one rank alone may be below 0 */
     uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
     struct tier_server server;    /* behind the remote tier */
     struct compute_stats compute; /* zero without a modelled GPU */

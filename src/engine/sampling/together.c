@@ -440,8 +440,12 @@ static bool member_read(struct engine *e, unsigned i) {
 
 static void members_merge(struct engine *e, struct reading *r) {
     struct together *t = e->together;
+    pods_told(e, 0, r);
     for (unsigned i = 1; i < t->count; i++)
-        if (member_read(e, i)) reading_merge(r, &t->unpacked, rank_shares_host(t->rank, i));
+        if (member_read(e, i)) {
+            pods_told(e, i, &t->unpacked);
+            reading_merge(r, &t->unpacked, rank_shares_host(t->rank, i));
+        }
 }
 
 uint64_t together_cpu_ns(const struct engine *e) {
