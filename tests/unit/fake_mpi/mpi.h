@@ -37,7 +37,7 @@ struct fake_mpi {
     int size; /* ranks; the caller is rank 0 */
     /* A message has been sent to a rank; called by the thread that sends. */
     void (*on_send)(int to, const void *bytes, size_t len);
-    int gone; /* the rank to which sending fails; -1: none */
+    _Atomic int gone; /* the rank to which sending fails; -1: none; of the test, read by any thread */
     /* A message of a rank, which is `whole`, or of which the last byte never comes. */
     void (*deliver)(int from, const void *bytes, size_t len, bool whole);
     void (*complete)(void); /* the last bytes come after all */
