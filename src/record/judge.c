@@ -368,6 +368,7 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
 /* The batch is as small as its room makes it: the GPU would do more at once. */
 static void batch_room(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     say(v, VERDICT_GPU, VERDICT_CAUSE_CAPACITY, in->compute_busy);
+    verdict_add_evidence(v, VERDICT_BATCH_WAITING, in->batch_waiting, "");
     phrase_add(
         t,
         "gpu capacity: the KV of the batch fills the room for it, and %.3g sequences wait to join; the modelled "

@@ -94,6 +94,9 @@ void verdict_add_remedy(struct verdict *v, const char *change, const char *metri
 void verdict_warn(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The value of a piece of evidence; NaN: there is none. */
 double verdict_value(const struct verdict *v, const char *name);
+/* Sequences that wait to join the batch of a modelled GPU: evidence of a batch without room, and of nothing
+ * else. */
+#define VERDICT_BATCH_WAITING "batch_waiting"
 /* The part by which a remedy changes its measure for the better: 0.5 is half as good again. */
 double verdict_gain(const struct verdict_remedy *r);
 /* Remedies of that measure, in ms, seen from another value of it: the factor stays; no estimate is below

@@ -10,6 +10,13 @@ static bool is_tier(enum verdict_limit l) {
     return l == VERDICT_GPU || l == VERDICT_CPU || l == VERDICT_NVME || l == VERDICT_REMOTE;
 }
 
+/* Of the gpu tier, which holds it: no cache too small for what comes again, but a batch without room to grow.
+ */
+static bool is_batch(const struct verdict *v) {
+    return v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_CAPACITY &&
+           verdict_value(v, VERDICT_BATCH_WAITING) > 0;
+}
+
 static double share_at(const struct verdict *v, const char *where) {
     char name[48];
     snprintf(name, sizeof name, "%s_%s_share", verdict_limit_name(v->limited_by), where);
@@ -35,7 +42,7 @@ static char *capacity_headline(const struct verdict *v, char *out, size_t len) {
 }
 
 char *verdict_headline(const struct verdict *v, char *out, size_t len) {
-    if (v->cause == VERDICT_CAUSE_CAPACITY && verdict_value(v, "working_set") > 0)
+    if (v->cause == VERDICT_CAUSE_CAPACITY && verdict_value(v, "working_set") > 0 && !is_batch(v))
         return capacity_headline(v, out, len);
     size_t end = sentence_end(v->sentence);
     double device = share_at(v, "device"), line = share_at(v, "line"), host = share_at(v, "host");
@@ -105,7 +112,14 @@ static const struct words {
      "targets are of."},
 };
 
+static const struct words batch = {
+    VERDICT_GPU, VERDICT_CAUSE_CAPACITY, VERDICT_HELP_FEWER_USERS,
+    "a larger gpu tier, a smaller KV type, or fewer users",
+    "The modelled GPU is busy for 85 % of its time or more, the KV of its batch fills the gpu tier, and sequences "
+    "wait to join: a larger batch would do more at once."};
+
 static const struct words *words_of(const struct verdict *v) {
+    if (is_batch(v)) return &batch;
     size_t i = 0, last = sizeof table / sizeof table[0] - 1;
     for (; i < last; i++) {
         bool limit =
@@ -131,7 +145,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     if (!v->known) return out;
     if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
-    else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0)
+    else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
         snprintf(out, len, "%s more in the %s tier, %sor fewer users",
                  units_size_human(lacks, bytes, sizeof bytes), tier,
                  v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");

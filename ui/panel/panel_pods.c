@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "draw/number.h"
 #include "ui/keys.h"
@@ -33,7 +34,47 @@ static double ratio(uint64_t part, uint64_t all) {
     return all > 0 ? (double)part / (double)all : KVF_MISSING;
 }
 
-static double figure(const struct frame *f, const struct snapshot_pod *p, int column) {
+/* Rows of the interval; or of the whole run, made from its pods, as many in a row as a fleet of more than 256
+ * needs. */
+struct view {
+    const struct snapshot_pod *pod;
+    uint32_t rows;
+    double length_s;
+    bool whole;
+    struct snapshot_pod made[SNAPSHOT_PODS];
+};
+
+static void add_pod(struct snapshot_pod *row, const struct run_pod *p) {
+    if (row->pods++ == 0) row->pod = p->pod;
+    if (row->pods == 1 || p->load_mean > row->most_load) {
+        row->most_load = p->load_mean;
+        row->most_pod = p->pod;
+    }
+    row->done += p->requests_done;
+    row->tokens += p->tokens;
+    row->lookups += p->lookups;
+    for (int t = 0; t < KVF_TIERS; t++) row->hits += p->hits[t];
+    row->expected_blocks += p->expected_blocks;
+    row->wrong_blocks += p->wrong_blocks;
+}
+
+static void view_of(const struct frame *f, struct view *v) {
+    v->whole = parts_whole_run(f) && f->run->pod_count > 0;
+    if (!v->whole) {
+        v->pod = f->interval ? f->interval->pod : NULL;
+        v->rows = f->interval ? f->interval->pod_rows : 0;
+        v->length_s = f->interval ? f->interval->interval.length_s : KVF_MISSING;
+        return;
+    }
+    size_t each = (f->run->pod_count + SNAPSHOT_PODS - 1) / SNAPSHOT_PODS;
+    memset(v->made, 0, sizeof v->made);
+    for (size_t i = 0; i < f->run->pod_count; i++) add_pod(&v->made[i / each], &f->run->pods[i]);
+    v->pod = v->made;
+    v->rows = (uint32_t)((f->run->pod_count + each - 1) / each);
+    v->length_s = result_value(&f->run->results, "measured_s");
+}
+
+static double figure(const struct view *f, const struct snapshot_pod *p, int column) {
     switch (column) {
     case POD:
         return (double)p->pod;
@@ -44,9 +85,9 @@ static double figure(const struct frame *f, const struct snapshot_pod *p, int co
     case WRONG:
         return ratio(p->wrong_blocks, p->expected_blocks);
     case DONE:
-        return (double)p->done / f->interval->interval.length_s;
+        return (double)p->done / f->length_s;
     case TOKENS:
-        return (double)p->tokens / f->interval->interval.length_s;
+        return (double)p->tokens / f->length_s;
     default:
         return KVF_MISSING;
     }
@@ -59,28 +100,41 @@ static const char *bare(const char *figure) {
     return figure;
 }
 
+/* Of the interval; at the end of a run its results, which have no "now". */
+static struct snapshot_fleet fleet_of(const struct frame *f) {
+    const struct result_list *r = &f->run->results;
+    struct snapshot_fleet x = f->interval->fleet;
+    if (!parts_whole_run(f)) return x;
+    x.load_imbalance = result_value(r, "load_imbalance");
+    x.expected_blocks = (uint64_t)fmax(result_value(r, "routed_blocks"), 0);
+    x.wrong_blocks = (uint64_t)fmax(result_value(r, "routed_blocks_wrong"), 0);
+    x.index_lookups = (uint64_t)fmax(result_value(r, "index_lookups"), 0);
+    x.index_events = (uint64_t)fmax(result_value(r, "index_events"), 0);
+    return x;
+}
+
 static void draw_facts(const struct pane *p, const struct frame *f) {
-    const struct snapshot_fleet *x = &f->interval->fleet;
+    const struct snapshot_fleet x = fleet_of(f);
     struct pane body = pane_part(p, 0, 1, -1, -1);
     struct parts_facts facts = parts_facts(&body);
     enum { FIGURES = 11 };
     char text[FIGURES][NUMBER];
-    const double wrong = ratio(x->wrong_blocks, x->expected_blocks);
+    const double wrong = ratio(x.wrong_blocks, x.expected_blocks);
     const struct {
         const char *name, *figure;
         enum tone tone;
     } all[] = {
-        {"pods", number_count((double)x->pods, text[0]), TONE_STRONG},
-        {"pods gone", number_count((double)x->pods_down, text[1]), x->pods_down ? TONE_BAD : TONE_NORMAL},
-        {"load imbalance", number_plain(x->load_imbalance, text[2]), TONE_STRONG},
+        {"pods", number_count((double)x.pods, text[0]), TONE_STRONG},
+        {"pods gone", number_count((double)x.pods_down, text[1]), x.pods_down ? TONE_BAD : TONE_NORMAL},
+        {"load imbalance", number_plain(x.load_imbalance, text[2]), TONE_STRONG},
         {"not there", number_percent(wrong, text[3]), TONE_STRONG},
-        {"expected", number_count((double)x->expected_blocks, text[4]), TONE_NORMAL},
-        {"index behind", number_ms(x->index_behind_ms, text[5]), TONE_STRONG},
-        {"events waiting", number_count(x->index_waiting, text[6]), TONE_NORMAL},
-        {"index pairs", number_count((double)x->index_entries, text[7]), TONE_NORMAL},
-        {"index memory", number_bytes((double)x->index_bytes, text[8]), TONE_NORMAL},
-        {"index lookups", number_count((double)x->index_lookups, text[9]), TONE_NORMAL},
-        {"index events", number_count((double)x->index_events, text[10]), TONE_NORMAL}};
+        {"expected", number_count((double)x.expected_blocks, text[4]), TONE_NORMAL},
+        {"index behind", number_ms(x.index_behind_ms, text[5]), TONE_STRONG},
+        {"events waiting", number_count(x.index_waiting, text[6]), TONE_NORMAL},
+        {"index pairs", number_count((double)x.index_entries, text[7]), TONE_NORMAL},
+        {"index memory", number_bytes((double)x.index_bytes, text[8]), TONE_NORMAL},
+        {"index lookups", number_count((double)x.index_lookups, text[9]), TONE_NORMAL},
+        {"index events", number_count((double)x.index_events, text[10]), TONE_NORMAL}};
     for (int i = 0; i < FIGURES && i < facts.columns * body.at.rows; i++)
         parts_fact(&facts, all[i].name, all[i].tone, all[i].figure);
 }
@@ -117,11 +171,10 @@ static struct grid grid_fit(uint32_t rows, int cols, int lines) {
 }
 
 /* Of a cell: its highest figure, of hits that of all its pods; whether one of them is gone. */
-static double cell_value(const struct frame *f, const struct grid *g, uint32_t cell, int column, bool *down) {
-    const struct snapshot *s = f->interval;
+static double cell_value(const struct view *v, const struct grid *g, uint32_t cell, int column, bool *down) {
     struct snapshot_pod sum = {.most_load = KVF_MISSING};
-    for (uint32_t i = cell * g->each; i < (cell + 1) * g->each && i < s->pod_rows; i++) {
-        const struct snapshot_pod *p = &s->pod[i];
+    for (uint32_t i = cell * g->each; i < (cell + 1) * g->each && i < v->rows; i++) {
+        const struct snapshot_pod *p = &v->pod[i];
         if (!(p->most_load <= sum.most_load)) sum.most_load = p->most_load;
         sum.hits += p->hits;
         sum.lookups += p->lookups;
@@ -130,7 +183,7 @@ static double cell_value(const struct frame *f, const struct grid *g, uint32_t c
         sum.down += p->down;
     }
     *down = sum.down > 0;
-    return figure(f, &sum, column);
+    return figure(v, &sum, column);
 }
 
 static void draw_cell(const struct pane *p, const struct grid *g, uint32_t cell, double share, bool down) {
@@ -148,17 +201,17 @@ static void draw_cell(const struct pane *p, const struct grid *g, uint32_t cell,
                                : glyphs[level]);
 }
 
-static void draw_legend(const struct pane *p, const struct grid *g, const struct frame *f, int map,
+static void draw_legend(const struct pane *p, const struct grid *g, const struct view *v, int map,
                         double most) {
     const uint32_t *glyphs = p->canvas->style.ascii ? signs : blocks;
     char top[NUMBER], text[64];
-    const struct snapshot *s = f->interval;
-    uint64_t in_cell = (uint64_t)g->each * s->pod[0].pods;
+    uint64_t in_cell = (uint64_t)g->each * v->pod[0].pods;
     int col = 1 + pane_clip(p, 0, 1, p->at.cols - 1, TONE_HEADING, maps[map].title);
+    const char *when = v->whole ? ", whole run" : "";
     if (in_cell > 1)
-        snprintf(text, sizeof text, ", %llu pods a cell", (unsigned long long)in_cell);
+        snprintf(text, sizeof text, ", %llu pods a cell%s", (unsigned long long)in_cell, when);
     else
-        snprintf(text, sizeof text, ", a cell a pod");
+        snprintf(text, sizeof text, ", a cell a pod%s", when);
     if (col + text_columns(text) < p->at.cols - 18) pane_text(p, 0, col, TONE_DIM, text);
     snprintf(text, sizeof text, "%s", bare(map == 0 ? number_plain(most, top) : number_percent(most, top)));
     int at = p->at.cols - text_columns(text) - LEVELS - 3;
@@ -168,20 +221,19 @@ static void draw_legend(const struct pane *p, const struct grid *g, const struct
     pane_text(p, 0, at + LEVELS + 3, TONE_DIM, text);
 }
 
-static void draw_map(const struct pane *p, const struct frame *f) {
+static void draw_map(const struct pane *p, const struct frame *f, const struct view *v) {
     int map = f->heat >= 0 && f->heat < SNAPSHOT_HEATS ? f->heat : 0, column = maps[map].column;
-    const struct snapshot *s = f->interval;
     double most = map == 0 ? 0 : 1;
     bool down;
     if (p->at.rows < 2 || p->at.cols <= LABEL) return;
-    struct grid g = grid_fit(s->pod_rows, p->at.cols - LABEL, p->at.rows - 1);
-    for (uint32_t i = 0; map == 0 && i < g.cells; i++) most = fmax(most, cell_value(f, &g, i, column, &down));
-    draw_legend(p, &g, f, map, most);
+    struct grid g = grid_fit(v->rows, p->at.cols - LABEL, p->at.rows - 1);
+    for (uint32_t i = 0; map == 0 && i < g.cells; i++) most = fmax(most, cell_value(v, &g, i, column, &down));
+    draw_legend(p, &g, v, map, most);
     for (uint32_t i = 0; i < g.cells; i++) {
-        double value = cell_value(f, &g, i, column, &down);
+        double value = cell_value(v, &g, i, column, &down);
         if (i % (uint32_t)g.in_line == 0) {
             char text[24];
-            snprintf(text, sizeof text, "%llu", (unsigned long long)s->pod[i * g.each].pod);
+            snprintf(text, sizeof text, "%llu", (unsigned long long)v->pod[i * g.each].pod);
             pane_right(p, 1 + (int)i / g.in_line * g.tall, LABEL - 1, TONE_DIM, text);
         }
         draw_cell(p, &g, i, most > 0 ? value / most : 0, down);
@@ -196,23 +248,24 @@ struct rows {
 };
 
 /* Without a figure is behind those with one. */
-static bool comes_before(const struct frame *f, const struct snapshot_pod *a, const struct snapshot_pod *b) {
-    double x = figure(f, a, f->table.sort), y = figure(f, b, f->table.sort);
+static bool comes_before(const struct frame *f, const struct view *v, const struct snapshot_pod *a,
+                         const struct snapshot_pod *b) {
+    double x = figure(v, a, f->table.sort), y = figure(v, b, f->table.sort);
     if (isnan(x) || isnan(y)) return !isnan(x) && isnan(y);
     return f->table.descending ? x > y : x < y;
 }
 
-static void rows_pick(const struct frame *f, struct rows *out) {
+static void rows_pick(const struct frame *f, const struct view *v, struct rows *out) {
     out->count = 0;
-    for (uint32_t i = 0; i < f->interval->pod_rows; i++) {
+    for (uint32_t i = 0; i < v->rows; i++) {
         uint32_t at = out->count++;
-        for (; at > 0 && comes_before(f, &f->interval->pod[i], out->row[at - 1]); at--)
+        for (; at > 0 && comes_before(f, v, &v->pod[i], out->row[at - 1]); at--)
             out->row[at] = out->row[at - 1];
-        out->row[at] = &f->interval->pod[i];
+        out->row[at] = &v->pod[i];
     }
 }
 
-static const char *cell_text(const struct frame *f, const struct snapshot_pod *p, int column, char *out) {
+static const char *cell_text(const struct view *f, const struct snapshot_pod *p, int column, char *out) {
     double v = figure(f, p, column);
     if (column == POD && p->pods > 1)
         snprintf(out, NUMBER, "%llu-%llu", (unsigned long long)p->pod,
@@ -228,11 +281,11 @@ static const char *cell_text(const struct frame *f, const struct snapshot_pod *p
     return out;
 }
 
-static void draw_table(const struct pane *p, const struct frame *f) {
+static void draw_table(const struct pane *p, const struct frame *f, const struct view *v) {
     struct column_place at[COLUMNS];
     struct rows rows;
     char text[64];
-    rows_pick(f, &rows);
+    rows_pick(f, v, &rows);
     columns_place(columns, COLUMNS, p->at.cols, at);
     parts_headings(p, f, columns, SORTS, at);
     uint32_t room = p->at.rows > 1 ? (uint32_t)p->at.rows - 1 : 0;
@@ -241,7 +294,7 @@ static void draw_table(const struct pane *p, const struct frame *f) {
         const struct snapshot_pod *r = rows.row[i];
         for (int c = 0; c < SORTS; c++)
             columns_cell(p, (int)i + 1, &columns[c], at[c], c == f->table.sort ? TONE_STRONG : TONE_NORMAL,
-                         cell_text(f, r, c, text));
+                         cell_text(v, r, c, text));
         snprintf(text, sizeof text, "%s", r->down ? "gone" : "");
         if (r->pods > 1)
             snprintf(text, sizeof text, "load of pod %llu%s", (unsigned long long)r->most_pod,
@@ -254,7 +307,9 @@ static void draw_table(const struct pane *p, const struct frame *f) {
 
 static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {
     struct pane facts = pane_at(c, at[FACTS]), map = pane_at(c, at[MAP]), table = pane_at(c, at[TABLE]);
-    if (!f->interval || f->interval->pod_rows == 0) {
+    struct view v;
+    view_of(f, &v);
+    if (v.rows == 0) {
         struct rect all = at[FACTS];
         if (at[TABLE].rows > 0) all.rows = at[TABLE].row + at[TABLE].rows - all.row;
         struct pane whole = pane_at(c, all), text = pane_part(&whole, 0, 1, -1, -1);
@@ -265,8 +320,8 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
         return;
     }
     if (!pane_empty(&facts)) draw_facts(&facts, f);
-    if (!pane_empty(&map)) draw_map(&map, f);
-    if (!pane_empty(&table)) draw_table(&table, f);
+    if (!pane_empty(&map)) draw_map(&map, f, &v);
+    if (!pane_empty(&table)) draw_table(&table, f, &v);
 }
 
 static const char *column_name(int column) {

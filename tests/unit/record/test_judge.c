@@ -410,6 +410,17 @@ static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     assert_int_equal(v.limited_by, VERDICT_GPU);
     assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
     assert_non_null(strstr(v.sentence, "16.2 sequences wait to join"));
+    /* whose words are of the batch, not of what comes again: tiers of 12 GiB hold 11 */
+    char text[300];
+    assert_non_null(strstr(verdict_headline(&v, text, sizeof text), "the KV of the batch fills the room"));
+    assert_non_null(strstr(verdict_rule(&v), "sequences wait to join"));
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a larger gpu tier, a smaller KV type, or fewer users");
+    in.reuse_bytes = 300 * GIB; /* nor is that what the batch lacks */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_null(strstr(verdict_headline(&v, text, sizeof text), "working set"));
+    assert_null(strstr(verdict_advice(&v, text, sizeof text), "GiB"));
 }
 
 /* Full slots of which most of the time goes by in waiting for room: more slots wait as well. */

@@ -175,6 +175,44 @@ static void test_goldens_of_fleets(void **state) {
     judge(wrong);
 }
 
+/* At the end the pods' figures are of the whole run, also those of more pods than there are rows. */
+static void test_goldens_of_fleets_that_have_ended(void **state) {
+    (void)state;
+    static const unsigned pods[] = {8, 600};
+    struct frame *f = &fixture[UI_OVER]->frame;
+    struct run_record *run = &fixture[UI_OVER]->run;
+    const struct snapshot *small = f->interval;
+    struct snapshot *last = malloc(sizeof *last);
+    int wrong = 0;
+    *last = *small;
+    last->fleet = (struct snapshot_fleet){.load_imbalance = KVF_MISSING, .index_entries = 148000};
+    f->interval = last;
+    result_add(&run->results, 1.25, 0, "load_imbalance");
+    result_add(&run->results, 4000, 0, "routed_blocks");
+    result_add(&run->results, 300, 0, "routed_blocks_wrong");
+    for (size_t k = 0; k < sizeof pods / sizeof *pods; k++) {
+        last->fleet.pods = pods[k];
+        for (unsigned i = 0; i < pods[k]; i++) {
+            struct run_pod p = {.pod = i,
+                                .requests_done = 900 + 90 * (i % 7),
+                                .tokens = 90000 + 1000 * i,
+                                .lookups = 1000,
+                                .hits = {600 - i, 200},
+                                .expected_blocks = 500,
+                                .wrong_blocks = i % 50,
+                                .load_mean = 2 + i % 5};
+            run_record_pod(run, &p);
+        }
+        wrong += compare(UI_OVER, PANEL_pods, 24 + (int)k, 80, false);
+        free(run->pods);
+        run->pods = NULL;
+        run->pod_count = 0;
+    }
+    f->interval = small;
+    free(last);
+    judge(wrong);
+}
+
 static int compare_detail(enum ui_variant v, enum frame_kind kind, uint64_t number, int rows, int cols,
                           bool ascii) {
     struct frame *f = &fixture[v]->frame;
@@ -804,6 +842,7 @@ int main(void) {
         cmocka_unit_test(test_colours_go_by_rule),
         cmocka_unit_test(test_goldens_of_other_runs),
         cmocka_unit_test(test_goldens_of_fleets),
+        cmocka_unit_test(test_goldens_of_fleets_that_have_ended),
         cmocka_unit_test(test_goldens_of_details),
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_lists_at_any_place),
