@@ -212,6 +212,7 @@ static void draw_legend(const struct pane *p, const struct grid *g, const struct
         snprintf(text, sizeof text, ", %llu pods a cell%s", (unsigned long long)in_cell, when);
     else
         snprintf(text, sizeof text, ", a cell a pod%s", when);
+    if (col + text_columns(text) >= p->at.cols - 18) snprintf(text, sizeof text, "%s", when);
     if (col + text_columns(text) < p->at.cols - 18) pane_text(p, 0, col, TONE_DIM, text);
     snprintf(text, sizeof text, "%s", bare(map == 0 ? number_plain(most, top) : number_percent(most, top)));
     int at = p->at.cols - text_columns(text) - LEVELS - 3;
