@@ -8,6 +8,7 @@
 #include "engine/limits/assess.h"
 #include "engine/limits/breakeven.h"
 #include "engine/pods/outages.h"
+#include "engine/sampling/figures.h"
 #include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
 #include "engine/verdict.h"
@@ -16,10 +17,9 @@ struct measure {
     struct engine *e;
     struct result_list *out;
     const struct reading *from, *to;
-    const struct counters *d; /* to - from */
-    struct cache_stats cache; /* likewise */
+    const struct counters *d;        /* to - from */
+    const struct cache_stats *cache; /* likewise */
     double wall_s;
-    struct use use;
 };
 
 _Static_assert(LEVELS_QUANTILES == 1 + SAMPLER_TARGETS,
@@ -30,77 +30,23 @@ uint64_t result_met(const struct counters_class *c) {
     return missed < done ? done - missed : 0;
 }
 
-static void add_latency(struct measure *m, const char *prefix, const struct histogram *h) {
-    levels_results(m->out, prefix, h);
-}
-
 static void add_count(struct measure *m, const char *name, uint64_t n) {
     result_add(m->out, (double)n, 0, "%s", name);
-}
-
-static uint64_t io_sum(const struct measure *m, int tier, int dir, bool bytes) {
-    uint64_t n = 0;
-    for (int c = 0; c < KVF_CAUSES; c++)
-        n += counters_get(bytes ? &m->d->io[tier][dir][c].bytes : &m->d->io[tier][dir][c].ops);
-    return n;
 }
 
 /* ---- parts ---- */
 
 static void add_tier_dir(struct measure *m, int t, int dir) {
     const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
-    const struct histogram *total = &m->d->op_total[t][dir], *device = &m->d->op_device[t][dir];
-    bool on = m->e->tiers[t] != NULL;
-    char prefix[48];
-    uint64_t bytes = io_sum(m, t, dir, true);
-    result_add(m->out, on ? (double)io_sum(m, t, dir, false) : KVF_MISSING, 0, "%s_%s_ops", tier, way);
-    result_add(m->out, on ? (double)bytes : KVF_MISSING, 0, "%s_%s_bytes", tier, way);
-    result_add(m->out, on ? kvf_ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, 0,
-               "%s_%s_gib_s", tier, way);
-    result_add(m->out, m->use.busy[t][dir], 0, "%s_%s_busy_ratio", tier, way);
+    const struct histogram *total = &m->d->op_total[t][dir];
     uint64_t peak = m->e->s->tier[t].peak_bytes_per_s[dir];
-    bool judged = on && peak != KVF_UNSET;
-    result_add(m->out, judged ? kvf_ratio((double)bytes / (double)peak, m->wall_s) : KVF_MISSING, 0,
-               "%s_%s_peak_share", tier, way);
-    snprintf(prefix, sizeof prefix, "%s_%s", tier, way);
-    add_latency(m, prefix, total);
-    snprintf(prefix, sizeof prefix, "%s_%s_device", tier, way);
-    add_latency(m, prefix, device);
-    snprintf(prefix, sizeof prefix, "%s_%s_host", tier, way);
-    add_latency(m, prefix, &m->d->op_host[t][dir]);
-    double total_s = histogram_mean(total), device_s = histogram_mean(device);
-    result_add(m->out, kvf_ratio(fmax(0, total_s - device_s), total_s), histogram_count(total),
-               "%s_%s_host_share", tier, way);
+    bool judged = m->e->tiers[t] && peak != KVF_UNSET;
+    double bytes = (double)counters_bytes(m->d, 1, t, dir);
     double line_ns = (double)counters_get(&m->d->line_ns[t][dir]);
+    result_add(m->out, judged ? kvf_ratio(bytes / (double)peak, m->wall_s) : KVF_MISSING, 0,
+               "%s_%s_peak_share", tier, way);
     result_add(m->out, kvf_ratio(line_ns, (double)atomic_load(&total->sum)), histogram_count(total),
                "%s_%s_line_share", tier, way);
-}
-
-static void add_tiers(struct measure *m) {
-    const struct cache_stats *c = &m->cache;
-    struct histogram *both = mem_zalloc(1, sizeof *both);
-    for (int t = 0; t < KVF_TIERS; t++) {
-        const char *tier = tier_name((enum kvf_tier)t);
-        bool on = m->e->tiers[t] != NULL;
-        result_add(m->out, on ? (double)c->entries[t] : KVF_MISSING, 0, "%s_entries", tier);
-        result_add(m->out, on ? (double)c->used_bytes[t] : KVF_MISSING, 0, "%s_used_bytes", tier);
-        result_add(m->out, on ? (double)c->tier_hits[t] : KVF_MISSING, 0, "%s_hits", tier);
-        uint64_t reuse = 0;
-        for (int k = 0; k < KVF_CAUSES; k++) reuse += k == KVF_CAUSE_DECODE ? 0 : c->hits_in[t][k];
-        result_add(m->out, on ? (double)reuse : KVF_MISSING, 0, "%s_reuse_hits", tier);
-        result_add(m->out, on ? (double)c->evictions[t] : KVF_MISSING, 0, "%s_evictions", tier);
-        result_add(m->out, on ? (double)c->demotions[t] : KVF_MISSING, 0, "%s_demotions", tier);
-        result_add(m->out, on ? (double)c->promotions[t] : KVF_MISSING, 0, "%s_promotions", tier);
-        result_add(m->out, on ? (double)c->fell_through[t] : KVF_MISSING, 0, "%s_fell_through", tier);
-        result_add(m->out, m->use.tier_busy[t], 0, "%s_busy_ratio", tier);
-        result_add(m->out, m->use.in_flight[t], 0, "%s_io_in_flight_mean", tier);
-        add_tier_dir(m, t, KVF_DIR_READ);
-        add_tier_dir(m, t, KVF_DIR_WRITE);
-        histogram_copy(both, &m->d->op_total[t][KVF_DIR_READ]);
-        histogram_add(both, &m->d->op_total[t][KVF_DIR_WRITE]);
-        result_add(m->out, levels_ms(both, 0.95), histogram_count(both), "%s_p95_ms", tier);
-    }
-    free(both);
 }
 
 static uint64_t tier_sum(const uint64_t counts[KVF_TIERS]) {
@@ -110,28 +56,12 @@ static uint64_t tier_sum(const uint64_t counts[KVF_TIERS]) {
 }
 
 static void add_cache(struct measure *m) {
-    const struct cache_stats *s = &m->cache;
-    uint64_t lookups = 0, hits = 0, misses = 0, reuse = 0, reuse_hits = 0;
+    const struct cache_stats *s = m->cache;
     for (int c = 0; c < KVF_CAUSES; c++) {
         const char *cause = cause_name((enum kvf_cause)c);
-        uint64_t l = s->lookups[c], h = s->hits[c];
-        lookups += l;
-        hits += h;
-        misses += s->misses[c];
-        if (c != KVF_CAUSE_DECODE) reuse += l;
-        if (c != KVF_CAUSE_DECODE) reuse_hits += h;
-        result_add(m->out, (double)l, 0, "%s_lookups", cause);
-        result_add(m->out, (double)h, 0, "%s_hits", cause);
+        result_add(m->out, (double)s->lookups[c], 0, "%s_lookups", cause);
+        result_add(m->out, (double)s->hits[c], 0, "%s_hits", cause);
     }
-    add_count(m, "lookups", lookups);
-    add_count(m, "hits", hits);
-    add_count(m, "misses", misses);
-    add_count(m, "reuse_lookups", reuse);
-    result_add(m->out, kvf_ratio((double)hits, (double)lookups), lookups, "hit_ratio");
-    result_add(m->out, kvf_ratio((double)reuse_hits, (double)reuse), reuse, "reuse_hit_ratio");
-    add_count(m, "evictions", tier_sum(s->evictions));
-    add_count(m, "demotions", tier_sum(s->demotions));
-    add_count(m, "promotions", tier_sum(s->promotions));
     add_count(m, "promotions_skipped", s->promotions_skipped);
     add_count(m, "hits_recomputed", counters_get(&m->d->hits_recomputed));
     add_count(m, "recomputed_tokens", counters_get(&m->d->recomputed_tokens));
@@ -139,9 +69,6 @@ static void add_cache(struct measure *m) {
     add_count(m, "copies_skipped", s->copies_skipped);
     add_count(m, "room_inline", s->room_inline);
     add_count(m, "room_background", s->room_background);
-    add_count(m, "refused", s->refused);
-    add_count(m, "fell_through", tier_sum(s->fell_through));
-    add_count(m, "not_admitted", s->not_admitted);
 }
 
 /* Of all tiers, by what moved them; operations, or bytes. */
@@ -188,39 +115,16 @@ static void add_writes(struct measure *m) {
     result_add(m->out, kvf_ratio(held_ms, (double)held), held, "writes_held_mean_ms");
 }
 
-static void add_io_totals(struct measure *m) {
-    const struct counters *ever = m->e->sampler->now.workers; /* whatever fails the run is counted */
-    uint64_t total[KVF_DIRS] = {0}, errors = 0, verified = 0, mismatched = 0, unverified = 0;
+static void add_checks(struct measure *m) {
+    const struct counters *ever = m->e->sampler->last.workers; /* whatever fails the run is counted */
+    uint64_t errors = 0, verified = 0, mismatched = 0, unverified = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
-        for (int dir = 0; dir < KVF_DIRS; dir++) {
-            total[dir] += io_sum(m, t, dir, true);
-            errors += counters_get(&ever->errors[t][dir]);
-        }
+        for (int dir = 0; dir < KVF_DIRS; dir++) errors += counters_get(&ever->errors[t][dir]);
         verified += counters_get(&m->d->verified[t]);
         mismatched += counters_get(&ever->mismatched[t]);
         unverified += counters_get(&m->d->unverified[t]);
     }
-    for (int t = 0; t < KVF_TIERS; t++)
-        for (int dir = 0; dir < KVF_DIRS; dir++)
-            for (int c = 0; c < KVF_CAUSES; c++) {
-                const struct counters_io *io = &m->d->io[t][dir][c];
-                if (counters_get(&io->ops) == 0 && counters_get(&io->bytes) == 0) continue;
-                const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
-                const char *cause = cause_name((enum kvf_cause)c);
-                const struct histogram *h = &m->d->op_cause[t][dir][c];
-                result_add(m->out, (double)counters_get(&io->ops), 0, "%s_%s_%s_ops", tier, way, cause);
-                result_add(m->out, (double)counters_get(&io->bytes), 0, "%s_%s_%s_bytes", tier, way, cause);
-                result_add(m->out, histogram_quantile(h, 0.95) / 1e6, histogram_count(h), "%s_%s_%s_p95_ms",
-                           tier, way, cause);
-            }
     add_writes(m);
-    double per_token = (double)model_bytes_per_token(&m->e->s->model, m->e->s->tensor_parallel);
-    double tokens = (double)counters_get(&m->d->tokens_generated);
-    result_add(m->out, (double)total[KVF_DIR_READ], 0, "total_read_bytes");
-    result_add(m->out, (double)total[KVF_DIR_WRITE], 0, "total_write_bytes");
-    result_add(m->out, kvf_ratio((double)total[KVF_DIR_READ], (double)total[KVF_DIR_WRITE]), 0,
-               "read_write_ratio");
-    result_add(m->out, kvf_ratio((double)total[KVF_DIR_READ] / per_token, tokens), 0, "amplification");
     add_count(m, "operation_errors", errors);
     add_count(m, "verify_checked", verified);
     add_count(m, "verify_mismatched", mismatched);
@@ -239,60 +143,20 @@ static void add_asked(struct measure *m) {
 }
 
 static void add_throughput(struct measure *m) {
-    const struct histogram *io = &m->d->latency[REQUEST_LATENCY_STORAGE_IO];
+    const struct histogram *size = &m->d->entry_bytes;
     double tokens = (double)counters_get(&m->d->tokens_generated);
-    uint64_t done = counters_get(&m->d->requests_done);
-    double storage_s = (double)atomic_load(&io->sum) / 1e9;
-    double per_token = (double)model_bytes_per_token(&m->e->s->model, m->e->s->tensor_parallel);
-    bool nvme = m->e->tiers[KVF_TIER_NVME] != NULL;
-    double moved = (double)(io_sum(m, KVF_TIER_NVME, KVF_DIR_READ, true) +
-                            io_sum(m, KVF_TIER_NVME, KVF_DIR_WRITE, true));
-    result_add(m->out, m->wall_s, 0, "measured_s");
-    result_add(m->out, kvf_ratio(tokens, m->wall_s), 0, "throughput_tok_s");
-    result_add(m->out, kvf_ratio(tokens + (double)counters_get(&m->d->context_tokens), m->wall_s), 0,
-               "total_tok_s");
-    result_add(m->out, kvf_ratio((double)done, m->wall_s), 0, "requests_per_s");
-    result_add(m->out, kvf_ratio(tokens, storage_s), 0, "storage_throughput_tok_s");
-    result_add(m->out, nvme ? kvf_ratio(moved / per_token, m->wall_s) : KVF_MISSING, 0, "nvme_tok_s");
-    for (int dir = 0; dir < KVF_DIRS; dir++) {
-        double way = (double)io_sum(m, KVF_TIER_NVME, dir, true);
-        result_add(m->out, nvme ? kvf_ratio(way / per_token, m->wall_s) : KVF_MISSING, 0, "nvme_%s_tok_s",
-                   dir_name((enum kvf_dir)dir));
-    }
-    add_count(m, "requests_arrived", m->to->arrived - m->from->arrived);
-    add_count(m, "requests_done", done);
+    double context = (double)counters_get(&m->d->context_tokens);
+    uint64_t done = counters_get(&m->d->requests_done), n = histogram_count(size);
+    result_add(m->out, kvf_ratio(tokens + context, m->wall_s), 0, "total_tok_s");
     add_asked(m);
-    add_count(m, "requests_failed", counters_get(&m->d->requests_failed));
     add_count(m, "requests_refused", counters_get(&m->d->requests_refused));
-    add_count(m, "requests_dropped", m->to->dropped - m->from->dropped);
-    double ended = (double)done + (double)counters_get(&m->d->requests_failed) +
-                   (double)(m->to->dropped - m->from->dropped),
-           arrived = (double)(m->to->arrived - m->from->arrived);
-    result_add(m->out, ended + (double)m->to->queued + (double)m->to->in_service - arrived, 0,
-               "requests_open_at_start");
-    result_add(m->out, (double)m->to->queued, 0, "requests_queued_at_end");
-    result_add(m->out, (double)m->to->in_service, 0, "requests_in_service_at_end");
-    result_add(m->out, m->use.waiting, 0, "queue_depth_mean");
-    result_add(m->out, m->use.in_service, 0, "in_service_mean");
-    result_add(m->out, tokens, 0, "tokens_generated");
     result_add(m->out, kvf_ratio((double)counters_get(&m->d->carried_tokens), tokens), 0,
                "tokens_carried_ratio");
-    result_add(m->out, kvf_ratio((double)counters_get(&m->d->context_tokens), (double)done), done,
-               "context_tokens_mean");
-    const struct histogram *size = &m->d->entry_bytes;
-    uint64_t n = histogram_count(size);
+    result_add(m->out, kvf_ratio(context, (double)done), done, "context_tokens_mean");
     result_add(m->out, histogram_min(size), n, "entry_bytes_min");
     result_add(m->out, histogram_mean(size), n, "entry_bytes_mean");
     result_add(m->out, histogram_quantile(size, 0.95), n, "entry_bytes_p95");
     result_add(m->out, histogram_max(size), n, "entry_bytes_max");
-}
-
-/* Requests inside the P95 target of their class; those of a class without one are, when they end well. Every
- * answer counts as a whole, so that it is not worth serving many badly. */
-static void add_goodput(struct measure *m) {
-    uint64_t met = 0, done = counters_get(&m->d->requests_done);
-    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) met += result_met(&m->d->klass[k]);
-    result_add(m->out, kvf_ratio((double)met, m->wall_s), done, "goodput_per_s");
 }
 
 /* Of a request that is done, the wait for its place in the batch included. */
@@ -344,15 +208,11 @@ static void add_unserved(struct measure *m) {
     add_count(m, "classes_unserved", n);
 }
 
-static void add_requests(struct measure *m) {
+static void add_lateness(struct measure *m) {
     struct histogram *late = mem_zalloc(1, sizeof *late);
-    for (int l = 0; l < REQUEST_LATENCIES; l++)
-        add_latency(m, request_latency_name((enum request_latency)l), &m->d->latency[l]);
-    const struct histogram *ttft = &m->d->latency[REQUEST_LATENCY_TTFT];
-    result_add(m->out, levels_ms(ttft, 0.9), histogram_count(ttft), "ttft_p90_ms");
     histogram_copy(late, m->to->lateness);
     histogram_subtract(late, m->from->lateness);
-    add_latency(m, "lateness", late);
+    levels_results(m->out, "lateness", late);
     free(late);
 }
 
@@ -375,75 +235,27 @@ static double target_met(const struct kept *k, int i) {
     return n > 0 && q <= 1 && histogram_quantile(k->latency, q) <= (double)target_ns;
 }
 
-static void add_targets(struct measure *m, const struct kept *k) {
-    for (int i = 0; i < SAMPLER_TARGETS; i++) {
-        const char *name = k->klass->name, *quantile = levels_quantiles[1 + i].name;
-        result_add(m->out, levels_ms(k->latency, levels_quantiles[1 + i].q), histogram_count(k->latency),
-                   "slo_%s_%s_ms", name, quantile);
-        result_add(m->out, target_met(k, i), k->all + k->overdue[i], "slo_%s_%s_met", name, quantile);
-    }
-}
-
 static void add_class(struct measure *m, uint32_t k) {
     const struct counters_class *c = &m->d->klass[k];
     const struct class_counts *from = &m->from->klass[k], *to = &m->to->klass[k];
     const char *name = m->e->s->qos.klass[k].name;
-    char prefix[sizeof((struct result *)0)->metric];
-    uint64_t done = counters_get(&c->done), lost = counters_get(&c->failed) + to->dropped - from->dropped;
-    /* operations that have no first token are judged as a whole */
-    bool ttft = m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT && histogram_count(&c->ttft) > 0;
-    struct kept kept = {&m->e->s->qos.klass[k], done + lost, result_met(c), m->to->overdue[k],
-                        ttft ? &c->ttft : &c->e2e};
+    uint64_t ended = counters_get(&c->done) + counters_get(&c->failed) + to->dropped - from->dropped;
+    struct kept kept = {&m->e->s->qos.klass[k], ended, result_met(c), m->to->overdue[k],
+                        figures_judged(c, m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT)};
+    for (int i = 0; i < SAMPLER_TARGETS; i++)
+        result_add(m->out, target_met(&kept, i), kept.all + kept.overdue[i], "slo_%s_%s_met", name,
+                   levels_quantiles[1 + i].name);
     bool judged = kept.klass->p95_ns != KVF_UNSET;
-    result_add(m->out,
-               judged ? kvf_ratio((double)kept.met, (double)(kept.all + kept.overdue[0])) : KVF_MISSING,
-               kept.all + kept.overdue[0], "slo_%s_met_ratio", name);
-    result_add(m->out, judged ? (double)(kept.all + kept.overdue[0] - kept.met) : KVF_MISSING,
-               kept.all + kept.overdue[0], "slo_%s_violations", name);
-    add_targets(m, &kept);
-    result_add(m->out, (double)(to->arrived - from->arrived), 0, "class_%s_arrived", name);
-    result_add(m->out, (double)done, 0, "class_%s_done", name);
-    result_add(m->out, (double)lost, 0, "class_%s_failed", name);
-    result_add(m->out, (double)(done + lost + to->queued + to->in_service - (to->arrived - from->arrived)), 0,
-               "class_%s_open_at_start", name);
-    result_add(m->out, (double)to->queued, 0, "class_%s_queued_at_end", name);
-    result_add(m->out, (double)to->in_service, 0, "class_%s_in_service_at_end", name);
-    result_add(m->out, m->use.class_waiting[k], 0, "class_%s_queue_depth_mean", name);
-    result_add(m->out, m->use.class_in_service[k], 0, "class_%s_in_service_mean", name);
-    snprintf(prefix, sizeof prefix, "class_%s_ttft", name);
-    add_latency(m, prefix, &c->ttft);
-    snprintf(prefix, sizeof prefix, "class_%s_e2e", name);
-    add_latency(m, prefix, &c->e2e);
-    result_add(m->out, (double)kept.overdue[0], 0, "class_%s_overdue_at_end", name);
-    uint64_t oldest = m->to->open_ns[k];
-    double wait_ms = oldest < m->to->run_ns ? (double)(m->to->run_ns - oldest) / 1e6 : 0;
-    result_add(m->out, wait_ms, 0, "class_%s_oldest_wait_ms", name);
     result_add(m->out, judged ? m->e->sampler->starved_s[k] : KVF_MISSING, 0, "class_%s_starved_s", name);
 }
 
 static void add_machine(struct measure *m) {
-    const struct host_counts *a = &m->from->host, *b = &m->to->host;
-    const struct blockdev_counters *x = &m->from->device, *y = &m->to->device;
-    bool device = m->from->device_present && m->to->device_present;
-    result_add(m->out, device ? (double)(y->read_bytes - x->read_bytes) : KVF_MISSING, 0,
-               "device_read_bytes");
-    result_add(m->out, device ? (double)(y->write_bytes - x->write_bytes) : KVF_MISSING, 0,
-               "device_write_bytes");
-    result_add(m->out, device ? (double)(y->read_ms - x->read_ms) : KVF_MISSING, 0, "device_read_ms");
-    result_add(m->out, device ? (double)(y->write_ms - x->write_ms) : KVF_MISSING, 0, "device_write_ms");
-    result_add(m->out,
-               device ? kvf_ratio((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, m->wall_s) : KVF_MISSING,
-               0, "device_busy_ratio");
-    result_add(m->out, b->process_user_s - a->process_user_s, 0, "cpu_user_s");
-    result_add(m->out, b->process_sys_s - a->process_sys_s, 0, "cpu_sys_s");
     double gather_s = (double)(m->to->gather_ns - m->from->gather_ns) / 1e9;
     bool real = !engine_is_virtual(m->e);
     if (m->e->together)
         result_add(m->out, real ? kvf_ratio(gather_s, m->wall_s * (double)m->to->ranks) : KVF_MISSING, 0,
                    "ranks_gather_cpu_ratio");
-    double workers_s = (double)counters_get(&m->d->cpu_ns) / 1e9;
-    result_add(m->out, engine_is_virtual(m->e) ? KVF_MISSING : workers_s, 0, "cpu_workers_s");
-    result_add(m->out, b->process_rss_peak_bytes, 0, "rss_peak_bytes");
+    result_add(m->out, m->to->host.process_rss_peak_bytes, 0, "rss_peak_bytes");
     if (engine_is_virtual(m->e)) result_add(m->out, simulator_real_s(m->e), 0, "real_s");
 }
 
@@ -499,63 +311,64 @@ static void add_steady(struct measure *m, struct run_record *run) {
     steady_sentence(&r, run->steady, sizeof run->steady);
 }
 
-static void keep_histograms(struct measure *m, struct run_record *run) {
-    char scope[48];
-    for (int l = 0; l < REQUEST_LATENCIES; l++)
-        levels_keep(run, request_latency_name((enum request_latency)l), &m->d->latency[l]);
+/* Results of counters that no snapshot has, and of the engine itself. */
+static void add_own(struct measure *m, struct run_record *run) {
+    struct sampler *p = m->e->sampler;
+    add_throughput(m);
+    add_load(m);
+    add_lateness(m);
+    add_batch(m);
+    add_unserved(m);
+    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) add_class(m, k);
+    add_cache(m);
+    add_reuse(m);
+    add_rag(m);
     for (int t = 0; t < KVF_TIERS; t++)
-        for (int dir = 0; dir < KVF_DIRS; dir++) {
-            const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
-            snprintf(scope, sizeof scope, "%s_%s", tier, way);
-            levels_keep(run, scope, &m->d->op_total[t][dir]);
-            snprintf(scope, sizeof scope, "%s_%s_device", tier, way);
-            levels_keep(run, scope, &m->d->op_device[t][dir]);
-        }
+        for (int dir = 0; dir < KVF_DIRS; dir++) add_tier_dir(m, t, dir);
+    breakeven_results(m->e->s, m->d, m->out);
+    server_results(m->e, m->from, m->to, m->d, m->out);
+    levels_results(m->out, "remote_lookup", &m->d->lookup);
+    add_checks(m);
+    add_machine(m);
+    blocks_results(m->from, m->to, m->out);
+    add_devices(m);
+    result_add(m->out, (double)m->e->preconditioned_bytes, 0, "precondition_bytes");
+    result_add(m->out, (double)m->e->prepopulated_bytes, 0, "prepopulate_bytes");
+    add_rows(m);
+    add_steady(m, run);
+    scaling_results(m->e, m->out);
+    result_add(m->out, kvf_ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
 }
 
 void result_fill(struct engine *e, struct run_record *run) {
     struct sampler *p = e->sampler;
-    counters_sum(p->delta, p->end.workers, 1);
-    counters_subtract(p->delta, p->base.workers);
+    struct snapshot *snap = mem_zalloc(1, sizeof *snap);
+    struct use use;
     struct measure m = {.e = e,
                         .out = &run->results,
                         .from = &p->base,
                         .to = &p->end,
                         .d = p->delta,
+                        .cache = &p->cache,
                         .wall_s = (double)(p->end.run_ns - p->base.run_ns) / 1e9};
-    cache_stats_since(&m.cache, &p->end.cache, &p->base.cache);
-    use_between(e, &p->base, &p->end, &m.use);
-    add_throughput(&m);
-    add_load(&m);
-    add_requests(&m);
-    add_goodput(&m);
-    add_batch(&m);
-    add_unserved(&m);
-    for (uint32_t k = 0; k < e->s->qos.classes; k++) add_class(&m, k);
-    add_cache(&m);
-    add_reuse(&m);
-    add_rag(&m);
-    add_tiers(&m);
-    breakeven_results(e->s, m.d, m.out);
-    server_results(e, m.from, m.to, m.d, m.out);
-    add_latency(&m, "remote_lookup", &m.d->lookup);
-    add_io_totals(&m);
-    add_machine(&m);
-    blocks_results(m.from, m.to, m.out);
-    add_devices(&m);
-    result_add(&run->results, (double)e->preconditioned_bytes, 0, "precondition_bytes");
-    result_add(&run->results, (double)e->prepopulated_bytes, 0, "prepopulate_bytes");
-    add_rows(&m);
-    add_steady(&m, run);
-    scaling_results(e, m.out);
-    result_add(m.out, kvf_ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
-    result_add(m.out, kvf_ratio(m.use.in_service, (double)pods_slots(e)), 0, "slots_busy_ratio");
+    struct figures f = {snap, p->delta, (double)model_bytes_per_token(&e->s->model, e->s->tensor_parallel),
+                        e->s->qos.latency == KVF_QOS_LATENCY_TTFT};
+    snap->peek = true; /* what is counted once is counted by intervals */
+    sampler_between(e, m.from, m.to, snap, &use);
+    figures_requests(m.out, &f);
+    figures_classes(m.out, &f);
+    figures_cache(m.out, &f);
+    figures_tiers(m.out, &f);
+    figures_machine(m.out, &f);
+    add_own(&m, run);
+    result_add(m.out, kvf_ratio(snap->interval.in_service, (double)pods_slots(e)), 0, "slots_busy_ratio");
     pods_results(e, run);
     outages_results(e, m.out);
     verdict_run(e, run);
     overload_warn(e, run);
-    keep_histograms(&m, run);
+    figures_histograms(run, m.d);
     blocks_histograms(m.from, m.to, run);
+    free(snap);
 }
 
 void result_assess(struct engine *e, struct run_record *run) {

@@ -188,9 +188,9 @@ void blocks_neighbours(const struct engine *e, const struct reading *from, const
     b->way##_depth = kvf_ratio((double)n->depth, (double)n->requests);                                       \
     STAGE(way, q2d);                                                                                         \
     STAGE(way, d2c)
-void blocks_snap(const struct engine *e, const struct reading *from, struct snapshot *snap) {
+void blocks_snap(const struct engine *e, const struct reading *from, const struct reading *to,
+                 struct snapshot *snap) {
     enum { stage_q2d = BLOCK_Q2D, stage_d2c = BLOCK_D2C };
-    const struct reading *to = &e->sampler->now;
     snap->block_known = from->block && to->block;
     snap->neighbours = 0;
     if (!snap->block_known) return;

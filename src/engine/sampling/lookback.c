@@ -101,7 +101,7 @@ static void publish(struct engine *e, const struct reading *from, const struct s
     memset(s->qos, 0, sizeof s->qos);
     memset(s->heat, 0, sizeof s->heat);
     s->peek = true; /* what is counted once is counted by intervals */
-    sampler_between(e, from, s, &use);
+    sampler_between(e, from, &p->now, s, &use);
     levels_view(v, p->delta, s->classes);
     for (int t = 0; t < KVF_TIERS; t++) {
         double *of_run = &p->lookback->view[WINDOWS_RUN].break_even_tokens[t];

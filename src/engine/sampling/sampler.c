@@ -51,10 +51,9 @@ static void snap_host(struct snapshot_interval *i, const struct reading *now, co
         device ? kvf_ratio((double)(y->time_in_queue_ms - x->time_in_queue_ms) / 1e3, s) : KVF_MISSING;
 }
 
-static void snap_interval(struct engine *e, const struct reading *last, struct snapshot *snap,
-                          const struct use *use) {
+static void snap_interval(struct engine *e, const struct reading *last, const struct reading *now,
+                          struct snapshot *snap, const struct use *use) {
     struct sampler *p = e->sampler;
-    const struct reading *now = &p->now;
     const struct counters *d = p->delta;
     struct snapshot_interval *i = &snap->interval;
     double s = seconds(now->run_ns - last->run_ns);
@@ -149,9 +148,8 @@ static double violations_since(struct sampler *p, uint32_t k, uint64_t ended_bey
     return n < 0 ? 0 : (double)n;
 }
 
-static void snap_class(struct engine *e, const struct reading *last, struct snapshot *snap,
-                       const struct use *use, uint32_t k) {
-    const struct reading *now = &e->sampler->now;
+static void snap_class(struct engine *e, const struct reading *last, const struct reading *now,
+                       struct snapshot *snap, const struct use *use, uint32_t k) {
     const struct counters_class *c = &e->sampler->delta->klass[k];
     struct snapshot_qos *v = &snap->qos[k];
     snprintf(snap->class_name[k], sizeof snap->class_name[k], "%.31s", e->s->qos.klass[k].name);
@@ -195,18 +193,19 @@ static void snap_tiers(struct engine *e, struct snapshot *snap, const struct use
         snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
 }
 
-void sampler_between(struct engine *e, const struct reading *from, struct snapshot *snap, struct use *use) {
+void sampler_between(struct engine *e, const struct reading *from, const struct reading *to,
+                     struct snapshot *snap, struct use *use) {
     struct sampler *p = e->sampler;
-    counters_sum(p->delta, p->now.workers, 1);
+    counters_sum(p->delta, to->workers, 1);
     counters_subtract(p->delta, from->workers);
-    cache_stats_since(&p->cache, &p->now.cache, &from->cache);
-    use_between(e, from, &p->now, use);
-    snap_interval(e, from, snap, use);
+    cache_stats_since(&p->cache, &to->cache, &from->cache);
+    use_between(e, from, to, use);
+    snap_interval(e, from, to, snap, use);
     snap_tiers(e, snap, use);
     snap->classes = e->s->qos.classes;
-    for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, from, snap, use, k);
+    for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, from, to, snap, use, k);
     server_snap(e, snap, p->delta);
-    blocks_snap(e, from, snap);
+    blocks_snap(e, from, to, snap);
     snap_heat(snap, p->delta);
 }
 
@@ -217,7 +216,7 @@ static void part_fill(struct engine *e, const struct reading *from, struct snaps
     struct use use;
     memset(&snap, 0, offsetof(struct snapshot, request));
     snap.peek = true; /* it is no interval of the run */
-    sampler_between(e, from, &snap, &use);
+    sampler_between(e, from, &e->sampler->now, &snap, &use);
     snapshot_host_fill(out, &snap);
     for (int t = 0; t < KVF_TIERS; t++)
         out->tier[t].capacity_bytes /= scenario_ranks(e->s); /* a snapshot has that of all */
@@ -253,7 +252,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
         together_peek(e, &p->now);
     else
         reading_share(e);
-    sampler_between(e, &p->last, snap, &use);
+    sampler_between(e, &p->last, &p->now, snap, &use);
     together_hosts(e, snap);
     pods_interval(e, snap);
     snap->interval.saturation = scaling_saturation(e, snap);

@@ -70,8 +70,8 @@ int blocks_open(struct engine *e, struct err *err);
 void blocks_take(struct engine *e, struct reading *r); /* nothing without a trace */
 struct block_counts *blocks_room(struct reading *r);   /* its copy, made when it is first wanted */
 void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out);
-/* From that reading to the sampler's newest. */
-void blocks_snap(const struct engine *e, const struct reading *from, struct snapshot *snap);
+void blocks_snap(const struct engine *e, const struct reading *from, const struct reading *to,
+                 struct snapshot *snap);
 /* Others with most bytes there, the largest first. */
 void blocks_neighbours(const struct engine *e, const struct reading *from, const struct reading *to,
                        struct judge_input *in);
@@ -83,9 +83,10 @@ uint64_t use_written_look_ns(const struct engine *e);
 /* Whether as much has been written to nvme as run.max_written allows, and the sentence that says so. */
 bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]);
 
-/* Fills what a snapshot says of the time from a reading to `now`: counts, rates, percentiles, means, shares.
- * Its phase and `peek` are there. p->delta and p->cache are of that time then. */
-void sampler_between(struct engine *e, const struct reading *from, struct snapshot *snap, struct use *use);
+/* Fills in the part of a snapshot that covers the time between two readings: counts, rates, percentiles,
+ * means, shares. The caller has set its phase and `peek`. p->delta and p->cache then cover the same time. */
+void sampler_between(struct engine *e, const struct reading *from, const struct reading *to,
+                     struct snapshot *snap, struct use *use);
 
 int sampler_open(struct engine *e, struct err *err);
 void sampler_close(struct engine *e);
