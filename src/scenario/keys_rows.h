@@ -99,6 +99,11 @@
                      "Bandwidth of writes in device memory with so many entries under way."),                \
         K("tiers." word ".own_latency", DURATION, tier[KVF_TIER_##TIER].service.own_latency_ns, "",          \
           "0 to 10s", "0", LINK, ALL, "Time an operation in device memory takes besides its bytes.")
+#define SERVICE_REST(word, TIER, read, write)                                                                \
+    K("tiers." word ".rested_read", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_READ], "",          \
+      "0.01 to 1000", "1", LINK, ALL, read ", in parts of one that follows another."),                       \
+        K("tiers." word ".rested_write", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_WRITE], "",    \
+          "0.01 to 1000", "1", LINK, ALL, write ", in parts of one that follows another.")
 #define SERVICE_FIRST(word, TIER)                                                                            \
     K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",   \
       "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before."),  \
@@ -111,17 +116,13 @@
                      "How long a write to new room holds its worker at its beginning, by slices."),          \
         SERVICE_LIST(word, TIER, "first_begins_behind", begins[1].behind_us, "us", "0 to 1000000000",        \
                      "What each chunk that is at the drive then adds to it."),                               \
-        K("tiers." word ".rested_read", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_READ], "",      \
-          "0.01 to 1000", "1", LINK, ALL,                                                                    \
-          "Time of a read from a drive that rested, in parts of one that follows another."),                 \
-        K("tiers." word ".rested_write", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_WRITE], "",    \
-          "0.01 to 1000", "1", LINK, ALL,                                                                    \
-          "Time of a write to a drive that rested, in parts of one that follows another."),                  \
         K("tiers." word ".staging_rate", NUMBER, tier[KVF_TIER_##TIER].service.staging_mb_per_s, "MB/s",     \
           "0 to 100000000", "0", LINK, ALL,                                                                  \
           "Rate at which a worker copies from memory to its buffers for the drive; 0: as it copies elsewhere.")
 #define DRIVE(word, TIER)                                                                                    \
     SERVICE_FIRST(word, TIER),                                                                               \
+        SERVICE_REST(word, TIER, "Time of a read from a drive that rested",                                  \
+                     "Time of a write to a drive that rested"),                                              \
         K("tiers." word ".endurance", SIZE, nvme.endurance_bytes, "bytes", "0 to 1048576TiB", "0", TIER,     \
           ALL, "Bytes that a drive of the tier is rated to take in its life; 0: not known.")
 #define TIER_EVICTION(word, TIER)                                                                            \

@@ -192,7 +192,8 @@ struct scenario_service {
     struct scenario_figures spread[KVF_DIRS];    /* times in parts of their mean, by slices of equal size */
     double first_write;                          /* time of a write to new room, in parts of one to old */
     struct scenario_begins begins[2];            /* of writes to room written before, to new room */
-    double rested[KVF_DIRS]; /* time of one at a drive that rested, in parts of one that follows another */
+    double rested[KVF_DIRS]; /* time of one after a rest, of the drive or of the worker that copies, in parts
+                                of one that follows another */
     double staging_mb_per_s; /* of a worker that copies from memory to its buffers; 0: as any copy */
 };
 /* Keys of every tier. */

@@ -503,8 +503,11 @@ def _():
         for key in ("read_rates", "write_rates"):
             rates = re.search(r"^    %s: \[([\d., e+]+)\] # windows apart by ([\d, ]+) %%$" % key, part, re.MULTILINE)
             assert len(rates.group(1).split(", ")) == len(rates.group(2).split(", ")) == len(depths), (tier, text)
+    for tier in ("cpu", "nvme"):
+        part = text.split("  %s: #" % tier)[1].split("\n  nvme:")[0]
+        assert re.findall(r"^    (rested_\w+): [\d.e+-]+$", part, re.MULTILINE) == ["rested_read", "rested_write"], (tier, text)
     for key, many in (("begins", 40), ("begins_behind", 40), ("first_begins", 40), ("first_begins_behind", 40),
-                      ("first_write", 1), ("rested_read", 1), ("rested_write", 1), ("staging_rate", 1)):
+                      ("first_write", 1), ("staging_rate", 1)):
         found = re.search(r"^    %s: \[?([\d., e+-]+)\]?$" % key, text.split("  nvme:")[1], re.MULTILINE)
         assert found and len(found.group(1).split(", ")) == many, (key, text)
         assert "    %s:" % key not in text.split("  nvme:")[0], (key, text)

@@ -17,19 +17,6 @@ enum { LANDING = BUDGET_LANDING_BUFFERS };
 
 #define FACTOR_LEAST 1e-3
 
-/* A worker. */
-struct hand {
-    struct line instant, staged, direct, whole; /* with pieces to issue */
-    struct pieces reaped;                       /* complete at their device, not seen yet */
-    struct pieces submit;                       /* handed to their devices when the turn ends */
-    uint32_t buffers, holders;                  /* free */
-    uint32_t clean, landing;                    /* of the free buffers, and of those for copies */
-    uint64_t until_ns;                          /* of the turn */
-    uint64_t copied[KVF_DIRS];                  /* pieces copied in this turn */
-    bool busy, listed, counted;                 /* in a turn, in line for one, among those that copy */
-    struct hand *next_ready;
-};
-
 struct crew {
     struct mover_setup setup;
     uint32_t caps[KVF_TIERS];
@@ -218,11 +205,19 @@ static double staging_part(const struct crew *l) {
     return staging > 0 && staging < alone ? staging / alone : 1;
 }
 
-/* How long a worker copies a piece. */
-static uint64_t copy_ns(struct crew *l, enum kvf_dir dir, uint64_t bytes, bool staging) {
-    const struct scenario_service *s = &l->setup.scenario->tier[KVF_TIER_CPU].service;
+/* The same at this moment of the worker's turn, with what a rest has left of it. */
+static double hand_rate(const struct crew *l, const struct hand *hand, enum kvf_dir dir, bool staging) {
+    bool rested = hand->until_ns - hand->since_ns < CREW_SLOW_NS;
     double rate = copy_rate(l, dir) * (staging ? staging_part(l) : 1);
-    double ns = (double)bytes / rate * station_draw(&s->spread[dir], &l->rng[dir]);
+    return rested ? rate / l->setup.scenario->tier[KVF_TIER_CPU].service.rested[dir] : rate;
+}
+
+/* How long a worker copies a piece. */
+static uint64_t copy_ns(struct crew *l, const struct hand *hand, enum kvf_dir dir, uint64_t bytes,
+                        bool staging) {
+    const struct scenario_service *s = &l->setup.scenario->tier[KVF_TIER_CPU].service;
+    double ns =
+        (double)bytes / hand_rate(l, hand, dir, staging) * station_draw(&s->spread[dir], &l->rng[dir]);
     l->used_ns[dir] += (double)bytes / station_rate(&s->depths, &s->rates[dir], 1e9);
     return (uint64_t)ns + l->setup.scenario->tier[KVF_TIER_CPU].emulation.latency_ns;
 }
@@ -240,7 +235,7 @@ static bool leg_copies(const struct handled *o, enum kvf_dir dir) {
 /* A buffer that something was read into gets its noise back before a write is made in it. */
 static void fill_buffer(const struct crew *l, struct hand *hand, bool staging) {
     if (!l->measured[KVF_TIER_CPU]) return;
-    double rate = copy_rate(l, KVF_DIR_READ) * (staging ? staging_part(l) : 1);
+    double rate = hand_rate(l, hand, KVF_DIR_READ, staging);
     hand->until_ns += (uint64_t)((double)l->setup.scenario->nvme.io_size / rate);
 }
 
@@ -252,7 +247,7 @@ static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_
         fill_buffer(l, hand, false);
         hand->landing++;
     }
-    uint64_t ns = copy_ns(l, dir, bytes, !o->copies && dir == KVF_DIR_READ);
+    uint64_t ns = copy_ns(l, hand, dir, bytes, !o->copies && dir == KVF_DIR_READ);
     if (leg->start_ns == 0) leg->start_ns = hand->until_ns;
     hand->until_ns += ns;
     hand->copied[dir]++;
@@ -359,6 +354,7 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     struct piece *p;
     bool any = hand->reaped.first != NULL;
     hand->until_ns = now_ns;
+    if (now_ns - hand->idle_ns >= CREW_REST_NS) hand->since_ns = now_ns;
     while ((p = piece_take(&hand->reaped)) != NULL) reap(l, hand, p);
     any = issue_line(l, hand, &hand->whole, NULL, UINT32_MAX) || any;
     any = issue_line(l, hand, &hand->direct, &hand->holders, UINT32_MAX) || any;
@@ -376,6 +372,7 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
 static void turn_end(struct crew *l, struct hand *hand, uint64_t now_ns) {
     struct piece *p;
     hand->busy = false;
+    hand->idle_ns = now_ns;
     if (hand->counted) l->copying--;
     for (int d = 0; d < KVF_DIRS; d++) {
         if (hand->copied[d]) goes(l, KVF_TIER_CPU, (enum kvf_dir)d, 1, now_ns);

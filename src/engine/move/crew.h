@@ -9,13 +9,21 @@
  * submitted; between cpu and gpu  one copy over the link, nothing passes through the worker; in device memory
  * the entry as a whole.
  *
+ * A worker that has had nothing to do for a while copies slower at first, as was measured.
+ *
  * The beginning of a write to nvme holds its worker as was measured, longer the more is at the drive: files
  * are made, grown and cut by calls that wait for it. From or to a tier that was not measured an entry passes
  * whole, before or after, by the tier's channels. */
 #ifndef KVF_ENGINE_MOVE_CREW_H
 #define KVF_ENGINE_MOVE_CREW_H
 
+#include "base/clock.h"
 #include "engine/move/transfer.h"
+
+/* After so long without work a worker has rested: its processor, or what runs it, copies slower for a while.
+ */
+#define CREW_REST_NS (10 * KVF_NS_PER_MS)
+#define CREW_SLOW_NS (3 * KVF_NS_PER_MS)
 
 /* Whether a tier of the scenario that is on was measured. */
 bool crew_wanted(const struct scenario *s);

@@ -1,5 +1,5 @@
-/* The operations of a crew, the pieces that they pass in, and lists of both; nobody else includes it. Control
- * thread only. */
+/* The workers of a crew, their operations, the pieces that these pass in, and lists of both; nobody else
+ * includes it. Control thread only. */
 #ifndef KVF_ENGINE_MOVE_CREW_INSIDE_H
 #define KVF_ENGINE_MOVE_CREW_INSIDE_H
 
@@ -40,6 +40,20 @@ struct handled {
 
 struct line {
     struct handled *first, *last;
+};
+
+/* A worker. */
+struct hand {
+    struct line instant, staged, direct, whole; /* with pieces to issue */
+    struct pieces reaped;                       /* complete at their device, not seen yet */
+    struct pieces submit;                       /* handed to their devices when the turn ends */
+    uint32_t buffers, holders;                  /* free */
+    uint32_t clean, landing;                    /* of the free buffers, and of those for copies */
+    uint64_t until_ns;                          /* of the turn */
+    uint64_t idle_ns, since_ns;                 /* the last turn ended; it has not rested since then */
+    uint64_t copied[KVF_DIRS];                  /* pieces copied in this turn */
+    bool busy, listed, counted;                 /* in a turn, in line for one, among those that copy */
+    struct hand *next_ready;
 };
 
 static inline void line_add(struct line *line, struct handled *o) {

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "engine/move/crew.h"
 #include "engine/move/transfer.h"
 #include "metrics/histogram.h"
 #include "probe/blockdev.h"
@@ -21,6 +22,7 @@ enum {
     ALONE_SHARE = 4,    /* and of that for writing one entry at a time */
     SUBSLICES = 8,      /* quantiles of a slice whose mean stands for it */
     MOST_DIRECT = 512,  /* chunks of copies over a link */
+    WORK_TIMES = 4,     /* a worker in memory works so many times as long as it is slow */
     PER_CONNECTION = 2, /* entries for each connection to a store, so that none waits for the next */
     OTHERS = 10         /* windows of a round beside those of the curves, at most */
 };
@@ -43,7 +45,7 @@ struct calibration {
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
     double filling;                                         /* whole entries written for the first time, .. */
     double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
-    struct histogram times[KVF_DIRS], rested[KVF_DIRS], small[2], ignored[KVF_DIRS], copies;
+    struct histogram times[KVF_DIRS], awake[KVF_DIRS], rested[KVF_DIRS], small[2], ignored[KVF_DIRS], copies;
     struct begins begins[CALIBRATE_ROOMS][BESIDES];
     unsigned windows, done; /* of the rounds, about; those that are over */
 };
@@ -202,6 +204,26 @@ static int measure_times(struct calibration *c, struct err *e) {
     return rc;
 }
 
+/* Copies of a worker that works for a while and then rests, and again: of the time after a rest beside those
+ * of the time that follows. */
+static int measure_rested(struct calibration *c, struct err *e) {
+    int rc = 0;
+    for (int d = 0; d < KVF_DIRS && rc == 0; d++) {
+        struct rig_window w = {.kind = kind_of(c, false, (enum kvf_dir)d),
+                               .set = RIG_CHUNKS,
+                               .depth = 1,
+                               .ns = c->window_ns,
+                               .by_processor = true,
+                               .rest_ns = CREW_REST_NS + CREW_SLOW_NS,
+                               .work_ns = WORK_TIMES * CREW_SLOW_NS,
+                               .slow_ns = CREW_SLOW_NS,
+                               .times = c->awake,
+                               .rested = c->rested};
+        rc = window_run(c, &w, e);
+    }
+    return rc;
+}
+
 /* Entries from memory to the drive, which has to have them in memory first. */
 static int measure_copies(struct calibration *c, struct err *e) {
     struct rig_window out = {.kind = RIG_OUT,
@@ -253,6 +275,7 @@ static int measure_rounds(struct calibration *c, struct err *e) {
         rc = measure_curve(c, false, r, e);
         if (rc == 0) rc = measure_both(c, r, e);
         if (rc == 0) rc = measure_small(c, false, e);
+        if (rc == 0 && c->tier == KVF_TIER_CPU) rc = measure_rested(c, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_again(c, r, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_times(c, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_copies(c, e);
@@ -327,8 +350,9 @@ static void figures_of(struct calibration *c) {
     if (c->tier == KVF_TIER_NVME) recycled(c);
     for (int d = 0; d < KVF_DIRS; d++) {
         spread_of(&c->times[d], out->spread[d]);
-        double ratio = histogram_mean(&c->rested[d]) / histogram_mean(&c->times[d]);
-        out->rested[d] = ratio > 0 ? ratio : 1; /* none at all: not a number */
+        const struct histogram *other = c->tier == KVF_TIER_CPU ? &c->awake[d] : &c->times[d];
+        double ratio = histogram_mean(&c->rested[d]) / histogram_mean(other);
+        out->rested[d] = isfinite(ratio) && ratio > 0 ? ratio : 1; /* none of one, or of both: not told */
     }
     for (int room = 0; room < CALIBRATE_ROOMS; room++) begins_of(c, (enum calibrate_room)room);
     if (histogram_count(&c->copies) > 0)

@@ -53,8 +53,10 @@ struct calibrate_result {
     /* For how long the beginning of a write to a drive holds its worker, ns: with nothing at the drive, and
      * for each chunk that is there; by slices of equal size. */
     double begin_ns[CALIBRATE_ROOMS][CALIBRATE_SLICES], behind_ns[CALIBRATE_ROOMS][CALIBRATE_SLICES];
-    double rested[KVF_DIRS]; /* time of an operation at a drive that rested, in parts of one after another */
-    double staging_bytes_s;  /* of a worker that copies from memory to its buffers for the drive; 0: none */
+    /* Time of an operation at a drive that rested, or of a copy by a worker that did, in parts of one after
+     * another. */
+    double rested[KVF_DIRS];
+    double staging_bytes_s; /* of a worker that copies from memory to its buffers for the drive; 0: none */
     uint64_t filled_bytes;
     /* Others, while it was measured: part of all processors, and the kernel's bytes of the device to ours;
      * NaN: not known. */

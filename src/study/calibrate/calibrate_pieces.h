@@ -23,6 +23,7 @@ struct piece {
     uint64_t bytes, generation;
     uint64_t cpu_ns; /* of the worker, when the operation began */
     bool busy, made; /* worked on; it is there */
+    bool rested;     /* its worker had, when the operation began */
 };
 
 struct pieces {

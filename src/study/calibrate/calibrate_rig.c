@@ -43,7 +43,8 @@ struct rig_worker {
     uint64_t bytes;  /* of this part of the window, as all below */
     uint64_t cpu_ns; /* that these took */
     uint64_t writes, chunks_beside;
-    bool ever; /* an operation has begun */
+    bool ever;        /* an operation has begun */
+    uint64_t work_ns; /* since then it works */
     struct err err;
 };
 
@@ -80,7 +81,8 @@ static void window_record(const struct rig_worker *w, const struct transfer *t, 
     const struct rig_window *win = w->rig->window;
     uint64_t first_bytes = w->set[win->set].first_bytes;
     const struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
-    if (win->times) histogram_record(&win->times[dir], took_ns * first_bytes / p->bytes);
+    struct histogram *times = win->rested && p->rested ? win->rested : win->times;
+    if (times) histogram_record(&times[dir], took_ns * first_bytes / p->bytes);
     if (win->begins && dir == KVF_DIR_WRITE) histogram_record(win->begins, write->begin_ns);
     if (win->copies && dir == KVF_DIR_WRITE)
         histogram_record(win->copies, read->device_ns * KVF_MIB / p->bytes);
@@ -130,6 +132,7 @@ static void op_begin(struct rig_worker *w, struct piece *p, bool writes) {
     int tier = (int)r->which, host = copies ? KVF_TIER_CPU : -1;
 
     p->busy = true;
+    p->rested = run_clock_now(&r->clock) - w->work_ns < r->window->slow_ns;
     /* a store has values by generation, and would keep those of earlier ones */
     if (writes && !copies && r->which != KVF_TIER_REMOTE) p->generation++;
     p->op = (struct cache_op){.kind = copies   ? CACHE_OP_MOVE
@@ -186,9 +189,12 @@ static struct piece *replaced(struct rig *r, struct pieces *set) {
     return p;
 }
 
-static void rest(uint64_t ns) {
-    struct timespec left = {(time_t)(ns / KVF_NS_PER_S), (long)(ns % KVF_NS_PER_S)};
+static void rest(struct rig_worker *w) {
+    const struct rig_window *win = w->rig->window;
+    struct timespec left = {(time_t)(win->rest_ns / KVF_NS_PER_S), (long)(win->rest_ns % KVF_NS_PER_S)};
+    if (win->rest_ns == 0 || run_clock_now(&w->rig->clock) - w->work_ns < win->work_ns) return;
     nanosleep(&left, NULL);
+    w->work_ns = run_clock_now(&w->rig->clock);
 }
 
 static void window_run(struct rig_worker *w) {
@@ -197,7 +203,7 @@ static void window_run(struct rig_worker *w) {
     uint32_t quota = quota_of(w);
     bool copies = win->kind >= RIG_OUT;
 
-    w->bytes = w->cpu_ns = w->writes = w->chunks_beside = 0;
+    w->bytes = w->cpu_ns = w->writes = w->chunks_beside = w->work_ns = 0;
     w->ever = quota == 0;
     if (win->once && !win->on) set->next = 0;
     if (win->once && win->kind == RIG_OUT) pieces_beside_give(set);
@@ -212,7 +218,7 @@ static void window_run(struct rig_worker *w) {
                 more = w->out > 0 && !win->once;
                 break;
             }
-            if (win->rest_ns > 0) rest(win->rest_ns);
+            rest(w);
             op_begin(w, p, writes);
             if (win->ns == 0) break;
         }

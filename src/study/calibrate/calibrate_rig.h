@@ -35,7 +35,9 @@ struct rig_window {
     /* Writes are of new entries of many sizes, and the oldest go for them, as in a run whose cache is full:
      * to room that was written before, but seldom to all of a file or only to that. */
     bool recycle;
-    uint64_t rest_ns; /* between the end of an operation and the beginning of the worker's next */
+    /* Between the end of an operation and the beginning of the worker's next, where it has worked for as long
+     * as `work_ns`. */
+    uint64_t rest_ns, work_ns;
     /* bytes_s is that of the time in which something was at the tier. A write whose beginning holds its
      * worker, which then hands over nothing, takes nothing of the tier's bandwidth. */
     bool by_tier;
@@ -45,6 +47,9 @@ struct rig_window {
     /* NULL, or one per direction: what operations took, on as many bytes as the first; of writes from the end
      * of their beginning on. */
     struct histogram *times;
+    /* NULL, or: as times, of operations that began within slow_ns of the end of a rest. */
+    struct histogram *rested;
+    uint64_t slow_ns;
     struct histogram *begins; /* NULL, or: for how long each write held its worker at its beginning */
     double chunks_beside;     /* out: at the tier when writes began; mean, 0 where none did */
     struct histogram *copies; /* NULL, or: of copies in, what memory took for each MiB */

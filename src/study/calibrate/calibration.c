@@ -83,6 +83,11 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     buf_addf(out, "    own_latency: %s\n", latency_text(own->latency_ns, latency));
 }
 
+static void put_rested(const struct calibrate_result *r, struct buf *out) {
+    buf_addf(out, "    rested_read: %.3g\n    rested_write: %.3g\n", r->rested[KVF_DIR_READ],
+             r->rested[KVF_DIR_WRITE]);
+}
+
 /* Figures of writes to a drive beside their bandwidth. */
 static void put_writes(const struct calibrate_result *r, struct buf *out) {
     const double us = 1e3;
@@ -91,8 +96,6 @@ static void put_writes(const struct calibrate_result *r, struct buf *out) {
     put_slices(out, "begins_behind", r->behind_ns[CALIBRATE_AGAIN], us);
     put_slices(out, "first_begins", r->begin_ns[CALIBRATE_FIRST], us);
     put_slices(out, "first_begins_behind", r->behind_ns[CALIBRATE_FIRST], us);
-    buf_addf(out, "    rested_read: %.3g\n    rested_write: %.3g\n", r->rested[KVF_DIR_READ],
-             r->rested[KVF_DIR_WRITE]);
     if (r->staging_bytes_s > 0) buf_addf(out, "    staging_rate: %.5g\n", r->staging_bytes_s / 1e6);
 }
 
@@ -146,4 +149,5 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
              latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
     if (tier != KVF_TIER_REMOTE) put_service(r, out);
     if (tier == KVF_TIER_NVME) put_writes(r, out);
+    if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
 }

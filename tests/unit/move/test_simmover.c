@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/move/crew.h"
 #include "engine/move/simmover.h"
 
 /* When operations of a simulated run begin and end, worked out by hand. A byte takes a nanosecond of every
@@ -519,6 +520,27 @@ static void a_drive_that_rested_takes_longer(void **state) {
     assert_true(r->end_ns[c] > r->end_ns[d]); /* writes are not slower here */
 }
 
+/* One that has had nothing to do for 10 ms, for 3 ms. */
+static void a_worker_that_rested_copies_slower(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    r->s.tier[CPU].service.rested[READ] = 2;
+    r->s.tier[CPU].service.rested[WRITE] = 3;
+    rig_begin(2, 4);
+    unsigned a = op_begin(CPU, -1, 2000);
+    time_to(CREW_SLOW_NS);
+    assert_int_equal(r->end_ns[a], 4000);
+    unsigned b = op_begin(CPU, -1, 2000); /* awake by now: it has not rested for that long */
+    time_to(CREW_REST_NS);
+    assert_int_equal(r->end_ns[b], CREW_SLOW_NS + 2000);
+    unsigned c = op_begin_by(1, -1, CPU, 2000); /* the other worker has */
+    time_to(3 * CREW_REST_NS);
+    assert_int_equal(r->end_ns[c], CREW_REST_NS + 6000);
+    unsigned d = op_begin(CPU, -1, 2000); /* and this one has again */
+    to_the_end();
+    assert_int_equal(r->end_ns[d], 3 * CREW_REST_NS + 4000);
+}
+
 static void a_device_copies_over_its_link_alone(void **state) {
     (void)state;
     for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
@@ -584,6 +606,7 @@ int main(void) {
         TEST(room_written_before_has_beginnings_of_its_own),
         TEST(copies_to_buffers_for_the_drive_take_longer),
         TEST(a_drive_that_rested_takes_longer),
+        TEST(a_worker_that_rested_copies_slower),
         TEST(a_device_copies_over_its_link_alone),
         TEST(an_emulated_tier_passes_whole_entries),
         TEST(a_stop_ends_what_is_measured_too),

@@ -237,6 +237,30 @@ static void a_worker_rests_before_each_operation(void **state) {
     rig_close(rig);
 }
 
+static void a_worker_rests_only_after_its_work(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
+    struct rig_window w = window_run(rig, (struct rig_window){.kind = RIG_WRITE,
+                                                              .depth = 1,
+                                                              .once = true,
+                                                              .rest_ns = 1000 * KVF_NS_PER_S,
+                                                              .work_ns = 10000 * KVF_NS_PER_S});
+    assert_int_equal(w.bytes, 15 << 20); /* it has never worked for that long */
+    rig_close(rig);
+}
+
+static void rests_of_a_worker_are_measured_in_memory(void **state) {
+    struct calibrate_setup setup = setup_of(16 << 20);
+    struct calibrate_result r;
+    struct err e = {0};
+    (void)state;
+    setup.time_ns = 3 * KVF_NS_PER_S; /* so that each window has rests in it */
+    if (calibrate_tier(&setup, KVF_TIER_CPU, &r, &e) != 0) fail_msg("%s", e.text);
+    for (int d = 0; d < KVF_DIRS; d++) assert_true(r.rested[d] > 0 && r.rested[d] != 1);
+}
+
 static void expect_times(const double slice[CALIBRATE_SLICES], bool ascend) {
     for (int i = 0; i < CALIBRATE_SLICES; i++) {
         assert_true(slice[i] >= 0);
@@ -390,6 +414,8 @@ int main(void) {
         cmocka_unit_test_setup(recycled_entries_have_other_sizes_and_their_bytes, each_setup),
         cmocka_unit_test_setup_teardown(writes_to_a_drive_are_taken_apart, drive_setup, drive_teardown),
         cmocka_unit_test_setup(a_worker_rests_before_each_operation, each_setup),
+        cmocka_unit_test_setup(a_worker_rests_only_after_its_work, each_setup),
+        cmocka_unit_test_setup(rests_of_a_worker_are_measured_in_memory, each_setup),
         cmocka_unit_test_setup_teardown(a_drive_is_measured_as_a_run_uses_it, drive_setup, drive_teardown),
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
