@@ -31,6 +31,8 @@ struct fleet {
     const struct routing_ops *ops;
     uint32_t caps;
     struct loads loads;
+    struct loads seen;           /* by the routers; as of the last reading where there is an interval */
+    uint64_t read_ns;            /* time of the next reading */
     struct view *view;           /* one of all routers, or one each */
     uint32_t views;              /* 0: nobody asks */
     struct index_server *server; /* has what the view has, and is asked in its place; NULL: none */
@@ -157,6 +159,14 @@ void routing_by_prefix(const struct router *r, struct holders *known, const stru
     }
 }
 
+/* With the first request of each interval. */
+static void read_loads(struct fleet *f, uint64_t now_ns) {
+    uint64_t interval_ns = f->s->fleet.load_refresh_ns;
+    if (interval_ns == 0 || now_ns < f->read_ns) return;
+    loads_copy(&f->seen, &f->loads);
+    f->read_ns = (now_ns / interval_ns + 1) * interval_ns;
+}
+
 struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) {
     struct router *r;
     do r = &f->routers[f->turn++ % f->router_count];
@@ -164,6 +174,7 @@ struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) 
     f->stats.requests++;
     struct fleet_choice choice = {.router = r->number};
     fleet_tell(f, q->now_ns);
+    read_loads(f, q->now_ns);
     if (f->views > 0 && !f->index_down) f->stats.lookups += q->blocks;
     uint64_t took_ns = f->server && !f->index_down ? server_ask(f, q) : 0;
     f->ops->choose(r, q, &choice);
@@ -194,6 +205,7 @@ uint64_t fleet_load(const struct fleet *f, uint32_t pod) {
 
 void fleet_set_pod_down(struct fleet *f, uint32_t pod, bool down) {
     loads_set_down(&f->loads, pod, down);
+    if (f->s->fleet.load_refresh_ns > 0) loads_set_down(&f->seen, pod, down);
 }
 
 static void memory_open(struct fleet *f, struct router *r) {
@@ -260,13 +272,15 @@ int fleet_open(struct fleet **out, const struct scenario *s, uint64_t pod_blocks
     f->caps = traits_routing(s->fleet.routing)->caps;
     f->pod_blocks = pod_blocks ? pod_blocks : 1;
     loads_open(&f->loads, pods);
+    if (s->fleet.load_refresh_ns > 0) loads_open(&f->seen, pods);
+    const struct loads *known = s->fleet.load_refresh_ns > 0 ? &f->seen : &f->loads;
     *out = f;
     f->router_count = (uint32_t)s->fleet.routers;
     int rc = f->caps & ROUTING_ASKS_INDEX ? index_open(f, pods, err) : 0;
     f->routers = mem_zalloc(f->router_count, sizeof *f->routers);
     for (uint32_t i = 0; i < f->router_count; i++) {
         struct router *r = &f->routers[i];
-        *r = (struct router){.s = s, .loads = &f->loads, .index = f->answer, .number = i};
+        *r = (struct router){.s = s, .loads = known, .index = f->answer, .number = i};
         if (!f->answer && f->views > 0) r->index = f->view[i % f->views].held;
         rng_init(&r->rng, s->seed, KVF_RNG_ROUTER, i);
         if (f->caps & ROUTING_REMEMBERS) memory_open(f, r);
@@ -277,6 +291,7 @@ int fleet_open(struct fleet **out, const struct scenario *s, uint64_t pod_blocks
 void fleet_close(struct fleet *f) {
     if (!f) return;
     loads_close(&f->loads);
+    loads_close(&f->seen);
     index_server_close(f->server);
     for (uint32_t i = 0; i < f->views; i++) holders_close(f->view[i].held);
     free(f->view);

@@ -46,6 +46,14 @@ void loads_change(struct loads *l, uint32_t pod, int by) {
     replay(l, pod);
 }
 
+void loads_copy(struct loads *l, const struct loads *from) {
+    for (uint32_t i = 0; i < l->pods; i++) {
+        if (l->load[i] == from->load[i]) continue;
+        l->load[i] = from->load[i];
+        replay(l, i);
+    }
+}
+
 void loads_set_down(struct loads *l, uint32_t pod, bool down) {
     l->down[pod] = down;
     replay(l, pod);

@@ -17,6 +17,8 @@ struct loads {
 void loads_open(struct loads *l, uint32_t pods);
 void loads_close(struct loads *l);
 void loads_change(struct loads *l, uint32_t pod, int by); /* one more (1) or one fewer (-1) */
+/* All loads of `from`, which has as many pods. O(pods + changed × log pods). */
+void loads_copy(struct loads *l, const struct loads *from);
 void loads_set_down(struct loads *l, uint32_t pod, bool down);
 bool loads_any(const struct loads *l); /* whether a pod is up */
 /* While any pod is up. */

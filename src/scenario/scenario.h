@@ -397,6 +397,7 @@ struct scenario {
         uint64_t pods, routers;
         enum scenario_routing routing;
         double prefix_weight, load_weight;
+        uint64_t load_refresh_ns; /* between two readings of the pods' loads; 0: known at once */
         struct {
             enum scenario_index backend;
             char url[SCENARIO_PATH]; /* without user and password; "" = null */
