@@ -159,12 +159,12 @@ void routing_by_prefix(const struct router *r, struct holders *known, const stru
     }
 }
 
-/* With the first request of each interval. */
+/* With the first request, and with each one that finds the last reading as old as the interval. */
 static void read_loads(struct fleet *f, uint64_t now_ns) {
     uint64_t interval_ns = f->s->fleet.load_refresh_ns;
     if (interval_ns == 0 || now_ns < f->read_ns) return;
     loads_copy(&f->seen, &f->loads);
-    f->read_ns = (now_ns / interval_ns + 1) * interval_ns;
+    f->read_ns = now_ns + interval_ns;
 }
 
 struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) {

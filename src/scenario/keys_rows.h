@@ -163,7 +163,7 @@
         K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,              \
           "Weight of a pod's load, as a part of that of the most loaded, taken off 1."),                      \
         K("fleet.load_refresh", DURATION, fleet.load_refresh_ns, "", "0 to 1h", "0s", FLEET, ALL,             \
-          "Interval at which routers read the pods' loads, with its first request; 0: with every request."),  \
+          "Age at which a request makes routers read the pods' loads again; 0: every request does."),         \
         K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",     \
           INDEX, ALL,                                                                                         \
           "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),             \

@@ -170,7 +170,7 @@ class View:
 def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NEVER), delays=(STALENESS_MS,), refresh=1):
     """(pod, reason, expected, found) of every request; those that a pod takes with it have no pod."""
     pods, views, events, out, ends = [Pod() for _ in range(PODS)], [View(delay) for delay in delays], [], [], []
-    memory, load, read = [Pod() for _ in range(PODS)], None, -1
+    memory, load, read = [Pod() for _ in range(PODS)], None, 0
     for turn, r in enumerate(requests()):
         now, ids = r["timestamp"], r["hash_ids"]
         down, goes = goes_at(now, *pod_gone, now - APART_MS)
@@ -184,8 +184,8 @@ def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NE
         if goes:
             events, views = [], [View(delay) for delay in delays]
         index = views[turn % len(views)].tell(events, now)
-        if now // refresh != read: # with the first request of an interval
-            load, read = [sum(end > now for end in p.ends) for p in pods], now // refresh
+        if load is None or now - read >= refresh:
+            load, read = [sum(end > now for end in p.ends) for p in pods], now
         least = min(up, key=lambda p: (load[p], p))
         expected = [0] * PODS
         if routing in ("precise", "estimated"):
