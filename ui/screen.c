@@ -238,24 +238,19 @@ const char *screen_generation_name(double ms_per_token) {
 
 /* The generation mode at the moment shown: that of the scenario, or of the last change before it. */
 static const char *generation_of(const struct screen *s, double shown_s) {
-    static const char mark[] = "generation ";
     const struct record_event *last = NULL;
-    double ms;
     for (size_t i = 0; i < history_events(s->history); i++) {
         const struct record_event *e = history_event_at(s->history, i);
         bool later = s->back && e->t_s > shown_s;
-        if (!later && strcmp(e->level, "info") == 0 && strncmp(e->message, mark, sizeof mark - 1) == 0)
-            last = e;
+        if (!later && record_event_is(e, RECORD_EVENT_GENERATION)) last = e;
     }
-    if (!last || sscanf(last->message, "generation %lf", &ms) != 1) return s->setup->provider->generation;
-    const char *name = screen_generation_name(ms);
+    if (!last) return s->setup->provider->generation;
+    const char *name = screen_generation_name(strtod(last->value, NULL));
     return name ? name : "fixed";
 }
 
 /* Taken from the last event before that moment, or the last decision, or the scenario. */
 const char *screen_autoscaler(const struct screen *s) {
-    static const char *const modes[] = {"off", "qos", "capacity"};
-    static const char mark[] = "autoscaler ";
     const char *mode = s->setup->provider->autoscaler;
     double t_s, shown_s = s->back ? s->past.interval.t_s : (double)INFINITY;
     if (!s->back && clock_now_ns() < s->autoscaler_until_ns) return s->autoscaler;
@@ -265,13 +260,9 @@ const char *screen_autoscaler(const struct screen *s) {
     }
     for (size_t i = 0; i < history_events(s->history); i++) {
         const struct record_event *e = history_event_at(s->history, i);
-        if (e->t_s > shown_s || strcmp(e->level, "info") != 0 ||
-            strncmp(e->message, mark, sizeof mark - 1) != 0)
-            continue;
-        for (int m = 0; m < 3; m++)
-            if (strncmp(e->message + sizeof mark - 1, modes[m], strlen(modes[m])) == 0) mode = modes[m];
+        if (!(e->t_s > shown_s) && record_event_is(e, RECORD_EVENT_AUTOSCALER)) mode = e->value;
     }
-    return mode[0] ? mode : modes[0];
+    return mode[0] ? mode : "off";
 }
 
 static const char *question_of(const struct screen *s) {

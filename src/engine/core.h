@@ -267,6 +267,9 @@ void overload_warn(const struct engine *e, struct run_record *run);
 /* The control thread's side. */
 void engine_event(struct engine *e, const char *level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A change by hand or by a signal, of the kind, to the value. */
+void engine_changed(struct engine *e, enum record_event_kind kind, const char *value, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 void engine_error(struct engine *e, const char *sentence); /* counted; the first one is named */
 void engine_wake_control(struct engine *e);
 static inline bool engine_is_virtual(const struct engine *e) {

@@ -259,7 +259,8 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
     else
         run_clock_resume(&e->clock);
     if (engine_is_virtual(e)) simulator_paused(e, pause);
-    engine_event(e, "info", "%s by %s", pause ? "paused" : "resumed", who);
+    engine_changed(e, RECORD_EVENT_PAUSE, pause ? "on" : "off", "%s by %s", pause ? "paused" : "resumed",
+                   who);
     for (uint32_t i = 0; i < e->worker_count; i++) worker_wake(&e->workers[i]);
     dispatch_wake(e);
 }
@@ -268,13 +269,15 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
 static void users_change(struct engine *e, const struct command *cmd) {
     uint64_t most = e->s->workload.users > COMMAND_USERS_MAX ? e->s->workload.users : COMMAND_USERS_MAX,
              users = cmd->value < most ? cmd->value : most;
+    char value[24];
     if (workload_open_loop(e->workload)) {
         engine_event(e, "warning", "users cannot be changed: in an open loop requests do not wait for them");
     } else if (users == 0) {
         engine_event(e, "warning", "users cannot be 0: the fewest is 1; pause the run to have nobody ask");
     } else {
-        engine_event(e, "info", "users %llu by %s%s", (unsigned long long)users, cmd->text,
-                     users < cmd->value ? ", who asked for more than there may be" : "");
+        snprintf(value, sizeof value, "%llu", (unsigned long long)users);
+        engine_changed(e, RECORD_EVENT_USERS, value, "users %s by %s%s", value, cmd->text,
+                       users < cmd->value ? " (the most that a run can have)" : "");
         scaling_by_hand(e, cmd);
         together_set_users(e, users);
     }
@@ -282,24 +285,26 @@ static void users_change(struct engine *e, const struct command *cmd) {
 
 static void generation_change(struct engine *e, const struct command *cmd) {
     uint64_t ns = cmd->value < TOKEN_NS_MAX ? cmd->value : TOKEN_NS_MAX;
+    char ms[24];
     if (e->pods[0].pipeline.compute) {
         engine_event(e, "warning", "generation cannot be changed: the modelled GPU sets the time");
         return;
     }
-    engine_event(e, "info", "generation %.3g ms per token by %s", (double)ns / 1e6, cmd->text);
+    snprintf(ms, sizeof ms, "%.3g", (double)ns / 1e6);
+    engine_changed(e, RECORD_EVENT_GENERATION, ms, "generation %s ms per token by %s", ms, cmd->text);
     for (uint32_t i = 0; i < e->pod_count; i++) atomic_store(&e->pods[i].pipeline.ns_per_token, ns);
 }
 
 static void speed_change(struct engine *e, const struct command *cmd) {
     double speed = (double)cmd->value / COMMAND_SPEED_ONE;
+    char value[24];
     if (!engine_is_virtual(e)) {
         engine_event(e, "warning", "the speed cannot be changed: this run is real, in real time");
     } else if (speed != e->simulator.speed) {
         simulator_speed(e, speed);
-        if (speed > 0)
-            engine_event(e, "info", "speed %.4g x real time by %s", speed, cmd->text);
-        else
-            engine_event(e, "info", "speed as fast as possible by %s", cmd->text);
+        snprintf(value, sizeof value, "%.4g", speed);
+        engine_changed(e, RECORD_EVENT_SPEED, value, "speed %s%s by %s",
+                       speed > 0 ? value : "as fast as possible", speed > 0 ? " x real time" : "", cmd->text);
     }
 }
 

@@ -271,7 +271,8 @@ void scaling_command(struct engine *e, const struct command *cmd) {
         return;
     }
     snprintf(reason, sizeof reason, "switched to %s by %.100s", autoscaler_mode_name(mode), cmd->text);
-    engine_event(e, "info", "autoscaler %s by %s", autoscaler_mode_name(mode), cmd->text);
+    engine_changed(e, RECORD_EVENT_AUTOSCALER, autoscaler_mode_name(mode), "autoscaler %s by %s",
+                   autoscaler_mode_name(mode), cmd->text);
     search_end(e, reason);
     s->mode = mode;
     if (mode != AUTOSCALER_OFF && s->measuring) search_begin(e);
@@ -283,7 +284,8 @@ void scaling_by_hand(struct engine *e, const struct command *cmd) {
     if (s->mode == AUTOSCALER_OFF) return;
     snprintf(reason, sizeof reason, "the users were changed to %llu by %.100s, which ends the autoscaler",
              (unsigned long long)cmd->value, cmd->text);
-    engine_event(e, "info", "autoscaler off: the users were changed by %s", cmd->text);
+    engine_changed(e, RECORD_EVENT_AUTOSCALER, autoscaler_mode_name(AUTOSCALER_OFF),
+                   "autoscaler off: the users were changed by %s", cmd->text);
     search_end(e, reason);
 }
 

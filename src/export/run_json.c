@@ -233,9 +233,10 @@ static json_t *events_array(const struct run_record *r) {
     json_t *list = json_array();
     for (size_t i = 0; i < r->event_count; i++) {
         const struct record_event *e = &r->events[i];
-        json_array_append_new(list, JSON_OBJECT({"t_s", json_part_number(e->t_s)},
-                                                {"level", json_part_text(e->level)},
-                                                {"message", json_part_text(e->message)}));
+        json_array_append_new(
+            list, JSON_OBJECT({"t_s", json_part_number(e->t_s)}, {"level", json_part_text(e->level)},
+                              {"kind", json_part_text(e->kind)}, {"value", json_part_text(e->value)},
+                              {"message", json_part_text(e->message)}));
     }
     return list;
 }

@@ -19,6 +19,28 @@ const char *const record_scope_names[RECORD_SCOPES] = {[RECORD_E2E] = "e2e",
                                                        [RECORD_CPU_READ] = "cpu_read",
                                                        [RECORD_NVME_READ_DEVICE] = "nvme_read_device"};
 
+#define X(name, word, load) {word, load},
+static const struct {
+    const char *word;
+    bool load;
+} kinds[RECORD_EVENT_KINDS] = {RECORD_EVENT_KIND_LIST(X)};
+#undef X
+
+bool record_event_is(const struct record_event *e, enum record_event_kind kind) {
+    return strcmp(e->kind, kinds[kind].word) == 0;
+}
+
+bool record_event_changes(const struct record_event *e, bool load) {
+    for (int k = 0; k <= RECORD_EVENT_SPEED; k++)
+        if (record_event_is(e, (enum record_event_kind)k)) return !load || kinds[k].load;
+    return false;
+}
+
+void record_event_kind(struct record_event *e, enum record_event_kind kind, const char *value) {
+    snprintf(e->kind, sizeof e->kind, "%s", kinds[kind].word);
+    snprintf(e->value, sizeof e->value, "%s", value);
+}
+
 struct record *record_new(enum record_kind kind) {
     struct record *r = mem_zalloc(1, sizeof *r);
     r->kind = kind;

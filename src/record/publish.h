@@ -23,11 +23,30 @@ bool slot_get(struct slot *s, struct snapshot *out, uint64_t *version);
 uint64_t slot_version(const struct slot *s); /* of the newest snapshot, 0: none; any thread */
 
 enum record_kind { RECORD_SNAPSHOT, RECORD_EVENT };
+/* Events that code reads: a kind, and the value that it has from then on. X(NAME, "kind", changes the load)
+ */
+#define RECORD_EVENT_KIND_LIST(X)                                                                            \
+    X(PAUSE, "pause", false)           /* on or off */                                                       \
+    X(USERS, "users", true)            /* how many */                                                        \
+    X(GENERATION, "generation", true)  /* ms a token */                                                      \
+    X(AUTOSCALER, "autoscaler", true)  /* its mode */                                                        \
+    X(SPEED, "speed", false)           /* times real time; 0: as fast as possible */                         \
+    X(QUICK, "suite_quick", false)     /* no value */                                                        \
+    X(NOT_RUN, "suite_not_run", false) /* the name of a suite's scenario */
+#define X(name, word, load) RECORD_EVENT_##name,
+enum record_event_kind { RECORD_EVENT_KIND_LIST(X) RECORD_EVENT_KINDS };
+#undef X
 struct record_event {
     double t_s;     /* run time; NaN before the first request */
     char level[12]; /* error, warning, info, mark */
+    char kind[16];  /* a word of the list; "": a sentence alone */
+    char value[72];
     char message[800];
 };
+bool record_event_is(const struct record_event *e, enum record_event_kind kind);
+/* Whether it tells of a change of the run by hand or by a signal; load: of its load. */
+bool record_event_changes(const struct record_event *e, bool load);
+void record_event_kind(struct record_event *e, enum record_event_kind kind, const char *value);
 
 /* One thing for the database. Histograms are coded (histogram_encode) by the sampler. */
 enum record_scope { /* coded histograms of an interval, those of the heat map first */

@@ -8,19 +8,10 @@
 #include "base/buf.h"
 #include "record/metric.h"
 
-/* The engine's words for a change of the load by hand: "users 10 by key", "generation 2 ms per token by key",
- * "autoscaler qos by key". NULL when nobody has. */
+/* The first change of the load by hand; NULL: there is none. */
 static const char *changed_by_hand(const struct run_record *r) {
-    for (size_t i = 0; i < r->event_count; i++) {
-        const char *message = r->events[i].message;
-        unsigned long long users;
-        double ms;
-        int end = 0;
-        if (strcmp(r->events[i].level, "info") != 0) continue;
-        if (sscanf(message, "users %llu by %n", &users, &end) == 1 && end > 0) return message;
-        if (sscanf(message, "generation %lf ms per token by %n", &ms, &end) == 1 && end > 0) return message;
-        if (sscanf(message, "autoscaler %*[a-z] by %n", &end) == 0 && end > 0) return message;
-    }
+    for (size_t i = 0; i < r->event_count; i++)
+        if (record_event_changes(&r->events[i], true)) return r->events[i].message;
     return NULL;
 }
 

@@ -17,13 +17,16 @@
 #define KVF_SCENARIO_FIT_H
 
 #include "scenario/budget.h"
+#include "record/publish.h"
 #include "scenario/scenario.h"
 
 enum { FIT_LINES_MAX = 16, FIT_LINE = 240 };
 struct fit { /* a sentence for every change, and for what no change can help */
     struct {
         char text[FIT_LINE];
-        bool scaled; /* the run is not the one of the file; else only to be known */
+        enum record_event_kind kind; /* of the event that tells it; with a value alone */
+        const char *value;           /* NULL: none */
+        bool scaled;                 /* the run is not the one of the file; else only to be known */
     } line[FIT_LINES_MAX];
     unsigned lines;
 };

@@ -8,6 +8,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+#define WORD_AT(n) "substr(message, " n ", instr(substr(message, " n "), ' ') - 1)"
+#define SAYS(glob) "level = 'info' AND message GLOB '" glob "'"
+
 /* Steps that a comparison of tables and columns cannot find. A step brings a file of the version before to
  * its version. */
 static const struct {
@@ -18,6 +21,25 @@ static const struct {
     /* what was in service was looked at once an interval then, at its end */
     {4,
      "UPDATE intervals SET in_service_now = in_service; UPDATE qos_intervals SET in_service_now = in_service"},
+    /* an event was a sentence alone */
+    {14,
+     "UPDATE events SET kind = 'users', value = " WORD_AT("7") " WHERE " SAYS(
+         "users [0-9]* by *") ";"
+                              "UPDATE events SET kind = 'generation', value = " WORD_AT("12") " WHERE " SAYS(
+                                  "generation [0-9]* by *") ";"
+                                                            "UPDATE events SET kind = 'autoscaler', value = rtrim(" WORD_AT("12") ", ':') WHERE " SAYS(
+                                                                "autoscaler [a-z]* by *") ";"
+                                                                                          "UPDATE events SET kind = 'speed', value = " WORD_AT("7") " WHERE " SAYS(
+                                                                                              "speed [0-9]* by *") ";"
+                                                                                                                   "UPDATE events SET kind = 'speed', value = '0' WHERE " SAYS(
+                                                                                                                       "speed as *") ";"
+                                                                                                                                     "UPDATE events SET kind = 'pause', value = 'on' WHERE " SAYS(
+                                                                                                                                         "paused by *") ";"
+                                                                                                                                                        "UPDATE events SET kind = 'pause', value = 'off' WHERE " SAYS(
+                                                                                                                                                            "resumed by *") ";"
+                                                                                                                                                                            "UPDATE events SET kind = 'suite_quick' WHERE message GLOB 'suite: --quick: *';"
+                                                                                                                                                                            "UPDATE events SET kind = 'suite_not_run', value = substr(message, 17, instr(substr(message, 17), ': ') - 1)"
+                                                                                                                                                                            " WHERE message GLOB 'suite: not run: *: *'"},
 };
 _Static_assert(STORE_APPLICATION_ID == 1802921521,
                "the statement and the constant name the same application");

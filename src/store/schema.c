@@ -146,6 +146,8 @@ static const struct column events_columns[] = {
     HAND("n", "INTEGER NOT NULL"),
     MEMBER(REAL, struct record_event, t_s, "REAL"),
     MEMBER(TEXT, struct record_event, level, "TEXT"),
+    MEMBER(TEXT, struct record_event, kind, "TEXT"),
+    MEMBER(TEXT, struct record_event, value, "TEXT"),
     MEMBER(TEXT, struct record_event, message, "TEXT"),
 };
 

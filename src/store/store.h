@@ -14,7 +14,7 @@
 #include "record/run.h"
 #include "record/series.h"
 
-enum { STORE_APPLICATION_ID = 0x6b766631 /* "kvf1" */, STORE_SCHEMA_VERSION = 13 };
+enum { STORE_APPLICATION_ID = 0x6b766631 /* "kvf1" */, STORE_SCHEMA_VERSION = 14 };
 
 /* --db FILE, else $KVFALL_DB, else $XDG_DATA_HOME/kvfall/history.db, else ~/.local/share/kvfall/
  * history.db. `option` may be NULL. 0 or -KVF_ERR_USAGE (no HOME). */

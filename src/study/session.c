@@ -396,6 +396,7 @@ static void run_note_fit(struct session *s) {
         snprintf(ev.level, sizeof ev.level, "%s", fit->line[i].scaled ? "warning" : "info");
         snprintf(ev.message, sizeof ev.message, "%s: %s", s->what->fit_by ? s->what->fit_by : "--fit",
                  fit->line[i].text);
+        if (fit->line[i].value) record_event_kind(&ev, fit->line[i].kind, fit->line[i].value);
         run_note(s, &ev);
     }
 }

@@ -428,16 +428,17 @@ static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i
 
 static inline void ui_fill_events(struct ui_fixture *x, enum ui_variant v) {
     static const struct record_event events[] = {
-        {NAN, "warning", "no CUDA device is here: the gpu tier is emulated, at 55 GB/s each way and 10 us"},
-        {20.4, "mark", "before the second group of users"},
-        {31.2, "info", "users 60 by key"},
-        {47.6, "error",
+        {NAN, "warning", "", "",
+         "no CUDA device is here: the gpu tier is emulated, at 55 GB/s each way and 10 us"},
+        {20.4, "mark", "", "", "before the second group of users"},
+        {31.2, "info", "users", "60", "users 60 by key"},
+        {47.6, "error", "", "",
          "nvme: read of 24.0 MiB of conversation 17/3 came back short: 8.00 MiB; counted as an error, no hit"},
-        {52.1, "warning",
+        {52.1, "warning", "", "",
          "arrivals are behind their schedule by up to 210 ms: the generator gets too little CPU time"},
-        {60.3, "info", "users 50 by key"},
-        {71.8, "info", "paused by key"},
-        {71.8, "info", "resumed by key"},
+        {60.3, "info", "users", "50", "users 50 by key"},
+        {71.8, "info", "pause", "on", "paused by key"},
+        {71.8, "info", "pause", "off", "resumed by key"},
     };
     for (size_t k = 0; k < sizeof events / sizeof *events; k++) {
         struct record_event e = events[k];

@@ -50,8 +50,7 @@ static const struct snapshot_decision *last_decision(const struct frame *f, doub
 static const struct record_event *last_change(const struct frame *f) {
     for (size_t i = history_events(f->history); i-- > 0;) {
         const struct record_event *e = history_event_at(f->history, i);
-        if (!in_past(f, e->t_s) || strcmp(e->level, "info") != 0) continue;
-        if (strncmp(e->message, "users ", 6) == 0) return e;
+        if (in_past(f, e->t_s) && record_event_is(e, RECORD_EVENT_USERS)) return e;
     }
     return NULL;
 }
@@ -138,7 +137,7 @@ bool parts_event_marked(const struct record_event *e, char *sign, enum tone *ton
     }
     *tone = TONE_MARK;
     *sign = strcmp(e->level, "mark") == 0 ? 'm' : '^';
-    return *sign == 'm' || strstr(e->message, " by ");
+    return *sign == 'm' || record_event_changes(e, false);
 }
 
 unsigned parts_marks(const struct frame *f, double from_s, double to_s, struct graph_mark *out) {

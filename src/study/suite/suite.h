@@ -93,8 +93,6 @@ uint64_t suite_cpu_bytes(const struct suite *s, uint32_t part);
  * what the command line got wrong. */
 int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_t count, struct err *e);
 /* How the events of runs tell what a stored suite has no row for. */
-#define SUITE_QUICK_NOTE "--quick: "
-#define SUITE_LEFT_OUT   "not run: " /* and its name, a colon and why */
 /* Gives the first run of the plan an event for each test that is left out. */
 void suite_note_left_out(struct suite *s);
 /* The longest time that a test takes: all trials with their warm-up. */

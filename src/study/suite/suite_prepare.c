@@ -183,13 +183,20 @@ static int choose_times(const struct suite *s, const struct suite_test *t, struc
 
 /* ---- sizes ---- */
 
-__attribute__((format(printf, 2, 3))) static void note(struct fit *f, const char *fmt, ...) {
+/* The kind of the event that tells the last note. */
+static void note_kind(struct fit *f, enum record_event_kind kind, const char *value) {
+    f->line[f->lines - 1].kind = kind;
+    f->line[f->lines - 1].value = value;
+}
+
+__attribute__((format(printf, 2, 3))) static bool note(struct fit *f, const char *fmt, ...) {
     va_list ap;
-    if (f->lines == FIT_LINES_MAX) return;
+    if (f->lines == FIT_LINES_MAX) return false;
     va_start(ap, fmt);
     vsnprintf(f->line[f->lines].text, FIT_LINE, fmt, ap);
     va_end(ap);
     f->line[f->lines++].scaled = true;
+    return true;
 }
 
 static void drop_emulated_note(struct fit *f) {
@@ -292,7 +299,8 @@ static int prepare(struct suite *s, const struct suite_test *t, struct suite_ent
     else
         size_by_fit(s, entry);
     drop_emulated_note(&entry->fit);
-    if (s->quick) note(&entry->fit, SUITE_QUICK_NOTE "a short run on small tiers; a look, not a measurement");
+    if (s->quick && note(&entry->fit, "--quick: a short run on small tiers; a look, not a measurement"))
+        note_kind(&entry->fit, RECORD_EVENT_QUICK, "");
     sc->scaled = sc->scaled || s->quick;
     /* One trial where it is one test among many; the group asked for by name is the whole procedure. */
     bool once = !s->named && !set_by_user(s, "run.trials");
@@ -339,10 +347,11 @@ void suite_note_left_out(struct suite *s) {
     while (first < s->entry + s->entries && first->refused[0]) first++;
     if (first == s->entry + s->entries) return;
     for (size_t i = 0; i < s->entries; i++) {
-        unsigned line = first->fit.lines;
-        if (!s->entry[i].refused[0]) continue;
-        note(&first->fit, SUITE_LEFT_OUT "%s: %s", s->entry[i].test->name, s->entry[i].refused);
-        if (first->fit.lines > line) first->fit.line[line].scaled = false;
+        const struct suite_entry *one = &s->entry[i];
+        if (!one->refused[0] || !note(&first->fit, "not run: %s: %s", one->test->name, one->refused))
+            continue;
+        note_kind(&first->fit, RECORD_EVENT_NOT_RUN, one->test->name);
+        first->fit.line[first->fit.lines - 1].scaled = false;
     }
 }
 

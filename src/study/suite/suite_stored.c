@@ -94,17 +94,14 @@ static struct suite_entry *entry_of(struct suite *s, const struct run_record *ru
 
 /* The events of its runs tell what no row of the suite does. */
 static void read_events(struct suite *s, const struct run_record *run) {
-    static const char by[] = "suite: ", quick[] = SUITE_QUICK_NOTE, left_out[] = SUITE_LEFT_OUT;
     for (size_t i = 0; i < run->event_count; i++) {
-        const char *at = run->events[i].message;
-        if (strncmp(at, by, sizeof by - 1) != 0) continue;
-        at += sizeof by - 1;
-        s->quick = s->quick || strncmp(at, quick, sizeof quick - 1) == 0;
-        const char *name = at + sizeof left_out - 1, *why;
-        if (strncmp(at, left_out, sizeof left_out - 1) != 0 || !(why = strstr(name, ": "))) continue;
+        const struct record_event *e = &run->events[i];
+        s->quick = s->quick || record_event_is(e, RECORD_EVENT_QUICK);
+        if (!record_event_is(e, RECORD_EVENT_NOT_RUN)) continue;
         struct run_record none = {0};
-        snprintf(none.name, sizeof none.name, "%.*s", (int)(why - name), name);
-        snprintf(entry_of(s, &none)->refused, sizeof s->entry->refused, "%s", why + 2);
+        const char *name = strstr(e->message, e->value), *why = name ? name + strlen(e->value) : "";
+        snprintf(none.name, sizeof none.name, "%.63s", e->value);
+        snprintf(entry_of(s, &none)->refused, sizeof s->entry->refused, "%s", why + strspn(why, ": "));
     }
 }
 

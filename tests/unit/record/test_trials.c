@@ -104,18 +104,21 @@ static void a_trial_with_requests_left_is_left_out_and_named(void **state) {
 /* A trial whose load was changed by hand is no repetition; a pause, a mark and the autoscaler's own are none
  * of that. */
 static void a_trial_that_was_changed_by_hand_is_left_out(void **state) {
-    static const char *const messages[] = {"users 10 by key",
-                                           "generation 2 ms per token by key",
-                                           "autoscaler qos by key",
-                                           "paused by key",
-                                           "autoscaler: the answer does not hold any more; by and by",
-                                           "users cannot be changed: in an open loop requests do not wait"};
+    static const struct {
+        const char *kind, *message;
+    } events[] = {{"users", "users 10 by key"},
+                  {"generation", "generation 2 ms per token by key"},
+                  {"autoscaler", "autoscaler qos by key"},
+                  {"pause", "paused by key"},
+                  {"", "autoscaler: the answer does not hold any more; by and by"},
+                  {"", "users cannot be changed: in an open loop requests do not wait"}};
     (void)state;
     for (uint32_t i = 0; i < 6; i++) {
         struct run_record r;
         struct record_event e = {.t_s = 3, .level = "info"};
         begin(&r, i + 1);
-        snprintf(e.message, sizeof e.message, "%s", messages[i]);
+        snprintf(e.kind, sizeof e.kind, "%s", events[i].kind);
+        snprintf(e.message, sizeof e.message, "%s", events[i].message);
         run_record_event(&r, &e);
         end(&r);
     }

@@ -315,6 +315,32 @@ static void a_file_of_an_older_version_gets_the_new_columns(void **state) {
     run_record_free(&r);
 }
 
+/* Of version 13, whose events were sentences alone. */
+static void events_of_an_older_file_get_kinds_and_values(void **state) {
+    struct fixture *f = *state;
+    struct store *s = open_store(f->db, STORE_WRITE);
+    struct run_record r;
+    fill_start(&r, "older");
+    begin_run(s, &r);
+    store_close(s);
+    plain_exec(
+        f->db,
+        "ALTER TABLE events DROP COLUMN kind; ALTER TABLE events DROP COLUMN value;"
+        "DELETE FROM events; PRAGMA user_version = 13;"
+        "INSERT INTO events(run_id, n, level, message) VALUES"
+        "(1, 0, 'info', 'users 20 by key'), (1, 1, 'info', 'generation 2.5 ms per token by key'),"
+        "(1, 2, 'info', 'autoscaler qos by key'), (1, 3, 'info', 'resumed by SIGCONT'),"
+        "(1, 4, 'info', 'autoscaler off: the users were changed by key'),"
+        "(1, 5, 'info', 'speed as fast as possible by key'), (1, 6, 'mark', 'users 5 by hand'),"
+        "(1, 7, 'info', 'suite: not run: gpu-only: there is no gpu: none'), (1, 8, 'info', 'a word');");
+    store_close(open_store(f->db, STORE_WRITE));
+    assert_string_equal(
+        plain_text(f->db, "SELECT group_concat(coalesce(kind || '=' || value, '-'), ' ') FROM events"),
+        "users=20 generation=2.5 autoscaler=qos pause=off autoscaler=off speed=0 - "
+        "suite_not_run=gpu-only -");
+    run_record_free(&r);
+}
+
 /* As a version without them left it: what was stored then has no value, what comes now has. */
 static void violations_and_starvation_come_to_an_older_file(void **state) {
     struct fixture *f = *state;
@@ -529,6 +555,7 @@ int main(void) {
         CASE(a_whole_run_comes_back_as_it_was),
         CASE(every_field_of_a_snapshot_is_a_column),
         CASE(a_file_of_an_older_version_gets_the_new_columns),
+        CASE(events_of_an_older_file_get_kinds_and_values),
         CASE(violations_and_starvation_come_to_an_older_file),
         CASE(an_older_file_gets_the_new_indexes),
         CASE(the_file_names_its_application_and_schema),

@@ -256,7 +256,7 @@ static void test_autoscaler_is_what_the_run_says(void **state) {
     assert_string_equal(screen_autoscaler(&r->screen), "qos");
     r->screen.autoscaler_until_ns = 0;
     assert_string_equal(screen_autoscaler(&r->screen), "off"); /* it was refused */
-    struct record_event e = {.t_s = 41, .level = "info", .message = "autoscaler capacity by key"};
+    struct record_event e = {.t_s = 41, .level = "info", .kind = "autoscaler", .value = "capacity"};
     history_event(r->screen.history, &e);
     assert_string_equal(screen_autoscaler(&r->screen), "capacity");
     expect_command(r, COMMAND_AUTOSCALER, 1, "key");
@@ -265,8 +265,7 @@ static void test_autoscaler_is_what_the_run_says(void **state) {
     assert_string_equal(screen_autoscaler(&r->screen), "off");
     assert_true(shows(r, "that ends the autoscaler"));
     r->screen.autoscaler_until_ns = 0;
-    e = (struct record_event){
-        .t_s = 43, .level = "info", .message = "autoscaler off: the users were changed by key"};
+    e = (struct record_event){.t_s = 43, .level = "info", .kind = "autoscaler", .value = "off"};
     history_event(r->screen.history, &e);
     assert_string_equal(screen_autoscaler(&r->screen), "off");
     r->screen.newest.interval.users = 0; /* of a trace */
