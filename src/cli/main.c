@@ -26,40 +26,40 @@
 static int cmd_help(const struct options *o, struct command_reply *r, struct err *e);
 
 static const struct command_entry commands[] = {
-    {"run", "[SCENARIO]", "run a scenario, else the quickstart, on the screen or --headless", .run = cmd_run},
-    {"suite", "[TEST|GROUP]...", "run many tests on one plan and compare the results", .run = cmd_suite},
+    {"run", "[SCENARIO]", "run a scenario (default: the quickstart)", .run = cmd_run},
+    {"suite", "[TEST|GROUP]...", "run a series of tests and compare the results", .run = cmd_suite},
     {"sweep", "SCENARIO", "run a scenario with some keys varied, and compare the runs", .run = cmd_sweep},
-    {"plan", "SCENARIO", "find the cheapest machine that carries a scenario within its targets",
+    {"plan", "SCENARIO", "find the cheapest machine that meets a scenario's targets",
      .run = cmd_plan},
-    {"check", "SCENARIO", "print what a scenario means and needs, without running it", .act = cmd_check},
+    {"check", "SCENARIO", "explain a scenario and its needs, without running it", .act = cmd_check},
     {"models", "[NAME [SCENARIO]]", "list models, or show how a working set spreads over the tiers",
      .act = cmd_models},
-    {"record", "[LOG]...", "make a trace of the request log of a gateway or an engine", .act = cmd_record},
-    {"trace", "FILE...", "describe a trace, or write a part of it", .act = cmd_trace},
-    {"clean", "PATH...", "remove what killed runs and power cuts left on a disk", .act = cmd_clean},
+    {"record", "[LOG]...", "make a trace from the request log of a gateway or engine", .act = cmd_record},
+    {"trace", "FILE...", "describe a trace, or extract a part of it", .act = cmd_trace},
+    {"clean", "PATH...", "remove files that killed runs or power cuts left behind", .act = cmd_clean},
     {"probe", "[PATH]... | --calibrate [SCENARIO]",
      "show what this machine offers: memory, CPUs, GPU, devices", .act = cmd_probe},
     {"watch", "[RUN]", "show a run of the database on the screen, live or past", .run = cmd_watch},
     {"history", "", "list the runs of the database, newest first", .act = cmd_history},
-    {"show", "[RUN]", "print the summary of a stored run, the latest unless told", .act = cmd_show},
-    {"compare", "RUN...", "compare runs: scenarios, metrics, and what is noise", .act = cmd_compare},
-    {"export", "[RUN]...", "write stored runs in a form for other programs", .act = cmd_export},
+    {"show", "[RUN]", "print the summary of a stored run (default: the latest)", .act = cmd_show},
+    {"compare", "RUN...", "compare runs: scenarios and metrics, noise told apart", .act = cmd_compare},
+    {"export", "[RUN]...", "export stored runs for other programs", .act = cmd_export},
     {"report", "[RUN]...", "write stored runs as a report with charts: HTML, Markdown or text",
      .act = cmd_report},
-    {"validate", "[RUN]...", "compare the tokens per second of runs with serving engines'",
+    {"validate", "[RUN]...", "compare throughput with that of serving engines",
      .act = cmd_validate},
-    {"tag", "RUN [TAG]...", "give a run tags, or list its tags", .act = cmd_tag},
-    {"note", "RUN [TEXT]", "give a run a note, or print it", .act = cmd_note},
+    {"tag", "RUN [TAG]...", "tag a run, or list its tags", .act = cmd_tag},
+    {"note", "RUN [TEXT]", "write a note on a run, or print it", .act = cmd_note},
     {"delete", "RUN...", "delete runs from the database", .act = cmd_delete},
     {"prune", "", "delete the oldest runs of the database", .act = cmd_prune},
-    {"vacuum", "", "return the room of deleted runs to the disk", .act = cmd_vacuum},
+    {"vacuum", "", "give the space of deleted runs back to the disk", .act = cmd_vacuum},
     {"merge", "FILE...", "copy the runs of another database into this one", .act = cmd_merge},
     {"sql", "STATEMENT", "query the database with a SELECT of your own", .act = cmd_sql},
     {"schema", "", "print the schema of the database as SQL", .act = cmd_schema},
-    {"config", "", "list the settings of your own file, and where each comes from", .act = cmd_config},
-    {"complete", "[--] [WORD]...", "list the words that may come next on a command line, for shells",
+    {"config", "", "list your settings and their origins", .act = cmd_config},
+    {"complete", "[--] [WORD]...", "list possible next words of a command line, for shells",
      .run = cmd_complete},
-    {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", .act = cmd_help},
+    {"help", "[COMMAND]", "explain a command, or list the screen's keys (help keys)", .act = cmd_help},
 };
 enum { COMMANDS_KNOWN = sizeof commands / sizeof commands[0] };
 
@@ -99,7 +99,7 @@ static void program_help(struct buf *out) {
         buf_addf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
     buf_add(out, "\n"
                  "Options:\n"
-                 "  --help     print this, or with a command what it takes\n"
+                 "  --help     print this, or the help of a command\n"
                  "  --version  print version, compiler, libraries and features\n"
                  "\n"
                  "Every command takes --help, --ascii and --no-color. The manual is kvfall(1).\n");
