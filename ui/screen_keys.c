@@ -187,7 +187,7 @@ static void change_autoscaler(struct screen *s) {
 static void change_window(struct screen *s) {
     enum windows_span next = (enum windows_span)((s->span + 1) % WINDOWS_SPANS);
     if (s->status.ended && !s->back) {
-        screen_say(s, "the run has ended: what is shown is of all of it");
+        screen_say(s, "the run has ended: the screen shows all of it");
         return;
     }
     screen_window(s, next);
@@ -293,7 +293,7 @@ static void quit_key(struct screen *s, int code) {
         return;
     if (!order(s, COMMAND_STOP, 0, "key")) return;
     s->stop_sent = true;
-    screen_say(s, "stopping: what is in flight comes to its end; Ctrl-\\ ends at once");
+    screen_say(s, "stopping after the requests in flight; Ctrl-\\ ends at once");
 }
 
 /* Tab completes a command, or says how it may go on. */

@@ -90,7 +90,7 @@ static void quit_key(struct study *s, int code) {
     board_stop(s->board);
     if (s->commands) (void)command_put(s->commands, &stop);
     s->stop_sent = true;
-    study_say(s, "stopping: what is in flight comes to its end; Ctrl-\\ ends at once");
+    study_say(s, "stopping after the requests in flight; Ctrl-\\ ends at once");
 }
 
 static void move(struct study *s, long by) {

@@ -85,8 +85,8 @@ static int failed(const char *what, const char *path, int why, enum err_code cod
     if (why == ENXIO)
         return err_set(
             e, code,
-            "cannot %s%s: nobody has read from this pipe for 5 s; name a file, or start a reader first", what,
-            path);
+            "cannot %s%s: no process has read from this pipe for 5 s; name a file, or start a reader first",
+            what, path);
     return err_set_errno(e, code, why, "cannot %s%s", what, path);
 }
 
@@ -232,8 +232,8 @@ static int write_aside(const char *path, const struct stat *before, const struct
             why = f ? stream_write(f, text) : errno;
         if (!why && rename(temporary.data, path) != 0) why = errno;
         if (why && unlink(temporary.data) != 0 && errno != ENOENT)
-            log_line(KVF_LOG_WARNING, "%s, a part of what was to be written, cannot be removed: %s",
-                     temporary.data, strerror(errno));
+            log_line(KVF_LOG_WARNING, "cannot remove the unfinished file %s: %s", temporary.data,
+                     strerror(errno));
         atomic_store(&unfinished, NULL);
     }
     buf_free(&temporary);

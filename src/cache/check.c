@@ -120,15 +120,16 @@ static int tier_check(const struct cache *c, int tier, const struct census *n, s
                        "cache, %s: counted %" PRIu64 " bytes idle, but kept %" PRIu64 " of level %" PRIu64,
                        name, n->idle[tier], t->idle, t->level);
     if (c->stats.bytes_in[tier] - c->stats.bytes_out[tier] != t->used)
-        return err_set(e, KVF_ERR_INTERNAL, "cache, %s: bytes in less bytes out is not what is used", name);
+        return err_set(e, KVF_ERR_INTERNAL, "cache, %s: bytes in less bytes out differ from bytes used",
+                       name);
     if (t->physical != t->used + t->started || t->physical > t->usable)
         return err_set(e, KVF_ERR_INTERNAL,
                        "cache, %s: places of %" PRIu64 " bytes, used %" PRIu64 ", started %" PRIu64
                        ", usable %" PRIu64,
                        name, t->physical, t->used, t->started, t->usable);
     if (copy_kept(c) && t->level != t->used + t->started)
-        return err_set(e, KVF_ERR_INTERNAL, "cache, %s: what is planned is not what is there and on its way",
-                       name);
+        return err_set(e, KVF_ERR_INTERNAL,
+                       "cache, %s: planned bytes differ from those there and on their way", name);
     if (t->level > t->usable && !c->uneven)
         return err_set(e, KVF_ERR_INTERNAL, "cache, %s: more is planned than can be held", name);
     if (!t->on) return 0;

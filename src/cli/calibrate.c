@@ -340,8 +340,7 @@ static void warn_apart(enum kvf_tier tier, const struct calibrate_result *r) {
     if (calibration_disturbed(r, &most))
         log_line(
             KVF_LOG_WARNING,
-            "calibrate: windows of the %s tier lie up to %.0f %% apart: something else uses the processors "
-            "or the device; measure again when it is quiet, or longer with --time",
+            "calibrate: windows of the %s tier lie up to %.0f %% apart: other work uses the processors or the device; measure again on a quiet machine, or longer with --time",
             tier_name(tier), most * 100);
 }
 

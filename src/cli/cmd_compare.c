@@ -59,8 +59,7 @@ static int read_metric(const char *text, struct asked *a, struct err *e) {
     if (metric_better(l->metric) == METRIC_NEUTRAL)
         return err_set(
             e, KVF_ERR_USAGE,
-            "%s is neither better nor worse when it changes; --metric takes a metric with a better "
-            "side, see `better` in `kvfall compare --all --json`",
+            "a change of %s is neither good nor bad; --metric takes a metric that has a better direction (`better` in `kvfall compare --all --json`)",
             l->metric);
     if (isnan(l->most))
         return err_set(e, KVF_ERR_USAGE, "--metric %s needs its limit: %s=5%%, or --fail-over 5%% for all",

@@ -182,8 +182,7 @@ static int run_scenario(struct command_run *c, struct err *e) {
 static void say_metrics(const struct metrics_server *m) {
     if (!m) return;
     log_line(KVF_LOG_INFO, "metrics at %s", metrics_server_url(m));
-    if (metrics_server_public(m))
-        log_line(KVF_LOG_WARNING, "everybody who can reach this machine can read them");
+    if (metrics_server_public(m)) log_line(KVF_LOG_WARNING, "anyone on the network can read them");
 }
 
 /* Refused before anything is made: the scenario asks for what is not to be had. */

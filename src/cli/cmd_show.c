@@ -56,7 +56,7 @@ static int load_sweep(const struct options *o, const char *ref, struct shown *s,
     if (beside)
         return err_set(
             e, KVF_ERR_USAGE,
-            "of a sweep show prints --scenario or --effective alone; leave out --json and the lists");
+            "show prints only --scenario or --effective of a sweep; leave out --json and the lists");
     outcome_init(&sweep);
     int rc = stored_open(o, STORE_READ, &s->store, e);
     if (!rc) rc = sweep_stored(s->store, ref, &sweep, e);

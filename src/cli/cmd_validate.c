@@ -118,7 +118,7 @@ static int rivals_read(const struct options *o, const char *const *files, size_t
     }
     if (rc == 0 && number > 0 && !chosen)
         rc = err_set(e, KVF_ERR_USAGE,
-                     "--benchmark chooses among those of GuideLLM, and no file here has any; leave it out");
+                     "--benchmark applies to GuideLLM reports, and no file here is one; leave it out");
     return rc;
 }
 

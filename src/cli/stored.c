@@ -141,7 +141,7 @@ int stored_apart(const struct options *o, const char *const *file, size_t files,
             if (output_file_same(file[i], input ? "/dev/stdin" : o->operand[k]))
                 return err_set(
                     e, KVF_ERR_USAGE,
-                    "%s is read, so it cannot be written too; choose another name for what is written",
+                    "%s is an input, so it cannot be the output too; choose another name for the output",
                     file[i]);
         }
     }

@@ -273,7 +273,7 @@ static void users_change(struct engine *e, const struct command *cmd) {
     if (workload_open_loop(e->workload)) {
         engine_event(e, "warning", "users cannot be changed: in an open loop requests do not wait for them");
     } else if (users == 0) {
-        engine_event(e, "warning", "users cannot be 0: the fewest is 1; pause the run to have nobody ask");
+        engine_event(e, "warning", "users cannot be 0: the fewest is 1; to stop all requests, pause the run");
     } else {
         snprintf(value, sizeof value, "%llu", (unsigned long long)users);
         engine_changed(e, RECORD_EVENT_USERS, value, "users %s by %s%s", value, cmd->text,

@@ -134,7 +134,7 @@ static void prepopulate_end(struct engine *e, bool complete) {
     char volume[24];
     e->prepopulated_bytes = e->prepare.done_bytes;
     units_size_human((double)e->prepopulated_bytes, volume, sizeof volume);
-    engine_event(e, "info", "prepopulated: the tiers hold %s of entries that nobody asks for", volume);
+    engine_event(e, "info", "prepopulated: the tiers hold %s of entries that no request reads", volume);
     admit_from(e, 0);
 }
 

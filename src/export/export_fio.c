@@ -111,8 +111,8 @@ static int read_run(struct job *j, struct err *e) {
     const struct run_record *r = j->run;
     long long id = (long long)r->run_id;
     if (!r->tier[KVF_TIER_NVME].on)
-        return err_set(e, KVF_ERR_USAGE, "run %lld had no nvme tier; a fio job is made of what one moved",
-                       id);
+        return err_set(e, KVF_ERR_USAGE,
+                       "run %lld had no nvme tier; a fio job is made from the I/O of that tier", id);
     double least = measure(r, "entry_bytes_min"), most = measure(r, "entry_bytes_max"), moved = 0;
     if (read_configuration(j))
         return err_set(e, KVF_ERR_USAGE, "run %lld does not say how its nvme tier was used; choose another",

@@ -229,10 +229,10 @@ int index_server_open(struct index_server **out, const struct scenario *s, struc
     int rc = resp_server_find(&x->server, s, "fleet.index.url", s->fleet.index.url, e);
     if (rc == 0 && !(x->client = resp_client_open(&x->server, e))) rc = -KVF_ERR_UNAVAILABLE;
     if (rc == 0 && number_of(x, "cluster", "cluster_enabled", NULL) == 1)
-        rc = err_set(e, KVF_ERR_USAGE,
-                     "the server at %s is a member of a cluster, of which the index would need all; name one "
-                     "that stands alone in fleet.index.url",
-                     x->server.name);
+        rc = err_set(
+            e, KVF_ERR_USAGE,
+            "the server at %s is a member of a cluster, and an index needs all its keys in one server; name a single server in fleet.index.url",
+            x->server.name);
     if (rc == 0) x->base_bytes = memory_used(x);
     if (rc == 0 && !x->client) rc = err_set(e, x->why.code, "%s", x->why.text);
     *out = x;

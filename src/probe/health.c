@@ -165,8 +165,8 @@ int health_open(struct health_drive **out, const struct blockdev *device, const 
     health_close(h);
     if (!is_virtual(device->disk)) return rc;
     if (e) *e = (struct err){0};
-    return err_set(e, KVF_ERR_UNAVAILABLE,
-                   "%s is a virtual disk: it does not tell the health of what is behind it", device->disk);
+    return err_set(e, KVF_ERR_UNAVAILABLE, "%s is a virtual disk and hides the health of the drive behind it",
+                   device->disk);
 }
 
 void health_close(struct health_drive *h) {

@@ -69,10 +69,10 @@ int check_server_url(const struct url *u, struct err *e) {
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= !strcmp(u->scheme, schemes[i]);
     if (!known) return err_set(e, KVF_ERR_USAGE, "its scheme is none of redis, rediss, valkey and unix");
     if (!strcmp(u->scheme, "unix") != !u->host[0])
-        return err_set(e, KVF_ERR_USAGE, "redis:// needs a host, and unix:/// a path alone");
+        return err_set(e, KVF_ERR_USAGE, "redis:// needs a host, unix:/// only a path");
     if (!strcmp(u->scheme, "unix") && !u->path[0]) return err_set(e, KVF_ERR_USAGE, "it names no socket");
     if (u->query[0] && !strcmp(u->scheme, "unix") && strncmp(u->query, "db=", 3) != 0)
-        return err_set(e, KVF_ERR_USAGE, "what follows its ? is not db=NUMBER");
+        return err_set(e, KVF_ERR_USAGE, "the part after ? must be db=NUMBER");
     if (u->query[0] && strcmp(u->scheme, "unix") != 0)
         return err_set(e, KVF_ERR_USAGE,
                        "nothing may follow a ?; its database is its path, as in redis://HOST/2");
@@ -92,7 +92,7 @@ static int check_bucket_url(const struct url *u, struct err *e) {
     if (!aws && (u->path[0] != '/' || !u->path[1] || u->path[1] == '/'))
         return err_set(e, KVF_ERR_USAGE, "it names no bucket, as in %s://HOST:PORT/BUCKET/PREFIX", u->scheme);
     if (u->query[0] && (aws || strcmp(u->query, "style=virtual") != 0))
-        return err_set(e, KVF_ERR_USAGE, "what follows its ? is not style=virtual");
+        return err_set(e, KVF_ERR_USAGE, "the part after ? must be style=virtual");
     return 0;
 }
 

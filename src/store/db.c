@@ -93,10 +93,10 @@ static int corrupt_sentence(struct err *e, sqlite3 *db, const char *path, const 
     int errnum = 0, rc = integrity(path, &errnum);
     if (!errnum && db) errnum = sqlite3_system_errno(db);
     if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
-        return err_set(e, KVF_ERR_CORRUPT,
-                       "the history database '%s' is damaged; move it away, save what can be read with "
-                       "sqlite3's .recover, or name another file with --db",
-                       path);
+        return err_set(
+            e, KVF_ERR_CORRUPT,
+            "the history database '%s' is damaged; move it away, recover its data with sqlite3's .recover, or name another file with --db",
+            path);
     if (rc == SQLITE_IOERR || rc == SQLITE_OK)
         return err_set(e, KVF_ERR_IO,
                        "cannot %s the history database '%s': %s%s; check the disk and try again, or name "
@@ -154,8 +154,7 @@ int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *d
     case SQLITE_ERROR:
         return err_set(
             e, KVF_ERR_USAGE,
-            "cannot %s the history database '%s', which is not as kvfall made it: %s; name another file "
-            "with --db",
+            "cannot %s the history database '%s': its tables are not those of kvfall: %s; name another file with --db",
             doing, path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
     default:
         return err_set(e, KVF_ERR_INTERNAL, "cannot %s the history database '%s': %s", doing, path,

@@ -129,8 +129,7 @@ static int part_move(struct part *p, int64_t from, int64_t to, struct err *e) {
     if (state == SPAN_READY) return 0;
     return err_set(
         e, KVF_ERR_USAGE,
-        "the intervals of the run in '%s' were written by another version of kvfall, which alone can "
-        "merge them as ranks",
+        "the intervals of the run in '%s' were written by another version of kvfall; only that version can merge them as ranks",
         p->from->path);
 }
 

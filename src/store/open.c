@@ -158,7 +158,8 @@ static int check_identity(sqlite3 *db, const char *path, enum store_mode mode, s
     if (application != STORE_APPLICATION_ID && (application || tables))
         return err_set(
             e, KVF_ERR_USAGE,
-            "'%s' is a database of another application; it is left alone; name another file with --db", path);
+            "'%s' is a database of another application and was not touched; name another file with --db",
+            path);
     if (views)
         return err_set(
             e, KVF_ERR_USAGE,

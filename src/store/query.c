@@ -481,7 +481,7 @@ int store_resolve_suite(struct store *s, const char *ref, int64_t *first_id, str
         rc = find_run(s, Q_SUITE_LATEST, NULL, number, first_id, &matches, e);
         if (rc == 0 && !matches)
             return err_set(e, KVF_ERR_USAGE,
-                           "there is no suite '%s' in '%s': it is what `kvfall suite` runs of several tests",
+                           "there is no suite '%s' in '%s': a suite is a `kvfall suite` of several tests",
                            ref, s->path);
         return rc;
     }

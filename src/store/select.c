@@ -123,8 +123,7 @@ int store_select(struct store *s, const char *sql, const struct store_reader *r,
     else if (!stmt)
         code = err_set(e, KVF_ERR_USAGE, "there is no statement in \"%s\"", sql);
     else if (more_follows(s->db, tail))
-        code =
-            err_set(e, KVF_ERR_USAGE, "sql takes one statement at a time; leave out what follows the first");
+        code = err_set(e, KVF_ERR_USAGE, "sql takes one statement at a time; leave out all after the first");
     else if ((code = bind_run(s, stmt, e)) == 0)
         code = step_rows(s, stmt, r, e);
     sqlite3_finalize(stmt);

@@ -167,11 +167,10 @@ static void stop_say(int number) {
     bool screen = signals.screen != NULL;
     pthread_mutex_unlock(&signals.screen_lock);
     if (number != SIGINT || screen || !signals.commands) return;
-    log_line(
-        KVF_LOG_INFO,
-        "stopping: waits for what is under way at the tiers%s%s and for the results to be stored; Ctrl-\\ "
-        "ends at once",
-        waits, used ? ")" : "");
+    log_line(KVF_LOG_INFO,
+             "stopping: waits for the operations under way%s%s and for the results to be stored; Ctrl-\\ "
+             "ends at once",
+             waits, used ? ")" : "");
 }
 
 /* A watch that still reads: no run to stop, no screen to leave. */

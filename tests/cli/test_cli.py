@@ -20,37 +20,37 @@ Benchmarks tiered LLM KV caches: serving workloads on a real GPU, CPU and NVMe
 hierarchy, with every interval of every run kept in SQLite.
 
 Commands:
-  run       run a scenario, else the quickstart, on the screen or --headless
-  suite     run many tests on one plan and compare the results
+  run       run a scenario (default: the quickstart)
+  suite     run a series of tests and compare the results
   sweep     run a scenario with some keys varied, and compare the runs
-  plan      find the cheapest machine that carries a scenario within its targets
-  check     print what a scenario means and needs, without running it
+  plan      find the cheapest machine that meets a scenario's targets
+  check     explain a scenario and its needs, without running it
   models    list models, or show how a working set spreads over the tiers
-  record    make a trace of the request log of a gateway or an engine
-  trace     describe a trace, or write a part of it
-  clean     remove what killed runs and power cuts left on a disk
+  record    make a trace from the request log of a gateway or engine
+  trace     describe a trace, or extract a part of it
+  clean     remove files that killed runs or power cuts left behind
   probe     show what this machine offers: memory, CPUs, GPU, devices
   watch     show a run of the database on the screen, live or past
   history   list the runs of the database, newest first
-  show      print the summary of a stored run, the latest unless told
-  compare   compare runs: scenarios, metrics, and what is noise
-  export    write stored runs in a form for other programs
+  show      print the summary of a stored run (default: the latest)
+  compare   compare runs: scenarios and metrics, noise told apart
+  export    export stored runs for other programs
   report    write stored runs as a report with charts: HTML, Markdown or text
-  validate  compare the tokens per second of runs with serving engines'
-  tag       give a run tags, or list its tags
-  note      give a run a note, or print it
+  validate  compare throughput with that of serving engines
+  tag       tag a run, or list its tags
+  note      write a note on a run, or print it
   delete    delete runs from the database
   prune     delete the oldest runs of the database
-  vacuum    return the room of deleted runs to the disk
+  vacuum    give the space of deleted runs back to the disk
   merge     copy the runs of another database into this one
   sql       query the database with a SELECT of your own
   schema    print the schema of the database as SQL
-  config    list the settings of your own file, and where each comes from
-  complete  list the words that may come next on a command line, for shells
-  help      explain a command, or list the keys of the screen (help keys)
+  config    list your settings and their origins
+  complete  list possible next words of a command line, for shells
+  help      explain a command, or list the screen's keys (help keys)
 
 Options:
-  --help     print this, or with a command what it takes
+  --help     print this, or the help of a command
   --version  print version, compiler, libraries and features
 
 Every command takes --help, --ascii and --no-color. The manual is kvfall(1).

@@ -445,7 +445,7 @@ def _():
     words("fleet.index.spread", "one staleness", routers=2, index={"backend": "resp", "url": "unix:///s", "spread": "1s"})
     for url, what in (("http://127.0.0.1", "its scheme is none of redis"), ("redis://127.0.0.1/70000", "its database is no number"),
                       ("redis://127.0.0.1/x", "its database is no number"), ("unix:///s?db=x", "its database is no number"),
-                      ("redis://127.0.0.1?db=2", "as in redis://HOST/2"), ("unix:///s?x=2", "is not db=NUMBER")):
+                      ("redis://127.0.0.1?db=2", "as in redis://HOST/2"), ("unix:///s?x=2", "must be db=NUMBER")):
         words("fleet.index.url", what, index={"backend": "resp", "url": url})
     words("fleet.weights", "both weights are 0", weights={"prefix": 0, "load": 0})
     for outage, words_of_it in (({"pod": 3}, "no pod 3"), ({"router": 1}, "no router 1"), ({"remote": True}, "no remote tier"),

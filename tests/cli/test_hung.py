@@ -56,7 +56,7 @@ def _():
     hang()
     wait_until(lambda: told(log, "nvme tier hangs"), what="the sentence")
     process.send_signal(signal.SIGINT)
-    line = wait_until(lambda: told(log, "stopping: waits for what is under way at the tiers"), what="what it waits for")[0]
+    line = wait_until(lambda: told(log, "stopping: waits for the operations under way"), what="what it waits for")[0]
     assert "nvme " in line and "Ctrl-\\ ends at once" in line, line
     assert process.poll() is None
     (home() / "hang").unlink()

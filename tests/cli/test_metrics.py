@@ -295,7 +295,7 @@ def _():
                                     "--metrics", "0.0.0.0:0"], program=alone[0]))
     assert got.rc == 0, got
     assert re.search(r"^kvfall: metrics at http://0\.0\.0\.0:\d+/metrics\n"
-                     r"kvfall: warning: everybody who can reach this machine can read them$", got.stderr, re.M), got
+                     r"kvfall: warning: anyone on the network can read them$", got.stderr, re.M), got
     events = rows("SELECT level, message FROM events")
     assert any(one["level"] == "warning" and re.fullmatch(
         r"metrics are served at http://0\.0\.0\.0:\d+/metrics, to everybody who can reach this machine",

@@ -131,7 +131,7 @@ def _():
     pipe = home() / "work/pipe"
     os.mkfifo(pipe)
     got = run(["export", "1", "--format", "json", "-o", pipe, "--overwrite"], timeout=60)
-    assert got.rc == 1 and "nobody has read from this pipe for 5 s" in got.stderr, got
+    assert got.rc == 1 and "no process has read from this pipe for 5 s" in got.stderr, got
 
 
 FOREIGN = {"a view": "CREATE VIEW intervals AS", "a view in capitals": "CREATE VIEW INTERVALS AS",

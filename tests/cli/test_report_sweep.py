@@ -97,7 +97,7 @@ def _():
     assert got.rc == 2 and "`kvfall report sweep:1` has its figures" in got.stderr, got
     for beside in ("--json", "--events"):
         got = run(["show", "sweep:1", "--effective", beside])
-        assert got.rc == 2 and "--scenario or --effective alone" in got.stderr and not got.stdout, got
+        assert got.rc == 2 and "only --scenario or --effective" in got.stderr and not got.stdout, got
 
 
 @case("points that never ran say so, and have no difference from the baseline")

@@ -150,7 +150,7 @@ def _():
     got = against(report, "--benchmark", "4")
     assert got.rc == 2 and "has 3 benchmarks; --benchmark 4 is none of them" in got.stderr, got
     got = against(trtllm(total), "--benchmark", "1")
-    assert got.rc == 2 and "no file here has any" in got.stderr and not got.stdout, got
+    assert got.rc == 2 and "no file here is one" in got.stderr and not got.stdout, got
 
 
 @case("older forms are known: sums without rates, metrics without their mapping")

@@ -92,7 +92,7 @@ static int options_apart(const struct options *o, struct err *e) {
                        pods, EVENTS_PODS);
     if (pods == 0 && options_has(o, "blocks"))
         return err_set(e, KVF_ERR_USAGE,
-                       "--blocks writes what an engine stores and removes; name it with --events");
+                       "--blocks writes the blocks that an engine stores and removes; it needs --events");
     if (pods == 0 && options_has(o, "turn-after"))
         return err_set(e, KVF_ERR_USAGE, "--turn-after is of an engine's events; name it with --events");
     if (pods > 0 && o->operands > 0)
@@ -103,7 +103,7 @@ static int options_apart(const struct options *o, struct err *e) {
             return err_set(e, KVF_ERR_USAGE, "--%s is of logs, and --events reads none; leave it out",
                            of_logs[i]);
     if (options_has(o, "follow") && o->operands != 1)
-        return err_set(e, KVF_ERR_USAGE, "--follow goes on with one file; name it alone");
+        return err_set(e, KVF_ERR_USAGE, "--follow takes a single file");
     return 0;
 }
 

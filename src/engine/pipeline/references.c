@@ -214,7 +214,7 @@ int references_collect(struct references *r, const struct scenario *s, struct er
                        "miss ratios are about conversations and blocks; set workload.rag.documents: 0");
     if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
         return err_set(e, KVF_ERR_USAGE,
-                       "workload.phase decode reads what was stored before; take both or prefill");
+                       "workload.phase decode reads entries stored before the run; use both or prefill");
     int rc = scenario_computes(s) ? scenario_roofline(s, &gpu, e) : 0;
     if (rc == 0) rc = workload_open(&w, s, e);
     if (rc != 0) return rc;

@@ -23,8 +23,7 @@ static void gpus_add_of_tier(struct engine *e, struct gpus *g, const struct nvml
     if (nvml_device(n, (uint32_t)index)->mig == NVML_MIG_ON)
         engine_event(
             e, "info",
-            "device %u of the gpu tier is a slice of GPU %d; figures are those of the whole GPU, and "
-            "its utilisation is unknown",
+            "device %u of the gpu tier is a slice of GPU %d: its figures describe the whole GPU, and its utilisation is unknown",
             d->number, index);
 }
 
@@ -40,7 +39,7 @@ static void gpus_choose(struct engine *e, struct gpus *g, const struct nvml *n) 
     uint32_t all = nvml_devices(n);
     for (uint32_t i = 0; i < all; i++) gpus_add(g, i);
     if (all > SNAPSHOT_GPUS_MAX)
-        engine_event(e, "info", "figures of the first %d GPUs alone are kept, of %u", SNAPSHOT_GPUS_MAX, all);
+        engine_event(e, "info", "only the first %d of %u GPUs have figures", SNAPSHOT_GPUS_MAX, all);
 }
 
 void gpus_open(struct engine *e, struct gpus *g) {

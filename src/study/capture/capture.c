@@ -92,10 +92,8 @@ int capture_salt(struct capture *c, const char *path, struct err *e) {
             e, KVF_ERR_USAGE,
             "%s is no salt: it does not have 16 bytes; name a file that is not there, and it is made", path);
     if (st.st_mode & 077)
-        return err_set(
-            e, KVF_ERR_USAGE,
-            "%s may be read by others than its owner, who could guess prompts from it; chmod 600 %s", path,
-            path);
+        return err_set(e, KVF_ERR_USAGE,
+                       "other users can read %s and could guess prompts from it; chmod 600 %s", path, path);
     return 0;
 }
 

@@ -88,7 +88,7 @@ static void mean_misses(const struct suite *s, struct suite_words *w) {
     if (!kvf_present(a) || !kvf_present(b)) return;
     say(w, "misses",
         "gpu and cpu alone find %.0f %% of earlier contexts again, %s with nvme below them %.0f %%. "
-        "What is not found would have to be computed again, which no figure here contains.",
+        "Missing contexts would have to be computed again; no figure here contains that.",
         a * 100, with->test->name, b * 100);
 }
 
@@ -233,7 +233,7 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
         if (e->refused[0]) say(w, "not run", "%s: %s.", e->test->name, e->refused);
     }
     if (emulated)
-        say(w, "gpu", "The gpu tier was emulated: what it gives is a model's figure, not this machine's.");
+        say(w, "gpu", "The gpu tier was emulated: its figures are those of a model, not of this machine.");
     if (s->stopped) say(w, "stopped", "What was not begun by then is missing above.");
     if (s->quick)
         say(w, "quick",

@@ -114,8 +114,7 @@ static int kernels_try(const struct cuda_tier *t, const struct cuda_device *d, s
     if (right) return 0;
     return err_set(
         e, KVF_ERR_IO,
-        "the kernels do not make or find on device %d (%s) what they should; its results cannot be "
-        "trusted, use another one in tiers.gpu.devices",
+        "the kernels give wrong results on device %d (%s); use another device in tiers.gpu.devices",
         d->number, d->info.name);
 }
 

@@ -109,10 +109,10 @@ static bool skip(const char **at, int64_t parts) {
 }
 
 static bool unclear(const struct resp_server *from, struct err *e) {
-    (void)err_set(e, KVF_ERR_UNAVAILABLE,
-                  "the server at %s does not say which servers of its cluster have which slots; look at what "
-                  "CLUSTER SLOTS answers there",
-                  from->name);
+    (void)err_set(
+        e, KVF_ERR_UNAVAILABLE,
+        "the server at %s does not say how the slots of its cluster are spread; look at its answer to CLUSTER SLOTS",
+        from->name);
     return false;
 }
 

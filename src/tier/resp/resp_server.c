@@ -234,8 +234,7 @@ static int client_bulk(struct resp_client *c, uint64_t left, struct buf *reply, 
 }
 
 static int client_absurd(struct resp_client *c, const char *why, struct err *e) {
-    return err_set(e, KVF_ERR_UNAVAILABLE, "what answers at %s is no Redis or Valkey server: %s",
-                   c->server->name, why);
+    return err_set(e, KVF_ERR_UNAVAILABLE, "%s is no Redis or Valkey server: %s", c->server->name, why);
 }
 
 static int client_head(struct resp_client *c, struct resp_head *h, struct err *e) {

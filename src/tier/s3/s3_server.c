@@ -275,7 +275,7 @@ int s3_server_ask(const struct s3_server *s, char *kind, size_t len, struct err 
         rc = absent(s, h, code, e);
     } else if (!said[0]) {
         rc = err_set(e, KVF_ERR_UNAVAILABLE,
-                     "what answers at %s is no S3 server: it says %ld and nothing of S3", s->name,
+                     "%s is no S3 server: it answers with status %ld and nothing of S3", s->name,
                      q.answer.status);
     } else if (strcmp(said, "NoSuchKey") != 0) {
         s3_server_words(s, &q.answer, why, sizeof why);

@@ -352,7 +352,7 @@ static void the_steps_follow_each_other(void **state) {
     assert_string_equal(t.run.events[0].message,
                         "preconditioned: 4.00 MiB were written to nvme, and the cache is empty again");
     assert_string_equal(t.run.events[1].message,
-                        "prepopulated: the tiers hold 1.38 MiB of entries that nobody asks for");
+                        "prepopulated: the tiers hold 1.38 MiB of entries that no request reads");
     expect_result("precondition_bytes", 4 * MIB);
     /* entries of 32 KiB: a quarter of 1,677,721 bytes holds 12, of 4 MiB 32 */
     expect_result("prepopulate_bytes", (12 + 32) * 32 * KIB);
