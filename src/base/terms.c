@@ -9,6 +9,14 @@ static const char *const cause_names[] = {KVF_CAUSE_LIST(X)};
 static const char *const run_phase_names[] = {KVF_RUN_PHASE_LIST(X)};
 #undef X
 
+#define X(id, word, label, quantile, samples) {word, label, quantile, samples},
+static const struct {
+    const char *word, *label;
+    double quantile;
+    uint64_t samples;
+} stats[] = {KVF_STAT_LIST(X)};
+#undef X
+
 static const char *name_at(const char *const *names, size_t count, size_t index) {
     return index < count ? names[index] : "?";
 }
@@ -27,4 +35,20 @@ const char *cause_name(enum kvf_cause cause) {
 
 const char *run_phase_name(enum kvf_run_phase phase) {
     return name_at(run_phase_names, KVF_RUN_PHASES, (size_t)phase);
+}
+
+const char *stat_name(enum kvf_stat stat) {
+    return stats[stat].word;
+}
+
+const char *stat_label(enum kvf_stat stat) {
+    return stats[stat].label;
+}
+
+double stat_quantile(enum kvf_stat stat) {
+    return stats[stat].quantile;
+}
+
+uint64_t stat_samples(enum kvf_stat stat) {
+    return stats[stat].samples;
 }

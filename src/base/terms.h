@@ -19,6 +19,16 @@
 #define KVF_RUN_PHASE_LIST(X)                                                                                \
     X(PREPARE, "prepare") X(WARMUP, "warmup") X(MEASURED, "measured") X(DRAIN, "drain")
 
+/* Statistics of latencies. X(ID, word, label, quantile, samples): with fewer samples it is missing. */
+#define KVF_STAT_LIST(X)                                                                                     \
+    X(MEAN, "mean", "mean", 0, 1)                                                                            \
+    X(P50, "p50", "P50", 0.5, 1)                                                                             \
+    X(P95, "p95", "P95", 0.95, 1)                                                                            \
+    X(P99, "p99", "P99", 0.99, 100)                                                                          \
+    X(P999, "p999", "P99.9", 0.999, 1000)                                                                    \
+    X(P9999, "p9999", "P99.99", 0.9999, 10000)                                                               \
+    X(MAX, "max", "max", 1, 1)
+
 #define X(id, name) KVF_TIER_##id,
 enum kvf_tier { KVF_TIER_LIST(X) KVF_TIERS };
 #undef X
@@ -32,6 +42,11 @@ enum kvf_cause { KVF_CAUSE_LIST(X) KVF_CAUSES };
 enum kvf_run_phase { KVF_RUN_PHASE_LIST(X) KVF_RUN_PHASES };
 #undef X
 
+#define X(id, ...) KVF_STAT_##id,
+enum kvf_stat { KVF_STAT_LIST(X) KVF_STATS };
+#undef X
+enum { KVF_TARGETS = 4 }; /* that a class may have: of P95, P99, P99.9, P99.99 */
+
 enum { KVF_CLASSES_MAX = 8 };  /* QoS classes a scenario may name */
 enum { KVF_BOTTLENECK = 448 }; /* bytes of the sentence on the bottleneck, its NUL included */
 
@@ -40,6 +55,13 @@ const char *tier_name(enum kvf_tier tier);
 const char *dir_name(enum kvf_dir dir);
 const char *cause_name(enum kvf_cause cause);
 const char *run_phase_name(enum kvf_run_phase phase);
+const char *stat_name(enum kvf_stat stat);  /* in names of metrics: "p999" */
+const char *stat_label(enum kvf_stat stat); /* for people: "P99.9" */
+double stat_quantile(enum kvf_stat stat);   /* of the mean 0 */
+uint64_t stat_samples(enum kvf_stat stat);
+static inline enum kvf_stat stat_of_target(int target) {
+    return (enum kvf_stat)(KVF_STAT_P95 + target);
+}
 
 static inline uint64_t kvf_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;

@@ -10,10 +10,7 @@
 
 enum { SCOPES = RECORD_SCOPES, PERCENTILES = 3 };
 /* Not P99.9: the few values beyond it come in bursts, and blocks of intervals do not know how often. */
-static const struct {
-    const char *name;
-    double q;
-} percentiles[PERCENTILES] = {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}};
+static const enum kvf_stat percentiles[PERCENTILES] = {KVF_STAT_P50, KVF_STAT_P95, KVF_STAT_P99};
 
 struct share_row {
     uint64_t seq, count, below[PERCENTILES];
@@ -44,7 +41,7 @@ static void scope_start(struct scope *s, const struct histogram *h) {
     s->known = count > 0;
     if (!s->known) return;
     for (int i = 0; i < PERCENTILES; i++)
-        s->bucket[i] = histogram_bucket_of((uint64_t)histogram_quantile(h, percentiles[i].q));
+        s->bucket[i] = histogram_bucket_of((uint64_t)histogram_quantile(h, stat_quantile(percentiles[i])));
     for (uint32_t b = 0; b < HISTOGRAM_BUCKETS; b++) {
         s->cumulative[b] = under / count;
         under += (double)h->bucket[b];
@@ -62,10 +59,11 @@ struct comparison_shares *comparison_shares_new(const struct run_record *run) {
                 scope_start(&s->scope[n], h);
         for (size_t i = 0; i < PERCENTILES; i++) {
             struct comparison_percentile *p = &s->percentile[n * PERCENTILES + i];
-            snprintf(p->metric, sizeof p->metric, "%s_%s_ms", record_scope_names[n], percentiles[i].name);
+            snprintf(p->metric, sizeof p->metric, "%s_%s_ms", record_scope_names[n],
+                     stat_name(percentiles[i]));
             p->scope = n;
             p->index = i;
-            p->q = percentiles[i].q;
+            p->q = stat_quantile(percentiles[i]);
             p->cumulative = s->scope[n].cumulative;
         }
     }

@@ -22,9 +22,6 @@ struct measure {
     double wall_s;
 };
 
-_Static_assert(LEVELS_QUANTILES == 1 + SAMPLER_TARGETS,
-               "classes have targets of all quantiles but the median");
-
 uint64_t result_met(const struct counters_class *c) {
     uint64_t done = counters_get(&c->done), missed = counters_get(&c->missed);
     return missed < done ? done - missed : 0;
@@ -229,9 +226,10 @@ struct kept {
 static double target_met(const struct kept *k, int i) {
     uint64_t target_ns = sampler_target_ns(k->klass, i), n = histogram_count(k->latency);
     uint64_t all = k->all + k->overdue[i];
-    if (target_ns == KVF_UNSET || all < levels_samples(levels_quantiles[1 + i].q)) return KVF_MISSING;
+    if (target_ns == KVF_UNSET || all < stat_samples(stat_of_target(i))) return KVF_MISSING;
     if (i == 0) return (double)k->met >= 0.95 * (double)all;
-    double q = levels_quantiles[1 + i].q * (double)all / (double)n; /* among those that have a latency */
+    double q =
+        stat_quantile(stat_of_target(i)) * (double)all / (double)n; /* among those that have a latency */
     return n > 0 && q <= 1 && histogram_quantile(k->latency, q) <= (double)target_ns;
 }
 
@@ -242,9 +240,9 @@ static void add_class(struct measure *m, uint32_t k) {
     uint64_t ended = counters_get(&c->done) + counters_get(&c->failed) + to->dropped - from->dropped;
     struct kept kept = {&m->e->s->qos.klass[k], ended, result_met(c), m->to->overdue[k],
                         figures_judged(c, m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT)};
-    for (int i = 0; i < SAMPLER_TARGETS; i++)
+    for (int i = 0; i < KVF_TARGETS; i++)
         result_add(m->out, target_met(&kept, i), kept.all + kept.overdue[i], "slo_%s_%s_met", name,
-                   levels_quantiles[1 + i].name);
+                   stat_name(stat_of_target(i)));
     bool judged = kept.klass->p95_ns != KVF_UNSET;
     result_add(m->out, judged ? m->e->sampler->starved_s[k] : KVF_MISSING, 0, "class_%s_starved_s", name);
 }

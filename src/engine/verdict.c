@@ -212,13 +212,13 @@ void verdict_measure_from_here(struct engine *e) {
 
 /* Each target that could be judged is kept. */
 static void targets_of(const struct engine *e, const struct run_record *run, struct judge_input *in) {
-    static const char *const quantiles[] = {"p95", "p99", "p999", "p9999"};
     char name[sizeof run->results.items->metric];
     in->targets = false;
     in->targets_met = true;
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        for (size_t q = 0; q < sizeof quantiles / sizeof *quantiles; q++) {
-            snprintf(name, sizeof name, "slo_%.31s_%s_met", e->s->qos.klass[k].name, quantiles[q]);
+        for (int i = 0; i < KVF_TARGETS; i++) {
+            snprintf(name, sizeof name, "slo_%.31s_%s_met", e->s->qos.klass[k].name,
+                     stat_name(stat_of_target(i)));
             double met = result_value(&run->results, name);
             if (!kvf_present(met)) continue;
             in->targets = true;

@@ -209,24 +209,22 @@ static void add_figures(json_t *o, const struct run_record *r, const struct figu
 
 /* ---- latencies ---- */
 
-static const char *const statistics[] = {"mean", "p50", "p95", "p99", "p999", "p9999", "max"};
-enum { MEAN, P50, P95, P99, P999, P9999, MAX, STATISTICS };
-
-static json_t *latency(const struct run_record *r, const char *ours, int last, enum when_missing missing) {
+static json_t *latency(const struct run_record *r, const char *ours, enum kvf_stat last,
+                       enum when_missing missing) {
     json_t *o = json_object();
-    for (int i = MEAN; i <= last; i++)
-        add(o, statistics[i], named(r, "%s_%s_ms", ours, statistics[i]), missing);
+    for (enum kvf_stat i = KVF_STAT_MEAN; i <= last; i++)
+        add(o, stat_name(i), named(r, "%s_%s_ms", ours, stat_name(i)), missing);
     return o;
 }
 
 /* Percentiles that have no samples are left out, as they are there. */
 static void add_percentiles(json_t *o, const struct run_record *r, size_t t, const char *part) {
     for (int dir = 0; dir < KVF_DIRS; dir++)
-        for (int i = P50; i <= P9999; i++) {
+        for (enum kvf_stat i = KVF_STAT_P50; i <= KVF_STAT_P9999; i++) {
             const char *way = dir_name((enum kvf_dir)dir);
             char key[64];
-            snprintf(key, sizeof key, "%s_%s%s_%s_ms", tiers[t].theirs, way, part, statistics[i]);
-            add(o, key, named(r, "%s_%s%s_%s_ms", tiers[t].ours, way, part, statistics[i]), LEFT_OUT);
+            snprintf(key, sizeof key, "%s_%s%s_%s_ms", tiers[t].theirs, way, part, stat_name(i));
+            add(o, key, named(r, "%s_%s%s_%s_ms", tiers[t].ours, way, part, stat_name(i)), LEFT_OUT);
         }
 }
 
@@ -296,7 +294,7 @@ static json_t *class_metrics(const struct run_record *r, const struct run_class 
     char e2e[64];
     snprintf(e2e, sizeof e2e, "class_%s_e2e", c->name);
     json_object_set_new(o, "total_requests", json_part_number(named(r, "class_%s_done", c->name)));
-    json_object_set_new(o, "latency_ms", latency(r, e2e, MAX, NULL_THEN));
+    json_object_set_new(o, "latency_ms", latency(r, e2e, KVF_STAT_MAX, NULL_THEN));
     double met = named(r, "slo_%s_p95_met", c->name);
     json_object_set_new(sla, "target_p95_ms",
                         json_part_number(c->p95_ns ? (double)c->p95_ns / 1e6 : KVF_MISSING));
@@ -369,9 +367,9 @@ static json_t *scaling_summary(const struct run_record *r) {
 static json_t *summary(const struct run_record *r) {
     json_t *o = json_object(), *turns = json_object(), *prefix = json_object();
     add_figures(o, r, FIGURES(summary_figures));
-    json_object_set_new(o, "end_to_end_latency_ms", latency(r, "e2e", P9999, NULL_THEN));
-    json_object_set_new(o, "storage_io_latency_ms", latency(r, "storage_io", P9999, LEFT_OUT));
-    json_object_set_new(o, "generation_latency_ms", latency(r, "generation", P9999, NULL_THEN));
+    json_object_set_new(o, "end_to_end_latency_ms", latency(r, "e2e", KVF_STAT_P9999, NULL_THEN));
+    json_object_set_new(o, "storage_io_latency_ms", latency(r, "storage_io", KVF_STAT_P9999, LEFT_OUT));
+    json_object_set_new(o, "generation_latency_ms", latency(r, "generation", KVF_STAT_P9999, NULL_THEN));
     json_object_set_new(o, "cache_stats", cache_stats(r));
     json_object_set_new(o, "qos_metrics", qos_metrics(r));
     add_figures(prefix, r, FIGURES(prefix_figures));

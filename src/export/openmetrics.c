@@ -426,13 +426,11 @@ static void metric_with(char out[METRIC_NAME], const char *metric, const char *w
 
 /* Quantiles, then sum and number of the values, which the mean gives. */
 static void put_stats(struct writer *w, const struct run_record *run, const char *metric) {
-    static const struct {
-        const char *stat, *quantile;
-    } stats[] = {{"p50", "0.5"}, {"p95", "0.95"}, {"p99", "0.99"}, {"p999", "0.999"}, {"p9999", "0.9999"}};
-    char name[METRIC_NAME];
-    for (size_t i = 0; i < sizeof stats / sizeof stats[0]; i++) {
-        metric_with(name, metric, "STAT", stats[i].stat);
-        label_push(w, "quantile", stats[i].quantile);
+    char name[METRIC_NAME], quantile[16];
+    for (enum kvf_stat s = KVF_STAT_P50; s <= KVF_STAT_P9999; s++) {
+        metric_with(name, metric, "STAT", stat_name(s));
+        snprintf(quantile, sizeof quantile, "%.4g", stat_quantile(s));
+        label_push(w, "quantile", quantile);
         put_real(w, "", scaled(w->family, result_value(&run->results, name)));
         w->labels--;
     }

@@ -130,14 +130,14 @@ static json_t *target(uint64_t ns) {
 
 /* A class's four percentiles: what they came to ("p95_ms"), or whether the target was kept ("p95"). */
 static json_t *target_values(const struct run_record *r, const char *name, const char *what, bool verdict) {
-    static const char *const quantiles[] = {"p95", "p99", "p999", "p9999"};
     json_t *o = json_object();
-    for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
+    for (int i = 0; i < KVF_TARGETS; i++) {
+        const char *quantile = stat_name(stat_of_target(i));
         char key[16];
-        snprintf(key, sizeof key, "%s_%s", quantiles[i], what);
+        snprintf(key, sizeof key, "%s_%s", quantile, what);
         double v = result_named(&r->results, "slo_%s_%s", name, key);
         if (verdict)
-            json_object_set_new(o, quantiles[i], isfinite(v) ? json_boolean(v != 0) : json_null());
+            json_object_set_new(o, quantile, isfinite(v) ? json_boolean(v != 0) : json_null());
         else
             json_object_set_new(o, key, json_part_number(v));
     }

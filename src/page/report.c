@@ -118,7 +118,8 @@ static void put_latencies(struct summary *s) {
                 {"queue wait", "queue_wait"},
                 {"storage I/O", "storage_io"},
                 {"generation", "generation"}};
-    static const char *const columns[] = {"mean", "p50", "p95", "p99", "p999", "max"};
+    static const enum kvf_stat columns[] = {KVF_STAT_MEAN, KVF_STAT_P50,  KVF_STAT_P95,
+                                            KVF_STAT_P99,  KVF_STAT_P999, KVF_STAT_MAX};
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
     if (metric(s, "requests_done") == 0) return; /* of nobody */
@@ -129,7 +130,7 @@ static void put_latencies(struct summary *s) {
         if (!kvf_present(metric(s, "%s_mean_ms", rows[i].metric))) continue;
         int used = snprintf(line, sizeof line, "  %-10s", rows[i].label);
         for (size_t c = 0; c < COLUMNS; c++) {
-            double v = metric(s, "%s_%s_ms", rows[i].metric, columns[c]);
+            double v = metric(s, "%s_%s_ms", rows[i].metric, stat_name(columns[c]));
             used += snprintf(line + used, sizeof line - (size_t)used, "%*s", c ? 11 : (int)(23 - used),
                              format_ms(v).text);
         }

@@ -17,17 +17,13 @@ static const struct {
     {"generation", "generation", "Generation"},  {"tpot", "TPOT", "Time per output token"}};
 enum { REQUESTS = sizeof requests / sizeof requests[0], OVER_TIME = 4 };
 
-static const char *const statistics[] = {"mean", "p50", "p95", "p99", "p999", "p9999", "max"};
-enum { STATISTICS = sizeof statistics / sizeof statistics[0] };
-
 static void put_over_time(const struct run_part *p) {
-    static const char *const ends[] = {"p50", "p95", "p99"}, *const names[] = {"P50", "P95", "P99"};
     for (size_t i = 0; i < OVER_TIME; i++) {
         struct plot *plot = run_plot_time(p, requests[i].title, "latency", "ms");
-        for (size_t q = 0; q < 3; q++) {
+        for (enum kvf_stat s = KVF_STAT_P50; s <= KVF_STAT_P99; s++) {
             char field[48];
-            snprintf(field, sizeof field, "%s_%s_ms", requests[i].metric, ends[q]);
-            run_plot_field(plot, p, names[q], &(struct run_field){field, 1, false});
+            snprintf(field, sizeof field, "%s_%s_ms", requests[i].metric, stat_name(s));
+            run_plot_field(plot, p, stat_label(s), &(struct run_field){field, 1, false});
         }
         run_plot_add(p, plot);
     }
@@ -148,8 +144,8 @@ static void put_row(const struct run_part *p, const char *label, const char *met
     snprintf(name, sizeof name, "%s_mean_ms", metric);
     const struct result *r = result_find(&p->run->results, name);
     doc_cell(p->doc, label);
-    for (size_t i = 0; i < STATISTICS; i++)
-        run_cell_ms(p->doc, run_metric(p, "%s_%s_ms", metric, statistics[i]));
+    for (size_t i = 0; i < KVF_STATS; i++)
+        run_cell_ms(p->doc, run_metric(p, "%s_%s_ms", metric, stat_name((enum kvf_stat)i)));
     doc_cell(p->doc, r && r->samples ? format_count((double)r->samples).text : NULL);
 }
 

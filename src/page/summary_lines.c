@@ -20,11 +20,13 @@ static bool class_used(const struct classes *s, const struct run_class *c) {
 }
 
 /* A class's targets, as the names of the results have them. */
-enum { TARGETS = 4, TARGET_COLS = 7, CLASS_COLS = 13 };
-static const char *const target_names[TARGETS] = {"p95", "p99", "p999", "p9999"};
+enum { TARGET_COLS = 7, CLASS_COLS = 13 };
+static const char *target_name(int i) {
+    return stat_name(stat_of_target(i));
+}
 
 static uint64_t target_ns(const struct run_class *c, int i) {
-    const uint64_t ns[TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
+    const uint64_t ns[KVF_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
     return ns[i];
 }
 
@@ -35,8 +37,8 @@ static struct format_cell target_cell(const struct classes *s, const struct run_
     if (target_ns(c, i) == 0) return cell;
     units_duration_exact(target_ns(c, i), target, sizeof target);
     if (strlen(target) > TARGET_COLS) units_duration_human((double)target_ns(c, i), target, sizeof target);
-    double actual = metric(s, "slo_%s_%s_ms", c->name, target_names[i]);
-    bool missed = metric(s, "slo_%s_%s_met", c->name, target_names[i]) == 0;
+    double actual = metric(s, "slo_%s_%s_ms", c->name, target_name(i));
+    bool missed = metric(s, "slo_%s_%s_met", c->name, target_name(i)) == 0;
     snprintf(cell.text, sizeof cell.text, "%s%.12s/%.12s", missed ? "!" : "", format_ms(actual).text, target);
     return cell;
 }
@@ -70,16 +72,16 @@ static void put_classes(const struct classes *s) {
 
 /* Whether a class has an answer for one of these targets. */
 static bool target_known(const struct classes *s, const struct run_class *c, int i) {
-    return target_ns(c, i) > 0 && kvf_present(metric(s, "slo_%s_%s_met", c->name, target_names[i]));
+    return target_ns(c, i) > 0 && kvf_present(metric(s, "slo_%s_%s_met", c->name, target_name(i)));
 }
 
 /* The percentiles above the P95, those of which a class has an answer. */
 static void put_targets(const struct classes *s) {
-    static const char *const headings[TARGETS] = {"P95", "P99", "P99.9", "P99.99"};
-    bool known[TARGETS] = {false};
+    static const char *const headings[KVF_TARGETS] = {"P95", "P99", "P99.9", "P99.99"};
+    bool known[KVF_TARGETS] = {false};
     char line[160], name[SNAPSHOT_NAME + CLASS_COLS];
     int used = snprintf(line, sizeof line, "%-15s", "Higher targets");
-    for (int i = 1; i < TARGETS; i++) {
+    for (int i = 1; i < KVF_TARGETS; i++) {
         for (uint32_t k = 0; k < s->run->classes; k++)
             known[i] = known[i] || target_known(s, &s->run->klass[k], i);
         if (known[i]) used += snprintf(line + used, sizeof line - (size_t)used, "%16s", headings[i]);
@@ -92,7 +94,7 @@ static void put_targets(const struct classes *s) {
         if (!class_used(s, c)) continue;
         format_fit(c->name, CLASS_COLS, s->page->style->ascii, name, sizeof name);
         used = snprintf(line, sizeof line, "  %s", name);
-        for (int i = 1; i < TARGETS; i++) {
+        for (int i = 1; i < KVF_TARGETS; i++) {
             if (!known[i]) continue;
             any = any || target_ns(c, i) > 0;
             used += snprintf(line + used, sizeof line - (size_t)used, "%16s", target_cell(s, c, i).text);

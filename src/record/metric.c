@@ -20,11 +20,6 @@ bool metric_form_percent(enum metric_form form) {
 
 /* ---- variables of patterns ---- */
 
-static const struct {
-    const char *word, *label;
-} stats[] = {{"mean", "mean"},  {"p50", "P50"},      {"p95", "P95"}, {"p99", "P99"},
-             {"p999", "P99.9"}, {"p9999", "P99.99"}, {"max", "max"}};
-
 /* The i-th word that each stands for; NULL behind the last. */
 static const char *tier_word(size_t i) {
     return i < KVF_TIERS ? tier_name((enum kvf_tier)i) : NULL;
@@ -46,7 +41,7 @@ static const char *size_word(size_t i) {
 }
 
 static const char *stat_word(size_t i) {
-    return i < sizeof stats / sizeof stats[0] ? stats[i].word : NULL;
+    return i < KVF_STATS ? stat_name((enum kvf_stat)i) : NULL;
 }
 
 static const struct variable {
@@ -138,11 +133,11 @@ const char *metric_better_word(enum metric_better better) {
     return words[better];
 }
 
-static const char *stat_label(const char *word, size_t *len) {
-    for (size_t i = 0; i < sizeof stats / sizeof stats[0]; i++)
-        if (strlen(stats[i].word) == *len && strncmp(stats[i].word, word, *len) == 0) {
-            *len = strlen(stats[i].label);
-            return stats[i].label;
+static const char *label_of_stat(const char *word, size_t *len) {
+    for (enum kvf_stat i = 0; i < KVF_STATS; i++)
+        if (strlen(stat_name(i)) == *len && strncmp(stat_name(i), word, *len) == 0) {
+            *len = strlen(stat_label(i));
+            return stat_label(i);
         }
     return word;
 }
@@ -158,7 +153,7 @@ void metric_label(const char *name, char *out, size_t len) {
     for (const char *p = m->label; *p && used + 1 < len;) {
         const struct variable *v = variable_at(p);
         size_t at = v ? (size_t)(v - variables) : 0, n = v ? b.len[at] : 1;
-        const char *text = !v ? p : v->word == stat_word ? stat_label(b.text[at], &n) : b.text[at];
+        const char *text = !v ? p : v->word == stat_word ? label_of_stat(b.text[at], &n) : b.text[at];
         if (n > len - used - 1) n = len - used - 1;
         memcpy(out + used, text, n);
         used += n;

@@ -6,9 +6,6 @@
 #include "base/units.h"
 #include "record/phrase.h"
 
-static const char *const quantiles[] = {"p95", "p99", "p999", "p9999"};
-enum { QUANTILES = sizeof quantiles / sizeof quantiles[0] };
-
 static void add_target(struct standing *s, double met) {
     if (!kvf_present(met)) return;
     s->targets++;
@@ -16,10 +13,10 @@ static void add_target(struct standing *s, double met) {
 }
 
 static void add_targets(struct standing *s, const struct run_record *r, const struct trials *t) {
-    for (uint32_t i = 0; i < r->classes * QUANTILES; i++) {
+    for (uint32_t i = 0; i < r->classes * KVF_TARGETS; i++) {
         char metric[96];
-        snprintf(metric, sizeof metric, "slo_%s_%s_met", r->klass[i / QUANTILES].name,
-                 quantiles[i % QUANTILES]);
+        snprintf(metric, sizeof metric, "slo_%s_%s_met", r->klass[i / KVF_TARGETS].name,
+                 stat_name(stat_of_target((int)(i % KVF_TARGETS))));
         const struct trial_metric *m = s->trials ? trials_metric(t, metric) : NULL;
         if (!s->trials) add_target(s, result_value(&r->results, metric));
         for (size_t k = 0; m && k < m->count; k++) add_target(s, m->value[k]);

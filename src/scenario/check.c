@@ -330,20 +330,20 @@ static void check_shares(struct loading *l) {
 }
 
 static void check_targets(struct loading *l) {
-    static const char *const names[] = {"p95", "p99", "p999", "p9999"};
-
     for (uint32_t i = 0; i < l->s->qos.classes; i++) {
         const struct scenario_class *c = &l->s->qos.klass[i];
         uint64_t target[] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
         int last = -1;
-        for (int t = 0; t < 4; t++) {
+        for (int t = 0; t < KVF_TARGETS; t++) {
             if (target[t] == KVF_UNSET) continue;
             if (last >= 0 && target[last] > target[t]) {
                 char key[48], high[40], low[40];
-                (void)snprintf(key, sizeof(key), "qos.classes[%" PRIu32 "].%s", i, names[t]);
+                (void)snprintf(key, sizeof(key), "qos.classes[%" PRIu32 "].%s", i,
+                               stat_name(stat_of_target(t)));
                 problem_add(l, place_of_key(l, "qos.classes", NULL), key,
                             "%s is under the %s of %s; a higher percentile cannot be lower",
-                            units_duration_exact(target[t], high, sizeof(high)), names[last],
+                            units_duration_exact(target[t], high, sizeof(high)),
+                            stat_name(stat_of_target(last)),
                             units_duration_exact(target[last], low, sizeof(low)));
             }
             last = t;

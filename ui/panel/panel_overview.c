@@ -238,10 +238,9 @@ static const struct latency {
 #undef T
 
 static double latency_value(const struct frame *f, const struct latency *l, int q) {
-    static const char *const quantile[QUANTILES] = {"p50", "p95", "p99", "p999"};
     char metric[64];
     if (parts_whole_run(f)) {
-        snprintf(metric, sizeof metric, "%s_%s_ms", l->metric, quantile[q]);
+        snprintf(metric, sizeof metric, "%s_%s_ms", l->metric, stat_name((enum kvf_stat)(KVF_STAT_P50 + q)));
         return result_value(&f->run->results, metric);
     }
     if (!f->snap || l->at[q] == ABSENT) return KVF_MISSING;

@@ -44,10 +44,9 @@ void parts_fact(struct parts_facts *x, const char *name, enum tone tone, const c
 static struct windows_levels levels_of_run(const struct frame *f, const char *prefix) {
     const struct result_list *r = &f->run->results;
     double ms[3];
-    static const char *const names[3] = {"p50", "p95", "p99"};
     for (int i = 0; i < 3; i++) {
         char metric[96];
-        snprintf(metric, sizeof metric, "%s_%s_ms", prefix, names[i]);
+        snprintf(metric, sizeof metric, "%s_%s_ms", prefix, stat_name((enum kvf_stat)(KVF_STAT_P50 + i)));
         ms[i] = result_value(r, metric);
     }
     return (struct windows_levels){ms[0], ms[1], ms[2]};

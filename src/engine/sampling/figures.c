@@ -80,9 +80,9 @@ static void add_class(struct result_list *out, const struct figures *f, uint32_t
     char prefix[sizeof((struct result *)0)->metric];
     result_add(out, q->met_ratio, all, "slo_%s_met_ratio", name);
     result_add(out, target ? (double)all - class_met(q) : KVF_MISSING, all, "slo_%s_violations", name);
-    for (int i = 1; i < LEVELS_QUANTILES; i++)
-        result_add(out, levels_ms(judged, levels_quantiles[i].q), histogram_count(judged), "slo_%s_%s_ms",
-                   name, levels_quantiles[i].name);
+    for (int i = 0; i < KVF_TARGETS; i++)
+        result_add(out, levels_ms(judged, stat_quantile(stat_of_target(i))), histogram_count(judged),
+                   "slo_%s_%s_ms", name, stat_name(stat_of_target(i)));
     result_add(out, (double)q->arrived, 0, "class_%s_arrived", name);
     result_add(out, (double)q->done, 0, "class_%s_done", name);
     result_add(out, (double)q->failed, 0, "class_%s_failed", name);

@@ -5,14 +5,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-static const struct {
-    double q;
-    uint64_t samples; /* fewer leave it missing */
-} least[] = {{0.95, 1}, {0.99, 100}, {0.999, 1000}, {0.9999, 10000}};
-
 uint64_t levels_samples(double q) {
-    for (size_t i = 0; i < sizeof least / sizeof least[0]; i++)
-        if (least[i].q >= q) return least[i].samples;
+    for (int s = KVF_STAT_P50; s <= KVF_STAT_P9999; s++)
+        if (stat_quantile((enum kvf_stat)s) >= q) return stat_samples((enum kvf_stat)s);
     return UINT64_MAX;
 }
 
@@ -86,14 +81,11 @@ void levels_view(struct windows_view *v, const struct counters *d, uint32_t clas
     }
 }
 
-const struct levels_quantile levels_quantiles[LEVELS_QUANTILES] = {
-    {"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}};
-
 void levels_results(struct result_list *out, const char *prefix, const struct histogram *h) {
     uint64_t n = histogram_count(h);
     result_add(out, mean_ms(h), n, "%s_mean_ms", prefix);
-    for (int i = 0; i < LEVELS_QUANTILES; i++)
-        result_add(out, levels_ms(h, levels_quantiles[i].q), n, "%s_%s_ms", prefix, levels_quantiles[i].name);
+    for (enum kvf_stat s = KVF_STAT_P50; s <= KVF_STAT_P9999; s++)
+        result_add(out, levels_ms(h, stat_quantile(s)), n, "%s_%s_ms", prefix, stat_name(s));
     result_add(out, histogram_max(h) / 1e6, n, "%s_max_ms", prefix);
 }
 

@@ -17,11 +17,6 @@ void levels_view(struct windows_view *v, const struct counters *d, uint32_t clas
 double levels_ms(const struct histogram *h, double q);
 uint64_t levels_samples(double q); /* that it takes */
 
-enum { LEVELS_QUANTILES = 5 }; /* the median, and those that classes may have targets of */
-extern const struct levels_quantile {
-    const char *name;
-    double q;
-} levels_quantiles[LEVELS_QUANTILES];
 /* Mean, quantiles and the largest of times in ns, as "PREFIX_p95_ms" and so on. */
 void levels_results(struct result_list *out, const char *prefix, const struct histogram *h);
 /* Adds a histogram that is not empty, coded. */

@@ -95,7 +95,7 @@ static void overdue_in_service(const struct engine *e, struct reading *r) {
         if (flight_shown(f, &tier) == FLIGHT_ENDED) continue;
         if (f->req.arrival_ns < r->open_ns[k]) r->open_ns[k] = f->req.arrival_ns;
         if (ttft && had_ns > 0) age_ns = had_ns;
-        for (int i = 0; i < SAMPLER_TARGETS; i++)
+        for (int i = 0; i < KVF_TARGETS; i++)
             r->overdue[k][i] += age_ns > sampler_target_ns(&e->s->qos.klass[k], i);
     }
 }
@@ -104,7 +104,7 @@ static void overdue_in_service(const struct engine *e, struct reading *r) {
 static void overdue_take(const struct engine *e, struct reading *r) {
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
         r->open_ns[k] = r->oldest_ns[k];
-        for (int i = 0; i < SAMPLER_TARGETS; i++) {
+        for (int i = 0; i < KVF_TARGETS; i++) {
             uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
             bool can_be =
                 target_ns != KVF_UNSET && target_ns < r->run_ns && r->oldest_ns[k] < r->run_ns - target_ns;

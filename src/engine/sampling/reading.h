@@ -8,9 +8,8 @@
 #include "cache/cache.h"
 #include "engine/core.h"
 
-enum { SAMPLER_TARGETS = 4 }; /* of a class: P95, P99, P99.9, P99.99 */
 static inline uint64_t sampler_target_ns(const struct scenario_class *c, int i) {
-    const uint64_t ns[SAMPLER_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
+    const uint64_t ns[KVF_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
     return ns[i];
 }
 
@@ -26,7 +25,7 @@ struct reading {
     uint64_t
         open_ns[KVF_CLASSES_MAX]; /* arrival of the oldest request not yet done; KVF_NEVER: there is none */
     /* requests not yet done that are past the target of P95, P99, ...: whatever their latency becomes */
-    uint64_t overdue[KVF_CLASSES_MAX][SAMPLER_TARGETS];
+    uint64_t overdue[KVF_CLASSES_MAX][KVF_TARGETS];
     struct usage_sums usage[USAGES];       /* of chunks */
     uint64_t link_ns[KVF_TIERS][KVF_DIRS]; /* of tiers that keep time by channels: how long they were busy */
     uint64_t memory_ns[KVF_DIRS];          /* of the gpu's own memory, where a simulation has its figures */
