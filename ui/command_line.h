@@ -8,7 +8,7 @@
 #include "ui/settings.h"
 
 #define COMMAND_LINE_SET(X, id, name, argument, help) X(SET_##id, "set " name, argument, help)
-/* X(id, name, what follows, what it does) */
+/* X(id, name, argument, description) */
 #define COMMAND_LINE_LIST(X)                                                                                 \
     X(VIEW, "view", "NAME", "show a view")                                                                   \
     X(USERS, "users", "NUMBER", "so many users")                                                             \

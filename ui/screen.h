@@ -66,7 +66,7 @@ struct screen {
     char autoscaler[16]; /* the same for a */
     uint64_t autoscaler_until_ns;
     double to_begin_at_s; /* NaN once it is shown */
-    bool stop_sent;       /* q was confirmed: nobody needs to be told how it ended */
+    bool stop_sent;       /* q was confirmed: no need to report the end */
 };
 
 enum { SCREEN_FEED = 500 }; /* intervals to take in before keys are looked at again */
@@ -87,8 +87,8 @@ const char *screen_autoscaler(const struct screen *s);
 void screen_say(struct screen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void screen_init(struct screen *s, const struct ui_setup *setup);
 void screen_free(struct screen *s);
-struct settings screen_settings(const struct screen *s); /* what it is set to now */
-/* Takes in what is new; true when the picture may have changed. At most `most` intervals a call, so
+struct settings screen_settings(const struct screen *s); /* the current settings */
+/* Takes in news; true when the picture may have changed. At most `most` intervals a call, so
  * that a long stored run does not keep keys waiting; *more (may be NULL) says there are more. */
 bool screen_feed(struct screen *s, unsigned most, bool *more);
 /* A key; `c` is the picture it was pressed on. Tells what the terminal's owner has to do. */

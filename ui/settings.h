@@ -11,7 +11,7 @@
 #include "ui/panel/history.h"
 #include "ui/panel/panels.h"
 
-/* X(more, id, name, what follows, what it is); `more` is handed on. */
+/* X(more, id, name, argument, description); `more` is handed on. */
 #define SETTING_LIST(X, more)                                                                                \
     X(more, THEME, "theme", "NAME", "colours")                                                               \
     X(more, VIEW, "view", "NAME", "view that the screen begins with")                                        \

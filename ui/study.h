@@ -20,7 +20,7 @@ struct study {
     bool follows;      /* it goes with the run that goes on, until a key moves it */
     unsigned measure;  /* that the chart shows */
     bool help, asking; /* asking: whether to stop */
-    bool stop_sent;    /* that was confirmed: nobody needs to be told how it ended */
+    bool stop_sent;    /* that was confirmed: no need to report the end */
     char message[300];
     uint64_t message_until_ns;
     int first_row, first, shown; /* of the table drawn last: its row on the screen, its point, how many */
@@ -37,7 +37,7 @@ extern const size_t study_key_count;
 /* `commands`, which may be NULL, hears of the wish to stop, as the board does. */
 void study_init(struct study *s, struct board *board, struct command_queue *commands, struct style style);
 void study_free(struct study *s);
-bool study_feed(struct study *s); /* takes in what is new; true when the picture may have changed */
+bool study_feed(struct study *s); /* takes in news; true when the picture may have changed */
 bool study_tick(struct study *s); /* runs out messages; true when the picture has changed by that */
 void study_say(struct study *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A key on the picture `c`. WISH_OPEN: the run of row `selected` is wanted. */

@@ -182,7 +182,7 @@ static void wait_for_something(struct ui *ui, bool again) {
     if (p[1].revents) term_flush(ui->term);
 }
 
-/* Takes in what is new; true when the picture may have changed. */
+/* Takes in news; true when the picture may have changed. */
 static bool feed(struct ui *ui, bool *again) {
     bool changed = false, more = false;
     *again = false;

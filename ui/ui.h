@@ -1,5 +1,5 @@
 /* The screen: a thread that draws what a provider knows and sends what is typed as commands. It takes
- * no lock of the engine, and nobody waits for it but ui_wait() and ui_close(): for a key, for what one call
+ * no lock of the engine, and only ui_wait() and ui_close() wait for it: for a key, for what one call
  * of the provider takes, and half a second for a terminal that takes nothing. */
 #ifndef KVF_UI_UI_H
 #define KVF_UI_UI_H
@@ -20,7 +20,7 @@ struct ui_setup {
     struct command_queue *commands;  /* NULL: the run cannot be changed (watch) */
     struct style style;
     bool colour;                     /* false: NO_COLOR, --no-color */
-    bool asks_background;            /* nobody chose a theme: the terminal's background does */
+    bool asks_background;            /* no theme was chosen: the terminal's background decides */
     int fd;                          /* the terminal, standard output */
     const struct settings *settings; /* to begin with; NULL: as without any */
     const char *view;                /* to begin with, by name; NULL: that of the settings */

@@ -32,7 +32,7 @@ void *mem_zalloc(size_t count, size_t size);
 void *mem_realloc(void *p, size_t len);
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t most);
-/* The memory is large and read in random order: huge pages, where the system gives them to who asks, spare
+/* The memory is large and read in random order: huge pages, where the system grants them, spare
  * most of the walks through page tables. A hint, without effect on small pieces. */
 void mem_scattered(void *p, size_t len);
 

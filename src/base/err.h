@@ -13,7 +13,7 @@
     X(NOSPACE, 1, "a disk or a tier is full")                                                                \
     X(UNAVAILABLE, 2, "something asked for is not available here")                                           \
     X(CORRUPT, 1, "stored data is not what was written")                                                     \
-    X(BUSY, 1, "the thing is in use by somebody else")                                                       \
+    X(BUSY, 1, "the thing is in use by another process")                                                     \
     X(CANCELLED, 1, "stopped before it was done")                                                            \
     X(INTERNAL, 1, "a rule of the program itself was broken")
 

@@ -1,4 +1,4 @@
-/* The nearest of several words to one that somebody mistyped. */
+/* The word nearest to a mistyped one. */
 #ifndef KVF_BASE_NEAREST_H
 #define KVF_BASE_NEAREST_H
 

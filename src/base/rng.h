@@ -1,6 +1,6 @@
 /* Seeded random streams. A stream is xoshiro256** seeded through SplitMix64 from (seed, stream,
- * index), so that every user, source and class draws from its own and neither threads nor order
- * change what anybody draws. */
+ * index), so that every user, source and class has its own stream, and neither threads nor order
+ * change the draws. */
 #ifndef KVF_BASE_RNG_H
 #define KVF_BASE_RNG_H
 

@@ -1,4 +1,4 @@
-/* The way of a run's I/O through the kernel's block layer, and whose the other I/O on its drives is. A
+/* The path of a run's I/O through the kernel's block layer, and the owners of other I/O on its drives. A
  * program in the kernel follows each operation from queue to device to completion and keeps sums and
  * histograms alone.
  *

@@ -22,7 +22,7 @@ struct admission {
 
 void admission_open(struct admission *a, enum scenario_admission rule, uint64_t limit_bytes, uint32_t keys);
 void admission_close(struct admission *a);
-/* Whether an entry that somebody wants to write is let in; remembers it if not. */
+/* Whether an entry may be written; remembers it if not. */
 bool admission_ask(struct admission *a, struct cache_key key, uint64_t bytes);
 
 #endif

@@ -8,7 +8,7 @@
  * drains cache_next_ready() and carries those out, then reports each with cache_finish().
  *
  *   cache_write ──plan fits──► GATED ──bytes are free──► READY ──finish──► entry resident
- *        └─ no victims now ──► WAITING ──somebody unpins, moves, finishes──┘
+ *        └─ no victims now ──► WAITING ──an entry is unpinned, moved, written──┘
  *                                 └─ its time is up ──► the same in the next lower tier, or refused
  *   a plan's moves: GATED ► READY, deepest first, in plan order
  *
@@ -69,7 +69,7 @@ struct cache_op {
     uint64_t seq;          /* order in which reads, writes and moves were planned, from 1, no
                               gaps: given when a plan is committed; 0 for WAIT and unplanned */
     uint32_t entry;        /* index inside the cache */
-    uint32_t worker;       /* who carries it out: copied from the call that planned it */
+    uint32_t worker;       /* carries it out: copied from the call that planned it */
     bool failed_wait;      /* WAIT and WRITE taken off while they waited, or by the end of the run */
     bool refused;          /* WRITE: counted as refused, for it found no room in its time */
     int at;                /* WRITE: the tier that it is to have room in, unless it spills over */
@@ -104,13 +104,13 @@ struct cache_config {
     void *ctx;
     uint64_t (*alloc)(void *ctx, int tier, uint64_t bytes);
     void (*drop)(void *ctx, int tier, uint64_t place, uint64_t bytes);
-    /* An entry came to be in a tier, or left it; likewise. NULL: nobody asks. */
+    /* An entry came to be in a tier, or left it; likewise. NULL: not wanted. */
     void (*moved)(void *ctx, struct cache_key key, int tier, bool stored);
     /* Another cache, of the remote tier alone, that this one and others share as theirs: it outlives them,
      * and they have one thread or one lock. While it is stopped nothing falls there. Not with placement
      * inclusive. NULL: the tier is its own. */
     struct cache *shared;
-    /* The place in the remote tier of an entry that others may have put there. NULL: nobody does. */
+    /* The place in the remote tier of an entry that others may have put there. NULL: there is no other. */
     void (*expect)(void *ctx, uint64_t place, struct cache_key key);
 };
 
@@ -197,7 +197,7 @@ enum cache_verdict {
     CACHE_PLANNED,      /* *op is gated or ready: it will come out of the ready list */
     CACHE_NO_ROOM_NOW,  /* *op waits and is planned as soon as it can be: same way out */
     CACHE_IS_RESIDENT,  /* nothing to do, no access */
-    CACHE_IS_WRITING,   /* somebody else writes it: cache_wait for it */
+    CACHE_IS_WRITING,   /* another request writes it: cache_wait for it */
     CACHE_NOT_ADMITTED, /* the rule of admission does not let it in: counted */
     CACHE_TOO_LARGE     /* no tier can hold it at all, or 2^48 bytes or more: refused and counted */
 };
@@ -210,7 +210,7 @@ void cache_admit_from(struct cache *c, int tier);
 /* Drops every entry; none counts as evicted. Nothing may be under way. */
 void cache_clear(struct cache *c);
 /* An operation of kind WAIT that comes out of the ready list when the entry being written is
- * resident or its write ended badly. NULL when nobody writes it now. Report it with cache_finish. */
+ * resident or its write ended badly. NULL when it is not being written. Report it with cache_finish. */
 struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t worker, void *owner);
 
 /* Takes a WAITING operation off: it is put on the ready list with failed_wait set; a write counts as
@@ -221,7 +221,7 @@ bool cache_cancel(struct cache *c, struct cache_op *op);
  * writes spill over and have been tried everywhere, it is as after cache_cancel(). */
 bool cache_wait_over(struct cache *c, struct cache_op *op);
 
-/* Takes a resident entry out of the cache, all copies of it: nobody finds it from now on, and it is no
+/* Takes a resident entry out of the cache, all copies of it: it is not found from now on, and it is no
  * eviction. Who reads it reads on, and its bytes are free when the last reader has left; a move of it that
  * has started ends first, one that has not comes out of the ready list with failed_wait set. An entry that
  * is being written stays. Whether there was one to take. */
@@ -240,7 +240,7 @@ enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_LOST, CACHE_ABANDONED };
  * ABANDONED (the run ends): a write leaves no entry, a move leaves it where it was; nothing is counted. An
  * operation with failed_wait set is finished with ABANDONED. After the end of a write its entry is no victim
  * before the next call of cache_next_ready: whoever wrote it can read it first. Else entries could be put out
- * again and again before anybody had read them, and no request would ever end. */
+ * again and again before they were read, and no request would ever end. */
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
 /* Puts every WAITING and GATED operation on the ready list with failed_wait set, not counted as
  * refused: the run ends. Nothing is gated from then on. */

@@ -9,7 +9,7 @@
  *       for what a search for victims spends (second chances): a search that comes to nothing has
  *       looked all the same.
  *   taken back: remove and restore, with the words that were kept.
- *   at the commit: evicted for who has left, admitted for who has come, in the order of the plan.
+ *   at the commit: evicted for entries that left, admitted for entries that came, in the order of the plan.
  *       Here ghosts are made and used up, and what adapts does.
  * Entries that are read or moved are taken out when a search meets them (remove) and put back later
  * (restore, then a touch for each access meanwhile).
@@ -75,7 +75,7 @@ struct policy_ops {
     void (*restore)(struct policy *p, uint32_t entry);
     void (*touch)(struct policy *p, uint32_t entry, const struct policy_info *info);
     /* The victim, and it stays where it is; POLICY_END when there is none. The cache takes out of the order
-     * what may not fall. incoming: key of the entry that needs the room; NULL: nobody's. */
+     * what may not fall. incoming: key of the entry that needs the room; NULL: no entry. */
     uint32_t (*first)(struct policy *p, const struct cache_key *incoming);
     /* At the commit, NULL where it does not matter. An entry that passes through the tier in one plan is
      * admitted and evicted, and its node is another tier's by then. */

@@ -34,7 +34,7 @@ struct entry {
     uint64_t access;     /* rank of the last access */
     uint64_t first;      /* rank of the first write */
     uint64_t generation; /* of its write */
-    uint32_t busy;       /* side record, BUSY_NONE when nobody reads, writes or moves it */
+    uint32_t busy;       /* side record, BUSY_NONE when it is not read, written or moved */
     uint8_t state : 6;   /* enum entry_state */
     uint8_t hits : 2;    /* since it came to its tier, at most HITS_MAX */
     uint8_t tier;        /* where its bytes are */

@@ -71,9 +71,10 @@ struct cache {
     uint64_t waiting_writes;
     uint64_t *moves; /* by worker, not finished */
     uint32_t movers; /* workers in it */
-    bool retry_due;  /* a write has ended or an entry gone, and who waits for room has not had its turn */
-    bool relief_due; /* something has been planned or has ended since room was last made ahead */
-    uint32_t relief_worker; /* who carries out what that takes */
+    bool retry_due; /* a write has ended or an entry gone, and writes waiting for room have not had their turn
+                     */
+    bool relief_due;        /* something has been planned or has ended since room was last made ahead */
+    uint32_t relief_worker; /* carries that out */
     int top;                /* the fastest tier that new entries go to */
     bool stopped;
     bool uneven; /* a planned fall did not happen: levels may exceed what is usable from now on */
@@ -89,7 +90,7 @@ static inline bool move_falls(const struct cache_op *op) {
 
 /* The side record of an entry, made when it has none: it is idle no more. */
 struct busy *gate_busy_of(struct cache *c, struct entry *e);
-/* Gives it back when nobody needs it any more: a resident entry is idle again, and no longer parked. */
+/* Gives it back when it is no longer needed: a resident entry is idle again, and no longer parked. */
 void gate_busy_settle(struct cache *c, uint32_t entry);
 
 /* A move or copy that is planned; each that comes to its end is taken off again by cache_finish(). */
@@ -147,7 +148,7 @@ bool plan_room(struct cache *c, int tier, const struct entry *incoming);
 bool plan_relief(struct cache *c, int tier, uint32_t worker);
 /* Whether the promotion rule lets an entry that is being read go up. */
 bool plan_promotion_due(const struct cache *c, const struct entry *e);
-/* Moves an entry that nobody uses as far up as it can be; counts when there is no room. */
+/* Moves an unused entry as far up as possible; counts when there is no room. */
 void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker);
 /* The end of an entry that is in no index and no order, from where it is; its level is taken off. */
 void plan_evict(struct cache *c, uint32_t entry);

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "study/options.h"
 
-/* Says on standard error what it will do before it does it, then how far it is. Returns the exit status;
+/* Announces its plan on standard error, then its progress. Returns the exit status;
  * what went wrong has been said. */
 int cli_calibrate(const struct options *o);
 

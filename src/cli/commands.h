@@ -9,7 +9,7 @@
 #include "draw/sheet.h"
 #include "study/options.h"
 
-/* The answer of a command for standard output, and how it is written there: output_print() unless told. */
+/* A command's answer for standard output, and the function that writes it: output_print() by default. */
 struct command_reply {
     struct buf text;
     void (*print)(const struct buf *text);

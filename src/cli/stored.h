@@ -12,11 +12,11 @@
 #include "store/store.h"
 #include "study/options.h"
 
-/* store_open(), and says what is worth telling of the file. */
+/* store_open(), with warnings about the file. */
 int stored_open_at(const char *path, enum store_mode mode, struct store **out, struct err *e);
 /* Opens the database that the command line means. 0 with *out, the caller's to close. */
 int stored_open(const struct options *o, enum store_mode mode, struct store **out, struct err *e);
-/* The same for a command whose first operand is a run, which must be there, and its id. */
+/* The same for a command with a run as its first operand, which must exist, and its id. */
 int stored_open_run(const struct options *o, enum store_mode mode, struct store **out, int64_t *run_id,
                     struct err *e);
 /* The meaning of an operand: a run, or behind "sweep:" or "suite:" one of those; *ref is what stands behind.
@@ -25,7 +25,7 @@ enum stored_kind { STORED_RUN, STORED_SWEEP, STORED_SUITE };
 enum stored_kind stored_kind_of(const char *operand, const char **ref);
 /* The sweep that is the only operand; NULL: there is none. Sweeps beside others are -KVF_ERR_USAGE. */
 int stored_sweep_alone(const struct options *o, const char **ref, struct err *e);
-/* The runs that the operands name, the latest unless told, those of a suite one by one. *ids is the caller's
+/* The runs that the operands name (default: the latest), runs of a suite one by one. *ids is the caller's
  * to free, also after an error. */
 int stored_runs(const struct options *o, struct store *s, int64_t **ids, size_t *count, struct err *e);
 

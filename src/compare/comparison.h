@@ -54,7 +54,7 @@ struct comparison_side {
     enum run_status status;
     size_t trials, complete; /* of a group; 0 for a run by itself */
     bool results;            /* whether there are any */
-    char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": nobody has judged */
+    char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": not judged */
     char undone[320];        /* "3 requests failed" (record/standing.h); "" */
     struct comparison_store store;
     bool misses_free; /* what misses is not computed again: a miss makes no work */
@@ -80,7 +80,7 @@ enum comparison_direction {
 enum comparison_noise { COMPARISON_UNKNOWN, COMPARISON_WITHIN, COMPARISON_BEYOND };
 enum comparison_reason { /* why a noise is not told, although there would be figures for it */
                          COMPARISON_TOLD,
-                         COMPARISON_USERS, /* other seeds have drawn other users, whom no interval knows */
+                         COMPARISON_USERS, /* other seeds have drawn other users, unknown to the intervals */
                          COMPARISON_NEIGHBOUR, /* another program used what the metric depends on */
                          COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
                          COMPARISON_OPEN    /* its interval has no end: too few values beyond a percentile */
@@ -111,7 +111,7 @@ struct comparison_metric {
     char label[64]; /* as people call it: "end-to-end P95"; the name itself where it has no other */
     enum metric_better better;
     bool main;                        /* one of the usual selection */
-    bool watched;                     /* one of those that --fail-over holds unless told otherwise */
+    bool watched;                     /* --fail-over watches it by default */
     struct comparison_change *change; /* of each side; that of the baseline is its value alone */
 };
 
@@ -160,7 +160,7 @@ struct comparison_wish {
 };
 void comparison_make(const struct comparison_input *input, size_t sides, const struct comparison_wish *wish,
                      struct comparison *out);
-void comparison_free(struct comparison *c); /* what it owns; leaves it empty */
+void comparison_free(struct comparison *c); /* frees all it owns; leaves it empty */
 const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric);
 /* Whether the sides load from different stores, and one at least has read enough to tell how long it takes.
  */

@@ -14,7 +14,7 @@ enum plot_kind {
 };
 
 struct plot_axis {
-    char *label;       /* what it counts; "" */
+    char *label;       /* the counted thing; "" */
     char unit[12];     /* of struct axis_wish */
     bool log;          /* values of 0 and less are left out */
     double low, high;  /* ends that the axis reaches at least; NaN: those of the values */

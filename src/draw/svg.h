@@ -1,6 +1,6 @@
 /* Charts as SVG for a page of HTML, which is well-formed XML as well. They need no script: values are in the
  * <title> of narrow strips under the pointer, colours are variables of svg_style(), which also follows a
- * dark screen and paper. Every chart has a title and a description for those who do not see it; lines differ
+ * dark screen and paper. Every chart has a title and a description for screen readers; lines differ
  * by dash as well as by colour, and have their names at their ends. */
 #ifndef KVF_DRAW_SVG_H
 #define KVF_DRAW_SVG_H

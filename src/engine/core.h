@@ -4,13 +4,13 @@
  * (arrivals), the workers (everything a request needs), the log thread (traces), and outside the
  * engine the database's writer. On a virtual clock the control thread does what generator and workers do.
  * Locks, in order; a thread that holds one takes only later ones:
- *   queue_lock   queue, slots, who is in service, sessions, workload, free flights. Held for an
+ *   queue_lock   queue, slots, requests in service, sessions, workload, free flights. Held for an
  *                arrival, a completion or a sum of the counters (under 1 ms an interval).
  *   cache_lock   the caches and the tiers' places. Held for one decision.
  *   moved_lock   what is to be told of this pod's blocks. Held for one of them.
- *   writes.lock  who of the entry writes has its turn. Held for one operation.
+ *   writes.lock  the turns of entry writes. Held for one operation.
  *   error_lock   the first error and the list of events.
- *   compute's    the batch of the modelled GPU; taken inside its functions, which call nobody.
+ *   compute's    the batch of the modelled GPU; taken inside its functions, which make no callbacks.
  * Everything else is one thread's own, or atomic. */
 #ifndef KVF_ENGINE_CORE_H
 #define KVF_ENGINE_CORE_H
@@ -85,11 +85,11 @@ struct class_counts {
 /* Entries of the step under way, queue_lock. */
 struct prepare {
     uint64_t made;       /* so far */
-    uint64_t out;        /* of which not ended */
+    uint64_t out;        /* not ended yet */
     uint64_t total;      /* entries, or bytes, there will be */
     uint64_t made_bytes; /* of what was made */
-    uint64_t out_bytes;  /* of which not ended */
-    uint64_t done_bytes; /* of which ended well */
+    uint64_t out_bytes;  /* not ended yet */
+    uint64_t done_bytes; /* ended well */
     struct sizes *sizes; /* precondition, prepopulate */
     int tier;            /* prepopulate: that is being filled */
     uint64_t room_bytes; /* prepopulate: left to fill in it */
@@ -154,7 +154,7 @@ struct engine {
     struct flights flights;
     struct flight *next_row;  /* open loop: read and not due yet */
     uint64_t users_ended;     /* of the active ones: they have asked their last */
-    uint64_t lanes;           /* whom responses have started and who have not ended */
+    uint64_t lanes;           /* users started by responses and not ended */
     uint64_t begin_ns;        /* run time of the start of arrivals */
     _Atomic bool arrivals_on; /* the clock of the workload runs, and the sampler's has begun */
     bool source_ended;
@@ -162,7 +162,7 @@ struct engine {
     struct prepare prepare;
     struct ingest ingest;                              /* queue_lock */
     uint64_t preconditioned_bytes, prepopulated_bytes; /* of the steps that have ended; control thread */
-    uint64_t generator_wake_ns;                        /* what the generator sleeps for */
+    uint64_t generator_wake_ns;                        /* end of the generator's sleep */
     bool generator_due;                                /* virtual clock: it was woken */
     pthread_t generator;
     bool generator_started;
@@ -237,7 +237,7 @@ void follow_next(struct engine *e, uint64_t user, uint64_t at_ns);
 /* Workers: event loops over flights and operations. */
 int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err);
 void worker_join(struct worker *w);
-void worker_close(struct worker *w); /* when all are joined: who was still under way may have woken it */
+void worker_close(struct worker *w); /* when all are joined: a late one may have woken it */
 void worker_wake(struct worker *w);
 void worker_post_flight(struct worker *w, struct flight *f);
 void worker_post_op(struct worker *w, struct cache_op *op);

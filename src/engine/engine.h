@@ -18,9 +18,9 @@ struct engine_setup {
     const struct scenario *scenario; /* resolved by budget_resolve() */
     struct run_record *run;  /* engine_describe(), name, seed, environment are in; the rest is added */
     struct slot *slot;       /* newest snapshot */
-    struct newest *totals;   /* newest struct totals, put in with each interval; NULL: nobody asks */
-    struct windows *windows; /* what was measured over some time, with each interval; NULL: nobody asks */
-    struct fifo *fifo;       /* every interval and event; NULL: nobody stores */
+    struct newest *totals;   /* newest struct totals, put in with each interval; NULL: not wanted */
+    struct windows *windows; /* what was measured over some time, with each interval; NULL: not wanted */
+    struct fifo *fifo;       /* every interval and event; NULL: nothing is stored */
     struct command_queue *commands;
     const char *io_trace_path;    /* NULL: none; ".zst" compresses */
     const char *request_log_path; /* NULL: none */

@@ -32,10 +32,10 @@ void session_init(struct session *s);
 void session_destroy(struct session *s);
 void session_grow(struct session *s, uint64_t users); /* states for users up to this number */
 void session_schedule(struct session *s, uint64_t user, uint64_t at_ns);
-uint64_t session_next_ns(const struct session *s); /* KVF_NEVER when nobody is waiting */
+uint64_t session_next_ns(const struct session *s); /* KVF_NEVER when no user waits */
 /* The user whose timer is due at now_ns; false when none is. *at_ns is when it was due. */
 bool session_due(struct session *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns);
-bool session_next(const struct session *s, uint64_t *user); /* who is due next; false: nobody is waiting */
+bool session_next(const struct session *s, uint64_t *user); /* the user due next; false: no user waits */
 
 /* A request has ended, after that long. Users with large numbers, as of recorded sessions, are not counted.
  */

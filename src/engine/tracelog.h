@@ -25,7 +25,7 @@ void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *
 /* From now on rows are written (the first request); before, operations are only followed. */
 void tracelog_arm(struct tracelog *l, uint64_t run_ns);
 void tracelog_disarm(struct tracelog *l); /* no rows any more: the measured part has ended */
-/* Writes what is left and closes; -KVF_ERR_IO when a file could not take everything. Takes NULL. */
+/* Writes the rest and closes; -KVF_ERR_IO when a file could not take everything. Takes NULL. */
 int tracelog_close(struct tracelog *l, struct err *e);
 /* The run could not start: closes, and removes the files that were not there before. Takes NULL. */
 void tracelog_discard(struct tracelog *l);

@@ -18,13 +18,13 @@ struct export_run {
 
 struct export_format {
     const char *name;   /* as --format has it */
-    const char *suffix; /* of the files that are written so unless told; NULL: none */
+    const char *suffix; /* default ending of its files; NULL: none */
     const char *help;   /* one phrase */
     bool intervals;     /* wants the series, with these parts */
     unsigned parts;
     bool one;    /* takes one run alone */
     bool binary; /* nothing for a terminal */
-    /* Adds what the file holds to `out`; 0 or a negative code when the runs cannot be put so. */
+    /* Adds the content of the file to `out`; 0 or a negative code when the runs cannot be put so. */
     int (*write)(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 };
 extern const struct export_format export_formats[];

@@ -49,7 +49,7 @@ struct family {
     enum family_part part;
     enum family_kind kind;
     unsigned by;  /* FAMILY_BY_... */
-    double scale; /* what a value is multiplied by; 0: 1 */
+    double scale; /* factor of a value; 0: 1 */
     const char *label[FAMILY_LABELS];
     struct family_point point[FAMILY_POINTS]; /* without labels: the first alone */
     /* FAMILY_RESULT: names of results, in which TIER, DIR, CAUSE, CLASS and OUTCOME stand for labels and

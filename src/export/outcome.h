@@ -25,7 +25,7 @@ int outcome_xlsx(const struct outcome *o, struct buf *out, struct err *e);
 /* The formats in which `export` writes a sweep; the first is the default. */
 struct outcome_format {
     const char *name;   /* as --format has it */
-    const char *suffix; /* of the files that are written so unless told */
+    const char *suffix; /* default ending of its files */
     const char *help;   /* one phrase */
     bool binary;        /* nothing for a terminal */
     int (*write)(const struct outcome *o, struct buf *out, struct err *e);

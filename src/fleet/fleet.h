@@ -7,7 +7,7 @@
  *
  * Of routings by prefix a pod's score is
  *     weights.prefix × (tier weights of its consecutive blocks from the first ÷ blocks of the request)
- *   + weights.load × (1 − its load ÷ the load of the most loaded), 1 where nobody has any,
+ *   + weights.load × (1 − its load ÷ the load of the most loaded), 1 where none has any,
  * (a block of the remote tier that all share counts for every pod), and the pod with the highest is taken, of
  * equals the one with fewer requests, then the lower number. */
 #ifndef KVF_FLEET_FLEET_H

@@ -29,7 +29,7 @@ struct holders_prefix {
  * behind a first one which the store alone has count as having what the store has. Returns how many. */
 uint32_t holders_match(struct holders *h, const uint64_t *block, uint32_t blocks,
                        const double weight[KVF_TIERS], const struct holders_prefix **out);
-void holders_empty(struct holders *h);           /* nobody has anything, without a limit */
+void holders_empty(struct holders *h);           /* empty, without a limit */
 uint64_t holders_count(const struct holders *h); /* pairs of a block and a pod */
 size_t holders_bytes(const struct holders *h);   /* memory of the table, its blocks and holders */
 

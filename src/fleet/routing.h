@@ -10,7 +10,7 @@
 struct router {
     const struct scenario *s;
     const struct loads *loads;
-    struct holders *index;  /* of all routers, or its own view of it; NULL where nobody asks it */
+    struct holders *index;  /* of all routers, or its own view of it; NULL where it is not asked */
     struct holders *memory; /* its own; NULL where it keeps none */
     struct rng rng;
     uint64_t turn; /* requests so far */

@@ -57,8 +57,8 @@ struct counters {
     _Atomic uint64_t owed_bytes;        /* that the requests done had to move (engine/bound.h) */
     _Atomic uint64_t context_tokens;    /* of the requests done */
     _Atomic uint64_t prompt_seen;       /* requests that start with a shared prompt */
-    _Atomic uint64_t prompt_hits;       /* of which found it resident, all of it */
-    _Atomic uint64_t prompt_rebuilt;    /* of which wrote it, or a part, again */
+    _Atomic uint64_t prompt_hits;       /* the ones that found all of it resident */
+    _Atomic uint64_t prompt_rebuilt;    /* the ones that wrote it, or a part, again */
     _Atomic uint64_t hits_recomputed;   /* blocks found and computed again, not read */
     _Atomic uint64_t recomputed_tokens; /* of these */
     _Atomic uint64_t room_ns;           /* of the requests done, with a write of it waiting for room */
@@ -77,7 +77,7 @@ struct counters {
     _Atomic uint64_t device_call[KVF_TIERS]; /* one more as a call into the tier begins, and as it ends */
     struct histogram latency[REQUEST_LATENCIES];
     struct histogram op_total[KVF_TIERS][KVF_DIRS];  /* entry operation: issue to completion, ns */
-    struct histogram op_device[KVF_TIERS][KVF_DIRS]; /* of which at the device, ns */
+    struct histogram op_device[KVF_TIERS][KVF_DIRS]; /* the part at the device, ns */
     struct histogram op_host[KVF_TIERS][KVF_DIRS];   /* the rest, ns */
     struct histogram op_cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
     struct histogram lookup;      /* the remote tier's answer to whether it has an entry, ns */

@@ -78,7 +78,7 @@ void doc_terminal(const struct doc *d, const struct format_style *style, struct 
 /* One table of forms drives --format, the help and the manual. */
 struct doc_form {
     const char *name;   /* as --format has it */
-    const char *suffix; /* of the files that are written so unless told */
+    const char *suffix; /* default ending of its files */
     const char *help;   /* one phrase */
     bool page;          /* nothing for a terminal */
     void (*write)(const struct doc *d, const struct format_style *style, struct buf *out);
@@ -88,6 +88,6 @@ extern const size_t doc_form_count;
 /* By its name, or by the ending of a file's; NULL: none. */
 const struct doc_form *doc_form_named(const char *name);
 const struct doc_form *doc_form_of(const char *path);
-void doc_forms_list(struct buf *out); /* a line for each: its name, what it is, the ending of its files */
+void doc_forms_list(struct buf *out); /* a line for each: name, description, ending of its files */
 
 #endif

@@ -1,4 +1,4 @@
-/* The blocks of a document, for those who write it. */
+/* The blocks of a document, for its writers. */
 #ifndef KVF_PAGE_DOC_INSIDE_H
 #define KVF_PAGE_DOC_INSIDE_H
 
@@ -47,7 +47,7 @@ struct doc {
 /* The script of the page, made of page.js. */
 extern const char page_script[];
 
-/* The figures of a chart as a table block, for those who cannot see it: of lines and stacks the least, the
+/* The figures of a chart as a table block, for blind readers: of lines and stacks the least, the
  * mean, the most and the last value, of bars and heat maps all. The caller frees it with doc_block_free(). */
 void doc_plot_table(const struct plot *p, struct doc_block *out);
 void doc_block_free(struct doc_block *b);

@@ -41,7 +41,7 @@ enum { RUN_DOC_PARTS = SERIES_TIERS | SERIES_CLASSES | SERIES_GPUS | SERIES_REMO
 /* Of more runs than RUN_DOC_WHOLE each has its verdict alone after the comparison. */
 enum { RUN_DOC_WHOLE = 8 };
 
-/* `count` is at least 1; from two on `c` compares them, in their order. The document copies what it needs;
+/* `count` is at least 1; from two on `c` compares them, in their order. The document copies its data;
  * the caller frees it. */
 struct doc *run_doc_new(const struct run_doc_source *runs, size_t count, const struct comparison *c);
 

@@ -28,7 +28,7 @@ void run_doc_autoscaler(const struct run_part *p);
 void run_doc_system(const struct run_part *p);
 void run_doc_pods(const struct run_part *p);  /* routing and pods of a fleet */
 void run_doc_ranks(const struct run_part *p); /* each alone, of a run of several */
-void run_doc_place(const struct run_part *p); /* what it ran on */
+void run_doc_place(const struct run_part *p); /* the machine */
 void run_doc_scenario(const struct run_part *p);
 void run_doc_measures(const struct run_part *p);
 void run_doc_trials(const struct run_part *p); /* the group it is one of */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* id; what it is called; what follows where it is missing. */
+/* id; name; consequence of its absence. */
 #define FILESYSTEM_ABILITY_LIST(X)                                                                           \
     X(FSYNC, "fsync", "a power cut may take what was written")                                               \
     X(FSYNC_DIR, "fsync of a directory", "a power cut may leave a run directory without its marker")         \

@@ -20,7 +20,7 @@ struct health {
     unsigned warnings;          /* of enum health_warning, a bit for each */
 };
 
-/* X(bit, what it says) */
+/* X(bit, sentence) */
 #define HEALTH_WARNING_LIST(X)                                                                               \
     X(0, "its spare blocks are below their threshold")                                                       \
     X(1, "its temperature is outside its limits")                                                            \

@@ -1,4 +1,4 @@
-/* A thread that looks at GPUs at a bounded rate, so that no one who counts on time waits for the driver:
+/* A thread that looks at GPUs at a bounded rate, so that no thread that keeps time waits for the driver:
  * two counters alone take 20 ms each for every device, and a call to a device that is lost may not return
  * for seconds. */
 #ifndef KVF_PROBE_NVML_WATCH_H
@@ -22,7 +22,7 @@ int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *in
                      uint64_t period_ns, struct err *e);
 /* The newest figures of the count devices, in the order of their indices, and how many looks there have
  * been. 0: figures are missing, since the newest are older than three periods and two seconds: the driver
- * does not answer. Any thread; waits for nobody. */
+ * does not answer. Any thread; never waits. */
 uint64_t nvml_watch_read(struct nvml_watch *w, struct nvml_sample *out);
 /* Ends the thread and closes the library. One that hangs in the driver is left behind, with what it uses.
  * Takes NULL. */

@@ -1,7 +1,7 @@
-/* This process as one of several that carry out one run: who they are, messages between them, and what time
- * it is at the others. A thread of its own talks to the launcher's message passing (link.h); all functions
- * here are called by the control thread, rank_send() by any, and wait for nobody, but for rank_join() and
- * rank_leave(). */
+/* This process as one of several that carry out one run: their identities, messages between them, and the
+ * time it is at the others. A thread of its own talks to the launcher's message passing (link.h); all
+ * functions here are called by the control thread, rank_send() by any, and never wait, but for rank_join()
+ * and rank_leave(). */
 #ifndef KVF_RANK_RANK_H
 #define KVF_RANK_RANK_H
 
@@ -25,7 +25,7 @@ enum rank_kind {
     RANK_READING, /* counts of a rank at a moment */
     RANK_COMMAND, /* of rank 0's user, to all */
     RANK_GO,      /* a simulation goes on to its next interval */
-    RANK_EVENT,   /* what a rank has to say, to rank 0 */
+    RANK_EVENT,   /* a rank's message to rank 0 */
     RANK_REQUEST, /* of a fleet: to the pod that serves it */
     RANK_ANSWER,  /* it has ended there */
     RANK_BLOCKS,  /* likewise: blocks that its tiers got or lost, for the index of rank 0 */
@@ -52,7 +52,7 @@ bool rank_launched(void);
 const char *rank_library(char *why, size_t len);
 /* Loads the plugin and waits up to a minute until all ranks are here, or until one that `by` has started is
  * gone (NULL: another launcher has). Where `by` itself goes later, `gone` is called, once, by another thread.
- * A single process joins nobody: *out is NULL then, with 0. Errors: -KVF_ERR_USAGE with the remedy. */
+ * A single process joins none: *out is NULL then, with 0. Errors: -KVF_ERR_USAGE with the remedy. */
 int rank_join(struct rank **out, struct launcher *by, void (*gone)(void), struct err *e);
 /* When all is sent; `orderly` waits some seconds for the others to leave as well. Takes NULL. */
 void rank_leave(struct rank *r, bool orderly);

@@ -22,11 +22,11 @@ struct board_measure {
 struct board_head {
     char kind[12];  /* "sweep" */
     char name[64];  /* of the scenario */
-    char point[12]; /* what a row is: "point", "test", "trial", "tier" */
+    char point[12]; /* kind of its rows: "point", "test", "trial", "tier" */
     struct board_measure measure[BOARD_MEASURES];
     unsigned measures;                  /* the first one decides which point is best */
     bool ranked;                        /* points can be better than one another */
-    char axis[64];                      /* what the curve is over; "": there is none */
+    char axis[64];                      /* the curve's x axis; "": there is none */
     char axis_unit[8];                  /* as axis_value() takes it */
     char line[BOARD_LINES][BOARD_TEXT]; /* names of the curves */
     unsigned lines;
@@ -34,7 +34,7 @@ struct board_head {
     bool unstored;          /* no row will be a run of the history */
     bool endless;           /* goes on until it is stopped, and what is done is kept */
     char now[160];          /* one sentence about all of it while it goes on; "" */
-    size_t expected;        /* points that there will be at least; 0: nobody knows */
+    size_t expected;        /* points that there will be at least; 0: unknown */
     char end[300];          /* how it ended, one sentence */
     enum run_status status; /* RUN_RUNNING while it goes on */
 };
@@ -49,7 +49,7 @@ struct board_row {
     double value[BOARD_MEASURES]; /* NaN: missing */
     int64_t run_id;               /* 0: not stored */
     bool undone;                  /* work was, so that it is not comparable */
-    char note[200];               /* what it is doing, or why it failed; "" */
+    char note[200];               /* its current work, or why it failed; "" */
 };
 
 /* A copy. */

@@ -29,7 +29,7 @@ struct command {
     uint64_t value; /* USERS: the new number; GENERATION: ns per token; SPEED: of a simulation, real time
                      is COMMAND_SPEED_ONE, 0 as fast as possible; STOP: 0 or the signal;
                      FOLLOW: the user of whom the snapshots are to tell */
-    char text[160]; /* MARK: the note; else who asked ("key", "signal") */
+    char text[160]; /* MARK: the note; else the origin ("key", "signal") */
 };
 
 struct command_queue;

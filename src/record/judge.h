@@ -25,8 +25,8 @@ struct judge_input {
         generation_ms;                    /* per request; 0 for what it does not do */
     double ttft_ms;                       /* where targets are of the time to first token; else missing */
     double op_s[KVF_TIERS][KVF_DIRS];     /* sum of entry operation times */
-    double device_s[KVF_TIERS][KVF_DIRS]; /* of which at the device */
-    double line_s[KVF_TIERS][KVF_DIRS];   /* of which in line for it */
+    double device_s[KVF_TIERS][KVF_DIRS]; /* the part at the device */
+    double line_s[KVF_TIERS][KVF_DIRS];   /* the part in line for it */
     double held_s; /* waiting for their turn under engine.max_concurrent_writes; in none of these */
     double busy[KVF_TIERS][KVF_DIRS]; /* share of its time that a tier worked for a direction */
     double tier_busy[KVF_TIERS];      /* for either; half duplex has one time for both */
@@ -40,14 +40,14 @@ struct judge_input {
     uint32_t neighbours;            /* that are known by name */
     struct judge_neighbour neighbour[JUDGE_NEIGHBOURS];
     double compute_busy;                  /* of a modelled GPU; missing without one */
-    double host_cpu_ratio, own_cpu_ratio; /* of all CPUs; of which this process */
+    double host_cpu_ratio, own_cpu_ratio; /* of all CPUs; the part of this process */
     double slots_ratio;                   /* mean in service / slots */
     uint64_t slots;                       /* there are; 0 where unknown */
     uint64_t requests;                    /* done */
-    double users;              /* mean number of those who wait for answers; missing in an open loop */
-    uint64_t backlog;          /* waiting at the end */
-    double oldest_ms;          /* age of the one that waits longest by then; 0 when none waits */
-    bool targets, targets_met; /* classes have some; each keeps all of its */
+    double users;                         /* mean number of users; missing in an open loop */
+    uint64_t backlog;                     /* waiting at the end */
+    double oldest_ms;                     /* age of the one that waits longest by then; 0 when none waits */
+    bool targets, targets_met;            /* classes have some; each keeps all of its */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, and the bytes
      * with which 99 % of the reuses would hit; capacity_ratio: what an LRU cache of the tiers' size would
      * miss, where a rule keeps entries out or lets them expire, so that not every miss is one of capacity,
@@ -62,7 +62,7 @@ struct judge_input {
 #define VERDICT_REUSES 0.99
 /* From here on a resource is saturated: it, not its latency, bounds the throughput. */
 #define JUDGE_SATURATED 0.85
-/* The kernel's bytes to ours from which somebody else uses the device. */
+/* Above this ratio of the kernel's bytes to ours, another program uses the device. */
 #define JUDGE_FOREIGN 1.2
 
 /* Fills the verdict but for its remedies; warnings come on top of those that are there. Pure. The order:
@@ -87,7 +87,7 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
 /* Adds to the evidence how busy each tier and link was, and with `rate`, requests per second, its service
  * demand. Gives the sum of the tiers' demands, in seconds per request. */
 double judge_loads(struct verdict *v, const struct judge_input *in, double rate);
-/* ": fio 12.3 GiB, writeback 1.20 GiB"; "" where nobody is known by name. */
+/* ": fio 12.3 GiB, writeback 1.20 GiB"; "" where no name is known. */
 void judge_names(const struct judge_input *in, char *out, size_t len);
 /* The tier that is, or whose link is, busy for the largest part of the time; KVF_TIERS: none is known to be.
  */
@@ -106,7 +106,7 @@ struct judge_leader {
     double line_share;   /* of its own time, in line for the device; NaN when missing */
 };
 struct judge_leader judge_leader_of(const struct judge_input *in);
-/* The kernel's bytes to ours where that says that somebody else uses the device, else 0. */
+/* The kernel's bytes to ours if they show that another program uses the device, else 0. */
 double judge_foreign(const struct judge_input *in);
 double judge_foreign_bytes(double kernel, double ours, double length_s);
 

@@ -169,7 +169,7 @@ struct search {
     size_t class_count;
     const char *name;
     struct nearest nearest;
-    char *best; /* its text; NULL: nobody asks for it */
+    char *best; /* its text; NULL: not wanted for it */
     bool known;
 };
 

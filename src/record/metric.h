@@ -1,4 +1,4 @@
-/* The catalogue of the measures of a run: what each is called, counted in, good for, and what it is. Results,
+/* The catalogue of a run's metrics: name, unit, better direction, and meaning of each. Results,
  * comparisons, trials, sweeps, tables and the manual read it. Any thread. */
 #ifndef KVF_RECORD_METRIC_H
 #define KVF_RECORD_METRIC_H
@@ -46,7 +46,7 @@ extern const size_t metric_row_count;
 /* The default columns of tables, in this order. */
 struct metric_usual {
     const char *name; /* or a pattern with CLASS */
-    bool watched;     /* for regressions, unless told */
+    bool watched;     /* for regressions, by default */
     bool quiet;       /* no row where it is 0 everywhere */
 };
 extern const struct metric_usual metric_usual[];

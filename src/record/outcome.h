@@ -109,7 +109,7 @@ struct outcome {
 };
 
 void outcome_init(struct outcome *o);
-void outcome_free(struct outcome *o); /* what it owns; leaves it empty */
+void outcome_free(struct outcome *o); /* frees all it owns; leaves it empty */
 /* Filling, in this order: dimensions, points with their values. All grow as needed and abort when memory is
  * exhausted. */
 struct outcome_dimension *outcome_add_dimension(struct outcome *o, enum outcome_role role, const char *key,

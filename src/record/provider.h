@@ -1,4 +1,4 @@
-/* Where a screen gets what it shows: the live engine or the database. Every function is called on the
+/* The source of a screen's content: the live engine or the database. Every function is called on the
  * screen's thread alone and returns soon. */
 #ifndef KVF_RECORD_PROVIDER_H
 #define KVF_RECORD_PROVIDER_H

@@ -64,7 +64,7 @@ struct series_neighbour {
 
 /* Empty, for these parts. */
 void series_init(struct series *s, unsigned parts);
-void series_free(struct series *s); /* what it owns; leaves it empty */
+void series_free(struct series *s); /* frees all it owns; leaves it empty */
 /* Appends an interval, which is later than those before it; grows as needed and aborts when memory is
  * exhausted. Not for hot paths. */
 void series_add(struct series *s, const struct snapshot *snap);

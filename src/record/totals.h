@@ -53,7 +53,7 @@ struct totals {
     uint64_t errors[KVF_TIERS][KVF_DIRS];
     struct totals_histogram request[TOTALS_LATENCIES];
     struct totals_histogram op[KVF_TIERS][KVF_DIRS];     /* entry operations, issue to completion */
-    struct totals_histogram device[KVF_TIERS][KVF_DIRS]; /* of which at the device */
+    struct totals_histogram device[KVF_TIERS][KVF_DIRS]; /* the part at the device */
     uint64_t decisions;                                  /* of the autoscaler */
     /* NaN where the machine does not count, or counts for another one than is simulated */
     double cpu_user_s, cpu_sys_s, cpu_workers_s;

@@ -15,14 +15,16 @@ static const struct option_group common = {"Everywhere", common_options};
 
 static const struct option_spec setting_options[] = {
     {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated"},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "take defaults from FILE for keys that the scenario does not set"},
+    {"include", "FILE", OPTION_INCLUDE, NULL,
+     "take defaults from FILE for keys that the scenario does not set"},
     {0}};
 static const struct option_group setting = {"Scenario", setting_options};
 
 /* The short forms: one table onto keys. */
 static const struct option_spec short_options[] = {
     {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated"},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "take defaults from FILE for keys that the scenario does not set"},
+    {"include", "FILE", OPTION_INCLUDE, NULL,
+     "take defaults from FILE for keys that the scenario does not set"},
     {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is benchmarked"},
     {"users", "N", OPTION_KEY, "workload.users", "simulated users"},
     {"seed", "N", OPTION_KEY, "seed", "seed of all random draws"},
@@ -35,8 +37,7 @@ static const struct option_spec short_options[] = {
     {"profile", "NAME", OPTION_KEY, "assess.profile", "criteria to judge the run by"},
     {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents",
      "documents ingested for retrieval (default 10)"},
-    {"block-trace", "WHEN", OPTION_KEY, "run.block_trace",
-     "trace requests in the kernel: auto, on or off"},
+    {"block-trace", "WHEN", OPTION_KEY, "run.block_trace", "trace requests in the kernel: auto, on or off"},
     {"insecure", NULL, OPTION_FLAG, "tiers.remote.insecure",
      "accept any certificate from the remote tier's server"},
     {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "trace or data set for the source"},
@@ -79,8 +80,7 @@ static const struct option_spec run_table[] = {
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations instead of failing the run"},
     {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
     {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users down to this machine, and report it"},
-    {"start-at", "EPOCH", OPTION_VALUE, NULL,
-     "prepare, then begin at this time, in seconds since the epoch"},
+    {"start-at", "EPOCH", OPTION_VALUE, NULL, "prepare, then begin at this time, in seconds since the epoch"},
     {"ranks", "N", OPTION_VALUE, NULL, "share the run among N processes started by MPI"},
     {"metrics", "ADDR", OPTION_VALUE, NULL,
      "serve metrics to Prometheus, at an address such as 127.0.0.1:9464"},
@@ -106,7 +106,8 @@ static const struct option_group suite_group = {"Suite", suite_table};
 
 static const struct option_spec suite_keys[] = {
     {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of every test; may be repeated"},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "take defaults from FILE for keys that the scenario does not set"},
+    {"include", "FILE", OPTION_INCLUDE, NULL,
+     "take defaults from FILE for keys that the scenario does not set"},
     {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is benchmarked"},
     {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents",
      "documents ingested for retrieval (default 10)"},
@@ -130,8 +131,7 @@ static const struct option_spec sweep_table[] = {
 static const struct option_group sweep_group = {"Sweep", sweep_table};
 
 static const struct option_spec plan_table[] = {
-    {"parts", "FILE", OPTION_VALUE, NULL,
-     "catalogue of parts with prices (default: the example)"},
+    {"parts", "FILE", OPTION_VALUE, NULL, "catalogue of parts with prices (default: the example)"},
     {"target", "CLASS.p95=TIME", OPTION_VALUE, NULL,
      "target of a class instead of the scenario's; may be repeated"},
     {"confirm", NULL, OPTION_FLAG, NULL, "confirm the answer by a real run, scaled to this machine"},
@@ -161,8 +161,7 @@ static const struct option_spec probe_table[] = {
     {"path", "DIR", OPTION_VALUE, NULL, "with --calibrate: measure the disk under DIR (default .)"},
     {"remote", "URL", OPTION_VALUE, NULL, "with --calibrate: measure the store at URL as well"},
     {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE (default -)"},
-    {"size", "SIZE", OPTION_VALUE, NULL,
-     "with --calibrate: disk and memory to use (default 2GiB, 1GiB)"},
+    {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: disk and memory to use (default 2GiB, 1GiB)"},
     {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: time to spend, roughly (default 30s)"},
     {"overwrite", NULL, OPTION_FLAG, NULL, "with --calibrate: overwrite an existing file"},
     {"headless", NULL, OPTION_FLAG, NULL, "with --calibrate: no screen, progress on standard error"},
@@ -194,24 +193,20 @@ static const struct option_spec show_table[] = {
     {"events", NULL, OPTION_FLAG, NULL, "add all events"},
     {"criteria", NULL, OPTION_FLAG, NULL, "add the criteria with their metrics"},
     {"measures", NULL, OPTION_FLAG, NULL, "add all metrics by name"},
-    {"ranks", NULL, OPTION_FLAG, NULL,
-     "add each rank of a run, the slowest one and the reason"},
+    {"ranks", NULL, OPTION_FLAG, NULL, "add each rank of a run, the slowest one and the reason"},
     {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as given instead"},
     {"effective", NULL, OPTION_FLAG, NULL, "print the scenario in effect, a file that can run again"},
     {0}};
 static const struct option_group show_group = {"Show", show_table};
 
-static const struct option_spec tag_table[] = {{"remove", NULL, OPTION_FLAG, NULL, "remove these tags"},
-                                               {0}};
+static const struct option_spec tag_table[] = {{"remove", NULL, OPTION_FLAG, NULL, "remove these tags"}, {0}};
 static const struct option_group tag_group = {"Tag", tag_table};
 
-static const struct option_spec note_table[] = {{"clear", NULL, OPTION_FLAG, NULL, "remove the note"},
-                                                {0}};
+static const struct option_spec note_table[] = {{"clear", NULL, OPTION_FLAG, NULL, "remove the note"}, {0}};
 static const struct option_group note_group = {"Note", note_table};
 
 static const struct option_spec merge_table[] = {
-    {"as-ranks", NULL, OPTION_FLAG, NULL, "merge the newest run of each file into one run over ranks"},
-    {0}};
+    {"as-ranks", NULL, OPTION_FLAG, NULL, "merge the newest run of each file into one run over ranks"}, {0}};
 static const struct option_group merge_group = {"Merge", merge_table};
 
 static const struct option_spec delete_table[] = {
@@ -241,7 +236,7 @@ static const struct option_spec sql_table[] = {
     {"full", NULL, OPTION_FLAG, NULL, "every digit and full texts, even if wider than the terminal"}, {0}};
 static const struct option_group sql_group = {"Table", sql_table};
 
-/* Where what a command makes goes. */
+/* The destination of a command's output. */
 static const struct option_spec output_options[] = {
     {"output", "FILE", OPTION_VALUE, NULL, "write to FILE instead of standard output"},
     {"overwrite", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
@@ -252,7 +247,8 @@ static const struct option_spec compare_table[] = {
     {"baseline", "RUN", OPTION_VALUE, NULL,
      "compare with this run (default: the first); tag:NAME: with the last runs of a tag"},
     {"junit", "FILE", OPTION_VALUE, NULL, "write the checks of --fail-over and --metric as JUnit XML"},
-    {"fail-over", "PERCENT", OPTION_VALUE, NULL, "exit 3 if a watched metric is worse by more than this and noise"},
+    {"fail-over", "PERCENT", OPTION_VALUE, NULL,
+     "exit 3 if a watched metric is worse by more than this and noise"},
     {"metric", "NAME[=PERCENT]", OPTION_VALUE, NULL,
      "watch this metric instead of the default ones; may be repeated"},
     {"all", NULL, OPTION_FLAG, NULL, "all stored metrics"},
@@ -267,8 +263,7 @@ static const struct option_spec export_table[] = {
 static const struct option_group export_group = {"Export", export_table};
 
 static const struct option_spec report_table[] = {
-    {"request-log", "FILE", OPTION_VALUE, NULL,
-     "draw each request of this log (default: the run's own log)"},
+    {"request-log", "FILE", OPTION_VALUE, NULL, "draw each request of this log (default: the run's own log)"},
     {"runs", NULL, OPTION_FLAG, NULL, "of a sweep or suite: add a page for each run, with links"},
     {"no-script", NULL, OPTION_FLAG, NULL, "a page without scripts: no cursor, zoom or sorting"},
     {"format", "NAME", OPTION_VALUE, NULL, "default: by the ending of FILE, else html:"},
@@ -288,8 +283,7 @@ static const struct option_spec trace_table[] = {
     {"block-tokens", "N", OPTION_VALUE, NULL,
      "tokens per block of a mooncake file (default: from its first row, else 512)"},
     {"model", "NAME", OPTION_TEXT_KEY, "model", "model that sets the bytes per token"},
-    {"policies", "LIST", OPTION_VALUE, NULL,
-     "policies to compare with lru (default 2q,arc,s3fifo)"},
+    {"policies", "LIST", OPTION_VALUE, NULL, "policies to compare with lru (default 2q,arc,s3fifo)"},
     {"cut", "FROM..TO", OPTION_VALUE, NULL, "only requests of that time: 10:00..11:00, 90s..5m"},
     {"sample", "PART", OPTION_VALUE, NULL, "only this fraction of the sessions, such as 0.1"},
     {"users", "TIMES", OPTION_VALUE, NULL, "multiply the sessions, each copy with its own blocks: 10x"},
@@ -316,7 +310,8 @@ static const struct option_spec record_table[] = {
     {"map", "FIELD=PATH", OPTION_VALUE, NULL,
      "path of a field: time, prompt, input, output, model, session, class"},
     {"block-tokens", "N", OPTION_VALUE, NULL, "tokens per block (default 512)"},
-    {"tokenizer", "FILE", OPTION_VALUE, NULL, "token ranks for splitting text (default: 4 characters a token)"},
+    {"tokenizer", "FILE", OPTION_VALUE, NULL,
+     "token ranks for splitting text (default: 4 characters a token)"},
     {"salt", "FILE", OPTION_VALUE, NULL, "keep the salt of the hashes in FILE, to join recordings later"},
     {0}};
 static const struct option_group record_group = {"Record", record_table};

@@ -44,7 +44,7 @@ const void *payload_noise(const struct payload *p, uint64_t *blocks);
 struct payload_stamp payload_stamp_of(const struct payload *p, const struct payload_id *id, uint64_t *base);
 
 /* Fills a staging buffer with noise, blocks numbered from `first_noise_block` on (mod the noise);
- * afterwards payload_restamp suffices until somebody reads into the buffer. */
+ * afterwards payload_restamp suffices until a read fills the buffer. */
 void payload_prefill(const struct payload *p, void *buf, uint64_t len, uint64_t first_noise_block);
 /* Stamps `len` bytes of entry `id` starting at block `first_block` into a buffer prefilled from
  * first_noise_block. Writes 64 bytes a block, nothing else; the stamp of a last block that is cut

@@ -12,7 +12,7 @@
  * `share` says how much the directions are in each other's way: 0 not at all, 1 as two users of one queue; it
  * follows from the bandwidth of both together. Between depths that were measured the bandwidth goes by the
  * logarithm of the depth. What a chunk has to move is its bytes times a factor drawn from the measured spread
- * of service times, by who hands it over. One thread; the same draws and floating-point operations in each
+ * of service times, by its caller. One thread; the same draws and floating-point operations in each
  * run. */
 #ifndef KVF_TIER_STATION_H
 #define KVF_TIER_STATION_H
@@ -58,7 +58,7 @@ bool station_measured(const struct scenario_service *service, bool own);
 /* Empty. The scenario outlives it. */
 void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own);
 bool station_is_on(const struct station *s); /* initialised */
-void station_empty(struct station *s);       /* all leave, nobody is told */
+void station_empty(struct station *s);       /* all leave, without notice */
 void station_free(struct station *s);
 /* Bytes per ns with so many chunks under way. */
 double station_rate(const struct scenario_figures *depths, const struct scenario_figures *rates, double n);
@@ -67,7 +67,7 @@ double station_draw(const struct scenario_figures *spread, struct rng *rng);
 double station_factor(struct station *s, enum kvf_dir dir);
 /* Whether what joins now finds a drive that rests, or has just rested. */
 bool station_rested(const struct station *s, uint64_t now_ns);
-/* `who` is what leaves when its bytes have passed. */
+/* `who` leaves when its bytes have passed. */
 void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, uint64_t now_ns);
 /* About how many are under way at that time, if none joins: by the work that is left of those that are now.
  */

@@ -52,7 +52,7 @@ struct tier_chunk {
                   has lost ENODATA */
     bool kept; /* of a write, set by the backend: the tier has all of the entry already, and nothing moved */
     enum tier_check check;   /* of a read without a buffer from a tier that holds bytes */
-    struct payload_id id;    /* what the entry contains */
+    struct payload_id id;    /* content of the entry */
     const void *operation;   /* the same for all chunks of one operation, and for no others meanwhile */
     uint64_t bad_blocks;     /* found by the check, set by the backend; error is EBADMSG then */
     void *owner;             /* the submitter's */

@@ -11,7 +11,7 @@ enum traits_backend_caps {
     BACKEND_LINK = 16   /* may take the time of the tier's modelled link */
 };
 
-/* id; word in scenarios; NAME of its operations; capabilities; what it is, for the manual. */
+/* id; word in scenarios; NAME of its operations; capabilities; description, for the manual. */
 #define TRAITS_GPU_BACKEND_LIST(X)                                                                           \
     X(KVF_BACKEND_AUTO, "auto", emulated, BACKEND_LINK, "cuda where it can be used, else emulated.")         \
     X(KVF_BACKEND_CUDA, "cuda", cuda, BACKEND_DEVICE, "memory of NVIDIA GPUs.")                              \

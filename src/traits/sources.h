@@ -11,7 +11,7 @@ enum traits_source_caps {
     SOURCE_PROMPTS = 16,   /* requests may begin with a shared prompt, and retrieve chunks of documents */
     SOURCE_THINKS = 32,    /* has think times: arrivals may be paced */
     SOURCE_TIMES = 64,     /* has times of arrival: arrivals may be the trace's */
-    SOURCE_BY_TIMES = 128, /* and are, unless told otherwise */
+    SOURCE_BY_TIMES = 128, /* and are by default */
     SOURCE_RECORDED = 256, /* its times are pauses of recorded users; in an open loop it has no users */
     SOURCE_IN_TURN = 512,  /* without times each request is done before the next starts */
     SOURCE_KNOWN = 1024,   /* every access is known beforehand */

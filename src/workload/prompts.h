@@ -1,4 +1,4 @@
-/* The shared prompts of a scenario: who starts with which. */
+/* The shared prompts of a scenario, and the users that start with each. */
 #ifndef KVF_WORKLOAD_PROMPTS_H
 #define KVF_WORKLOAD_PROMPTS_H
 

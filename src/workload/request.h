@@ -21,7 +21,7 @@ struct request {
     uint64_t arrival_ns; /* scheduled, run time; set by the engine for users, by the source for traces
                             (there: ns after the start of the run, speed-up applied) */
     enum request_kind kind;
-    uint64_t user;           /* who asks it; of those whom others start, any free number */
+    uint64_t user;           /* its user; a free number if another user started it */
     uint64_t conversation;   /* unique in the run: user << 24 | number, or row; ingestion: the document */
     uint32_t turn;           /* from 1 */
     uint32_t klass;          /* index of its QoS class */

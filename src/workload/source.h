@@ -28,7 +28,7 @@ struct source_ops {
     uint64_t (*think_ns)(struct workload *w, uint64_t user);       /* NULL: 0 */
     uint64_t (*stored_tokens)(struct workload *w, uint64_t user, uint32_t index); /* NULL: 0 */
     bool (*spawned)(struct workload *w, uint64_t user, uint64_t *spawned,
-                    uint64_t *delay_ns); /* NULL: nobody starts anybody */
+                    uint64_t *delay_ns); /* NULL: users start no others */
 };
 
 struct source {

@@ -51,7 +51,7 @@ struct frame {
     const struct run_record *run; /* name, model, mode, classes; the rest is being written until `over` */
     const struct snapshot *snap;  /* the moment shown, or the window that ends there; NULL: no interval yet */
     const struct snapshot *interval; /* that moment alone, which has the ranks; NULL likewise */
-    const struct verdict *verdict;   /* on what is shown; NULL: nobody has judged it */
+    const struct verdict *verdict;   /* on what is shown; NULL: it was not judged */
     const struct history *history;
     const struct provider_status *status;
     double interval_s; /* of the scenario */
@@ -61,7 +61,7 @@ struct frame {
     enum zoom zoom;
     enum windows_span span;            /* what snap is of: windows, where `windowed` */
     bool windowed;                     /* snap is of a window, not of one interval */
-    const struct windows_view *window; /* that one; NULL: none, or nobody has its levels */
+    const struct windows_view *window; /* that one; NULL: none, or its levels are unknown */
     bool live;                         /* the run goes on and its figures come in */
     bool over;                         /* it has ended: run->results, bottleneck, status are there */
     bool back;                         /* an earlier moment is shown: travelled to, or frozen */
@@ -73,12 +73,12 @@ struct frame {
     size_t view;                       /* index in panels[] */
     int heat;                          /* scope of the heat map */
     struct frame_table table;          /* of this view */
-    int *list_end;           /* draw() leaves the last useful place in its list here; NULL: nobody asks */
-    bool detail;             /* the selected row in full */
-    struct frame_thing open; /* of a detail: of what */
-    struct frame_thing *leads_to; /* draw() leaves here what opens from an open row; NULL: nobody asks */
-    struct frame_rows *rows;      /* draw() leaves its rows here; NULL: nobody asks */
-    double *picked_s;             /* draw() leaves the run time of the selected row here; NULL: nobody asks */
+    int *list_end;                /* draw() leaves the last useful place in its list here; NULL: not wanted */
+    bool detail;                  /* the selected row in full */
+    struct frame_thing open;      /* of a detail: of what */
+    struct frame_thing *leads_to; /* draw() leaves here what opens from an open row; NULL: not wanted */
+    struct frame_rows *rows;      /* draw() leaves its rows here; NULL: not wanted */
+    double *picked_s;             /* draw() leaves the run time of the selected row here; NULL: not wanted */
     const char *message;          /* last word for the footer; NULL: none */
     const char *question;         /* being asked: prompt text in front of `answer`; NULL: nothing */
     const char *answer;
@@ -87,7 +87,7 @@ struct frame {
 /* A view: its name, the parts it consists of, and how they are drawn. */
 struct panel_ops {
     const char *name;  /* "overview" */
-    const char *title; /* for help: what it answers */
+    const char *title; /* for help: the question it answers */
     int key;           /* '1' */
     const struct layout_section *sections;
     size_t section_count;

@@ -41,7 +41,7 @@ struct parts_class {
     double overdue;                        /* not done by then and past the P95 target */
     double arrived_s, done_s, failed_s;    /* per second */
     double p50_ms, p95_ms, target_ms, met; /* of the latency that it is judged by */
-    bool missed;                           /* less than 95 % are inside, or somebody waits for longer */
+    bool missed;                           /* less than 95 % are inside, or a request waits for longer */
     bool starved;                          /* at the moment shown; of a whole run: in any of its intervals */
 };
 uint32_t parts_classes(const struct frame *f);
@@ -55,7 +55,7 @@ bool parts_judged_by_e2e(const struct frame *f); /* classes by end-to-end latenc
 
 /* ---- tiers ---- */
 
-/* Before the first interval nobody knows which tiers are on. */
+/* Before the first interval it is unknown which tiers are on. */
 bool parts_tier_on(const struct frame *f, int tier);
 int parts_tiers_on(const struct frame *f);
 bool parts_tier_emulated(const struct frame *f, int tier);

@@ -1,7 +1,7 @@
 /* The terminal, the only file that knows curses.
  *
  * curses writes into memory, not to the terminal: what it wants to say is sent by term_flush() through
- * a descriptor of our own that never blocks, so a terminal that stops reading stops nobody. A picture
+ * a descriptor of our own that never blocks, so a terminal that stops reading blocks nothing. A picture
  * is taken only when the one before it has left (term_idle). Modes of the terminal are set and restored
  * by us, with what was saved before; the way back is kept as bytes, for handlers of crashes.
  *

@@ -15,7 +15,7 @@ struct network {
     struct network_station station[NETWORK_STATIONS];
     unsigned stations;
     double delay_s;  /* of a request in service, beside the stations: others do not lengthen it */
-    double queueing; /* 1: exponential, 0: nobody meets; how much of the others a request waits for */
+    double queueing; /* 1: exponential, 0: no waiting; the share of others that a request waits for */
     uint64_t slots;  /* requests in service at most; 0: no limit */
     double think_s;  /* between an answer and the next question */
     double users;

@@ -27,7 +27,7 @@ struct simmover;
 struct simmover *simmover_open(const struct mover_setup *setup);
 void simmover_close(struct simmover *m); /* takes NULL */
 void simmover_begin(struct simmover *m, struct cache_op *op);
-bool simmover_pump(struct simmover *m); /* ends what is due; whether there was any */
+bool simmover_pump(struct simmover *m); /* ends all due work; whether there was any */
 /* Channel time that legs of a direction have had at a tier by now, divided among its channels; exact. */
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir);
 /* The same of the gpu's own memory, where it was measured apart from its link; else 0. */

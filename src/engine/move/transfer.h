@@ -97,7 +97,7 @@ struct mover_setup {
     const _Atomic bool *given_up; /* whoever comes back from a tier after that stands still; NULL */
     struct verify_dump *dump;     /* NULL: blocks that fail verification are not kept */
     struct counters *counters;
-    struct usage *usage; /* USAGES, of all workers; NULL: nobody asks */
+    struct usage *usage; /* USAGES, of all workers; NULL: not wanted */
     uint32_t worker;
     uint32_t buffers; /* staging buffers for tiers that need waiting, at least 1 */
     /* The operation has ended; the transfer is gone after the call. error: 0 or an errno; abandoned:

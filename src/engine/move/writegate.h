@@ -1,7 +1,7 @@
 /* The gate of engine.max_concurrent_writes: at most so many entry writes of requests are in flight, in all
  * workers together. Who comes when as many are waits in line, first come, first served, with the room it
  * has reserved; moves and reads pass by, and what is in flight needs nothing that waits here, so every
- * write gets its turn. Any thread; one short lock an operation. Without a limit nobody calls it. */
+ * write gets its turn. Any thread; one short lock an operation. Without a limit it is not called. */
 #ifndef KVF_ENGINE_MOVE_WRITEGATE_H
 #define KVF_ENGINE_MOVE_WRITEGATE_H
 
@@ -23,7 +23,7 @@ struct writegate {
 };
 
 /* post() hands a write that stood in line to whoever carries it out; it is called with the gate's lock
- * held, so that after writegate_stop() none is under way to anybody. */
+ * held, so that none is under way after writegate_stop(). */
 void writegate_init(struct writegate *g, uint64_t limit, void (*post)(void *ctx, struct cache_op *op),
                     void *ctx);
 void writegate_destroy(struct writegate *g);
@@ -31,7 +31,7 @@ void writegate_destroy(struct writegate *g);
  * it is posted, has_turn set. */
 bool writegate_enter(struct writegate *g, struct cache_op *op);
 void writegate_leave(struct writegate *g); /* one that had its turn has ended: the first in line has it */
-void writegate_stop(struct writegate *g);  /* the run ends: posts all, and nobody has to wait any more */
+void writegate_stop(struct writegate *g);  /* the run ends: posts all, and no write waits any longer */
 void writegate_go_on(struct writegate *g); /* after a stop, with nothing in flight */
 uint64_t writegate_most(struct writegate *g);
 void writegate_most_from_here(struct writegate *g);

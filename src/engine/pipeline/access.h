@@ -40,7 +40,7 @@ void access_touch(struct pipeline *p, const struct flight *f, struct cache_key k
 bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                   uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
                   enum cache_verdict *verdict);
-/* Waits for whoever writes the entry; false when nobody does or the request's patience is at its end. */
+/* Waits for the writer of the entry; false without one, or when the request's patience is over. */
 bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, enum access_role role);
 /* A write of it found no room: it fails. What prepares or ingests goes on without. */

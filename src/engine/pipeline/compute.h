@@ -4,17 +4,17 @@
  * A step takes one token of every sequence that decodes, then, of a budget of max_batch_tokens in all, the
  * prefills under way and new ones in the order in which they were asked for, cut into chunks where the budget
  * ends. At most max_batch sequences are in the batch, and a new one comes in when the KV of its whole length
- * has room beside that of the others: nobody is thrown out again. One that has no room at all comes in when
- * the batch is empty. A sequence keeps its place from its first chunk to its last token, also while its
+ * has room beside that of the others: no sequence is thrown out again. One that has no room at all comes in
+ * when the batch is empty. A sequence keeps its place from its first chunk to its last token, also while its
  * context is being written. The last chunk of a prefill makes the first token.
  *
- * How long a step takes says the roofline of what is in it. Sequences come and go at the borders of steps
- * only. While nobody does, the steps of a batch grow evenly and are one event: their sum is exact, and
+ * The roofline of its sequences sets the time of a step. Sequences come and go at the borders of steps
+ * only. Between such changes the steps of a batch grow evenly and are one event: their sum is exact, and
  * whoever comes in between ends it at the border at which a walk from step to step would have let him in. So
  * an event is a chunk of prefill or a change of the batch, never a token.
  *
  * It knows no thread and no clock: callers say what time it is, and call compute_tick() when asked to. All
- * functions take the server's own lock, which is the last in the order of locks, and call nobody back. Any
+ * functions take the server's own lock, which is the last in the order of locks, and make no callbacks. Any
  * thread; what happens at one time happens in the order of the calls. */
 #ifndef KVF_ENGINE_PIPELINE_COMPUTE_H
 #define KVF_ENGINE_PIPELINE_COMPUTE_H

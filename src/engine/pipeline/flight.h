@@ -16,7 +16,7 @@
 #define FLIGHT_STAGE_LIST(X)                                                                                 \
     X(QUEUED, "queued")     /* waits for a slot */                                                           \
     X(ASK, "ask")           /* an index service is asked: a timer runs */                                    \
-    X(LOOKUP, "lookup")     /* waits for blocks that somebody else writes */                                 \
+    X(LOOKUP, "lookup")     /* waits for blocks that another request writes */                               \
     X(READS, "reads")       /* shared prompt, earlier turns, resident blocks */                              \
     X(COMPUTE, "compute")   /* its context is computed, or waits for its place in the batch */               \
     X(PREFILL, "prefill")   /* writes its context */                                                         \
@@ -33,8 +33,8 @@ struct flight {
     struct request req;
     struct flight *next;                        /* queue heap spill, mailbox, settling or free list */
     struct flight *service_prev, *service_next; /* in service, by when they got their slot; queue_lock */
-    uint32_t worker;                            /* who serves it */
-    uint32_t pod, router;                       /* where, and who sent it there */
+    uint32_t worker;                            /* serves it */
+    uint32_t pod, router;                       /* where it is, and the router that sent it there */
     uint8_t reason;                             /* enum fleet_reason */
     uint32_t expected_blocks;                   /* that the router took to be there */
     uint32_t number;                            /* among all of the engine, from 1 */
@@ -42,7 +42,7 @@ struct flight {
     bool away;                                  /* that rank, its pod's, has it */
     uint64_t index_ns;                          /* that its router waited for the index */
     enum flight_stage stage;                    /* set by flight_enter() */
-    _Atomic uint32_t shown;                     /* stage and tier for those who look on */
+    _Atomic uint32_t shown;                     /* stage and tier, for the screen */
     _Atomic uint64_t since_ns;                  /* when it entered the stage */
     _Atomic uint64_t spent_ns[FLIGHT_STAGES];   /* in those before, by stage */
     bool internal;                              /* preparation: no request of the workload, counted nowhere */
@@ -58,7 +58,7 @@ struct flight {
     uint64_t slot_ns;         /* when it got its slot; written with queue_lock */
     uint64_t first_token_ns;  /* end of prefill; 0 before */
     uint64_t done_ns;         /* when it ended, for counts and for the log alike; 0 before */
-    _Atomic uint64_t ttft_ns; /* the same since its arrival, for those who look on */
+    _Atomic uint64_t ttft_ns; /* the same since its arrival, for the screen */
     uint64_t generate_ns;     /* when generation began */
     uint64_t storage_ns;      /* union of the times with an operation outstanding */
     uint64_t storage_since_ns;
@@ -112,7 +112,7 @@ static inline void flight_enter(struct flight *f, enum flight_stage stage, uint6
     f->stage = stage;
     atomic_store_explicit(&f->shown, (uint32_t)stage << 8 | tier, memory_order_relaxed);
 }
-/* One more, or fewer, of what it found; its worker alone. */
+/* Adds to, or takes from, its hits; only its worker calls it. */
 static inline void flight_count(_Atomic uint32_t *count, int by) {
     uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
     atomic_store_explicit(count, n + (uint32_t)by, memory_order_relaxed);

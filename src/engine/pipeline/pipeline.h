@@ -16,8 +16,8 @@ struct pipeline {
     _Atomic uint64_t measured_from_ns; /* 0: no earlier part was left out */
     const struct rag *rag;             /* NULL: no request retrieves */
     _Atomic uint64_t documents;        /* that are in, as one word: first << 32 | next */
-    const struct oracle *oracle;       /* what the trace accesses next; NULL: nobody needs to know */
-    struct sample *sample;             /* of what requests ask of the cache; NULL: nobody asks */
+    const struct oracle *oracle;       /* the next accesses of the trace; NULL: not needed */
+    struct sample *sample;             /* of what requests ask of the cache; NULL: not wanted */
     bool settles; /* a request ends with the moves that it has caused: the next finds all in its place */
     struct compute *compute; /* modelled GPU: prefill and generation are its; NULL: ns_per_token */
 };

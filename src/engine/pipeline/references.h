@@ -45,7 +45,7 @@ struct references {
 };
 
 /* Reads the scenario's requests to their end, its duration or REFERENCES_MAX. Users who wait for answers wait
- * for what their generation takes, on a modelled GPU as if nobody else were there. 0 or a negative code, also
+ * for what their generation takes, on a modelled GPU as if alone. 0 or a negative code, also
  * where no time passes between requests; what is held is freed by references_free() in any case. */
 int references_collect(struct references *r, const struct scenario *s, struct err *e);
 void references_free(struct references *r); /* takes one that is all zero */

@@ -26,7 +26,7 @@ struct sampler {
     struct steady steady;        /* of the measured part */
     struct gpus gpus;
     struct vitals vitals;
-    struct totals totals;                 /* of all intervals so far; only where somebody asks for them */
+    struct totals totals;                 /* of all intervals so far; kept only if wanted */
     uint64_t zero_ns;                     /* run time of the first request */
     uint64_t seq;                         /* of the next interval */
     double starved_s[KVF_CLASSES_MAX];    /* of the intervals in which the class was starved */
@@ -35,7 +35,7 @@ struct sampler {
     double reuse_bytes, reuse_error, capacity_ratio; /* of the last verdict, for those of the same moment */
     uint64_t request_errors[BLOCK_STATUSES];         /* of the drive, by status, that events have told */
     uint32_t request_error_events;
-    struct lookback *lookback; /* NULL: nobody asks for windows */
+    struct lookback *lookback; /* NULL: no windows are wanted */
 };
 
 /* A class is starved when it gets no slot and its oldest request waits for longer than this many of its P95
@@ -52,7 +52,7 @@ struct use {
     /* of the link to a tier, and of the gpu's own memory; NaN: there is none, or nobody can tell */
     double link_busy[KVF_TIERS][KVF_DIRS], link_any[KVF_TIERS], memory_busy[KVF_DIRS], memory_any;
 };
-/* All NaN when no time has passed. use_take() reads what is kept of tiers. */
+/* All NaN when no time has passed. use_take() reads the tiers' times. */
 void use_take(struct engine *e, struct reading *r);
 void use_between(const struct engine *e, const struct reading *from, const struct reading *to,
                  struct use *out);

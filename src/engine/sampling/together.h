@@ -38,7 +38,7 @@ int together_fd(const struct engine *e);
 /* Users of several ranks, and a change: each rank gets its share. A change by rank 0 reaches all. */
 uint64_t together_users(const struct engine *e);
 void together_set_users(struct engine *e, uint64_t users);
-/* Another rank than 0: what it has to say, for the record of the run. */
+/* Another rank than 0: its message, for the record of the run. */
 void together_event(struct engine *e, const struct record_event *ev);
 /* Hears the others. A command of rank 0's for this rank, one at a time; false: no more. */
 bool together_hear(struct engine *e, struct command *out);
@@ -59,7 +59,7 @@ void together_reading(struct engine *e, struct reading *r, uint64_t moment);
 /* Rank 0, after an interval: ranks that simulate may begin the next one, which keeps their virtual clocks
  * together. */
 void together_go(struct engine *e);
-/* Adds what is known of the others, for a look between intervals. Rank 0. */
+/* Adds the known counts of the others, for a look between intervals. Rank 0. */
 void together_peek(struct engine *e, struct reading *r);
 /* Rank 0: each rank alone as it was at the last interval's end, into a snapshot. */
 void together_hosts(const struct engine *e, struct snapshot *snap);

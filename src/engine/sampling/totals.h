@@ -1,4 +1,4 @@
-/* The sums over a run's intervals, for those who look at it now and then. Control thread only. */
+/* The sums over a run's intervals, for occasional readers. Control thread only. */
 #ifndef KVF_ENGINE_SAMPLING_TOTALS_H
 #define KVF_ENGINE_SAMPLING_TOTALS_H
 

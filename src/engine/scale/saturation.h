@@ -1,4 +1,4 @@
-/* Saturation: how near a run is to what it can carry, 0 idle to 1 saturated. The one definition;
+/* Saturation: how near a run is to its limit, 0 idle to 1 saturated. The one definition;
  * kvfall-autoscaler(7) states it for users.
  *
  *     saturation = sum of weight x signal / sum of weight, over the signals that are there
@@ -16,7 +16,7 @@
 struct saturation_class {
     double target_ms;      /* of P95; NaN: none */
     double p95_ms;         /* of the interval; NaN when nothing was completed */
-    double oldest_wait_ms; /* of those that wait now; 0: nobody */
+    double oldest_wait_ms; /* of the requests waiting now; 0: none */
 };
 
 struct saturation_input {
@@ -36,7 +36,7 @@ struct saturation {
     double latency; /* the worst class: P95 / target, at most 1. A class of which nothing was completed
                        counts with its oldest wait. NaN: no class has a target and something to say */
     double queue;   /* the larger of: how much of what arrived the queue has grown by; how much of what is
-                       unfinished waits. NaN: nobody can wait */
+                       unfinished waits. NaN: nothing can wait */
     double device;  /* the busiest of device and links; NaN: none */
 };
 

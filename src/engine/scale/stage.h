@@ -84,7 +84,7 @@ struct stage_class {
     struct histogram latency; /* of the judged intervals */
     uint64_t ended, missed;   /* failed ones too */
     uint64_t failed;
-    bool busy;               /* somebody of it asked, waited or was served */
+    bool busy;               /* a user of it asked, waited or was served */
     uint64_t waiting;        /* now */
     double oldest_wait_ms;   /* now */
     struct evidence all;     /* that of earlier stages too */
@@ -100,7 +100,7 @@ struct stage {
     uint64_t arrived, done, unfinished; /* unfinished: now */
     double unfinished_s;                /* their number x time */
     double e2e_s;
-    bool busy; /* somebody was served or waited */
+    bool busy; /* a user was served or waited */
     /* figures that are of no class: evidence of STAGE_OF_FIGURE, and of the contexts beside tokens */
     struct stage_class klass[KVF_CLASSES_MAX];
 };
@@ -117,7 +117,7 @@ struct stage_reading {
     uint64_t ended, failed;   /* of its requests */
     double share, of; /* its requests that missed, of all at this number of users, and how many those are */
     bool starved;     /* p95_ms is how long one of it has been waiting, none was answered */
-    bool silent;      /* nobody was answered though somebody asked */
+    bool silent;      /* users asked, and none was answered */
     bool piled;       /* requests arrived that were not answered, more and more */
     double arrived_s, done_s; /* requests a second */
     double unfinished;        /* mean number of requests that wait or are in service */

@@ -6,7 +6,7 @@
 #include "page/doc.h"
 #include "record/outcome.h"
 
-/* The document copies what it needs; the caller frees it. */
+/* The document copies its data; the caller frees it. */
 struct doc *outcome_doc(const struct outcome *o);
 /* The end of `kvfall sweep`: the tables of points and peaks where `table`, what failed, the answer, warnings.
  */

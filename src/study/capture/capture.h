@@ -16,7 +16,7 @@
 #include "workload/format/ranks.h"
 #include "workload/trace.h"
 
-/* Fields of a request, and the paths that are tried for each unless told, in this order. */
+/* Fields of a request, and the default paths of each, in the order of trying. */
 #define CAPTURE_FIELD_LIST(X)                                                                                \
     X(TIME, "time", "timestamp time ts created start_time request.created request.time")                     \
     X(PROMPT, "prompt",                                                                                      \

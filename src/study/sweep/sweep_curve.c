@@ -13,7 +13,7 @@
 #include "study/output.h"
 #include "study/sweep/sweep.h"
 
-/* Accesses of the sample that a policy is tried on, unless told: a second or so for each capacity. */
+/* Accesses of the sample that a policy is tried on, by default: a second or so for each capacity. */
 enum { ACCESSES_QUICK = 1 << 20 };
 enum { METRIC_MISS_RATIO, METRIC_LOOKUPS, METRIC_MISSES };
 

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "workload/names.h"
 
-/* X(word, what it is, ending of its files): the first row is what is written unless told. */
+/* X(word, description, ending of its files): the first row is the default. */
 #define TRACE_FORM_LIST(X)                                                                                   \
     X(MOONCAKE, "mooncake", "JSON lines, which source mooncake reads", ".jsonl")                             \
     X(CSV, "csv", "a row for each access to a block: time, id, size", ".csv")                                \

@@ -31,7 +31,7 @@ bool nvme_rundir_name(const char *name, long *pid);
 /* Says that this process made the directory; 0, or -1 with errno. The marker is on the device then. */
 int nvme_rundir_mark(int marker_fd);
 bool nvme_rundir_marker_read(int marker_fd, struct rundir_marker *m);
-/* Of a directory on a file system that other machines share nobody knows it but the maker's own. */
+/* On a file system shared with other machines, only the maker's machine knows it. */
 bool nvme_rundir_maker_is_gone(const struct rundir_marker *m, int dir_fd);
 /* Whether a process of that number is there that is not younger than the directory. */
 bool nvme_rundir_pid_may_be_maker(long pid, int dir_fd);

@@ -32,7 +32,7 @@ struct resp_server {
     struct ssl_ctx_st *tls; /* NULL: in the clear */
     char host[URL_WORD];    /* that its certificate must be of */
 };
-/* Finds the address, which that key of the scenario gives; contacts nobody but a name service. 0 or
+/* Finds the address, which that key of the scenario gives; contacts only a name service. 0 or
  * -KVF_ERR_UNAVAILABLE. */
 int resp_server_find(struct resp_server *s, const struct scenario *scenario, const char *key, const char *url,
                      struct err *e);
@@ -74,8 +74,8 @@ struct resp_cluster;
 /* One of which nothing but a member is known yet. */
 struct resp_cluster *resp_cluster_new(const struct resp_server *s);
 void resp_cluster_free(struct resp_cluster *k); /* takes NULL */
-/* Asks a member over its connection who has what; false: no answer, or none that can be used, and the
- * connection may be out of step. Any thread. */
+/* Asks a member over its connection for the owners of slots; false: no answer, or none that can be used, and
+ * the connection may be out of step. Any thread. */
 bool resp_cluster_ask(struct resp_cluster *k, const struct resp_server *from, struct resp_client *c,
                       struct err *e);
 /* Takes such an answer, as resp_client_call() gives it. */
@@ -83,7 +83,7 @@ bool resp_cluster_read(struct resp_cluster *k, const struct resp_server *from, c
                        struct err *e);
 /* Slot of a name: of what stands in its first braces, if something does. */
 unsigned resp_cluster_slot(const char *key, size_t len);
-/* The server that has it, as a number below resp_cluster_servers(); 0 when nobody has. Any thread. */
+/* The server that has it, as a number below resp_cluster_servers(); 0 when none has. Any thread. */
 unsigned resp_cluster_owner(const struct resp_cluster *k, const char *key, size_t len);
 unsigned resp_cluster_servers(const struct resp_cluster *k);
 const struct resp_server *resp_cluster_server(const struct resp_cluster *k, unsigned node);

@@ -11,7 +11,7 @@
 #include "tier/remote/remote.h"
 #include "tier/s3/s3_curl.h"
 
-/* ---- s3_server.c: where it is, who we are there, and its errors in words ---- */
+/* ---- s3_server.c: its address, our credentials, and its errors in words ---- */
 
 enum { S3_URL = 5 * URL_TEXT, S3_BODY = 1024 };
 
@@ -26,7 +26,7 @@ struct s3_server {
     char signing[96];           /* for CURLOPT_AWS_SIGV4 */
     struct curl_slist *headers; /* of every request; NULL: none */
 };
-/* Finds address and credentials; contacts nobody. 0, -KVF_ERR_USAGE or -KVF_ERR_UNAVAILABLE. */
+/* Finds address and credentials; contacts no server. 0, -KVF_ERR_USAGE or -KVF_ERR_UNAVAILABLE. */
 int s3_server_find(struct s3_server *s, const struct scenario *scenario, struct err *e);
 void s3_server_forget(struct s3_server *s); /* also one that was not found */
 /* A handle with all that is the same for every request; NULL: there is no memory for it. */

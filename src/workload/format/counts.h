@@ -1,4 +1,4 @@
-/* A file of token counts that somebody else's tokenizer made: JSON lines, one for each conversation
+/* A file of token counts made by another tokenizer: JSON lines, one for each conversation
  * of a data set in its order, either a list of the tokens of its messages, [12, 345, 7], or
  * {"id": "...", "tokens": [12, 345, 7]}. Read in constant memory, row by row. Not thread safe. */
 #ifndef KVF_WORKLOAD_FORMAT_COUNTS_H

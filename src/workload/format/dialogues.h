@@ -8,7 +8,7 @@
  * and function_call are the model's own text; that of everybody else (human, user, system, tool,
  * observation, ...) is what it reads. A turn is what has been said since the model spoke last, its
  * context, and what the model then says, several messages in a row taken together. What the model
- * says before anybody else belongs to the first context; what nobody answers is no turn. */
+ * says first belongs to the first context; an unanswered message is no turn. */
 #ifndef KVF_WORKLOAD_FORMAT_DIALOGUES_H
 #define KVF_WORKLOAD_FORMAT_DIALOGUES_H
 
@@ -44,7 +44,7 @@ struct dialogues {
     /* the conversation that is being read */
     uint64_t asked, generated; /* tokens since the last turn; of the last turn */
     uint64_t context_cut, generate_cut;
-    bool anybody; /* somebody but the model has said something since the last turn */
+    bool anybody; /* another speaker than the model has spoken since the last turn */
     char id[JSON_TEXT_MAX + 1];
 };
 

@@ -27,7 +27,7 @@ struct ranks {
     size_t len; /* of the word so far */
     enum byte_class class;
     uint64_t count;
-    void (*token)(void *ctx, uint32_t rank); /* NULL: nobody asks which */
+    void (*token)(void *ctx, uint32_t rank); /* NULL: not wanted which */
     void *ctx;
 };
 
