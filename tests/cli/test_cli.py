@@ -20,7 +20,7 @@ Benchmarks tiered LLM KV caches: serving workloads on a real GPU, CPU and NVMe
 hierarchy, with every interval of every run kept in SQLite.
 
 Commands:
-  run       run a scenario (default: the quickstart)
+  run       run a scenario, by default the quickstart
   suite     run a series of tests and compare the results
   sweep     run a scenario with some keys varied, and compare the runs
   plan      find the cheapest machine that meets a scenario's targets
@@ -32,7 +32,7 @@ Commands:
   probe     show what this machine offers: memory, CPUs, GPU, devices
   watch     show a run of the database on the screen, live or past
   history   list the runs of the database, newest first
-  show      print the summary of a stored run (default: the latest)
+  show      print the summary of a stored run, by default the latest
   compare   compare runs: scenarios and metrics, noise told apart
   export    export stored runs for other programs
   report    write stored runs as a report with charts: HTML, Markdown or text
