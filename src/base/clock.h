@@ -33,7 +33,7 @@ struct run_clock {
 };
 
 uint64_t run_clock_now(const struct run_clock *c);
-void run_clock_virtual(struct run_clock *c);            /* before it is read */
+void run_clock_virtual(struct run_clock *c);            /* before anybody reads it */
 void run_clock_set(struct run_clock *c, uint64_t t_ns); /* of a virtual one, never back; one thread */
 bool run_clock_is_virtual(const struct run_clock *c);
 bool run_clock_paused(const struct run_clock *c);

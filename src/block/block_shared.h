@@ -43,7 +43,7 @@ struct block_cell {
 
 /* All that the programs keep of what is under way; it begins at a page. */
 struct block_state {
-    unsigned long long in_flight; /* requests at the devices, of all programs */
+    unsigned long long in_flight; /* requests at the devices, anybody's */
     unsigned long long unused[7];
     unsigned long long base;     /* its own address, as a number */
     unsigned long long own_tgid; /* as its first namespace counts */
@@ -58,7 +58,7 @@ struct block_spread {
 
 struct block_dir_counts {
     unsigned long long requests, request_bytes; /* that the device has ended */
-    unsigned long long depth; /* sum over them: requests there as it came, of all programs, itself included */
+    unsigned long long depth; /* sum over them: requests there as it came, anybody's, itself included */
     unsigned long long parts; /* of operations, in these: over their number where some were merged */
     unsigned long long bios, bio_bytes;       /* operations that came to the block layer and ended */
     unsigned long long bio_ns, bio_device_ns; /* of these from queued, or first issued, to completed */
@@ -68,7 +68,7 @@ struct block_events {
     struct block_dir_counts dir[BLOCK_DIRS];
     unsigned long long splits, flushes, discards;
     unsigned long long errors[BLOCK_STATUSES];
-    unsigned long long lost; /* events that found no room in a map, and ends of ours not seen */
+    unsigned long long lost; /* anybody's events that found no room in a map, and ends of ours not seen */
 };
 
 /* A CPU's own counts: a value of the map "counts". */

@@ -53,7 +53,7 @@ struct remote_tier {
     uint64_t timeout_ns;
     uint32_t connections, workers;
     bool asks;                           /* a lookup goes before a read */
-    bool deletes;                        /* entries that the cache drops */
+    bool deletes;                        /* what the cache drops */
     bool one_by_one;                     /* a lookup asks for one value after another */
     char head[REMOTE_KEY / 2];           /* of every name .. */
     char shared_head[REMOTE_KEY / 2];    /* .. but those that runs share */
@@ -123,7 +123,7 @@ struct remote_op {
     struct remote_job *jobs;         /* values begun or to be begun, the newest first */
     uint64_t known;                  /* values that have had a job */
     uint64_t asked, answered;        /* lookups of its values */
-    uint64_t missing;                /* values that were not there */
+    uint64_t missing;                /* of which were not there */
     uint64_t began_ns;               /* when its first chunk came */
     bool looking;                    /* its jobs wait for the lookup */
     bool there;                      /* of a write: another run was sooner, there is nothing to do */
