@@ -66,7 +66,7 @@ static void resolve_threads(struct scenario *s, const struct budget_machine *m, 
 
 static void resolve_staging(struct scenario *s, struct budget *b) {
     /* Where nothing passes through more, a worker needs one buffer to read into. */
-    uint64_t least = scenario_stages(s) || s->tier[KVF_TIER_CPU].on ? b->workers * s->nvme.io_size : 0;
+    uint64_t least = scenario_stages(s) || scenario_any_in_memory(s) ? b->workers * s->nvme.io_size : 0;
     uint64_t wanted = scenario_stages(s) ? kvf_min(least * s->nvme.io_depth, staging_limit) : least;
 
     if (s->engine.staging_bytes == KVF_AUTO) s->engine.staging_bytes = kvf_max(wanted, least);
@@ -166,11 +166,15 @@ static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {
 }
 
 static void add_up(const struct scenario *s, struct budget *b) {
-    uint64_t page = scenario_page_bytes(s), cpu = scenario_usable_bytes(s, KVF_TIER_CPU);
-
-    b->arena_bytes = s->tier[KVF_TIER_CPU].on ? provisioned(s, cpu, page) : 0;
-    if (s->cpu.huge_pages) b->arena_bytes = round_up(b->arena_bytes, 2 * KVF_MIB);
-    b->noise_bytes = s->tier[KVF_TIER_CPU].on || scenario_stages(s) ? s->engine.noise_bytes : 0;
+    b->arena_bytes = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        uint64_t usable = scenario_usable_bytes(s, (enum kvf_tier)t);
+        bool here = scenario_in_memory(s, (enum kvf_tier)t);
+        b->tier_bytes[t] = here ? provisioned(s, usable, scenario_page_bytes(s)) : 0;
+        if (s->cpu.huge_pages) b->tier_bytes[t] = round_up(b->tier_bytes[t], 2 * KVF_MIB);
+        b->arena_bytes += b->tier_bytes[t];
+    }
+    b->noise_bytes = b->arena_bytes || scenario_stages(s) ? s->engine.noise_bytes : 0;
     b->fixed_bytes = fixed_bytes(s, b);
     b->memory_bytes = b->arena_bytes + b->staging_bytes + b->noise_bytes + b->fixed_bytes;
     b->disk_bytes =
@@ -200,20 +204,24 @@ const char *budget_each(const struct scenario *s, char *out, size_t len) {
 
 static void memory_refusal(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
                            struct buf *out) {
+#define X(id, name) {name " tier", "tiers." name ".capacity", b->tier_bytes[KVF_TIER_##id]},
     const struct part parts[] = {
-        {"cpu tier", "tiers.cpu.capacity", b->arena_bytes},
-        {"staging", scenario_stages(s) ? "engine.staging" : "tiers.nvme.io_size", b->staging_bytes},
+        KVF_TIER_LIST(X){"staging", scenario_stages(s) ? "engine.staging" : "tiers.nvme.io_size",
+                         b->staging_bytes},
         {"noise", "engine.noise", b->noise_bytes},
         {"index, queue and the rest",
          "tiers.nvme.capacity, tiers.nvme.io_size, engine.queue_limit or workload.users", b->fixed_bytes},
     };
-    const struct part *largest = largest_part(parts, 4);
+#undef X
+    enum { PARTS = sizeof parts / sizeof parts[0] };
+    const struct part *largest = largest_part(parts, PARTS);
     char a[32], c[32], each[64];
 
     buf_addf(out, "memory: %s are needed (", units_size_human((double)b->memory_bytes, a, sizeof(a)));
-    for (size_t i = 0; i < 4; i++)
-        buf_addf(out, "%s%s %s", i ? " + " : "", parts[i].name,
-                 units_size_human((double)parts[i].bytes, a, sizeof(a)));
+    for (size_t i = 0, listed = 0; i < PARTS; i++)
+        if (parts[i].bytes > 0 || i == KVF_TIER_CPU || i >= KVF_TIERS)
+            buf_addf(out, "%s%s %s", listed++ ? " + " : "", parts[i].name,
+                     units_size_human((double)parts[i].bytes, a, sizeof(a)));
     if (m->memory_available_bytes == 0) {
         buf_add(out, "), and the system does not say how much there is: mount /proc");
         return;
@@ -223,10 +231,11 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
              m->memory_from_cgroup ? "left under the limit of the cgroup" : "available",
              budget_each(s, each, sizeof each), largest->key);
     uint64_t others = b->memory_bytes - largest->bytes;
-    if (largest == &parts[0] && m->memory_available_bytes > others) {
+    size_t tier = (size_t)(largest - parts);
+    if (tier < KVF_TIERS && m->memory_available_bytes > others) {
         uint64_t arena = m->memory_available_bytes - others;
-        uint64_t capacity = (uint64_t)((double)s->tier[KVF_TIER_CPU].capacity_bytes *
-                                       ((double)arena / (double)b->arena_bytes));
+        uint64_t capacity =
+            (uint64_t)((double)s->tier[tier].capacity_bytes * ((double)arena / (double)largest->bytes));
         capacity -= capacity % KVF_MIB;
         if (capacity) buf_addf(out, " to %s or less", units_size_exact(capacity, a, sizeof(a)));
     }
@@ -320,14 +329,19 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
     else
         buf_addf(out, " of %s %s\n", units_size_human((double)m->memory_available_bytes, y, sizeof(y)),
                  m->memory_from_cgroup ? "left under the limit of the cgroup" : "available");
-    (void)snprintf(how, sizeof(how), "capacity %s less headroom %.3g, in pages of %s",
-                   units_size_human((double)scenario_capacity_bytes(s, KVF_TIER_CPU), x, sizeof(x)),
-                   s->cache.headroom, units_size_human((double)scenario_page_bytes(s), y, sizeof(y)));
-    text_line(out, "cpu tier", b->arena_bytes, s->tier[KVF_TIER_CPU].on ? how : "off");
+    for (int t = 0; t < KVF_TIERS; t++) {
+        char name[24];
+        if (b->tier_bytes[t] == 0 && t != KVF_TIER_CPU) continue;
+        (void)snprintf(name, sizeof(name), "%s tier", tier_name((enum kvf_tier)t));
+        (void)snprintf(how, sizeof(how), "capacity %s less headroom %.3g, in pages of %s",
+                       units_size_human((double)scenario_capacity_bytes(s, (enum kvf_tier)t), x, sizeof(x)),
+                       s->cache.headroom, units_size_human((double)scenario_page_bytes(s), y, sizeof(y)));
+        text_line(out, name, b->tier_bytes[t], s->tier[t].on ? how : "off");
+    }
     (void)snprintf(how, sizeof(how), "%" PRIu64 " workers, chunks of %s, depth %" PRIu64, b->workers,
                    units_size_human((double)s->nvme.io_size, x, sizeof(x)), s->nvme.io_depth);
     text_line(out, "staging", b->staging_bytes,
-              scenario_stages(s) || s->tier[KVF_TIER_CPU].on ? how : "no tier holds real bytes");
+              scenario_stages(s) || b->arena_bytes ? how : "no tier holds real bytes");
     text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
     text_line(out, "fixed", b->fixed_bytes,
               "about: index, counters, users, queue, intervals, landing buffers, the program");

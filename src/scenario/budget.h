@@ -26,7 +26,8 @@ struct budget_machine {              /* what the machine offers; filled by the c
 struct budget {
     uint64_t workers, slots;
     uint64_t staging_bytes;            /* all workers */
-    uint64_t arena_bytes;              /* cpu tier with page rounding provisioned on top */
+    uint64_t tier_bytes[KVF_TIERS];    /* of tiers in memory, with page rounding provisioned on top */
+    uint64_t arena_bytes;              /* their sum */
     uint64_t noise_bytes, fixed_bytes; /* fixed: index, counters, landing buffers, queue, FIFO */
     uint64_t memory_bytes;             /* sum */
     uint64_t disk_bytes;               /* nvme tier with rounding on top, all paths */

@@ -140,9 +140,15 @@ bool scenario_stages(const struct scenario *s) {
     return s->tier[KVF_TIER_NVME].on || scenario_remote_is_real(s);
 }
 
+bool scenario_any_in_memory(const struct scenario *s) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (scenario_in_memory(s, (enum kvf_tier)t)) return true;
+    return false;
+}
+
 bool scenario_holds_bytes(const struct scenario *s) {
     bool gpu = s->tier[KVF_TIER_GPU].on && s->tier[KVF_TIER_GPU].backend != KVF_BACKEND_EMULATED;
-    return gpu || s->tier[KVF_TIER_CPU].on || scenario_stages(s);
+    return gpu || scenario_any_in_memory(s) || scenario_stages(s);
 }
 
 uint64_t scenario_value_bytes(const struct scenario *s) {

@@ -466,6 +466,11 @@ static inline bool scenario_backend_has(const struct scenario *s, enum kvf_tier 
                                         enum traits_backend_caps caps) {
     return (traits_backend(tier, s->tier[tier].backend)->caps & caps) != 0;
 }
+/* Whether a tier keeps its bytes in memory of this machine. */
+static inline bool scenario_in_memory(const struct scenario *s, enum kvf_tier tier) {
+    return s->tier[tier].on && scenario_backend_has(s, tier, BACKEND_MEMORY);
+}
+bool scenario_any_in_memory(const struct scenario *s);
 
 /* All defaults of the key table; no model, no tier named. */
 void scenario_default(struct scenario *s);

@@ -8,7 +8,8 @@ enum traits_backend_caps {
     BACKEND_STORE = 2,  /* bytes are in a store that tiers.remote.url names */
     BACKEND_SERVER = 4, /* which is a server that is spoken to */
     BACKEND_NONE = 8,   /* the tier is off */
-    BACKEND_LINK = 16   /* may take the time of the tier's modelled link */
+    BACKEND_LINK = 16,  /* may take the time of the tier's modelled link */
+    BACKEND_MEMORY = 32 /* bytes are in an arena in the memory of this machine */
 };
 
 /* id; word in scenarios; NAME of its operations; capabilities; description, for the manual. */
@@ -19,7 +20,7 @@ enum traits_backend_caps {
       "sizes without bytes; operations take the time of the tier's link.")                                   \
     X(KVF_BACKEND_OFF, "off", emulated, BACKEND_NONE, "no tier, whatever its capacity.")
 #define TRAITS_CPU_BACKEND_LIST(X)                                                                           \
-    X(KVF_CPU_MEMORY, "memory", memory, 0, "an arena in the memory of this machine.")
+    X(KVF_CPU_MEMORY, "memory", memory, BACKEND_MEMORY, "an arena in the memory of this machine.")
 #define TRAITS_NVME_BACKEND_LIST(X)                                                                          \
     X(KVF_NVME_DRIVE, "drive", nvme, 0, "files on a drive, past the page cache.")
 /* Of a store also: the noun and an example of what its url names, and the function in scenario/check.c that
