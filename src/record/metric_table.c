@@ -88,7 +88,7 @@ const struct metric metric_rows[] = {
     {"requests_left", COUNT, FREE, "requests left",
      "Of requests_asked those not done when the run ended. Missing without a limit."},
     {"classes_unserved", COUNT, DOWN, "classes unserved",
-     "Classes of which no request was done, while one waited for half of the measured part or longer, and classes "
+     "Classes without a completed request while one waited for half of the measured part or longer, and classes "
      "that starved for longer than half of it."},
     {"requests_open_at_start", COUNT, FREE, "open at the start",
      "Requests that waited or were in service when the measured part began: they and requests_arrived are done, failed, "
@@ -310,7 +310,7 @@ const struct metric metric_rows[] = {
     {"nvme_DIR_requests_per_chunk", FACTOR, FREE, "requests per nvme DIR",
      "Requests at the drive / operations that came to the block layer: over 1 where it splits, under 1 where it merges."},
     {"nvme_DIR_depth_mean", NUMBER, FREE, "drive's depth at DIR",
-     "Requests at the drive, anybody's, when one was issued, itself included: mean."},
+     "Requests at the drive, of all programs, when one was issued, itself included: mean."},
     {"nvme_merges", COUNT, FREE, "merges", "Operations that joined a request which waited in the kernel."},
     {"nvme_splits", COUNT, FREE, "splits",
      "Pieces that the kernel split off operations too large for the drive."},
@@ -327,7 +327,7 @@ const struct metric metric_rows[] = {
      "Bytes of completed chunks for this cause."},
     {"TIER_DIR_CAUSE_p95_ms", MS, DOWN, "TIER DIR CAUSE P95", "Entry operations for this cause."},
     {"remote_lost", COUNT, DOWN, "lost by the server",
-     "Reads whose entry the store behind the remote tier did not have any more; each is a miss. Missing without a "
+     "Reads of entries that the store behind the remote tier had lost; each is a miss. Missing without a "
      "server."},
     {"remote_found", COUNT, UP, "found on the server",
      "Entries of shared prompts that another run had put on the server. Missing without tiers.remote.share_prompts."},
@@ -382,8 +382,9 @@ const struct metric metric_rows[] = {
     {"rows_skipped", COUNT, FREE, "rows skipped",
      "Moves of an I/O trace, which the cache that replays it makes itself; they are not rows."},
     {"turns_context_cut", COUNT, FREE, "contexts cut",
-     "Turns of sharegpt whose context was longer than allowed, and cut."},
-    {"turns_generate_cut", COUNT, FREE, "generations cut", "Turns whose generation was, likewise."},
+     "Turns of sharegpt with a context longer than allowed, which was cut."},
+    {"turns_generate_cut", COUNT, FREE, "generations cut",
+     "Turns with an answer longer than allowed, which was cut."},
 
     /* the machine */
     {"device_read_bytes", BYTES, FREE, "device bytes read",
@@ -421,7 +422,7 @@ const struct metric metric_rows[] = {
     {"drive_used_ratio", SHARE, FREE, "life used",
      "Part of its rated life that the most worn of the drives has used."},
     {"drive_host_written_bytes", BYTES, FREE, "written to the drives",
-     "Bytes that the drives took in the measured part by their own count, anybody's, in steps of 512,000."},
+     "Bytes that the drives took in the measured part by their own count, from all programs, in steps of 512,000."},
     {"drive_media_written_bytes", BYTES, FREE, "written to flash",
      "Bytes that they wrote to their flash meanwhile; missing where a drive does not tell (OCP log C0h)."},
     {"drive_media_per_host", FACTOR, DOWN, "flash writes per write",

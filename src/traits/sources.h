@@ -26,7 +26,7 @@ enum { SOURCE_CONTEXT_MAX = 16384 }; /* tokens that contexts of sharegpt are cut
 #define TRAITS_SOURCE_LIST(X)                                                                                \
     X(KVF_SOURCE_SYNTHETIC, "synthetic", synthetic,                                                          \
       SOURCE_INFERS | SOURCE_PERSONAS | SOURCE_USERS | SOURCE_PROMPTS | SOURCE_THINKS, 0, 0, NULL,           \
-      "no file: users of the personas below, who hold conversations.")                                       \
+      "no file: users of the personas below hold conversations.")                                            \
     X(KVF_SOURCE_MOONCAKE, "mooncake", mooncake,                                                             \
       SOURCE_FILE | SOURCE_INFERS | SOURCE_TIMES | SOURCE_BY_TIMES | SOURCE_KNOWN | SOURCE_BLOCKS, 512, 0,   \
       NULL,                                                                                                  \
