@@ -33,7 +33,9 @@
 #include "engine/move/verify.h"
 #include "engine/pipeline/executor.h"
 #include "engine/pipeline/flights.h"
+#include "engine/pods/gone.h"
 #include "engine/pods/pods.h"
+#include "engine/pods/slots.h"
 #include "engine/prepare.h"
 #include "engine/session.h"
 #include "engine/simulator.h"
@@ -71,6 +73,7 @@ struct worker {
     struct simmover *simulated; /* in its place on a virtual clock; else NULL */
     int open_rc;                /* what became of its opening, once workers_open was posted */
     struct err open_err;
+    uint32_t deaths;     /* of its pod, that it has seen */
     uint32_t in_service; /* queue_lock */
 };
 
@@ -122,7 +125,9 @@ struct engine {
     bool routing_ended; /* of a real fleet, queue_lock: see pods_read() */
     struct buf moved;   /* by away_moved() and not handed on yet; moved_lock */
     pthread_mutex_t moved_lock;
-    struct outages *outages;                              /* of the fleet; NULL: there are none */
+    uint64_t moved_on;       /* arrived here and given to another rank, less the reverse; queue_lock */
+    struct gone gone;        /* of a pod that is a rank */
+    struct outages *outages; /* of the fleet; NULL: there are none */
     struct fleet_stats fleet_base, fleet_end, fleet_last; /* last: of the interval before */
     struct histogram index_base, index_took; /* lookups in a server, before the measured part and in it */
     bool index_lost;                         /* that server, which has been told */
@@ -212,19 +217,15 @@ void dispatch_prepare_end(struct engine *e);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
 /* Pods that are ranks (pods/away.h): a request of rank 0's has come, by the number of its flight there; the
- * answer to one of this rank's, from the rank that it was sent to; what the tiers of that rank got and lost.
- */
+ * answer to one of this rank's, from the rank that it was sent to. */
 void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t len);
 void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const void *bytes, size_t len);
-void dispatch_blocks(struct engine *e, unsigned from, const void *bytes, size_t len);
-/* Sends requests that wait at a pod which is down to others; how many. */
+/* Sends requests that wait at a pod which is down to others, or back to rank 0, whose routers do; how many.
+ */
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
 /* When the run has ended: says so if an open loop could not be kept up with. */
 void dispatch_finish(struct engine *e);
-
-/* Brings the integrals of the classes up to that run time. The caller holds queue_lock. */
-void dispatch_count_time(struct engine *e, uint64_t now_ns);
 
 /* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap);
@@ -241,6 +242,7 @@ void worker_close(struct worker *w); /* when all are joined: a late one may have
 void worker_wake(struct worker *w);
 void worker_post_flight(struct worker *w, struct flight *f);
 void worker_post_op(struct worker *w, struct cache_op *op);
+void worker_mail_op(struct worker *w, struct cache_op *op); /* without waking it */
 
 /* Virtual clock: the worker of a pod, without a thread, on the control thread. worker_turn() begins and ends
  * what can be now and says whether there was any, worker_next_ns() says when there will be. */

@@ -20,103 +20,6 @@ enum { PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
 /* A user who found the queue full pauses before the next try. */
 #define DROPPED_PAUSE_NS KVF_NS_PER_MS
 
-/* ---- slots ---- */
-
-static struct worker *least_loaded(struct engine *e) {
-    struct worker *best = &e->workers[0];
-    for (uint32_t i = 1; i < e->worker_count; i++)
-        if (e->workers[i].in_service < best->in_service) best = &e->workers[i];
-    return best;
-}
-
-/* Number of the worker, or of the one that it stands for, that serves a request. */
-static uint32_t crew_enter(struct pod *p, const struct worker *w) {
-    uint32_t best = 0;
-    if (!p->crew_load) return w->x.worker;
-    for (uint32_t i = 1; i < p->engine->s->engine.workers; i++)
-        if (p->crew_load[i] < p->crew_load[best]) best = i;
-    p->crew_load[best]++;
-    return best;
-}
-
-static void service_enter(struct engine *e, struct flight *f) {
-    f->service_prev = e->service_last;
-    f->service_next = NULL;
-    *(e->service_last ? &e->service_last->service_next : &e->service_first) = f;
-    e->service_last = f;
-}
-
-static void service_leave(struct engine *e, struct flight *f) {
-    *(f->service_prev ? &f->service_prev->service_next : &e->service_first) = f->service_next;
-    *(f->service_next ? &f->service_next->service_prev : &e->service_last) = f->service_prev;
-}
-
-/* Of those of the workload alone: a preparation is no load. */
-void dispatch_count_time(struct engine *e, uint64_t now_ns) {
-    if (now_ns <= e->counted_ns) return;
-    uint64_t passed_ns = now_ns - e->counted_ns;
-    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        e->klass[k].waiting_ns += e->klass[k].queued * passed_ns;
-        e->klass[k].service_ns += e->klass[k].in_service * passed_ns;
-    }
-    e->counted_ns = now_ns;
-}
-
-/* A request gets a slot before older ones of other classes. */
-static void overtaking_count(struct engine *e, const struct flight *f) {
-    for (uint32_t k = 0; k < e->s->qos.classes; k++)
-        if (k != f->req.klass && queue_oldest_ns(&pod_of(e, f)->queue, k) < f->req.arrival_ns)
-            e->klass[k].overtaken++;
-}
-
-/* From the moment it is posted a flight is its worker's: everything that others read of it while it is
- * served is written before. */
-static void pod_fill(struct engine *e, struct pod *p) {
-    while (p->in_service < e->slots && p->queue.count > 0 && !atomic_load(&e->stopping)) {
-        struct flight *f = queue_pop(&p->queue);
-        struct worker *w = engine_is_virtual(e) ? &e->workers[p->number] : least_loaded(e);
-        e->queued--;
-        e->in_service++;
-        p->in_service++;
-        f->slot_ns = engine_now(e);
-        if (!f->internal) {
-            dispatch_count_time(e, f->slot_ns);
-            e->klass[f->req.klass].queued--;
-            e->klass[f->req.klass].in_service++;
-            overtaking_count(e, f);
-            service_enter(e, f);
-        }
-        w->in_service++;
-        f->worker = crew_enter(p, w);
-        worker_post_flight(w, f);
-    }
-}
-
-static void pod_touch(struct engine *e, struct pod *p) {
-    if (p->touched) return;
-    p->touched = true;
-    p->next_touched = e->touched;
-    e->touched = p;
-}
-
-/* Of those pods that got or lost a request. */
-static void slots_fill(struct engine *e) {
-    struct pod *p;
-    while ((p = e->touched) != NULL) {
-        e->touched = p->next_touched;
-        p->touched = false;
-        pod_fill(e, p);
-    }
-}
-
-static bool flight_enqueue(struct engine *e, struct flight *f) {
-    struct pod *p = pod_of(e, f);
-    if (!queue_push(&p->queue, f)) return false;
-    e->queued++;
-    pod_touch(e, p);
-    return true;
-}
-
 /* ---- arrivals ---- */
 
 static bool closed_loop(const struct engine *e) {
@@ -131,12 +34,16 @@ static void generator_earlier(struct engine *e, uint64_t at_ns) {
  * arrive together have, the most urgent first; but nobody is dropped while one is free. */
 static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
     struct class_counts *k = &e->klass[f->req.klass];
-    e->arrived++;
-    k->arrived++;
-    histogram_record(e->lateness, now > f->req.arrival_ns ? now - f->req.arrival_ns : 0);
+    if (f->again) {
+        e->moved_on--;
+    } else {
+        e->arrived++;
+        k->arrived++;
+        histogram_record(e->lateness, now > f->req.arrival_ns ? now - f->req.arrival_ns : 0);
+    }
     const struct queue *q = &pod_of(e, f)->queue;
     if (q->count >= q->limit) slots_fill(e);
-    if (!flight_enqueue(e, f)) {
+    if (!slots_enqueue(e, f)) {
         if (f->guest)
             away_answer(e, f, true);
         else
@@ -146,9 +53,10 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
         flights_release(&e->flights, f);
         return false;
     }
-    dispatch_count_time(e, now);
+    slots_count_time(e, now);
     k->queued++;
-    k->waiting_ns += e->counted_ns - f->req.arrival_ns; /* also before it was seen to have come */
+    if (!f->again)
+        k->waiting_ns += e->counted_ns - f->req.arrival_ns; /* also before it was seen to have come */
     return true;
 }
 
@@ -269,23 +177,32 @@ static void workload_done_check(struct engine *e) {
     if (!atomic_exchange(&e->workload_done, true)) engine_wake_control(e);
 }
 
-/* Where the queue is full the request is dropped, and a user who waits for its answer goes on. */
+/* A request that has been counted as arrived goes to another pod. Where the queue is full it is dropped, and
+ * a user who waits for its answer goes on. */
+static void route_again(struct engine *e, struct flight *f, uint64_t now) {
+    uint64_t user = workload_own(e->workload, f->req.user);
+    pods_done(e, f, false);
+    pods_route(e, f);
+    f->again = true;
+    e->moved_on++;
+    if (!away_send(e, f) && !arrive_here(e, f, now) && closed_loop(e))
+        user_goes_on(e, user, now + DROPPED_PAUSE_NS);
+}
+
 uint64_t dispatch_reroute(struct engine *e, struct pod *p) {
     struct flight *f;
     uint64_t n = 0, now = engine_now(e);
     pthread_mutex_lock(&e->queue_lock);
-    dispatch_count_time(e, now);
+    slots_count_time(e, now);
     while ((f = queue_pop(&p->queue)) != NULL) {
-        pods_done(e, f, false);
-        pods_route(e, f);
         e->queued--;
-        n++;
-        if (flight_enqueue(e, f)) continue;
-        pods_done(e, f, false);
-        e->dropped++;
-        e->klass[f->req.klass].dropped++;
         e->klass[f->req.klass].queued--;
-        if (closed_loop(e)) user_goes_on(e, workload_own(e->workload, f->req.user), now + DROPPED_PAUSE_NS);
+        n++;
+        if (!f->guest) {
+            route_again(e, f, now);
+            continue;
+        }
+        away_back(e, f);
         flights_release(&e->flights, f);
     }
     slots_fill(e);
@@ -364,7 +281,7 @@ static void prepare_push(struct engine *e) {
             flights_release(&e->flights, f);
             break;
         }
-        flight_enqueue(e, f);
+        slots_enqueue(e, f);
         e->prepare.made++;
         e->prepare.made_bytes += f->bytes;
         e->prepare.out_bytes += f->bytes;
@@ -436,6 +353,24 @@ void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t
         engine_error(e, "a request that rank 0 sent here cannot be read; install one build on all hosts");
 }
 
+/* One that comes back unserved after the last reading of the measured part is sent nowhere: it is still on
+ * its way. */
+static void answered(struct engine *e, struct flight *f, const struct away_answer *a) {
+    if (a->back && e->routing_ended) return;
+    e->away--;
+    f->away = false;
+    if (a->back) {
+        e->on_way--;
+        e->moved_on--; /* for route_again(): that rank has it */
+        route_again(e, f, engine_now(e));
+        return;
+    }
+    f->hit_blocks = a->hit_blocks;
+    f->failed = a->failed;
+    request_ended(e, f, !a->dropped);
+    flights_release(&e->flights, f);
+}
+
 void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const void *bytes, size_t len) {
     struct away_answer a = {0};
     if (atomic_load(&e->stopping)) return;
@@ -444,12 +379,7 @@ void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const voi
     struct flight *f = len == sizeof a ? flights_at(&e->flights, number) : NULL;
     bool expected = f && f->away && f->pod == from && f->req.id == a.request;
     if (expected) {
-        e->away--;
-        f->away = false;
-        f->hit_blocks = a.hit_blocks;
-        f->failed = a.failed;
-        request_ended(e, f, !a.dropped);
-        flights_release(&e->flights, f);
+        answered(e, f, &a);
         slots_fill(e);
         workload_done_check(e);
     }
@@ -458,30 +388,16 @@ void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const voi
         engine_error(e, "an answer came to a request that was not sent; install one build on all hosts");
 }
 
-void dispatch_blocks(struct engine *e, unsigned from, const void *bytes, size_t len) {
-    pthread_mutex_lock(&e->queue_lock);
-    away_moved_take(e, from, bytes, len);
-    pthread_mutex_unlock(&e->queue_lock);
-}
-
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     pthread_mutex_lock(&e->queue_lock);
     if (ingest_took(e, f)) {
         pthread_mutex_unlock(&e->queue_lock);
         return;
     }
-    struct pod *p = pod_of(e, f);
-    e->in_service--;
-    p->in_service--;
-    pod_touch(e, p);
-    w->in_service--;
-    if (p->crew_load) p->crew_load[f->worker]--;
+    slots_leave(w, f);
     if (f->internal) {
         prepared_one(e, f);
     } else {
-        dispatch_count_time(e, engine_now(e));
-        e->klass[f->req.klass].in_service--;
-        service_leave(e, f);
         away_moved_tell(e);
         if (f->guest)
             away_answer(e, f, false);

@@ -105,6 +105,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     pthread_mutex_init(&e->error_lock, NULL);
     sem_init(&e->workers_open, 0, 0);
     pods_init(e, write_post);
+    gone_open(e);
     dispatch_init(e);
     for (int t = 0; t < USAGES; t++) usage_init(&e->usage[t]);
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -137,17 +138,6 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
 
 /* ---- the end ---- */
 
-static void pod_stop(struct pod *p) {
-    struct cache_op *op;
-    if (p->cache) {
-        pthread_mutex_lock(&p->engine->cache_lock);
-        cache_stop(p->cache);
-        while ((op = cache_next_ready(p->cache)) != NULL) write_post(p, op);
-        pthread_mutex_unlock(&p->engine->cache_lock);
-    }
-    writegate_stop(&p->writes);
-}
-
 static bool workers_stop(struct engine *e) {
     atomic_store(&e->stopping, true);
     dispatch_stop(e);
@@ -178,6 +168,7 @@ static void engine_close(struct engine *e) {
     sampler_close(e);
     scaling_close(e);
     outages_close(e);
+    gone_close(e);
     pods_close(e);
     lineup_close(&e->lineup);
     counters_free(e->counters, e->counter_count);
@@ -220,12 +211,13 @@ static void identities_check(struct engine *e) {
         engine_error(e, text);
     }
     overload_check(e);
-    if (e->arrived == done + failed + e->dropped + queued + in_service) return;
+    if (e->arrived == done + failed + e->dropped + queued + in_service + e->moved_on) return;
     snprintf(text, sizeof text,
              "requests do not add up: %llu arrived, %llu done, %llu failed, %llu dropped, %llu queued, %llu "
-             "in service",
+             "in service, %lld moved on",
              (unsigned long long)e->arrived, (unsigned long long)done, (unsigned long long)failed,
-             (unsigned long long)e->dropped, (unsigned long long)queued, (unsigned long long)in_service);
+             (unsigned long long)e->dropped, (unsigned long long)queued, (unsigned long long)in_service,
+             (long long)e->moved_on);
     engine_error(e, text);
 }
 
@@ -481,6 +473,12 @@ static void control_step(struct control *c) {
     if (atomic_load(&e->workload_done) && together_done(e)) control_end(c, RUN_COMPLETED, "%s", "");
 }
 
+static uint64_t next_ns(const struct control *c) {
+    uint64_t next = c->phase_end_ns < c->next_sample_ns ? c->phase_end_ns : c->next_sample_ns;
+    uint64_t outage = engine_is_virtual(c->e) ? KVF_NEVER : outages_next_ns(c->e);
+    return outage < next ? outage : next;
+}
+
 static void control_run(struct control *c) {
     struct engine *e = c->e;
     e->moment = 1;
@@ -495,7 +493,9 @@ static void control_run(struct control *c) {
     if (!warmup) scaling_begin(e);
     sampler_peek(e, c->phase);
     while (!c->ended) {
-        control_wait(c, c->phase_end_ns < c->next_sample_ns ? c->phase_end_ns : c->next_sample_ns);
+        control_wait(c, next_ns(c));
+        if (!engine_is_virtual(e)) outages_due(e, engine_now(e));
+        gone_look(e);
         control_step(c);
     }
     if (c->phase == KVF_PHASE_WARMUP)

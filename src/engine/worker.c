@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/core.h"
+#include "engine/pipeline/compute.h"
 #include "engine/pipeline/sample.h"
 #include "engine/tracelog.h"
 
@@ -21,35 +22,6 @@ enum {
 
 static struct worker *worker_of(struct executor *x) {
     return (struct worker *)x;
-}
-
-/* ---- mailboxes: stacks that many push and the worker takes whole ---- */
-
-void worker_wake(struct worker *w) {
-    uint64_t one = 1;
-    if (engine_is_virtual(w->engine)) {
-        lineup_call(&w->engine->lineup, w->pod->number);
-        return;
-    }
-    if (atomic_exchange(&w->sleeping, 0)) (void)!write(w->wake_fd, &one, sizeof one);
-}
-
-void worker_post_flight(struct worker *w, struct flight *f) {
-    struct flight *head = atomic_load(&w->flights_in);
-    do f->next = head;
-    while (!atomic_compare_exchange_weak(&w->flights_in, &head, f));
-    worker_wake(w);
-}
-
-static void op_mail(struct worker *w, struct cache_op *op) {
-    struct cache_op *head = atomic_load(&w->ops_in);
-    do op->next = head;
-    while (!atomic_compare_exchange_weak(&w->ops_in, &head, op));
-}
-
-void worker_post_op(struct worker *w, struct cache_op *op) {
-    op_mail(w, op);
-    worker_wake(w);
 }
 
 static void run_append(struct worker *w, struct cache_op *op) {
@@ -108,7 +80,7 @@ static void worker_leave(struct executor *x) {
             run_append(w, op);
             continue;
         }
-        op_mail(&e->workers[whose], op);
+        worker_mail_op(&e->workers[whose], op);
         woken[whose / 64] |= UINT64_C(1) << whose % 64;
         any = true;
     }
@@ -204,9 +176,19 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
                                  : CACHE_DONE);
 }
 
-/* The run ends, and this worker does not know it yet. */
+/* The pod dies, and this worker is not through with that. */
+static bool death_is_new(const struct worker *w) {
+    return atomic_load(&w->engine->gone.deaths) != w->deaths;
+}
+
+/* The run ends, or the pod dies. */
+static bool stop_asked(const struct worker *w) {
+    return atomic_load(&w->engine->stopping) || death_is_new(w);
+}
+
+/* And this worker does not know it yet. */
 static bool stop_is_new(const struct worker *w) {
-    return !w->x.stopping && atomic_load(&w->engine->stopping);
+    return !w->x.stopping && stop_asked(w);
 }
 
 /* Begins what became ready. An operation that has nothing to move ends here. Stops at the end of the run: a
@@ -296,7 +278,7 @@ static void worker_sleep(struct worker *w, bool paused) {
     /* what came before this is seen now, what comes later wakes; in a pause the mail stays where it is */
     bool awake = paused ? !run_clock_paused(&w->engine->clock)
                         : atomic_load(&w->flights_in) || atomic_load(&w->ops_in);
-    if (awake || atomic_load(&w->engine->stopping) != w->x.stopping) {
+    if (awake || stop_asked(w) != w->x.stopping) {
         atomic_store(&w->sleeping, 0);
         return;
     }
@@ -346,10 +328,14 @@ bool worker_turn(struct worker *w, bool paused) {
     return ops_pump(w, true) || any;
 }
 
-static bool worker_finished(const struct worker *w) {
+/* Told to stop it has ended all that it had begun. */
+static bool worker_rests(const struct worker *w) {
     bool idle = w->simulated || mover_idle(w->mover);
-    return w->x.stopping && atomic_load(&w->engine->drained) && idle && !w->run &&
-           waits_end_ns(w) == KVF_NEVER && !atomic_load(&w->ops_in);
+    return w->x.stopping && idle && !w->run && waits_end_ns(w) == KVF_NEVER && !atomic_load(&w->ops_in);
+}
+
+static bool worker_finished(const struct worker *w) {
+    return atomic_load(&w->engine->drained) && !death_is_new(w) && worker_rests(w);
 }
 
 /* Keeps the worker on the CPUs that the scenario names ("0-3,8"; the loader has checked the form). */
@@ -370,6 +356,43 @@ static void worker_pin(struct worker *w) {
                      w->engine->s->engine.cpus, strerror(rc));
 }
 
+/* A worker's own, whose operations and computing have ended: only it counts what it has served. */
+static void service_fails(struct worker *w) {
+    struct engine *e = w->engine;
+    for (;;) {
+        pthread_mutex_lock(&e->queue_lock);
+        struct flight *f = e->service_first;
+        while (f && f->worker != w->x.worker) f = f->service_next;
+        e->gone.cost.failed += f != NULL;
+        pthread_mutex_unlock(&e->queue_lock);
+        if (!f) return;
+        pipeline_abort(&w->pod->pipeline, &w->x, f);
+    }
+}
+
+/* Its pod dies, and it has ended what it had begun: what it served fails when that is so of all workers. Then
+ * it serves what comes next. */
+static void worker_restart(struct worker *w) {
+    struct gone *g = &w->engine->gone;
+    struct compute *compute = w->pod->pipeline.compute;
+    struct heap_item item;
+    struct err err = {0};
+    if (pthread_barrier_wait(&g->at_rest) == PTHREAD_BARRIER_SERIAL_THREAD && compute)
+        compute_clear(compute, engine_now(w->engine));
+    pthread_barrier_wait(&g->at_rest);
+    (void)flights_take(w); /* in service, all of them */
+    while (heap_pop(&w->timers, &item)) {}
+    w->x.settling = NULL;
+    service_fails(w);
+    if (pthread_barrier_wait(&g->at_rest) == PTHREAD_BARRIER_SERIAL_THREAD) {
+        atomic_store(&g->rested, true);
+        engine_wake_control(w->engine);
+    }
+    if (mover_go_on(w->mover, &err) != 0) engine_error(w->engine, err.text);
+    w->deaths++;
+    w->x.stopping = false;
+}
+
 static void worker_loop(struct worker *w) {
     struct engine *e = w->engine;
     for (unsigned turn = 0; !worker_finished(w); turn++) {
@@ -377,6 +400,8 @@ static void worker_loop(struct worker *w) {
             w->x.stopping = true;
             mover_stop(w->mover);
         }
+        bool let_go = atomic_load(&e->gone.stopped) != w->deaths; /* by the cache */
+        if (death_is_new(w) && let_go && worker_rests(w)) worker_restart(w);
         if (atomic_load(&e->hang.given_up))
             for (;;) pause(); /* the run is over, and what is here may be gone */
         bool paused = run_clock_paused(&e->clock);

@@ -59,12 +59,12 @@ static void probe_cpu_model(struct host *h, const char *root, const struct utsna
 }
 
 /* CPUs in the affinity mask. Machines with more than 1,024 need a larger set than cpu_set_t. */
-static uint32_t affinity_count(void) {
+static uint32_t affinity_count(pid_t of) {
     for (int cpus = CPU_SETSIZE; cpus <= 1 << 20; cpus *= 2) {
         cpu_set_t *set = CPU_ALLOC(cpus);
         if (!set) return 0;
         size_t size = CPU_ALLOC_SIZE(cpus);
-        int rc = sched_getaffinity(0, size, set);
+        int rc = sched_getaffinity(of, size, set);
         int count = rc == 0 ? CPU_COUNT_S(size, set) : 0;
         CPU_FREE(set);
         if (rc == 0) return (uint32_t)count;
@@ -78,15 +78,20 @@ static uint32_t cpus_online(void) {
     return online > 0 ? (uint32_t)online : 1;
 }
 
-static uint32_t cpus_usable(const char *root) {
-    uint32_t usable = affinity_count();
+static uint32_t cpus_usable(const char *root, pid_t by) {
+    uint32_t usable = affinity_count(by);
     if (!usable) usable = cpus_online();
     double quota = ceil(cgroup_cpus(root));
     return quota > 0 && quota < usable ? (uint32_t)quota : usable;
 }
 
 uint32_t host_cpus_usable(void) {
-    return cpus_usable("");
+    return cpus_usable("", 0);
+}
+
+uint32_t host_cpus_beside(void) {
+    uint32_t own = cpus_usable("", 0), launcher = cpus_usable("", getppid());
+    return own > launcher ? own : launcher;
 }
 
 /* MemAvailable, and whether a control group allows less; NaN where the kernel does not say. */
@@ -188,7 +193,7 @@ void host_probe_under(struct host *h, const char *root) {
     probe_os(h, root, &u);
     probe_cpu_model(h, root, &u);
     h->cpus_online = cpus_online();
-    h->cpus_usable = cpus_usable(root);
+    h->cpus_usable = cpus_usable(root, 0);
     probe_memory(h, root);
     probe_gpu(h, root);
 }

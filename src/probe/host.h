@@ -26,6 +26,9 @@ void host_probe(struct host *h);
 void host_probe_under(struct host *h, const char *root);
 /* Its cpus_usable alone: 1 or more. */
 uint32_t host_cpus_usable(void);
+/* Or those that its parent may, whichever are more: a launcher binds each of its processes to a part of them.
+ */
+uint32_t host_cpus_beside(void);
 
 /* Bytes of all third-level caches of this machine together, as the kernel tells them, else as the C library
  * does; 0: unknown. */

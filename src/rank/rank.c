@@ -177,8 +177,7 @@ static bool same_host(const struct peer *a, const struct peer *b) {
 
 /* Ranks that share a processor would take it from each other by looking. */
 static void beside_set(struct rank *r, unsigned beside) {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned each = processors > 0 ? (beside + (unsigned)processors - 1) / (unsigned)processors : 1;
+    unsigned processors = host_cpus_beside(), each = (beside + processors - 1) / processors;
     uint64_t look_us = (uint64_t)LOOK_LEAST_US * (each > 0 ? each : 1);
     r->beside = beside;
     r->look_us = look_us < LOOK_MOST_US ? look_us : LOOK_MOST_US;

@@ -29,6 +29,7 @@ enum rank_kind {
     RANK_REQUEST, /* of a fleet: to the pod that serves it */
     RANK_ANSWER,  /* it has ended there */
     RANK_BLOCKS,  /* likewise: blocks that its tiers got or lost, for the index of rank 0 */
+    RANK_OUTAGE,  /* a pod is gone, or back; what that has cost, to rank 0 */
     RANK_ENDED,   /* a rank's workload has ended, or it failed, or it was told to stop */
     RANK_KINDS
 };

@@ -70,8 +70,8 @@ const struct metric metric_rows[] = {
      "From the first rank that began to the last, on rank 0's clock: their lateness against the moment named, without "
      "the error of the clock offsets."},
     {"ranks_gather_cpu_ratio", RATIO, DOWN, "gather",
-     "CPU time that a rank spends for the others, which is messages, packing and adding up, as a part of one CPU: mean of "
-     "all ranks. Missing in a simulation, whose clock is not the machine's."},
+     "CPU time of all ranks for each other, which is messages, packing and adding up, divided by the measured wall time and by "
+     "the number of ranks: a part of one CPU. Missing in a simulation, whose clock is not the machine's."},
     {"prepare_s", SECONDS, DOWN, "preparation", "Seconds of preparation before the clock."},
 
     /* requests */

@@ -89,9 +89,6 @@ static void check_index(struct loading *l) {
 /* Pods that are ranks: not all of a simulation's parts are there. */
 static void check_real(struct loading *l) {
     const struct scenario *s = l->s;
-    if (s->fleet.outages > 0)
-        problem_of(l, "fleet.outages", "mode",
-                   "outages are simulated; leave them out, or set mode: simulate");
     if (s->tier[KVF_TIER_REMOTE].on)
         problem_of(l, "tiers.remote.capacity", "mode",
                    "pods share a remote tier in mode simulate alone; set tiers.remote.capacity: 0");

@@ -456,8 +456,6 @@ def _():
     words("gone already", outages=[{"pod": 0, "at": "1s", "for": "5s"}, {"pod": 0, "at": "2s", "for": "1s"}])
     path = scenario("precise")
     refused(["run", str(path), "--headless", "--db", "none", "--io-trace", "ops.csv"], "--io-trace", "--request-log")
-    lost = scenario("precise", outages=[{"pod": 0, "at": "1s", "for": "1s"}])
-    refused(["check", str(lost), "--set", "mode=real"], "fleet.outages", "leave them out, or set mode: simulate")
     path = scenario("precise")
     refused(["check", str(path), "--set", "tiers.remote.capacity=1GiB", "--set", "cache.placement=inclusive"], "cache.placement",
             "waterfall or spillover")

@@ -497,11 +497,73 @@ def _():
     check_identities(summary)
 
 
+def gone_for(outages, **more):
+    """Three real pods of which parts are gone for a while; the request log, rows of the run, and its marks."""
+    changes = {**pods("precise", users=30, **more), "run": {"duration": "3s", "warmup": "0s", "interval": "100ms"}, "engine.slots": 3}
+    changes["compute"] = {"mode": "fixed", "ms_per_token": 5}
+    changes["tiers"] = {"cpu": {"capacity": "64MiB"}, "nvme": {"capacity": "128MiB", "path": "."}}
+    changes["fleet"].update(routers=2, outages=outages, index={"staleness": "0s"})
+    summary, logs = together(3, changes)
+    check_identities(summary)
+    marks = rows("SELECT t_s, message FROM events WHERE level = 'mark' AND run_id = ? ORDER BY t_s", last_run()["run_id"])
+    late = [one["start_late_ms"] for one in rows("SELECT start_late_ms FROM ranks WHERE run_id = ? ORDER BY rank", last_run()["run_id"])]
+    for log, own in zip(logs, late):
+        for line in log:
+            line["at"] = line["arrival_s"] + (own - late[0]) / 1e3  # by rank 0's clock, as the marks
+            line["slot"] = line["at"] + line["queue_ms"] / 1e3
+    return summary, logs, marks
+
+
+def within(lines, begin, end):
+    """Those of the requests that were certainly routed in that time: they arrived in it, and had a slot before its end."""
+    return [line for line in lines if begin + 0.02 < line["at"] and line["slot"] < end - 0.02]
+
+
+@case("a real pod that dies loses its blocks and what it serves, hands back what waits, and comes back empty; so does that of rank 0")
+def _():
+    for pod in (1, 0):
+        summary, logs, marks = gone_for([{"pod": pod, "at": "800ms", "for": "1200ms"}])
+        assert [mark["message"] for mark in marks] == ["pod %d is gone" % pod, "pod %d is back" % pod], marks
+        gone, back = (mark["t_s"] for mark in marks)
+        assert 0.8 <= gone and gone + 1 < back, marks
+        served = {line["id"]: line for log in logs for line in log}
+        assert len(served) == sum(map(len, logs)), "a request was served twice"
+        failed = [line for line in served.values() if line["failed"]]
+        assert 0 < len(failed) == result(summary, "outage_requests_failed") == result(summary, "requests_failed") <= 3, failed
+        assert {line["pod"] for line in failed} == {pod}, failed
+        assert result(summary, "outage_requests_rerouted") > 0 and result(summary, "outage_lost_bytes") > 0
+        amid = [line for line in logs[pod] if gone + 0.3 < line["slot"] < back - 0.02]  # a busy machine takes its time to tell the pod
+        assert not amid and any(line["slot"] > back for line in logs[pod]), (amid, marks)
+        assert within((line for log in logs for line in log), gone, back), "nobody was served meanwhile"
+        down = rows("SELECT seq, t_s, down FROM pod_intervals JOIN intervals USING (run_id, seq) WHERE run_id = ? AND pod = ? ORDER BY seq",
+                    last_run()["run_id"], pod)
+        assert {one["down"] for one in down if gone + 0.2 < one["t_s"] < back} == {1}, (down, marks)
+        assert down[0]["down"] == 0 == down[-1]["down"], down
+        counted = rows("SELECT sum(requests_routed) AS routed, sum(requests_done) AS done FROM run_pods WHERE run_id = ?", last_run()["run_id"])[0]
+        assert counted["done"] == result(summary, "requests_done")
+        assert counted["routed"] == (result(summary, "requests_arrived") + result(summary, "requests_on_way_at_end") +
+                                     result(summary, "outage_requests_rerouted")), counted
+        assert result(summary, "outages") == 1 and "outage_hits_back_s" in summary["results"] and "outage_ttft_back_s" in summary["results"]
+
+
+@case("a router of a real fleet that is gone routes nothing meanwhile, and an index that is gone knows nothing")
+def _():
+    summary, logs, marks = gone_for([{"router": 0, "at": "500ms", "for": "800ms"}, {"index": True, "at": "2s", "for": "900ms"}])
+    assert [mark["message"] for mark in marks] == ["router 0 is gone", "router 0 is back", "the index is gone", "the index is back"], marks
+    at = [mark["t_s"] for mark in marks]
+    lines = [line for log in logs for line in log]
+
+    routers = [{line["router"] for line in within(lines, *span)} for span in ((0, at[0]), (at[0], at[1]), (at[1], 3))]
+    assert routers == [{0, 1}, {1}, {0, 1}], (routers, marks)
+    by = [{line["routed_by"] for line in within(lines, *span)} for span in ((at[1], at[2]), (at[2], at[3]))]
+    assert "prefix" in by[0] and by[1] == {"load"}, (by, marks)
+    assert result(summary, "outages") == 2 and result(summary, "requests_failed") == 0 == result(summary, "outage_lost_bytes")
+
+
 @case("a real fleet names what it cannot do")
 def _():
     need_mpi()
     for changes, ranks, sentence in (({}, 2, "each of the 3 pods of a real fleet is a rank, and there are 2; run it with --ranks 3"),
-                                     ({"fleet.outages": [{"pod": 1, "at": "1s", "for": "1s"}]}, 3, "outages are simulated; leave them out, or set mode: simulate"),
                                      ({"tiers.remote": {"capacity": "1GiB", "bandwidth": "1GB/s"}}, 3, "pods share a remote tier in mode simulate alone"),
                                      ({"ranks.users": "per_rank"}, 3, "the users of a fleet are those of its routers; set ranks.users: total")):
         got = finish(start({**SHARED, **pods("random"), **changes}, "--ranks", ranks))

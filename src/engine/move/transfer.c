@@ -531,6 +531,22 @@ static int staging_pin(struct mover *m, struct err *e) {
     return rc;
 }
 
+/* Bytes need a buffer or a slot each; an entry of a tier without bytes needs nothing. */
+static int queue_open(struct mover *m, int t, struct err *e) {
+    struct tier *tier = m->setup.tiers[t];
+    uint32_t depth = m->pool.count + (m->caps[t] & TIER_TAKES_DEVICE ? m->pool.slot_count : 0);
+    if (!(m->caps[t] & TIER_HOLDS_BYTES)) depth = UINT32_MAX;
+    return tier->ops->queue_open(tier, &m->queue[t], m->setup.worker, depth, e);
+}
+
+int mover_go_on(struct mover *m, struct err *e) {
+    int rc = 0;
+    m->stopped = false;
+    for (int t = 0; t < KVF_TIERS && rc == 0; t++)
+        if (m->setup.tiers[t] && !m->queue[t]) rc = queue_open(m, t, e);
+    return rc;
+}
+
 int mover_open(struct mover **out, const struct mover_setup *setup, struct err *e) {
     struct mover *m = mem_zalloc(1, sizeof *m);
     m->setup = *setup;
@@ -545,12 +561,8 @@ int mover_open(struct mover **out, const struct mover_setup *setup, struct err *
         if (!setup->tiers[t]) continue;
         const struct tier_ops *ops = setup->tiers[t]->ops;
         m->caps[t] = ops->caps(setup->tiers[t]);
-        bool device = (m->caps[t] & TIER_TAKES_DEVICE) != 0;
-        if (device) staging_slots_make(&m->pool, tier_landings(setup->scenario));
-        /* bytes need a buffer or a slot each; an entry of a tier without bytes needs nothing */
-        uint32_t depth = m->pool.count + (device ? m->pool.slot_count : 0);
-        if (!(m->caps[t] & TIER_HOLDS_BYTES)) depth = UINT32_MAX;
-        rc = ops->queue_open(setup->tiers[t], &m->queue[t], setup->worker, depth, e);
+        if (m->caps[t] & TIER_TAKES_DEVICE) staging_slots_make(&m->pool, tier_landings(setup->scenario));
+        rc = queue_open(m, t, e);
     }
     if (rc != 0) {
         mover_close(m);

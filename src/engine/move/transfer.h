@@ -123,6 +123,8 @@ void mover_begin(struct mover *m, struct cache_op *op); /* a READY operation */
 bool mover_pump(struct mover *m, bool issue);
 /* No chunk is issued any more; operations end (abandoned) when their last chunk has returned. */
 void mover_stop(struct mover *m);
+/* After a stop, with nothing at a device. */
+int mover_go_on(struct mover *m, struct err *e);
 bool mover_idle(const struct mover *m);        /* nothing at a device */
 uint64_t mover_next_ns(const struct mover *m); /* run time of the next timed completion, or KVF_NEVER */
 unsigned mover_fds(const struct mover *m, int fds[KVF_TIERS]);

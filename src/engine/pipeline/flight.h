@@ -40,6 +40,7 @@ struct flight {
     uint32_t number;                            /* among all of the engine, from 1 */
     uint32_t guest;                             /* rank 0's number of it where that sent it here; else 0 */
     bool away;                                  /* that rank, its pod's, has it */
+    bool again;                                 /* another rank has counted its arrival */
     uint64_t index_ns;                          /* that its router waited for the index */
     enum flight_stage stage;                    /* set by flight_enter() */
     _Atomic uint32_t shown;                     /* stage and tier, for the screen */

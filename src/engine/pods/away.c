@@ -10,6 +10,7 @@ struct sent {
     struct request req; /* arrival_ns: after the time at which all ranks begin */
     uint32_t pod, router, expected_blocks;
     uint8_t reason;
+    bool again;
 };
 
 bool away_send(struct engine *e, struct flight *f) {
@@ -20,7 +21,8 @@ bool away_send(struct engine *e, struct flight *f) {
                      .pod = f->pod,
                      .router = f->router,
                      .expected_blocks = f->expected_blocks,
-                     .reason = f->reason};
+                     .reason = f->reason,
+                     .again = f->again};
     s.req.arrival_ns += e->late_ns - e->begin_ns;
     s.req.ids = NULL;
     s.req.id_cap = 0;
@@ -56,6 +58,7 @@ bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *
     f->router = s.router;
     f->expected_blocks = s.expected_blocks;
     f->reason = s.reason;
+    f->again = s.again;
     f->guest = (uint32_t)number;
     e->on_way--;
     return true;
@@ -65,6 +68,13 @@ void away_answer(struct engine *e, const struct flight *f, bool dropped) {
     struct away_answer a = {
         .request = f->req.id, .hit_blocks = f->hit_blocks, .failed = f->failed, .dropped = dropped};
     rank_send(e->setup->rank, 0, RANK_ANSWER, f->guest, &a, sizeof a);
+}
+
+void away_back(struct engine *e, const struct flight *f) {
+    struct away_answer a = {.request = f->req.id, .back = true};
+    rank_send(e->setup->rank, 0, RANK_ANSWER, f->guest, &a, sizeof a);
+    e->on_way++;
+    e->moved_on++;
 }
 
 /* ---- what pods hold, for the index ---- */
@@ -86,7 +96,7 @@ void away_moved(struct engine *e, uint64_t block, int tier, bool stored) {
     pthread_mutex_unlock(&e->moved_lock);
 }
 
-void away_moved_take(struct engine *e, unsigned pod, const void *bytes, size_t len) {
+static void moved_take(struct engine *e, unsigned pod, const void *bytes, size_t len) {
     struct moved m;
     uint64_t now_ns = engine_now(e);
     if (!e->fleet || pod >= e->s->fleet.pods) return;
@@ -104,8 +114,14 @@ void away_moved_tell(struct engine *e) {
     e->moved = (struct buf){0};
     pthread_mutex_unlock(&e->moved_lock);
     if (moved.len > 0 && e->fleet)
-        away_moved_take(e, e->s->ranks.number, moved.data, moved.len);
+        moved_take(e, e->s->ranks.number, moved.data, moved.len);
     else if (moved.len > 0)
         rank_send(e->setup->rank, 0, RANK_BLOCKS, 0, moved.data, moved.len);
     buf_free(&moved);
+}
+
+void away_moved_take(struct engine *e, unsigned pod, const void *bytes, size_t len) {
+    pthread_mutex_lock(&e->queue_lock);
+    moved_take(e, pod, bytes, len);
+    pthread_mutex_unlock(&e->queue_lock);
 }

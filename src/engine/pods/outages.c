@@ -84,16 +84,21 @@ static const char *name_of(const struct scenario_outage *o, char *out, size_t le
 }
 
 static void part_set_down(struct engine *e, const struct scenario_outage *o, bool down) {
-    if (o->router != KVF_UNSET) {
-        fleet_set_router_down(e->fleet, (uint32_t)o->router, down);
-    } else if (o->index) {
-        fleet_set_index_down(e->fleet, down);
+    if (o->router != KVF_UNSET || o->index) {
+        pthread_mutex_lock(&e->queue_lock);
+        if (o->index)
+            fleet_set_index_down(e->fleet, down);
+        else
+            fleet_set_router_down(e->fleet, (uint32_t)o->router, down);
+        pthread_mutex_unlock(&e->queue_lock);
     } else if (o->remote && down) {
         e->outages->lost_bytes += used_bytes(e->store.cache, KVF_TIER_REMOTE, KVF_TIER_REMOTE);
         cache_clear(e->store.cache);
         cache_stop(e->store.cache);
     } else if (o->remote) {
         cache_restart(e->store.cache);
+    } else if (!engine_is_virtual(e)) {
+        gone_tell(e, (uint32_t)o->pod, down);
     } else if (down) {
         pod_goes(e, &e->pods[o->pod]);
     } else {
@@ -215,13 +220,14 @@ static double longest(const struct outages *all, bool hits) {
 
 void outages_results(const struct engine *e, struct result_list *out) {
     const struct outages *all = e->outages;
+    const struct gone_cost *real = &e->gone.cost; /* workers have ended */
     uint64_t begun = 0;
     if (!all) return;
     for (uint32_t i = 0; i < all->count; i++) begun += all->at[i].state != TO_COME;
     result_add(out, (double)begun, 0, "outages");
-    result_add(out, (double)all->failed, 0, "outage_requests_failed");
-    result_add(out, (double)all->rerouted, 0, "outage_requests_rerouted");
-    result_add(out, (double)all->lost_bytes, 0, "outage_lost_bytes");
+    result_add(out, (double)(all->failed + real->failed), 0, "outage_requests_failed");
+    result_add(out, (double)(all->rerouted + real->rerouted), 0, "outage_requests_rerouted");
+    result_add(out, (double)(all->lost_bytes + real->lost_bytes), 0, "outage_lost_bytes");
     result_add(out, begun > 0 ? longest(all, true) : KVF_MISSING, begun, "outage_hits_back_s");
     result_add(out, begun > 0 ? longest(all, false) : KVF_MISSING, begun, "outage_ttft_back_s");
 }

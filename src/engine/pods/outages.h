@@ -1,4 +1,5 @@
-/* Outages of a fleet: parts of it that are gone for a while (fleet.outages), on the virtual clock.
+/* Outages of a fleet: parts of it that are gone for a while (fleet.outages), on the virtual clock or, where
+ * pods are ranks, on rank 0's (gone.h).
  *
  *   pod      its entries are lost, requests in service there fail, those that wait are routed anew; it comes
  *            back empty

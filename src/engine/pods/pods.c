@@ -180,6 +180,17 @@ void pods_close(struct engine *e) {
     free(e->pods);
 }
 
+void pod_stop(struct pod *p) {
+    struct cache_op *op;
+    if (p->cache) {
+        pthread_mutex_lock(&p->engine->cache_lock);
+        cache_stop(p->cache);
+        while ((op = cache_next_ready(p->cache)) != NULL) p->writes.post(p, op);
+        pthread_mutex_unlock(&p->engine->cache_lock);
+    }
+    writegate_stop(&p->writes);
+}
+
 /* ---- routing ---- */
 
 static uint32_t blocks_of(const struct request *r) {

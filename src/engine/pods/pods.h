@@ -57,6 +57,9 @@ int pods_open(struct engine *e, struct err *err);
 int pods_check(const struct engine *e, struct err *err); /* all caches; as cache_check() */
 void pods_close(struct engine *e);
 
+/* Its cache refuses all that waits, and its gate holds nobody: the end of the run, or of the pod. */
+void pod_stop(struct pod *p);
+
 /* Which pod serves a request that has arrived. The caller holds queue_lock. */
 void pods_route(struct engine *e, struct flight *f);
 /* A routed request has ended, or found the queue full. Likewise. */

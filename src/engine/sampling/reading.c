@@ -120,7 +120,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     counters_sum(r->workers, e->counters, e->counter_count);
     r->run_ns = engine_now(e);
     r->ranks = 1;
-    dispatch_count_time(e, r->run_ns);
+    slots_count_time(e, r->run_ns);
     memcpy(r->klass, e->klass, sizeof r->klass);
     r->arrived = e->arrived;
     r->dropped = e->dropped;

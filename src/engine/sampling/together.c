@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/core.h"
 #include "engine/limits/slowest.h"
+#include "engine/pods/away.h"
 
 #define LEAD_NS (50 * KVF_NS_PER_MS) /* from START to the beginning, for the message to arrive */
 #define LOST_NS (8 * KVF_NS_PER_S)   /* without a sign of life for so long, a rank is lost */
@@ -232,7 +234,11 @@ static void message_take(struct engine *e, struct rank_message *m) {
     else if (m->kind == RANK_ANSWER && from_member)
         dispatch_answer(e, m->from, m->number, m->bytes, m->len);
     else if (m->kind == RANK_BLOCKS && from_member)
-        dispatch_blocks(e, m->from, m->bytes, m->len);
+        away_moved_take(e, m->from, m->bytes, m->len);
+    else if (m->kind == RANK_OUTAGE && t->number > 0)
+        gone_set(e, m->number != 0);
+    else if (m->kind == RANK_OUTAGE && from_member)
+        gone_told(e, m->bytes, m->len);
     else if (m->kind == RANK_ENDED)
         ended_take(e, m);
     free(m);

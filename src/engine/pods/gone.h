@@ -1,0 +1,48 @@
+/* A pod that is a rank dies and comes back while its process goes on (fleet.outages outside a simulation).
+ *
+ *   UP     serves
+ *   GOING  gets no slot any more; requests that waited are back at rank 0's routers. The cache has stopped,
+ * and each worker ends what it has begun, as at the end of a run; then all requests in service fail, and all
+ * tiers are emptied GONE   empty, until rank 0 says that it is back; said before, it is up as soon as it is
+ * empty
+ *
+ * Rank 0 takes the pod out of its routers' sight and tells it so under one hold of queue_lock, and messages
+ * of one rank keep their order: a request comes before the death or after the return. */
+#ifndef KVF_ENGINE_PODS_GONE_H
+#define KVF_ENGINE_PODS_GONE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine;
+
+/* Of all deaths; queue_lock. */
+struct gone_cost {
+    uint64_t failed, rerouted, lost_bytes;
+};
+struct gone {
+    enum { POD_UP, POD_GOING, POD_GONE } state; /* queue_lock, as is `back` */
+    bool back;                                  /* it was told so while it was going */
+    _Atomic uint32_t deaths;                    /* that have begun */
+    _Atomic uint32_t stopped;                   /* of these, caches have let everything go */
+    pthread_barrier_t at_rest;                  /* of all workers */
+    atomic_bool rested;                         /* they have met there */
+    struct gone_cost cost;                      /* rank 0: of all pods */
+};
+
+void gone_open(struct engine *e); /* with the number of workers known */
+void gone_close(struct engine *e);
+/* Rank 0: takes the pod out of routing, or back, and tells the rank that it is. Control thread. */
+void gone_tell(struct engine *e, uint32_t pod, bool gone);
+/* Of this rank: rank 0 says so. Control thread. */
+void gone_set(struct engine *e, bool gone);
+/* Rank 0: what a death has cost there. */
+void gone_told(struct engine *e, const void *bytes, size_t len);
+
+/* The end of a death, once all workers are at rest. Control thread. */
+void gone_look(struct engine *e);
+
+#endif

@@ -1,0 +1,33 @@
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "engine/core.h"
+
+/* Mailboxes of workers: stacks that many push and the worker takes whole. */
+
+void worker_wake(struct worker *w) {
+    uint64_t one = 1;
+    if (engine_is_virtual(w->engine)) {
+        lineup_call(&w->engine->lineup, w->pod->number);
+        return;
+    }
+    if (atomic_exchange(&w->sleeping, 0)) (void)!write(w->wake_fd, &one, sizeof one);
+}
+
+void worker_post_flight(struct worker *w, struct flight *f) {
+    struct flight *head = atomic_load(&w->flights_in);
+    do f->next = head;
+    while (!atomic_compare_exchange_weak(&w->flights_in, &head, f));
+    worker_wake(w);
+}
+
+void worker_mail_op(struct worker *w, struct cache_op *op) {
+    struct cache_op *head = atomic_load(&w->ops_in);
+    do op->next = head;
+    while (!atomic_compare_exchange_weak(&w->ops_in, &head, op));
+}
+
+void worker_post_op(struct worker *w, struct cache_op *op) {
+    worker_mail_op(w, op);
+    worker_wake(w);
+}
