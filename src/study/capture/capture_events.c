@@ -8,14 +8,18 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/exhausted.h"
 #include "base/hash.h"
 #include "base/output_file.h"
 #include "study/capture/siphash.h"
+
+enum { PARSED_BYTES = 1 << 20 }; /* of a usual message; more is asked for and given back */
 
 void capture_events_init(struct capture_events *ev, struct capture *c) {
     memset(ev, 0, sizeof *ev);
     ev->c = c;
     ev->turn_ns = UINT64_MAX;
+    if (!(ev->parsed = msgpack_zone_new(PARSED_BYTES))) memory_exhausted(PARSED_BYTES);
 }
 
 void capture_events_free(struct capture_events *ev) {
@@ -24,6 +28,7 @@ void capture_events_free(struct capture_events *ev) {
     idmap_free(&ev->by_tail);
     buf_free(&ev->block);
     buf_free(&ev->tokens);
+    msgpack_zone_free(ev->parsed);
 }
 
 int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e) {
@@ -324,15 +329,15 @@ void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batch
 /* The library asks for as much memory as a list claims to need, before its items have come. Nobody touches
  * what is not there, and where the system refuses, the message is malformed. */
 bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len) {
-    msgpack_unpacked whole;
-    msgpack_unpacked_init(&whole);
+    msgpack_object whole;
+    size_t read = 0;
     ev->pod = pod;
     ev->c->clock = &ev->clock[pod];
     ev->heard_ns = clock_now_ns();
     ev->batches++;
-    bool good = msgpack_unpack_next(&whole, payload, len, NULL) == MSGPACK_UNPACK_SUCCESS &&
-                batch_take(ev, &whole.data);
-    msgpack_unpacked_destroy(&whole);
+    int rc = msgpack_unpack(payload, len, &read, ev->parsed, &whole);
+    bool good = (rc == MSGPACK_UNPACK_SUCCESS || rc == MSGPACK_UNPACK_EXTRA_BYTES) && batch_take(ev, &whole);
+    msgpack_zone_clear(ev->parsed);
     ev->malformed += !good;
     capture_runs_settle(ev, false);
     return good;

@@ -41,6 +41,7 @@ struct capture_events {
     struct capture_clock clock[EVENTS_PODS];
     uint64_t expected[EVENTS_PODS]; /* sequence number; 0 before the first */
     FILE *blocks;                   /* NULL: the stream of stored and removed blocks is not written */
+    struct msgpack_zone *parsed;    /* the message at hand; its memory serves the next ones */
     struct buf block, tokens;       /* that is hashed; of the event at hand */
     uint64_t looked_up, computed;   /* blocks of the prompts that stored any, and of these what they stored */
     uint64_t answered;              /* blocks that were stored while answering */
