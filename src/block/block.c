@@ -68,7 +68,7 @@ uint64_t block_sweep(struct block_state *state, uint64_t old_ns) {
         unsigned long long name = __atomic_load_n(&c->name, __ATOMIC_RELAXED);
         unsigned long long issued_ns = __atomic_load_n(&c->issued_ns, __ATOMIC_RELAXED);
         unsigned long long queued_ns = __atomic_load_n(&c->queued_ns, __ATOMIC_RELAXED);
-        bool ours = c->own;
+        uint64_t ours = c->own ? 1 + (uint64_t)c->joined : 0;
         if (name == 0 || queued_ns >= old_ns || issued_ns >= old_ns) continue;
         if (!__atomic_compare_exchange_n(&c->name, &name, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             continue;

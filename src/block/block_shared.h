@@ -33,21 +33,29 @@ struct block_cell {
     unsigned long long name;      /* 0: free */
     unsigned long long queued_ns; /* by the clock of bpf_ktime_get_ns() */
     unsigned long long issued_ns; /* of its request, where it is the first in it; 0: not at the device */
-    unsigned long long first_ns;  /* the first request with a part of it was issued; 0: none has ended yet */
-    unsigned long long whole;     /* of a piece that was split off: the one that it is a part of */
+    union {
+        unsigned long long
+            first_ns; /* the first request with a part of it was issued; 0: none has ended yet */
+        unsigned long long joined_ns; /* sum of queued_ns of those that have joined it */
+    };
+    unsigned long long whole; /* of a piece that was split off: the one that it is a part of */
     unsigned bytes, ended;
-    unsigned depth;                /* at the device as its request came there, that one included */
-    unsigned char dir, own;        /* own: of this program */
-    unsigned char told, unused[9]; /* told: of another, and counted already or at another device */
+    unsigned depth;               /* at the device as its request came there, that one included */
+    unsigned char dir, own;       /* own: of this program */
+    unsigned char told;           /* of another, and counted already or at another device */
+    unsigned char mixed;          /* some of its request have not joined it */
+    unsigned joined, joined_size; /* operations behind it in its request, without cells now; their bytes */
 };
 
 /* All that the programs keep of what is under way; it begins at a page. */
 struct block_state {
     unsigned long long in_flight; /* requests at the devices, anybody's */
-    unsigned long long unused[7];
+    unsigned long long others;    /* how often the counts of others have changed */
+    unsigned long long unused[6];
     unsigned long long base;     /* its own address, as a number */
     unsigned long long own_tgid; /* as its first namespace counts */
-    unsigned long long unused_too[6];
+    unsigned long long drive;    /* the first of the list: beside the others it takes no line of its own */
+    unsigned long long unused_too[5];
     struct block_cell cells[BLOCK_CELLS];
 };
 

@@ -44,6 +44,8 @@ struct block_trace {
     uint64_t sweep_ns;      /* when to look for what they left behind; 0: nothing is */
     struct block_user_key key[BLOCK_NAMED];
     struct block_user user[BLOCK_NAMED];
+    struct block_user_counts user_counts[BLOCK_NAMED]; /* as last read */
+    uint64_t others;                                   /* likewise, of the state */
     uint32_t user_count;
     const char *groups; /* where their folders are */
 };
@@ -101,13 +103,14 @@ static void *values_of(struct block_trace *t, const char *map, size_t bytes, int
 }
 
 /* The program must run in this process to learn which one it is. */
-static int set_up(struct block_trace *t, struct err *e) {
+static int set_up(struct block_trace *t, const struct block_setup *s, struct err *e) {
     struct bpf_program *self = bpf_object__find_program_by_name(t->object, "own_process");
     LIBBPF_OPTS(bpf_test_run_opts, run);
     t->users = map_of(t, "users");
     t->counts = values_of(t, "counts", t->cpus * sizeof *t->counts, PROT_READ);
     t->state = values_of(t, ".bss", sizeof *t->state, PROT_READ | PROT_WRITE);
     if (!t->counts || !t->state) return refused(e, -errno, "share the counts of a program");
+    t->state->drive = s->devices[0];
     int rc = bpf_prog_test_run_opts(bpf_program__fd(self), &run);
     return rc ? refused(e, rc, "run a program") : 0;
 }
@@ -132,7 +135,7 @@ int block_open(struct block_trace **out, const struct blockdev *devices, uint32_
     if (rc == 0 && t->cpus == 0) rc = refused(e, -ENOENT, "number its CPUs in /sys");
     t->groups = s.groups_of_blkio ? OF_BLKIO : UNIFIED;
     if (rc == 0) rc = load(t, &s, e);
-    if (rc == 0) rc = set_up(t, e);
+    if (rc == 0) rc = set_up(t, &s, e);
     if (rc == 0) rc = attach(t, e);
     if (rc != 0) {
         block_close(t);
@@ -207,15 +210,19 @@ static uint32_t place_of(struct block_trace *t, const struct block_user_key *key
     return t->user_count++;
 }
 
+/* Only when the program tells that they have changed: a walk over the map takes longer than all the rest. */
 static void read_users(struct block_trace *t, struct block_counts *out) {
     struct block_user_key key, *last = NULL;
     struct block_user_counts n;
-    memset(out->user, 0, sizeof out->user);
-    while (bpf_map_get_next_key(t->users, last, &key) == 0) {
+    uint64_t others = __atomic_load_n(&t->state->others, __ATOMIC_ACQUIRE);
+    if (others != t->others) memset(t->user_counts, 0, sizeof t->user_counts);
+    while (others != t->others && bpf_map_get_next_key(t->users, last, &key) == 0) {
         if (bpf_map_lookup_elem(t->users, &key, &n) == 0)
-            block_add_up(&out->user[place_of(t, &key)], &n, sizeof n, 1);
+            block_add_up(&t->user_counts[place_of(t, &key)], &n, sizeof n, 1);
         last = &key;
     }
+    t->others = others;
+    memcpy(out->user, t->user_counts, sizeof out->user);
     out->users = t->user_count;
 }
 

@@ -119,7 +119,8 @@ static __always_inline void lost(void) {
 /* The place of the drive in the list, or NONE. */
 static __always_inline __u32 watched(struct bio *bio) {
     __u32 dev = bio->bi_bdev->bd_disk->part0->bd_dev;
-    for (__u32 i = 0; i < BLOCK_DEVICES && i < setup.device_count; i++)
+    if (dev == (__u32)state.drive) return 0;
+    for (__u32 i = 1; i < BLOCK_DEVICES && i < setup.device_count; i++)
         if (setup.devices[i] == dev) return i;
     return NONE;
 }
@@ -206,13 +207,14 @@ __attribute__((noinline)) int user_add(__u32 place, __u32 dir, __u64 bytes, __u6
     }
     __sync_fetch_and_add(&u->bytes[dir & 1], bytes);
     __sync_fetch_and_add(&u->requests[dir & 1], n);
+    __sync_fetch_and_add(&state.others, 1);
     return 0;
 }
 
 /* ---- bios under way ----
  *
- * A cell is a line of the cache. Neighbours in a page of memory are neighbours in a row of cells, so that a
- * few bios, used again and again, take a few pages of the table. A page has two rows to choose from. */
+ * A cell is a line of the cache. Neighbours in memory are neighbours in the table, so that a few bios, used
+ * again and again, take a few pages of it. A page of bios has two rows of cells to choose from. */
 
 /* The name of a bio is its address, counted from a place of ours: the verifier lets a pointer become a number
  * by subtraction alone. */
@@ -221,8 +223,8 @@ static __always_inline __u64 name_of(struct bio *bio) {
 }
 
 static __always_inline __u32 place_of(__u64 name, __u32 try) {
-    __u64 hash = (name >> PAGE_BITS) * 0x9e3779b97f4a7c15ULL;
-    __u32 row = try < TRIES ? hash >> 32 : hash >> 48;
+    __u64 page = name >> PAGE_BITS;
+    __u32 row = try < TRIES ? page : page * 0x9e3779b97f4a7c15ULL >> 48;
     return (row & (ROWS - 1)) * ROW + (((name >> NAME_BITS) + try) & (ROW - 1));
 }
 
@@ -299,7 +301,8 @@ int BPF_PROG(bio_queued, struct bio *bio) {
     c->ended = 0;
     c->dir = op;
     c->own = own;
-    c->told = 0;
+    c->told = c->mixed = 0;
+    c->joined = 0;
     if (!own) {
         int part = is_part(bio);
         struct block_user_key *user = bpf_map_lookup_elem(&cell_users, &place), key = {};
@@ -353,7 +356,67 @@ int BPF_PROG(bio_ended, struct request_queue *q, struct bio *bio) {
  *
  * The cell of a request's first bio holds the request's data, whatever device the bio is at by now: drives of
  * several paths send it on to a hidden one. A request of ours is counted on completion, one
- * of others as it is issued: of those no time is kept, and an end that is not seen takes no bytes away. */
+ * of others as it is issued: of those no time is kept, and an end that is not seen takes no bytes away.
+ *
+ * As a request of ours is issued, the operations behind its first join that one: it keeps their sums, and
+ * their cells are given back while the processor still has them at hand. They part again, with the mean of
+ * their times, if the request comes back from the device undone or in parts. */
+
+static __always_inline int is_whole(const struct block_cell *c, __u32 bytes) {
+    return c->own && !c->whole && !c->ended && c->bytes == bytes;
+}
+
+static __always_inline void bios_join(struct block_cell *c, struct bio *bio) {
+    int whole = is_whole(c, bio->bi_iter.bi_size) && (c->joined || !c->first_ns);
+    bio = bio->bi_next;
+    for (__u32 i = 1; i < MERGED_MOST && bio; i++) {
+        __u32 bytes = bio->bi_iter.bi_size, place = find(name_of(bio));
+        struct block_cell *other = cell_at(place);
+        bio = bio->bi_next;
+        if (place == NONE) continue;
+        if (!whole || !is_whole(other, bytes) || other->first_ns) {
+            c->mixed = 1;
+            continue;
+        }
+        if (c->joined++ == 0) c->joined_ns = c->joined_size = 0;
+        c->joined_ns += other->queued_ns;
+        c->joined_size += bytes;
+        other->name = 0;
+    }
+}
+
+/* A function of its own: the kernel checks it once. */
+__attribute__((noinline)) int bio_parts(__u32 from, __u64 name, __u32 bytes, __u64 queued_ns) {
+    __u32 place = find(name);
+    struct block_cell *c;
+    if (place != NONE || (place = claim(name)) == NONE) return 0;
+    c = cell_at(place);
+    c->queued_ns = queued_ns;
+    c->issued_ns = c->first_ns = c->whole = 0;
+    c->bytes = bytes;
+    c->ended = 0;
+    c->dir = cell_at(from)->dir;
+    c->own = 1;
+    c->told = c->mixed = 0;
+    c->joined = 0;
+    return 0;
+}
+
+static __always_inline void bios_part(__u32 place, struct bio *bio) {
+    struct block_cell *c = cell_at(place);
+    __u64 mean_ns;
+    if (c->joined) {
+        mean_ns = c->joined_ns / c->joined;
+        c->joined = 0;
+        c->first_ns = 0;
+        bio = bio->bi_next;
+        for (__u32 i = 1; i < MERGED_MOST && bio; i++) {
+            bio_parts(place, name_of(bio), bio->bi_iter.bi_size, mean_ns);
+            bio = bio->bi_next;
+        }
+    }
+    c->mixed = 0;
+}
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(request_issued, struct request *rq) {
@@ -363,6 +426,7 @@ int BPF_PROG(request_issued, struct request *rq) {
     if (!bio || (place = find(name_of(bio))) == NONE) return 0;
     c = cell_at(place);
     if (!c->own && !c->told) user_add(place, c->dir, rq->__data_len, 1);
+    if (bio->bi_next) bios_join(c, bio);
     c->depth = __sync_fetch_and_add(&state.in_flight, 1) + 1;
     c->issued_ns = bpf_ktime_get_ns();
     return 0;
@@ -378,6 +442,7 @@ int BPF_PROG(request_came_back, struct request *rq) {
     c = cell_at(place);
     if (!c->issued_ns) return 0;
     if (!c->own && !c->told) user_add(place, c->dir, -(__u64)rq->__data_len, -1ULL);
+    bios_part(place, bio);
     __sync_fetch_and_add(&state.in_flight, -1ULL);
     c->issued_ns = 0;
     return 0;
@@ -402,8 +467,7 @@ static __always_inline void request_counted(struct block_cell *c, struct block_c
     spread_add(s, BLOCK_D2C, now_ns - c->issued_ns);
 }
 
-/* So many operations of this program have ended; the times are sums over them, from queued and from issued.
- */
+/* So many operations of this program have ended; the times are sums, from queued and from issued. */
 static __always_inline void operations_ended(struct block_cpu *n, __u32 dir, __u64 count, __u64 bytes,
                                              __u64 ns, __u64 device_ns) {
     struct block_dir_counts *d = &n->events.dir[dir & 1];
@@ -447,12 +511,30 @@ __attribute__((noinline)) int bio_carries(__u64 first, __u64 bio) {
     return 0;
 }
 
-/* All of a request has come back, and so have its bios. Nearly each of them is an operation; these are
- * counted together. */
+/* All of a request has come back, and each of its bios is an operation: those that have joined the first one
+ * are counted with it. */
+static __always_inline void whole_completed(struct block_cell *c, struct block_cpu *n, __u64 now_ns) {
+    __u32 dir = c->dir;
+    __u64 count = 1, bytes = c->bytes, queued_ns = c->queued_ns;
+    if (c->joined) count += c->joined, bytes += c->joined_size, queued_ns += c->joined_ns;
+    n->events.dir[dir & 1].parts += count;
+    operations_ended(n, dir, count, bytes, count * now_ns - queued_ns, count * (now_ns - c->issued_ns));
+    c->name = 0;
+}
+
+/* Likewise, but some are pieces of operations, or have not joined the first one. Others' come this way too.
+ */
 static __always_inline void bios_completed(struct bio *bio, __u32 place, struct block_cpu *n, __u64 issued_ns,
                                            __u64 now_ns) {
-    __u32 dir = cell_at(place)->dir;
+    __u32 dir = cell_at(place)->dir, joined = cell_at(place)->joined;
     __u64 count = 0, total = 0, ns = 0;
+    if (joined) {
+        count = joined;
+        total = cell_at(place)->joined_size;
+        ns = joined * now_ns - cell_at(place)->joined_ns;
+        cell_at(place)->joined = 0;
+        cell_at(place)->first_ns = 0;
+    }
     for (__u32 i = 0; i < MERGED_MOST && bio; i++) {
         struct bio *next = bio->bi_next;
         __u32 bytes = bio->bi_iter.bi_size;
@@ -483,10 +565,15 @@ int BPF_PROG(request_completed, struct request *rq, int error, unsigned int byte
     if (!(issued_ns = c->issued_ns)) return 0;
     now_ns = bpf_ktime_get_ns();
     request_counted(c, n, bytes, last, error, now_ns);
+    if (last && !c->mixed && is_whole(c, bio->bi_iter.bi_size) && (c->joined || !bio->bi_next)) {
+        whole_completed(c, n, now_ns);
+        return 0;
+    }
     if (last) {
         bios_completed(bio, place, n, issued_ns, now_ns);
         return 0;
     }
+    bios_part(place, bio);
     for (__u32 i = 0; i < MERGED_MOST && bio; i++) {
         bio_carries(name_of(first), name_of(bio));
         bio = bio->bi_next;
@@ -500,7 +587,7 @@ int BPF_PROG(request_completed, struct request *rq, int error, unsigned int byte
     return 0;
 }
 
-/* Run once by the process that watches: its own number may be another, of the namespace that it is in. */
+/* Run once by the process that watches: its own number may be of a namespace. */
 SEC("syscall")
 int own_process(void *context) {
     state.base = (__u64)&state.in_flight;
@@ -508,6 +595,5 @@ int own_process(void *context) {
     return 0;
 }
 
-/* The kernel lends its clock and its reads of memory to programs alone that say they are under the GPL too.
- */
+/* The kernel lends its clock and its reads of memory to programs under the GPL alone. */
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -186,12 +186,12 @@ static void what_is_left_of_unseen_ends_is_swept(void **unused) {
     struct block_state *s = calloc(1, sizeof *s);
     assert_non_null(s);
     s->in_flight = 4;
-    s->cells[0] = (struct block_cell){.name = 1, .queued_ns = 10, .issued_ns = 20, .own = 1};
+    s->cells[0] = (struct block_cell){.name = 1, .queued_ns = 10, .issued_ns = 20, .own = 1, .joined = 2};
     s->cells[7] = (struct block_cell){.name = 2, .queued_ns = 10, .issued_ns = 20};
     s->cells[9] = (struct block_cell){.name = 3, .queued_ns = 10, .issued_ns = 200, .own = 1};
     s->cells[10] = (struct block_cell){.name = 4, .queued_ns = 10}; /* never came to a device */
     s->cells[BLOCK_CELLS - 1] = (struct block_cell){.name = 5, .queued_ns = 150, .issued_ns = 160, .own = 1};
-    assert_int_equal(block_sweep(s, 100), 1);
+    assert_int_equal(block_sweep(s, 100), 3); /* with those that have joined it */
     assert_int_equal(s->in_flight, 2);
     unsigned long long left = 0;
     for (int i = 0; i < BLOCK_CELLS; i++) left += s->cells[i].name;

@@ -164,24 +164,32 @@ static void what_is_split_is_one_operation(void **state) {
     assert_true(r->bio_device_ns > 0 && r->bio_device_ns < r->bio_ns);
 }
 
-/* Neighbours that are submitted together go to the device together. */
-static void what_is_merged_stays_an_operation_each(void **state) {
-    enum { OPERATIONS = 24 };
-    static struct block_counts c;
+enum { OPERATIONS = 24 };
+
+/* Neighbours that are submitted together go to the device together. Returns how many did not fail. */
+static unsigned transfer_at_once(int dir) {
     struct iocb control[OPERATIONS], *list[OPERATIONS];
     struct io_event event[OPERATIONS];
     io_context_t aio = 0;
-    (void)state;
-    needs_the_trace();
+    unsigned good = 0;
     assert_int_equal(io_setup(OPERATIONS, &aio), 0);
     for (int i = 0; i < OPERATIONS; i++) {
         list[i] = &control[i];
-        io_prep_pwrite(list[i], rig.fd, rig.data, 4096, MIB + i * 4096);
+        (dir == BLOCK_WRITE ? io_prep_pwrite : io_prep_pread)(list[i], rig.fd, rig.data, 4096,
+                                                              MIB + i * 4096);
     }
     assert_int_equal(io_submit(aio, OPERATIONS, list), OPERATIONS);
     assert_int_equal(io_getevents(aio, OPERATIONS, OPERATIONS, event, NULL), OPERATIONS);
-    for (int i = 0; i < OPERATIONS; i++) assert_int_equal(event[i].res, 4096);
+    for (int i = 0; i < OPERATIONS; i++) good += event[i].res == 4096;
     io_destroy(aio);
+    return good;
+}
+
+static void what_is_merged_stays_an_operation_each(void **state) {
+    static struct block_counts c;
+    (void)state;
+    needs_the_trace();
+    assert_int_equal(transfer_at_once(BLOCK_WRITE), OPERATIONS);
     block_read(rig.trace, &c);
     const struct block_dir_counts *w = &c.events.dir[BLOCK_WRITE];
     assert_int_equal(w->bios, OPERATIONS);
@@ -191,6 +199,30 @@ static void what_is_merged_stays_an_operation_each(void **state) {
     assert_int_equal(block_merges(&c), OPERATIONS - w->requests);
     assert_int_equal(c.events.lost, 0);
     assert_true(w->bio_device_ns <= w->bio_ns);
+}
+
+/* The file behind the device ends within the request: what is there comes back first, and the rest goes to
+ * the device again. */
+static void what_is_merged_may_come_back_in_parts(void **state) {
+    static struct block_counts c;
+    (void)state;
+    needs_the_trace();
+    assert_int_equal(ftruncate(rig.backing, MIB + 10 * 4096), 0);
+    assert_int_equal(transfer_at_once(BLOCK_READ), 10);
+    block_read(rig.trace, &c);
+    const struct block_dir_counts *r = &c.events.dir[BLOCK_READ];
+    assert_int_equal(r->bios, OPERATIONS);
+    assert_int_equal(r->bio_bytes, OPERATIONS * 4096);
+    assert_int_equal(r->request_bytes, OPERATIONS * 4096);
+    assert_in_range(r->requests, 1, OPERATIONS / 2);
+    assert_true(c.events.errors[BLOCK_IO_ERROR] > 0);
+    assert_true(r->bio_device_ns <= r->bio_ns);
+    uint64_t requests = r->requests, depth = r->depth;
+    transfer(BLOCK_READ, 4096, 3);
+    block_read(rig.trace, &c);
+    assert_int_equal(r->requests - requests, 3);
+    assert_int_equal(r->depth - depth, 3); /* nothing stayed at the device */
+    assert_int_equal(c.events.lost, 0);
 }
 
 /* The clocks of a request follow each other: in every class of sizes they make up the time of its operation.
@@ -390,6 +422,7 @@ int main(void) {
         ON_A_LOOP(every_request_is_counted_once_in_its_class),
         ON_A_LOOP(what_is_split_is_one_operation),
         ON_A_LOOP(what_is_merged_stays_an_operation_each),
+        ON_A_LOOP(what_is_merged_may_come_back_in_parts),
         ON_A_LOOP(the_split_adds_up_for_every_size),
         ON_A_LOOP(bpftrace_finds_the_same),
         ON_A_LOOP(a_neighbour_has_its_name_and_its_bytes),
