@@ -73,7 +73,7 @@ def needs(options):
     if not os.access(str(KVFALL), os.X_OK):
         return "%s is not there; build it with ./bootstrap build, or run make bench" % KVFALL
     for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_curl", {"remote"}), ("bench_events", {"record"}), ("bench_gpu", {"gpu"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
-                        ("bench_workload", {"workload"})):
+                        ("bench_workload", {"workload"}), ("kvfall_sliced", {"block"})):
         if users & set(options.bench) and not os.access(str(BUILD / "tests/bench" / name), os.X_OK):
             return "%s is not built; run make bench" % (BUILD / "tests/bench" / name)
     if "nvme" in options.bench and not shutil.which("fio"):

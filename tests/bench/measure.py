@@ -136,13 +136,13 @@ class Bench:
                                                     " ".join((err.strip() or out.strip()).split("\n")[-4:])))
         return out
 
-    def kvfall_start(self, scenario, *more, env=None):
+    def kvfall_start(self, scenario, *more, env=None, program=KVFALL):
         """kvfall on a scenario given as text; finish with kvfall_results."""
         path = self.path("scenario.yaml")
         with open(path, "w") as out:
             out.write(scenario)
         result = self.path("result-%d.json" % next(self.numbers))  # a pipe would fill while somebody watches the run
-        argv = [str(KVFALL), "run", "--headless", path, "--quiet", "--json", result]
+        argv = [str(program), "run", "--headless", path, "--quiet", "--json", result]
         process = self.start(argv + (list(more) if "--db" in more else list(more) + ["--db", "none"]), env=env)
         process.result = result
         return process
