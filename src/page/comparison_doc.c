@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- what is compared ---- */
 
@@ -233,13 +234,29 @@ void comparison_put(struct doc *d, const struct comparison *c, unsigned columns)
 
 /* ---- the terminal ---- */
 
+/* Of any side. */
+static bool was_held(const struct comparison *c, const struct comparison_limit *limit) {
+    for (size_t i = 0; i < c->cases; i++)
+        if (strcmp(c->held[i].name, limit->metric) == 0 && c->held[i].state != COMPARISON_UNHELD) return true;
+    return false;
+}
+
+static void put_limits(struct buf *out, const struct comparison *c, bool held) {
+    const char *between = held ? " " : "; not held: ";
+    for (size_t i = 0; i < c->limits; i++) {
+        if (was_held(c, &c->limit[i]) != held) continue;
+        buf_addf(out, "%s%s %.4g %%", between, c->limit[i].metric, 100 * c->limit[i].most);
+        between = ", ";
+    }
+}
+
 static void put_check(struct doc *d, const struct comparison *c) {
     if (!c->checked) return;
     struct buf words = {0};
     bool nothing = c->unheld > 0 && c->unheld == c->limits * (c->sides - 1);
-    buf_add(&words, c->failures ? "FAILED:" : nothing ? "passed, nothing could be held:" : "passed:");
-    for (size_t i = 0; i < c->limits; i++)
-        buf_addf(&words, "%s %s %.4g %%", i ? "," : "", c->limit[i].metric, 100 * c->limit[i].most);
+    buf_add(&words, c->failures ? "FAILED:" : nothing ? "passed, nothing could be held" : "passed:");
+    put_limits(&words, c, true);
+    put_limits(&words, c, false);
     doc_verdict(d, c->failures ? DOC_BAD : DOC_GOOD, "Check", buf_text(&words));
     buf_free(&words);
     for (size_t i = 0; i < c->failures; i++) doc_fact(d, "", c->failure[i]);

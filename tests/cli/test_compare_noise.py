@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How often kvfall compare tells equal runs apart, and that it finds what is slower: the bench compare, cheaply."""
 import os
+import re
 import sys
 
 from tap import SOURCE, case, home, main, run
@@ -43,7 +44,11 @@ def _():
     pairs = compare.Pairs(kvfall, drawn, folder())
     a, b = pairs.run(1), pairs.run(2)
     got = run(["compare", str(a), str(b), "--db", pairs.db, "--fail-over", "0%"])
-    assert got.rc == 0 and "is not held to its limit: their seeds drew different users" in " ".join(got.stdout.split()), got
+    said = " ".join(got.stdout.split())
+    assert got.rc == 0 and "is not held to its limit: their seeds drew different users" in said, got
+    check = said[said.rindex("Check passed"):]
+    left, missed = check.split("; not held: ")[1], re.findall(r"(\w+) of run \d+ is not held", said)
+    assert missed and all(name in left and name not in check.split("; not held: ")[0] for name in missed), check
 
 
 main()
