@@ -103,6 +103,22 @@ static int check_directory_url(const struct url *u, struct err *e) {
     return 0;
 }
 
+static int check_nixl_url(const struct url *u, struct err *e) {
+    static const char *const schemes[] = {"s3", "http", "https"};
+    if (!strcmp(u->scheme, "file")) return check_directory_url(u, e);
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (!strcmp(u->scheme, schemes[i])) return check_bucket_url(u, e);
+    return err_set(e, KVF_ERR_USAGE, "its scheme is none of file, s3, https and http");
+}
+
+static int check_mooncake_url(const struct url *u, struct err *e) {
+    if (strcmp(u->scheme, "mooncake") != 0) return err_set(e, KVF_ERR_USAGE, "its scheme is not mooncake");
+    if (!u->host[0]) return err_set(e, KVF_ERR_USAGE, "it names no host");
+    if (u->path[0] || u->query[0])
+        return err_set(e, KVF_ERR_USAGE, "nothing may follow the port of the master");
+    return 0;
+}
+
 static const struct {
     const char *noun, *example;
     int (*check)(const struct url *u, struct err *e);

@@ -135,7 +135,7 @@ const struct key key_table[] = {
             "The store behind the tier: a modelled link, a server, or a directory."),
     K("tiers.remote.url", URL, remote.url, "", "", "null", REMOTE_REAL, ALL,
       "The store: redis://HOST:PORT/DATABASE, rediss:// with TLS, unix://PATH; s3://BUCKET, https://HOST:PORT/BUCKET/PREFIX; "
-      "file:///DIRECTORY; a user and password in it are never stored."),
+      "file:///DIRECTORY; mooncake://HOST:PORT; a user and password in it are never stored."),
     K("tiers.remote.region", TEXT, remote.region, "", "", "null", REMOTE_S3, ALL,
       "Region of the bucket; null is that of AWS_REGION, else us-east-1."),
     K("tiers.remote.layout", CHOICE, remote.layout, "", CHOICES(SCENARIO_REMOTE_LAYOUT_LIST), "plain",

@@ -36,6 +36,12 @@ enum traits_backend_caps {
       "s3://kvcache or http://127.0.0.1:8333/kvcache", check_bucket_url)                                     \
     X(KVF_REMOTE_FILE, "file", nvme_shared, BACKEND_STORE,                                                   \
       "files in a directory that machines share: NFS, Lustre, GPFS, CephFS.", "directory",                   \
-      "file:///mnt/shared", check_directory_url)
+      "file:///mnt/shared", check_directory_url)                                                             \
+    X(KVF_REMOTE_NIXL, "nixl", nixl, BACKEND_STORE | BACKEND_SERVER,                                         \
+      "files of a shared directory, or objects of a bucket, through NVIDIA's NIXL.", "directory or bucket",  \
+      "file:///mnt/shared or http://127.0.0.1:8333/kvcache", check_nixl_url)                                 \
+    X(KVF_REMOTE_MOONCAKE, "mooncake", mooncake, BACKEND_STORE | BACKEND_SERVER,                             \
+      "values in a Mooncake store, through its client library.", "Mooncake master",                          \
+      "mooncake://127.0.0.1:50051", check_mooncake_url)
 
 #endif

@@ -43,6 +43,7 @@ struct remote_place {
 struct remote_tier {
     struct tier base;
     const struct remote_wire *wire;
+    const struct remote_calls *calls; /* of a library whose calls wait; NULL: the wire has its own way */
     const struct run_clock *clock;
     char name[REMOTE_SERVER]; /* of the server, as people write it: "127.0.0.1:6379", "/run/redis.sock" */
     unsigned servers;         /* of the cluster that it is one of; 0: it stands alone */
@@ -54,6 +55,8 @@ struct remote_tier {
     uint32_t connections, workers;
     bool asks;                           /* a lookup goes before a read */
     bool deletes;                        /* what the cache drops */
+    bool keeps;                          /* nothing can be deleted, at the end either */
+    atomic_bool hung;                    /* a call has not returned, and uses the tier's library still */
     bool one_by_one;                     /* a lookup asks for one value after another */
     char head[REMOTE_KEY / 2];           /* of every name .. */
     char shared_head[REMOTE_KEY / 2];    /* .. but those that runs share */

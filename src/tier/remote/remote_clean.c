@@ -58,7 +58,7 @@ void remote_clean(struct remote_tier *t) {
     if (left == 0) return;
     t->clock = &clock;
     t->workers = 1;
-    if (remote_queue_open(&t->base, &q, 0, 1, NULL) == 0) {
+    if (!t->keeps && remote_queue_open(&t->base, &q, 0, 1, NULL) == 0) {
         work(q, places);
         remote_queue_close(q);
     }

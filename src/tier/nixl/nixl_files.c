@@ -1,0 +1,66 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tier/nixl/nixl.h"
+
+/* A value is written under a name of its own and gets the one that others look for when it is whole: what can
+ * be found can be read. Each connection writes one value at a time, and no value is written by two. */
+
+#define UNFINISHED "~"
+
+static void unfinished(const char *name, char out[NIXL_NAME]) {
+    (void)snprintf(out, NIXL_NAME, "%s." UNFINISHED "%d", name, (int)gettid());
+}
+
+int nixl_files_open(const struct nixl_where *w, const char *name, enum nixl_direction dir, uint64_t room) {
+    char at[NIXL_NAME];
+    int direct = w->direct ? O_DIRECT : 0;
+    if (dir == NIXL_READ) return openat(w->dir_fd, name, O_RDONLY | O_CLOEXEC | direct);
+    unfinished(name, at);
+    int fd = openat(w->dir_fd, at, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | direct, 0600);
+    if (fd < 0) return fd;
+    int error = posix_fallocate(fd, 0, (off_t)room); /* a full file system is met here */
+    if (error == 0 || error == EOPNOTSUPP || error == EINVAL) return fd;
+    close(fd);
+    (void)unlinkat(w->dir_fd, at, 0);
+    errno = error;
+    return -1;
+}
+
+static void drop_cache(const struct nixl_where *w, int fd, enum nixl_direction dir) {
+    if (w->direct) return;
+    if (dir == NIXL_WRITE)
+        (void)sync_file_range(
+            fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static int give_name(const struct nixl_where *w, const char *at, const char *name, bool first) {
+    if (!first) return renameat(w->dir_fd, at, w->dir_fd, name) == 0 ? 0 : errno;
+    if (linkat(w->dir_fd, at, w->dir_fd, name, 0) == 0) return 0;
+    return errno;
+}
+
+int nixl_files_keep(const struct nixl_where *w, int fd, const char *name, bool first) {
+    char at[NIXL_NAME];
+    unfinished(name, at);
+    drop_cache(w, fd, NIXL_WRITE);
+    int error = close(fd) == 0 ? give_name(w, at, name, first) : errno;
+    if (first || error) (void)unlinkat(w->dir_fd, at, 0);
+    return error;
+}
+
+void nixl_files_leave(const struct nixl_where *w, int fd, const char *name, enum nixl_direction dir) {
+    char at[NIXL_NAME];
+    drop_cache(w, fd, dir);
+    close(fd);
+    if (dir == NIXL_READ) return;
+    unfinished(name, at);
+    (void)unlinkat(w->dir_fd, at, 0);
+}
+
+int nixl_files_remove(const struct nixl_where *w, const char *name) {
+    return unlinkat(w->dir_fd, name, 0) == 0 || errno == ENOENT ? 0 : errno;
+}
