@@ -46,6 +46,7 @@ static int mooncake_open(struct tier **out, const struct tier_setup *setup, stru
     t->remote.wire = &remote_hand_wire;
     t->remote.calls = &mooncake_store_calls;
     remote_open(&t->remote, setup);
+    t->remote.claims = true;
     if (mooncake_store_open(t, setup->scenario, &why) != 0) {
         mooncake_free(t);
         return err_set(e, why.code, "the remote tier cannot be used: %s", why.text);

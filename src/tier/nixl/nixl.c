@@ -104,6 +104,7 @@ static int nixl_open(struct tier **out, const struct tier_setup *setup, struct e
         return rc;
     }
     t->remote.keeps = t->where.objects;
+    t->remote.claims = !t->where.objects;
     (void)snprintf(t->remote.name, sizeof t->remote.name, "%s", t->where.name);
     describe(t);
     *out = &t->remote.base;

@@ -55,6 +55,7 @@ struct remote_tier {
     uint32_t connections, workers;
     bool asks;                           /* a lookup goes before a read */
     bool deletes;                        /* what the cache drops */
+    bool claims;                         /* a write may be told to leave what is there */
     bool keeps;                          /* nothing can be deleted, at the end either */
     atomic_bool hung;                    /* a call has not returned, and uses the tier's library still */
     bool one_by_one;                     /* a lookup asks for one value after another */
@@ -131,6 +132,7 @@ struct remote_op {
     bool looking;                    /* its jobs wait for the lookup */
     bool there;                      /* of a write: another run was sooner, there is nothing to do */
     bool own;                        /* when it was asked for, this run had such values itself */
+    bool claiming;                   /* of a write: its first value says whose the entry is */
     int error;                       /* that every chunk of it gets */
     unsigned round;                  /* lookups of it that were interrupted */
     struct remote_op *next;          /* in its bucket, or free */
@@ -151,6 +153,7 @@ struct remote_job {
     uint64_t order; /* in which values first stood in line, from 1; 0: not yet */
     unsigned tries;
     bool lined;
+    bool first; /* it is written only where no value of its name is */
 };
 
 /* The operation of a chunk; NULL: no chunk of it has come. A new one, with its lookup if it needs one. */
@@ -175,6 +178,8 @@ int remote_job_pieces(const struct remote_job *job, struct iovec *iov, int room,
 /* Moves a job on by bytes that were sent or have come; chunks that are complete go back. */
 void remote_job_pass(struct tier_queue *q, struct remote_job *job, uint64_t bytes);
 void remote_job_done(struct tier_queue *q, struct remote_job *job);
+/* Another run was sooner with the first value of a shared entry, which is its from then on. */
+void remote_job_forestalled(struct tier_queue *q, struct remote_job *job);
 /* A write goes back to its first byte; false: some of it is not here any more. A read always may. */
 bool remote_job_rewind(struct remote_job *job);
 /* Its connection is gone: it begins again, if it can. */

@@ -25,7 +25,7 @@
 enum hand_state { HAND_DOWN, HAND_OPENING, HAND_IDLE, HAND_FILLING, HAND_CALLING, HAND_DRAINING, HAND_LEFT };
 enum hand_task { TASK_OPEN, TASK_PUT, TASK_GET, TASK_ASK, TASK_REMOVE };
 
-/* What a thread and its connection share. The lock guards the first four. */
+/* Shared by a thread and its connection; the lock guards the two words behind it. */
 struct hand {
     pthread_mutex_t lock;
     pthread_cond_t given;
@@ -208,6 +208,8 @@ static void value_ended(struct hand_conn *c, int outcome) {
     job->conn = NULL;
     if (outcome == 0)
         remote_job_done(q, job);
+    else if (outcome == EEXIST)
+        remote_job_forestalled(q, job);
     else
         remote_op_fail(q, job->op, outcome);
 }
@@ -314,7 +316,7 @@ static void hand_begin(struct remote_conn *base, struct remote_job *job, uint64_
     (void)remote_name(base->q->tier, job->op->place, job->value, asked->name[0]);
     asked->names = 1;
     asked->len = job->len;
-    asked->first = false;
+    asked->first = job->first;
     if (job->op->dir == KVF_DIR_WRITE)
         fill(c, now_ns);
     else

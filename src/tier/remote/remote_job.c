@@ -166,7 +166,7 @@ static void job_new(struct tier_queue *q, struct remote_op *op, uint64_t value) 
     op->jobs = job;
     if (op->dir == KVF_DIR_WRITE)
         job->hold = job->at + job->len <= job->chunk->offset + job->chunk->len ? job->len : 1;
-    if (!op->looking) job_line(q, job);
+    if (!op->looking && !op->claiming) job_line(q, job);
 }
 
 static void job_unlink(struct remote_job *job) {
@@ -196,9 +196,22 @@ void remote_job_pass(struct tier_queue *q, struct remote_job *job, uint64_t byte
 }
 
 void remote_job_done(struct tier_queue *q, struct remote_job *job) {
-    if (job->hold > 0) chunk_count(q, job->op, job->chunk, job->hold);
+    struct remote_op *op = job->op;
+    if (job->hold > 0) chunk_count(q, op, job->chunk, job->hold);
     job_unlink(job);
     job_free(q, job);
+    if (!op->claiming) return;
+    op->claiming = false;
+    remote_op_go(q, op);
+}
+
+void remote_job_forestalled(struct tier_queue *q, struct remote_job *job) {
+    struct remote_op *op = job->op;
+    op->claiming = false;
+    op->there = true;
+    remote_stored(q->tier, op->place, false);
+    if (!atomic_exchange(&op->place->found, true)) remote_count(&q->tier->found, 1);
+    remote_op_fail(q, op, 0); /* its chunks are done */
 }
 
 bool remote_job_rewind(struct remote_job *job) {
@@ -211,6 +224,7 @@ bool remote_job_rewind(struct remote_job *job) {
 
 void remote_job_interrupted(struct tier_queue *q, struct remote_job *job) {
     job->conn = NULL;
+    job->first = false; /* what is there may be ours */
     if (++job->tries >= TRIES || !remote_job_rewind(job))
         remote_op_fail(q, job->op, EREMOTEIO);
     else
@@ -245,12 +259,15 @@ void remote_op_fail(struct tier_queue *q, struct remote_op *op, int error) {
 
 void remote_op_go(struct tier_queue *q, struct remote_op *op) {
     struct remote_job *in_order = NULL, *next;
+    op->claiming = op->dir == KVF_DIR_WRITE && op->place->shared && !op->place->stored && q->tier->claims;
     for (struct remote_job *job = op->jobs; job; job = job->next_of_op) { /* the newest is first */
         job->next = in_order;
         in_order = job;
     }
     for (struct remote_job *job = in_order; job; job = next) {
         next = job->next;
+        job->first = op->claiming;
+        if (op->claiming && job->value > 0) break;
         job_line(q, job);
     }
 }

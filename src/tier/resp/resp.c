@@ -144,6 +144,7 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
     remote_open(&t->remote, setup);
     t->ttl_ms = (s->remote.ttl_ns + KVF_NS_PER_MS - 1) / KVF_NS_PER_MS;
     resp_names_open(t, s);
+    t->remote.claims = s->remote.layout == KVF_REMOTE_LAYOUT_PLAIN; /* LMCache's commands are what they are */
     struct err why = {0};
     int rc = resp_server_find(&t->server, s, "tiers.remote.url", s->remote.url, &why);
     (void)snprintf(t->remote.name, sizeof t->remote.name, "%s", t->server.name);

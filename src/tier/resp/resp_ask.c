@@ -21,11 +21,13 @@ void resp_ask_set(struct resp_conn *c, enum resp_name which) {
     char key[REMOTE_KEY], life[24], tail[RESP_TAIL];
     size_t key_len = resp_key(t, c->remote.job->op->place, c->remote.job->value, which, key);
     uint64_t len = which == RESP_NAME_ABOUT ? RESP_ABOUT : c->remote.job->len;
+    bool first = c->remote.job->first;
     int n = snprintf(c->out, RESP_OUT, "%s*%d\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%" PRIu64 "\r\n",
-                     c->way.asking ? asking : "", t->ttl_ms ? 5 : 3, key_len, key, len);
+                     c->way.asking ? asking : "", (t->ttl_ms ? 5 : 3) + first, key_len, key, len);
     int digits = snprintf(life, sizeof life, "%" PRIu64, t->ttl_ms);
-    int m = t->ttl_ms ? snprintf(tail, sizeof tail, "\r\n$2\r\nPX\r\n$%d\r\n%s\r\n", digits, life)
-                      : snprintf(tail, sizeof tail, "\r\n");
+    int m = snprintf(tail, sizeof tail, "\r\n%s", first ? "$2\r\nNX\r\n" : "");
+    if (t->ttl_ms)
+        m += snprintf(tail + m, sizeof tail - (size_t)m, "$2\r\nPX\r\n$%d\r\n%s\r\n", digits, life);
     c->out_at = c->tail_at = c->tail_len = 0;
     c->out_len = (size_t)n;
     c->about = which == RESP_NAME_ABOUT;

@@ -130,6 +130,16 @@ static void job_ended(struct resp_conn *c) {
     remote_job_done(c->remote.q, job);
 }
 
+/* SET with NX: there is a value. */
+static void job_forestalled(struct resp_conn *c) {
+    struct remote_job *job = c->remote.job;
+    c->remote.failures = 0;
+    remote_count(&c->remote.q->tier->trips, 1);
+    resp_line_idle(c);
+    job->conn = NULL;
+    remote_job_forestalled(c->remote.q, job);
+}
+
 static void value_go(struct resp_conn *c, uint64_t now_ns);
 
 /* Another server of the cluster has the value, which is asked for there; false: none, or too many said so. */
@@ -183,6 +193,8 @@ static void set_run(struct resp_conn *c, uint64_t now_ns) {
         set_run(c, now_ns);
     } else if (h.kind == RESP_SIMPLE) {
         job_ended(c);
+    } else if (h.kind == RESP_NIL && c->remote.job->first) {
+        job_forestalled(c);
     } else {
         resp_line_absurd(c, now_ns, "a SET is answered with OK");
     }
