@@ -126,6 +126,35 @@ def _():
     assert result(summary, "remote_write_ops") == 0 == result(summary, "remote_write_bytes"), "nothing was written"
 
 
+@case("of two runs that write a prompt at the same moment the first one owns it: the other writes and deletes nothing of it")
+def _():
+    kept, sent = {}, []
+
+    def keeps(words, usual):
+        kept.update({words[1]: words[2]} if words[0] == b"SET" else {})
+        return usual
+
+    def sooner(words, usual):
+        sent.append(words)
+        if words[0] != b"SET":
+            return usual
+        server.values.clear()
+        server.values.update(kept)  # between our lookup and our write
+        return b"$-1\r\n" if b"NX" in words else usual
+
+    server = Played(keeps)
+    (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,prompt-1,96\nread,prompt-1,96\n")
+    changes = {**PROMPTS, "tiers.remote": remote(server, chunk_tokens=32, share_prompts=True)}
+    measure(changes)
+    assert len(shared(kept)) == 3 and not server.values, list(kept)
+    server.answer = sooner
+    _, summary = measure(changes)
+    assert [words[0] for words in sent].count(b"SET") == 1 and server.values == kept, sent
+    assert not shared(words[1] for words in sent if words[0] == b"UNLINK"), sent
+    assert result(summary, "remote_found") == 1 == result(summary, "remote_hits"), summary["results"]
+    assert result(summary, "remote_write_bytes") == 0 == result(summary, "verify_mismatched"), summary["results"]
+
+
 def counted(port, name):
     return scrape(port).total("kvfall_tier_%s_total" % name, tier="remote")
 
