@@ -186,10 +186,12 @@ struct format_cell comparison_cell(double v, const struct comparison_metric *m);
 struct format_cell comparison_delta(double v, const struct comparison_metric *m);
 struct format_cell comparison_percent(double relative); /* "+5.6 %" */
 
-const char *comparison_direction_word(enum comparison_direction d); /* "better", "worse", "same", "--" */
-const char *comparison_noise_word(enum comparison_noise n);         /* "beyond", "within", "--" */
-const char *comparison_reason_name(enum comparison_reason r);       /* "neighbour", ...; "" for none */
-const char *comparison_reason_text(enum comparison_reason r);       /* "another program had a part in it" */
-const char *comparison_method_name(enum comparison_method m);       /* "rank_test", ...; "" for none */
+/* "better", "worse", "same", "--"; "more" or "less" of what is neither, or only looks better because work was
+ * left undone. */
+const char *comparison_direction_word(const struct comparison_change *v);
+const char *comparison_noise_word(enum comparison_noise n);   /* "beyond", "within", "--" */
+const char *comparison_reason_name(enum comparison_reason r); /* "neighbour", ...; "" for none */
+const char *comparison_reason_text(enum comparison_reason r); /* "another program had a part in it" */
+const char *comparison_method_name(enum comparison_method m); /* "rank_test", ...; "" for none */
 
 #endif

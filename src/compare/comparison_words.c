@@ -18,11 +18,12 @@ void comparison_label(const char *metric, const struct comparison_input *input, 
     }
 }
 
-const char *comparison_direction_word(enum comparison_direction d) {
+const char *comparison_direction_word(const struct comparison_change *v) {
     static const char *const words[] = {
         [COMPARISON_MISSING] = "--",     [COMPARISON_SAME] = "same", [COMPARISON_IMPROVED] = "better",
         [COMPARISON_WORSENED] = "worse", [COMPARISON_MORE] = "more", [COMPARISON_LESS] = "less"};
-    return words[d];
+    if (v->reason == COMPARISON_UNDONE) return words[v->absolute > 0 ? COMPARISON_MORE : COMPARISON_LESS];
+    return words[v->direction];
 }
 
 const char *comparison_noise_word(enum comparison_noise n) {

@@ -32,7 +32,7 @@ static void add_row(struct sheet *g, const struct comparison *c, const struct co
     add_number(g, s ? change->low : KVF_MISSING);
     add_number(g, s ? change->high : KVF_MISSING);
     add_number(g, s ? change->p : KVF_MISSING);
-    add_text(g, s && change->direction ? comparison_direction_word(change->direction) : "");
+    add_text(g, s && change->direction ? comparison_direction_word(change) : "");
     add_text(g, s && change->noise ? comparison_noise_word(change->noise) : "");
     add_text(g, s ? comparison_method_name(change->method) : "");
 }

@@ -57,13 +57,13 @@ static json_t *change_object(const struct comparison_change *c, bool baseline) {
     json_t *interval = json_array();
     json_array_append_new(interval, number(c->low));
     json_array_append_new(interval, number(c->high));
-    return JSON_OBJECT(
-        {"value", number(c->value)}, {"change", number(c->absolute)}, {"relative", number(c->relative)},
-        {"relative_interval95", interval}, {"p", number(c->p)},
-        {"direction", json_part_text(c->direction ? comparison_direction_word(c->direction) : NULL)},
-        {"noise", json_part_text(c->noise ? comparison_noise_word(c->noise) : NULL)},
-        {"untold", json_part_text(c->reason ? comparison_reason_name(c->reason) : NULL)},
-        {"method", json_part_text(c->method ? comparison_method_name(c->method) : NULL)});
+    return JSON_OBJECT({"value", number(c->value)}, {"change", number(c->absolute)},
+                       {"relative", number(c->relative)}, {"relative_interval95", interval},
+                       {"p", number(c->p)},
+                       {"direction", json_part_text(c->direction ? comparison_direction_word(c) : NULL)},
+                       {"noise", json_part_text(c->noise ? comparison_noise_word(c->noise) : NULL)},
+                       {"untold", json_part_text(c->reason ? comparison_reason_name(c->reason) : NULL)},
+                       {"method", json_part_text(c->method ? comparison_method_name(c->method) : NULL)});
 }
 
 static json_t *metric_object(const struct comparison_metric *m, size_t sides) {

@@ -71,7 +71,7 @@ static void put_pair(struct doc *d, const struct comparison *c, bool interval) {
         doc_cell(d, comparison_cell(v->value, m).text);
         doc_cell(d, comparison_delta(v->absolute, m).text);
         doc_cell(d, comparison_percent(v->relative).text);
-        doc_cell_tone(d, tone_of(v), comparison_direction_word(v->direction));
+        doc_cell_tone(d, tone_of(v), comparison_direction_word(v));
         doc_cell_tone(d, tone_of(v), comparison_noise_word(v->noise));
         if (!interval) continue;
         char text[96] = "--";
@@ -90,7 +90,7 @@ static struct format_cell change_word(const struct comparison_change *v) {
     struct format_cell c;
     bool same = v->direction == COMPARISON_SAME;
     bool certain = v->noise == COMPARISON_BEYOND || v->direction == COMPARISON_MISSING || same;
-    snprintf(c.text, sizeof c.text, "%s%s", comparison_direction_word(v->direction), certain ? "" : "?");
+    snprintf(c.text, sizeof c.text, "%s%s", comparison_direction_word(v), certain ? "" : "?");
     if (v->noise == COMPARISON_WITHIN && !same) snprintf(c.text, sizeof c.text, "noise");
     return c;
 }

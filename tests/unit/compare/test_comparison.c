@@ -834,6 +834,7 @@ static void work_undone_is_no_gain(void **state) {
     const struct comparison_change *got = change_of("throughput_tok_s", 1);
     assert_true(got->direction == COMPARISON_IMPROVED && got->noise == COMPARISON_UNKNOWN);
     assert_int_equal(got->reason, COMPARISON_UNDONE);
+    assert_string_equal(comparison_direction_word(got), "more");
     assert_null(strstr(c.verdict[1], "better"));
     assert_non_null(strstr(c.verdict[1], "worse than run 10: more writes are refused"));
     comparison_free(&c);
@@ -848,6 +849,7 @@ static void work_undone_is_no_gain(void **state) {
     make(2);
     got = change_of("throughput_tok_s", 1);
     assert_true(got->direction == COMPARISON_WORSENED && got->reason == COMPARISON_UNDONE);
+    assert_string_equal(comparison_direction_word(got), "less");
     assert_non_null(strstr(c.verdict[1], "better than run 10: fewer writes are refused"));
 }
 
