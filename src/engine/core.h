@@ -132,8 +132,9 @@ struct engine {
     struct histogram index_base, index_took; /* lookups in a server, before the measured part and in it */
     bool index_lost;                         /* that server, which has been told */
     uint64_t *hashes;                        /* of the blocks of the request that is being routed */
-    uint32_t hash_cap;
-    pthread_mutex_t cache_lock; /* of all caches */
+    struct extents_part *parts;              /* the same blocks by contexts */
+    uint32_t hash_cap;                       /* of both */
+    pthread_mutex_t cache_lock;              /* of all caches */
     struct counters *counters;
     uint32_t counter_count; /* of them: one for each thread that serves requests */
     struct usage usage[USAGES];

@@ -13,7 +13,8 @@ static const struct routing_ops *const routings[] = {TRAITS_ROUTING_LIST(X)};
 enum { EVENTS_LEAST = 1024 };
 
 struct event {
-    uint64_t at_ns, block; /* at: when it happened */
+    uint64_t at_ns; /* when it happened */
+    struct fleet_block block;
     uint32_t pod;
     uint8_t tier;
     bool stored;
@@ -21,7 +22,7 @@ struct event {
 
 /* The index as it is known after a delay. */
 struct view {
-    struct holders *held;
+    struct extents *held;
     uint64_t delay_ns;
     uint64_t told; /* the next event */
 };
@@ -64,8 +65,8 @@ bool fleet_asks_blocks(const struct fleet *f) {
 
 /* ---- events ---- */
 
-void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
-                 bool stored) {
+void fleet_event(struct fleet *f, uint64_t now_ns, const struct fleet_block *block, uint32_t pod,
+                 enum kvf_tier tier, bool stored) {
     if (f->views == 0 || f->index_down) return;
     if (f->last - f->first == f->cap) {
         uint64_t cap = f->cap ? 2 * f->cap : EVENTS_LEAST;
@@ -75,7 +76,7 @@ void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod,
         f->events = grown;
         f->cap = cap;
     }
-    f->events[f->last++ % f->cap] = (struct event){now_ns, block, pod, (uint8_t)tier, stored};
+    f->events[f->last++ % f->cap] = (struct event){now_ns, *block, pod, (uint8_t)tier, stored};
 }
 
 /* ---- an index in a server ---- */
@@ -95,10 +96,11 @@ void fleet_tell(struct fleet *f, uint64_t now_ns) {
             const struct event *e = &f->events[v->told % f->cap];
             if (e->at_ns + v->delay_ns > now_ns) break;
             if (e->stored)
-                holders_add(v->held, e->block, e->pod, (enum kvf_tier)e->tier);
+                extents_add(v->held, e->block.context, e->block.number, e->pod, (enum kvf_tier)e->tier);
             else
-                holders_remove(v->held, e->block, e->pod, (enum kvf_tier)e->tier);
-            if (f->server) index_server_event(f->server, e->block, e->pod, (enum kvf_tier)e->tier, e->stored);
+                extents_remove(v->held, e->block.context, e->block.number, e->pod, (enum kvf_tier)e->tier);
+            if (f->server)
+                index_server_event(f->server, e->block.hash, e->pod, (enum kvf_tier)e->tier, e->stored);
         }
         if (v->told < first) first = v->told;
     }
@@ -133,11 +135,9 @@ static double load_score(const struct loads *l, uint32_t pod) {
     return most == 0 ? 1 : (double)(most - l->load[pod]) / (double)most;
 }
 
-void routing_by_prefix(const struct router *r, struct holders *known, const struct fleet_request *q,
-                       struct fleet_choice *out) {
+void routing_by_prefix(const struct router *r, const struct holders_prefix *p, uint32_t found,
+                       const struct fleet_request *q, struct fleet_choice *out) {
     const struct loads *l = r->loads;
-    const struct holders_prefix *p;
-    uint32_t found = holders_match(known, q->block, q->blocks, r->s->fleet.index.tier_weight, &p);
     out->pod = loads_least(l);
     out->reason = FLEET_REASON_LOAD;
     double best = r->s->fleet.load_weight * load_score(l, out->pod);
@@ -223,7 +223,7 @@ void fleet_set_index_down(struct fleet *f, bool down) {
     f->index_down = down || err_is(&f->trouble);
     if (!down) return;
     for (uint32_t i = 0; i < f->views; i++) {
-        holders_empty(f->view[i].held);
+        extents_empty(f->view[i].held);
         f->view[i].told = f->last;
     }
     f->first = f->last; /* events on their way */
@@ -233,8 +233,8 @@ void fleet_set_index_down(struct fleet *f, bool down) {
 void fleet_read(const struct fleet *f, struct fleet_stats *out) {
     *out = f->stats;
     for (uint32_t i = 0; i < f->views; i++) {
-        out->entries += holders_count(f->view[i].held);
-        out->bytes += holders_bytes(f->view[i].held);
+        out->entries += extents_count(f->view[i].held);
+        out->bytes += extents_bytes(f->view[i].held);
     }
     if (f->server) out->bytes = index_server_bytes(f->server);
     out->waiting = f->last - f->first;
@@ -255,8 +255,8 @@ static int index_open(struct fleet *f, uint32_t pods, struct err *err) {
     f->view = mem_zalloc(f->views, sizeof *f->view);
     for (uint32_t i = 0; i < f->views; i++) {
         uint64_t later_ns = i > 0 ? spread_ns * i / (f->views - 1) : 0;
-        f->view[i] = (struct view){.held = holders_open(pods, 0),
-                                   .delay_ns = f->s->fleet.index.staleness_ns + later_ns};
+        f->view[i] =
+            (struct view){.held = extents_open(pods), .delay_ns = f->s->fleet.index.staleness_ns + later_ns};
     }
     if (f->s->fleet.index.backend == KVF_INDEX_MEMORY) return 0;
     f->answer = holders_open(pods, 0);
@@ -280,8 +280,8 @@ int fleet_open(struct fleet **out, const struct scenario *s, uint64_t pod_blocks
     f->routers = mem_zalloc(f->router_count, sizeof *f->routers);
     for (uint32_t i = 0; i < f->router_count; i++) {
         struct router *r = &f->routers[i];
-        *r = (struct router){.s = s, .loads = known, .index = f->answer, .number = i};
-        if (!f->answer && f->views > 0) r->index = f->view[i % f->views].held;
+        *r = (struct router){.s = s, .loads = known, .answer = f->answer, .number = i};
+        if (f->views > 0) r->index = f->view[i % f->views].held;
         rng_init(&r->rng, s->seed, KVF_RNG_ROUTER, i);
         if (f->caps & ROUTING_REMEMBERS) memory_open(f, r);
     }
@@ -293,7 +293,7 @@ void fleet_close(struct fleet *f) {
     loads_close(&f->loads);
     loads_close(&f->seen);
     index_server_close(f->server);
-    for (uint32_t i = 0; i < f->views; i++) holders_close(f->view[i].held);
+    for (uint32_t i = 0; i < f->views; i++) extents_close(f->view[i].held);
     free(f->view);
     holders_close(f->answer);
     free(f->took);

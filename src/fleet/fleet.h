@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/terms.h"
+#include "fleet/extents.h"
 #include "metrics/histogram.h"
 #include "scenario/scenario.h"
 
@@ -35,10 +36,17 @@ enum fleet_reason { FLEET_REASON_LIST(X) FLEET_REASONS };
 #undef X
 const char *fleet_reason_word(enum fleet_reason r);
 
+struct fleet_block {
+    uint64_t hash;    /* of its key: by that a server and a router's memory know it */
+    uint64_t context; /* with those beside it: the index in memory goes by runs of them */
+    uint32_t number;
+};
 struct fleet_request {
     uint64_t session;      /* conversation */
     const uint64_t *block; /* hashes of the keys of its blocks; NULL where the routing does not ask */
     uint32_t blocks;
+    uint32_t parts;
+    const struct extents_part *part; /* the same blocks by contexts; likewise */
     uint64_t now_ns;
 };
 struct fleet_choice {
@@ -68,8 +76,8 @@ bool fleet_pod_up(const struct fleet *f, uint32_t pod);
 uint64_t fleet_load(const struct fleet *f, uint32_t pod); /* requests that it has */
 /* A block came to be in a tier of a pod, or left it; pod fleet.pods is the remote tier that they share. Times
  * do not go back. */
-void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
-                 bool stored);
+void fleet_event(struct fleet *f, uint64_t now_ns, const struct fleet_block *block, uint32_t pod,
+                 enum kvf_tier tier, bool stored);
 /* Tells the index what is older than its staleness; a request that is routed does the same before. */
 void fleet_tell(struct fleet *f, uint64_t now_ns);
 /* Parts that are gone, or back. Another pod, or another router, is up at any time. A router forgets what it

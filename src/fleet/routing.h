@@ -10,7 +10,8 @@
 struct router {
     const struct scenario *s;
     const struct loads *loads;
-    struct holders *index;  /* of all routers, or its own view of it; NULL where it is not asked */
+    struct extents *index;  /* of all routers, or its own view of it; NULL where it is not asked */
+    struct holders *answer; /* of the server that has the index, to this request; NULL: it is in memory */
     struct holders *memory; /* its own; NULL where it keeps none */
     struct rng rng;
     uint64_t turn; /* requests so far */
@@ -27,8 +28,9 @@ struct routing_ops {
 TRAITS_ROUTING_LIST(X)
 #undef X
 
-/* The best pod by prefix and load. */
-void routing_by_prefix(const struct router *r, struct holders *known, const struct fleet_request *q,
-                       struct fleet_choice *out);
+/* The best pod by prefix and load. prefix: what is known of the request's blocks, as holders_match() and
+ * extents_match() return it. */
+void routing_by_prefix(const struct router *r, const struct holders_prefix *prefix, uint32_t found,
+                       const struct fleet_request *q, struct fleet_choice *out);
 
 #endif

@@ -80,7 +80,7 @@ void away_back(struct engine *e, const struct flight *f) {
 /* ---- what pods hold, for the index ---- */
 
 struct moved {
-    uint64_t block;
+    struct fleet_block block;
     uint32_t tier, stored;
 };
 
@@ -89,8 +89,8 @@ bool away_indexed(const struct engine *e) {
            (traits_routing(e->s->fleet.routing)->caps & ROUTING_ASKS_INDEX) != 0;
 }
 
-void away_moved(struct engine *e, uint64_t block, int tier, bool stored) {
-    struct moved m = {.block = block, .tier = (uint32_t)tier, .stored = stored};
+void away_moved(struct engine *e, const struct fleet_block *block, int tier, bool stored) {
+    struct moved m = {.block = *block, .tier = (uint32_t)tier, .stored = stored};
     pthread_mutex_lock(&e->moved_lock);
     buf_bytes(&e->moved, &m, sizeof m);
     pthread_mutex_unlock(&e->moved_lock);
@@ -103,7 +103,7 @@ static void moved_take(struct engine *e, unsigned pod, const void *bytes, size_t
     for (const char *at = bytes; len >= sizeof m; at += sizeof m, len -= sizeof m) {
         memcpy(&m, at, sizeof m);
         if (m.tier < KVF_TIERS)
-            fleet_event(e->fleet, now_ns, m.block, pod, (enum kvf_tier)m.tier, m.stored != 0);
+            fleet_event(e->fleet, now_ns, &m.block, pod, (enum kvf_tier)m.tier, m.stored != 0);
     }
 }
 

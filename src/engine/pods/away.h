@@ -26,7 +26,7 @@ void away_back(struct engine *e, const struct flight *f);
 /* Whether rank 0 routes by an index of the blocks that these pods hold. */
 bool away_indexed(const struct engine *e);
 /* A block came to be in a tier of this pod, or left it. Any thread. */
-void away_moved(struct engine *e, uint64_t block, int tier, bool stored);
+void away_moved(struct engine *e, const struct fleet_block *block, int tier, bool stored);
 /* Hands on what has moved since: to the index here, or to rank 0's. With queue_lock, as the next. */
 void away_moved_tell(struct engine *e);
 /* Of another pod, without that lock; its time is that at which it comes. */

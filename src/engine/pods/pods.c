@@ -32,16 +32,25 @@ static void place_expect(void *ctx, uint64_t place, struct cache_key key) {
     t->ops->expect(t, place, key.hi, key.lo);
 }
 
+/* Ids of a trace stand for themselves: which of them follow each other, only requests say. */
+static struct fleet_block block_at(struct cache_key key) {
+    struct fleet_block b = {.hash = cache_key_hash(key), .context = key.hi, .number = (uint32_t)key.lo};
+    if (cache_key_kind(key) != CACHE_KEY_TRACE && key.lo <= UINT32_MAX) return b;
+    b.context = b.hash;
+    b.number = 0;
+    return b;
+}
+
 /* A remote tier that all share is the store's alone, whose number is that behind the last pod's. */
 static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) {
     struct pod *p = ctx;
     if (tier == KVF_TIER_REMOTE && p != &p->engine->store) return;
+    struct fleet_block b = block_at(key);
     if (!engine_is_virtual(p->engine)) {
-        away_moved(p->engine, cache_key_hash(key), tier, stored);
+        away_moved(p->engine, &b, tier, stored);
         return;
     }
-    fleet_event(p->engine->fleet, engine_now(p->engine), cache_key_hash(key), p->number, (enum kvf_tier)tier,
-                stored);
+    fleet_event(p->engine->fleet, engine_now(p->engine), &b, p->number, (enum kvf_tier)tier, stored);
 }
 
 /* ---- opening, closing ---- */
@@ -177,6 +186,7 @@ void pods_close(struct engine *e) {
     buf_free(&e->moved);
     pthread_mutex_destroy(&e->moved_lock);
     free(e->hashes);
+    free(e->parts);
     free(e->pods);
 }
 
@@ -197,12 +207,21 @@ static uint32_t blocks_of(const struct request *r) {
     return r->ids ? r->id_count : (uint32_t)(r->prompt_blocks + r->conversation_blocks);
 }
 
-static void hashes_fill(struct engine *e, const struct request *r, uint32_t blocks) {
-    if (blocks > e->hash_cap) {
-        e->hash_cap = 2 * blocks;
+static void blocks_fill(struct engine *e, const struct request *r, struct fleet_request *q) {
+    q->blocks = blocks_of(r);
+    if (q->blocks > e->hash_cap) {
+        e->hash_cap = 2 * q->blocks;
         e->hashes = mem_realloc(e->hashes, e->hash_cap * sizeof *e->hashes);
+        e->parts = mem_realloc(e->parts, e->hash_cap * sizeof *e->parts);
     }
-    for (uint32_t i = 0; i < blocks; i++) e->hashes[i] = cache_key_hash(block_key(r, i));
+    for (uint32_t i = 0; i < q->blocks; i++) {
+        struct fleet_block b = block_at(block_key(r, i));
+        e->hashes[i] = b.hash;
+        if (b.number == 0) e->parts[q->parts++] = (struct extents_part){.context = b.context};
+        e->parts[q->parts - 1].blocks++;
+    }
+    q->block = e->hashes;
+    q->part = e->parts;
 }
 
 void pods_count_time(struct pod *p, uint64_t now_ns) {
@@ -214,11 +233,7 @@ void pods_count_time(struct pod *p, uint64_t now_ns) {
 void pods_route(struct engine *e, struct flight *f) {
     if (!e->fleet) return;
     struct fleet_request q = {.session = f->req.conversation, .now_ns = engine_now(e)};
-    if (fleet_asks_blocks(e->fleet)) {
-        q.blocks = blocks_of(&f->req);
-        hashes_fill(e, &f->req, q.blocks);
-        q.block = e->hashes;
-    }
+    if (fleet_asks_blocks(e->fleet)) blocks_fill(e, &f->req, &q);
     /* its load changes with the choice, and the time before it is that of the load before */
     struct fleet_choice c = fleet_route(e->fleet, &q);
     struct pod *p = &e->pods[c.pod];
