@@ -59,13 +59,7 @@ void run_clock_set(struct run_clock *c, uint64_t t_ns) {
     atomic_store_explicit(&c->virtual_ns, t_ns, memory_order_relaxed);
 }
 
-bool run_clock_is_virtual(const struct run_clock *c) {
-    return atomic_load_explicit(&c->virtual_ns, memory_order_relaxed) != 0;
-}
-
-uint64_t run_clock_now(const struct run_clock *c) {
-    uint64_t set_ns = atomic_load_explicit(&c->virtual_ns, memory_order_relaxed);
-    if (set_ns != 0) return set_ns;
+uint64_t run_clock_real(const struct run_clock *c) {
     struct reading r = clock_reading(c);
     return (r.paused_at_ns ? r.paused_at_ns : r.now_ns) - r.shift_ns;
 }

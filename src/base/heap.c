@@ -40,10 +40,6 @@ bool heap_pop(struct heap *h, struct heap_item *out) {
     return true;
 }
 
-uint64_t heap_min_key(const struct heap *h) {
-    return h->count ? h->items[0].key : UINT64_MAX;
-}
-
 void heap_free(struct heap *h) {
     free(h->items);
     *h = (struct heap){0};

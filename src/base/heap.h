@@ -17,7 +17,9 @@ struct heap {
 
 void heap_push(struct heap *h, uint64_t key, uint64_t tie, void *item); /* aborts when memory is exhausted */
 bool heap_pop(struct heap *h, struct heap_item *out);                   /* false: empty */
-uint64_t heap_min_key(const struct heap *h);                            /* UINT64_MAX when empty */
-void heap_free(struct heap *h);                                         /* leaves it empty */
+static inline uint64_t heap_min_key(const struct heap *h) {             /* UINT64_MAX when empty */
+    return h->count ? h->items[0].key : UINT64_MAX;
+}
+void heap_free(struct heap *h); /* leaves it empty */
 
 #endif

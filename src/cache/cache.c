@@ -132,6 +132,10 @@ enum cache_presence cache_peek(const struct cache *c, struct cache_key key) {
     return cache_entry(c, i)->state == ENTRY_RESIDENT ? CACHE_RESIDENT : CACHE_WRITING;
 }
 
+void cache_soon(const struct cache *c, struct cache_key key) {
+    index_soon(&c->index, key);
+}
+
 void cache_count_lookup(struct cache *c, enum kvf_cause cause, int tier) {
     c->stats.decisions++;
     c->stats.lookups[cause]++;

@@ -145,6 +145,9 @@ void cache_close(struct cache *c); /* takes NULL; drops no places */
 enum cache_presence { CACHE_ABSENT, CACHE_RESIDENT, CACHE_WRITING };
 /* Where an entry stands; no access, nothing counted. */
 enum cache_presence cache_peek(const struct cache *c, struct cache_key key);
+/* A hint: the caller asks for the key soon, a few others before it. What that reads comes from memory
+ * meanwhile. */
+void cache_soon(const struct cache *c, struct cache_key key);
 
 /* Before a lookup where the remote tier is shared: an entry that others have put there is found from now on,
  * and one that it has dropped no more. A request refreshes all its keys before it looks for the first, for

@@ -36,7 +36,7 @@ void gate_ready_refuse(struct cache *c, struct cache_op *op) {
     gate_ready_push(c, op);
 }
 
-static bool gate_passes(const struct cache *c, struct cache_op *op) {
+static inline bool gate_passes(const struct cache *c, struct cache_op *op) {
     const struct cache_tier *t = &c->tier[op->to];
     if (t->used + t->started + op->bytes > t->usable) return false;
     if (op->kind != CACHE_OP_MOVE) return true;
@@ -64,13 +64,20 @@ static void gate_open(struct cache *c, int tier) {
 }
 
 void gate_enter(struct cache *c, struct cache_op *op) {
+    struct op_list *gate = &c->tier[op->to].gate;
+    if (!gate->head && gate_passes(c, op)) {
+        gate_place_take(c, op);
+        gate_ready_push(c, op);
+        return;
+    }
     op->state = CACHE_OP_GATED;
-    pool_list_push(&c->tier[op->to].gate, op);
+    pool_list_push(gate, op);
     gate_open(c, op->to);
 }
 
 void gate_open_all(struct cache *c) {
-    for (int t = KVF_TIERS - 1; t >= 0; t--) gate_open(c, t);
+    for (int t = KVF_TIERS - 1; t >= 0; t--)
+        if (c->tier[t].gate.head) gate_open(c, t);
 }
 
 static void place_drop(struct cache *c, int tier, uint64_t place, uint64_t bytes) {

@@ -28,6 +28,10 @@ struct index {
 void index_init(struct index *ix, const struct entry_pool *entries);
 void index_close(struct index *ix);
 uint32_t index_find(const struct index *ix, struct cache_key key); /* any of them; ENTRY_NONE: not there */
+/* A hint: the key is looked up, inserted or removed soon. */
+static inline void index_soon(const struct index *ix, struct cache_key key) {
+    mem_soon(&ix->now.slots[(uint32_t)cache_key_hash(key) & ix->now.mask]);
+}
 /* All entries of a key, which has at most one for each tier; how many. */
 unsigned index_find_all(const struct index *ix, struct cache_key key, uint32_t entries[KVF_TIERS]);
 void index_insert(struct index *ix, uint32_t entry); /* its key is set; it is not there */

@@ -61,6 +61,19 @@ static bool entry_barred(const struct cache *c, uint32_t entry) {
     return b != BUSY_NONE && c->busies.at[b].plan != c->plan + 1;
 }
 
+/* A hint, where an order is a list with the next victim on the right, as nearly all are: the entry of the one
+ * after the next comes from memory while this one leaves, and the slot of the index of the next. */
+static void victims_soon(const struct cache *c, uint32_t victim) {
+    const struct policy_node *n = c->entries.nodes;
+    uint32_t next = n[victim].right;
+    if (next >= c->entries.top) return;
+    uint32_t after = n[next].right;
+    index_soon(&c->index, cache_entry(c, next)->key);
+    if (after >= c->entries.top) return;
+    mem_soon(cache_entry(c, after));
+    mem_soon(&n[after]);
+}
+
 static uint32_t victim_find(struct cache *c, int tier, const struct cache_key *incoming) {
     struct cache_tier *t = &c->tier[tier];
     uint32_t i;
@@ -146,6 +159,7 @@ static bool room_make(struct cache *c, int tier, uint64_t bytes, const struct ca
         uint32_t victim = victim_find(c, tier, incoming);
         if (victim == POLICY_END) return false;
         const struct entry *e = cache_entry(c, victim);
+        victims_soon(c, victim);
         int below = fall_to(c, tier, e, falls);
         if (below >= 0 && !room_make(c, below, e->bytes, &e->key, falls)) return false;
         step_do(c, victim, tier, below);

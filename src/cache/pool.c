@@ -72,91 +72,28 @@ void pool_busies_init(struct busy_pool *p) {
     *p = (struct busy_pool){.free = BUSY_NONE};
 }
 
-uint32_t pool_busy_take(struct busy_pool *p) {
-    if (p->free == BUSY_NONE) {
-        uint32_t cap = p->cap ? 2 * p->cap : 256;
-        p->at = mem_realloc(p->at, (size_t)cap * sizeof *p->at);
-        for (uint32_t i = cap; i-- > p->cap;) {
-            p->at[i] = (struct busy){.next = p->free};
-            p->free = i;
-        }
-        p->cap = cap;
+void pool_busies_grow(struct busy_pool *p) {
+    uint32_t cap = p->cap ? 2 * p->cap : 256;
+    p->at = mem_realloc(p->at, (size_t)cap * sizeof *p->at);
+    for (uint32_t i = cap; i-- > p->cap;) {
+        p->at[i] = (struct busy){.next = p->free};
+        p->free = i;
     }
-    uint32_t i = p->free;
-    p->free = p->at[i].next;
-    p->at[i] = (struct busy){.live = true};
-    return i;
-}
-
-void pool_busy_give(struct busy_pool *p, uint32_t i) {
-    p->at[i].live = false;
-    p->at[i].next = p->free;
-    p->free = i;
+    p->cap = cap;
 }
 
 void pool_busies_close(struct busy_pool *p) {
     free(p->at);
 }
 
-struct op_slot *pool_op_take(struct op_pool *p) {
-    if (!p->free) {
-        struct op_slot *chunk = mem_zalloc(OP_CHUNK, sizeof *chunk);
-        p->chunks = mem_realloc(p->chunks, (p->chunk_count + (size_t)1) * sizeof *p->chunks);
-        p->chunks[p->chunk_count++] = chunk;
-        for (int i = OP_CHUNK - 1; i >= 0; i--) pool_op_give(p, &chunk[i].op);
-    }
-    struct op_slot *s = op_slot(p->free);
-    p->free = s->op.next;
-    *s = (struct op_slot){.op = {.from = -1, .to = -1, .entry = ENTRY_NONE},
-                          .busy = BUSY_NONE,
-                          .copy = ENTRY_NONE,
-                          .live = true};
-    return s;
-}
-
-void pool_op_give(struct op_pool *p, struct cache_op *op) {
-    op_slot(op)->live = false;
-    op->next = p->free;
-    p->free = op;
+void pool_ops_grow(struct op_pool *p) {
+    struct op_slot *chunk = mem_zalloc(OP_CHUNK, sizeof *chunk);
+    p->chunks = mem_realloc(p->chunks, (p->chunk_count + (size_t)1) * sizeof *p->chunks);
+    p->chunks[p->chunk_count++] = chunk;
+    for (int i = OP_CHUNK - 1; i >= 0; i--) pool_op_give(p, &chunk[i].op);
 }
 
 void pool_ops_close(struct op_pool *p) {
     for (uint32_t i = 0; i < p->chunk_count; i++) free(p->chunks[i]);
     free(p->chunks);
-}
-
-void pool_list_push(struct op_list *l, struct cache_op *op) {
-    op->prev_gate = l->tail;
-    op->next_gate = NULL;
-    if (l->tail) {
-        l->tail->next_gate = op;
-    } else {
-        l->head = op;
-    }
-    l->tail = op;
-}
-
-void pool_list_push_front(struct op_list *l, struct cache_op *op) {
-    op->prev_gate = NULL;
-    op->next_gate = l->head;
-    if (l->head) {
-        l->head->prev_gate = op;
-    } else {
-        l->tail = op;
-    }
-    l->head = op;
-}
-
-void pool_list_remove(struct op_list *l, struct cache_op *op) {
-    if (op->prev_gate) {
-        op->prev_gate->next_gate = op->next_gate;
-    } else {
-        l->head = op->next_gate;
-    }
-    if (op->next_gate) {
-        op->next_gate->prev_gate = op->prev_gate;
-    } else {
-        l->tail = op->prev_gate;
-    }
-    op->prev_gate = op->next_gate = NULL;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hint.h"
 #include "cache/cache.h"
 #include "cache/key.h"
 #include "cache/policy.h"
@@ -112,21 +113,62 @@ uint32_t pool_entry_like(struct entry_pool *p, const struct entry *like);
 void pool_entry_give(struct entry_pool *p, uint32_t i);
 void pool_entries_close(struct entry_pool *p);
 
-uint32_t pool_busy_take(struct busy_pool *p); /* zeroed; records may move: keep numbers, not pointers */
-void pool_busy_give(struct busy_pool *p, uint32_t i);
+void pool_busies_grow(struct busy_pool *p);
+/* Zeroed; records may move: keep numbers, not pointers. */
+static inline uint32_t pool_busy_take(struct busy_pool *p) {
+    if (p->free == BUSY_NONE) pool_busies_grow(p);
+    uint32_t i = p->free;
+    p->free = p->at[i].next;
+    p->at[i] = (struct busy){.live = true};
+    return i;
+}
+static inline void pool_busy_give(struct busy_pool *p, uint32_t i) {
+    p->at[i].live = false;
+    p->at[i].next = p->free;
+    p->free = i;
+}
 void pool_busies_init(struct busy_pool *p);
 void pool_busies_close(struct busy_pool *p);
 
-struct op_slot *pool_op_take(struct op_pool *p); /* zeroed, live */
-void pool_op_give(struct op_pool *p, struct cache_op *op);
-void pool_ops_close(struct op_pool *p);
 static inline struct op_slot *op_slot(struct cache_op *op) {
     return (struct op_slot *)op;
 }
+void pool_ops_grow(struct op_pool *p);
+static inline struct op_slot *pool_op_take(struct op_pool *p) { /* zeroed, live */
+    if (!p->free) pool_ops_grow(p);
+    struct op_slot *s = op_slot(p->free);
+    p->free = s->op.next;
+    mem_clear(s, sizeof *s);
+    s->op.from = s->op.to = -1;
+    s->op.entry = s->copy = ENTRY_NONE;
+    s->busy = BUSY_NONE;
+    s->live = true;
+    return s;
+}
+static inline void pool_op_give(struct op_pool *p, struct cache_op *op) {
+    op_slot(op)->live = false;
+    op->next = p->free;
+    p->free = op;
+}
+void pool_ops_close(struct op_pool *p);
 
 /* Lists linked through prev_gate and next_gate; an operation is in one at most. */
-void pool_list_push(struct op_list *l, struct cache_op *op);
-void pool_list_push_front(struct op_list *l, struct cache_op *op);
-void pool_list_remove(struct op_list *l, struct cache_op *op);
+static inline void pool_list_push(struct op_list *l, struct cache_op *op) {
+    op->prev_gate = l->tail;
+    op->next_gate = NULL;
+    *(l->tail ? &l->tail->next_gate : &l->head) = op;
+    l->tail = op;
+}
+static inline void pool_list_push_front(struct op_list *l, struct cache_op *op) {
+    op->prev_gate = NULL;
+    op->next_gate = l->head;
+    *(l->head ? &l->head->prev_gate : &l->tail) = op;
+    l->head = op;
+}
+static inline void pool_list_remove(struct op_list *l, struct cache_op *op) {
+    *(op->prev_gate ? &op->prev_gate->next_gate : &l->head) = op->next_gate;
+    *(op->next_gate ? &op->next_gate->prev_gate : &l->tail) = op->prev_gate;
+    op->prev_gate = op->next_gate = NULL;
+}
 
 #endif

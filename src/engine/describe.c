@@ -9,10 +9,7 @@
 /* Descriptions: of the workload before anything is created, of the tiers that there are. */
 
 int engine_check(const struct scenario *s, struct err *e) {
-    struct workload *w = NULL;
-    int rc = workload_open(&w, s, e);
-    workload_close(w);
-    return rc;
+    return workload_check(s, e);
 }
 
 void engine_describe(const struct scenario *s, struct run_record *run) {

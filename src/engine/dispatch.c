@@ -164,7 +164,10 @@ static bool arrivals_due(struct engine *e) {
     for (int n = 0; session_next_ns(&e->session) <= now; n++) {
         if (n == ARRIVALS_PER_HOLD) return true;
         session_due(&e->session, now, &user, &at_ns);
-        if (session_next(&e->session, &next)) workload_soon(e->workload, next); /* memory comes meanwhile */
+        if (session_next(&e->session, &next)) { /* memory comes meanwhile */
+            workload_soon(e->workload, next);
+            session_soon(&e->session, next);
+        }
         user_asks(e, user, at_ns, now);
     }
     return false;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hint.h"
 #include "record/snapshot.h"
 
 void session_init(struct session *s) {
@@ -22,6 +23,11 @@ void session_grow(struct session *s, uint64_t users) {
     s->state = mem_realloc(s->state, users);
     memset(s->state + s->known, SESSION_IDLE, users - s->known);
     s->known = users;
+}
+
+void session_soon(const struct session *s, uint64_t user) {
+    if (user < s->known) mem_soon(&s->state[user]);
+    if (user < s->tallies) mem_soon(&s->tally[user]);
 }
 
 void session_count(struct session *s, uint64_t user, bool failed, double e2e_ms) {

@@ -37,6 +37,8 @@ uint64_t session_next_ns(const struct session *s); /* KVF_NEVER when no user wai
 bool session_due(struct session *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns);
 bool session_next(const struct session *s, uint64_t *user); /* the user due next; false: no user waits */
 
+/* A hint: that user asks soon, and its request ends. */
+void session_soon(const struct session *s, uint64_t user);
 /* A request has ended, after that long. Users with large numbers, as of recorded sessions, are not counted.
  */
 void session_count(struct session *s, uint64_t user, bool failed, double e2e_ms);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/core.h"
+#include "engine/pipeline/access.h"
 #include "engine/pipeline/compute.h"
 #include "engine/pipeline/sample.h"
 #include "engine/tracelog.h"
@@ -61,7 +62,7 @@ static uint64_t worker_now(struct executor *x) {
 
 static void worker_enter(struct executor *x) {
     struct worker *w = worker_of(x);
-    pthread_mutex_lock(&w->engine->cache_lock);
+    if (!w->simulated) pthread_mutex_lock(&w->engine->cache_lock); /* there is no other thread */
     cache_time(w->pod->cache, x->ops->now(x));
 }
 
@@ -76,7 +77,7 @@ static void worker_leave(struct executor *x) {
     bool any = false;
     while ((op = cache_next_ready(w->pod->cache)) != NULL) {
         uint32_t whose = op->worker; /* once in the mail it is not looked at any more */
-        if (engine_is_virtual(e) || &e->workers[whose] == w) {
+        if (w->simulated || &e->workers[whose] == w) {
             run_append(w, op);
             continue;
         }
@@ -84,6 +85,7 @@ static void worker_leave(struct executor *x) {
         woken[whose / 64] |= UINT64_C(1) << whose % 64;
         any = true;
     }
+    if (w->simulated) return;
     pthread_mutex_unlock(&e->cache_lock);
     for (uint32_t i = 0; any && i < e->worker_count; i++)
         if (woken[i / 64] >> i % 64 & 1) worker_wake(&e->workers[i]);
@@ -303,6 +305,7 @@ static bool ops_pump(struct worker *w, bool issue) {
 
 static void flight_start(struct worker *w, struct flight *f, uint64_t now_ns) {
     struct pipeline *p = &w->pod->pipeline;
+    access_soon(p, f);
     sample_flight(p->sample, p->scenario, f, now_ns);
     pipeline_start(p, &w->x, f);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/hint.h"
 #include "workload/source.h"
 
 #define X(id, word, token, ...) [id] = &source_##token,
@@ -30,7 +31,8 @@ static void rated_begin(struct workload *w) {
         w->rated.user[w->rated.users] = w->rated.users;
 }
 
-int workload_open(struct workload **out, const struct scenario *s, struct err *e) {
+/* Without its users. */
+static int opened(struct workload **out, const struct scenario *s, struct err *e) {
     *out = NULL;
     struct workload *w = mem_zalloc(1, sizeof *w);
     w->s = s;
@@ -47,10 +49,23 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
         workload_close(w);
         return rc;
     }
-    workload_grow_users(w, workload_users(w));
-    rated_begin(w);
     *out = w;
     return 0;
+}
+
+int workload_open(struct workload **out, const struct scenario *s, struct err *e) {
+    int rc = opened(out, s, e);
+    if (rc != 0) return rc;
+    workload_grow_users(*out, workload_users(*out));
+    rated_begin(*out);
+    return 0;
+}
+
+int workload_check(const struct scenario *s, struct err *e) {
+    struct workload *w;
+    int rc = opened(&w, s, e);
+    workload_close(w);
+    return rc;
 }
 
 void workload_close(struct workload *w) {
@@ -139,8 +154,13 @@ static bool rated_more(struct workload *w) {
 enum workload_next workload_next(struct workload *w, uint64_t user, struct request *r) {
     enum workload_next next;
     do {
-        *r = (struct request){
-            .ids = r->ids, .id_cap = r->id_cap, .arrival_ns = r->arrival_ns, .prompt = REQUEST_NO_PROMPT};
+        uint64_t *ids = r->ids, arrival_ns = r->arrival_ns;
+        uint32_t id_cap = r->id_cap;
+        mem_clear(r, sizeof *r);
+        r->ids = ids;
+        r->id_cap = id_cap;
+        r->arrival_ns = arrival_ns;
+        r->prompt = REQUEST_NO_PROMPT;
         next = w->at_rate ? rated_next(w, r) : w->source->ops->next(w, workload_number(w, user), r);
         if (next == WORKLOAD_REQUEST && w->rag.documents > 0) rag_draw(&w->rag, r);
     } while (next == WORKLOAD_REQUEST && !is_own(w, r));

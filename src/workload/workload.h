@@ -51,6 +51,8 @@ struct workload;
  * its first 16 MiB is -KVF_ERR_USAGE. Reads no further than the first usable row, with workload.scale all. */
 int workload_open(struct workload **out, const struct scenario *s, struct err *e);
 void workload_close(struct workload *w); /* takes NULL */
+/* Whether it would open: without making its users. */
+int workload_check(const struct scenario *s, struct err *e);
 
 bool workload_open_loop(const struct workload *w);
 /* Whether requests say which user asks, and at which turn: rows of a trace that come at their own times do

@@ -14,6 +14,7 @@
   record    logs and KV events recorded, against a parser and a subscriber that throw them away
   simulate  a recorded trace on a virtual clock, a million entries, sweeps
   crowd     simulated requests of ten thousand to ten million users, memory of a user
+  decisions a cache on the blocks of a trace, beside libCacheSim on the same blocks
   autoscaler
             searches for knees of 1 to 10,000 users that are known, in simulated runs
   truth     what a calibrated simulation says beside the real run: seven cases
@@ -72,7 +73,7 @@ def needs(options):
     """The sentence that says what is missing, or None."""
     if not os.access(str(KVFALL), os.X_OK):
         return "%s is not there; build it with ./bootstrap build, or run make bench" % KVFALL
-    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_curl", {"remote"}), ("bench_events", {"record"}), ("bench_gpu", {"gpu"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
+    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_curl", {"remote"}), ("bench_events", {"record"}), ("bench_gpu", {"gpu"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}), ("bench_trace", {"decisions"}),
                         ("bench_workload", {"workload"}), ("kvfall_sliced", {"block"})):
         if users & set(options.bench) and not os.access(str(BUILD / "tests/bench" / name), os.X_OK):
             return "%s is not built; run make bench" % (BUILD / "tests/bench" / name)

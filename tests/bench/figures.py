@@ -11,6 +11,7 @@ from autoscaler import autoscaler
 from block import block
 from ranks import ranks
 from compare import compare
+from decisions import decisions
 from gpu import gpu
 from record import record
 from remote import remote
@@ -409,4 +410,4 @@ BENCHES = {"nvme": nvme, "block": lambda bench: block(bench, entry_scenario),
            "compare": compare,
            "remote": remote, "record": record,
            "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench)), "autoscaler": autoscaler,
-           "crowd": crowd, "truth": truth}
+           "crowd": crowd, "decisions": lambda bench: decisions(bench, *trace_of_mooncake(bench)), "truth": truth}

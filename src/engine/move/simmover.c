@@ -1,10 +1,10 @@
 #include "engine/move/simmover.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/heap.h"
+#include "base/hint.h"
 #include "base/terms.h"
 #include "engine/move/crew.h"
 #include "tier/channels.h"
@@ -56,7 +56,7 @@ static struct simulated *simulated_new(struct simmover *m) {
     }
     struct simulated *s = m->spare;
     m->spare = s->next;
-    memset(s, 0, sizeof *s);
+    mem_clear(s, sizeof *s);
     return s;
 }
 

@@ -1,7 +1,20 @@
 #include "engine/pipeline/access.h"
 
+#include "engine/pipeline/entries.h"
 #include "engine/pipeline/oracle.h"
 #include "engine/pipeline/sample.h"
+
+/* Of a request's blocks so many are named to the cache before they are asked for: more would leave the
+ * processor's cache again. */
+enum { KEYS_SOON = 64 };
+
+void access_soon(const struct pipeline *p, const struct flight *f) {
+    const struct request *r = &f->req;
+    if (f->internal || r->key[0] != '\0') return;
+    if (!r->ids) cache_soon(p->cache, own_key(r));
+    for (uint32_t i = 0; r->ids && i < r->id_count && i < KEYS_SOON; i++)
+        cache_soon(p->cache, block_key(r, i));
+}
 
 static void op_begun(struct executor *x, struct flight *f) {
     if (f->outstanding++ == 0) f->storage_since_ns = x->ops->now(x);

@@ -25,6 +25,9 @@ enum access_role {
     ROLE_CHUNK_WAIT
 };
 
+/* A hint: the request is about to look up its entries. What the cache reads of the first of them comes from
+ * memory meanwhile. */
+void access_soon(const struct pipeline *p, const struct flight *f);
 /* One lookup: reads the entry, waits for whoever writes it, or counts a miss. Whether it missed. */
 bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                    enum kvf_cause cause, enum access_role read, enum access_role wait);

@@ -1,9 +1,9 @@
 #include "engine/pipeline/flights.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
+#include "base/hint.h"
 
 enum { SLAB = 256 };
 
@@ -23,7 +23,7 @@ struct flight *flights_new(struct flights *l) {
     l->spare = f->next;
     uint64_t *ids = f->req.ids;
     uint32_t cap = f->req.id_cap, number = f->number;
-    memset(f, 0, sizeof *f);
+    mem_clear(f, sizeof *f);
     f->number = number;
     f->req.ids = ids;
     f->req.id_cap = cap;
