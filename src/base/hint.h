@@ -1,4 +1,4 @@
-/* What a compiler is told of memory, for the few places where it shows. Any thread. */
+/* Hints to the compiler and the processor about memory, for the few places where they show. Any thread. */
 #ifndef KVF_BASE_HINT_H
 #define KVF_BASE_HINT_H
 
