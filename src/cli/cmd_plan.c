@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,9 +162,15 @@ static int scenario_take(struct plan *p, const char *path, struct err *e) {
     int status = setup_scenario(path, o, s, &yaml, &report), rc = 0;
     if (status == 0) rc = targets_take(p, s, e);
     if (status == 0 && rc == 0) rc = classes_take(p, s, e);
+    if (status == 0 && rc == 0 && s->fleet.pods > 1)
+        rc = err_set(e, KVF_ERR_USAGE,
+                     "the scenario has fleet.pods: %" PRIu64
+                     ", but the plan chooses the servers; leave it out, and give server.count "
+                     "in the catalogue",
+                     s->fleet.pods);
     if (status == 0 && rc == 0 && !scenario_computes(s))
         rc = err_set(e, KVF_ERR_USAGE, "a plan needs a modelled GPU: set compute.mode to roofline");
-    if (status == 0 && rc == 0) rc = plan_machines(p, e);
+    if (status == 0 && rc == 0) rc = plan_machines(p, s, e);
     if (status == 0 && rc == 0 && p->machines > MACHINES_MAX)
         rc = err_set(e, KVF_ERR_USAGE, "%s makes %zu machines, more than %d; leave parts or counts out",
                      p->parts.file, p->machines, (int)MACHINES_MAX);
@@ -188,12 +195,12 @@ static void even_take(struct plan *p) {
     struct roofline line;
     struct buf errors = {0};
     struct err e = {0};
-    static const enum kvf_tier tier[PART_KINDS] = {KVF_TIER_GPU, KVF_TIER_CPU, KVF_TIER_NVME};
+    static const enum kvf_tier tier[PART_BUILT_IN] = {KVF_TIER_GPU, KVF_TIER_CPU, KVF_TIER_NVME};
     if (p->pick != SIZE_MAX && plan_scenario(p, &p->machine[p->pick], PLAN_FULL, s, &errors) &&
         scenario_roofline(s, &line, &e) == 0) {
         double token = (double)model_bytes_per_token(&s->model, s->tensor_parallel);
         p->prefill_tok_s = PROMPT / ((double)roofline_prefill_ns(&line, PROMPT, 0) / 1e9);
-        for (int kind = PART_RAM; kind < PART_KINDS; kind++)
+        for (int kind = PART_RAM; kind < PART_BUILT_IN; kind++)
             if (s->tier[tier[kind]].on)
                 p->even[p->evens++] = (struct plan_break_even){
                     tier_name(tier[kind]), (double)s->tier[tier[kind]].emulation.read_bytes_per_s / token};
@@ -255,8 +262,11 @@ static int carry_out(struct plan *p, const struct options *o, struct err *e) {
     showing_close(&s->showing, 0);
     sweep_run_end(s);
     even_take(p);
-    if (options_has(o, "confirm") && p->pick != SIZE_MAX && !s->stopped) rc = plan_confirm(p, e);
-    return rc;
+    if (options_has(o, "confirm") && p->pick != SIZE_MAX && !s->stopped && plan_confirm(p, e) != 0) {
+        (void)output_fail(e);
+        err_clear(e);
+    }
+    return 0;
 }
 
 static int command_main(struct plan *p, struct err *e) {
@@ -284,7 +294,10 @@ static int command_main(struct plan *p, struct err *e) {
     rc = carry_out(p, o, e);
     if (rc == 0) rc = put_out(p, o, form, e);
     if (rc != 0) return rc;
-    return s->signal ? 128 + s->signal : p->pick == SIZE_MAX ? NOTHING_FOUND_STATUS : 0;
+    return s->signal             ? 128 + s->signal
+           : p->pick == SIZE_MAX ? NOTHING_FOUND_STATUS
+           : p->confirmed.why[0] ? 1
+                                 : 0;
 }
 
 int cmd_plan(int argc, char **argv) {

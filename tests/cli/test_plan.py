@@ -73,10 +73,18 @@ def hourly(machine, results):
     of = {"slow": SLOW, "fast": FAST, "none": {"price": 0, "watts": 0}}[kind]
     price = SERVER["price"] + gpus * GPU["price"] + gib * RAM["price"] + drives * of["price"]
     watts = SERVER["watts"] + gpus * GPU["watts"] + gib * RAM["watts"] + drives * of["watts"]
+    price, watts, drives = price * machine["servers"], watts * machine["servers"], drives * machine["servers"]
     if drives:
         life = drives * 1e15 / (results["nvme_write_bytes"] / results["measured_s"] * 86400) / 365.25
         price += max(0, YEARS / life - 1) * drives * of["price"]
+    assert (price, watts) == (machine["price"], machine["watts"]) or drives, machine
     return price / (YEARS * 8766) + watts * PUE / 1000 * ELECTRICITY
+
+
+def phrase(name):
+    """A machine of one server as the sentence names it."""
+    first, *rest = name.split(", ")
+    return first + (" with " if rest else "") + " and ".join(rest)
 
 
 @case("the answer is that of simulating every machine in full")
@@ -108,7 +116,7 @@ def _():
     cheaper = [machine for machine in machines if machine["name"] == out["next_cheaper"]]
     assert not cheaper or cheaper[0]["state"] == "misses", cheaper
     first = " ".join(got.stdout.split("FOUND", 1)[1].split("\n\n")[0].split())
-    assert first.startswith(out["pick"] + " carry 60 users within every target at ") and "EUR a million" in first, first
+    assert first.startswith(phrase(out["pick"]) + " carries 60 users within every target at ") and "EUR a million" in first, first
     assert first == out["sentence"], (first, out["sentence"])
 
 
@@ -176,6 +184,45 @@ def _():
     assert out["pick"] == "4 x G, 1.00 GiB of M", out["pick"]
     why = [machine["why"] for machine in out["machines"] if machine["gpus"] == "1 x S"]
     assert "leave nothing for KV" in why[0], why
+
+
+@case("several servers share the load, and cost as many times as much")
+def _():
+    two = catalogue(server={**SERVER, "count": [1, 2]}, ram=[{**RAM, "sizes": ["1GiB", "4GiB"]}], drives=[],
+                    gpus=[{**GPU, "count": 1}], limits={"watts": 2000})
+    crowd = scenario(workload={**LOAD["workload"], "users": 120}, fleet={"routing": "session"})
+    got, out = plan(parts=two, load=crowd)
+    assert [machine["servers"] for machine in out["machines"]] == [1, 2, 1, 2], out["machines"]
+    pick = next(machine for machine in out["machines"] if machine["name"] == out["pick"])
+    assert pick["servers"] == 2 and out["sentence"].startswith("2 servers, each with 1 x G"), out["sentence"]
+    assert " carry 120 users within every target" in out["sentence"] and "servers" in got.stdout, out["sentence"]
+    results = simulated(pick)
+    assert "fleet.pods=2" in pick["command"] and results["slo_all_p95_met"] == 1, pick["command"]
+    assert pick["full"]["throughput_tok_s"] == results["throughput_tok_s"], (pick, results["throughput_tok_s"])
+    assert abs(pick["full"]["cost_per_hour"] - hourly(pick, results)) < 1e-9, pick
+    rack = catalogue(server={**SERVER, "count": [1, 2]}, ram=[], drives=[], gpus=[{**GPU, "count": 1}], limits={"watts": 1000})
+    _, out = plan("--target", "all.p95=1000s", parts=rack, load=crowd)
+    assert [machine["servers"] for machine in out["machines"]] == [1], out["machines"]
+    got = run(["plan", scenario(fleet={"pods": 2}), "--parts", two, "--headless"])
+    assert got.rc == 2 and "fleet.pods: 2" in got.stderr and "server.count" in got.stderr, got
+
+
+@case("another GPU than that of the preset takes its own preset, the catalogue's figures, or is refused")
+def _():
+    fitted = scenario(compute={"mode": "roofline", "preset": "vllm-h100-bf16"})
+    of = lambda name, **more: {**GPU, "name": name, "gpu": name, "count": 1, **more}
+    def commands(*gpus):
+        parts = catalogue(gpus=list(gpus), ram=[], drives=[], limits={})
+        _, out = plan("--target", "all.p95=1000s", parts=parts, load=fitted)
+        return {machine["gpus"].split()[-1]: machine for machine in out["machines"]}
+    got = commands(of("h100"), of("h200"), of("a100"), of("l40s"))
+    assert "compute.preset" not in got["h100"]["command"], got["h100"]["command"]
+    for name, preset in (("a100", "vllm-a100-bf16"), ("h200", "h200-bf16")):
+        assert "--set compute.preset=%s " % preset in got[name]["command"], got[name]["command"]
+    assert got["l40s"]["state"] == "cannot_run" and "no preset was fitted on l40s with bf16" in got["l40s"]["why"], got["l40s"]
+    got = commands(of("l40s", mfu=0.26, efficiency=0.87))["l40s"]
+    assert got["state"] == "meets" and "--set compute.mfu=0.26 --set compute.efficiency=0.87" in got["command"], got
+    assert "compute.preset" not in got["command"], got["command"]
 
 
 @case("every bad entry of a catalogue is named with file and line")
@@ -256,6 +303,21 @@ def _():
     assert set(measures) == {"reuse_hit_ratio", "throughput_tok_s", "ttft_p95_ms"}, out["confirmed"]
     assert measures["throughput_tok_s"]["real"] > 0 and measures["throughput_tok_s"]["simulated"] > 0, measures
     assert "60 users" in out["confirmed"]["description"], out["confirmed"]
+
+
+@case("a trace is a load; a real run that cannot be leaves the answer, with status 1")
+def _():
+    rows = [{"timestamp": 500 * n, "input_length": 600, "output_length": 20, "hash_ids": [n % 9, 100 + n % 27]} for n in range(200)]
+    trace = home() / "work/rows.jsonl"
+    trace.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    load = scenario(workload={"source": "mooncake", "path": str(trace)}, cache={"granularity": "block", "headroom": 0, "placement": "inclusive"})
+    alone = {"gpus": [{**GPU, "count": 1}], "ram": [{**RAM, "sizes": ["1GiB"]}], "drives": []}
+    _, out = plan("--target", "all.p95=60s", parts=catalogue(**alone), load=load)
+    assert "1.00 GiB of M carries the trace within every target" in out["sentence"], out["sentence"]
+    pair = catalogue(**alone, server={**SERVER, "count": 2})
+    got, out = plan("--confirm", "--target", "all.p95=60s", "--overwrite", parts=pair, load=load, rc=1)
+    assert out["pick"].startswith("2 servers, each with ") and "a trace cannot be divided" in out["confirmed"]["failed"], out
+    assert "It failed: a trace cannot be divided" in got.stdout and "a trace cannot be divided" in got.stderr, got
 
 
 main()

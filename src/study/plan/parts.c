@@ -14,7 +14,7 @@
 
 enum field_kind { TEXT, NUMBER, SIZE, RATE, DURATION, COUNTS, SIZES, GPU };
 struct field {
-    const char *section, *key; /* section "": every part */
+    const char *section, *key; /* section "": every part that is built in */
     enum field_kind kind;
     bool required;
     size_t offset;
@@ -31,6 +31,10 @@ static const struct field part_fields[] = {
     OF_PART("", "source", TEXT, true, source, 0, sizeof((struct part *)0)->source),
     OF_PART("", "price", NUMBER, true, price, 0, 1e9),
     OF_PART("", "watts", NUMBER, true, watts, 0, 1e6),
+    OF_PART("server", "price", NUMBER, true, price, 0, 1e9),
+    OF_PART("server", "watts", NUMBER, true, watts, 0, 1e6),
+    OF_PART("server", "source", TEXT, false, source, 0, sizeof((struct part *)0)->source),
+    OF_PART("server", "count", COUNTS, false, count, 1, 10000),
     OF_PART("gpus", "gpu", GPU, true, gpu, 0, 0),
     OF_PART("gpus", "count", COUNTS, true, count, 1, 64),
     OF_PART("gpus", "link", RATE, true, link, 1e6, 1e15),
@@ -48,8 +52,6 @@ static const struct field parts_fields[] = {
     OF_PARTS("catalogue", "name", TEXT, true, name, 0, sizeof((struct parts *)0)->name),
     OF_PARTS("catalogue", "date", TEXT, true, date, 0, sizeof((struct parts *)0)->date),
     OF_PARTS("catalogue", "currency", TEXT, true, currency, 0, sizeof((struct parts *)0)->currency),
-    OF_PARTS("server", "price", NUMBER, true, server_price, 0, 1e9),
-    OF_PARTS("server", "watts", NUMBER, true, server_watts, 0, 1e6),
     OF_PARTS("limits", "gpus", NUMBER, false, most_gpus, 0, 1e6),
     OF_PARTS("limits", "drives", NUMBER, false, most_drives, 0, 1e6),
     OF_PARTS("limits", "ram", SIZE, false, most_ram_bytes, 0, 0x1p50),
@@ -58,7 +60,7 @@ static const struct field parts_fields[] = {
     OF_PARTS("costs", "electricity", NUMBER, true, electricity, 0, 1000),
     OF_PARTS("costs", "pue", NUMBER, true, pue, 1, 10),
 };
-static const char *const part_sections[PART_KINDS] = {"gpus", "ram", "drives"};
+static const char *const part_sections[PART_KINDS] = {"gpus", "ram", "drives", "server"};
 static const char *const single_sections[] = {"catalogue", "server", "limits", "costs"};
 enum { SINGLES = sizeof single_sections / sizeof *single_sections };
 
@@ -197,7 +199,7 @@ static bool field_read(struct reading *r, const struct field *f, const char *wha
 /* ---- mappings ---- */
 
 static bool field_is_of(const struct field *f, const char *section) {
-    return !*f->section || strcmp(f->section, section) == 0;
+    return *f->section ? strcmp(f->section, section) == 0 : strcmp(section, "server") != 0;
 }
 
 static const struct field *field_find(const struct field *fields, size_t count, const char *section,
@@ -259,11 +261,16 @@ static void list_read(struct reading *r, enum part_kind kind, const struct node 
 
 /* A section of the whole. False: there is none of that name. */
 static bool section_read(struct reading *r, const char *name, const struct node *n) {
-    for (int kind = 0; kind < PART_KINDS; kind++)
+    for (int kind = 0; kind < PART_BUILT_IN; kind++)
         if (strcmp(name, part_sections[kind]) == 0) {
             list_read(r, (enum part_kind)kind, n);
             return true;
         }
+    if (strcmp(name, part_sections[PART_SERVER]) == 0) {
+        mapping_read(r, part_fields, sizeof part_fields / sizeof *part_fields, name, name, n,
+                     &r->parts->part[PART_SERVER][0]);
+        return true;
+    }
     for (size_t i = 0; i < SINGLES; i++)
         if (strcmp(name, single_sections[i]) == 0) {
             mapping_read(r, parts_fields, sizeof parts_fields / sizeof *parts_fields, name, name, n,
@@ -294,9 +301,8 @@ static void whole_read(struct reading *r, const struct node *n) {
     for (size_t k = 0; k < SINGLES; k++)
         if (!(given >> k & 1) && strcmp(single_sections[k], "limits") != 0)
             problem(r, 1, 1, single_sections[k], "is missing");
-    for (int kind = 0; kind < PART_KINDS; kind++)
-        if (r->parts->count[kind] == 0 && kind == PART_GPU)
-            problem(r, 1, 1, part_sections[kind], "there is no GPU to plan with");
+    if (r->parts->count[PART_GPU] == 0)
+        problem(r, 1, 1, part_sections[PART_GPU], "there is no GPU to plan with");
 }
 
 unsigned parts_read(struct parts *p, const char *file, const char *text, size_t len, struct buf *errors) {
@@ -304,6 +310,9 @@ unsigned parts_read(struct parts *p, const char *file, const char *text, size_t 
     memset(p, 0, sizeof *p);
     p->most_gpus = p->most_drives = p->most_ram_bytes = p->most_watts = INFINITY;
     snprintf(p->file, sizeof p->file, "%s", file);
+    struct part *server = &p->part[PART_SERVER][0];
+    *server = (struct part){.name = "server", .count = {1}, .counts = 1};
+    p->count[PART_SERVER] = 1;
     struct node *n = node_parse(text, len, on_syntax, &r);
     if (n)
         whole_read(&r, n);

@@ -8,7 +8,8 @@
 
 #include "base/buf.h"
 
-enum part_kind { PART_GPU, PART_RAM, PART_DRIVE, PART_KINDS };
+/* The parts that are built into a server, and the number of servers. */
+enum part_kind { PART_GPU, PART_RAM, PART_DRIVE, PART_SERVER, PART_KINDS, PART_BUILT_IN = PART_SERVER };
 enum { PARTS_CHOICES_MAX = 16, PARTS_ENTRIES_MAX = 32 };
 
 /* A part as it can be bought. What its kind does not have is 0. */
@@ -29,9 +30,8 @@ struct part {
 struct parts {
     char file[256]; /* as messages name it */
     char name[48], date[16], currency[8];
-    struct part part[PART_KINDS][PARTS_ENTRIES_MAX];
+    struct part part[PART_KINDS][PARTS_ENTRIES_MAX]; /* one server, with nothing built in */
     unsigned count[PART_KINDS];
-    double server_price, server_watts;                         /* with nothing built in */
     double most_gpus, most_drives, most_ram_bytes, most_watts; /* INFINITY: no limit */
     double years, electricity, pue; /* price of a kWh; power drawn per power used */
 };

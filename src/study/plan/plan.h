@@ -1,12 +1,13 @@
 /* The planner: which machine of a catalogue carries a scenario's load within its targets at the least cost.
  *
- * Every GPU with every amount of memory and every set of drives is a machine: a point of a sweep that varies
- * settings in place of parts (study/sweep). How much longer each machine keeps is read off the miss-ratio
- * curve of the scenario, without running it; what adds nothing there is not run. Of the others the search
- * runs those that decide most: where a machine misses a target, so do all that have no more of any part, and
- * where one meets them all, none that costs more is the cheapest. Drives that wear out too early are bought
- * again. Simulations of the search are short; one that comes near a target is repeated in full, and so is the
- * answer. The machines that are run, and so the answer, do not depend on the number of cores. One thread. */
+ * Every GPU with every amount of memory and every set of drives, in one server or in several alike, is a
+ * machine: a point of a sweep that varies settings in place of parts (study/sweep). How much longer each
+ * machine keeps is read off the miss-ratio curve of the scenario, without running it; what adds nothing there
+ * is not run. Of the others the search runs those that decide most: where a machine misses a target, so do
+ * all that have no more of any part, and where one meets them all, none that costs more is the cheapest.
+ * Drives that wear out too early are bought again. Simulations of the search are short; one that comes near a
+ * target is repeated in full, and so is the answer. The machines that are run, and so the answer, do not
+ * depend on the number of cores. One thread. */
 #ifndef KVF_STUDY_PLAN_PLAN_H
 #define KVF_STUDY_PLAN_PLAN_H
 
@@ -57,8 +58,8 @@ struct plan_result {
 };
 
 struct plan_machine {
-    unsigned at[PART_KINDS]; /* options */
-    double price, watts;
+    unsigned at[PART_KINDS];  /* options */
+    double price, watts;      /* of all its servers */
     double hourly;            /* least cost of an hour: with one set of drives */
     double found[PART_KINDS]; /* part of the lookups found by the curve in GPU, host memory, drives */
     double predicted_s;       /* mean time to first token by the curve, with nobody else there */
@@ -84,6 +85,7 @@ struct plan_compared { /* one measure of the real run */
 };
 struct plan_confirmed {
     bool done;
+    char why[400]; /* it failed; "" */
     char description[400];
     struct buf scaled; /* what --fit changed, a line each */
     struct plan_compared measure[3];
@@ -95,9 +97,9 @@ struct plan {
     size_t given;           /* of its settings, those that a run of a machine needs too */
     struct plan_option option[PART_KINDS][PLAN_OPTIONS_MAX];
     unsigned options_of[PART_KINDS];
-    struct plan_machine *machine; /* by GPU, then memory, then drives */
+    struct plan_machine *machine; /* by GPU, memory, drives, then servers */
     size_t machines;
-    uint64_t over_limit[4]; /* combinations left out: GPUs, drives, memory, power */
+    uint64_t over_limit[4]; /* combinations left out: GPUs, drives, memory of a server, power */
     struct plan_class klass[KVF_CLASSES_MAX];
     unsigned classes;
     uint64_t short_ns, full_ns; /* measured parts */
@@ -115,8 +117,8 @@ struct plan {
 };
 
 /* ---- machines (plan_machines.c) ---- */
-/* Options, machines within the limits, and the text of the sweep. 0 or a negative code. */
-int plan_machines(struct plan *p, struct err *e);
+/* Options for the scenario, machines within the limits, and the text of the sweep. 0 or a negative code. */
+int plan_machines(struct plan *p, const struct scenario *s, struct err *e);
 void plan_sweep_text(const struct plan *p, uint64_t short_ns, uint64_t full_ns, struct buf *out);
 void plan_machines_free(struct plan *p);
 /* The number of a machine's simulation in the sweep. */
@@ -126,12 +128,16 @@ bool plan_scenario(const struct plan *p, const struct plan_machine *m, enum plan
                    struct scenario *s, struct buf *errors);
 /* Cost of an hour of what is written off in the catalogue's years. */
 double plan_written_off(const struct plan *p, double price);
-/* The machine with another option in one place; SIZE_MAX: there is none. */
+/* The machine with another option in one place, however many steps further in the catalogue; SIZE_MAX: none.
+ */
 size_t plan_beside(const struct plan *p, size_t machine, enum part_kind place, int steps);
 /* Whether `a` has at least as much of every part as `b`. */
 bool plan_covers(const struct plan *p, const struct plan_machine *a, const struct plan_machine *b);
-/* "2 x H100 80 GB, 512 GiB of DDR5, 1 x PM9A3". */
+/* Servers alike that share the load. */
+double plan_servers(const struct plan *p, const struct plan_machine *m);
+/* "2 x H100 80 GB, 512 GiB of DDR5, 1 x PM9A3", and as part of a sentence: "... with ... and ...". */
 void plan_name(const struct plan *p, const struct plan_machine *m, struct buf *out);
+void plan_phrase(const struct plan *p, const struct plan_machine *m, struct buf *out);
 /* Its settings as options of `kvfall run`. */
 void plan_command(const struct plan *p, const struct plan_machine *m, struct buf *out);
 
@@ -166,7 +172,8 @@ struct doc *plan_doc(const struct plan *p);
 #define PLAN_JSON_SCHEMA "kvfall-plan"
 enum { PLAN_JSON_VERSION = 1 };
 void plan_json(const struct plan *p, struct buf *out);
-/* Runs the answer for real, scaled to this machine, and simulates the same. 0 or a negative code. */
+/* Runs the answer for real, scaled to this machine, and simulates the same. 0 or a negative code, which the
+ * document tells too. */
 int plan_confirm(struct plan *p, struct err *e);
 
 #endif

@@ -40,6 +40,13 @@ static int scenario_fit(struct plan *p, struct scenario *s, struct fit *fit, str
     bool good = plan_scenario(p, &p->machine[p->pick], PLAN_FULL, s, &errors);
     buf_free(&errors);
     if (!good) return err_set(e, KVF_ERR_INTERNAL, "the scenario of the answer does not load again");
+    double servers = plan_servers(p, &p->machine[p->pick]);
+    if (servers > 1 && s->workload.arrival.process == KVF_ARRIVAL_TRACE && !scenario_at_rate(s))
+        return err_set(e, KVF_ERR_USAGE, "a trace cannot be divided, and the answer has %.0f servers",
+                       servers);
+    s->fleet.pods = 1; /* one of the servers with its share of the load */
+    s->workload.users = (uint64_t)ceil((double)s->workload.users / servers);
+    s->workload.arrival.rate /= servers;
     s->mode = KVF_MODE_REAL;
     if (s->run.duration_ns > CONFIRM_S * KVF_NS_PER_S) s->run.duration_ns = CONFIRM_S * KVF_NS_PER_S;
     if (s->run.warmup_ns > CONFIRM_WARMUP_S * KVF_NS_PER_S)
@@ -71,6 +78,8 @@ int plan_confirm(struct plan *p, struct err *e) {
         for (unsigned i = 0; i < fit.lines; i++) buf_addf(&p->confirmed.scaled, "%s\n", fit.line[i].text);
         results_take(&p->confirmed, &real, &sim);
         p->confirmed.done = true;
+    } else {
+        snprintf(p->confirmed.why, sizeof p->confirmed.why, "%.399s", e->text);
     }
     run_record_free(&real);
     run_record_free(&sim);

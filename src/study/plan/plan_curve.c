@@ -65,19 +65,19 @@ static int curve_fill(const struct references *r, struct scenario *s, struct swe
 
 /* ---- what follows from it ---- */
 
-struct loaded {                /* of a machine's scenario */
-    uint64_t kept[PART_KINDS]; /* bytes down to that part */
-    double read[PART_KINDS];   /* bytes/s */
+struct loaded {                   /* of a machine's scenario */
+    uint64_t kept[PART_BUILT_IN]; /* bytes down to that part, of all servers */
+    double read[PART_BUILT_IN];   /* bytes/s */
     double token_bytes;
     bool computes;
     struct roofline line;
 };
 
-static void scenario_take(const struct scenario *s, struct loaded *l) {
-    static const enum kvf_tier tier[PART_KINDS] = {KVF_TIER_GPU, KVF_TIER_CPU, KVF_TIER_NVME};
+static void scenario_take(const struct scenario *s, double servers, struct loaded *l) {
+    static const enum kvf_tier tier[PART_BUILT_IN] = {KVF_TIER_GPU, KVF_TIER_CPU, KVF_TIER_NVME};
     struct err e = {0};
-    for (int kind = 0; kind < PART_KINDS; kind++) {
-        l->kept[kind] = kept_bytes(s, tier[kind]);
+    for (int kind = 0; kind < PART_BUILT_IN; kind++) {
+        l->kept[kind] = (uint64_t)(servers * (double)kept_bytes(s, tier[kind])); /* as if they were one */
         l->read[kind] = (double)s->tier[tier[kind]].emulation.read_bytes_per_s;
     }
     l->token_bytes = (double)model_bytes_per_token(&s->model, s->tensor_parallel);
@@ -89,7 +89,7 @@ static double predicted(const struct loaded *l, const struct references *r, cons
     if (r->requests == 0 || r->ids == 0 || !l->computes) return NAN;
     double bytes = (double)r->lookups / (double)r->requests * (double)r->total_bytes / r->ids;
     double missed = 1 - m->found[PART_GPU] - m->found[PART_RAM] - m->found[PART_DRIVE], seconds = 0;
-    for (int kind = PART_RAM; kind < PART_KINDS; kind++)
+    for (int kind = PART_RAM; kind < PART_BUILT_IN; kind++)
         if (m->found[kind] > 0) seconds += m->found[kind] * bytes / l->read[kind];
     return seconds +
            (double)roofline_prefill_ns(&l->line, (uint64_t)ceil(missed * bytes / l->token_bytes), 0) / 1e9;
@@ -100,7 +100,9 @@ static double predicted(const struct loaded *l, const struct references *r, cons
 static bool adds_nothing(const struct plan *p, const struct plan_machine *a, const struct plan_machine *b) {
     const struct plan_option *da = &p->option[PART_DRIVE][a->at[PART_DRIVE]],
                              *db = &p->option[PART_DRIVE][b->at[PART_DRIVE]];
-    if (a->at[PART_GPU] != b->at[PART_GPU] || a->hourly >= b->hourly) return false;
+    if (a->at[PART_GPU] != b->at[PART_GPU] || a->at[PART_SERVER] != b->at[PART_SERVER] ||
+        a->hourly >= b->hourly)
+        return false;
     if (b->found[PART_RAM] > a->found[PART_RAM] + FOUND_MORE) return false;
     if (b->found[PART_DRIVE] <= FOUND_MORE && a->found[PART_DRIVE] <= FOUND_MORE) return true;
     return da == db && b->found[PART_RAM] + b->found[PART_DRIVE] <=
@@ -139,7 +141,7 @@ static size_t load_all(struct plan *p, struct loaded *l, struct scenario *usual)
         buf_free(&errors);
         m->state = gpu->refused[0] ? PLAN_FAILED : PLAN_OPEN;
         if (m->state != PLAN_OPEN) continue;
-        scenario_take(s, &l[i]);
+        scenario_take(s, plan_servers(p, m), &l[i]);
         if (count++ == 0) memcpy(usual, s, sizeof *s);
     }
     free(s);
@@ -149,7 +151,7 @@ static size_t load_all(struct plan *p, struct loaded *l, struct scenario *usual)
 static void machine_fill(struct plan_machine *m, const struct loaded *l, const struct references *r,
                          const struct sweep_curve *c, size_t count) {
     double before = 0;
-    for (int kind = 0; kind < PART_KINDS; kind++) {
+    for (int kind = 0; kind < PART_BUILT_IN; kind++) {
         double found = found_at(c, count, l->kept[kind]);
         m->found[kind] = found > before ? found - before : 0;
         before = found > before ? found : before;
@@ -159,11 +161,11 @@ static void machine_fill(struct plan_machine *m, const struct loaded *l, const s
 
 static int curve_make(struct plan *p, const struct loaded *l, struct scenario *usual, struct references *r,
                       struct err *e) {
-    struct sweep_curve *c = mem_zalloc(p->machines * PART_KINDS + 1, sizeof *c);
+    struct sweep_curve *c = mem_zalloc(p->machines * PART_BUILT_IN + 1, sizeof *c);
     size_t count = 0;
     int rc = references_collect(r, usual, e);
     for (size_t i = 0; i < p->machines; i++)
-        for (int kind = 0; kind < PART_KINDS; kind++)
+        for (int kind = 0; kind < PART_BUILT_IN; kind++)
             if (l[i].kept[kind] > 0) c[count++].capacity_bytes = l[i].kept[kind];
     count = unique(c, count);
     if (rc == 0) rc = curve_fill(r, usual, c, count, e);

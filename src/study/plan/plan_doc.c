@@ -7,6 +7,9 @@
 #include "base/units.h"
 #include "study/plan/plan.h"
 
+/* Simulations farther apart than that are told. */
+#define APART_MOST 0.1
+
 /* ---- texts ---- */
 
 static struct format_cell money(const struct plan *p, double v) {
@@ -40,6 +43,11 @@ static struct format_cell years(double v) {
     else
         snprintf(c.text, sizeof c.text, "%.1f years", v);
     return c;
+}
+
+/* "1 x H100 with 512 GiB of DDR5 carries 400 users", "2 x H100 ... carry". */
+static bool is_one(const struct plan *p, const struct plan_machine *m) {
+    return plan_servers(p, m) == 1 && p->option[PART_GPU][m->at[PART_GPU]].count == 1;
 }
 
 static struct format_cell watts(double v) {
@@ -84,7 +92,7 @@ static void put_cheaper(const struct plan *p, struct buf *out) {
         return;
     }
     buf_add(out, "; the next cheaper, ");
-    plan_name(p, m, out);
+    plan_phrase(p, m, out);
     buf_add(out, ", ");
     if (r)
         put_miss(p, r, out);
@@ -102,7 +110,7 @@ void plan_sentence(const struct plan *p, struct buf *out) {
         buf_add(out, " within every target");
         if (near != SIZE_MAX) {
             buf_add(out, "; the nearest, ");
-            plan_name(p, &p->machine[near], out);
+            plan_phrase(p, &p->machine[near], out);
             buf_add(out, ", ");
             put_miss(p, plan_result(&p->machine[near]), out);
         }
@@ -110,8 +118,8 @@ void plan_sentence(const struct plan *p, struct buf *out) {
         return;
     }
     const struct plan_machine *m = &p->machine[p->pick];
-    plan_name(p, m, out);
-    buf_add(out, " carry ");
+    plan_phrase(p, m, out);
+    buf_add(out, is_one(p, m) ? " carries " : " carry ");
     put_load(p, out);
     buf_addf(out, " within every target at %s a million tokens", money(p, plan_result(m)->per_mtok).text);
     if (p->sweep.stopped)
@@ -152,8 +160,16 @@ const char *plan_verdict(const struct plan *p, const struct plan_machine *m, cha
     return out;
 }
 
+/* A table of machines: their parts, and how many servers where that is a choice; then `columns`. */
+static void begin_machines(const struct plan *p, const char *caption, const char *columns, struct doc *d) {
+    doc_table(d, caption,
+              p->options_of[PART_SERVER] > 1 ? "GPUs|memory|drives|>servers" : "GPUs|memory|drives");
+    doc_columns(d, columns);
+}
+
 static void put_parts(const struct plan *p, const struct plan_machine *m, struct doc *d) {
-    for (int kind = 0; kind < PART_KINDS; kind++) doc_cell(d, p->option[kind][m->at[kind]].name);
+    int kinds = p->options_of[PART_SERVER] > 1 ? (int)PART_KINDS : (int)PART_BUILT_IN;
+    for (int kind = 0; kind < kinds; kind++) doc_cell(d, p->option[kind][m->at[kind]].name);
 }
 
 static void put_ms(double ms, bool met, struct doc *d) {
@@ -179,17 +195,56 @@ static struct priced *by_price(const struct plan *p) {
     return all;
 }
 
+/* Cost against time to first token of all machines that meet the targets. The line holds the best time that a
+ * cost buys. */
+static void put_chart(const struct plan *p, struct doc *d) {
+    size_t count[3] = {0};
+    struct plot *plot = plot_new(PLOT_LINES, "Cost against time to first token");
+    static const char *const names[3] = {"front", "on the front for its power", "meets the targets"};
+    struct plot_line *line[3];
+    plot_axis(&plot->x, "cost of a million tokens", "");
+    plot_axis(&plot->y, "TTFT P95", "ms");
+    plot_caption(
+        plot,
+        "In %s. Each mark is a simulated machine that meets every target. No machine is below and left of the line.",
+        p->parts.currency);
+    struct priced *all = by_price(p);
+    for (size_t i = 0; i < p->machines; i++) {
+        const struct plan_result *r = plan_alike(&p->machine[i]);
+        all[i].hourly = r ? r->per_mtok : INFINITY;
+        all[i].machine = i;
+    }
+    qsort(all, p->machines, sizeof *all, by_hour);
+    for (unsigned k = 0; k < 3; k++) {
+        double least = INFINITY;
+        line[k] = plot_line_room(plot, names[k], p->machines, true);
+        for (size_t i = 0; i < p->machines; i++) {
+            const struct plan_machine *m = &p->machine[all[i].machine];
+            const struct plan_result *r = plan_alike(m);
+            if (m->state != PLAN_MEETS || !r) continue;
+            bool best = r->ttft_ms < least;
+            least = best ? r->ttft_ms : least;
+            unsigned kind = best ? 0 : plan_on_front(p, all[i].machine) ? 1 : 2;
+            if (kind != k) continue;
+            line[k]->x[count[k]] = r->per_mtok;
+            line[k]->y[count[k]++] = r->ttft_ms;
+        }
+        line[k]->count = count[k];
+        line[k]->marks = line[k]->steps = k == 0;
+        line[k]->dots = k > 0;
+    }
+    doc_plot(d, plot);
+    free(all);
+}
+
 static void put_front(const struct plan *p, struct doc *d) {
     struct priced *all = by_price(p);
-    double *x = mem_zalloc(p->machines + 1, sizeof *x), *y = mem_zalloc(p->machines + 1, sizeof *y);
-    size_t count = 0;
     doc_section(d, 1, "The front");
     doc_text(
         d, DOC_PLAIN,
         "Of the machines that were simulated and meet every target, no other beats these in cost, time to "
         "first token and power at once. The answer costs least an hour.");
-    doc_table(d, "Machines on the front",
-              "GPUs|memory|drives|>a million tokens|>an hour|>TTFT P95|>power|>drives last");
+    begin_machines(p, "Machines on the front", ">a million tokens|>an hour|>TTFT P95|>power|>drives last", d);
     for (size_t i = 0; i < p->machines; i++) {
         const struct plan_machine *m = &p->machine[all[i].machine];
         const struct plan_result *r = plan_alike(m);
@@ -200,18 +255,9 @@ static void put_front(const struct plan *p, struct doc *d) {
         put_ms(r->ttft_ms, true, d);
         doc_cell(d, watts(m->watts).text);
         doc_cell(d, isnan(r->years) ? NULL : years(r->years).text);
-        x[count] = r->per_mtok;
-        y[count++] = r->ttft_ms;
     }
-    struct plot *plot = plot_new(PLOT_LINES, "Cost against time to first token");
-    plot_axis(&plot->x, "cost of a million tokens", "");
-    plot_axis(&plot->y, "TTFT P95", "ms");
-    plot_caption(plot, "In %s. Each mark is a machine of the table above.", p->parts.currency);
-    plot_line(plot, "front", count, x, sizeof *x, y, sizeof *y)->marks = true;
-    doc_plot(d, plot);
-    free(x);
-    free(y);
     free(all);
+    put_chart(p, d);
 }
 
 /* ---- around the answer ---- */
@@ -237,10 +283,12 @@ static void put_beside(const struct plan *p, struct doc *d) {
             size_t i = plan_beside(p, p->pick, (enum part_kind)kind, step);
             char what[120];
             if (i == SIZE_MAX) continue;
-            snprintf(what, sizeof what, "%s%s", p->option[kind][p->machine[i].at[kind]].name,
-                     p->option[kind][p->machine[i].at[kind]].part ? ""
-                     : kind == PART_DRIVE                         ? " of the drives"
-                                                                  : " of the memory");
+            const struct plan_option *o = &p->option[kind][p->machine[i].at[kind]];
+            snprintf(what, sizeof what, "%s%s", o->name,
+                     kind == PART_SERVER  ? o->count > 1 ? " servers" : " server"
+                     : o->part            ? ""
+                     : kind == PART_DRIVE ? " of the drives"
+                                          : " of the memory");
             put_change(p, what, i, d);
         }
 }
@@ -274,7 +322,8 @@ static void put_answer(const struct plan *p, struct doc *d) {
              drives->part ? "by their rated endurance" : "there are none");
     doc_section(d, 1, "The answer");
     for (int kind = 0; kind < PART_KINDS; kind++) {
-        static const char *const labels[PART_KINDS] = {"GPUs", "Memory", "Drives"};
+        static const char *const labels[PART_KINDS] = {"GPUs", "Memory", "Drives", "Servers"};
+        if (kind == PART_SERVER && p->options_of[kind] == 1 && plan_servers(p, m) == 1) continue;
         doc_fact(d, labels[kind], p->option[kind][m->at[kind]].name);
     }
     buf_addf(&text, "%s to buy, %s an hour over %g years", money(p, m->price).text, money(p, r->hourly).text,
@@ -303,10 +352,16 @@ static void put_answer(const struct plan *p, struct doc *d) {
                      years(r->years).text, p->parts.years / r->years, p->parts.years);
     }
     if (!isnan(p->disagree)) {
-        buf_addf(&text, "the full simulation and the short one of the search differ by %.1f %% in %s",
+        buf_addf(&text,
+                 "by the full simulation, from which the short one of the search differs by %.1f %% in %s",
                  100 * fabs(p->disagree), p->disagree_in);
         doc_fact(d, "Confirmed", buf_text(&text));
         buf_free(&text);
+        if (fabs(p->disagree) > APART_MOST)
+            doc_text(
+                d, DOC_WARN,
+                "The two simulations are far apart: the search may have missed a cheaper machine. Give run.duration or "
+                "run.warmup more time.");
     }
     plan_command(p, m, &text);
     doc_fact(d, "Run it", buf_text(&text));
@@ -315,8 +370,12 @@ static void put_answer(const struct plan *p, struct doc *d) {
 
 static void put_confirmed(const struct plan *p, struct doc *d) {
     const struct plan_confirmed *c = &p->confirmed;
-    if (!c->done) return;
+    if (!c->done && !c->why[0]) return;
     doc_section(d, 1, "A real run");
+    if (!c->done) {
+        doc_text(d, DOC_BAD, "It failed: %s", c->why);
+        return;
+    }
     doc_text(d, DOC_PLAIN, "%s", c->description);
     for (const char *line = buf_text(&c->scaled); *line; line += strspn(line, "\n")) {
         size_t len = strcspn(line, "\n");
@@ -372,7 +431,7 @@ static void put_all(const struct plan *p, struct doc *d) {
     struct priced *all = by_price(p);
     char text[200];
     doc_section(d, 1, "Machines that were simulated");
-    doc_table(d, "By what an hour of them costs", "GPUs|memory|drives|>an hour");
+    begin_machines(p, "By what an hour of them costs", ">an hour", d);
     for (unsigned k = 0; k < p->classes; k++) {
         snprintf(text, sizeof text, "%s P95", p->klass[k].name);
         doc_column(d, text, true);
@@ -391,7 +450,7 @@ static void put_all(const struct plan *p, struct doc *d) {
 }
 
 static void put_catalogue(const struct plan *p, struct doc *d) {
-    static const char *const each[PART_KINDS] = {"one", "a GiB", "one"};
+    static const char *const each[PART_KINDS] = {"one", "a GiB", "one", "one, with nothing built in"};
     const struct parts *c = &p->parts;
     doc_section(d, 1, "The catalogue");
     doc_text(d, DOC_PLAIN,
@@ -407,7 +466,7 @@ static void put_catalogue(const struct plan *p, struct doc *d) {
             doc_cell(d, money(p, part->price).text);
             doc_cell(d, power);
             doc_cell(d, each[kind]);
-            doc_cell(d, part->source);
+            doc_cell(d, part->source[0] ? part->source : NULL);
         }
 }
 

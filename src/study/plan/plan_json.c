@@ -45,11 +45,12 @@ static json_t *machine_object(const struct plan *p, size_t i) {
                                 {"cpu", json_part_number(m->found[PART_RAM])},
                                 {"nvme", json_part_number(m->found[PART_DRIVE])});
     json_t *object = JSON_OBJECT(
-        {"name", machine_name(p, i)}, {"gpus", json_part_text(o[PART_GPU]->name)},
-        {"memory", json_part_text(o[PART_RAM]->name)}, {"drives", json_part_text(o[PART_DRIVE]->name)},
-        {"price", json_part_number(m->price)}, {"watts", json_part_number(m->watts)},
-        {"least_cost_per_hour", json_part_number(m->hourly)}, {"state", json_string(states[m->state])},
-        {"against", machine_name(p, m->by)}, {"why", json_part_some(why)}, {"found", found},
+        {"name", machine_name(p, i)}, {"servers", json_part_number(plan_servers(p, m))},
+        {"gpus", json_part_text(o[PART_GPU]->name)}, {"memory", json_part_text(o[PART_RAM]->name)},
+        {"drives", json_part_text(o[PART_DRIVE]->name)}, {"price", json_part_number(m->price)},
+        {"watts", json_part_number(m->watts)}, {"least_cost_per_hour", json_part_number(m->hourly)},
+        {"state", json_string(states[m->state])}, {"against", machine_name(p, m->by)},
+        {"why", json_part_some(why)}, {"found", found},
         {"expected_ttft_ms", json_part_number(m->predicted_s * 1e3)},
         {"front", json_boolean(plan_on_front(p, i))}, {"short", result_object(p, &m->result[PLAN_SHORT])},
         {"full", result_object(p, &m->result[PLAN_FULL])}, {"command", json_part_text(buf_text(&command))});
@@ -58,6 +59,7 @@ static json_t *machine_object(const struct plan *p, size_t i) {
 }
 
 static json_t *confirmed_object(const struct plan_confirmed *c) {
+    if (c->why[0]) return JSON_OBJECT({"failed", json_part_text(c->why)});
     if (!c->done) return json_null();
     json_t *measures = json_object();
     for (size_t i = 0; i < sizeof c->measure / sizeof *c->measure; i++)

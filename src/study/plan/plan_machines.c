@@ -5,13 +5,53 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "model/engines.h"
 #include "study/plan/plan.h"
 
 #define HOURS_OF_A_YEAR 8766.0
 
 /* ---- options ---- */
 
-/* Settings of so many of a part: sizes and rates are those of all of them together. */
+/* Efficiencies are those of a GPU: for another one than that of compute.preset, the preset of that one, with
+ * weights of the same width and of the same engine if there is one. NULL: none is needed, or there is none,
+ * which `refused` says. */
+static const char *preset_of(const struct scenario *s, const struct part *part, char refused[300]) {
+    const struct engines_fit *own = engines_fit(s->compute.preset), *best = NULL;
+    if (!s->compute.preset_set || (part->mfu > 0 && part->efficiency > 0)) return NULL;
+    if (strcmp(roofline_device(own->gpu)->name, part->gpu) == 0) return NULL;
+    if (s->compute.mfu != own->mfu && s->compute.efficiency != own->efficiency) return NULL;
+    size_t engine = strcspn(own->name, "-") + 1;
+    for (enum engines_preset i = 0; i < ENGINES_PRESETS; i++) {
+        const struct engines_fit *fit = engines_fit(i);
+        if (strcmp(roofline_device(fit->gpu)->name, part->gpu) != 0 || fit->weights != own->weights) continue;
+        if (!best || strncmp(fit->name, own->name, engine) == 0) best = fit;
+    }
+    if (best) return best->name;
+    snprintf(
+        refused, 300,
+        "the scenario has compute.preset %s, and no preset was fitted on %s with %s weights; give the part mfu and "
+        "efficiency in the catalogue",
+        own->name, part->gpu, model_weights_name(own->weights));
+    return NULL;
+}
+
+static char *settings_of_gpus(const struct scenario *s, const struct part *part, double count,
+                              char refused[300]) {
+    struct buf out = {0};
+    const char *preset = preset_of(s, part, refused);
+    buf_add(&out, "{");
+    if (preset) buf_addf(&out, "\"compute.preset\": \"%s\", ", preset);
+    buf_addf(&out,
+             "\"compute.gpu\": \"%s\", \"compute.tp\": %.0f, \"tiers.gpu.capacity\": \"auto\", "
+             "\"tiers.cpu.read_bandwidth\": \"%.9gMB/s\", \"tiers.cpu.write_bandwidth\": \"%.9gMB/s\"",
+             part->gpu, count, count * part->link / 1e6, count * part->link / 1e6);
+    if (part->mfu > 0) buf_addf(&out, ", \"compute.mfu\": %.9g", part->mfu);
+    if (part->efficiency > 0) buf_addf(&out, ", \"compute.efficiency\": %.9g", part->efficiency);
+    buf_add(&out, "}");
+    return out.data;
+}
+
+/* Settings of so many of another part: sizes and rates are those of all of them together. */
 static char *settings_of(enum part_kind kind, const struct part *part, double count) {
     struct buf out = {0};
     char size[24], latency[24];
@@ -27,19 +67,13 @@ static char *settings_of(enum part_kind kind, const struct part *part, double co
             ", \"tiers.nvme.read_bandwidth\": \"%.9gMB/s\", \"tiers.nvme.write_bandwidth\": \"%.9gMB/s\", "
             "\"tiers.nvme.latency\": \"%s\"",
             count * part->read / 1e6, count * part->write / 1e6, latency);
-    if (kind == PART_GPU) {
-        buf_addf(&out,
-                 "\"compute.gpu\": \"%s\", \"compute.tp\": %.0f, \"tiers.gpu.capacity\": \"auto\", "
-                 "\"tiers.cpu.read_bandwidth\": \"%.9gMB/s\", \"tiers.cpu.write_bandwidth\": \"%.9gMB/s\"",
-                 part->gpu, count, count * part->link / 1e6, count * part->link / 1e6);
-        if (part->mfu > 0) buf_addf(&out, ", \"compute.mfu\": %.9g", part->mfu);
-        if (part->efficiency > 0) buf_addf(&out, ", \"compute.efficiency\": %.9g", part->efficiency);
-    }
+    if (kind == PART_SERVER) buf_addf(&out, "\"fleet.pods\": %.0f", count);
     buf_add(&out, "}");
     return out.data;
 }
 
-static bool option_add(struct plan *p, enum part_kind kind, const struct part *part, double count) {
+static bool option_add(struct plan *p, const struct scenario *s, enum part_kind kind, const struct part *part,
+                       double count) {
     if (p->options_of[kind] == PLAN_OPTIONS_MAX) return false;
     struct plan_option *o = &p->option[kind][p->options_of[kind]++];
     double units = kind == PART_RAM ? count / 0x1p30 : count;
@@ -48,28 +82,31 @@ static bool option_add(struct plan *p, enum part_kind kind, const struct part *p
                               .count = count,
                               .price = part ? units * part->price : 0,
                               .watts = part ? units * part->watts : 0,
-                              .settings = settings_of(kind, part, count)};
+                              .settings = kind == PART_GPU ? NULL : settings_of(kind, part, count)};
+    if (kind == PART_GPU) o->settings = settings_of_gpus(s, part, count, o->refused);
     if (!o->part)
         snprintf(o->name, sizeof o->name, "none");
     else if (kind == PART_RAM)
         snprintf(o->name, sizeof o->name, "%s of %s", units_size_human(count, size, sizeof size), part->name);
+    else if (kind == PART_SERVER)
+        snprintf(o->name, sizeof o->name, "%.0f", count);
     else
         snprintf(o->name, sizeof o->name, "%.0f x %s", count, part->name);
     return true;
 }
 
-static int options_make(struct plan *p, struct err *e) {
-    bool room = option_add(p, PART_DRIVE, NULL, 0);
-    if (p->parts.count[PART_RAM] == 0) room = room && option_add(p, PART_RAM, NULL, 0);
+static int options_make(struct plan *p, const struct scenario *s, struct err *e) {
+    bool room = option_add(p, s, PART_DRIVE, NULL, 0);
+    if (p->parts.count[PART_RAM] == 0) room = room && option_add(p, s, PART_RAM, NULL, 0);
     for (int kind = 0; kind < PART_KINDS; kind++)
         for (unsigned i = 0; i < p->parts.count[kind]; i++)
             for (unsigned k = 0; k < p->parts.part[kind][i].counts; k++)
-                room = room && option_add(p, (enum part_kind)kind, &p->parts.part[kind][i],
+                room = room && option_add(p, s, (enum part_kind)kind, &p->parts.part[kind][i],
                                           p->parts.part[kind][i].count[k]);
     if (room) return 0;
     return err_set(e, KVF_ERR_USAGE,
-                   "%s has more than %d ways to choose GPUs, memory or drives; leave some out", p->parts.file,
-                   (int)PLAN_OPTIONS_MAX);
+                   "%s has more than %d ways to choose GPUs, memory, drives or servers; leave some out",
+                   p->parts.file, (int)PLAN_OPTIONS_MAX);
 }
 
 /* ---- machines ---- */
@@ -87,16 +124,19 @@ static int limit_broken(const struct plan *p, const struct plan_machine *m) {
     return m->watts > c->most_watts ? 3 : -1;
 }
 
-static void machine_add(struct plan *p, unsigned gpu, unsigned ram, unsigned drive) {
+double plan_servers(const struct plan *p, const struct plan_machine *m) {
+    return p->option[PART_SERVER][m->at[PART_SERVER]].count;
+}
+
+static void machine_add(struct plan *p, unsigned gpu, unsigned ram, unsigned drive, unsigned server) {
     const struct parts *c = &p->parts;
-    struct plan_machine m = {.at = {gpu, ram, drive},
-                             .price = c->server_price,
-                             .watts = c->server_watts,
-                             .by = SIZE_MAX,
-                             .predicted_s = NAN};
-    for (int kind = 0; kind < PART_KINDS; kind++) {
-        m.price += p->option[kind][m.at[kind]].price;
-        m.watts += p->option[kind][m.at[kind]].watts;
+    struct plan_machine m = {.at = {gpu, ram, drive, server}, .by = SIZE_MAX, .predicted_s = NAN};
+    double servers = plan_servers(p, &m);
+    m.price = p->option[PART_SERVER][server].price;
+    m.watts = p->option[PART_SERVER][server].watts;
+    for (int kind = 0; kind < PART_BUILT_IN; kind++) {
+        m.price += servers * p->option[kind][m.at[kind]].price;
+        m.watts += servers * p->option[kind][m.at[kind]].watts;
     }
     m.hourly = plan_written_off(p, m.price) + m.watts * c->pue / 1000 * c->electricity;
     int broken = limit_broken(p, &m);
@@ -106,14 +146,16 @@ static void machine_add(struct plan *p, unsigned gpu, unsigned ram, unsigned dri
         p->machine[p->machines++] = m;
 }
 
-int plan_machines(struct plan *p, struct err *e) {
-    int rc = options_make(p, e);
+int plan_machines(struct plan *p, const struct scenario *s, struct err *e) {
+    int rc = options_make(p, s, e);
     if (rc != 0) return rc;
     const unsigned *of = p->options_of;
-    p->machine = mem_zalloc((size_t)of[PART_GPU] * of[PART_RAM] * of[PART_DRIVE] + 1, sizeof *p->machine);
+    size_t all = (size_t)of[PART_GPU] * of[PART_RAM] * of[PART_DRIVE] * of[PART_SERVER];
+    p->machine = mem_zalloc(all + 1, sizeof *p->machine);
     for (unsigned g = 0; g < of[PART_GPU]; g++)
         for (unsigned r = 0; r < of[PART_RAM]; r++)
-            for (unsigned d = 0; d < of[PART_DRIVE]; d++) machine_add(p, g, r, d);
+            for (unsigned d = 0; d < of[PART_DRIVE]; d++)
+                for (unsigned n = 0; n < of[PART_SERVER]; n++) machine_add(p, g, r, d, n);
     if (p->machines > 0) return 0;
     return err_set(e, KVF_ERR_USAGE,
                    "no machine of %s is within its limits: of GPUs, drives, memory and power they leave out "
@@ -129,11 +171,12 @@ void plan_machines_free(struct plan *p) {
 
 /* ---- as points of a sweep ---- */
 
-static const char *const groups[PART_KINDS] = {"gpus", "memory", "drives"};
+static const char *const groups[PART_KINDS] = {"gpus", "memory", "drives", "servers"};
 
 void plan_sweep_text(const struct plan *p, uint64_t short_ns, uint64_t full_ns, struct buf *out) {
+    bool alone = p->options_of[PART_SERVER] == 1 && p->option[PART_SERVER][0].count == 1;
     buf_add(out, "{variants: {");
-    for (int kind = 0; kind < PART_KINDS; kind++) {
+    for (int kind = 0; kind < (alone ? (int)PART_BUILT_IN : (int)PART_KINDS); kind++) {
         buf_addf(out, "\"%s\": {", groups[kind]);
         for (unsigned i = 0; i < p->options_of[kind]; i++)
             buf_addf(out, "%s\"%s\": %s", i ? ", " : "", p->option[kind][i].name,
@@ -188,9 +231,23 @@ bool plan_covers(const struct plan *p, const struct plan_machine *a, const struc
 }
 
 void plan_name(const struct plan *p, const struct plan_machine *m, struct buf *out) {
+    if (plan_servers(p, m) > 1) buf_addf(out, "%.0f servers, each with ", plan_servers(p, m));
     buf_add(out, p->option[PART_GPU][m->at[PART_GPU]].name);
-    for (int kind = PART_RAM; kind < PART_KINDS; kind++)
+    for (int kind = PART_RAM; kind < PART_BUILT_IN; kind++)
         if (p->option[kind][m->at[kind]].part) buf_addf(out, ", %s", p->option[kind][m->at[kind]].name);
+}
+
+void plan_phrase(const struct plan *p, const struct plan_machine *m, struct buf *out) {
+    const char *part[PART_BUILT_IN], *gap = "";
+    unsigned parts = 0;
+    bool several = plan_servers(p, m) > 1;
+    for (int kind = 0; kind < PART_BUILT_IN; kind++)
+        if (p->option[kind][m->at[kind]].part) part[parts++] = p->option[kind][m->at[kind]].name;
+    if (several) buf_addf(out, "%.0f servers, each with ", plan_servers(p, m));
+    for (unsigned i = 0; i < parts; i++) {
+        buf_addf(out, "%s%s", gap, part[i]);
+        gap = i == 0 && !several ? " with " : i + 2 == parts ? " and " : ", ";
+    }
 }
 
 void plan_command(const struct plan *p, const struct plan_machine *m, struct buf *out) {

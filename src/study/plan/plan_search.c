@@ -49,8 +49,8 @@ static void measures_name(struct plan *p) {
 static double years_of(const struct plan *p, const struct plan_machine *m, double written_per_day) {
     const struct plan_option *drives = &p->option[PART_DRIVE][m->at[PART_DRIVE]];
     if (!drives->part) return NAN;
-    return written_per_day > 0 ? drives->count * drives->part->endurance / written_per_day / DAYS_OF_YEAR
-                               : INFINITY;
+    double all = plan_servers(p, m) * drives->count;
+    return written_per_day > 0 ? all * drives->part->endurance / written_per_day / DAYS_OF_YEAR : INFINITY;
 }
 
 static void result_take(const struct plan *p, const struct plan_machine *m, const double *value,
@@ -65,7 +65,7 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
     r->years = years_of(p, m, r->written_per_day);
     r->hourly = m->hourly;
     if (r->years < p->parts.years)
-        r->hourly += (p->parts.years / r->years - 1) *
+        r->hourly += (p->parts.years / r->years - 1) * plan_servers(p, m) *
                      plan_written_off(p, p->option[PART_DRIVE][m->at[PART_DRIVE]].price);
     r->per_mtok = r->hourly / (r->tok_s * 3600) * 1e6;
     for (unsigned k = 0; k < p->classes; k++) {
@@ -297,8 +297,10 @@ static void run_beside(struct plan *p) {
     run_list(p, list, count, PLAN_SHORT);
     for (p->cheaper = next_cheaper(p);
          p->cheaper != SIZE_MAX && !has_run(&p->machine[p->cheaper]) && !p->sweep.stopped;
-         p->cheaper = next_cheaper(p))
+         p->cheaper = next_cheaper(p)) {
+        p->sweep.line.total = p->sweep.line.finished + 1;
         run_list(p, &p->cheaper, 1, PLAN_SHORT);
+    }
 }
 
 /* The measure in which the answer's two simulations are farthest apart. */
