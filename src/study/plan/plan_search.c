@@ -332,6 +332,8 @@ void plan_search(struct plan *p) {
         run_beside(p);
     } while (plan_cheapest(p) != p->pick && !p->sweep.stopped);
     if (p->pick != SIZE_MAX) compare_lengths(p);
+    p->sweep.line.total = p->sweep.line.finished; /* no more come: it was an estimate */
+    sweep_show_points(&p->sweep);
     sweep_line_end(&p->sweep);
 }
 
