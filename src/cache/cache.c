@@ -296,12 +296,18 @@ void cache_admit_from(struct cache *c, int tier) {
     c->top = tier;
 }
 
-void cache_clear(struct cache *c) {
+/* That tier and those below it stay as they are. */
+static void clear_above(struct cache *c, int stays) {
     for (uint32_t i = 0; i < c->entries.top; i++) {
         const struct entry *e = cache_entry(c, i);
+        if (e->state == ENTRY_RESIDENT && e->tier >= stays) continue;
         if (e->state == ENTRY_COPYING) copy_drop(c, e->key, true);
         if (e->state == ENTRY_RESIDENT) finish_drop(c, i);
     }
+}
+
+void cache_clear(struct cache *c) {
+    clear_above(c, KVF_TIERS);
 }
 
 bool cache_cancel(struct cache *c, struct cache_op *op) {
@@ -426,8 +432,8 @@ void cache_stats(const struct cache *c, struct cache_stats *out) {
     }
 }
 
-void cache_restart(struct cache *c) {
-    cache_clear(c);
+void cache_restart(struct cache *c, int stays) {
+    clear_above(c, stays);
     c->stopped = c->retry_due = c->relief_due = false;
 }
 

@@ -248,8 +248,9 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
 /* Puts every WAITING and GATED operation on the ready list with failed_wait set, not counted as
  * refused: the run ends. Nothing is gated from then on. */
 void cache_stop(struct cache *c);
-/* After a stop, with every operation finished: it is empty, and used on. None counts as evicted. */
-void cache_restart(struct cache *c);
+/* After a stop, with every operation finished: it is empty above that tier (KVF_TIERS: altogether), and used
+ * on. None counts as evicted. Not with placement inclusive, where a tier stays. */
+void cache_restart(struct cache *c, int stays);
 
 /* Fills *out. */
 void cache_stats(const struct cache *c, struct cache_stats *out);

@@ -48,6 +48,7 @@
 #include "workload/workload.h"
 
 struct channels;
+struct holders;
 struct outages;
 struct together;
 struct tracelog;
@@ -130,11 +131,12 @@ struct engine {
     struct outages *outages; /* of the fleet; NULL: there are none */
     struct fleet_stats fleet_base, fleet_end, fleet_last; /* last: of the interval before */
     struct histogram index_base, index_took; /* lookups in a server, before the measured part and in it */
-    bool index_lost;                         /* that server, which has been told */
-    uint64_t *hashes;                        /* of the blocks of the request that is being routed */
-    struct extents_part *parts;              /* the same blocks by contexts */
-    uint32_t hash_cap;                       /* of both */
-    pthread_mutex_t cache_lock;              /* of all caches */
+    struct holders *stored;     /* of pods that share a server: what is in it; NULL: none, or rank 0 has it */
+    bool index_lost;            /* that server, which has been told */
+    uint64_t *hashes;           /* of the blocks of the request that is being routed */
+    struct extents_part *parts; /* the same blocks by contexts */
+    uint32_t hash_cap;          /* of both */
+    pthread_mutex_t cache_lock; /* of all caches */
     struct counters *counters;
     uint32_t counter_count; /* of them: one for each thread that serves requests */
     struct usage usage[USAGES];

@@ -111,10 +111,27 @@ static void put_worst(const struct run_part *p) {
     }
 }
 
+static void put_outages(const struct run_part *p) {
+    static const struct {
+        const char *metric, *unit;
+    } cells[] = {{"outages", ""},
+                 {"outage_requests_failed", ""},
+                 {"outage_requests_rerouted", ""},
+                 {"outage_lost_bytes", "B"},
+                 {"outage_hits_back_s", "s"},
+                 {"outage_ttft_back_s", "s"}};
+    if (!kvf_present(run_metric(p, "outages"))) return;
+    doc_table(p->doc, "Outages",
+              ">begun|>requests failed|>routed anew|>lost|>hit ratio back after|>TTFT P95 back after");
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        run_cell_measure(p->doc, run_metric(p, "%s", cells[i].metric), cells[i].unit, "");
+}
+
 void run_doc_pods(const struct run_part *p) {
     if (p->run->pod_count == 0) return;
     doc_section(p->doc, p->level, "Pods");
     put_routing(p);
+    put_outages(p);
     put_heat(p, true);
     put_heat(p, false);
     put_worst(p);

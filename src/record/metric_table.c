@@ -330,7 +330,8 @@ const struct metric metric_rows[] = {
      "Reads of entries that the store behind the remote tier had lost; each is a miss. Missing without a "
      "server."},
     {"remote_found", COUNT, UP, "found on the server",
-     "Entries of shared prompts that another run had put on the server. Missing without tiers.remote.share_prompts."},
+     "Entries of shared prompts that another run had put on the server, or, in a real fleet, of any kind that another pod "
+     "had. Missing without tiers.remote.share_prompts and such a fleet."},
     {"remote_round_trips", COUNT, FREE, "remote round trips",
      "Commands, and batches of small ones, that the server of the remote tier answered."},
     {"remote_server_used_bytes", BYTES, FREE, "server memory", "The server's used_memory at the end."},

@@ -60,6 +60,11 @@ static void check_outage(struct loading *l, uint32_t number) {
                     traits_routing(s->fleet.routing)->word);
     else if (o->remote && !s->tier[KVF_TIER_REMOTE].on)
         problem_add(l, at, key, "there is no remote tier; set tiers.remote.capacity");
+    else if (o->remote && scenario_pods_are_ranks(s))
+        problem_add(
+            l, at, key,
+            "the remote tier of real pods is a server, which kvfall does not stop; name a pod, a router or "
+            "the index, or set mode: simulate");
     else if (twice)
         problem_add(l, at, key, "it is gone already at that time; let it come back first");
     else if (gone == (o->pod != KVF_UNSET ? s->fleet.pods : s->fleet.routers) && !o->index && !o->remote)
@@ -89,9 +94,12 @@ static void check_index(struct loading *l) {
 /* Pods that are ranks: not all of a simulation's parts are there. */
 static void check_real(struct loading *l) {
     const struct scenario *s = l->s;
-    if (s->tier[KVF_TIER_REMOTE].on)
-        problem_of(l, "tiers.remote.capacity", "mode",
-                   "pods share a remote tier in mode simulate alone; set tiers.remote.capacity: 0");
+    if (s->tier[KVF_TIER_REMOTE].on && !scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER))
+        problem_of(l, "tiers.remote.backend", "mode",
+                   "real pods share a server; take resp or s3, or set mode: simulate");
+    else if (s->tier[KVF_TIER_REMOTE].on && s->cache.granularity != KVF_GRANULARITY_BLOCK)
+        problem_of(l, "cache.granularity", "tiers.remote.capacity",
+                   "real pods find blocks that others have stored; set cache.granularity: block");
     if (s->ranks.users == KVF_DEAL_PER_RANK)
         problem_of(l, "ranks.users", "fleet.pods",
                    "the users of a fleet are those of its routers; set ranks.users: total");

@@ -234,6 +234,10 @@ bool scenario_pods_are_ranks(const struct scenario *s) {
     return s->fleet.pods > 1 && s->mode != KVF_MODE_SIMULATE;
 }
 
+bool scenario_pods_share_server(const struct scenario *s) {
+    return scenario_pods_are_ranks(s) && s->tier[KVF_TIER_REMOTE].on;
+}
+
 uint32_t scenario_ranks(const struct scenario *s) {
     return s->ranks.count > 0 ? s->ranks.count : 1;
 }

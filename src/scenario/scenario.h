@@ -508,6 +508,8 @@ uint64_t scenario_block_bytes(const struct scenario *s);
 bool scenario_at_rate(const struct scenario *s);
 /* A fleet outside a simulation: each pod is a rank, and the users are on rank 0. */
 bool scenario_pods_are_ranks(const struct scenario *s);
+/* And they share a remote tier, which is a server. */
+bool scenario_pods_share_server(const struct scenario *s);
 uint32_t scenario_ranks(const struct scenario *s); /* processes that share the run: 1 alone */
 
 /* Whether requests may retrieve chunks of documents: there are documents, and a source whose requests are

@@ -564,7 +564,11 @@ def _():
 def _():
     need_mpi()
     for changes, ranks, sentence in (({}, 2, "each of the 3 pods of a real fleet is a rank, and there are 2; run it with --ranks 3"),
-                                     ({"tiers.remote": {"capacity": "1GiB", "bandwidth": "1GB/s"}}, 3, "pods share a remote tier in mode simulate alone"),
+                                     ({"tiers.remote": {"capacity": "1GiB", "bandwidth": "1GB/s"}}, 3, "real pods share a server; take resp or s3, or set mode: simulate"),
+                                     ({"tiers.remote": {"capacity": "1GiB", "backend": "resp", "url": "redis://127.0.0.1:1"}, "cache.granularity": "request"}, 3,
+                                      "real pods find blocks that others have stored; set cache.granularity: block"),
+                                     ({"tiers.remote": {"capacity": "1GiB", "backend": "resp", "url": "redis://127.0.0.1:1"},
+                                       "fleet.outages": [{"remote": True, "at": "1s", "for": "1s"}]}, 3, "is a server, which kvfall does not stop"),
                                      ({"ranks.users": "per_rank"}, 3, "the users of a fleet are those of its routers; set ranks.users: total")):
         got = finish(start({**SHARED, **pods("random"), **changes}, "--ranks", ranks))
         assert got.rc == 2 and sentence in " ".join((got.stdout + got.stderr).split()), got
@@ -609,6 +613,27 @@ def _():
     redis.kill()
     got = finish(start({**SHARED, **by_index(backend="resp", url=redis.url)}, "--ranks", 3))
     assert got.rc == 2 and "start one, as with `redis-server" in got.stderr and not re.search("rank [12]", got.stderr), got
+
+
+@case("real pods share a server: each finds what others have stored there, a death leaves it there, and nothing is left at the end")
+def _():
+    need_mpi()
+    redis = servers.Redis(maxmemory="1gb")
+    for routing, outages in (("round_robin", []), ("precise", [{"pod": 1, "at": "300ms", "for": "300ms"}])):
+        changes = {**pods(routing, users=12), "tensor_parallel": 8, "cache.verify": "full", "run": {"duration": "1500ms", "warmup": "0s", "interval": "100ms"}}
+        changes["tiers"] = {"cpu": {"capacity": "16MiB"}, "remote": servers.remote(redis, capacity="1GiB")}
+        changes["fleet"].update(outages=outages)
+        summary, logs = together(3, changes)
+        served, by_others = {}, 0
+        for line in sorted((line for log in logs for line in log), key=lambda line: (line["conversation"], line["turn"])):
+            before = served.setdefault(line["conversation"], set())
+            by_others += line["pod"] not in before and line["turn"] > 1 and line["hits"]["remote"] > 0
+            before.add(line["pod"])
+        assert by_others > 0 and result(summary, "remote_found") > 0, (by_others, summary["results"]["remote_found"])
+        failed = result(summary, "requests_failed")
+        assert failed == (result(summary, "outage_requests_failed") if outages else 0), failed
+        check_identities(summary)
+        assert redis.keys() == []
 
 
 @case("a pod that is killed ends the fleet's run by name, with what was measured; so does an index that is gone")

@@ -45,9 +45,10 @@ static inline void device_leave(struct mover *m, int tier) {
     counters_add(&m->setup.counters->device_call[tier], 1);
 }
 
-/* The content of an entry: each write has its own, but for prompts that runs share. */
+/* The content of an entry: each write has its own, but for prompts that runs share, and all that pods do. */
 static inline struct payload_id transfer_content(const struct mover *m, const struct transfer *t) {
-    bool same = m->setup.scenario->remote.share_prompts && cache_key_of_prompt(t->op->key);
+    const struct scenario *s = m->setup.scenario;
+    bool same = scenario_pods_share_server(s) || (s->remote.share_prompts && cache_key_of_prompt(t->op->key));
     return (struct payload_id){t->op->key.hi, t->op->key.lo, same ? 0 : t->op->generation};
 }
 

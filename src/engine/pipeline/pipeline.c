@@ -151,7 +151,8 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
     bool waiting = false;
     for (uint32_t k = 0; k < f->blocks && p->scenario->fleet.pods > 1; k++)
         cache_shared_refresh(p->cache, block_key(r, k));
-    for (uint32_t k = 0; k < r->prompt_blocks && !r->ids; k++)
+    bool shares = p->scenario->remote.share_prompts && !r->ids;
+    for (uint32_t k = 0; k < r->prompt_blocks && shares; k++)
         cache_shared_guess(p->cache, block_key(r, k), block_bytes(p, r, (uint32_t)k), KVF_CAUSE_PREFIX);
     for (; i < f->blocks; i++) {
         struct cache_key key = block_key(r, i);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/pods/instore.h"
 
 /* Travels as it stands, with the ids behind it: all ranks are of one build. */
 struct sent {
@@ -13,10 +14,21 @@ struct sent {
     bool again;
 };
 
+static void expect_here(struct engine *e, const struct flight *f) {
+    struct buf bits = {0};
+    instore_tell(e, f, &bits);
+    instore_expect(e, f, (const unsigned char *)bits.data, bits.len);
+    buf_free(&bits);
+}
+
 bool away_send(struct engine *e, struct flight *f) {
-    if (!e->fleet || engine_is_virtual(e) || f->pod == e->s->ranks.number) return false;
+    if (!e->fleet || engine_is_virtual(e)) return false;
+    if (f->pod == e->s->ranks.number) {
+        expect_here(e, f);
+        return false;
+    }
     size_t ids = f->req.id_count * sizeof *f->req.ids;
-    unsigned char *bytes = mem_alloc(sizeof(struct sent) + ids);
+    struct buf bytes = {0};
     struct sent s = {.req = f->req,
                      .pod = f->pod,
                      .router = f->router,
@@ -26,10 +38,11 @@ bool away_send(struct engine *e, struct flight *f) {
     s.req.arrival_ns += e->late_ns - e->begin_ns;
     s.req.ids = NULL;
     s.req.id_cap = 0;
-    memcpy(bytes, &s, sizeof s);
-    if (ids > 0) memcpy(bytes + sizeof s, f->req.ids, ids);
-    rank_send(e->setup->rank, f->pod, RANK_REQUEST, f->number, bytes, sizeof s + ids);
-    free(bytes);
+    buf_bytes(&bytes, &s, sizeof s);
+    if (ids > 0) buf_bytes(&bytes, f->req.ids, ids);
+    instore_tell(e, f, &bytes);
+    rank_send(e->setup->rank, f->pod, RANK_REQUEST, f->number, bytes.data, bytes.len);
+    buf_free(&bytes);
     e->away++;
     e->on_way++;
     f->away = true;
@@ -42,7 +55,8 @@ bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *
     uint32_t cap = f->req.id_cap;
     if (len < sizeof s) return false;
     memcpy(&s, bytes, sizeof s);
-    if (len != sizeof s + s.req.id_count * sizeof *ids) return false;
+    size_t behind = sizeof s + s.req.id_count * sizeof *ids;
+    if (len < behind) return false;
     if (s.pod != e->s->ranks.number || s.req.klass >= e->s->qos.classes) return false;
     f->req = s.req;
     f->req.ids = ids;
@@ -61,6 +75,7 @@ bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *
     f->again = s.again;
     f->guest = (uint32_t)number;
     e->on_way--;
+    instore_expect(e, f, (const unsigned char *)bytes + behind, len - behind);
     return true;
 }
 
@@ -102,13 +117,15 @@ static void moved_take(struct engine *e, unsigned pod, const void *bytes, size_t
     if (!e->fleet || pod >= e->s->fleet.pods) return;
     for (const char *at = bytes; len >= sizeof m; at += sizeof m, len -= sizeof m) {
         memcpy(&m, at, sizeof m);
-        if (m.tier < KVF_TIERS)
+        if (m.tier == KVF_TIER_REMOTE)
+            instore_event(e, &m.block, pod, m.stored != 0);
+        else if (m.tier < KVF_TIERS)
             fleet_event(e->fleet, now_ns, &m.block, pod, (enum kvf_tier)m.tier, m.stored != 0);
     }
 }
 
 void away_moved_tell(struct engine *e) {
-    if (!away_indexed(e)) return;
+    if (!away_indexed(e) && !scenario_pods_share_server(e->s)) return;
     pthread_mutex_lock(&e->moved_lock);
     struct buf moved = e->moved;
     e->moved = (struct buf){0};

@@ -74,8 +74,8 @@ static uint64_t tiers_empty(struct engine *e, struct cache *c) {
     pthread_mutex_lock(&e->cache_lock);
     cache_time(c, engine_now(e));
     cache_stats(c, &s);
-    for (int t = 0; t < KVF_TIERS; t++) lost_bytes += s.used_bytes[t];
-    cache_restart(c);
+    for (int t = 0; t < KVF_TIER_REMOTE; t++) lost_bytes += s.used_bytes[t];
+    cache_restart(c, KVF_TIER_REMOTE); /* others have it too */
     pthread_mutex_unlock(&e->cache_lock);
     return lost_bytes;
 }

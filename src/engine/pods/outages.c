@@ -67,7 +67,7 @@ static void pod_goes(struct engine *e, struct pod *p) {
     e->outages->rerouted += dispatch_reroute(e, p);
     service_fails(e, p);
     e->outages->lost_bytes += used_bytes(p->cache, 0, KVF_TIER_REMOTE - 1);
-    cache_restart(p->cache);
+    cache_restart(p->cache, KVF_TIERS);
     lineup_set(&e->lineup, p->number, worker_next_ns(w));
 }
 
@@ -96,7 +96,7 @@ static void part_set_down(struct engine *e, const struct scenario_outage *o, boo
         cache_clear(e->store.cache);
         cache_stop(e->store.cache);
     } else if (o->remote) {
-        cache_restart(e->store.cache);
+        cache_restart(e->store.cache, KVF_TIERS);
     } else if (!engine_is_virtual(e)) {
         gone_tell(e, (uint32_t)o->pod, down);
     } else if (down) {

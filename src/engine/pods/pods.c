@@ -8,6 +8,7 @@
 #include "engine/limits/cacheconfig.h"
 #include "engine/move/crew.h"
 #include "engine/pods/away.h"
+#include "engine/pods/instore.h"
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/levels.h"
@@ -44,12 +45,13 @@ static struct fleet_block block_at(struct cache_key key) {
 /* A remote tier that all share is the store's alone, whose number is that behind the last pod's. */
 static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) {
     struct pod *p = ctx;
-    if (tier == KVF_TIER_REMOTE && p != &p->engine->store) return;
     struct fleet_block b = block_at(key);
     if (!engine_is_virtual(p->engine)) {
-        away_moved(p->engine, &b, tier, stored);
+        bool told = tier == KVF_TIER_REMOTE ? !p->expects || !stored : away_indexed(p->engine);
+        if (told) away_moved(p->engine, &b, tier, stored);
         return;
     }
+    if (tier == KVF_TIER_REMOTE && p != &p->engine->store) return;
     fleet_event(p->engine->fleet, engine_now(p->engine), &b, p->number, (enum kvf_tier)tier, stored);
 }
 
@@ -73,8 +75,9 @@ void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
 static int cache_start(struct pod *p, struct err *err) {
     struct engine *e = p->engine;
     const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
-    bool told = engine_is_virtual(e) ? e->fleet != NULL : away_indexed(e);
-    bool others = remote && remote->ops->expect && e->s->remote.share_prompts;
+    bool shares = scenario_pods_share_server(e->s);
+    bool told = engine_is_virtual(e) ? e->fleet != NULL : away_indexed(e) || shares;
+    bool others = remote && remote->ops->expect && (e->s->remote.share_prompts || shares);
     struct cache_config c = {.ctx = p,
                              .alloc = place_alloc,
                              .drop = place_drop,
@@ -116,7 +119,7 @@ static int pod_open(struct pod *p, struct sample *sample, struct err *err) {
 }
 
 static int store_open(struct engine *e, struct err *err) {
-    if (!e->fleet || !e->tiers[KVF_TIER_REMOTE]) return 0;
+    if (!e->fleet || !e->tiers[KVF_TIER_REMOTE] || !engine_is_virtual(e)) return 0;
     e->store.engine = e;
     e->store.number = e->pod_count;
     e->store_link = mem_alloc(sizeof *e->store_link);
@@ -164,6 +167,7 @@ int pods_open(struct engine *e, struct err *err) {
     if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)
         rc = fleet_open(&e->fleet, e->s, pod_blocks(e->s), err);
     if (rc == 0) rc = store_open(e, err);
+    instore_open(e);
     for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = pod_open(&e->pods[i], sample, err);
     if (rc != 0 && !e->pods[0].pipeline.sample) sample_close(sample);
     return rc;
@@ -183,6 +187,7 @@ void pods_close(struct engine *e) {
     cache_close(e->store.cache);
     free(e->store_link);
     fleet_close(e->fleet);
+    instore_close(e);
     buf_free(&e->moved);
     pthread_mutex_destroy(&e->moved_lock);
     free(e->hashes);
@@ -203,12 +208,12 @@ void pod_stop(struct pod *p) {
 
 /* ---- routing ---- */
 
-static uint32_t blocks_of(const struct request *r) {
+uint32_t pods_blocks_of(const struct request *r) {
     return r->ids ? r->id_count : (uint32_t)(r->prompt_blocks + r->conversation_blocks);
 }
 
 static void blocks_fill(struct engine *e, const struct request *r, struct fleet_request *q) {
-    q->blocks = blocks_of(r);
+    q->blocks = pods_blocks_of(r);
     if (q->blocks > e->hash_cap) {
         e->hash_cap = 2 * q->blocks;
         e->hashes = mem_realloc(e->hashes, e->hash_cap * sizeof *e->hashes);
@@ -233,7 +238,11 @@ void pods_count_time(struct pod *p, uint64_t now_ns) {
 void pods_route(struct engine *e, struct flight *f) {
     if (!e->fleet) return;
     struct fleet_request q = {.session = f->req.conversation, .now_ns = engine_now(e)};
-    if (fleet_asks_blocks(e->fleet)) blocks_fill(e, &f->req, &q);
+    struct fleet_request unasked = {0};
+    if (fleet_asks_blocks(e->fleet))
+        blocks_fill(e, &f->req, &q);
+    else if (e->stored)
+        blocks_fill(e, &f->req, &unasked);
     /* its load changes with the choice, and the time before it is that of the load before */
     struct fleet_choice c = fleet_route(e->fleet, &q);
     struct pod *p = &e->pods[c.pod];

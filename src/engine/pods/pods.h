@@ -44,6 +44,7 @@ struct pod {
     struct cache_stats told; /* of a pod that is a rank: as its newest reading says */
     struct pod_counts last;  /* at the end of the interval before, with lookups and hits of its cache */
     uint64_t last_lookups, last_hits;
+    bool expects; /* blocks in a server that other pods put there; cache_lock */
     bool touched; /* in the list of those whose slots are to be filled */
     struct pod *next_touched;
 };
@@ -59,6 +60,8 @@ void pods_close(struct engine *e);
 
 /* Its cache refuses all that waits, and its gate holds nobody: the end of the run, or of the pod. */
 void pod_stop(struct pod *p);
+
+uint32_t pods_blocks_of(const struct request *r); /* that it is made of, at that granularity */
 
 /* Which pod serves a request that has arrived. The caller holds queue_lock. */
 void pods_route(struct engine *e, struct flight *f);

@@ -52,9 +52,10 @@ void server_results(const struct engine *e, const struct reading *from, const st
     const struct tier_server *a = &from->server, *b = &to->server;
     const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
     bool known = tier_of(e) != NULL, stores = remote && !(remote->ops->caps(remote) & TIER_EMULATED);
+    bool shares = known && (e->s->remote.share_prompts || scenario_pods_share_server(e->s));
     double none = KVF_MISSING, hits = since(b->hits, a->hits), misses = since(b->misses, a->misses);
     result_add(out, stores ? lost(d, a, b) : none, 0, "remote_lost");
-    result_add(out, known && e->s->remote.share_prompts ? b->found - a->found : none, 0, "remote_found");
+    result_add(out, shares ? b->found - a->found : none, 0, "remote_found");
     result_add(out, known ? b->round_trips - a->round_trips : none, 0, "remote_round_trips");
     result_add(out, known ? b->used_bytes : none, 0, "remote_server_used_bytes");
     result_add(out, known ? since(b->evicted_keys, a->evicted_keys) : none, 0, "remote_server_evicted_keys");

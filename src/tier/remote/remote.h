@@ -49,7 +49,7 @@ struct remote_tier {
     unsigned servers;         /* of the cluster that it is one of; 0: it stands alone */
     uint64_t value_bytes;
     uint64_t run_tag;
-    bool shares;        /* prompts, with runs whose tag is the same .. */
+    bool shares;        /* prompts, or all with the pods of a fleet, with runs whose tag is the same .. */
     uint64_t share_tag; /* .. that of all that their content depends on */
     uint64_t timeout_ns;
     uint32_t connections, workers;

@@ -103,7 +103,7 @@ void remote_open(struct remote_tier *t, const struct tier_setup *setup) {
     t->connections = s->remote.connections < t->workers ? t->workers : (uint32_t)s->remote.connections;
     t->asks = s->remote.lookup == KVF_LOOKUP_EXISTS;
     t->deletes = s->remote.evicted_by == KVF_EVICTED_BY_CLIENT;
-    t->shares = s->remote.share_prompts;
+    t->shares = s->remote.share_prompts || scenario_pods_share_server(s);
     pthread_mutex_init(&t->own_lock, NULL);
     const uint64_t depends[] = {s->seed,
                                 s->engine.noise_bytes,
