@@ -330,7 +330,7 @@ def _():
     shell = zsh()
     same_lines(shell)
     shell.line("kvfall v\t\t")
-    wait_until(lambda: re.search(rb"vacuum +-- return the room of deleted runs to", shell.seen), what="the list of commands")
+    wait_until(lambda: re.search(rb"vacuum +-- give the space of deleted runs ba", shell.seen), what="the list of commands")
     shell.leave()
 
 

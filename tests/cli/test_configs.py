@@ -141,6 +141,9 @@ def runs(path):
         raise Skip("this build has no plugin for MPI")
     options += ["--ranks", pods.group(1)] if pods else []
     got = run(["run", "--headless", *fit(path), path, "--json", "-", *options], env=env)
+    if path.stem in ("nixl", "mooncake"): # tests of their own have the library
+        assert got.rc == 2 and "cannot be loaded" in got.stderr and got.stderr.count("\n") == 1, got
+        return
     assert got.rc == 0, got
     summary = json.loads(got.stdout)
     check_identities(summary)

@@ -82,8 +82,10 @@ def _():
         first = add_test(db, "gpu-only", None, 100.0, ["gpu"])
         db.execute("UPDATE runs SET parent_id = run_id")
         add_test(db, "cpu-only", first, 50.0, ["cpu"])
-        for n, message in enumerate(("suite: --quick: a short run on small tiers", "suite: not run: sharegpt-replay: it needs the data set: FILE")):
-            histories.insert(db, "events", run_id=first, n=n, level="info", message=message)
+        for n, (kind, value, message) in enumerate((
+                ("suite_quick", "", "suite: --quick: a short run on small tiers"),
+                ("suite_not_run", "sharegpt-replay", "suite: not run: sharegpt-replay: it needs the data set: FILE"))):
+            histories.insert(db, "events", run_id=first, n=n, level="info", kind=kind, value=value, message=message)
     told = words(page(report("suite:1")))
     assert "Short runs on small tiers: a look, not a measurement." in told, told
     assert "sharegpt-replay: it needs the data set: FILE." in told, told

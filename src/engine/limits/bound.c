@@ -37,7 +37,7 @@ int bound_check(const struct bound_input *in, struct err *e) {
                        units_size_human((double)in->moved_bytes, two, sizeof two));
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!in->on[t] || fits(tier_needs_s(in, t), in->run_ns)) continue;
-        return err_set(e, KVF_ERR_INTERNAL, "tier %s moved in %s as much as takes %s at its bandwidth",
+        return err_set(e, KVF_ERR_INTERNAL, "tier %s moved in %s what takes %s at its bandwidth",
                        tier_name((enum kvf_tier)t), units_duration_human((double)in->run_ns, one, sizeof one),
                        units_duration_human(tier_needs_s(in, t) * 1e9, two, sizeof two));
     }

@@ -33,7 +33,7 @@ static void no_tier_moves_more_than_its_bandwidth(void **state) {
     in.bytes[KVF_TIER_NVME][KVF_DIR_WRITE] = 4 * GB;
     assert_int_equal(bound_check(&in, &e), 0);
     in.bytes[KVF_TIER_NVME][KVF_DIR_WRITE] += GB / 100;
-    broken(&in, "tier nvme moved in 10.0 s what its bandwidth takes");
+    broken(&in, "tier nvme moved in 10.0 s what takes 10.0 s at its bandwidth");
     in.link[KVF_TIER_NVME].duplex = KVF_DUPLEX_FULL; /* each for itself */
     assert_int_equal(bound_check(&in, &e), 0);
     in.bytes[KVF_TIER_NVME][KVF_DIR_WRITE] = 10 * GB + GB / 100;

@@ -76,9 +76,10 @@ static void a_slice_is_observed_as_the_gpu_that_it_is_of(void **state) {
     fake.slices = true;
     run_on("devices=2", KVF_BACKEND_CUDA);
     expect_observed(gpu, 1);
-    assert_string_equal(event_of("info"),
-                        "device 0 of the gpu tier is a slice of GPU 1; figures are those of the "
-                        "whole GPU, and its utilisation is unknown");
+    assert_string_equal(
+        event_of("info"),
+        "device 0 of the gpu tier is a slice of GPU 1: its figures describe the whole GPU, and "
+        "its utilisation is unknown");
     run_end();
 }
 

@@ -66,7 +66,7 @@ static void each_reason_is_a_sentence(void **state) {
     refused("null", library, "status=2", "null does not tell its health: status 0x2 of the drive");
     refused("null", library, "errno=13", "run as root");
     refused("nvme77n1", library, "", "nvme77n1 cannot be asked for its health");
-    refused("vdzz", "/nowhere/libnvme.so.1", "", "vdzz is a virtual disk: it does not tell the health");
+    refused("vdzz", "/nowhere/libnvme.so.1", "", "vdzz is a virtual disk and hides the health");
 }
 
 int main(void) {
