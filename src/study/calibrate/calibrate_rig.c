@@ -44,6 +44,7 @@ struct rig_worker {
     uint64_t cpu_ns; /* that these took */
     uint64_t writes, chunks_beside;
     bool ever;        /* an operation has begun */
+    bool awake;       /* it has not rested yet */
     uint64_t work_ns; /* since then it works */
     struct err err;
 };
@@ -132,7 +133,7 @@ static void op_begin(struct rig_worker *w, struct piece *p, bool writes) {
     int tier = (int)r->which, host = copies ? KVF_TIER_CPU : -1;
 
     p->busy = true;
-    p->rested = run_clock_now(&r->clock) - w->work_ns < r->window->slow_ns;
+    p->rested = !w->awake && run_clock_now(&r->clock) - w->work_ns < r->window->slow_ns;
     /* a store has values by generation, and would keep those of earlier ones */
     if (writes && !copies && r->which != KVF_TIER_REMOTE) p->generation++;
     p->op = (struct cache_op){.kind = copies   ? CACHE_OP_MOVE
@@ -194,6 +195,7 @@ static void rest(struct rig_worker *w) {
     struct timespec left = {(time_t)(win->rest_ns / KVF_NS_PER_S), (long)(win->rest_ns % KVF_NS_PER_S)};
     if (win->rest_ns == 0 || run_clock_now(&w->rig->clock) - w->work_ns < win->work_ns) return;
     nanosleep(&left, NULL);
+    w->awake = false;
     w->work_ns = run_clock_now(&w->rig->clock);
 }
 
@@ -203,8 +205,10 @@ static void window_run(struct rig_worker *w) {
     uint32_t quota = quota_of(w);
     bool copies = win->kind >= RIG_OUT;
 
-    w->bytes = w->cpu_ns = w->writes = w->chunks_beside = w->work_ns = 0;
+    w->bytes = w->cpu_ns = w->writes = w->chunks_beside = 0;
     w->ever = quota == 0;
+    w->awake = true;
+    w->work_ns = run_clock_now(&w->rig->clock);
     if (win->once && !win->on) set->next = 0;
     if (win->once && win->kind == RIG_OUT) pieces_beside_give(set);
     for (bool more = true; more || w->out > 0;) {

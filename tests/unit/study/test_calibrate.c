@@ -237,17 +237,33 @@ static void a_worker_rests_before_each_operation(void **state) {
     rig_close(rig);
 }
 
+/* However long the machine has been up: neither a rest nor an operation after one. */
 static void a_worker_rests_only_after_its_work(void **state) {
     struct rig *rig = NULL;
     struct err e = {0};
+    struct histogram times[KVF_DIRS], rested[KVF_DIRS];
     (void)state;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        histogram_init(&times[d]);
+        histogram_init(&rested[d]);
+    }
     assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
-    struct rig_window w = window_run(rig, (struct rig_window){.kind = RIG_WRITE,
-                                                              .depth = 1,
-                                                              .once = true,
-                                                              .rest_ns = 1000 * KVF_NS_PER_S,
-                                                              .work_ns = 10000 * KVF_NS_PER_S});
-    assert_int_equal(w.bytes, 15 << 20); /* it has never worked for that long */
+    struct rig_window w = {.kind = RIG_WRITE,
+                           .depth = 1,
+                           .once = true,
+                           .rest_ns = 1000 * KVF_NS_PER_S,
+                           .work_ns = clock_now_ns() / 2, /* since the machine began */
+                           .slow_ns = 2 * clock_now_ns(),
+                           .times = times,
+                           .rested = rested};
+    assert_int_equal(window_run(rig, w).bytes, 15 << 20);
+    assert_int_equal(histogram_count(&times[KVF_DIR_WRITE]), 15);
+    assert_int_equal(histogram_count(&rested[KVF_DIR_WRITE]), 0);
+    w.work_ns = 0;
+    w.rest_ns = 1;
+    assert_int_equal(window_run(rig, w).bytes, 15 << 20);
+    assert_int_equal(histogram_count(&times[KVF_DIR_WRITE]), 15);
+    assert_int_equal(histogram_count(&rested[KVF_DIR_WRITE]), 15);
     rig_close(rig);
 }
 
