@@ -302,10 +302,17 @@ static int ends_try(struct fit_model *best, const struct fit_model *from, double
     return rc;
 }
 
-/* Pairings repeat after half of the personas. */
+static int ends_try_nearer(struct fit_model *best, struct fit_quality *q, struct err *e) {
+    static const double nearer[] = {0.9, 0.95, 1.06, 1.12, 1.03, 0.97};
+    struct fit_model m = *best;
+    if (near_enough(q)) return 0;
+    return ends_try(best, &m, m.end_probability, nearer, sizeof nearer / sizeof *nearer, q, e);
+}
+
+/* Pairings repeat after half of the personas. What the users are is found before a seed is chosen for them,
+ * which tells no more than chance. */
 static int search(struct fit_model *best, struct fit_quality *q, struct err *e) {
-    static const double sooner[] = {1, 0.7, 0.4, 0.85, 0.55}, drawn[] = {1, 0.7, 0.4, 0},
-                        nearer[] = {0.9, 0.95, 1.06, 1.12, 1.03, 0.97};
+    static const double sooner[] = {1, 0.7, 0.4, 0.85, 0.55}, drawn[] = {1, 0.7, 0.4, 0};
     double ends = (double)best->f->session_count / (double)best->t->requests;
     struct fit_model m = *best;
     *q = (struct fit_quality){.curve = INFINITY, .rate = INFINITY};
@@ -315,14 +322,13 @@ static int search(struct fit_model *best, struct fit_quality *q, struct err *e) 
     m = *best;
     for (m.kinds = PERSONAS / 2; m.kinds > 0 && !near_enough(q) && !rc; m.kinds /= 8)
         rc = keep_better(best, &m, q, e);
+    if (!rc) rc = ends_try_nearer(best, q, e);
     if (!rc) rc = users_try(best, q, e);
     m = *best;
     for (m.pairing = 1; m.pairing < PERSONAS / 2 && !m.drawn && !near_enough(q) && !rc; m.pairing++)
         rc = keep_better(best, &m, q, e);
     if (!rc) rc = seeds_try(best, 43, 60, q, e);
-    m = *best;
-    if (!rc && !near_enough(q))
-        rc = ends_try(best, &m, m.end_probability, nearer, sizeof nearer / sizeof *nearer, q, e);
+    if (!rc) rc = ends_try_nearer(best, q, e);
     return rc ? rc : seeds_try(best, 60, 66, q, e);
 }
 
