@@ -72,10 +72,16 @@ static void set(_Atomic uint64_t *v, uint64_t n) {
     if (counters_get(v) != n) atomic_store_explicit(v, n, memory_order_relaxed);
 }
 
+/* Before what it counts: see counters_add_last. */
+static uint64_t get_first(const _Atomic uint64_t *v) {
+    return atomic_load_explicit(v, memory_order_acquire);
+}
+
+/* No more have missed than are done, and no more are done than have a latency. */
 static void class_add(struct counters_class *sum, const struct counters_class *k) {
-    set(&sum->done, counters_get(&sum->done) + counters_get(&k->done));
+    set(&sum->missed, counters_get(&sum->missed) + get_first(&k->missed));
+    set(&sum->done, counters_get(&sum->done) + get_first(&k->done));
     set(&sum->failed, counters_get(&sum->failed) + counters_get(&k->failed));
-    set(&sum->missed, counters_get(&sum->missed) + counters_get(&k->missed));
     histogram_add(&sum->e2e, &k->e2e);
     histogram_add(&sum->ttft, &k->ttft);
 }
@@ -153,7 +159,7 @@ int counters_unpack(struct counters *c, const unsigned char *bytes, size_t len) 
 void counters_sum(struct counters *sum, const struct counters *c, unsigned count) {
     for (size_t i = 0; i < SCALARS; i++) {
         uint64_t n = 0;
-        for (unsigned w = 0; w < count; w++) n += counters_get(scalar_const(&c[w], i));
+        for (unsigned w = 0; w < count; w++) n += get_first(scalar_const(&c[w], i));
         atomic_store_explicit(scalar(sum, i), n, memory_order_relaxed);
     }
     for (size_t i = 0; i < HISTOGRAMS; i++) {

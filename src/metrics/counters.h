@@ -110,6 +110,11 @@ uint64_t counters_bytes(const struct counters *c, unsigned count, int tier, int 
 static inline void counters_add(_Atomic uint64_t *v, uint64_t n) {
     atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_relaxed);
 }
+/* After what the writer has recorded of it: whoever reads this with counters_sum finds that in the sum, too.
+ */
+static inline void counters_add_last(_Atomic uint64_t *v, uint64_t n) {
+    atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_release);
+}
 static inline uint64_t counters_get(const _Atomic uint64_t *v) {
     return atomic_load_explicit(v, memory_order_relaxed);
 }

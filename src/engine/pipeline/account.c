@@ -10,11 +10,11 @@ static void class_count(struct pipeline *p, struct executor *x, const struct fli
         return;
     }
     bool judged_by_ttft = p->scenario->qos.latency == KVF_QOS_LATENCY_TTFT && f->first_token_ns != 0;
-    counters_add(&k->done, 1);
     histogram_record(&k->e2e, e2e);
     if (f->first_token_ns != 0) histogram_record(&k->ttft, ttft);
+    counters_add_last(&k->done, 1);
     uint64_t target = p->scenario->qos.klass[f->req.klass].p95_ns;
-    if (target != KVF_UNSET && (judged_by_ttft ? ttft : e2e) > target) counters_add(&k->missed, 1);
+    if (target != KVF_UNSET && (judged_by_ttft ? ttft : e2e) > target) counters_add_last(&k->missed, 1);
 }
 
 /* Tokens count when their request is done. Those of one that was in service before the measured part began
@@ -38,7 +38,6 @@ void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
         return;
     }
     uint64_t generation = f->timer_ns ? now - f->generate_ns : 0;
-    counters_add(&c->requests_done, 1);
     counters_add(&c->owed_bytes, f->owed_bytes);
     counters_add(&c->room_ns, f->room_ns);
     counters_add(&c->prefill_ns, f->prefill_ns);
@@ -47,6 +46,7 @@ void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
     histogram_record(&c->latency[REQUEST_LATENCY_QUEUE_WAIT], f->slot_ns - r->arrival_ns);
     histogram_record(&c->latency[REQUEST_LATENCY_STORAGE_IO], f->storage_ns);
     if (f->first_token_ns) histogram_record(&c->latency[REQUEST_LATENCY_TTFT], ttft);
+    counters_add_last(&c->requests_done, 1);
     if (r->kind != REQUEST_INFERENCE) return;
     counters_add(&c->tokens_generated, r->generate_tokens);
     counters_add(&c->carried_tokens, carried_tokens(p, f, now));

@@ -82,7 +82,6 @@ static void fill(struct counters *c, uint64_t k) {
         counters_add(&c->unverified[t], 4 * k);
         counters_add(&c->chunks_in_flight[t], 5 * k);
     }
-    counters_add(&c->requests_done, 6 * k);
     counters_add(&c->requests_failed, 7 * k);
     counters_add(&c->tokens_generated, 8 * k);
     counters_add(&c->context_tokens, 9 * k);
@@ -91,13 +90,14 @@ static void fill(struct counters *c, uint64_t k) {
     counters_add(&c->prompt_rebuilt, 16 * k);
     counters_add(&c->cpu_ns, 11 * k);
     for (int l = 0; l < REQUEST_LATENCIES; l++) histogram_record(&c->latency[l], k * 1000);
+    counters_add_last(&c->requests_done, 6 * k);
     histogram_record(&c->entry_bytes, k * 128);
     for (int q = 0; q < KVF_CLASSES_MAX; q++) {
-        counters_add(&c->klass[q].done, 12 * k);
         counters_add(&c->klass[q].failed, 13 * k);
-        counters_add(&c->klass[q].missed, 14 * k);
         histogram_record(&c->klass[q].e2e, k * 5000);
         histogram_record(&c->klass[q].ttft, k * 500);
+        counters_add_last(&c->klass[q].done, 12 * k);
+        counters_add_last(&c->klass[q].missed, 14 * k);
     }
 }
 
@@ -185,6 +185,17 @@ static void *work(void *arg) {
     return NULL;
 }
 
+/* What is counted as done has its latency in the same sum, and what has missed is done. */
+static void check_order(const struct counters *sum) {
+    uint64_t done = counters_get(&sum->requests_done) / 6;
+    for (int l = 0; l < REQUEST_LATENCIES; l++) assert_true(done <= histogram_count(&sum->latency[l]));
+    for (int q = 0; q < KVF_CLASSES_MAX; q++) {
+        const struct counters_class *k = &sum->klass[q];
+        assert_true(counters_get(&k->missed) / 14 <= counters_get(&k->done) / 12);
+        assert_true(counters_get(&k->done) / 12 <= histogram_count(&k->e2e));
+    }
+}
+
 /* The sampler sums while workers count: no interval runs backwards and together they are the whole. */
 static void test_concurrent_sampler(void **state) {
     (void)state;
@@ -202,6 +213,7 @@ static void test_concurrent_sampler(void **state) {
         if (turn == 49)
             for (int i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
         counters_sum(now, c, THREADS);
+        check_order(now);
         counters_sum(interval, now, 1);
         counters_subtract(interval, before);
         uint64_t came = counters_get(&interval->requests_done);
