@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The remote tier through NIXL: the library itself, from PyPI, on a directory and on a bucket."""
+"""The remote tier through NIXL: the library itself, from PyPI, on a directory and on a bucket; and one that is played,
+for what it does wrong."""
+import re
 import signal
 
 from runs import kept_and_read, measure, refused, result, rows, start, write
 from servers import SeaweedFS
-from tap import case, finish, home, main, scratch, wait_until
+from tap import BUILD, case, finish, home, main, scratch, wait_until
 from wheels import wheel_file
 
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "cache.verify": "full",
@@ -16,6 +18,17 @@ OPS = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "run.duration":
 def nixl():
     """The environment with the library; skips the case where PyPI has none for us."""
     return {"LD_LIBRARY_PATH": str(wheel_file("nixl-cu12==1.5.1", "lib/python*/site-packages/.nixl_cu12*/libnixl_capi.so").parent)}
+
+
+def played(says="", folder=None):
+    return {"LD_LIBRARY_PATH": str(BUILD / "tests/unit/fake"), "FAKE_NIXL": says,
+            "FAKE_NIXL_COUNTS": str((folder or home()) / "counts")}
+
+
+def counts(folder=None):
+    """What the played library has counted of the last run."""
+    lines = ((folder or home()) / "counts").read_text().splitlines()
+    return {word: int(number) for word, number in re.findall(r"(\w+)=(-?\d+)", lines[-1])}
 
 
 def on(folder, base=SMALL, **more):
@@ -97,6 +110,53 @@ def _():
     assert "values stay on the server at 127.0.0.1:" in said, got
     for secret in server.env.values():
         assert secret == "kvfall" or secret not in got.stdout + got.stderr, got
+
+
+def of_four_values(says="", *options, rc=0, **more):
+    """A write and two reads of an entry of four values, with the played library."""
+    folder = scratch("shared", on_disk=True)
+    operations("write,1/1,200\nread,1/1,200\nread,1/1,200\n")
+    got, summary = measure(on(folder, OPS, **more), *options, rc=rc, env=played(says))
+    return folder, got, summary
+
+
+@case("played: an entry goes there and back, all that was made is destroyed, and nothing stays")
+def _():
+    folder, _, summary = of_four_values()
+    kept_and_read(summary)
+    assert counts() == {"written": 4, "read": 8, "things": 0, "let_go": 0} and list(folder.iterdir()) == [], counts()
+
+
+@case("played: an error is counted, named once with its number, and no hit; half a value is never one")
+def _():
+    for says, words in (("post=-5", "could not be written to"), ("status=-5", "could not be written to"),
+                        ("status=-5,after=4", "could not be read from"), ("post=-5,after=4", "could not be read from")):
+        folder, got, _ = of_four_values(says, rc=1)
+        assert words in got.stderr and "(it says: -5)" in got.stderr and list(folder.iterdir()) == [], (says, got)
+        folder, got, summary = of_four_values(says, "--keep-going")
+        assert result(summary, "operation_errors") > 0 and result(summary, "hits") == 0, (says, summary["results"])
+        assert result(summary, "verify_mismatched") == 0 == counts()["things"] == counts()["let_go"], (says, counts())
+        assert list(folder.iterdir()) == [], (says, list(folder.iterdir()))
+    folder, counted = scratch("shared", on_disk=True), scratch("counted")
+    for says, words in (("stub", "does nothing; it is for builds alone"), ("open=-9", "cannot use its plugin POSIX"),
+                        ("register=-4", "cannot use its plugin POSIX"), ("query=-4", "does not say what it has")):
+        got = refused(["run", "--headless", write(on(folder))], "the remote tier cannot be used: ", words,
+                      env=played(says, counted))
+        assert counts(counted)["things"] == 0 and got.stderr.count("\n") == 1, (says, counts(counted), got)
+
+
+@case("played: a transfer that takes longer than the timeout has ended before its buffer is used again")
+def _():
+    _, got, summary = of_four_values("slow=2500", "--keep-going", timeout="1s")
+    assert summary["run"]["status"] == "completed" and result(summary, "verify_mismatched") == 0, summary["run"]
+    assert counts()["let_go"] == 0, (counts(), got)
+
+
+@case("played: a transfer that never ends holds up neither the run nor its end")
+def _():
+    _, got, summary = of_four_values("hang", "--keep-going", timeout="1s")
+    assert summary["run"]["status"] == "completed" and result(summary, "verify_mismatched") == 0, summary["run"]
+    assert counts()["let_go"] == 0, (counts(), got)
 
 
 main()

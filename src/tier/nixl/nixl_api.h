@@ -43,7 +43,7 @@ struct nixl_api {
                            const char *remote_agent, nixl_thing *request, nixl_thing args);
     int (*post_xfer_req)(nixl_thing agent, nixl_thing request, nixl_thing args);
     int (*get_xfer_status)(nixl_thing agent, nixl_thing request);  /* calls are what makes it go on */
-    int (*release_xfer_req)(nixl_thing agent, nixl_thing request); /* one that goes on is given up */
+    int (*release_xfer_req)(nixl_thing agent, nixl_thing request); /* one that has ended */
     int (*destroy_xfer_req)(nixl_thing request);
     int (*create_query_resp_list)(nixl_thing *list);
     int (*query_mem)(nixl_thing agent, nixl_thing names, nixl_thing answers, nixl_thing args);

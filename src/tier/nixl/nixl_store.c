@@ -92,11 +92,13 @@ static int nixl_open(struct remote_call *call, void **access) {
 
 /* ---- a transfer ---- */
 
-/* Until it has ended, or for so long; what makes it go on is that it is asked for. */
-static int await(const struct access *a, nixl_thing request, uint64_t most_ns) {
+/* Until it has ended, however late, for it moves bytes to or from the buffer as long as it goes on: the plugins
+ * have no way to stop it, and release what they still use. The queue counts the connection as lost meanwhile.
+ * What makes it go on is that it is asked for. */
+static int await(const struct access *a, nixl_thing request) {
     uint64_t waited_ns = 0, pause_ns = poll_least_ns;
     int rc = a->api->post_xfer_req(a->agent, request, a->args);
-    while (rc == NIXL_GOES_ON && waited_ns < most_ns) {
+    while (rc == NIXL_GOES_ON) {
         rc = a->api->get_xfer_status(a->agent, request);
         if (rc != NIXL_GOES_ON) break;
         struct timespec pause = {.tv_nsec = (long)pause_ns};
@@ -121,7 +123,7 @@ static int transfer(struct access *a, struct remote_call *call, enum nixl_direct
     if (rc == 0) rc = n->xfer_dlist_add_desc(from, (uintptr_t)call->buf, len, 0);
     if (rc == 0) rc = n->xfer_dlist_add_desc(to, 0, len, device);
     if (rc == 0) rc = n->create_xfer_req(a->agent, dir, from, to, a->name, &request, a->args);
-    if (rc == 0) rc = await(a, request, call->timeout_ns);
+    if (rc == 0) rc = await(a, request);
     if (request) {
         (void)n->release_xfer_req(a->agent, request);
         (void)n->destroy_xfer_req(request);
@@ -134,8 +136,6 @@ static int transfer(struct access *a, struct remote_call *call, enum nixl_direct
 }
 
 static int failed(const struct access *a, struct remote_call *call, enum nixl_direction dir, int rc) {
-    if (rc == NIXL_GOES_ON)
-        return remote_call_why(call, "%s has not answered within tiers.remote.timeout", a->where->name);
     return remote_call_why(call, "a value could not be %s %s through NIXL's plugin %s (it says: %d)",
                            dir == NIXL_WRITE ? "written to" : "read from", a->where->name, a->where->plugin,
                            rc);
@@ -212,7 +212,7 @@ static int put_object(struct access *a, struct remote_call *call, const char *na
 static int get_object(struct access *a, struct remote_call *call, const char *name) {
     int rc = transfer(a, call, NIXL_READ, ++a->device, name, call->len);
     if (rc == 0) return 0;
-    if (rc != NIXL_GOES_ON && nixl_ask(a, call) == 0 && !call->there[0]) return ENODATA;
+    if (nixl_ask(a, call) == 0 && !call->there[0]) return ENODATA;
     return failed(a, call, NIXL_READ, rc);
 }
 
