@@ -21,6 +21,7 @@
 #include "record/snapshot.h"
 #include "scenario/load.h"
 #include "study/calibrate/calibrate.h"
+#include "study/calibrate/calibrate_wakes.h"
 #include "study/calibrate/calibration.h"
 #include "study/machine.h"
 #include "study/output.h"
@@ -53,6 +54,7 @@ struct calibrate {
     uint64_t time_ns, disk_bytes, cpu_bytes;
     struct showing showing;
     struct command_queue *commands; /* of the screen; NULL: there is none */
+    struct calibrate_wakes wakes;
     struct calibrate_result result[MEASURED];
     int tiers;    /* up to nvme, or up to the remote one where an address was given */
     int tier;     /* under way; those before it are measured */
@@ -331,7 +333,8 @@ static void put_head(const struct calibrate *c, struct buf *out) {
     utf8_clean(host, 0);
     buf_addf(out, "# What the tiers of %s can do, measured by kvfall %s, %s.\n", host, build_version(), when);
     buf_add(out, "# For `include:' of a scenario or --include; turns no tier on.\n");
-    buf_addf(out, "engine: {workers: %u}\ntiers:\n", (unsigned)c->scenario.engine.workers);
+    buf_addf(out, "engine: {workers: %u, timer_late: %.0fns, wake: %.0fns}\ntiers:\n",
+             (unsigned)c->scenario.engine.workers, c->wakes.timer_ns, c->wakes.wake_ns);
 }
 
 /* Windows that lie far apart: something else was there. */
@@ -355,10 +358,12 @@ static void warn_shared(enum kvf_tier tier, const struct calibrate_result *r) {
 }
 
 static int measure_into(struct calibrate *c, struct buf *out, struct err *e) {
+    int rc = calibrate_wakes(&c->wakes, board_stop_flag(c->showing.board), e);
+    if (rc) return rc;
     put_head(c, out);
     for (int t = first_tier(c); t < c->tiers; t++) {
         struct calibrate_result *r = &c->result[t];
-        int rc = calibrate_one(c, (enum kvf_tier)t, r, e);
+        rc = calibrate_one(c, (enum kvf_tier)t, r, e);
         if (rc) return rc;
         calibration_yaml((enum kvf_tier)t, r, out);
         warn_apart((enum kvf_tier)t, r);

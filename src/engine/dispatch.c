@@ -118,10 +118,15 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
         user_goes_on(e, user, now + (think > DROPPED_PAUSE_NS ? think : DROPPED_PAUSE_NS));
 }
 
+/* In a simulation: a thread that sleeps until a time sees it later, as measured. */
+static uint64_t late_ns(const struct engine *e) {
+    return engine_is_virtual(e) ? e->s->engine.timer_late_ns : 0;
+}
+
 /* Without delays (speed-up 0) rows arrive as fast as they are served: one per slot waits, if the queue holds
  * as many. */
 static bool row_is_due(const struct engine *e, uint64_t now) {
-    if (!workload_unpaced(e->workload)) return e->begin_ns + e->next_row->req.arrival_ns <= now;
+    if (!workload_unpaced(e->workload)) return e->begin_ns + e->next_row->req.arrival_ns + late_ns(e) <= now;
     return e->queued + e->away < e->slots * e->s->fleet.pods && e->queued < e->s->engine.queue_limit;
 }
 
@@ -150,20 +155,21 @@ static bool rows_arrive(struct engine *e, uint64_t now) {
 
 static uint64_t next_arrival_ns(const struct engine *e) {
     if (!e->arrivals_on) return KVF_NEVER;
-    if (!workload_open_loop(e->workload)) return session_next_ns(&e->session);
+    uint64_t late = late_ns(e), next = session_next_ns(&e->session);
+    if (!workload_open_loop(e->workload)) return next < KVF_NEVER - late ? next + late : KVF_NEVER;
     if (!e->next_row) return KVF_NEVER;
     if (workload_unpaced(e->workload))
         return row_is_due(e, 0) ? 0 : KVF_NEVER; /* the end of one lets the next in */
-    return e->begin_ns + e->next_row->req.arrival_ns;
+    return e->begin_ns + e->next_row->req.arrival_ns + late;
 }
 
 /* Likewise. */
 static bool arrivals_due(struct engine *e) {
-    uint64_t now = engine_now(e), user, at_ns, next;
+    uint64_t now = engine_now(e), seen = now - kvf_min(late_ns(e), now), user, at_ns, next;
     if (workload_open_loop(e->workload)) return rows_arrive(e, now);
-    for (int n = 0; session_next_ns(&e->session) <= now; n++) {
+    for (int n = 0; session_next_ns(&e->session) <= seen; n++) {
         if (n == ARRIVALS_PER_HOLD) return true;
-        session_due(&e->session, now, &user, &at_ns);
+        session_due(&e->session, seen, &user, &at_ns);
         if (session_next(&e->session, &next)) { /* memory comes meanwhile */
             workload_soon(e->workload, next);
             session_soon(&e->session, next);

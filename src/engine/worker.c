@@ -218,14 +218,33 @@ static bool run_ready(struct worker *w) {
     return any;
 }
 
+static void flight_start(struct worker *w, struct flight *f, uint64_t now_ns) {
+    struct pipeline *p = &w->pod->pipeline;
+    access_soon(p, f);
+    sample_flight(p->sample, p->scenario, f, now_ns);
+    pipeline_start(p, &w->x, f);
+}
+
 static bool run_timers(struct worker *w, uint64_t now) {
     struct heap_item item;
     bool any = false;
     while (heap_min_key(&w->timers) <= now && heap_pop(&w->timers, &item)) {
-        pipeline_timer(&w->pod->pipeline, &w->x, item.item);
+        if (item.item != &w->x.tick && ((struct flight *)item.item)->stage == FLIGHT_QUEUED)
+            flight_start(w, item.item, now);
+        else
+            pipeline_timer(&w->pod->pipeline, &w->x, item.item);
         any = true;
     }
     return any;
+}
+
+/* A request that was handed to this worker. In a simulation it is seen as late as a sleeping thread wakes. */
+static void flight_seen(struct worker *w, struct flight *f, uint64_t now_ns) {
+    uint64_t wake_ns = w->simulated ? w->engine->s->engine.wake_ns : 0;
+    if (wake_ns > 0)
+        heap_push(&w->timers, now_ns + wake_ns, f->req.id, f);
+    else
+        flight_start(w, f, now_ns);
 }
 
 /* When the wait that ends first ends. */
@@ -303,13 +322,6 @@ static bool ops_pump(struct worker *w, bool issue) {
     return w->simulated ? simmover_pump(w->simulated) : mover_pump(w->mover, issue);
 }
 
-static void flight_start(struct worker *w, struct flight *f, uint64_t now_ns) {
-    struct pipeline *p = &w->pod->pipeline;
-    access_soon(p, f);
-    sample_flight(p->sample, p->scenario, f, now_ns);
-    pipeline_start(p, &w->x, f);
-}
-
 bool worker_turn(struct worker *w, bool paused) {
     struct engine *e = w->engine;
     uint64_t now = engine_now(e);
@@ -321,7 +333,7 @@ bool worker_turn(struct worker *w, bool paused) {
         any = true;
         if (w->x.stopping) continue;
         if (f->stage == FLIGHT_QUEUED)
-            flight_start(w, f, now);
+            flight_seen(w, f, now);
         else
             pipeline_computed(&w->pod->pipeline, &w->x, f);
     }

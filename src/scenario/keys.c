@@ -321,6 +321,10 @@ const struct key key_table[] = {
       "Noise that payloads are cut from."),
     K("engine.cpus", CPUS, engine.cpus, "", "", "null", REAL, ALL,
       "CPUs that workers are bound to, such as \"0-3,8\", with quotes inside braces; null for any."),
+    K("engine.timer_late", DURATION, engine.timer_late_ns, "", "0 to 10s", "0", SIMULATE, ALL,
+      "How late a sleeping thread sees that a request arrives."),
+    K("engine.wake", DURATION, engine.wake_ns, "", "0 to 10s", "0", SIMULATE, ALL,
+      "How late a sleeping worker sees the request that it is handed."),
 
     FLEET_KEYS,
     K("autoscaler.mode", CHOICE, autoscaler.mode, "", CHOICES(SCENARIO_AUTOSCALER_LIST), "off", ALWAYS, ALL,

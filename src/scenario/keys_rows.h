@@ -98,7 +98,9 @@
         SERVICE_LIST(word, TIER, "own_write_rates", own_rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",  \
                      "Bandwidth of writes in device memory with so many entries under way."),                \
         K("tiers." word ".own_latency", DURATION, tier[KVF_TIER_##TIER].service.own_latency_ns, "",          \
-          "0 to 10s", "0", LINK, ALL, "Time an operation in device memory takes besides its bytes.")
+          "0 to 10s", "0", LINK, ALL, "Time an operation in device memory takes besides its bytes."),        \
+        K("tiers." word ".own_gap", DURATION, tier[KVF_TIER_##TIER].service.own_gap_ns, "", "0 to 10s", "0", \
+          LINK, ALL, "How much of it passes between operations that one worker hands over together.")
 #define SERVICE_REST(word, TIER, read, write)                                                                \
     K("tiers." word ".rested_read", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_READ], "",          \
       "0.01 to 1000", "1", LINK, ALL, read ", in parts of one that follows another."),                       \

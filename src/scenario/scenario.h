@@ -189,6 +189,7 @@ struct scenario_service {
     struct scenario_figures rates[KVF_DIRS];     /* MB/s with so many, latency apart */
     struct scenario_figures own_rates[KVF_DIRS]; /* of a device in its own memory, entries under way */
     uint64_t own_latency_ns;                     /* of an operation there */
+    uint64_t own_gap_ns;                         /* between two that one worker hands over together */
     struct scenario_figures spread[KVF_DIRS];    /* times in parts of their mean, by slices of equal size */
     double first_write;                          /* time of a write to new room, in parts of one to old */
     struct scenario_begins begins[2];            /* of writes to room written before, to new room */
@@ -391,7 +392,8 @@ struct scenario {
     } qos;
     struct {
         uint64_t workers, slots, queue_limit, max_concurrent_writes, room_wait_ns, staging_bytes, noise_bytes;
-        char cpus[256]; /* "" = null; a list like "0-3,8" */
+        uint64_t timer_late_ns, wake_ns; /* of a simulation: what threads of the machine take */
+        char cpus[256];                  /* "" = null; a list like "0-3,8" */
     } engine;
     struct {
         uint64_t pods, routers;

@@ -238,6 +238,18 @@ def _():
     assert sum(row["in_service_now"] for row in stored) > 0.9 * len(stored), stored
 
 
+@case("threads that wake late make every request later by just that, and its wait by what passed before it was seen")
+def _():
+    changes = {**SIMULATE, "run.duration": "400s", "workload.users": 3, "workload.conversation": {"max_turns": 1},
+               "workload.prefix": {"probability": 0}, "workload.arrival": {"process": "gamma", "cv": 0, "rate": 1}}
+    late = {"engine.timer_late": "3ms", "engine.wake": "5ms"}
+    (_, prompt), (_, slow) = measure(changes, "--db", "none"), measure({**changes, **late}, "--db", "none")
+    assert result(prompt, "queue_wait_mean_ms") == 0 and abs(result(slow, "queue_wait_mean_ms") - 3) < 1e-9
+    done = [result(which, "requests_done") for which in (prompt, slow)]
+    assert done[0] > 300 and abs(done[0] - done[1]) <= 1, done
+    assert abs(result(slow, "e2e_mean_ms") - result(prompt, "e2e_mean_ms") - 8) < 0.1, (prompt["results"], slow["results"])
+
+
 @case("the depth of the drive's queue bounds what it carries; more workers have more of it")
 def _():
     def carried(**engine):

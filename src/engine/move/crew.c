@@ -8,11 +8,12 @@
 #include "base/heap.h"
 #include "base/rng.h"
 #include "engine/move/crew_inside.h"
+#include "engine/move/crew_rates.h"
 #include "scenario/budget.h"
 #include "tier/channels.h"
 #include "tier/station.h"
 
-enum { SLAB = 64, COPIES_PER_TURN = 4, HOLDERS = 32, OWN = KVF_TIERS, STATIONS };
+enum { SLAB = 64, COPIES_PER_TURN = 4, HOLDERS = 32, OWN = CREW_OWN, STATIONS };
 enum { LANDING = BUDGET_LANDING_BUFFERS };
 
 #define FACTOR_LEAST 1e-3
@@ -31,6 +32,7 @@ struct crew {
     struct hand *ready, **ready_tail;
     struct heap turns;  /* ends of turns */
     struct heap delays; /* pieces whose latency passes */
+    struct heap starts; /* pieces that their device takes up next of their worker's */
     struct heap ends;   /* of operations, each when its last piece is where it shall be */
     struct heap timed;  /* operations at a tier that was not measured */
     uint64_t ties;
@@ -154,13 +156,26 @@ static double bytes_served(struct crew *l, const struct piece *p, int tier) {
     return bytes * fmax(s->tier[tier].service.first_write, 0.01);
 }
 
+/* A device takes up what one worker has for its memory one after the other. */
+static void own_next(struct crew *l, struct hand *hand, uint64_t now_ns) {
+    struct piece *p = piece_take(&hand->own);
+    hand->own_taken = p != NULL;
+    if (p) heap_push(&l->starts, now_ns + crew_own_gap_ns(l->setup.scenario), l->ties++, p);
+}
+
 static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
     struct handled *o = p->op;
     int tier = o->t.leg[p->dir].tier;
     leg_comes(l, o, p->dir, now_ns);
     if (p->direct) leg_comes(l, o, p->dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ, now_ns);
     p->since_ns = now_ns;
-    station_join(&l->station[o->whole ? OWN : tier], p, p->dir, bytes_served(l, p, tier), now_ns);
+    if (!o->whole) {
+        station_join(&l->station[tier], p, p->dir, bytes_served(l, p, tier), now_ns);
+        return;
+    }
+    struct hand *hand = &l->hand[o->hand];
+    piece_add(&hand->own, p);
+    if (!hand->own_taken) own_next(l, hand, now_ns);
 }
 
 static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
@@ -171,9 +186,9 @@ static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
     hand_ready(l, &l->hand[o->hand]);
 }
 
-static uint64_t latency_of(const struct crew *l, int station) {
-    return station == OWN ? l->setup.scenario->tier[KVF_TIER_GPU].service.own_latency_ns
-                          : l->setup.scenario->tier[station].emulation.latency_ns;
+static void piece_served(struct crew *l, int station, struct piece *p, uint64_t now_ns) {
+    heap_push(&l->delays, now_ns + crew_latency_ns(l->setup.scenario, station), l->ties++, p);
+    if (station == OWN) own_next(l, &l->hand[p->op->hand], now_ns);
 }
 
 static bool stations_pump(struct crew *l, uint64_t now_ns) {
@@ -182,34 +197,23 @@ static bool stations_pump(struct crew *l, uint64_t now_ns) {
     bool any = false;
     for (int i = 0; i < STATIONS; i++) {
         if (!station_is_on(&l->station[i])) continue;
-        for (; station_leave(&l->station[i], now_ns, &end); any = true)
-            heap_push(&l->delays, now_ns + latency_of(l, i), l->ties++, end.who);
+        for (; station_leave(&l->station[i], now_ns, &end); any = true) piece_served(l, i, end.who, now_ns);
+    }
+    for (; heap_min_key(&l->starts) <= now_ns && heap_pop(&l->starts, &item); any = true) {
+        struct piece *p = item.item;
+        station_join(&l->station[OWN], p, p->dir, bytes_served(l, p, KVF_TIER_GPU), now_ns);
     }
     for (; heap_min_key(&l->delays) <= now_ns && heap_pop(&l->delays, &item); any = true)
         piece_arrives(l, item.item, now_ns);
     return any;
 }
 
-/* Bytes per ns that one worker copies beside those that are copying already. */
-static double copy_rate(const struct crew *l, enum kvf_dir dir) {
-    const struct scenario_service *s = &l->setup.scenario->tier[KVF_TIER_CPU].service;
-    double at_once = (double)l->copying + 1;
-    return station_rate(&s->depths, &s->rates[dir], at_once) / at_once;
-}
-
-/* The same to a buffer for the drive, in parts: these are too many for the processor's caches. */
-static double staging_part(const struct crew *l) {
-    const struct scenario_tier *tier = l->setup.scenario->tier;
-    double alone = tier[KVF_TIER_CPU].service.rates[KVF_DIR_READ].v[0];
-    double staging = tier[KVF_TIER_NVME].service.staging_mb_per_s;
-    return staging > 0 && staging < alone ? staging / alone : 1;
-}
-
-/* The same at this moment of the worker's turn, with what a rest has left of it. */
+/* Bytes per ns that a worker copies at this moment of its turn, with what a rest has left of it. */
 static double hand_rate(const struct crew *l, const struct hand *hand, enum kvf_dir dir, bool staging) {
     bool rested = hand->until_ns - hand->since_ns < CREW_SLOW_NS;
-    double rate = copy_rate(l, dir) * (staging ? staging_part(l) : 1);
-    return rested ? rate / l->setup.scenario->tier[KVF_TIER_CPU].service.rested[dir] : rate;
+    const struct scenario *s = l->setup.scenario;
+    double rate = crew_copy_rate(s, l->copying + 1, dir) * (staging ? crew_staging_part(s) : 1);
+    return rested ? rate / s->tier[KVF_TIER_CPU].service.rested[dir] : rate;
 }
 
 /* How long a worker copies a piece. */
@@ -508,6 +512,7 @@ uint64_t crew_next_ns(const struct crew *l) {
     uint64_t next = heap_min_key(&l->turns), at;
     if (l->ready) return now_of(l);
     if ((at = heap_min_key(&l->delays)) < next) next = at;
+    if ((at = heap_min_key(&l->starts)) < next) next = at;
     if ((at = heap_min_key(&l->timed)) < next) next = at;
     if ((at = heap_min_key(&l->ends)) < next) next = at;
     for (int i = 0; i < STATIONS; i++)
@@ -526,7 +531,7 @@ void crew_stop(struct crew *l) {
         l->hand[i] = (struct hand){
             .buffers = l->setup.buffers, .clean = l->setup.buffers, .holders = HOLDERS, .landing = LANDING};
     for (int i = 0; i < STATIONS; i++) station_empty(&l->station[i]);
-    l->turns.count = l->delays.count = l->timed.count = l->ends.count = 0;
+    l->turns.count = l->delays.count = l->starts.count = l->timed.count = l->ends.count = 0;
     l->ready = NULL;
     l->ready_tail = &l->ready;
     l->copying = 0;
@@ -584,6 +589,7 @@ void crew_close(struct crew *l) {
     free(l->slabs);
     heap_free(&l->turns);
     heap_free(&l->delays);
+    heap_free(&l->starts);
     heap_free(&l->timed);
     heap_free(&l->ends);
     free(l->hand);

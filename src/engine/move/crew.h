@@ -7,7 +7,7 @@
  *   read, write of cpu   up to four chunks, then the drive's turn again;
  *   with a leg on nvme   a buffer for every chunk; what goes from cpu to nvme is copied before it is
  * submitted; between cpu and gpu  one copy over the link, nothing passes through the worker; in device memory
- * the entry as a whole.
+ * the entry as a whole, those of one worker one after the other.
  *
  * A worker that has had nothing to do for a while copies slower at first, as was measured.
  *

@@ -47,12 +47,14 @@ struct hand {
     struct line instant, staged, direct, whole; /* with pieces to issue */
     struct pieces reaped;                       /* complete at their device, not seen yet */
     struct pieces submit;                       /* handed to their devices when the turn ends */
+    struct pieces own;                          /* that a device's memory will take up in turn */
     uint32_t buffers, holders;                  /* free */
     uint32_t clean, landing;                    /* of the free buffers, and of those for copies */
     uint64_t until_ns;                          /* of the turn */
     uint64_t idle_ns, since_ns;                 /* the last turn ended; it has not rested since then */
     uint64_t copied[KVF_DIRS];                  /* pieces copied in this turn */
     bool busy, listed, counted;                 /* in a turn, in line for one, among those that copy */
+    bool own_taken;                             /* a device's memory has taken up one */
     struct hand *next_ready;
 };
 

@@ -23,6 +23,7 @@ enum {
     SUBSLICES = 8,      /* quantiles of a slice whose mean stands for it */
     MOST_DIRECT = 512,  /* chunks of copies over a link */
     WORK_TIMES = 4,     /* a worker in memory works so many times as long as it is slow */
+    SHIFTS = 8,         /* of workers in a window of memory, at most */
     PER_CONNECTION = 2, /* entries for each connection to a store, so that none waits for the next */
     OTHERS = 10         /* windows of a round beside those of the curves, at most */
 };
@@ -43,6 +44,7 @@ struct calibration {
     struct rig *rig;
     uint64_t window_ns;
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
+    double gaps[CALIBRATE_ROUNDS];                                                           /* ns */
     double filling;                                         /* whole entries written for the first time, .. */
     double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
     struct histogram times[KVF_DIRS], awake[KVF_DIRS], rested[KVF_DIRS], small[2], ignored[KVF_DIRS], copies;
@@ -55,10 +57,14 @@ static void say(const struct calibration *c, const char *doing) {
     if (c->setup->progress) c->setup->progress(c->setup->ctx, c->tier, doing, fmin(share, 1));
 }
 
-static int window_run(struct calibration *c, struct rig_window *w, struct err *e) {
-    int rc = rig_run(c->rig, w, e);
+static void window_over(struct calibration *c) {
     if (c->windows > 0) c->done++;
     say(c, NULL);
+}
+
+static int window_run(struct calibration *c, struct rig_window *w, struct err *e) {
+    int rc = rig_run(c->rig, w, e);
+    window_over(c);
     return rc;
 }
 
@@ -153,6 +159,25 @@ static enum rig_kind kind_of(const struct calibration *c, bool own, enum kvf_dir
     return dir == KVF_DIR_READ ? (copies ? RIG_OUT : RIG_READ) : copies ? RIG_IN : RIG_WRITE;
 }
 
+/* A window of memory in parts, of which each has other workers at work: processors differ. A part is at least
+ * so long. */
+static int shifts_run(struct calibration *c, struct rig_window *w, unsigned round, uint64_t least_ns,
+                      struct err *e) {
+    uint32_t workers = rig_workers(c->rig), shifts = workers / (w->depth < workers ? w->depth : workers);
+    double bytes_s = 0;
+    int rc = 0;
+    if (shifts > SHIFTS) shifts = SHIFTS;
+    w->ns = kvf_max(w->ns / shifts, least_ns);
+    for (uint32_t i = 0; i < shifts && rc == 0; i++) {
+        w->first = (round * shifts + i) * w->depth;
+        rc = rig_run(c->rig, w, e);
+        bytes_s += w->bytes_s / shifts;
+    }
+    w->bytes_s = bytes_s;
+    window_over(c);
+    return rc;
+}
+
 static int measure_curve(struct calibration *c, bool own, unsigned round, struct err *e) {
     const struct calibrate_curve *curve = own ? &c->out->own : &c->out->link;
     int rc = 0;
@@ -164,7 +189,7 @@ static int measure_curve(struct calibration *c, bool own, unsigned round, struct
                                    .ns = c->window_ns,
                                    .by_processor = c->tier == KVF_TIER_CPU,
                                    .times = p == 0 && !own && c->tier != KVF_TIER_NVME ? c->times : NULL};
-            rc = window_run(c, &w, e);
+            rc = c->tier == KVF_TIER_CPU ? shifts_run(c, &w, round, 0, e) : window_run(c, &w, e);
             c->samples[own][d][p][round] = w.bytes_s;
         }
     return rc;
@@ -206,7 +231,7 @@ static int measure_times(struct calibration *c, struct err *e) {
 
 /* Copies of a worker that works for a while and then rests, and again: of the time after a rest beside those
  * of the time that follows. */
-static int measure_rested(struct calibration *c, struct err *e) {
+static int measure_rested(struct calibration *c, unsigned round, struct err *e) {
     int rc = 0;
     for (int d = 0; d < KVF_DIRS && rc == 0; d++) {
         struct rig_window w = {.kind = kind_of(c, false, (enum kvf_dir)d),
@@ -219,7 +244,7 @@ static int measure_rested(struct calibration *c, struct err *e) {
                                .slow_ns = CREW_SLOW_NS,
                                .times = c->awake,
                                .rested = c->rested};
-        rc = window_run(c, &w, e);
+        rc = shifts_run(c, &w, round, w.rest_ns + w.work_ns, e);
     }
     return rc;
 }
@@ -266,6 +291,15 @@ static int measure_small(struct calibration *c, bool own, struct err *e) {
     return rc;
 }
 
+/* How fast a device ends small operations that one worker hands over together. */
+static int measure_gap(struct calibration *c, unsigned round, struct err *e) {
+    struct rig_window w = {
+        .kind = RIG_READ, .set = RIG_SMALL, .depth = RIG_SMALLS, .alone = true, .ns = c->window_ns};
+    int rc = window_run(c, &w, e);
+    c->gaps[round] = w.seconds * 1e9 / fmax((double)w.bytes / RIG_SMALL_BYTES, 1);
+    return rc;
+}
+
 static int measure_rounds(struct calibration *c, struct err *e) {
     static const char *const rounds[CALIBRATE_ROUNDS] = {"round 1 of", "round 2 of", "round 3 of"};
     bool device = rig_is_device(c->rig);
@@ -275,12 +309,13 @@ static int measure_rounds(struct calibration *c, struct err *e) {
         rc = measure_curve(c, false, r, e);
         if (rc == 0) rc = measure_both(c, r, e);
         if (rc == 0) rc = measure_small(c, false, e);
-        if (rc == 0 && c->tier == KVF_TIER_CPU) rc = measure_rested(c, e);
+        if (rc == 0 && c->tier == KVF_TIER_CPU) rc = measure_rested(c, r, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_again(c, r, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_times(c, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_copies(c, e);
         if (rc == 0 && device) rc = measure_curve(c, true, r, e);
         if (rc == 0 && device) rc = measure_small(c, true, e);
+        if (rc == 0 && device) rc = measure_gap(c, r, e);
     }
     return rc;
 }
@@ -346,6 +381,7 @@ static void figures_of(struct calibration *c) {
             for (uint32_t p = 0; p < curve->points; p++) curve->rate[d][p] = rate_of(c->samples[own][d][p]);
         curve->latency_ns = curve->points ? histogram_quantile(&c->small[own], 0.5) : 0;
     }
+    out->own.gap_ns = rate_of(c->gaps).median;
     out->both = rate_of(c->both);
     if (c->tier == KVF_TIER_NVME) recycled(c);
     for (int d = 0; d < KVF_DIRS; d++) {

@@ -40,6 +40,7 @@ struct calibrate_curve {
     uint64_t entry_bytes;             /* of each */
     struct calibrate_rate rate[KVF_DIRS][CALIBRATE_DEPTHS];
     double latency_ns; /* of a small read; median */
+    double gap_ns;     /* between small ones of one worker, in a device's own memory; median */
 };
 
 struct calibrate_result {

@@ -43,6 +43,7 @@ struct rig_worker {
     uint64_t bytes;  /* of this part of the window, as all below */
     uint64_t cpu_ns; /* that these took */
     uint64_t writes, chunks_beside;
+    uint32_t turn;    /* among the workers whose entries it works on */
     bool ever;        /* an operation has begun */
     bool awake;       /* it has not rested yet */
     uint64_t work_ns; /* since then it works */
@@ -146,7 +147,7 @@ static void op_begin(struct rig_worker *w, struct piece *p, bool writes) {
                               .to = writes ? tier : host,
                               .from_place = writes ? p->beside : p->place,
                               .to_place = writes ? p->place : p->beside,
-                              .key = cache_key_make(CACHE_KEY_FILL, w->index, (uint64_t)(uintptr_t)p),
+                              .key = cache_key_make(CACHE_KEY_FILL, 0, (uint64_t)(uintptr_t)p),
                               .generation = p->generation,
                               .bytes = p->bytes,
                               .worker = w->index};
@@ -178,9 +179,28 @@ static void wait_for_tiers(const struct rig_worker *w) {
     ppoll(p, n, &limit, NULL);
 }
 
+/* Among those of the window. */
+static uint32_t rank_of(const struct rig_worker *w) {
+    uint32_t workers = w->rig->workers;
+    return (w->index + workers - w->rig->window->first % workers) % workers;
+}
+
 static uint32_t quota_of(const struct rig_worker *w) {
     uint32_t depth = w->rig->window->depth, workers = w->rig->workers;
-    return depth / workers + (w->index < depth % workers);
+    if (w->rig->window->alone) return rank_of(w) == 0 ? depth : 0;
+    return depth / workers + (rank_of(w) < depth % workers);
+}
+
+/* The worker whose entries come next. In memory those of workers that have nothing to do as well: its own
+ * alone might stay in the processor's caches. */
+static struct pieces *set_next(struct rig_worker *w) {
+    const struct rig_window *win = w->rig->window;
+    uint32_t active = win->depth < w->rig->workers ? win->depth : w->rig->workers;
+    bool all = w->rig->which == KVF_TIER_CPU && !win->once && !win->alone;
+    if (!all) return &w->set[win->set];
+    if (rank_of(w) + active * w->turn >= w->rig->workers) w->turn = 0;
+    uint32_t whose = (w->index + active * w->turn++) % w->rig->workers;
+    return &w->rig->worker[whose].set[win->set];
 }
 
 static struct piece *replaced(struct rig *r, struct pieces *set) {
@@ -201,20 +221,21 @@ static void rest(struct rig_worker *w) {
 
 static void window_run(struct rig_worker *w) {
     const struct rig_window *win = w->rig->window;
-    struct pieces *set = &w->set[win->set];
+    struct pieces *own = &w->set[win->set];
     uint32_t quota = quota_of(w);
     bool copies = win->kind >= RIG_OUT;
 
-    w->bytes = w->cpu_ns = w->writes = w->chunks_beside = 0;
+    w->bytes = w->cpu_ns = w->writes = w->chunks_beside = w->turn = 0;
     w->ever = quota == 0;
     w->awake = true;
     w->work_ns = run_clock_now(&w->rig->clock);
-    if (win->once && !win->on) set->next = 0;
-    if (win->once && win->kind == RIG_OUT) pieces_beside_give(set);
+    if (win->once && !win->on) own->next = 0;
+    if (win->once && win->kind == RIG_OUT) pieces_beside_give(own);
     for (bool more = true; more || w->out > 0;) {
         more = more && window_open(w, run_clock_now(&w->rig->clock));
         while (more && w->out < quota) {
             bool writes = next_writes(w, win->kind);
+            struct pieces *set = set_next(w);
             struct piece *p = writes && win->recycle ? replaced(w->rig, set)
                               : win->once            ? pieces_once(set, copies)
                                                      : pieces_take(set, copies);
@@ -228,7 +249,7 @@ static void window_run(struct rig_worker *w) {
         }
         if (!mover_pump(w->mover, true) && w->out > 0) wait_for_tiers(w);
     }
-    if (win->once && win->kind == RIG_OUT) pieces_beside_take(set);
+    if (win->once && win->kind == RIG_OUT) pieces_beside_take(own);
 }
 
 static void *worker_main(void *arg) {
@@ -339,8 +360,12 @@ static uint64_t whole_bytes(const struct rig *r, uint64_t each) {
     return whole - whole % PAGE_BYTES;
 }
 
+static uint64_t smalls_of(const struct rig *r) {
+    return r->device ? RIG_SMALLS : 1;
+}
+
 static uint64_t each_bytes(const struct rig *r, uint64_t bytes) {
-    return bytes / r->workers - RIG_SMALL_BYTES;
+    return bytes / r->workers - smalls_of(r) * RIG_SMALL_BYTES;
 }
 
 /* Whole entries of a drive that a worker has in memory as well: more than the processor's caches hold. */
@@ -379,7 +404,7 @@ static void sets_make(struct rig *r, uint64_t bytes) {
     struct tier *tier = r->tiers[r->which], *host = r->tiers[KVF_TIER_CPU], *link = r->device ? host : NULL;
     for (uint32_t i = 0; i < r->workers; i++) {
         struct pieces *set = r->worker[i].set;
-        pieces_make(&set[RIG_SMALL], tier, link, 1, RIG_SMALL_BYTES);
+        pieces_make(&set[RIG_SMALL], tier, link, smalls_of(r), RIG_SMALL_BYTES);
         pieces_make(&set[RIG_WHOLES], tier, NULL, wholes, whole);
         pieces_make(&set[RIG_CHUNKS], tier, link, chunks, chunk);
         pieces_make_spares(&set[RIG_WHOLES], host, wholes_beside(r, bytes));
@@ -388,7 +413,7 @@ static void sets_make(struct rig *r, uint64_t bytes) {
 
 /* Memory of the host, for what is there beside the tier. */
 static uint64_t beside_bytes(const struct rig *r, uint64_t bytes) {
-    if (r->device) return bytes / WHOLES_SHARE + KVF_MIB;
+    if (r->device) return bytes / WHOLES_SHARE + r->workers * RIG_SMALLS * RIG_SMALL_BYTES + KVF_MIB;
     return PIECES_LARGEST * wholes_beside(r, bytes) * whole_bytes(r, each_bytes(r, bytes)) * r->workers;
 }
 
@@ -485,6 +510,10 @@ uint64_t rig_entries(const struct rig *r, enum rig_set set, uint64_t *entry_byte
         if (r->worker[i].set[set].made < least) least = r->worker[i].set[set].made;
     *entry_bytes = r->worker[0].set[set].count ? r->worker[0].set[set].first_bytes : 0;
     return least * r->workers;
+}
+
+uint32_t rig_workers(const struct rig *r) {
+    return r->workers;
 }
 
 bool rig_is_device(const struct rig *r) {

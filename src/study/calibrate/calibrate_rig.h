@@ -16,7 +16,7 @@
 /* Entries that operations work on: of one chunk (in a store of the workload's mean size), of many (not in
  * memory of the host, not in a store), of one small block. */
 enum rig_set { RIG_CHUNKS, RIG_WHOLES, RIG_SMALL, RIG_SETS };
-enum { RIG_SMALL_BYTES = 4096 };
+enum { RIG_SMALL_BYTES = 4096, RIG_SMALLS = 16 /* of a device, for each worker */ };
 
 /* Read, write: the tier alone. In and out: the copies between a device and memory of the host; in also from
  * memory to a drive, of whole entries. */
@@ -26,6 +26,8 @@ struct rig_window {
     enum rig_kind kind;
     enum rig_set set;
     uint32_t depth; /* operations under way, of all workers */
+    bool alone;     /* all of one worker */
+    uint32_t first; /* the worker that works even where the depth is 1; the others follow it */
     bool once;      /* every entry of the set once and in order; at most ns, but one at least */
     bool on;        /* of once: from where the last such window of the set ended */
     uint64_t ns;    /* how long; what is counted begins, and ends, with nothing under way */
@@ -66,6 +68,7 @@ int rig_run(struct rig *r, struct rig_window *w, struct err *e);
 uint64_t rig_entries(const struct rig *r, enum rig_set set, uint64_t *entry_bytes);
 bool rig_is_device(const struct rig *r);
 void rig_describe(const struct rig *r, char *out, size_t len);
+uint32_t rig_workers(const struct rig *r);
 uint64_t rig_filled_bytes(const struct rig *r);
 uint64_t rig_moved_bytes(const struct rig *r); /* of the tier, both ways, so far; between windows */
 

@@ -81,6 +81,7 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     put_rates(out, "own_read_rates", own, KVF_DIR_READ);
     put_rates(out, "own_write_rates", own, KVF_DIR_WRITE);
     buf_addf(out, "    own_latency: %s\n", latency_text(own->latency_ns, latency));
+    buf_addf(out, "    own_gap: %s\n", latency_text(own->gap_ns, latency));
 }
 
 static void put_rested(const struct calibrate_result *r, struct buf *out) {

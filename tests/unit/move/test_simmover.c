@@ -554,6 +554,24 @@ static void a_device_copies_over_its_link_alone(void **state) {
     assert_int_equal(r->end_ns[b], 10200);
 }
 
+/* Each 200 ns of bytes, 30 after the one before it, and 50 in all beside its bytes until its worker sees it.
+ */
+static void a_device_takes_up_what_a_worker_has_one_after_the_other(void **state) {
+    (void)state;
+    measured_set(GPU, 1000, 1000);
+    r->s.tier[GPU].service.own_latency_ns = 50;
+    r->s.tier[GPU].service.own_gap_ns = 30;
+    rig_begin(2, 4);
+    unsigned a = op_begin_by(0, GPU, -1, 2000), b = op_begin_by(0, GPU, -1, 2000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 30 + 200 + 20);
+    assert_int_equal(r->end_ns[b], 230 + 30 + 200 + 20);
+    unsigned c = op_begin_by(1, GPU, -1, 2000), d = op_begin_by(0, -1, GPU, 2000);
+    to_the_end();
+    assert_true(r->end_ns[c] < 10000 + 30 + 400 + 21 &&
+                r->end_ns[d] < 10000 + 30 + 400 + 21); /* side by side */
+}
+
 /* A tier that was not calibrated has its channel: the entry whole, before its bytes pass. */
 static void an_emulated_tier_passes_whole_entries(void **state) {
     (void)state;
@@ -608,6 +626,7 @@ int main(void) {
         TEST(a_drive_that_rested_takes_longer),
         TEST(a_worker_that_rested_copies_slower),
         TEST(a_device_copies_over_its_link_alone),
+        TEST(a_device_takes_up_what_a_worker_has_one_after_the_other),
         TEST(an_emulated_tier_passes_whole_entries),
         TEST(a_stop_ends_what_is_measured_too),
     };

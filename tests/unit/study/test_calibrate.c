@@ -8,6 +8,7 @@
 #include "scenario/load.h"
 #include "study/calibrate/calibrate.h"
 #include "study/calibrate/calibrate_rig.h"
+#include "study/calibrate/calibrate_wakes.h"
 #include "study/calibrate/calibration.h"
 
 static struct scenario scenario;
@@ -74,8 +75,8 @@ static void a_device_is_measured_inside_and_over_its_link(void **state) {
     if (calibrate_tier(&setup, KVF_TIER_GPU, &r, &e) != 0) fail_msg("%s", e.text);
     expect_curve(&r.link, 4, 1 << 20); /* the depth */
     assert_int_equal(r.own.points, 1);
-    assert_int_equal(r.own.entry_bytes, (16 << 20) - 4096);
-    assert_true(r.own.rate[KVF_DIR_READ][0].low > 0 && r.own.latency_ns > 0);
+    assert_true(r.own.entry_bytes < 16 << 20 && r.own.entry_bytes > (16 << 20) - (128 << 10));
+    assert_true(r.own.rate[KVF_DIR_READ][0].low > 0 && r.own.latency_ns > 0 && r.own.gap_ns > 0);
     expect_spread(r.spread[KVF_DIR_READ]);
     expect_spread(r.spread[KVF_DIR_WRITE]);
     assert_true(r.both.median > 0);
@@ -277,6 +278,16 @@ static void rests_of_a_worker_are_measured_in_memory(void **state) {
     for (int d = 0; d < KVF_DIRS; d++) assert_true(r.rested[d] > 0 && r.rested[d] != 1);
 }
 
+static void threads_wake_late_but_at_all(void **state) {
+    struct calibrate_wakes w;
+    atomic_bool at_once = true;
+    struct err e = {0};
+    (void)state;
+    if (calibrate_wakes(&w, &stop, &e) != 0) fail_msg("%s", e.text);
+    assert_true(w.timer_ns > 0 && w.wake_ns > 0);
+    assert_int_equal(calibrate_wakes(&w, &at_once, &e), -KVF_ERR_CANCELLED);
+}
+
 static void expect_times(const double slice[CALIBRATE_SLICES], bool ascend) {
     for (int i = 0; i < CALIBRATE_SLICES; i++) {
         assert_true(slice[i] >= 0);
@@ -374,6 +385,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     struct scenario_report report = {0};
     struct buf yaml = {0};
     (void)state;
+    gpu.own.gap_ns = 2500;
     for (int i = 0; i < CALIBRATE_SLICES; i++)
         gpu.spread[0][i] = gpu.spread[1][i] = nvme.spread[0][i] = nvme.spread[1][i] = 0.5 + i / 39.0;
     for (int i = 0; i < CALIBRATE_SLICES; i++) {
@@ -417,6 +429,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     service = &scenario.tier[KVF_TIER_GPU].service;
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 2);
     assert_int_equal(service->own_latency_ns, 5000);
+    assert_int_equal(service->own_gap_ns, 2500);
     scenario_load_free(&report);
     buf_free(&yaml);
 }
@@ -432,6 +445,7 @@ int main(void) {
         cmocka_unit_test_setup(a_worker_rests_before_each_operation, each_setup),
         cmocka_unit_test_setup(a_worker_rests_only_after_its_work, each_setup),
         cmocka_unit_test_setup(rests_of_a_worker_are_measured_in_memory, each_setup),
+        cmocka_unit_test_setup(threads_wake_late_but_at_all, each_setup),
         cmocka_unit_test_setup_teardown(a_drive_is_measured_as_a_run_uses_it, drive_setup, drive_teardown),
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),

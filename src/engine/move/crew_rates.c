@@ -1,0 +1,25 @@
+#include "engine/move/crew_rates.h"
+
+#include "base/terms.h"
+#include "tier/station.h"
+
+double crew_copy_rate(const struct scenario *s, uint32_t copying, enum kvf_dir dir) {
+    const struct scenario_service *v = &s->tier[KVF_TIER_CPU].service;
+    return station_rate(&v->depths, &v->rates[dir], copying) / copying;
+}
+
+double crew_staging_part(const struct scenario *s) {
+    double alone = s->tier[KVF_TIER_CPU].service.rates[KVF_DIR_READ].v[0];
+    double staging = s->tier[KVF_TIER_NVME].service.staging_mb_per_s;
+    return staging > 0 && staging < alone ? staging / alone : 1;
+}
+
+uint64_t crew_own_gap_ns(const struct scenario *s) {
+    const struct scenario_service *v = &s->tier[KVF_TIER_GPU].service;
+    return kvf_min(v->own_gap_ns, v->own_latency_ns);
+}
+
+uint64_t crew_latency_ns(const struct scenario *s, int tier) {
+    if (tier != CREW_OWN) return s->tier[tier].emulation.latency_ns;
+    return s->tier[KVF_TIER_GPU].service.own_latency_ns - crew_own_gap_ns(s);
+}

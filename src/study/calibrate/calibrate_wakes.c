@@ -1,0 +1,91 @@
+#include "study/calibrate/calibrate_wakes.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "metrics/histogram.h"
+
+enum { TIMES = 100, SLACK_NS = 10000 };
+#define SLEEP_NS KVF_NS_PER_MS
+
+struct sleeper {
+    int fd;
+    _Atomic uint64_t sent_ns; /* of the call that is under way */
+    struct histogram late;
+    atomic_bool ended;
+};
+
+static uint64_t sleep_late_ns(void) {
+    const struct timespec limit = {0, (long)SLEEP_NS};
+    uint64_t begin_ns = clock_now_ns();
+    ppoll(NULL, 0, &limit, NULL);
+    uint64_t took_ns = clock_now_ns() - begin_ns;
+    return took_ns > SLEEP_NS ? took_ns - SLEEP_NS : 0;
+}
+
+static void *sleeper_main(void *arg) {
+    struct sleeper *s = arg;
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    uint64_t count;
+    prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+    while (!atomic_load(&s->ended)) {
+        if (ppoll(&p, 1, NULL, NULL) <= 0 || atomic_load(&s->ended)) continue;
+        histogram_record(&s->late, clock_now_ns() - atomic_load(&s->sent_ns));
+        (void)!read(s->fd, &count, sizeof count);
+    }
+    return NULL;
+}
+
+static int sleeper_start(struct sleeper *s, pthread_t *thread, struct err *e) {
+    sigset_t all, before;
+    histogram_init(&s->late);
+    s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "no event descriptor to measure threads with");
+    sigfillset(&all); /* signals are the caller's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, sleeper_main, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0) return 0;
+    close(s->fd);
+    return err_set_errno(e, KVF_ERR_IO, error, "no thread could be started to measure how fast threads wake");
+}
+
+static void call(struct sleeper *s) {
+    const uint64_t one = 1;
+    atomic_store(&s->sent_ns, clock_now_ns());
+    (void)!write(s->fd, &one, sizeof one);
+}
+
+int calibrate_wakes(struct calibrate_wakes *out, const atomic_bool *stop, struct err *e) {
+    struct sleeper s = {.fd = -1};
+    struct histogram late;
+    pthread_t thread;
+    uint64_t times = 0;
+    int rc = sleeper_start(&s, &thread, e), slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    histogram_init(&late);
+    if (rc) return rc;
+    prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+    for (; times < TIMES && !(stop && atomic_load(stop)); times++) {
+        histogram_record(&late, sleep_late_ns());
+        call(&s);
+    }
+    (void)sleep_late_ns(); /* the last call is seen */
+    prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : SLACK_NS, 0, 0, 0);
+    atomic_store(&s.ended, true);
+    call(&s);
+    pthread_join(thread, NULL);
+    close(s.fd);
+    if (times < TIMES)
+        return err_set(e, KVF_ERR_CANCELLED, "stopped while it was measured how fast threads wake");
+    out->timer_ns = histogram_quantile(&late, 0.5);
+    out->wake_ns = histogram_quantile(&s.late, 0.5);
+    return 0;
+}
