@@ -244,7 +244,7 @@ static int measure_rested(struct calibration *c, unsigned round, struct err *e) 
                                .slow_ns = CREW_SLOW_NS,
                                .times = c->awake,
                                .rested = c->rested};
-        rc = shifts_run(c, &w, round, w.rest_ns + w.work_ns, e);
+        rc = shifts_run(c, &w, round, w.rest_ns + 2 * w.work_ns, e);
     }
     return rc;
 }

@@ -185,7 +185,7 @@ static void *work(void *arg) {
     return NULL;
 }
 
-/* What is counted as done has its latency in the same sum, and what has missed is done. */
+/* A request counted as done has its latency in the same sum, and what has missed is done. */
 static void check_order(const struct counters *sum) {
     uint64_t done = counters_get(&sum->requests_done) / 6;
     for (int l = 0; l < REQUEST_LATENCIES; l++) assert_true(done <= histogram_count(&sum->latency[l]));
