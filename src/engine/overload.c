@@ -6,6 +6,7 @@
 #include "engine/core.h"
 #include "engine/limits/bound.h"
 #include "engine/sampling/sampler.h"
+#include "record/phrase.h"
 #include "tier/station.h"
 
 /* So much behind is no delay of the machine's any more. */
@@ -90,8 +91,27 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
             counted(dropped, "arrival was", "arrivals were").text);
 }
 
+/* Figures that lay far apart when they were measured make a simulation that is as uncertain. */
+static void warn_of_calibration(const struct engine *e, struct run_record *run) {
+    char text[96] = "";
+    struct phrase p = {.out = text, .cap = sizeof text};
+    if (!engine_is_virtual(e)) return;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const struct scenario_tier *tier = &e->s->tier[t];
+        if (tier->on && tier->service.depths.count > 0 && tier->service.windows_apart > SCENARIO_APART_MOST)
+            phrase_add(&p, "%s%s by %.0f %%", text[0] ? ", " : "", tier_name((enum kvf_tier)t),
+                       100 * tier->service.windows_apart);
+    }
+    if (text[0])
+        verdict_warn(&run->verdict,
+                     "the calibration was disturbed (windows lay apart, %s), and the latencies here are as "
+                     "uncertain; measure again when the machine is quiet",
+                     text);
+}
+
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
+    warn_of_calibration(e, run);
     double fell = result_value(&run->results, "fell_through"),
            kept_out = result_value(&run->results, "not_admitted"),
            skipped = result_value(&run->results, "copies_skipped");

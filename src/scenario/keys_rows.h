@@ -91,7 +91,10 @@
         SERVICE_LIST(word, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                    \
                      "Mean times of reads, slice by slice of equal size, in parts of the mean of all."),     \
         SERVICE_LIST(word, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                  \
-                     "Mean times of writes, slice by slice of equal size, in parts of the mean of all.")
+                     "Mean times of writes, slice by slice of equal size, in parts of the mean of all."),    \
+        K("tiers." word ".windows_apart", NUMBER, tier[KVF_TIER_##TIER].service.windows_apart, "",           \
+          "0 to 1000000", "0", LINK, ALL,                                                                    \
+          "How far equal windows of its measurement lay apart, in parts of their median.")
 #define SERVICE_OWN(word, TIER)                                                                              \
     SERVICE_LIST(word, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",        \
                  "Bandwidth of reads in device memory with so many entries under way."),                     \

@@ -184,12 +184,15 @@ struct scenario_begins {
     struct scenario_figures behind_us; /* and for each chunk that is there */
 };
 /* How a tier of a real machine serves its operations, as calibration measured it. */
+/* Windows of a measurement further apart than this, in parts of their median: something else was there. */
+#define SCENARIO_APART_MOST 0.15
 struct scenario_service {
     struct scenario_figures depths;              /* chunks under way, ascending; none: not measured */
     struct scenario_figures rates[KVF_DIRS];     /* MB/s with so many, latency apart */
     struct scenario_figures own_rates[KVF_DIRS]; /* of a device in its own memory, entries under way */
     uint64_t own_latency_ns;                     /* of an operation there */
     uint64_t own_gap_ns;                         /* between two that one worker hands over together */
+    double windows_apart;                        /* of the measurement, in parts of their median */
     struct scenario_figures spread[KVF_DIRS];    /* times in parts of their mean, by slices of equal size */
     double first_write;                          /* time of a write to new room, in parts of one to old */
     struct scenario_begins begins[2];            /* of writes to room written before, to new room */

@@ -66,6 +66,16 @@ static unsigned channels_of(enum kvf_tier tier, const struct calibrate_curve *c)
     return (unsigned)fmin(fmax(round(ratio), 1), SCENARIO_CHANNELS_MAX);
 }
 
+/* Of all windows of the tier. */
+static double most_apart(const struct calibrate_result *r) {
+    double most = calibrate_apart(&r->both);
+    for (int d = 0; d < KVF_DIRS; d++) {
+        for (uint32_t p = 0; p < r->link.points; p++) most = fmax(most, calibrate_apart(&r->link.rate[d][p]));
+        for (uint32_t p = 0; p < r->own.points; p++) most = fmax(most, calibrate_apart(&r->own.rate[d][p]));
+    }
+    return most;
+}
+
 static void put_service(const struct calibrate_result *r, struct buf *out) {
     const struct calibrate_curve *link = &r->link, *own = &r->own;
     buf_add(out, "    depths: ");
@@ -76,6 +86,7 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     put_rates(out, "write_rates", link, KVF_DIR_WRITE);
     put_slices(out, "read_spread", r->spread[KVF_DIR_READ], 1);
     put_slices(out, "write_spread", r->spread[KVF_DIR_WRITE], 1);
+    buf_addf(out, "    windows_apart: %.3g\n", most_apart(r));
     if (own->points == 0) return;
     char latency[LATENCY_SHOWN];
     put_rates(out, "own_read_rates", own, KVF_DIR_READ);
@@ -100,23 +111,13 @@ static void put_writes(const struct calibrate_result *r, struct buf *out) {
     if (r->staging_bytes_s > 0) buf_addf(out, "    staging_rate: %.5g\n", r->staging_bytes_s / 1e6);
 }
 
-/* Of all windows of the tier. */
-static double most_apart(const struct calibrate_result *r) {
-    double most = calibrate_apart(&r->both);
-    for (int d = 0; d < KVF_DIRS; d++) {
-        for (uint32_t p = 0; p < r->link.points; p++) most = fmax(most, calibrate_apart(&r->link.rate[d][p]));
-        for (uint32_t p = 0; p < r->own.points; p++) most = fmax(most, calibrate_apart(&r->own.rate[d][p]));
-    }
-    return most;
-}
-
 bool calibration_shared(const struct calibrate_result *r) {
     return r->cpu_others > CALIBRATION_CPU_MOST || r->device_times > CALIBRATION_BYTES_MOST;
 }
 
 bool calibration_disturbed(const struct calibrate_result *r, double *apart) {
     *apart = most_apart(r);
-    return *apart > CALIBRATION_APART_MOST;
+    return *apart > SCENARIO_APART_MOST;
 }
 
 void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {

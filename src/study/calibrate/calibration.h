@@ -7,8 +7,6 @@
 #include "base/buf.h"
 #include "study/calibrate/calibrate.h"
 
-#define CALIBRATION_APART_MOST 0.15 /* of the windows of a kind, in parts of their median */
-
 /* Whether windows of a kind lay further apart than that, as when something else used the processors or the
  * device; how far the worst did. */
 bool calibration_disturbed(const struct calibrate_result *r, double *apart);

@@ -425,6 +425,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     }
     assert_true(service->begins[0].us.v[7] == 8 && service->begins[0].behind_us.v[7] == 0.5);
     assert_true(service->begins[1].us.v[7] == 2000 && service->begins[1].behind_us.v[7] == 0);
+    assert_true(fabs(service->windows_apart - 1.2) < 1e-9); /* of one chunk's reads */
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 0);
     service = &scenario.tier[KVF_TIER_GPU].service;
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 2);
