@@ -91,8 +91,8 @@ int units_parse_size(const char *text, uint64_t *bytes) {
 int units_parse_rate(const char *text, uint64_t *bytes_per_s) {
     char size[40];
     size_t len = strlen(text);
-    if (len < 3 || len > sizeof(size) || strcmp(text + len - 2, "/s") != 0) return -1;
-    (void)snprintf(size, sizeof(size), "%.*s", (int)(len - 2), text);
+    if (len < 3 || len > sizeof size || strcmp(text + len - 2, "/s") != 0) return -1;
+    (void)snprintf(size, sizeof size, "%.*s", (int)(len - 2), text);
     return units_parse_size(size, bytes_per_s);
 }
 

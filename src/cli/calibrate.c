@@ -139,7 +139,7 @@ static int calibrate_read(struct calibrate *c, const struct options *o, struct e
     s->tier[KVF_TIER_NVME].on = s->tier[KVF_TIER_CPU].on = true;
     rc = store_read(c, o, e);
     if (rc) return rc;
-    return strcmp(c->output, "-") ? output_file_check(c->output, options_has(o, "overwrite"), e) : 0;
+    return strcmp(c->output, "-") != 0 ? output_file_check(c->output, options_has(o, "overwrite"), e) : 0;
 }
 
 /* As much again has to stay free, of disk and of memory. */

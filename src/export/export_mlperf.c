@@ -196,7 +196,7 @@ static const struct figure prefix_figures[] = {
     {"common_phrase_reuse", NULL, no_figure, 1, NULL_THEN},
     {"bytes_saved", "prefix_bytes_saved", NULL, 1, NULL_THEN},
 };
-#define FIGURES(table) table, sizeof(table) / sizeof *(table)
+#define FIGURES(table) table, sizeof table / sizeof *(table)
 
 static void add(json_t *o, const char *key, double v, enum when_missing missing) {
     if (kvf_present(v) || missing == NULL_THEN) json_object_set_new(o, key, json_part_number(v));

@@ -21,7 +21,7 @@ static const struct {
 
 const struct model_preset *model_find(const char *preset) {
     for (size_t i = 0; i < model_preset_count; i++)
-        if (!strcmp(model_presets[i].model.preset, preset)) return &model_presets[i];
+        if (strcmp(model_presets[i].model.preset, preset) == 0) return &model_presets[i];
     return NULL;
 }
 
@@ -48,7 +48,7 @@ const char *model_format_name(const char *word) {
         const char *spelt, *name;
     } formats[] = {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        if (!strcmp(word, formats[i].spelt)) return formats[i].name;
+        if (strcmp(word, formats[i].spelt) == 0) return formats[i].name;
     return word;
 }
 

@@ -85,4 +85,4 @@ const struct model_preset model_presets[] = {
       MOE(10240, 1026408232448, 32861500928, 2348810240, 384, 8)},
      "MoE, MLA"},
 };
-const size_t model_preset_count = sizeof(model_presets) / sizeof(model_presets[0]);
+const size_t model_preset_count = sizeof model_presets / sizeof model_presets[0];

@@ -62,7 +62,7 @@ static bool read_line(const char *path, char *out, size_t len) {
     FILE *f = fopen(path, "re");
     if (!f) return false;
     char line[512];
-    bool ok = fgets(line, sizeof(line), f) != NULL;
+    bool ok = fgets(line, sizeof line, f) != NULL;
     fclose(f);
     if (!ok) return false;
     char *start = line, *end;
@@ -76,13 +76,13 @@ static bool read_line(const char *path, char *out, size_t len) {
 
 static bool read_in(const char *dir, const char *file, char *out, size_t len) {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path)) return false;
+    if (snprintf(path, sizeof path, "%s/%s", dir, file) >= (int)sizeof path) return false;
     return read_line(path, out, len);
 }
 
 static uint32_t read_u32_in(const char *dir, const char *file, uint32_t fallback) {
     char text[32], *end;
-    if (!read_in(dir, file, text, sizeof(text)) || !isdigit((unsigned char)text[0])) return fallback;
+    if (!read_in(dir, file, text, sizeof text) || !isdigit((unsigned char)text[0])) return fallback;
     unsigned long value = strtoul(text, &end, 10);
     return *end == '\0' && value <= UINT32_MAX ? (uint32_t)value : fallback;
 }
@@ -127,10 +127,10 @@ static void mount_consider(char *line, const char *path, struct blockdev *out, s
     if (!path_is_under(path, field[4]) || strlen(field[4]) < *best) return;
     *best = strlen(field[4]);
     decode_octal(source);
-    copy_text(out->mount_point, sizeof(out->mount_point), field[4]);
-    copy_text(out->fs_type, sizeof(out->fs_type), type);
-    copy_text(out->source, sizeof(out->source), source);
-    snprintf(out->mount_options, sizeof(out->mount_options), "%s%s%s", field[5], super ? "," : "",
+    copy_text(out->mount_point, sizeof out->mount_point, field[4]);
+    copy_text(out->fs_type, sizeof out->fs_type, type);
+    copy_text(out->source, sizeof out->source, source);
+    snprintf(out->mount_options, sizeof out->mount_options, "%s%s%s", field[5], super ? "," : "",
              super ? super : "");
 }
 
@@ -151,37 +151,37 @@ static void disk_names(const char *dir, struct blockdev *out) {
     char real[PATH_MAX], flag[32];
     if (!realpath(dir, real)) return;
     const char *name = strrchr(real, '/');
-    copy_text(out->name, sizeof(out->name), name ? name + 1 : real);
-    copy_text(out->disk, sizeof(out->disk), out->name);
-    if (!read_in(real, "partition", flag, sizeof(flag))) return;
+    copy_text(out->name, sizeof out->name, name ? name + 1 : real);
+    copy_text(out->disk, sizeof out->disk, out->name);
+    if (!read_in(real, "partition", flag, sizeof flag)) return;
     char *cut = strrchr(real, '/');
     if (!cut) return;
     *cut = '\0';
     name = strrchr(real, '/');
-    copy_text(out->disk, sizeof(out->disk), name ? name + 1 : real);
+    copy_text(out->disk, sizeof out->disk, name ? name + 1 : real);
 }
 
 /* Model and firmware of a disk; for a mapped or striped one those of its first member. */
 static void disk_identity(const char *dir, struct blockdev *out, int depth) {
-    if (read_in(dir, "device/model", out->model, sizeof(out->model))) {
-        if (!read_in(dir, "device/firmware_rev", out->firmware, sizeof(out->firmware)))
-            read_in(dir, "device/rev", out->firmware, sizeof(out->firmware));
+    if (read_in(dir, "device/model", out->model, sizeof out->model)) {
+        if (!read_in(dir, "device/firmware_rev", out->firmware, sizeof out->firmware))
+            read_in(dir, "device/rev", out->firmware, sizeof out->firmware);
         return;
     }
     char path[PATH_MAX], member[PATH_MAX] = "";
-    if (depth == 0 || snprintf(path, sizeof(path), "%s/slaves", dir) >= (int)sizeof(path)) return;
+    if (depth == 0 || snprintf(path, sizeof path, "%s/slaves", dir) >= (int)sizeof path) return;
     DIR *d = opendir(path);
     if (!d) return;
     for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
         if (entry->d_name[0] == '.') continue;
         if (member[0] && strcmp(entry->d_name, member) >= 0) continue;
-        copy_text(member, sizeof(member), entry->d_name);
+        copy_text(member, sizeof member, entry->d_name);
     }
     closedir(d);
     if (!member[0]) return;
     char below[PATH_MAX], flag[32];
-    if (snprintf(below, sizeof(below), "%s/%s", path, member) >= (int)sizeof(below)) return;
-    bool part = read_in(below, "partition", flag, sizeof(flag));
+    if (snprintf(below, sizeof below, "%s/%s", path, member) >= (int)sizeof below) return;
+    bool part = read_in(below, "partition", flag, sizeof flag);
     if (part && !realpath(below, path)) return;
     if (part && strrchr(path, '/')) *strrchr(path, '/') = '\0';
     disk_identity(part ? path : below, out, depth - 1);
@@ -189,14 +189,14 @@ static void disk_identity(const char *dir, struct blockdev *out, int depth) {
 
 static bool device_read(const char *sys_root, unsigned major, unsigned minor, struct blockdev *out) {
     char dir[PATH_MAX], disk[PATH_MAX + 8];
-    snprintf(dir, sizeof(dir), "%s/dev/block/%u:%u", sys_root, major, minor);
+    snprintf(dir, sizeof dir, "%s/dev/block/%u:%u", sys_root, major, minor);
     struct stat st;
     if (stat(dir, &st) != 0) return false;
     out->present = true;
     out->major = major;
     out->minor = minor;
     disk_names(dir, out);
-    snprintf(disk, sizeof(disk), "%s%s", dir, strcmp(out->name, out->disk) == 0 ? "" : "/..");
+    snprintf(disk, sizeof disk, "%s%s", dir, strcmp(out->name, out->disk) == 0 ? "" : "/..");
     disk_identity(disk, out, SLAVES_DEEP);
     out->logical_block = read_u32_in(disk, "queue/logical_block_size", 0);
     out->physical_block = read_u32_in(disk, "queue/physical_block_size", 0);
@@ -206,18 +206,18 @@ static bool device_read(const char *sys_root, unsigned major, unsigned minor, st
 }
 
 static void say_absent(struct blockdev *out) {
-    for (size_t i = 0; i < sizeof(without_device) / sizeof(without_device[0]); i++) {
+    for (size_t i = 0; i < sizeof without_device / sizeof without_device[0]; i++) {
         if (strcmp(out->fs_type, without_device[i].type) != 0) continue;
-        snprintf(out->absent_why, sizeof(out->absent_why), "%s", without_device[i].why);
+        snprintf(out->absent_why, sizeof out->absent_why, "%s", without_device[i].why);
         return;
     }
-    snprintf(out->absent_why, sizeof(out->absent_why), "the kernel names no block device under %s",
+    snprintf(out->absent_why, sizeof out->absent_why, "the kernel names no block device under %s",
              out->fs_type[0] ? out->fs_type : "this file system");
 }
 
 int blockdev_find_in(const char *path, const char *sys_root, const char *mountinfo, struct blockdev *out,
                      struct err *e) {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     out->rotational = -1;
     char real[PATH_MAX];
     struct stat st;
@@ -245,7 +245,7 @@ int blockdev_find(const char *path, struct blockdev *out, struct err *e) {
     if (rc != 0) return rc;
     int fd = unnamed_file(path);
     if (fd < 0) {
-        snprintf(out->direct_why, sizeof(out->direct_why), "not tried: no file can be made there");
+        snprintf(out->direct_why, sizeof out->direct_why, "not tried: no file can be made there");
         return 0;
     }
     blockdev_direct(fd, out);
@@ -255,11 +255,11 @@ int blockdev_find(const char *path, struct blockdev *out, struct err *e) {
 
 static void direct_by_type(int fd, struct blockdev *out) {
     bool known = false;
-    for (size_t i = 0; i < sizeof(direct_types) / sizeof(direct_types[0]); i++)
+    for (size_t i = 0; i < sizeof direct_types / sizeof direct_types[0]; i++)
         known = known || strcmp(out->fs_type, direct_types[i]) == 0;
     if (!known) {
         out->direct = BLOCKDEV_DIRECT_NO;
-        snprintf(out->direct_why, sizeof(out->direct_why), "%s is not known for direct I/O",
+        snprintf(out->direct_why, sizeof out->direct_why, "%s is not known for direct I/O",
                  out->fs_type[0] ? out->fs_type : "this file system");
         return;
     }
@@ -267,13 +267,13 @@ static void direct_by_type(int fd, struct blockdev *out) {
     bool ok = flags >= 0 && fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
     if (ok) fcntl(fd, F_SETFL, flags);
     out->direct = ok ? BLOCKDEV_DIRECT_YES : BLOCKDEV_DIRECT_NO;
-    snprintf(out->direct_why, sizeof(out->direct_why), "%s %s O_DIRECT", out->fs_type,
+    snprintf(out->direct_why, sizeof out->direct_why, "%s %s O_DIRECT", out->fs_type,
              ok ? "takes" : "refuses");
 }
 
 void blockdev_direct(int fd, struct blockdev *out) {
     struct statx_abi st;
-    memset(&st, 0, sizeof(st));
+    memset(&st, 0, sizeof st);
     out->dio_mem_align = out->dio_offset_align = 0;
     long rc = syscall(SYS_statx, fd, "", AT_EMPTY_PATH, WANT_DIOALIGN, &st);
     if (rc != 0 || !(st.mask & WANT_DIOALIGN)) {
@@ -284,22 +284,22 @@ void blockdev_direct(int fd, struct blockdev *out) {
     out->dio_offset_align = st.dio_offset_align;
     if (st.dio_offset_align == 0) {
         out->direct = BLOCKDEV_DIRECT_NO;
-        snprintf(out->direct_why, sizeof(out->direct_why), "STATX_DIOALIGN: no direct I/O on this file");
+        snprintf(out->direct_why, sizeof out->direct_why, "STATX_DIOALIGN: no direct I/O on this file");
         return;
     }
     bool fits = st.dio_mem_align <= DIRECT_UNIT && st.dio_offset_align <= DIRECT_UNIT;
     out->direct = fits ? BLOCKDEV_DIRECT_YES : BLOCKDEV_DIRECT_NO;
-    snprintf(out->direct_why, sizeof(out->direct_why),
+    snprintf(out->direct_why, sizeof out->direct_why,
              "STATX_DIOALIGN: memory %" PRIu32 ", offset %" PRIu32 "%s", st.dio_mem_align,
              st.dio_offset_align, fits ? "" : ", coarser than 4 KiB");
 }
 
 int blockdev_counters_in(const char *sys_root, const struct blockdev *b, struct blockdev_counters *out) {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     if (!b->present) return -1;
     char path[PATH_MAX], line[512];
-    snprintf(path, sizeof(path), "%s/dev/block/%u:%u/stat", sys_root, b->major, b->minor);
-    if (!read_line(path, line, sizeof(line))) return -1;
+    snprintf(path, sizeof path, "%s/dev/block/%u:%u/stat", sys_root, b->major, b->minor);
+    if (!read_line(path, line, sizeof line)) return -1;
     uint64_t v[11];
     char *at = line;
     for (int i = 0; i < 11; i++) {

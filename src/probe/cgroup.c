@@ -18,7 +18,7 @@ struct place {
 static bool list_has(const char *list, const char *word) {
     size_t len = strlen(word);
     for (const char *p = list; p; p = strchr(p, ','), p = p ? p + 1 : NULL)
-        if (!strncmp(p, word, len) && (p[len] == ',' || p[len] == '\0')) return true;
+        if (strncmp(p, word, len) == 0 && (p[len] == ',' || p[len] == '\0')) return true;
     return false;
 }
 
@@ -33,7 +33,7 @@ static bool find_group(const char *root, const char *controller, char *group, si
         char *path = list ? strchr(list + 1, ':') : NULL;
         if (!path) continue;
         *list++ = *path++ = '\0';
-        found = *controller ? list_has(list, controller) : !strcmp(line, "0") && !*list;
+        found = *controller ? list_has(list, controller) : strcmp(line, "0") == 0 && !*list;
         if (found) snprintf(group, len, "%s", path);
     }
     free(text);
@@ -51,8 +51,8 @@ static bool find_mount(const char *root, const char *controller, struct place *p
         const char *rest = strstr(line, " - ");
         if (!rest || sscanf(line, "%*s %*s %*s %255s %255s", mount_root, mount) != 2) continue;
         if (sscanf(rest, " - %31s %*s %255s", type, options) != 2) continue;
-        found =
-            *controller ? !strcmp(type, "cgroup") && list_has(options, controller) : !strcmp(type, "cgroup2");
+        found = *controller ? strcmp(type, "cgroup") == 0 && list_has(options, controller)
+                            : strcmp(type, "cgroup2") == 0;
         if (!found) continue;
         memcpy(p->mount, mount, sizeof mount);
         memcpy(p->mount_root, mount_root, sizeof mount_root);
@@ -67,11 +67,11 @@ static bool find_place(const char *root, const char *controller, bool v2, struct
     if (!find_mount(root, v2 ? "" : controller, p)) return false;
     /* A container's mount shows its own group as the root of the tree. */
     size_t len = strlen(p->mount_root);
-    if (len > 1 && !strncmp(p->group, p->mount_root, len) && (p->group[len] == '/' || !p->group[len]))
+    if (len > 1 && strncmp(p->group, p->mount_root, len) == 0 && (p->group[len] == '/' || !p->group[len]))
         memmove(p->group, p->group + len, strlen(p->group + len) + 1);
     else if (len > 1)
         p->group[0] = '\0';
-    if (!strcmp(p->group, "/")) p->group[0] = '\0';
+    if (strcmp(p->group, "/") == 0) p->group[0] = '\0';
     return true;
 }
 

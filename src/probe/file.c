@@ -53,6 +53,6 @@ bool file_number(const char *root, const char *path, uint64_t *out) {
 bool file_keyed(const char *text, const char *key, uint64_t *out) {
     size_t len = strlen(key);
     for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL)
-        if (!strncmp(p, key, len)) return number_at(p + len, out);
+        if (strncmp(p, key, len) == 0) return number_at(p + len, out);
     return false;
 }

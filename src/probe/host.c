@@ -29,7 +29,7 @@ static void trim(char *text) {
 static bool text_value(const char *text, const char *key, char separator, char *out, size_t len) {
     size_t key_len = strlen(key);
     for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
-        if (strncmp(p, key, key_len)) continue;
+        if (strncmp(p, key, key_len) != 0) continue;
         const char *value = p + key_len + strspn(p + key_len, " \t");
         if (*value != separator) continue;
         snprintf(out, len, "%.*s", (int)strcspn(value + 1, "\n"), value + 1);
@@ -131,9 +131,9 @@ static bool pci_has_gpu(const char *root, const char *vendor) {
     while (dir && !found && (d = readdir(dir))) {
         if (d->d_name[0] == '.' || strlen(d->d_name) > 64) continue;
         snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/class", d->d_name);
-        if (!file_line(root, path, line, sizeof line) || strncmp(line, "0x03", 4)) continue;
+        if (!file_line(root, path, line, sizeof line) || strncmp(line, "0x03", 4) != 0) continue;
         snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/vendor", d->d_name);
-        found = file_line(root, path, line, sizeof line) && !strcmp(line, vendor);
+        found = file_line(root, path, line, sizeof line) && strcmp(line, vendor) == 0;
     }
     if (dir) closedir(dir);
     return found;
@@ -245,7 +245,7 @@ static void count_net(struct host_counts *c, const char *root) {
         char name[64];
         double rx, tx;
         if (sscanf(line, " %63[^:|]:%lf %*f %*f %*f %*f %*f %*f %*f %lf", name, &rx, &tx) != 3) continue;
-        if (!strcmp(name, "lo")) continue;
+        if (strcmp(name, "lo") == 0) continue;
         rx_sum += rx;
         tx_sum += tx;
     }

@@ -112,7 +112,7 @@ static int resolve_nvme(struct scenario *s, const struct budget_machine *m, stru
                        "tiers.nvme.capacity is auto, which takes 90 %% of the free space and leaves at least "
                        "2 GiB, but only %s "
                        "are free under %s%s; free some, name another tiers.nvme.path, or give a capacity",
-                       units_size_human((double)total, free_text, sizeof(free_text)), s->nvme.path[0],
+                       units_size_human((double)total, free_text, sizeof free_text), s->nvme.path[0],
                        budget_each(s, each, sizeof each));
     s->tier[KVF_TIER_NVME].capacity_bytes = capacity;
     return 0;
@@ -217,17 +217,17 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
     const struct part *largest = largest_part(parts, PARTS);
     char a[32], c[32], each[64];
 
-    buf_addf(out, "memory: %s are needed (", units_size_human((double)b->memory_bytes, a, sizeof(a)));
+    buf_addf(out, "memory: %s are needed (", units_size_human((double)b->memory_bytes, a, sizeof a));
     for (size_t i = 0, listed = 0; i < PARTS; i++)
         if (parts[i].bytes > 0 || i == KVF_TIER_CPU || i >= KVF_TIERS)
             buf_addf(out, "%s%s %s", listed++ ? " + " : "", parts[i].name,
-                     units_size_human((double)parts[i].bytes, a, sizeof(a)));
+                     units_size_human((double)parts[i].bytes, a, sizeof a));
     if (m->memory_available_bytes == 0) {
         buf_add(out, "), and the system does not say how much there is: mount /proc");
         return;
     }
     buf_addf(out, "), but %s are %s%s; lower %s",
-             units_size_human((double)m->memory_available_bytes, c, sizeof(c)),
+             units_size_human((double)m->memory_available_bytes, c, sizeof c),
              m->memory_from_cgroup ? "left under the limit of the cgroup" : "available",
              budget_each(s, each, sizeof each), largest->key);
     uint64_t others = b->memory_bytes - largest->bytes;
@@ -237,7 +237,7 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
         uint64_t capacity =
             (uint64_t)((double)s->tier[tier].capacity_bytes * ((double)arena / (double)largest->bytes));
         capacity -= capacity % KVF_MIB;
-        if (capacity) buf_addf(out, " to %s or less", units_size_exact(capacity, a, sizeof(a)));
+        if (capacity) buf_addf(out, " to %s or less", units_size_exact(capacity, a, sizeof a));
     }
 }
 
@@ -248,15 +248,15 @@ static void disk_refusal(const struct scenario *s, const struct budget_machine *
     buf_addf(out,
              "disk: %s are needed (nvme tier %s + rounding %s), but %s are free under %s%s%s; lower "
              "tiers.nvme.capacity",
-             units_size_human((double)b->disk_bytes, a, sizeof(a)),
-             units_size_human((double)s->tier[KVF_TIER_NVME].capacity_bytes, c, sizeof(c)),
-             units_size_human((double)(b->disk_bytes - s->tier[KVF_TIER_NVME].capacity_bytes), d, sizeof(d)),
-             units_size_human((double)available, g, sizeof(g)), s->nvme.path[0],
+             units_size_human((double)b->disk_bytes, a, sizeof a),
+             units_size_human((double)s->tier[KVF_TIER_NVME].capacity_bytes, c, sizeof c),
+             units_size_human((double)(b->disk_bytes - s->tier[KVF_TIER_NVME].capacity_bytes), d, sizeof d),
+             units_size_human((double)available, g, sizeof g), s->nvme.path[0],
              s->nvme.path_count > 1 ? " and the other paths" : "", budget_each(s, each, sizeof each));
     buf_add(out, " or free some");
     if (m->disk_leftovers[0])
         buf_addf(out, ": %s are left in %s; `kvfall clean` removes that",
-                 units_size_human((double)m->disk_leftover_bytes, a, sizeof(a)), m->disk_leftovers);
+                 units_size_human((double)m->disk_leftover_bytes, a, sizeof a), m->disk_leftovers);
 }
 
 static int check_fit(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
@@ -282,7 +282,7 @@ void budget_machine_any(struct budget_machine *m) {
 
 int budget_resolve(struct scenario *s, const struct budget_machine *m, bool force, struct budget *b,
                    struct err *e) {
-    memset(b, 0, sizeof(*b));
+    memset(b, 0, sizeof *b);
     resolve_threads(s, m, b);
     resolve_staging(s, b);
     if (scenario_stages(s) && b->staging_bytes < b->workers * s->nvme.io_size) {
@@ -290,8 +290,8 @@ int budget_resolve(struct scenario *s, const struct budget_machine *m, bool forc
         return err_set(e, KVF_ERR_USAGE,
                        "engine.staging %s is less than one chunk of tiers.nvme.io_size for each of %" PRIu64
                        " workers; give at least %s, or fewer engine.workers",
-                       units_size_exact(b->staging_bytes, pool, sizeof(pool)), b->workers,
-                       units_size_exact(b->workers * s->nvme.io_size, least, sizeof(least)));
+                       units_size_exact(b->staging_bytes, pool, sizeof pool), b->workers,
+                       units_size_exact(b->workers * s->nvme.io_size, least, sizeof least));
     }
     int rc = resolve_gpu(s, e);
     if (rc == 0) rc = resolve_nvme(s, m, e);
@@ -303,7 +303,7 @@ int budget_resolve(struct scenario *s, const struct budget_machine *m, bool forc
 
 static void text_line(struct buf *out, const char *name, uint64_t bytes, const char *how) {
     char size[32];
-    buf_addf(out, "  %-10s %10s  %s\n", name, units_size_human((double)bytes, size, sizeof(size)), how);
+    buf_addf(out, "  %-10s %10s  %s\n", name, units_size_human((double)bytes, size, sizeof size), how);
 }
 
 void budget_text(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
@@ -316,38 +316,38 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
                   "about: index, counters, users, queue, intervals, the program");
         buf_addf(out, "  nothing on disk: a simulation keeps sizes, no bytes\n");
         buf_addf(out, "  simulated: %" PRIu64 " workers, depth %" PRIu64 ", staging %s", b->workers,
-                 s->nvme.io_depth, units_size_human((double)b->staging_bytes, x, sizeof(x)));
+                 s->nvme.io_depth, units_size_human((double)b->staging_bytes, x, sizeof x));
         if (s->tier[KVF_TIER_NVME].on)
             buf_addf(out, ", nvme tier %s",
-                     units_size_human((double)s->tier[KVF_TIER_NVME].capacity_bytes, x, sizeof(x)));
+                     units_size_human((double)s->tier[KVF_TIER_NVME].capacity_bytes, x, sizeof x));
         buf_add(out, "\n");
         return;
     }
-    buf_addf(out, "memory: %s", units_size_human((double)b->memory_bytes, x, sizeof(x)));
+    buf_addf(out, "memory: %s", units_size_human((double)b->memory_bytes, x, sizeof x));
     if (m->memory_available_bytes == 0)
         buf_add(out, "; the system does not say how much there is: mount /proc\n");
     else
-        buf_addf(out, " of %s %s\n", units_size_human((double)m->memory_available_bytes, y, sizeof(y)),
+        buf_addf(out, " of %s %s\n", units_size_human((double)m->memory_available_bytes, y, sizeof y),
                  m->memory_from_cgroup ? "left under the limit of the cgroup" : "available");
     for (int t = 0; t < KVF_TIERS; t++) {
         char name[24];
         if (b->tier_bytes[t] == 0 && t != KVF_TIER_CPU) continue;
-        (void)snprintf(name, sizeof(name), "%s tier", tier_name((enum kvf_tier)t));
-        (void)snprintf(how, sizeof(how), "capacity %s less headroom %.3g, in pages of %s",
-                       units_size_human((double)scenario_capacity_bytes(s, (enum kvf_tier)t), x, sizeof(x)),
-                       s->cache.headroom, units_size_human((double)scenario_page_bytes(s), y, sizeof(y)));
+        (void)snprintf(name, sizeof name, "%s tier", tier_name((enum kvf_tier)t));
+        (void)snprintf(how, sizeof how, "capacity %s less headroom %.3g, in pages of %s",
+                       units_size_human((double)scenario_capacity_bytes(s, (enum kvf_tier)t), x, sizeof x),
+                       s->cache.headroom, units_size_human((double)scenario_page_bytes(s), y, sizeof y));
         text_line(out, name, b->tier_bytes[t], s->tier[t].on ? how : "off");
     }
-    (void)snprintf(how, sizeof(how), "%" PRIu64 " workers, chunks of %s, depth %" PRIu64, b->workers,
-                   units_size_human((double)s->nvme.io_size, x, sizeof(x)), s->nvme.io_depth);
+    (void)snprintf(how, sizeof how, "%" PRIu64 " workers, chunks of %s, depth %" PRIu64, b->workers,
+                   units_size_human((double)s->nvme.io_size, x, sizeof x), s->nvme.io_depth);
     text_line(out, "staging", b->staging_bytes,
               scenario_stages(s) || b->arena_bytes ? how : "no tier holds real bytes");
     text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
     text_line(out, "fixed", b->fixed_bytes,
               "about: index, counters, users, queue, intervals, landing buffers, the program");
     if (!s->tier[KVF_TIER_NVME].on) return;
-    buf_addf(out, "disk: %s of %s free", units_size_human((double)b->disk_bytes, x, sizeof(x)),
-             disk == KVF_UNSET ? "an unknown number" : units_size_human((double)disk, y, sizeof(y)));
+    buf_addf(out, "disk: %s of %s free", units_size_human((double)b->disk_bytes, x, sizeof x),
+             disk == KVF_UNSET ? "an unknown number" : units_size_human((double)disk, y, sizeof y));
     buf_addf(out, " under %s%s\n", s->nvme.path[0], s->nvme.path_count > 1 ? " and the other paths" : "");
     text_line(out, "nvme tier", s->tier[KVF_TIER_NVME].capacity_bytes, "capacity");
     text_line(out, "rounding", b->disk_bytes - s->tier[KVF_TIER_NVME].capacity_bytes,

@@ -50,15 +50,15 @@ static void check_tiers(struct loading *l) {
     if (s->nvme.io_size % SECTOR) {
         char size[40];
         problem_of(l, "tiers.nvme.io_size", NULL, "%s is no multiple of 4KiB, which direct I/O needs",
-                   units_size_exact(s->nvme.io_size, size, sizeof(size)));
+                   units_size_exact(s->nvme.io_size, size, sizeof size));
     }
     if (scenario_stages(s) && s->engine.staging_bytes != KVF_AUTO &&
         s->engine.staging_bytes < s->nvme.io_size) {
         char pool[40], chunk[40];
         problem_of(l, "engine.staging", "tiers.nvme.io_size",
                    "%s does not hold one chunk of io_size %s; raise it or leave it at auto",
-                   units_size_exact(s->engine.staging_bytes, pool, sizeof(pool)),
-                   units_size_exact(s->nvme.io_size, chunk, sizeof(chunk)));
+                   units_size_exact(s->engine.staging_bytes, pool, sizeof pool),
+                   units_size_exact(s->nvme.io_size, chunk, sizeof chunk));
     }
 }
 
@@ -66,12 +66,12 @@ static void check_tiers(struct loading *l) {
 int check_server_url(const struct url *u, struct err *e) {
     static const char *const schemes[] = {"redis", "rediss", "valkey", "unix"};
     bool known = false;
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= !strcmp(u->scheme, schemes[i]);
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= strcmp(u->scheme, schemes[i]) == 0;
     if (!known) return err_set(e, KVF_ERR_USAGE, "its scheme is none of redis, rediss, valkey and unix");
-    if (!strcmp(u->scheme, "unix") != !u->host[0])
+    if ((strcmp(u->scheme, "unix") == 0) != !u->host[0])
         return err_set(e, KVF_ERR_USAGE, "redis:// needs a host, unix:/// only a path");
-    if (!strcmp(u->scheme, "unix") && !u->path[0]) return err_set(e, KVF_ERR_USAGE, "it names no socket");
-    if (u->query[0] && !strcmp(u->scheme, "unix") && strncmp(u->query, "db=", 3) != 0)
+    if (strcmp(u->scheme, "unix") == 0 && !u->path[0]) return err_set(e, KVF_ERR_USAGE, "it names no socket");
+    if (u->query[0] && strcmp(u->scheme, "unix") == 0 && strncmp(u->query, "db=", 3) != 0)
         return err_set(e, KVF_ERR_USAGE, "the part after ? must be db=NUMBER");
     if (u->query[0] && strcmp(u->scheme, "unix") != 0)
         return err_set(e, KVF_ERR_USAGE,
@@ -83,7 +83,7 @@ int check_server_url(const struct url *u, struct err *e) {
 }
 
 static int check_bucket_url(const struct url *u, struct err *e) {
-    bool aws = !strcmp(u->scheme, "s3");
+    bool aws = strcmp(u->scheme, "s3") == 0;
     if (!aws && strcmp(u->scheme, "http") != 0 && strcmp(u->scheme, "https") != 0)
         return err_set(e, KVF_ERR_USAGE, "its scheme is none of s3, https and http");
     if (aws && (!u->host[0] || u->port))
@@ -105,9 +105,9 @@ static int check_directory_url(const struct url *u, struct err *e) {
 
 static int check_nixl_url(const struct url *u, struct err *e) {
     static const char *const schemes[] = {"s3", "http", "https"};
-    if (!strcmp(u->scheme, "file")) return check_directory_url(u, e);
+    if (strcmp(u->scheme, "file") == 0) return check_directory_url(u, e);
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (!strcmp(u->scheme, schemes[i])) return check_bucket_url(u, e);
+        if (strcmp(u->scheme, schemes[i]) == 0) return check_bucket_url(u, e);
     return err_set(e, KVF_ERR_USAGE, "its scheme is none of file, s3, https and http");
 }
 
@@ -354,13 +354,13 @@ static void check_targets(struct loading *l) {
             if (target[t] == KVF_UNSET) continue;
             if (last >= 0 && target[last] > target[t]) {
                 char key[48], high[40], low[40];
-                (void)snprintf(key, sizeof(key), "qos.classes[%" PRIu32 "].%s", i,
+                (void)snprintf(key, sizeof key, "qos.classes[%" PRIu32 "].%s", i,
                                stat_name(stat_of_target(t)));
                 problem_add(l, place_of_key(l, "qos.classes", NULL), key,
                             "%s is under the %s of %s; a higher percentile cannot be lower",
-                            units_duration_exact(target[t], high, sizeof(high)),
+                            units_duration_exact(target[t], high, sizeof high),
                             stat_name(stat_of_target(last)),
-                            units_duration_exact(target[last], low, sizeof(low)));
+                            units_duration_exact(target[last], low, sizeof low));
             }
             last = t;
         }
@@ -385,7 +385,7 @@ static void check_on_hit(struct loading *l) {
     struct place place = place_of_key(l, "cache.on_hit", "cache.granularity");
     char how[24];
     if (s->cache.on_hit == KVF_ON_HIT_LOAD) return;
-    (void)key_word(key_table[key_index("cache.on_hit")].pub.range, (int)s->cache.on_hit, how, sizeof(how));
+    (void)key_word(key_table[key_index("cache.on_hit")].pub.range, (int)s->cache.on_hit, how, sizeof how);
     if (!scenario_computes(s))
         problem_add(l, place, "cache.on_hit",
                     "%s computes what was found, which needs a modelled GPU and requests that infer; set "
@@ -419,7 +419,7 @@ void check_metric(struct loading *l, const char *metric, const char *key, struct
 static void check_criteria(struct loading *l) {
     for (uint32_t i = 0; i < l->s->assess.criteria; i++) {
         char key[48];
-        (void)snprintf(key, sizeof(key), "assess.criteria[%" PRIu32 "].metric", i);
+        (void)snprintf(key, sizeof key, "assess.criteria[%" PRIu32 "].metric", i);
         check_metric(l, l->s->assess.criterion[i].metric, key, place_of_key(l, "assess.criteria", NULL));
     }
 }

@@ -27,7 +27,7 @@ static const struct traits_policy *policy_with(const struct scenario *s, enum tr
 static void check_looking_ahead(struct loading *l) {
     const struct scenario *s = l->s;
     char key[32];
-    const struct traits_policy *policy = policy_with(s, POLICY_LOOKS_AHEAD, key, sizeof(key));
+    const struct traits_policy *policy = policy_with(s, POLICY_LOOKS_AHEAD, key, sizeof key);
 
     if (policy && s->mode != KVF_MODE_SIMULATE)
         problem_of(l, key, "mode",
@@ -41,7 +41,7 @@ static void check_looking_ahead(struct loading *l) {
 static void check_parents(struct loading *l) {
     const struct scenario *s = l->s;
     char key[32];
-    const struct traits_policy *policy = policy_with(s, POLICY_BY_PARENTS, key, sizeof(key));
+    const struct traits_policy *policy = policy_with(s, POLICY_BY_PARENTS, key, sizeof key);
 
     if (policy && s->cache.granularity != KVF_GRANULARITY_BLOCK)
         problem_of(l, key, "cache.granularity",
@@ -55,14 +55,14 @@ static void check_parents(struct loading *l) {
 
 static bool class_known(const struct scenario *s, const char *name) {
     for (uint32_t i = 0; i < s->qos.classes; i++)
-        if (!strcmp(s->qos.klass[i].name, name)) return true;
+        if (strcmp(s->qos.klass[i].name, name) == 0) return true;
     return false;
 }
 
 static void check_priorities(struct loading *l) {
     const struct scenario *s = l->s;
     char key[48];
-    const struct traits_policy *policy = policy_with(s, POLICY_BY_RULES, key, sizeof(key));
+    const struct traits_policy *policy = policy_with(s, POLICY_BY_RULES, key, sizeof key);
 
     if (policy && s->cache.priorities == 0)
         problem_of(l, key, NULL, "%s needs cache.priorities, such as [{cause: prefix, priority: 80}]",
@@ -70,7 +70,7 @@ static void check_priorities(struct loading *l) {
     for (uint32_t i = 0; i < s->cache.priorities; i++) {
         const char *name = s->cache.priority[i].klass;
         if (!*name || class_known(s, name)) continue;
-        (void)snprintf(key, sizeof(key), "cache.priorities[%" PRIu32 "].class", i);
+        (void)snprintf(key, sizeof key, "cache.priorities[%" PRIu32 "].class", i);
         problem_add(l, place_of_key(l, "cache.priorities", NULL), key, "\"%s\" is no class of qos.classes",
                     name);
     }

@@ -50,8 +50,8 @@ static bool is_plain_text(const char *text) {
     if (!isalpha((unsigned char)*text) && *text != '/' && *text != '.') return false;
     for (const char *p = text; *p; p++)
         if (!isalnum((unsigned char)*p) && !strchr("/._-", *p)) return false;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (!strcasecmp(text, words[i])) return false;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(text, words[i]) == 0) return false;
     return *text != '.' || !text[1] || text[1] == '.' || text[1] == '/';
 }
 
@@ -72,7 +72,7 @@ static void put_number(double v, struct buf *out) {
     char text[40];
     int digits = v == floor(v) && fabs(v) < 1e15 ? 15 : 1; /* a whole number as people write it */
     for (; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof(text), "%.*g", digits, v);
+        (void)snprintf(text, sizeof text, "%.*g", digits, v);
         if (strtod(text, NULL) == v) break;
     }
     buf_add(out, text);
@@ -86,11 +86,11 @@ static void put_whole(enum key_kind kind, uint64_t v, bool json, struct buf *out
     } else if (v == KVF_AUTO) {
         put_word("auto", json, out);
     } else if (kind == KEY_SIZE) {
-        put_word(units_size_exact(v, text, sizeof(text)), json, out);
+        put_word(units_size_exact(v, text, sizeof text), json, out);
     } else if (kind == KEY_DURATION || kind == KEY_TIMES) {
-        put_word(v ? units_duration_exact(v, text, sizeof(text)) : "0s", json, out);
+        put_word(v ? units_duration_exact(v, text, sizeof text) : "0s", json, out);
     } else if (kind == KEY_RATE) {
-        (void)snprintf(text + 20, sizeof(text) - 20, "%s/s", units_size_exact(v, text, 20));
+        (void)snprintf(text + 20, sizeof text - 20, "%s/s", units_size_exact(v, text, 20));
         put_word(text + 20, json, out);
     } else {
         buf_addf(out, "%" PRIu64, v);
@@ -134,14 +134,14 @@ static void put_choice(const struct key *k, const char *field, const char *flag,
     const char *words = k->pub.range;
     char word[48] = "?";
 
-    if (!strncmp(words, "null | ", 7)) {
+    if (strncmp(words, "null | ", 7) == 0) {
         if (k->flag && !*(const bool *)flag) {
             buf_add(out, "null");
             return;
         }
         words += 7;
     }
-    (void)key_word(words, (int)*(const unsigned *)field, word, sizeof(word));
+    (void)key_word(words, (int)*(const unsigned *)field, word, sizeof word);
     if (isalpha((unsigned char)*word) || isdigit((unsigned char)*word))
         put_word(word, json, out);
     else
@@ -222,7 +222,7 @@ static void put_policies(const struct key *k, const struct scenario *s, bool jso
         put_word("all", json, out);
         return;
     }
-    for (int i = 0; key_word(k->pub.range, i, word, sizeof(word)); i++) {
+    for (int i = 0; key_word(k->pub.range, i, word, sizeof word); i++) {
         if (!(s->sweep.policies >> i & 1)) continue;
         buf_add(out, separator);
         put_word(word, json, out);
@@ -356,7 +356,7 @@ static void section_close(struct nesting *n) {
 static void section_open(struct nesting *n, const char *name, size_t len) {
     put_name(n, name, len);
     buf_add(n->out, n->json ? " {\n" : "\n");
-    (void)snprintf(n->path[n->depth], sizeof(n->path[0]), "%.*s", (int)len, name);
+    (void)snprintf(n->path[n->depth], sizeof n->path[0], "%.*s", (int)len, name);
     n->depth++;
     n->first = true;
 }
@@ -368,7 +368,8 @@ static const char *section_enter(struct nesting *n, const char *name) {
 
     while ((dot = strchr(name, '.'))) {
         size_t len = (size_t)(dot - name);
-        bool open = level < n->depth && strlen(n->path[level]) == len && !strncmp(n->path[level], name, len);
+        bool open =
+            level < n->depth && strlen(n->path[level]) == len && strncmp(n->path[level], name, len) == 0;
         if (!open) {
             while (n->depth > level) section_close(n);
             section_open(n, name, len);

@@ -411,8 +411,8 @@ const struct key key_table[] = {
     K("sweep.precision", NUMBER, sweep.precision, "", "0.001 to 1", "0.05", SOUGHT, ALL,
       "How exactly the value is sought, as a part of it."),
 };
-const size_t key_count = sizeof(key_table) / sizeof(key_table[0]);
-_Static_assert(sizeof(key_table) / sizeof(key_table[0]) <= KEY_MAX, "arrays beside the table hold every key");
+const size_t key_count = sizeof key_table / sizeof key_table[0];
+_Static_assert(sizeof key_table / sizeof key_table[0] <= KEY_MAX, "arrays beside the table hold every key");
 
 const char *key_type(enum key_kind kind) {
     return kind_names[kind];
@@ -420,20 +420,20 @@ const char *key_type(enum key_kind kind) {
 
 int key_index(const char *name) {
     for (size_t i = 0; i < key_count; i++)
-        if (!strcmp(key_table[i].pub.name, name)) return (int)i;
+        if (strcmp(key_table[i].pub.name, name) == 0) return (int)i;
     return -1;
 }
 
 int key_of_tier(enum kvf_tier tier, const char *name) {
     char key[64];
-    (void)snprintf(key, sizeof(key), "tiers.%s.%s", tier_name(tier), name);
+    (void)snprintf(key, sizeof key, "tiers.%s.%s", tier_name(tier), name);
     return key_index(key);
 }
 
 bool key_is_section(const char *name) {
     size_t len = strlen(name);
     for (size_t i = 0; i < key_count; i++)
-        if (!strncmp(key_table[i].pub.name, name, len) && key_table[i].pub.name[len] == '.') return true;
+        if (strncmp(key_table[i].pub.name, name, len) == 0 && key_table[i].pub.name[len] == '.') return true;
     return false;
 }
 
@@ -465,8 +465,8 @@ bool key_word(const char *words, int index, char *out, size_t len) {
 
 int key_word_index(const char *words, const char *word) {
     char one[48];
-    for (int i = 0; key_word(words, i, one, sizeof(one)); i++)
-        if (!strcmp(one, word)) return i;
+    for (int i = 0; key_word(words, i, one, sizeof one); i++)
+        if (strcmp(one, word) == 0) return i;
     return -1;
 }
 
@@ -475,7 +475,7 @@ const char *key_nearest_word(const char *words, const char *word, char *out, siz
     unsigned least = (unsigned)(strnlen(word, 48) + 1) / 2;
     bool found = false;
 
-    for (int i = 0; key_word(words, i, one, sizeof(one)); i++) {
+    for (int i = 0; key_word(words, i, one, sizeof one); i++) {
         unsigned d = nearest_distance(word, one);
         if (d > least || (found && d == least)) continue;
         least = d;
@@ -509,7 +509,8 @@ static const char *last_part(const char *name) {
 /* How far a mistyped name is from a key, in hundredths of an edit. The right last part in the wrong
  * section counts for little, and the less the nearer the section; ranks are seldom meant. */
 static unsigned name_distance(const char *name, const char *key) {
-    unsigned edits = nearest_distance(name, key), moved = edits + (strncmp(key, "ranks.", 6) ? 150 : 160);
+    unsigned edits = nearest_distance(name, key),
+             moved = edits + (strncmp(key, "ranks.", 6) != 0 ? 150 : 160);
     if (strcmp(last_part(name), last_part(key)) != 0 || edits * 100 < moved) return edits * 100;
     return moved;
 }
@@ -551,8 +552,7 @@ const char *scenario_keys_nearest(const char *name) {
     unsigned edits = (unsigned)strlen(last_part(name)) / 3 + 1, least = edits < 2 ? 200 : edits * 100;
 
     for (size_t i = 0; i < key_count; i++) offer(name, key_table[i].pub.name, &best, &least);
-    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
-        offer(name, sections[i], &best, &least);
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) offer(name, sections[i], &best, &least);
     return best;
 }
 

@@ -25,7 +25,7 @@
 
 #define ROW(name_, kind_, offset_, size_, flag_, unit_, range_, fallback_, use_, here_, help_)               \
     {                                                                                                        \
-        .pub = {name_, NULL, unit_, range_, fallback_, help_, sizeof(here_) > 1}, .kind = KEY_##kind_,       \
+        .pub = {name_, NULL, unit_, range_, fallback_, help_, sizeof here_ > 1}, .kind = KEY_##kind_,        \
         .use = KEY_USE_##use_, .offset = offset_, .size = size_, .flag = flag_, .here = here_                \
     }
 #define SIZE_OF(type, field) sizeof(((struct type *)0)->field)

@@ -64,13 +64,13 @@ static void mark_remove(struct buf *text) {
 /* The whole file; false when it cannot be read or is too long (reported). */
 static bool file_read(struct loading *l, const char *path, struct buf *out) {
     char chunk[16384];
-    bool standard = !strcmp(path, "-");
+    bool standard = strcmp(path, "-") == 0;
     int fd = standard ? STDIN_FILENO : incoming_open(path);
     long got = fd < 0 ? fd : 1;
 
     while (got > 0 && out->len <= TEXT_MAX) {
-        got = standard ? standard_read(chunk, sizeof(chunk))
-                       : incoming_read(fd, chunk, sizeof(chunk), out->len);
+        got =
+            standard ? standard_read(chunk, sizeof chunk) : incoming_read(fd, chunk, sizeof chunk, out->len);
         if (got > 0) buf_bytes(out, chunk, (size_t)got);
     }
     if (fd >= 0 && !standard) (void)close(fd);
@@ -96,7 +96,7 @@ static struct node *text_parse(struct loading *l, const char *text, size_t len, 
 
 static const struct node *include_of(const struct node *root) {
     for (size_t i = 0; root && root->kind == NODE_MAPPING && i + 1 < root->count; i += 2)
-        if (root->items[i]->kind == NODE_SCALAR && !strcmp(root->items[i]->text, "include"))
+        if (root->items[i]->kind == NODE_SCALAR && strcmp(root->items[i]->text, "include") == 0)
             return root->items[i + 1];
     return NULL;
 }
@@ -127,16 +127,17 @@ static void include_load(struct loading *l, struct place by, const char *path) {
 
 /* The file that the key names: relative to the directory of the scenario's own. */
 static void include_key(struct loading *l, const char *path, const struct node *n) {
-    const char *slash = path && strcmp(path, "-") ? strrchr(path, '/') : NULL;
+    const char *slash = path && strcmp(path, "-") != 0 ? strrchr(path, '/') : NULL;
     char what[64];
 
     if (!n || n->broken || node_is_null(n)) return;
     if (n->kind != NODE_SCALAR || !n->len || n->len != strlen(n->text)) {
-        problem_at(l, n, "include", "must be a path, not %s", node_describe(n, what, sizeof(what)));
+        problem_at(l, n, "include", "must be a path, not %s", node_describe(n, what, sizeof what));
         return;
     }
     struct buf whole = {0};
-    if (!strcmp(n->text, "-")) buf_add(&whole, "./"); /* a file of that name: standard input is --include's */
+    if (strcmp(n->text, "-") == 0)
+        buf_add(&whole, "./"); /* a file of that name: standard input is --include's */
     if (slash && n->text[0] != '/') buf_bytes(&whole, path, (size_t)(slash - path) + 1);
     buf_add(&whole, n->text);
     include_load(l, place_of(l, n), buf_text(&whole));
@@ -187,20 +188,20 @@ static void setting_load(struct loading *l, const struct scenario_setting *setti
 
 static const char *file_name(const char *path, const char *builtin) {
     if (!path) return builtin ? "quickstart" : "scenario";
-    return strcmp(path, "-") ? path : "stdin";
+    return strcmp(path, "-") != 0 ? path : "stdin";
 }
 
 int scenario_load(const char *path, const char *builtin, const struct scenario_setting *settings,
                   size_t count, struct scenario *s, char **yaml, struct scenario_report *report) {
-    struct scenario *defaults = mem_zalloc(1, sizeof(*defaults));
+    struct scenario *defaults = mem_zalloc(1, sizeof *defaults);
     struct buf text = {0};
     struct loading l = {.s = s, .defaults = defaults, .file = file_name(path, builtin)};
     bool usable = true;
 
-    memset(report, 0, sizeof(*report));
+    memset(report, 0, sizeof *report);
     if (yaml) *yaml = NULL;
     scenario_default(defaults);
-    memcpy(s, defaults, sizeof(*s));
+    memcpy(s, defaults, sizeof *s);
     scenario_begin(&l);
     l.source = (struct place){.order = ORDER_OWN, .line = 1, .column = 1};
     if (builtin)

@@ -12,7 +12,7 @@ static void fail_unknown(struct loading *l, const struct node *key, const char *
 
 static void fail_mapping(struct loading *l, const struct node *n, const char *name) {
     char what[64];
-    problem_at(l, n, name, "must be a mapping of keys, not %s", node_describe(n, what, sizeof(what)));
+    problem_at(l, n, name, "must be a mapping of keys, not %s", node_describe(n, what, sizeof what));
 }
 
 /* Whether a key can be used as a name; what cannot, and a second one of the same name, is reported. */
@@ -23,11 +23,11 @@ static bool key_usable(struct loading *l, const struct node *n, size_t i, const 
     if (key->broken) return false;
     if (key->kind != NODE_SCALAR || !key->len || key->len != strlen(key->text) || key->len > 60)
         return problem_at(l, key, prefix, "a key must be a word, not %s",
-                          node_describe(key, what, sizeof(what)));
+                          node_describe(key, what, sizeof what));
     for (size_t j = 0; j < i; j += 2) {
         if (n->items[j]->kind != NODE_SCALAR || strcmp(n->items[j]->text, key->text) != 0) continue;
         char name[200];
-        (void)snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "", key->text);
+        (void)snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", key->text);
         problem_at(l, key, name, "given twice, first in line %zu", n->items[j]->line);
         return false;
     }
@@ -50,8 +50,8 @@ static bool member_pair(struct loading *l, const struct key *k, const char *memb
                         const struct node *value, void *base) {
     char name[160], shown[160];
 
-    (void)snprintf(name, sizeof(name), "%s[].%s", k->pub.name, key->text);
-    (void)snprintf(shown, sizeof(shown), "%s.%s", member, key->text);
+    (void)snprintf(name, sizeof name, "%s[].%s", k->pub.name, key->text);
+    (void)snprintf(shown, sizeof shown, "%s.%s", member, key->text);
     int index = key_index(name);
     if (index < 0) {
         fail_unknown(l, key, shown, name);
@@ -66,7 +66,7 @@ static bool member_store(struct loading *l, const struct key *k, size_t number, 
     char member[120];
     bool good = true, named = false;
 
-    (void)snprintf(member, sizeof(member), "%s[%zu]", k->pub.name, number);
+    (void)snprintf(member, sizeof member, "%s[%zu]", k->pub.name, number);
     if (n->broken) return false;
     if (n->kind != NODE_MAPPING) {
         fail_mapping(l, n, member);
@@ -78,7 +78,7 @@ static bool member_store(struct loading *l, const struct key *k, size_t number, 
             good = false;
             continue;
         }
-        if (!strcmp(n->items[i]->text, named_by)) named = true;
+        if (strcmp(n->items[i]->text, named_by) == 0) named = true;
         if (!member_pair(l, k, member, n->items[i], n->items[i + 1], base)) good = false;
     }
     if (!named) {
@@ -93,7 +93,7 @@ static void check_names(struct loading *l, const struct key *k, const struct nod
                         size_t size) {
     for (size_t i = 1; i < n->count; i++)
         for (size_t j = 0; j < i; j++)
-            if (!strcmp(members + i * size, members + j * size)) {
+            if (strcmp(members + i * size, members + j * size) == 0) {
                 problem_at(l, n->items[i], k->pub.name, "two members are called \"%s\"", members + i * size);
                 break;
             }
@@ -107,7 +107,7 @@ bool mapping_list_store(struct loading *l, const struct key *k, const struct nod
     if (n->broken) return false;
     if (n->kind != NODE_LIST)
         return problem_at(l, n, k->pub.name, "must be a list of mappings, not %s",
-                          node_describe(n, what, sizeof(what)));
+                          node_describe(n, what, sizeof what));
     if (n->count < shape->least || n->count > shape->most) {
         problem_at(l, n, k->pub.name, "a list of %zu; it takes %zu to %zu members", n->count, shape->least,
                    shape->most);
@@ -135,21 +135,21 @@ static bool preset_store(struct loading *l, const char *name, const struct node 
     if (n->broken) return false;
     if (n->kind != NODE_SCALAR)
         return problem_at(l, n, name, "must be the name of a preset, not %s",
-                          node_describe(n, what, sizeof(what)));
-    if (node_is_null(n) && !strcmp(name, "model.preset")) {
-        memset(m, 0, sizeof(*m));
-        (void)snprintf(m->preset, sizeof(m->preset), "custom");
+                          node_describe(n, what, sizeof what));
+    if (node_is_null(n) && strcmp(name, "model.preset") == 0) {
+        memset(m, 0, sizeof *m);
+        (void)snprintf(m->preset, sizeof m->preset, "custom");
         m->dtype = MODEL_DTYPE_BF16;
         return true;
     }
     const struct model_preset *preset = n->len == strlen(n->text) ? model_find(n->text) : NULL;
     if (!preset) {
         const char *near = model_nearest(n->text);
-        problem_at(l, n, name, "%s is no known model; %s%s", node_describe(n, what, sizeof(what)),
+        problem_at(l, n, name, "%s is no known model; %s%s", node_describe(n, what, sizeof what),
                    near ? "the nearest is " : "kvfall models lists them", near ? near : "");
         return false;
     }
-    memcpy(m, &preset->model, sizeof(*m));
+    memcpy(m, &preset->model, sizeof *m);
     return true;
 }
 
@@ -168,7 +168,7 @@ static void model_store(struct loading *l, const struct node *n) {
     } else if (n->kind == NODE_LIST || node_is_null(n)) {
         if (!n->broken)
             problem_at(l, n, "model", "must be the name of a preset or a mapping, not %s",
-                       node_describe(n, what, sizeof(what)));
+                       node_describe(n, what, sizeof what));
         l->model_bad = true;
     } else if (!preset_store(l, "model", n)) {
         l->model_bad = true;
@@ -182,10 +182,10 @@ static void model_store(struct loading *l, const struct node *n) {
 static void name_tier(struct loading *l, const char *name) {
     for (int t = 0; t < KVF_TIERS; t++) {
         char mapping[32];
-        size_t len = (size_t)snprintf(mapping, sizeof(mapping), "tiers.%s", tier_name(t));
+        size_t len = (size_t)snprintf(mapping, sizeof mapping, "tiers.%s", tier_name(t));
         const char *key = name + len;
         if (strncmp(name, mapping, len) == 0 &&
-            (!*key || !strcmp(key, ".capacity") || !strcmp(key, ".blocks")))
+            (!*key || strcmp(key, ".capacity") == 0 || strcmp(key, ".blocks") == 0))
             l->tier_named[t] = true;
     }
 }
@@ -201,7 +201,7 @@ static void sweep_store(struct loading *l, const struct node *n) {
 
 static void key_store(struct loading *l, int index, const struct node *value) {
     const struct key *k = &key_table[index];
-    bool of_model = !strncmp(k->pub.name, "model.", 6);
+    bool of_model = strncmp(k->pub.name, "model.", 6) == 0;
     bool good;
 
     l->given[index] = true;
@@ -263,9 +263,9 @@ void mapping_store(struct loading *l, const char *prefix, const struct node *n) 
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i + 1 < n->count; i += 2) {
             const struct node *key = n->items[i];
-            bool first = key->kind == NODE_SCALAR && !strcmp(key->text, "preset");
+            bool first = key->kind == NODE_SCALAR && strcmp(key->text, "preset") == 0;
             if (first != (pass == 0) || !key_usable(l, n, i, prefix)) continue;
-            (void)snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "", key->text);
+            (void)snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", key->text);
             if (strchr(key->text, '.')) {
                 problem_at(l, key, name,
                            "unknown key; a section and its keys are written as nested mappings");

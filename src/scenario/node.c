@@ -20,7 +20,7 @@ struct reading {
 };
 
 static struct node *node_new(enum node_kind kind, size_t line, size_t column) {
-    struct node *n = mem_zalloc(1, sizeof(*n));
+    struct node *n = mem_zalloc(1, sizeof *n);
     n->kind = kind;
     n->line = line;
     n->column = column;
@@ -52,7 +52,7 @@ void node_free(struct node *n) {
 
 bool node_is_null(const struct node *n) {
     if (n->kind != NODE_SCALAR || !n->plain) return false;
-    return !n->len || !strcmp(n->text, "~") || !strcmp(n->text, "null");
+    return !n->len || strcmp(n->text, "~") == 0 || strcmp(n->text, "null") == 0;
 }
 
 const char *node_quote(const char *text, char *out, size_t len) {
@@ -92,7 +92,7 @@ static bool next_event(struct reading *r, yaml_event_t *event) {
     char text[200];
     const char *what = r->parser.problem ? r->parser.problem : "the text cannot be read";
     const char *where = r->parser.context ? r->parser.context : "";
-    (void)snprintf(text, sizeof(text), "this is not YAML: %s%s%s", what, *where ? " " : "", where);
+    (void)snprintf(text, sizeof text, "this is not YAML: %s%s%s", what, *where ? " " : "", where);
     yaml_mark_t mark = r->parser.problem_mark;
     if (r->parser.error == YAML_READER_ERROR) mark = r->parser.mark;
     report(r, mark, text);

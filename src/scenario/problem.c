@@ -14,9 +14,9 @@ bool problem_add(struct loading *l, struct place place, const char *key, const c
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(sentence, sizeof(sentence), fmt, ap);
+    (void)vsnprintf(sentence, sizeof sentence, fmt, ap);
     va_end(ap);
-    l->problems = mem_realloc(l->problems, (l->problem_count + 1) * sizeof(*l->problems));
+    l->problems = mem_realloc(l->problems, (l->problem_count + 1) * sizeof *l->problems);
     l->problems[l->problem_count] = (struct problem){
         .place = place, .number = l->problem_count, .key = mem_strdup(key), .text = mem_strdup(sentence)};
     l->problem_count++;
@@ -42,7 +42,7 @@ static void problem_print(const struct loading *l, const struct problem *p, stru
         const char *setting = p->place.setting;
         buf_addf(out, "%s %.*s%s: ", p->place.origin, SHOWN_MAX, setting,
                  strlen(setting) > SHOWN_MAX ? "..." : "");
-        if (*p->key && strcmp(p->key, p->place.setting)) buf_addf(out, "%s: ", p->key);
+        if (*p->key && strcmp(p->key, p->place.setting) != 0) buf_addf(out, "%s: ", p->key);
     } else {
         buf_addf(out, "%s:%zu:%zu: ", p->place.file ? p->place.file : l->file, p->place.line,
                  p->place.column);
@@ -55,7 +55,7 @@ static void problem_print(const struct loading *l, const struct problem *p, stru
 }
 
 void problems_report(struct loading *l, struct scenario_report *report) {
-    if (l->problem_count) qsort(l->problems, l->problem_count, sizeof(*l->problems), problem_compare);
+    if (l->problem_count) qsort(l->problems, l->problem_count, sizeof *l->problems, problem_compare);
     for (size_t i = 0; i < l->problem_count; i++) {
         if (i < SCENARIO_ERRORS_MAX) problem_print(l, &l->problems[i], &report->errors);
         free(l->problems[i].key);

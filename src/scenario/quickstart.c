@@ -17,5 +17,5 @@ void scenario_quickstart(uint64_t available_bytes, struct buf *out) {
              "  gpu: {capacity: 2GiB}\n"
              "  cpu: {capacity: %s}\n"
              "  nvme: {capacity: 8GiB, path: .}\n",
-             units_size_exact(cpu, size, sizeof(size)));
+             units_size_exact(cpu, size, sizeof size));
 }

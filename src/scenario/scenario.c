@@ -117,7 +117,7 @@ void scenario_finish(struct loading *l) {
 void scenario_default(struct scenario *s) {
     struct loading l = {.s = s};
 
-    memset(s, 0, sizeof(*s));
+    memset(s, 0, sizeof *s);
     for (size_t i = 0; i < key_count; i++) {
         const struct key *k = &key_table[i];
         if (!key_in_list(k) && strncmp(k->pub.name, "model", 5) != 0) value_default(&l, k, s);
@@ -287,7 +287,7 @@ const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_
          "autoscaler.objective", "nvme_tok_s needs the nvme tier, which is off"},
     };
     if (mode == KVF_AUTOSCALER_OFF) return NULL;
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (!rules[i].refused) continue;
         if (key) *key = rules[i].key;
         return rules[i].why;

@@ -20,10 +20,10 @@ static char *value_text(const struct node *n) {
 }
 
 static void axis_open(struct sweep_axis *a, const struct node *key, const struct node *values) {
-    (void)snprintf(a->key, sizeof(a->key), "%s", key->text);
+    (void)snprintf(a->key, sizeof a->key, "%s", key->text);
     if (values->kind == NODE_LIST) {
         a->values = values->count;
-        a->value = mem_zalloc(a->values + 1, sizeof(*a->value));
+        a->value = mem_zalloc(a->values + 1, sizeof *a->value);
         for (size_t i = 0; i < a->values; i++) a->value[i] = value_text(values->items[i]);
         return;
     }
@@ -33,23 +33,23 @@ static void axis_open(struct sweep_axis *a, const struct node *key, const struct
     enum key_kind kind = key_table[key_index(a->key)].kind;
     if (!sweep_series_read(&none, "", kind, values, &series)) return;
     a->values = series.points;
-    a->value = mem_zalloc(a->values, sizeof(*a->value));
+    a->value = mem_zalloc(a->values, sizeof *a->value);
     for (size_t i = 0; i < a->values; i++)
         a->value[i] = mem_strdup(sweep_series_text(kind, sweep_series_value(&series, i), text));
 }
 
 /* Each group of variants is an axis whose values are the names. */
 static void group_open(struct sweep_axis *a, const struct node *name, const struct node *variants) {
-    (void)snprintf(a->key, sizeof(a->key), "%s", name->text);
+    (void)snprintf(a->key, sizeof a->key, "%s", name->text);
     a->values = variants->count / 2;
-    a->value = mem_zalloc(a->values + 1, sizeof(*a->value));
-    a->variant = mem_zalloc(a->values + 1, sizeof(*a->variant));
+    a->value = mem_zalloc(a->values + 1, sizeof *a->value);
+    a->variant = mem_zalloc(a->values + 1, sizeof *a->variant);
     for (size_t i = 0; i < a->values; i++) {
         const struct node *set = variants->items[2 * i + 1];
         struct sweep_variant *v = &a->variant[i];
         a->value[i] = value_text(variants->items[2 * i]);
-        v->key = mem_zalloc(set->count + 1, sizeof(*v->key));
-        v->value = mem_zalloc(set->count + 1, sizeof(*v->value));
+        v->key = mem_zalloc(set->count + 1, sizeof *v->key);
+        v->value = mem_zalloc(set->count + 1, sizeof *v->value);
         for (; 2 * v->settings + 1 < set->count; v->settings++) {
             v->key[v->settings] = mem_strdup(set->items[2 * v->settings]->text);
             v->value[v->settings] = value_text(set->items[2 * v->settings + 1]);
@@ -74,7 +74,7 @@ void sweep_plan_open(struct sweep_plan *p, const struct scenario *s) {
     struct node *groups = node_parse(s->sweep.variants, strlen(s->sweep.variants), ignore_problem, NULL);
     struct node *keys = node_parse(text, strlen(text), ignore_problem, NULL);
 
-    memset(p, 0, sizeof(*p));
+    memset(p, 0, sizeof *p);
     p->zip = s->sweep.profile == KVF_SWEEP_KEYS && s->sweep.combine == KVF_COMBINE_ZIP;
     for (size_t i = 0; groups && i + 1 < groups->count && p->axes < SWEEP_AXES_MAX; i += 2)
         group_open(&p->axis[p->axes++], groups->items[i], groups->items[i + 1]);
@@ -100,7 +100,7 @@ void sweep_plan_free(struct sweep_plan *p) {
         for (size_t k = 0; k < p->axis[i].values; k++) free(p->axis[i].value[k]);
         free(p->axis[i].value);
     }
-    memset(p, 0, sizeof(*p));
+    memset(p, 0, sizeof *p);
 }
 
 void sweep_plan_point(const struct sweep_plan *p, uint64_t point, struct scenario_setting *out) {
@@ -190,8 +190,8 @@ void sweep_point_label(const struct scenario_setting *setting, size_t count, str
 
 static bool is_json(const char *value) {
     double v;
-    return strchr("[{\"", *value) || !strcmp(value, "null") || !strcmp(value, "true") ||
-           !strcmp(value, "false") || sweep_series_number(KEY_NUMBER, value, &v);
+    return strchr("[{\"", *value) || strcmp(value, "null") == 0 || strcmp(value, "true") == 0 ||
+           strcmp(value, "false") == 0 || sweep_series_number(KEY_NUMBER, value, &v);
 }
 
 void sweep_point_json(const struct scenario_setting *setting, size_t count, struct buf *out) {
@@ -240,7 +240,7 @@ const char *sweep_profile_name(enum scenario_sweep_profile profile) {
 }
 
 bool sweep_profile_parse(const char *name, enum scenario_sweep_profile *out) {
-    for (size_t i = 0; i < sizeof(profiles) / sizeof(*profiles); i++)
+    for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++)
         if (strcmp(name, profiles[i]) == 0) {
             *out = (enum scenario_sweep_profile)i;
             return true;
@@ -253,7 +253,7 @@ bool sweep_profile_parse(const char *name, enum scenario_sweep_profile *out) {
 static unsigned measure_add(char (*out)[64], unsigned count, const char *name, size_t len) {
     for (unsigned m = 0; m < count; m++)
         if (strlen(out[m]) == len && strncmp(out[m], name, len) == 0) return count;
-    if (count < SWEEP_METRICS_MAX) (void)snprintf(out[count++], sizeof(out[0]), "%.*s", (int)len, name);
+    if (count < SWEEP_METRICS_MAX) (void)snprintf(out[count++], sizeof out[0], "%.*s", (int)len, name);
     return count;
 }
 
@@ -284,7 +284,7 @@ unsigned sweep_measures(const struct scenario *s, char out[SWEEP_METRICS_MAX][64
         p += len + strspn(p + len, ", \t\n");
     }
     if (s->sweep.profile == KVF_SWEEP_RATES)
-        return measures_add(out, count, of_rates, sizeof(of_rates) / sizeof(*of_rates) - (given > 0));
+        return measures_add(out, count, of_rates, sizeof of_rates / sizeof *of_rates - (given > 0));
     if (given > 0) return count;
-    return measures_add(out, count, open ? of_open : of_users, sizeof(of_open) / sizeof(*of_open));
+    return measures_add(out, count, open ? of_open : of_users, sizeof of_open / sizeof *of_open);
 }

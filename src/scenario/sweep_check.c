@@ -51,7 +51,7 @@ static void check_points(struct loading *l) {
                        plan.axis[0].key, plan.axis[0].values, plan.axis[i].key, plan.axis[i].values);
     for (unsigned i = plan.groups; i < plan.axes; i++)
         for (unsigned g = 0; g < plan.groups; g++)
-            if (!strcmp(plan.axis[g].key, plan.axis[i].key))
+            if (strcmp(plan.axis[g].key, plan.axis[i].key) == 0)
                 problem_of(l, "sweep.variants", NULL,
                            "%s is one of sweep.keys too; give the group another name", plan.axis[i].key);
     check_baseline(l, &plan);
@@ -72,7 +72,7 @@ static void check_search(struct loading *l) {
         problem_add(l, place, "sweep.find", "%s is no key%s%s", sweep->find, near ? "; the nearest is " : "",
                     near ? near : "");
     } else if (!sweep_kind_counts(key_table[index].kind) || key_in_list(&key_table[index]) ||
-               !strncmp(sweep->find, "sweep", 5) || !strcmp(sweep->find, "run.trials")) {
+               strncmp(sweep->find, "sweep", 5) == 0 || strcmp(sweep->find, "run.trials") == 0) {
         problem_add(l, place, "sweep.find", "%s has no values to search; take a number, size or duration",
                     sweep->find);
     } else if (!sweep_bounds(l->s, &low, &high)) {

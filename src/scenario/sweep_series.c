@@ -43,7 +43,7 @@ char *sweep_series_text(enum key_kind kind, double v, char out[SWEEP_VALUE]) {
             (void)snprintf(out, SWEEP_VALUE, "0s");
     } else if (kind == KEY_RATE) {
         char size[30];
-        (void)snprintf(out, SWEEP_VALUE, "%s/s", units_size_exact(whole, size, sizeof(size)));
+        (void)snprintf(out, SWEEP_VALUE, "%s/s", units_size_exact(whole, size, sizeof size));
     } else if (kind == KEY_NUMBER) {
         (void)snprintf(out, SWEEP_VALUE, "%.6g", v);
     } else {
@@ -86,7 +86,7 @@ static bool end_read(struct loading *l, const char *name, enum key_kind kind, co
     char what[64];
     if (n->broken) return false;
     if (n->kind == NODE_SCALAR && sweep_series_number(kind, n->text, v)) return true;
-    problem_at(l, n, name, "must be a %s, not %s", key_type(kind), node_describe(n, what, sizeof(what)));
+    problem_at(l, n, name, "must be a %s, not %s", key_type(kind), node_describe(n, what, sizeof what));
     return false;
 }
 
@@ -99,7 +99,7 @@ static bool points_read(struct loading *l, const char *name, const struct node *
         *points = (size_t)v;
     else if (!n->broken)
         problem_at(l, n, name, "must be an integer from 2 to %d, not %s", (int)SWEEP_RANGE_MAX,
-                   node_describe(n, what, sizeof(what)));
+                   node_describe(n, what, sizeof what));
     return good;
 }
 
@@ -108,7 +108,7 @@ static bool scale_read(struct loading *l, const char *name, const struct node *n
     *log = n->kind == NODE_SCALAR && strcmp(n->text, "log") == 0;
     if (*log || (n->kind == NODE_SCALAR && strcmp(n->text, "linear") == 0)) return true;
     if (!n->broken)
-        problem_at(l, n, name, "must be linear or log, not %s", node_describe(n, what, sizeof(what)));
+        problem_at(l, n, name, "must be linear or log, not %s", node_describe(n, what, sizeof what));
     return false;
 }
 
@@ -146,7 +146,7 @@ bool sweep_series_read(struct loading *l, const char *name, enum key_kind kind, 
             continue;
         }
         have[part] = true;
-        (void)snprintf(shown, sizeof(shown), "%s.%s", name, parts[part]);
+        (void)snprintf(shown, sizeof shown, "%s.%s", name, parts[part]);
         bool fine = part == 0   ? end_read(l, shown, kind, value, &out->from)
                     : part == 1 ? end_read(l, shown, kind, value, &out->to)
                     : part == 2 ? points_read(l, shown, value, &out->points)

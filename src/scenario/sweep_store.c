@@ -27,7 +27,7 @@ static void put_scalar(const struct node *n, struct buf *out) {
     if (node_is_null(n)) {
         buf_add(out, "null");
     } else if (n->plain &&
-               (is_json_number(n->text) || !strcmp(n->text, "true") || !strcmp(n->text, "false"))) {
+               (is_json_number(n->text) || strcmp(n->text, "true") == 0 || strcmp(n->text, "false") == 0)) {
         buf_add(out, n->text);
     } else if (n->plain && n->text[0] != '+' && strspn(n->text, "-.0123456789eE+") == n->len &&
                sweep_series_number(KEY_NUMBER, n->text, &v)) {
@@ -70,11 +70,11 @@ void sweep_node_json(const struct node *n, struct buf *out) {
  * value stands. */
 static bool sweep_value_try(struct loading *l, const char *name, const struct node *key,
                             const struct node *value) {
-    struct loading *scratch = mem_alloc(sizeof(*scratch));
-    struct scenario *s = mem_alloc(sizeof(*s));
+    struct loading *scratch = mem_alloc(sizeof *scratch);
+    struct scenario *s = mem_alloc(sizeof *s);
 
-    memcpy(scratch, l, sizeof(*scratch));
-    memcpy(s, l->s, sizeof(*s));
+    memcpy(scratch, l, sizeof *scratch);
+    memcpy(s, l->s, sizeof *s);
     scratch->s = s;
     mapping_pair_store(scratch, name, key, value);
     bool good = scratch->problem_count == l->problem_count;
@@ -116,11 +116,11 @@ static bool sweep_key_usable(struct loading *l, const char *name, const struct n
     if (key->broken) return false;
     if (key->kind != NODE_SCALAR || !key->len || key->len > 60 || key->len != strlen(key->text))
         return problem_at(l, key, name, "must be the name of a key, not %s",
-                          node_describe(key, what, sizeof(what)));
+                          node_describe(key, what, sizeof what));
     for (size_t j = 0; j < i; j += 2)
-        if (n->items[j]->kind == NODE_SCALAR && !strcmp(n->items[j]->text, key->text))
+        if (n->items[j]->kind == NODE_SCALAR && strcmp(n->items[j]->text, key->text) == 0)
             return problem_at(l, key, name, "%s is given twice", key->text);
-    for (size_t j = 0; j < sizeof(fixed) / sizeof(fixed[0]); j++) {
+    for (size_t j = 0; j < sizeof fixed / sizeof fixed[0]; j++) {
         size_t len = strlen(fixed[j]);
         if (strncmp(key->text, fixed[j], len) != 0 || (key->text[len] && key->text[len] != '.')) continue;
         problem_at(l, key, name, "%s cannot vary inside a sweep", key->text);
@@ -133,7 +133,7 @@ static bool axis_try(struct loading *l, const struct node *key, const struct nod
     char shown[200];
     bool good = true;
 
-    (void)snprintf(shown, sizeof(shown), "sweep.keys.%s", key->text);
+    (void)snprintf(shown, sizeof shown, "sweep.keys.%s", key->text);
     if (values->broken) return false;
     if (values->kind == NODE_MAPPING) return range_try(l, shown, key, values);
     if (values->kind != NODE_LIST || values->count == 0)
@@ -151,7 +151,7 @@ bool sweep_store_axes(struct loading *l, const char *name, const struct node *n)
 
     if (n->kind != NODE_MAPPING)
         return problem_at(l, n, name, "must be a mapping of keys to their values, not %s",
-                          node_describe(n, what, sizeof(what)));
+                          node_describe(n, what, sizeof what));
     if (n->count > 2 * SWEEP_AXES_MAX) {
         problem_at(l, n, name, "%zu keys; a sweep varies up to %d", n->count / 2, (int)SWEEP_AXES_MAX);
         return false;
@@ -160,11 +160,11 @@ bool sweep_store_axes(struct loading *l, const char *name, const struct node *n)
         good = sweep_key_usable(l, name, n, i) && axis_try(l, n->items[i], n->items[i + 1]) && good;
     if (!good) return false;
     sweep_node_json(n, &text);
-    if (text.len >= sizeof(l->s->sweep.keys)) {
+    if (text.len >= sizeof l->s->sweep.keys) {
         problem_at(l, n, name, "%zu bytes of values are too many; give ranges", text.len);
         good = false;
     } else {
-        memset(l->s->sweep.keys, 0, sizeof(l->s->sweep.keys));
+        memset(l->s->sweep.keys, 0, sizeof l->s->sweep.keys);
         memcpy(l->s->sweep.keys, text.data, text.len);
     }
     buf_free(&text);
@@ -180,9 +180,9 @@ bool sweep_store_bounds(struct loading *l, const char *name, const struct node *
         buf_add(&text, "null");
     else if (pair)
         sweep_node_json(n, &text);
-    bool good = text.len > 0 && text.len < sizeof(l->s->sweep.between);
+    bool good = text.len > 0 && text.len < sizeof l->s->sweep.between;
     if (good) {
-        memset(l->s->sweep.between, 0, sizeof(l->s->sweep.between));
+        memset(l->s->sweep.between, 0, sizeof l->s->sweep.between);
         memcpy(l->s->sweep.between, text.data, text.len);
     } else {
         problem_at(l, n, name, "must be a range [low, high]");
@@ -212,7 +212,7 @@ static bool sizes_read(struct loading *l, const struct key *k, const struct node
         *count = series.points;
     } else if (n->kind != NODE_LIST) {
         problem_at(l, n, name, "must be a %s, not %s", key_type(k->kind),
-                   node_describe(n, what, sizeof(what)));
+                   node_describe(n, what, sizeof what));
         return false;
     } else {
         *count = n->count;
@@ -226,7 +226,7 @@ static bool sizes_read(struct loading *l, const struct key *k, const struct node
         if (item->kind == NODE_SCALAR && sweep_series_number(KEY_SIZE, item->text, &v[i])) continue;
         if (!item->broken)
             problem_at(l, item, name, "must be a size such as 16GiB, not %s",
-                       node_describe(item, what, sizeof(what)));
+                       node_describe(item, what, sizeof what));
         return false;
     }
     return true;
@@ -247,7 +247,7 @@ bool sweep_store_sizes(struct loading *l, const struct key *k, const struct node
             }
             bytes[i] = (uint64_t)v[i];
         }
-        qsort(bytes, count, sizeof(*bytes), by_size);
+        qsort(bytes, count, sizeof *bytes, by_size);
     }
     memcpy(sweep->capacity_bytes, bytes, sizeof(bytes));
     sweep->capacities = (uint32_t)count;
@@ -264,15 +264,15 @@ bool sweep_store_policies(struct loading *l, const struct key *k, const struct n
     }
     if (n->kind != NODE_LIST || n->count == 0)
         return problem_at(l, n, k->pub.name, "must be all, or a list of policies, not %s",
-                          node_describe(n, what, sizeof(what)));
+                          node_describe(n, what, sizeof what));
     for (size_t i = 0; i < n->count; i++) {
         const struct node *item = n->items[i];
         int index = item->kind == NODE_SCALAR ? key_word_index(k->pub.range, item->text) : -1;
         if (index < 0) {
             const char *nearest = item->kind == NODE_SCALAR
-                                      ? key_nearest_word(k->pub.range, item->text, near, sizeof(near))
+                                      ? key_nearest_word(k->pub.range, item->text, near, sizeof near)
                                       : NULL;
-            problem_at(l, item, k->pub.name, "%s is none of %s%s%s", node_describe(item, what, sizeof(what)),
+            problem_at(l, item, k->pub.name, "%s is none of %s%s%s", node_describe(item, what, sizeof what),
                        k->pub.range, nearest ? "; the nearest is " : "", nearest ? nearest : "");
             return false;
         }
@@ -292,9 +292,9 @@ static bool name_usable(struct loading *l, const char *shown, const struct node 
     if (name->kind != NODE_SCALAR || !name->len || name->len > 40 || strpbrk(name->text, "=\"\\\n\t") ||
         name->len != strlen(name->text))
         return problem_at(l, name, shown, "must be named by up to 40 characters without = and quotes, not %s",
-                          node_describe(name, what, sizeof(what)));
+                          node_describe(name, what, sizeof what));
     for (size_t j = 0; j < i; j += 2)
-        if (!strcmp(n->items[j]->text, name->text))
+        if (strcmp(n->items[j]->text, name->text) == 0)
             return problem_at(l, name, shown, "%s is given twice", name->text);
     return true;
 }
@@ -307,7 +307,7 @@ static bool variant_try(struct loading *l, const char *shown, const struct node 
     if (set->kind != NODE_MAPPING || set->count > 2 * SWEEP_SET_MAX)
         return problem_at(l, set, shown,
                           "must be a mapping of up to %d keys to their values, {} for none, not %s",
-                          (int)SWEEP_SET_MAX, node_describe(set, what, sizeof(what)));
+                          (int)SWEEP_SET_MAX, node_describe(set, what, sizeof what));
     for (size_t i = 0; i + 1 < set->count; i += 2)
         good = sweep_key_usable(l, shown, set, i) &&
                sweep_value_try(l, set->items[i]->text, set->items[i], set->items[i + 1]) && good;
@@ -319,18 +319,18 @@ static bool group_try(struct loading *l, const char *name, const struct node *gr
     char shown[200], what[64];
     bool good = true;
 
-    (void)snprintf(shown, sizeof(shown), "%s.%s", name, group->text);
+    (void)snprintf(shown, sizeof shown, "%s.%s", name, group->text);
     if (variants->broken) return false;
     if (variants->kind != NODE_MAPPING || variants->count == 0)
         return problem_at(l, variants, shown, "must be a mapping {NAME: {KEY: VALUE, ...}, ...}, not %s",
-                          node_describe(variants, what, sizeof(what)));
+                          node_describe(variants, what, sizeof what));
     for (size_t i = 0; i + 1 < variants->count; i += 2) {
         char one[300];
         if (!name_usable(l, shown, variants, i)) {
             good = false;
             continue;
         }
-        (void)snprintf(one, sizeof(one), "%s.%s", shown, variants->items[i]->text);
+        (void)snprintf(one, sizeof one, "%s.%s", shown, variants->items[i]->text);
         good = variant_try(l, one, variants->items[i + 1]) && good;
     }
     return good;
@@ -343,14 +343,14 @@ bool sweep_store_variants(struct loading *l, const char *name, const struct node
 
     if (n->kind != NODE_MAPPING || n->count > 2 * SWEEP_AXES_MAX)
         return problem_at(l, n, name, "must be a mapping of up to %d groups, not %s", (int)SWEEP_AXES_MAX,
-                          node_describe(n, what, sizeof(what)));
+                          node_describe(n, what, sizeof what));
     for (size_t i = 0; i + 1 < n->count; i += 2)
         good = name_usable(l, name, n, i) && group_try(l, name, n->items[i], n->items[i + 1]) && good;
     if (!good) return false;
     sweep_node_json(n, &text);
-    good = text.len < sizeof(l->s->sweep.variants);
+    good = text.len < sizeof l->s->sweep.variants;
     if (good) {
-        memset(l->s->sweep.variants, 0, sizeof(l->s->sweep.variants));
+        memset(l->s->sweep.variants, 0, sizeof l->s->sweep.variants);
         memcpy(l->s->sweep.variants, text.data, text.len);
     } else {
         problem_at(l, n, name, "%zu bytes of settings are too many", text.len);

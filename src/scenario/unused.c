@@ -167,7 +167,7 @@ void scenario_unused_list(struct scenario_report *r, const struct scenario *s) {
         const char *why = r->given[i].own ? unused_reason(&key_table[i], s) : NULL;
         if (!why || r->unused_count == SCENARIO_UNUSED_MAX) continue;
         r->unused_by[r->unused_count] = r->given[i].origin;
-        (void)snprintf(r->unused[r->unused_count++], sizeof(r->unused[0]), "%s: %s", key_table[i].pub.name,
+        (void)snprintf(r->unused[r->unused_count++], sizeof r->unused[0], "%s: %s", key_table[i].pub.name,
                        why);
     }
 }

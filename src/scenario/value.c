@@ -40,8 +40,8 @@ static struct rule rule_parse(const char *range) {
     r.above = skip(&range, "above ");
     const char *to = strstr(range, " to ");
     if (to) {
-        (void)snprintf(r.low, sizeof(r.low), "%.*s", (int)(to - range), range);
-        (void)snprintf(r.high, sizeof(r.high), "%s", to + 4);
+        (void)snprintf(r.low, sizeof r.low, "%.*s", (int)(to - range), range);
+        (void)snprintf(r.high, sizeof r.high, "%s", to + 4);
     }
     return r;
 }
@@ -100,13 +100,13 @@ static const char *kind_phrase(enum key_kind kind) {
 
 static bool fail_type(const struct storing *v, const char *name, const struct node *n, const char *phrase) {
     char what[64];
-    problem_at(v->l, n, name, "must be %s, not %s", phrase, node_describe(n, what, sizeof(what)));
+    problem_at(v->l, n, name, "must be %s, not %s", phrase, node_describe(n, what, sizeof what));
     return false;
 }
 
 static bool fail_range(const struct storing *v, const char *name, const struct node *n) {
     char what[64];
-    problem_at(v->l, n, name, "%s is out of range; it must be %s", node_quote(n->text, what, sizeof(what)),
+    problem_at(v->l, n, name, "%s is out of range; it must be %s", node_quote(n->text, what, sizeof what),
                v->k->pub.range);
     return false;
 }
@@ -120,10 +120,10 @@ static bool read_whole(const struct storing *v, const char *name, const struct n
     uint64_t low = 0, high = UINT64_MAX;
     char phrase[64];
 
-    (void)snprintf(phrase, sizeof(phrase), "%s%s%s", r.may_auto ? "auto or " : "",
+    (void)snprintf(phrase, sizeof phrase, "%s%s%s", r.may_auto ? "auto or " : "",
                    r.may_null ? "null or " : "", kind_phrase(kind));
     if (n->kind != NODE_SCALAR) return fail_type(v, name, n, phrase);
-    if (r.may_auto && !strcmp(n->text, "auto")) {
+    if (r.may_auto && strcmp(n->text, "auto") == 0) {
         *out = KVF_AUTO;
         return true;
     }
@@ -164,8 +164,8 @@ static bool store_number(const struct storing *v) {
 }
 
 static bool store_boolean(const struct storing *v) {
-    bool is_true = v->n->kind == NODE_SCALAR && v->n->plain && !strcmp(v->n->text, "true");
-    bool is_false = v->n->kind == NODE_SCALAR && v->n->plain && !strcmp(v->n->text, "false");
+    bool is_true = v->n->kind == NODE_SCALAR && v->n->plain && strcmp(v->n->text, "true") == 0;
+    bool is_false = v->n->kind == NODE_SCALAR && v->n->plain && strcmp(v->n->text, "false") == 0;
     if (!is_true && !is_false) return fail_type(v, v->name, v->n, "true or false");
     *(bool *)v->field = is_true;
     return true;
@@ -173,12 +173,12 @@ static bool store_boolean(const struct storing *v) {
 
 static bool store_choice(const struct storing *v) {
     const char *words = v->k->pub.range;
-    bool nullable = !strncmp(words, "null | ", 7);
+    bool nullable = strncmp(words, "null | ", 7) == 0;
     char near[48], what[64];
 
     if (v->n->kind != NODE_SCALAR)
         return problem_at(v->l, v->n, v->name, "must be one of %s, not %s", words,
-                          node_describe(v->n, what, sizeof(what)));
+                          node_describe(v->n, what, sizeof what));
     bool null = nullable && node_is_null(v->n);
     if (v->flag) *v->flag = !null;
     if (null) return true;
@@ -186,8 +186,8 @@ static bool store_choice(const struct storing *v) {
     bool whole = v->n->len == strlen(v->n->text);
     int index = whole ? key_word_index(words, model_format_name(v->n->text)) : -1;
     if (index < 0) {
-        const char *nearest = key_nearest_word(words, v->n->text, near, sizeof(near));
-        problem_at(v->l, v->n, v->name, "%s is none of %s%s%s", node_describe(v->n, what, sizeof(what)),
+        const char *nearest = key_nearest_word(words, v->n->text, near, sizeof near);
+        problem_at(v->l, v->n, v->name, "%s is none of %s%s%s", node_describe(v->n, what, sizeof what),
                    v->k->pub.range, nearest ? "; the nearest is " : "", nearest ? nearest : "");
         return false;
     }
@@ -213,7 +213,7 @@ static bool copy_text(const struct storing *v, const struct node *n, char *out, 
 }
 
 static bool store_text(const struct storing *v) {
-    bool may_be_empty = !strcmp(v->k->pub.fallback, "\"\"") || !strcmp(v->k->pub.fallback, "null");
+    bool may_be_empty = strcmp(v->k->pub.fallback, "\"\"") == 0 || strcmp(v->k->pub.fallback, "null") == 0;
     if (v->n->kind != NODE_SCALAR || (node_is_null(v->n) && !may_be_empty))
         return fail_type(v, v->name, v->n, "text");
     if (node_is_null(v->n)) {
@@ -268,7 +268,7 @@ static bool store_paths(const struct storing *v) {
             }
         }
     }
-    memcpy(s->nvme.path, path, sizeof(path));
+    memcpy(s->nvme.path, path, sizeof path);
     s->nvme.path_count = count;
     return true;
 }
@@ -282,7 +282,7 @@ static uint32_t read_integers(const struct storing *v, uint64_t *out, size_t mos
     if (!list_fits(v, most)) return 0;
     for (size_t i = 0; i < v->n->count; i++) {
         if (v->n->items[i]->broken) return 0;
-        (void)snprintf(name, sizeof(name), "%s[%zu]", v->name, i);
+        (void)snprintf(name, sizeof name, "%s[%zu]", v->name, i);
         if (!read_whole(v, name, v->n->items[i], &out[i])) good = false;
     }
     return good ? (uint32_t)v->n->count : 0;
@@ -298,7 +298,7 @@ static bool store_lengths(const struct storing *v) {
         count = read_integers(v, lengths, SCENARIO_PROMPTS_MAX);
         if (!count) return false;
     }
-    memcpy(v->field, lengths, sizeof(lengths));
+    memcpy(v->field, lengths, sizeof lengths);
     v->l->prompt_lengths = count;
     v->l->prompt_single = v->n->kind == NODE_SCALAR;
     return true;
@@ -320,7 +320,7 @@ static bool store_figures(const struct storing *v) {
     for (; figures.count < v->n->count; figures.count++) {
         one.n = v->n->items[figures.count];
         one.field = &figures.v[figures.count];
-        (void)snprintf(name, sizeof(name), "%s[%llu]", v->name, (unsigned long long)figures.count);
+        (void)snprintf(name, sizeof name, "%s[%llu]", v->name, (unsigned long long)figures.count);
         if (one.n->broken || !store_number(&one)) good = false;
     }
     if (good) *(struct scenario_figures *)v->field = figures;
@@ -329,11 +329,11 @@ static bool store_figures(const struct storing *v) {
 
 static bool store_devices(const struct storing *v) {
     uint64_t devices[8] = {0};
-    bool all = v->n->kind == NODE_SCALAR && !strcmp(v->n->text, "all");
+    bool all = v->n->kind == NODE_SCALAR && strcmp(v->n->text, "all") == 0;
     uint32_t count = all ? 0 : read_integers(v, devices, 8);
 
     if (!count && !all) return false;
-    memset(v->l->s->gpu.devices, 0, sizeof(v->l->s->gpu.devices));
+    memset(v->l->s->gpu.devices, 0, sizeof v->l->s->gpu.devices);
     for (uint32_t i = 0; i < count; i++) v->l->s->gpu.devices[i] = (uint32_t)devices[i];
     v->l->s->gpu.device_count = count;
     return true;
@@ -475,7 +475,7 @@ void value_default(struct loading *l, const struct key *k, void *base) {
 /* The words of a choice but one. */
 static void put_words_but(const char *words, const char *but, struct buf *out) {
     char word[48];
-    for (int i = 0; key_word(words, i, word, sizeof(word)); i++)
+    for (int i = 0; key_word(words, i, word, sizeof word); i++)
         if (strcmp(word, but) != 0) buf_addf(out, "%s%s", out->len ? " | " : "", word);
 }
 
@@ -484,12 +484,13 @@ void value_check_available(struct loading *l, const struct key *k, const struct 
     const char *here = k->here;
     char build[240] = "in this build";
 
-    if (!l->defaults || !strcmp(here, "*")) return;
+    if (!l->defaults || strcmp(here, "*") == 0) return;
     emit_value(k, l->s, false, &text);
     emit_value(k, l->defaults, false, &usual);
     put_words_but(k->pub.range, here + (*here == '!'), &words);
-    if (key_absence(k)) (void)snprintf(build, sizeof(build), "in this build (%s)", key_absence(k));
-    bool fine = *here ? strcmp(buf_text(&text), here + 1) != 0 : !strcmp(buf_text(&text), buf_text(&usual));
+    if (key_absence(k)) (void)snprintf(build, sizeof build, "in this build (%s)", key_absence(k));
+    bool fine =
+        *here ? strcmp(buf_text(&text), here + 1) != 0 : strcmp(buf_text(&text), buf_text(&usual)) == 0;
     if (!fine && *here)
         problem_at(l, n, k->pub.name, "%s is not available %s; it takes %s", here + 1, build,
                    buf_text(&words));

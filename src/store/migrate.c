@@ -6,7 +6,7 @@
 #include "store/schema.h"
 #include "store/store.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define COUNT(array) (sizeof array / sizeof *(array))
 
 #define WORD_AT(n) "substr(message, " n ", instr(substr(message, " n "), ' ') - 1)"
 #define SAYS(glob) "level = 'info' AND message GLOB '" glob "'"

@@ -106,7 +106,7 @@ static void run_gone(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
     uint64_t namespace = (uint64_t)sqlite3_value_int64(argv[4]);
     int gone = 0;
     (void)argc;
-    if (host && !strcmp(host, s->host)) {
+    if (host && strcmp(host, s->host) == 0) {
         if (boot_id && *boot_id && *s->boot_id && strcmp(boot_id, s->boot_id) != 0)
             gone = 1;
         else if (!namespace || namespace == s->pid_namespace)

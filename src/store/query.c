@@ -228,7 +228,7 @@ static int no_such(struct store *s, const struct kind *k, const char *ref, struc
 
 /* "latest" is 0, "latest~2" is 2; false for anything else. */
 static bool parse_latest(const char *ref, int64_t *back) {
-    if (strncmp(ref, "latest", 6)) return false;
+    if (strncmp(ref, "latest", 6) != 0) return false;
     *back = 0;
     if (!ref[6]) return true;
     if (ref[6] != '~' || !isdigit((unsigned char)ref[7]) || strlen(ref + 7) > 9) return false;

@@ -131,7 +131,8 @@ static void load_status(sqlite3_stmt *stmt, int i, enum run_status *member) {
 static void load_phase(sqlite3_stmt *stmt, int i, uint64_t *member) {
     const unsigned char *text = sqlite3_column_text(stmt, i);
     for (int phase = 0; text && phase < KVF_RUN_PHASES; phase++)
-        if (!strcmp((const char *)text, run_phase_name((enum kvf_run_phase)phase))) *member = (uint64_t)phase;
+        if (strcmp((const char *)text, run_phase_name((enum kvf_run_phase)phase)) == 0)
+            *member = (uint64_t)phase;
 }
 
 static void load_member(sqlite3_stmt *stmt, int i, const struct column *c, void *member) {
@@ -178,7 +179,7 @@ static void load_member(sqlite3_stmt *stmt, int i, const struct column *c, void 
 
 static int index_of(sqlite3_stmt *stmt, const char *name) {
     for (int i = 0; i < sqlite3_column_count(stmt); i++)
-        if (!strcmp(sqlite3_column_name(stmt, i), name)) return i;
+        if (strcmp(sqlite3_column_name(stmt, i), name) == 0) return i;
     return -1;
 }
 

@@ -7,7 +7,7 @@
 #include "record/run.h"
 #include "store/store.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define COUNT(array) (sizeof array / sizeof *(array))
 #define MEMBER(kind, type, member, decl)                                                                     \
     { #member, decl, COLUMN_##kind, offsetof(type, member), sizeof(((type *)0)->member) }
 #define NAMED(kind, type, member, name, decl)                                                                \
@@ -385,7 +385,7 @@ struct column schema_column(const struct table *t, size_t i) {
 
 int schema_parameter(const struct table *t, const char *column) {
     for (size_t i = 0; i < schema_column_count(t); i++)
-        if (!strcmp(schema_column(t, i).name, column)) return (int)i + 1;
+        if (strcmp(schema_column(t, i).name, column) == 0) return (int)i + 1;
     return 0;
 }
 

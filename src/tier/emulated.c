@@ -31,7 +31,7 @@ static const char *emulated_refusal(const struct tier_setup *setup) {
 }
 
 static int emulated_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
-    struct emulated_tier *t = calloc(1, sizeof(*t));
+    struct emulated_tier *t = calloc(1, sizeof *t);
     if (!t)
         return err_set(e, KVF_ERR_NOMEM, "there is no memory for the emulated %s tier",
                        tier_name(setup->tier));
@@ -52,12 +52,12 @@ static void emulated_describe(const struct tier *base, char *out, size_t len) {
     const struct scenario_emulation *speed = &t->channels.speed;
     char read[32], write[32], latency[32], channels[40] = "";
     if (speed->channels > 1)
-        snprintf(channels, sizeof(channels), ", %llu channels", (unsigned long long)speed->channels);
+        snprintf(channels, sizeof channels, ", %llu channels", (unsigned long long)speed->channels);
     snprintf(out, len, "%s: %s/s read, %s/s write, %s latency%s; keeps sizes, no bytes",
              run_clock_is_virtual(t->clock) ? "simulated" : "emulated",
-             units_size_human((double)speed->read_bytes_per_s, read, sizeof(read)),
-             units_size_human((double)speed->write_bytes_per_s, write, sizeof(write)),
-             units_duration_human((double)speed->latency_ns, latency, sizeof(latency)), channels);
+             units_size_human((double)speed->read_bytes_per_s, read, sizeof read),
+             units_size_human((double)speed->write_bytes_per_s, write, sizeof write),
+             units_duration_human((double)speed->latency_ns, latency, sizeof latency), channels);
 }
 
 static uint32_t emulated_caps(const struct tier *t) {
@@ -79,7 +79,7 @@ static void emulated_drop(struct tier *t, uint64_t place, uint64_t bytes) {
 static int emulated_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth,
                                struct err *e) {
     (void)worker;
-    struct tier_queue *q = calloc(1, sizeof(*q));
+    struct tier_queue *q = calloc(1, sizeof *q);
     if (!q)
         return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the emulated %s tier",
                        tier_name(t->tier));

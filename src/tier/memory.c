@@ -202,7 +202,7 @@ static void memory_close(struct tier *base) {
 }
 
 static int memory_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
-    struct memory_tier *t = calloc(1, sizeof(*t));
+    struct memory_tier *t = calloc(1, sizeof *t);
     if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the %s tier", tier_name(setup->tier));
     t->base.ops = &tier_memory_ops;
     t->base.tier = setup->tier;
@@ -228,7 +228,7 @@ static void memory_describe(const struct tier *base, char *out, size_t len) {
     const struct memory_tier *t = (const struct memory_tier *)base;
     char size[32];
     snprintf(out, len, "memory: an arena of %s, %s",
-             units_size_human((double)t->arena_bytes, size, sizeof(size)), t->pages_note);
+             units_size_human((double)t->arena_bytes, size, sizeof size), t->pages_note);
 }
 
 static uint32_t memory_caps(const struct tier *t) {
@@ -248,7 +248,7 @@ static void memory_drop(struct tier *t, uint64_t place, uint64_t bytes) {
 static int memory_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth,
                              struct err *e) {
     (void)worker;
-    struct tier_queue *q = calloc(1, sizeof(*q));
+    struct tier_queue *q = calloc(1, sizeof *q);
     if (!q)
         return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the %s tier", tier_name(t->tier));
     q->tier = (struct memory_tier *)t;

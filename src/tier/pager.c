@@ -112,12 +112,12 @@ static void take_run(struct pager *p, uint64_t first, uint64_t len) {
 
 struct pager *pager_new(uint64_t pages, uint64_t page_bytes) {
     if (pages == 0 || pages >= RUN_END || page_bytes == 0) return NULL;
-    struct pager *p = calloc(1, sizeof(*p));
+    struct pager *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->pages = p->free_pages = pages;
     p->page_bytes = page_bytes;
-    p->run_len = calloc(pages, sizeof(*p->run_len));
-    p->run_next = calloc(pages, sizeof(*p->run_next));
+    p->run_len = calloc(pages, sizeof *p->run_len);
+    p->run_next = calloc(pages, sizeof *p->run_next);
     bool ok = p->run_len && p->run_next;
     uint64_t bits = pages;
     do {

@@ -111,7 +111,7 @@ struct payload *payload_open(uint64_t seed, uint64_t noise_bytes, struct err *e)
                 noise_bytes);
         return NULL;
     }
-    struct payload *p = calloc(1, sizeof(*p));
+    struct payload *p = calloc(1, sizeof *p);
     if (p) p->noise = aligned_alloc(PAYLOAD_BLOCK, noise_bytes);
     if (!p || !p->noise) {
         free(p);
@@ -169,7 +169,7 @@ void payload_restamp(const struct payload *p, void *buf, uint64_t len, const str
         s.block = htole64(block);
         s.noise_block = htole64(noise_block);
         s.check = htole64(check_block(base, block, noise_block));
-        memcpy(out + at, &s, sizeof(s));
+        memcpy(out + at, &s, sizeof s);
         if (++noise_block == p->blocks) noise_block = 0;
     }
 }
@@ -196,7 +196,7 @@ uint64_t payload_verify(const struct payload *p, const void *buf, uint64_t len, 
         if (!wrong) continue;
         if (bad++ == 0) {
             if (first_bad) *first_bad = block;
-            if (why) memcpy(why, text, sizeof(text));
+            if (why) memcpy(why, text, sizeof text);
         }
     }
     return bad;

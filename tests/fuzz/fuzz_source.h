@@ -121,6 +121,6 @@ static inline void fuzz_plays(const uint8_t *data, size_t size, const char *cons
     for (size_t i = 1; i < count; i++) fuzz_play(scenario[i]);
 }
 
-#define FUZZ_PLAYS(data, size, words) fuzz_plays(data, size, words, sizeof(words) / sizeof *(words))
+#define FUZZ_PLAYS(data, size, words) fuzz_plays(data, size, words, sizeof words / sizeof *(words))
 
 #endif

@@ -81,7 +81,7 @@ static inline int transfer(struct tier_queue *q, enum kvf_dir dir, uint64_t plac
     if (error) return error;
     struct tier_chunk chunk[DEPTH], *spare[DEPTH], *ready[DEPTH], *done[DEPTH];
     unsigned spares = 0, readies = 0, flying = 0;
-    memset(chunk, 0, sizeof(chunk));
+    memset(chunk, 0, sizeof chunk);
     for (unsigned i = 0; i < DEPTH; i++) {
         chunk[i].buf = buffers + i * io_size();
         spare[spares++] = &chunk[i];
@@ -107,7 +107,7 @@ static inline int transfer(struct tier_queue *q, enum kvf_dir dir, uint64_t plac
         unsigned n = tier_nvme_ops.submit(q, ready, readies);
         flying += n;
         readies -= n;
-        memmove(ready, ready + n, readies * sizeof(*ready));
+        memmove(ready, ready + n, readies * sizeof *ready);
         n = tier_nvme_ops.reap(q, done, DEPTH);
         flying -= n;
         for (unsigned i = 0; i < n; i++) {
@@ -132,7 +132,7 @@ static inline int transfer(struct tier_queue *q, enum kvf_dir dir, uint64_t plac
 
 static inline void join(char out[PATH_BYTES], const char *dir, const char *name) {
     char text[PATH_BYTES];
-    int len = snprintf(text, sizeof(text), "%s/%s", dir, name);
+    int len = snprintf(text, sizeof text, "%s/%s", dir, name);
     assert_in_range(len, 1, PATH_BYTES - 1);
     memcpy(out, text, (size_t)len + 1);
 }
@@ -151,12 +151,12 @@ static inline int on_data_file(const char *path, const struct stat *st, int type
     found.files++;
     found.bytes += (uint64_t)st->st_size;
     found.allocated += (uint64_t)st->st_blocks * 512;
-    snprintf(found.last, sizeof(found.last), "%s", path);
+    snprintf(found.last, sizeof found.last, "%s", path);
     return 0;
 }
 
 static inline void find_data(const char *dir) {
-    memset(&found, 0, sizeof(found));
+    memset(&found, 0, sizeof found);
     assert_int_equal(nftw(dir, on_data_file, 16, FTW_PHYS), 0);
 }
 
@@ -203,12 +203,12 @@ static inline int group_setup(void **state) {
     (void)state;
     struct err e = {0};
     const char *tmp = getenv("TMPDIR");
-    snprintf(base, sizeof(base), "%s/kvf-test-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/var/tmp");
-    scenario = calloc(1, sizeof(*scenario));
+    snprintf(base, sizeof base, "%s/kvf-test-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/var/tmp");
+    scenario = calloc(1, sizeof *scenario);
     payload = payload_open(3, 1 << 20, &e);
     buffers = aligned_alloc(4096, DEPTH * IO);
     if (!scenario || !payload || !buffers || !mkdtemp(base)) return -1;
-    snprintf(second, sizeof(second), "%s.2", base);
+    snprintf(second, sizeof second, "%s.2", base);
     return 0;
 }
 

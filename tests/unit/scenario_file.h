@@ -19,7 +19,7 @@ static char file[64];
 static int set_up(void **state) {
     (void)state;
     if (!mkdtemp(directory)) return -1;
-    (void)snprintf(file, sizeof(file), "%s/s.yaml", directory);
+    (void)snprintf(file, sizeof file, "%s/s.yaml", directory);
     return 0;
 }
 
@@ -42,7 +42,7 @@ static char *short_errors(const struct scenario_report *r) {
     assert_non_null(out);
     for (const char *p = buf_text(&r->errors); *p;) {
         size_t name = strlen(file) + 1, line = strcspn(p, "\n") + 1;
-        if (!strncmp(p, file, name - 1)) {
+        if (strncmp(p, file, name - 1) == 0) {
             p += name;
             line -= name;
         }
@@ -63,7 +63,7 @@ static char *load(const char *text, size_t len, const char *const *settings, siz
 
     write_file(text, len);
     for (size_t i = 0; i < count; i++) {
-        (void)snprintf(keys[i], sizeof(keys[i]), "%.*s", (int)strcspn(settings[i], "="), settings[i]);
+        (void)snprintf(keys[i], sizeof keys[i], "%.*s", (int)strcspn(settings[i], "="), settings[i]);
         set[i] = (struct scenario_setting){keys[i], strchr(settings[i], '=') + 1, NULL};
     }
     int rc = scenario_load(file, NULL, set, count, s, &yaml, &report);
@@ -76,7 +76,7 @@ static char *load(const char *text, size_t len, const char *const *settings, siz
     }
     free(yaml);
     char *errors = short_errors(&report);
-    if (keep) memcpy(keep, &report, sizeof(report));
+    if (keep) memcpy(keep, &report, sizeof report);
     if (!keep) scenario_load_free(&report);
     return errors;
 }

@@ -25,7 +25,7 @@
 #include "store/store.h"
 
 #define CASE(name)         cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
-#define COPY(member, text) snprintf(member, sizeof(member), "%s", text)
+#define COPY(member, text) snprintf(member, sizeof member, "%s", text)
 
 struct fixture {
     char dir[64];

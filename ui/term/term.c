@@ -232,7 +232,7 @@ static void set_size(struct term *t) {
     /* resizeterm() would add a key for programs that are told of sizes by curses */
     (void)resize_term(rows, cols);
     (void)werase(stdscr);
-    memset(t->shown, 0xff, (size_t)rows * (size_t)cols * sizeof(*t->shown));
+    memset(t->shown, 0xff, (size_t)rows * (size_t)cols * sizeof *t->shown);
 }
 
 /* The modes that are found are those to go back to, unless they are ours still. */
@@ -247,7 +247,7 @@ static bool take_modes(struct term *t) {
     }
     struct term_rescue way = {.fd = t->fd, .saved = t->saved, .restart = t->raw};
     way.restart.c_iflag &= ~(tcflag_t)IXON;
-    way.len = t->rescue.len < sizeof(way.bytes) ? t->rescue.len : sizeof(way.bytes);
+    way.len = t->rescue.len < sizeof way.bytes ? t->rescue.len : sizeof way.bytes;
     memcpy(way.bytes, buf_text(&t->rescue), way.len);
     return term_rescue_arm(&way) && tcsetattr(t->fd, TCSANOW, &t->raw) == 0;
 }
@@ -348,7 +348,7 @@ static void set_scheme(struct term *t, enum scheme scheme) {
     }
     t->scheme = (int)scheme;
     t->full = true;
-    memset(t->shown, 0xff, (size_t)t->rows * (size_t)t->cols * sizeof(*t->shown));
+    memset(t->shown, 0xff, (size_t)t->rows * (size_t)t->cols * sizeof *t->shown);
 }
 
 /* The character as curses and the terminal can take it. */
@@ -483,7 +483,7 @@ static void reserve(struct term *t) {
     void *piece[HEAP_RESERVE / HEAP_PIECE];
     for (size_t i = 0; i < sizeof piece / sizeof piece[0]; i++) piece[i] = malloc(HEAP_PIECE);
     for (size_t i = 0; i < sizeof piece / sizeof piece[0]; i++) free(piece[i]);
-    t->shown = mem_alloc(sizeof(*t->shown) * CANVAS_ROWS_MAX * CANVAS_COLS_MAX);
+    t->shown = mem_alloc(sizeof *t->shown * CANVAS_ROWS_MAX * CANVAS_COLS_MAX);
     term_out_reserve(&t->out, OUT_RESERVE);
     (void)resize_term(LARGE_ROWS, LARGE_COLS);
 }
@@ -514,7 +514,7 @@ int term_open(struct term **out, int fd, bool colour, struct err *e) {
         close(own);
         return rc;
     }
-    struct term *t = mem_zalloc(1, sizeof(*t));
+    struct term *t = mem_zalloc(1, sizeof *t);
     t->fd = own;
     t->paper.memory = -1;
     t->colour = colour;

@@ -19,7 +19,7 @@ const struct term_input_named term_input_names[] = {
     {"kf2", KEY_CODE_OTHER},       {"kf3", KEY_CODE_OTHER},
     {"kf4", KEY_CODE_OTHER},
 };
-const size_t term_input_names_count = sizeof(term_input_names) / sizeof(term_input_names[0]);
+const size_t term_input_names_count = sizeof term_input_names / sizeof term_input_names[0];
 
 struct key {
     int code; /* 0: means nothing */
@@ -38,7 +38,7 @@ void term_input_name(struct term_input *in, const char *sequence, int code) {
 }
 
 unsigned char *term_input_room(struct term_input *in, size_t *room) {
-    *room = sizeof(in->bytes) - in->len;
+    *room = sizeof in->bytes - in->len;
     return in->bytes + in->len;
 }
 
@@ -53,7 +53,7 @@ void term_input_clear(struct term_input *in) {
 /* Length of the named sequence at the front, 0 when there is none. */
 static size_t named_at(const struct term_input *in, struct key *key) {
     for (size_t i = 0; i < in->named_count; i++) {
-        if (in->named[i].len <= in->len && !memcmp(in->named[i].bytes, in->bytes, in->named[i].len)) {
+        if (in->named[i].len <= in->len && memcmp(in->named[i].bytes, in->bytes, in->named[i].len) == 0) {
             key->code = in->named[i].code;
             return in->named[i].len;
         }
@@ -63,7 +63,7 @@ static size_t named_at(const struct term_input *in, struct key *key) {
 
 static bool named_begins(const struct term_input *in) {
     for (size_t i = 0; i < in->named_count; i++) {
-        if (in->named[i].len > in->len && !memcmp(in->named[i].bytes, in->bytes, in->len)) return true;
+        if (in->named[i].len > in->len && memcmp(in->named[i].bytes, in->bytes, in->len) == 0) return true;
     }
     return false;
 }

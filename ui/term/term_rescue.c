@@ -20,12 +20,12 @@ static struct term_rescue way;
 /* Crashes, and what else ends a process that does not expect it. */
 static const int crashes[] = {SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGABRT, SIGQUIT, SIGTRAP,
                               SIGSYS,  SIGUSR1, SIGVTALRM, SIGPROF, SIGXCPU, SIGALRM};
-enum { CRASHES = sizeof(crashes) / sizeof(crashes[0]) };
+enum { CRASHES = sizeof crashes / sizeof crashes[0] };
 static struct sigaction before_crash[CRASHES];
 static bool installed[CRASHES];
 
 static const int guarded[] = {SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
-enum { GUARDED = sizeof(guarded) / sizeof(guarded[0]) };
+enum { GUARDED = sizeof guarded / sizeof guarded[0] };
 static struct sigaction before_guard[GUARDED];
 static volatile sig_atomic_t caught[GUARDED];
 

@@ -37,14 +37,14 @@ int term_tty_open(int fd, struct err *e) {
     char name[64];
     int own;
 
-    (void)snprintf(name, sizeof(name), "descriptor %d", fd);
+    (void)snprintf(name, sizeof name, "descriptor %d", fd);
     const char *what = fd == STDOUT_FILENO ? "standard output" : name;
     if (device == 0) return err_set(e, KVF_ERR_UNAVAILABLE, "%s is not a terminal", what);
 
     char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if ((own = open_same(path, device)) >= 0) return own;
-    if (ttyname_r(fd, path, sizeof(path)) == 0 && (own = open_same(path, device)) >= 0) return own;
+    if (ttyname_r(fd, path, sizeof path) == 0 && (own = open_same(path, device)) >= 0) return own;
     if ((own = open_same("/dev/tty", device)) >= 0) return own;
     return err_set(e, KVF_ERR_UNAVAILABLE,
                    "the terminal on %s cannot be opened for reading and writing (is it another user's?)",
@@ -94,7 +94,7 @@ bool term_tty_same_modes(const struct termios *a, const struct termios *b) {
 }
 
 static const int stops[] = {SIGTTOU, SIGTTIN};
-enum { STOPS = sizeof(stops) / sizeof(stops[0]) };
+enum { STOPS = sizeof stops / sizeof stops[0] };
 
 void term_tty_block_stops(sigset_t *before) {
     sigset_t set;

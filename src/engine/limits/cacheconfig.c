@@ -17,7 +17,7 @@ static void rules_fill(const struct scenario *s, struct cache_config *c) {
                                            .priority = (uint32_t)p->priority,
                                            .duration_ns = p->duration_ns};
         for (uint32_t k = 0; *p->klass && k < s->qos.classes; k++)
-            if (!strcmp(s->qos.klass[k].name, p->klass)) c->rules[i].klass = (int)k;
+            if (strcmp(s->qos.klass[k].name, p->klass) == 0) c->rules[i].klass = (int)k;
     }
 }
 

@@ -97,7 +97,8 @@ static int bucket_find(struct nixl_where *w, const struct scenario *s, const str
     param(w, "bucket", "%.*s", (int)(bucket < URL_WORD ? bucket : URL_WORD), path);
     param(w, "region", "%s", region_of(s));
     param(w, "scheme", "%s", aws ? "https" : u->scheme);
-    param(w, "use_virtual_addressing", "%s", aws || !strcmp(u->query, "style=virtual") ? "true" : "false");
+    param(w, "use_virtual_addressing", "%s",
+          aws || strcmp(u->query, "style=virtual") == 0 ? "true" : "false");
     if (!aws) param(w, "endpoint_override", "%s://%s", u->scheme, w->name);
     if (!aws) param(w, "req_checksum", "required");
     if (set("SSL_CERT_FILE")) param(w, "ca_bundle", "%s", getenv("SSL_CERT_FILE"));

@@ -39,7 +39,7 @@ static int decide_direct(struct nvme_dir *d, bool wanted, struct err *e) {
     blockdev_direct(fd, &d->device);
     close(fd);
     if (!wanted) {
-        snprintf(d->why, sizeof(d->why), "direct: false");
+        snprintf(d->why, sizeof d->why, "direct: false");
     } else if (d->device.direct == BLOCKDEV_DIRECT_YES) {
         d->direct = true;
         fd = nvme_dir_file(d, NVME_ARENA_NAME, false);
@@ -47,9 +47,9 @@ static int decide_direct(struct nvme_dir *d, bool wanted, struct err *e) {
         if (fd >= 0)
             close(fd);
         else
-            snprintf(d->why, sizeof(d->why), "O_DIRECT is refused: %s", strerror(-fd));
+            snprintf(d->why, sizeof d->why, "O_DIRECT is refused: %s", strerror(-fd));
     } else {
-        memcpy(d->why, d->device.direct_why, sizeof(d->device.direct_why));
+        memcpy(d->why, d->device.direct_why, sizeof d->device.direct_why);
     }
     if (unlinkat(d->fd, NVME_ARENA_NAME, 0) == 0 || errno == ENOENT) return 0;
     return err_set_errno(e, KVF_ERR_IO, errno, "%s/" NVME_ARENA_NAME " cannot be removed", d->path);
@@ -77,7 +77,7 @@ void nvme_tier_close(struct tier *base) {
 int nvme_tier_open(struct nvme_tier **out, const struct tier_setup *setup, const struct nvme_plan *plan,
                    struct err *e) {
     int rc = 0;
-    struct nvme_tier *t = calloc(1, sizeof(*t));
+    struct nvme_tier *t = calloc(1, sizeof *t);
     if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the %s tier", tier_name(setup->tier));
     t->base.ops = plan->ops;
     t->base.tier = setup->tier;
@@ -136,8 +136,8 @@ void nvme_dir_way(const struct nvme_dir *d, char *out, size_t len) {
 static void describe_dir(const struct nvme_dir *d, char *out, size_t len) {
     const struct blockdev *b = &d->device;
     char model[160] = "", way[320];
-    if (b->model[0]) snprintf(model, sizeof(model), " (%s)", b->model);
-    nvme_dir_way(d, way, sizeof(way));
+    if (b->model[0]) snprintf(model, sizeof model, " (%s)", b->model);
+    nvme_dir_way(d, way, sizeof way);
     snprintf(out, len, "%s on %s%s, %s", b->fs_type[0] ? b->fs_type : "an unknown file system",
              b->present ? b->name : "no block device", model, way);
 }
@@ -147,7 +147,7 @@ static void nvme_describe(const struct tier *base, char *out, size_t len) {
     size_t at = 0;
     for (uint32_t i = 0; i < t->dirs && at < len; i++) {
         char one[640];
-        describe_dir(&t->dir[i], one, sizeof(one));
+        describe_dir(&t->dir[i], one, sizeof one);
         at += (size_t)snprintf(out + at, len - at, "%s%s", i ? "; " : "libaio: ", one);
     }
     if (at < len && t->gds) at += (size_t)snprintf(out + at, len - at, "; gpu by %s", gds_describe(t->gds));

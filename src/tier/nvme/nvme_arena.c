@@ -39,7 +39,7 @@ static int arena_file(struct nvme_tier *t, uint32_t i, const struct tier_setup *
         if (error)
             return err_set_errno(e, KVF_ERR_IO, error,
                                  "reserving %s in %s failed; give tiers.nvme a smaller capacity",
-                                 units_size_human((double)a->file_bytes, size, sizeof(size)), t->dir[i].path);
+                                 units_size_human((double)a->file_bytes, size, sizeof size), t->dir[i].path);
         double share = ((double)i + (double)(at + len) / (double)a->file_bytes) / t->dirs;
         if (setup->progress && !setup->progress(setup->progress_ctx, setup->tier, share))
             return err_set(e, KVF_ERR_CANCELLED, "stopped while the arena in %s was made", t->dir[i].path);
@@ -58,9 +58,9 @@ static void arena_close(struct nvme_tier *t) {
 }
 
 static int arena_open(struct nvme_tier *t, const struct tier_setup *setup, struct err *e) {
-    struct arena_state *a = calloc(1, sizeof(*a));
+    struct arena_state *a = calloc(1, sizeof *a);
     if (!a) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the nvme tier");
-    memset(a->fd, 0xff, sizeof(a->fd));
+    memset(a->fd, 0xff, sizeof a->fd);
     t->state = a;
     uint64_t page = setup->page_bytes, pages = tier_setup_pages(setup);
     a->stripe = (t->io_size + page - 1) / page * page;

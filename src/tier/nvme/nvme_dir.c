@@ -79,8 +79,8 @@ int nvme_dir_open(struct nvme_dir *d, const char *key, const char *path, uint64_
         nvme_dir_close(d);
         return err_set_errno(e, KVF_ERR_IO, errno, "%s: %s cannot be used", key, path);
     }
-    if (snprintf(d->path, sizeof(d->path), "%s/kvfall-%u-%ld-%016" PRIx64, real, (unsigned)geteuid(),
-                 (long)getpid(), tag) >= (int)sizeof(d->path)) {
+    if (snprintf(d->path, sizeof d->path, "%s/kvfall-%u-%ld-%016" PRIx64, real, (unsigned)geteuid(),
+                 (long)getpid(), tag) >= (int)sizeof d->path) {
         d->path[0] = '\0';
         nvme_dir_close(d);
         return err_set(e, KVF_ERR_USAGE, "%s: the name %s is too long", key, path);

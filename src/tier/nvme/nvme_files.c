@@ -228,14 +228,14 @@ static int files_sync_fd(const struct nvme_tier *t, const struct nvme_op *op, un
 static void files_close(struct nvme_tier *t) {
     struct files_state *s = t->state;
     if (!s) return;
-    if (s->place) munmap(s->place, s->places_max * sizeof(*s->place));
+    if (s->place) munmap(s->place, s->places_max * sizeof *s->place);
     pthread_mutex_destroy(&s->lock);
     free(s);
     t->state = NULL;
 }
 
 static int files_open(struct nvme_tier *t, const struct tier_setup *setup, struct err *e) {
-    struct files_state *s = calloc(1, sizeof(*s));
+    struct files_state *s = calloc(1, sizeof *s);
     if (!s) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the nvme tier");
     pthread_mutex_init(&s->lock, NULL);
     t->state = s;
@@ -244,7 +244,7 @@ static int files_open(struct nvme_tier *t, const struct tier_setup *setup, struc
     uint64_t min_entry = setup->min_entry_bytes ? setup->min_entry_bytes : 1;
     uint64_t entries = setup->usable_bytes / min_entry + 1;
     s->places_max = entries < (NONE - 1024) / 4 ? entries * 4 + 1024 : NONE - 1;
-    void *map = mmap(NULL, s->places_max * sizeof(*s->place), PROT_READ | PROT_WRITE,
+    void *map = mmap(NULL, s->places_max * sizeof *s->place, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return err_set_errno(e, KVF_ERR_IO, errno,

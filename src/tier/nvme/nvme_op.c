@@ -25,11 +25,11 @@ uint32_t nvme_op_find(const struct nvme_op_table *o, uint64_t place, enum kvf_di
 
 static int ops_grow(struct nvme_op_table *o) {
     uint32_t ops = o->ops ? o->ops * 2 : OPS_FIRST;
-    struct nvme_op *op = realloc(o->op, ops * sizeof(*op));
+    struct nvme_op *op = realloc(o->op, ops * sizeof *op);
     if (op) o->op = op;
-    uint32_t *bucket = op ? malloc(ops * sizeof(*bucket)) : NULL;
+    uint32_t *bucket = op ? malloc(ops * sizeof *bucket) : NULL;
     if (!bucket) return ENOMEM;
-    memset(op + o->ops, 0, (ops - o->ops) * sizeof(*op));
+    memset(op + o->ops, 0, (ops - o->ops) * sizeof *op);
     for (uint32_t i = o->ops; i < ops; i++) {
         op[i].next = i + 1 < ops ? i + 1 : o->op_free;
         bucket[i] = NVME_NO_OP;

@@ -24,18 +24,18 @@ static bool is_under(const char *path, const char *dir) {
 }
 
 static bool is_system(const char *real) {
-    for (size_t i = 0; i < sizeof(system_dirs) / sizeof(system_dirs[0]); i++)
+    for (size_t i = 0; i < sizeof system_dirs / sizeof system_dirs[0]; i++)
         if (strcmp(real, system_dirs[i]) == 0) return true;
-    for (size_t i = 0; i < sizeof(allowed_trees) / sizeof(allowed_trees[0]); i++)
+    for (size_t i = 0; i < sizeof allowed_trees / sizeof allowed_trees[0]; i++)
         if (is_under(real, allowed_trees[i])) return false;
-    for (size_t i = 0; i < sizeof(system_trees) / sizeof(system_trees[0]); i++)
+    for (size_t i = 0; i < sizeof system_trees / sizeof system_trees[0]; i++)
         if (is_under(real, system_trees[i])) return true;
     return false;
 }
 
 int nvme_path_check(const char *key, const char *given, struct err *e) {
     char path[SCENARIO_PATH], target[SCENARIO_PATH], real[PATH_MAX];
-    snprintf(path, sizeof(path), "%s", given);
+    snprintf(path, sizeof path, "%s", given);
     for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--) path[len - 1] = '\0';
     struct stat st;
     if (path[0] == '\0') return err_set(e, KVF_ERR_USAGE, "%s is empty; name a directory", key);
@@ -46,7 +46,7 @@ int nvme_path_check(const char *key, const char *given, struct err *e) {
         return err_set(e, KVF_ERR_USAGE, "%s: %s cannot be used: %s", key, path, strerror(errno));
     }
     if (S_ISLNK(st.st_mode)) {
-        ssize_t len = readlink(path, target, sizeof(target) - 1);
+        ssize_t len = readlink(path, target, sizeof target - 1);
         target[len > 0 ? len : 0] = '\0';
         return err_set(e, KVF_ERR_USAGE, "%s: %s is a symbolic link to %s; name the directory itself", key,
                        path, target);

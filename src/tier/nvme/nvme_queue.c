@@ -94,7 +94,7 @@ static struct nvme_slot *slot_take(struct tier_queue *q) {
 
 static void kick(struct tier_queue *q) {
     uint64_t one = 1;
-    if (write(q->event_fd, &one, sizeof(one)) == (ssize_t)sizeof(one)) q->unread++;
+    if (write(q->event_fd, &one, sizeof one) == (ssize_t)sizeof one) q->unread++;
 }
 
 static void chunk_done(struct tier_queue *q, struct tier_chunk *c, uint64_t now) {
@@ -481,7 +481,7 @@ unsigned nvme_queue_reap(struct tier_queue *q, struct tier_chunk **done, unsigne
     bool empty = ring_is_empty(q), device = q->line && gds_ready(q->line);
     if (!empty || device || q->unread > 0) {
         uint64_t count;
-        if (read(q->event_fd, &count, sizeof(count)) == (ssize_t)sizeof(count)) q->unread -= (int64_t)count;
+        if (read(q->event_fd, &count, sizeof count) == (ssize_t)sizeof count) q->unread -= (int64_t)count;
         if (!empty || !ring_is_empty(q)) ring_drain(q);
         if (q->line) device_drain(q);
     }
@@ -566,14 +566,14 @@ static int tasks_open(struct tier_queue *q, struct err *e) {
 }
 
 int nvme_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e) {
-    struct tier_queue *q = calloc(1, sizeof(*q));
+    struct tier_queue *q = calloc(1, sizeof *q);
     if (!q) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the nvme tier");
     q->tier = (struct nvme_tier *)t;
     q->event_fd = -1;
     q->depth = depth;
     uint64_t slots = (uint64_t)depth * q->tier->pieces_max;
     q->slots = slots > SLOTS_MAX ? (depth > SLOTS_MAX ? depth : SLOTS_MAX) : (uint32_t)slots;
-    q->slot = calloc(q->slots, sizeof(*q->slot));
+    q->slot = calloc(q->slots, sizeof *q->slot);
     q->batch = calloc(q->slots, sizeof(struct iocb *));
     int rc = 0;
     if (!q->slot || !q->batch || nvme_ops_open(&q->ops) != 0)

@@ -42,8 +42,8 @@ static void boot_id(char out[RUNDIR_BOOT]) {
 /* When the process started; 0 when there is no such process. */
 static unsigned long long process_start(long pid) {
     char path[64], line[1024];
-    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-    bool ok = first_line(path, line, sizeof(line));
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    bool ok = first_line(path, line, sizeof line);
     char *at = ok ? strrchr(line, ')') : NULL; /* the name before it may hold anything */
     for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
     return at ? strtoull(at + 1, NULL, 10) : 0;
@@ -61,7 +61,7 @@ int nvme_rundir_mark(int marker_fd) {
     boot_id(m.boot);
     host_name(m.host);
     char text[512];
-    int len = snprintf(text, sizeof(text), MARKER_FORMAT, m.uid, m.pid, m.boot, m.start, m.host);
+    int len = snprintf(text, sizeof text, MARKER_FORMAT, m.uid, m.pid, m.boot, m.start, m.host);
     ssize_t written = write(marker_fd, text, (size_t)len);
     if (written >= 0 && written < len) errno = ENOSPC;
     return written == len ? fsync(marker_fd) : -1;
@@ -69,13 +69,13 @@ int nvme_rundir_mark(int marker_fd) {
 
 bool nvme_rundir_marker_read(int marker_fd, struct rundir_marker *m) {
     char text[512], again[512];
-    ssize_t len = pread(marker_fd, text, sizeof(text) - 1, 0);
+    ssize_t len = pread(marker_fd, text, sizeof text - 1, 0);
     if (len <= 0) return false;
     text[len] = '\0';
     if (sscanf(text, "kvfall run directory\nuid %u\npid %ld\nboot %63s\nstart %llu\nhost %64s\n", &m->uid,
                &m->pid, m->boot, &m->start, m->host) != 5)
         return false;
-    snprintf(again, sizeof(again), MARKER_FORMAT, m->uid, m->pid, m->boot, m->start, m->host);
+    snprintf(again, sizeof again, MARKER_FORMAT, m->uid, m->pid, m->boot, m->start, m->host);
     return strcmp(text, again) == 0;
 }
 
@@ -114,7 +114,7 @@ bool nvme_rundir_name(const char *name, long *pid) {
     char tag[20] = "", again[96];
     if (sscanf(name, "kvfall-%u-%ld-%17s", &uid, pid, tag) != 3 || strlen(tag) != 16 || !is_hex(tag, 16))
         return false;
-    snprintf(again, sizeof(again), "kvfall-%u-%ld-%s", uid, *pid, tag);
+    snprintf(again, sizeof again, "kvfall-%u-%ld-%s", uid, *pid, tag);
     return strcmp(name, again) == 0 && uid == (unsigned)geteuid();
 }
 
@@ -143,13 +143,13 @@ struct visit {
 
 static void visit_failed(struct visit *v, const char *below, const char *name, int error) {
     if (v->failed++ > 0) return;
-    snprintf(v->first_failed, sizeof(v->first_failed), "%s%s%s", below, below[0] ? "/" : "", name);
+    snprintf(v->first_failed, sizeof v->first_failed, "%s%s%s", below, below[0] ? "/" : "", name);
     v->error = error;
 }
 
 static void visit_foreign(struct visit *v, const char *below, const char *name) {
     if (v->foreign++ == 0)
-        snprintf(v->first_foreign, sizeof(v->first_foreign), "%s%s%s", below, below[0] ? "/" : "", name);
+        snprintf(v->first_foreign, sizeof v->first_foreign, "%s%s%s", below, below[0] ? "/" : "", name);
 }
 
 /* Somebody else may have removed it meanwhile: then it is gone all the same. */
@@ -257,7 +257,7 @@ bool nvme_rundir_remove(const char *path, int dir_fd) {
     bool gone = false;
     if (v.failed > 0) {
         char more[40] = "";
-        if (v.failed > 1) snprintf(more, sizeof(more), ", and %u more", v.failed - 1);
+        if (v.failed > 1) snprintf(more, sizeof more, ", and %u more", v.failed - 1);
         log_line(KVF_LOG_WARNING, "%s stays: %s cannot be removed: %s%s; the next start tries again", path,
                  v.first_failed[0] ? v.first_failed : "what is in it", strerror(v.error), more);
     } else if (v.foreign > 0) {

@@ -25,7 +25,7 @@ static void distances_by_hand(void **state) {
     };
     (void)state;
 
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         assert_int_equal(nearest_distance(pairs[i].a, pairs[i].b), pairs[i].edits);
         assert_int_equal(nearest_distance(pairs[i].b, pairs[i].a), pairs[i].edits);
     }
@@ -35,8 +35,8 @@ static void long_words_are_cut(void **state) {
     char a[300], b[300];
     (void)state;
 
-    memset(a, 'a', sizeof(a));
-    memset(b, 'b', sizeof(b));
+    memset(a, 'a', sizeof a);
+    memset(b, 'b', sizeof b);
     a[299] = b[299] = '\0';
     assert_int_equal(nearest_distance(a, a), 0);
     assert_int_equal(nearest_distance(a, b), 95);

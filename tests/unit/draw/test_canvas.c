@@ -72,7 +72,7 @@ static void test_reserved(void **state) {
     canvas_init(&c, 24, 80, utf8);
     canvas_reserve(&c);
     const struct cell *cells = c.cells;
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         canvas_resize(&c, sizes[i][0], sizes[i][1]);
         assert_ptr_equal(c.cells, cells);
         assert_int_equal(canvas_cell(&c, sizes[i][0] - 1, sizes[i][1] - 1)->ch, ' ');

@@ -28,7 +28,7 @@ static void bytes_per_token(void **state) {
         {"gpt-oss-120b", 73728},   {"llama4-scout", 196608},    {"llama3.2-1b", 32768},
         {"llama3.2-3b", 114688},   {"llama2-13b", 819200},
     };
-    size_t count = sizeof(published) / sizeof(published[0]);
+    size_t count = sizeof published / sizeof published[0];
     (void)state;
 
     assert_int_equal(model_preset_count, count);
@@ -88,7 +88,7 @@ static void types_scale(void **state) {
     struct model m = *preset("llama3.1-8b");
     (void)state;
 
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         m.dtype = types[i].dtype;
         assert_int_equal(model_bytes_per_token(&m, 1), types[i].bytes);
         assert_string_equal(model_dtype_name(types[i].dtype), types[i].name);
@@ -139,7 +139,7 @@ static void contradictions_are_named(void **state) {
     };
     (void)state;
 
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct err e = {0};
         assert_int_equal(model_check(&bad[i].model, &e), -KVF_ERR_USAGE);
         assert_non_null(strstr(e.text, bad[i].says));

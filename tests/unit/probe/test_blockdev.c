@@ -12,7 +12,7 @@ static void find(struct blockdev *b) {
 static void a_partition_is_traced_to_its_disk(void **state) {
     (void)state;
     char link[64], target[] = "../../devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2";
-    snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
+    snprintf(link, sizeof link, "sys/dev/block/%s", dev);
     link_to(link, target);
     put("sys/devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/partition", "2\n");
     put("sys/devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/stat",
@@ -49,7 +49,7 @@ static void a_partition_is_traced_to_its_disk(void **state) {
 static void a_whole_scsi_disk_has_its_revision(void **state) {
     (void)state;
     char link[64];
-    snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
+    snprintf(link, sizeof link, "sys/dev/block/%s", dev);
     link_to(link, "../../devices/host0/sdq");
     put("sys/devices/host0/sdq/device/model", "Spinner\n");
     put("sys/devices/host0/sdq/device/rev", "0001\n");
@@ -69,7 +69,7 @@ static void a_whole_scsi_disk_has_its_revision(void **state) {
 static void a_mapped_disk_shows_its_members_model(void **state) {
     (void)state;
     char link[64];
-    snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
+    snprintf(link, sizeof link, "sys/dev/block/%s", dev);
     link_to(link, "../../devices/virtual/dm-0");
     put("sys/devices/virtual/dm-0/queue/logical_block_size", "512\n");
     put("sys/devices/pci1/nvme5n1/device/model", "Member\n");
@@ -84,7 +84,7 @@ static void a_mapped_disk_shows_its_members_model(void **state) {
 static void the_innermost_and_latest_mount_counts(void **state) {
     (void)state;
     char text[2000];
-    snprintf(text, sizeof(text),
+    snprintf(text, sizeof text,
              "20 1 8:1 / / rw - ext4 /dev/root rw\n"
              "21 20 8:2 / %s rw,noatime shared:3 master:4 - xfs /dev/one rw,seclabel\n"
              "22 21 8:3 / %s rw,nosuid - btrfs /dev/two\\040words rw,ssd\n"
@@ -110,12 +110,12 @@ static void what_has_no_device_says_so(void **state) {
                  {"nfs4 box:/x rw", "another machine"},
                  {"strangefs none rw", "names no block device under strangefs"}};
     char link[64], full[512];
-    snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
+    snprintf(link, sizeof link, "sys/dev/block/%s", dev);
     full_path(full, link);
     unlink(full);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[400];
-        snprintf(text, sizeof(text), "20 1 0:99 / / rw - %s\n", cases[i].mount);
+        snprintf(text, sizeof text, "20 1 0:99 / / rw - %s\n", cases[i].mount);
         put("mountinfo", text);
         struct blockdev b;
         struct blockdev_counters c;
@@ -149,12 +149,12 @@ static void this_machine_answers(void **state) {
         skip();
     }
     char path[260];
-    snprintf(path, sizeof(path), "%s/data", root);
+    snprintf(path, sizeof path, "%s/data", root);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     char block[8192];
-    memset(block, 'x', sizeof(block));
-    assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
+    memset(block, 'x', sizeof block);
+    assert_int_equal(write(fd, block, sizeof block), sizeof block);
     assert_int_equal(fsync(fd), 0);
     close(fd);
     assert_int_equal(blockdev_counters(&b, &after), 0);

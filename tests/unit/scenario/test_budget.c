@@ -13,7 +13,7 @@
 
 /* A scenario from YAML, which is right. */
 static struct scenario *make(const char *yaml) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     struct scenario_report report;
     assert_non_null(s);
     int rc = scenario_load(NULL, yaml, NULL, 0, s, NULL, &report);
@@ -53,7 +53,7 @@ static void auto_is_resolved(void **state) {
     };
     (void)state;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scenario *s = make(cases[i].yaml);
         struct budget_machine m = machine(64 * KVF_GIB, cases[i].cpus, 100 * KVF_GIB);
         struct budget b;
@@ -90,7 +90,7 @@ static void nvme_takes_free_space(void **state) {
     } cases[] = {{100, 90 * 1024}, {20, 18 * 1024}, {10, 8 * 1024}, {3, 1024}};
     (void)state;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scenario *s = make("{model: llama3.1-8b, tiers: {nvme: {capacity: auto}}}");
         struct budget_machine m = machine(8 * KVF_GIB, 4, cases[i].free * KVF_GIB);
         struct budget b;

@@ -15,7 +15,7 @@
 #define GIB KVF_GIB
 
 static struct scenario *make(const char *yaml) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     struct scenario_report report;
     assert_non_null(s);
     int rc = scenario_load(NULL, yaml, NULL, 0, s, NULL, &report);
@@ -41,7 +41,7 @@ static bool says(const struct fit *f, const char *text) {
 static void what_fits_stays(void **state) {
     struct scenario *s = make("{model: llama3.1-8b, workload: {users: 100}, tiers: "
                               "{cpu: {capacity: 32GiB}, nvme: {capacity: 100GiB}}}");
-    struct scenario *before = malloc(sizeof(*before));
+    struct scenario *before = malloc(sizeof *before);
     /* 0.8 x 32 GiB are half of 51.2 GiB; 9/10 of 112 GiB are 100.8 GiB */
     struct budget_machine m = machine(52 * GIB, 112 * GIB);
     struct fit f;
@@ -51,7 +51,7 @@ static void what_fits_stays(void **state) {
     *before = *s;
     fit_apply(&f, s, &m);
     assert_int_equal(f.lines, 0);
-    assert_memory_equal(s, before, sizeof(*s));
+    assert_memory_equal(s, before, sizeof *s);
     free(before);
     free(s);
 }
@@ -276,12 +276,12 @@ static void every_result_is_accepted_and_final(void **state) {
         "cache: {granularity: block, headroom: 0.5}}",
     };
     static const uint64_t sizes[] = {2 * GIB, 3 * GIB, 7 * GIB, 23 * GIB, 120 * GIB, 2048 * GIB};
-    enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    enum { SIZES = sizeof sizes / sizeof sizes[0] };
     (void)state;
 
-    for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         for (size_t c = 0; c < SIZES * SIZES; c++) {
-            struct scenario *s = make(scenarios[i]), *once = malloc(sizeof(*once));
+            struct scenario *s = make(scenarios[i]), *once = malloc(sizeof *once);
             struct budget_machine m = machine(sizes[c / SIZES], sizes[c % SIZES] + GIB);
             struct budget b;
             struct err e = {0};
@@ -296,7 +296,7 @@ static void every_result_is_accepted_and_final(void **state) {
             assert_true(s->run.precondition_bytes <= once->run.precondition_bytes);
             *once = *s;
             fit_apply(&f, s, &m);
-            assert_memory_equal(s, once, sizeof(*s));
+            assert_memory_equal(s, once, sizeof *s);
             int rc = budget_resolve(s, &m, false, &b, &e);
             if (rc) print_message("scenario %zu, machine %zu: %s\n", i, c, e.text);
             assert_int_equal(rc, 0);

@@ -16,7 +16,7 @@
 
 /* The values of the published table of defaults. */
 static void defaults_are_the_published_ones(void **state) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
     scenario_default(s);
@@ -26,7 +26,7 @@ static void defaults_are_the_published_ones(void **state) {
     assert_true(s->tensor_parallel == 1 && s->mode == KVF_MODE_REAL && s->seed == 42 && !s->submission);
     assert_true(s->run.duration_ns == 60 * KVF_NS_PER_S && s->run.warmup_ns == 5 * KVF_NS_PER_S);
     assert_true(s->run.interval_ns == KVF_NS_PER_S && !s->run.max_requests && s->run.trials == 1);
-    assert_true(s->nvme.path_count == 1 && !strcmp(s->nvme.path[0], ".") && s->nvme.io_size == KVF_MIB);
+    assert_true(s->nvme.path_count == 1 && strcmp(s->nvme.path[0], ".") == 0 && s->nvme.io_size == KVF_MIB);
     assert_true(s->nvme.io_depth == 32 && s->nvme.direct && s->nvme.sync == KVF_SYNC_NONE);
     assert_int_equal(s->tier[KVF_TIER_GPU].emulation.read_bytes_per_s, 55000000000);
     assert_int_equal(s->tier[KVF_TIER_CPU].emulation.write_bytes_per_s, 20000000000);
@@ -39,7 +39,7 @@ static void defaults_are_the_published_ones(void **state) {
     assert_true(s->workload.persona[0].think_ns.lo == 100 * KVF_NS_PER_MS);
     assert_true(s->workload.prefix.count == 3 && s->workload.prefix.prompt_tokens[2] == 2048);
     assert_true(s->workload.conversation.max_turns == 50 && s->workload.decode.batch_tokens == 32);
-    assert_true(s->qos.classes == 3 && !strcmp(s->qos.klass[2].name, "batch"));
+    assert_true(s->qos.classes == 3 && strcmp(s->qos.klass[2].name, "batch") == 0);
     assert_true(s->qos.klass[2].p999_ns == 7500 * KVF_NS_PER_MS &&
                 fabs(s->qos.klass[1].share - 0.35) < 1e-12);
     assert_true(s->engine.workers == KVF_AUTO && s->engine.slots == KVF_AUTO &&
@@ -56,7 +56,7 @@ static void load_good(const char *yaml, struct scenario *s) {
 }
 
 static void values_follow_from_others(void **state) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
     load_good("model: llama3.2-1b\ntiers: {cpu: {blocks: 10}, nvme: {capacity: 0}, gpu: {backend: off}}\n"
@@ -114,7 +114,7 @@ static void values_follow_from_others(void **state) {
 static void a_submission_without_a_seed_is_noticed(void **state) {
     static const char *const setting[] = {"seed=42"};
     static const char text[] = GOOD "submission: true\n";
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
     load_good(text, s);
@@ -203,10 +203,10 @@ static void keys_without_effect_are_listed(void **state) {
          "workload.prefix.probability: no request can have a prefix"},
         {GOOD "workload: {source: ops, path: x}\ncompute: {mode: fast}\n", "compute.mode: the source is ops"},
     };
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scenario_report r;
         char *errors = load(cases[i].yaml, strlen(cases[i].yaml), NULL, 0, s, &r);
         assert_string_equal(errors, "");
@@ -245,10 +245,10 @@ static void sizes_of_entries_and_tiers(void **state) {
          "{documents: auto}}}",
          858993459, 8192, 49152},
     };
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         load_good(cases[i].yaml, s);
         assert_int_equal(scenario_usable_bytes(s, KVF_TIER_CPU), cases[i].usable);
         assert_int_equal(scenario_usable_bytes(s, KVF_TIER_GPU), 0);
@@ -265,7 +265,7 @@ static void sizes_of_entries_and_tiers(void **state) {
 
 /* Emitted YAML and JSON load to the same bytes and uses every key. */
 static void round_trip(const struct scenario *s) {
-    struct scenario *again = malloc(sizeof(*again));
+    struct scenario *again = malloc(sizeof *again);
     struct scenario_report r;
 
     for (int json = 0; json < 2; json++) {
@@ -277,7 +277,7 @@ static void round_trip(const struct scenario *s) {
         int rc = scenario_load(NULL, buf_text(&text), NULL, 0, again, NULL, &r);
         if (rc) print_message("%s\n%s", buf_text(&text), buf_text(&r.errors));
         assert_int_equal(rc, 0);
-        assert_memory_equal(s, again, sizeof(*s));
+        assert_memory_equal(s, again, sizeof *s);
         scenario_load_free(&r);
         buf_free(&text);
     }
@@ -295,17 +295,17 @@ static unsigned load_all_in(const char *folder, struct scenario *s) {
     char path[512], name[400];
     unsigned count = 0;
 
-    DIR *d = opendir(source_path(folder, path, sizeof(path)));
+    DIR *d = opendir(source_path(folder, path, sizeof path));
     assert_non_null(d);
     for (const struct dirent *entry; (entry = readdir(d));) {
         struct scenario_report r;
         if (entry->d_name[0] == '.' || strncmp(entry->d_name, "parts-", 6) == 0) continue; /* a catalogue */
-        (void)snprintf(name, sizeof(name), "%.80s/%.300s", folder, entry->d_name);
+        (void)snprintf(name, sizeof name, "%.80s/%.300s", folder, entry->d_name);
         if (!strstr(entry->d_name, ".yaml")) {
             count += load_all_in(name, s);
             continue;
         }
-        int rc = scenario_load(source_path(name, path, sizeof(path)), NULL, NULL, 0, s, NULL, &r);
+        int rc = scenario_load(source_path(name, path, sizeof path), NULL, NULL, 0, s, NULL, &r);
         if (rc) print_message("%s", buf_text(&r.errors));
         assert_int_equal(rc, 0);
         if (r.unused_count) print_message("%s: %s\n", name, r.unused[0]);
@@ -319,7 +319,7 @@ static unsigned load_all_in(const char *folder, struct scenario *s) {
 }
 
 static void shipped_scenarios_load_and_return(void **state) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
     assert_true(load_all_in("configs", s) >= 34);
@@ -330,10 +330,10 @@ static void quickstart_fits_the_machine(void **state) {
     static const struct {
         uint64_t available, cpu;
     } cases[] = {{64 * KVF_GIB, 4 * KVF_GIB}, {8 * KVF_GIB, 2 * KVF_GIB}, {1000, 0}};
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buf yaml = {0};
         struct scenario_report r;
         scenario_quickstart(cases[i].available, &yaml);
@@ -442,7 +442,7 @@ static void random_scenario(struct rng *r, struct buf *b) {
 }
 
 static void random_scenarios_return(void **state) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     struct rng rng;
     (void)state;
 
@@ -458,7 +458,7 @@ static void random_scenarios_return(void **state) {
 }
 
 static void every_key_is_emitted(void **state) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     struct buf text = {0};
     size_t count;
     const struct scenario_key *keys = scenario_keys(&count);
@@ -471,7 +471,7 @@ static void every_key_is_emitted(void **state) {
     for (size_t i = 0; i < count; i++) {
         char line[64];
         const char *last = strrchr(keys[i].name, '.');
-        (void)snprintf(line, sizeof(line), "%s:", last ? last + 1 : keys[i].name);
+        (void)snprintf(line, sizeof line, "%s:", last ? last + 1 : keys[i].name);
         assert_non_null(strstr(buf_text(&text), line));
     }
     buf_free(&text);
@@ -484,21 +484,21 @@ static char *read_text(const char *path) {
     size_t got;
     FILE *f = fopen(path, "r");
     assert_non_null(f);
-    while ((got = fread(chunk, 1, sizeof(chunk), f))) buf_bytes(&b, chunk, got);
+    while ((got = fread(chunk, 1, sizeof chunk, f))) buf_bytes(&b, chunk, got);
     (void)fclose(f);
     return b.data;
 }
 
 static void the_manual_has_every_key(void **state) {
     char path[512];
-    char *manual = read_text(source_path("man/kvfall-scenario.5", path, sizeof(path)));
+    char *manual = read_text(source_path("man/kvfall-scenario.5", path, sizeof path));
     size_t count;
     const struct scenario_key *keys = scenario_keys(&count);
     (void)state;
 
     for (size_t i = 0; i < count; i++) {
         char item[96];
-        (void)snprintf(item, sizeof(item), ".It Sy %s\n", keys[i].name);
+        (void)snprintf(item, sizeof item, ".It Sy %s\n", keys[i].name);
         if (!strstr(manual, item)) print_message("missing: %s\n", keys[i].name);
         assert_non_null(strstr(manual, item));
         assert_true(*keys[i].type && *keys[i].help);

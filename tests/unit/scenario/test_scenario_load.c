@@ -17,7 +17,7 @@
 
 static void expect(const char *text, size_t len, const char *const *settings, size_t count,
                    const char *wanted) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     char *errors = load(text, len, settings, count, s, NULL);
     assert_string_equal(errors, wanted);
     free(errors);
@@ -258,10 +258,10 @@ static const struct {
 static void errors_name_place_key_and_remedy(void **state) {
     (void)state;
 
-    for (size_t i = 0; i < sizeof(bad_files) / sizeof(bad_files[0]); i++)
+    for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++)
         expect(bad_files[i].yaml, strlen(bad_files[i].yaml), NULL, 0, bad_files[i].errors);
     static const char nul[] = GOOD "name: a\0b\n";
-    expect(nul, sizeof(nul) - 1, NULL, 0,
+    expect(nul, sizeof nul - 1, NULL, 0,
            "3:8: byte 0x00 is a control character; a scenario is a text in UTF-8\n");
 }
 
@@ -287,9 +287,9 @@ static const struct {
 static void what_is_not_built_is_refused(void **state) {
     (void)state;
 
-    for (size_t i = 0; i < sizeof(bad_settings) / sizeof(bad_settings[0]); i++) {
+    for (size_t i = 0; i < sizeof bad_settings / sizeof bad_settings[0]; i++) {
         char wanted[500];
-        (void)snprintf(wanted, sizeof(wanted), "--set %.*s: %s\n", (int)strcspn(bad_settings[i].setting, "="),
+        (void)snprintf(wanted, sizeof wanted, "--set %.*s: %s\n", (int)strcspn(bad_settings[i].setting, "="),
                        bad_settings[i].setting, bad_settings[i].error);
         expect(GOOD, strlen(GOOD), &bad_settings[i].setting, 1, wanted);
     }
@@ -306,7 +306,7 @@ static void defaults_of_what_is_not_built_are_accepted(void **state) {
         if (keys[i].available) continue;
         char setting[128];
         const char *one = setting;
-        (void)snprintf(setting, sizeof(setting), "%s=%s", keys[i].name, keys[i].fallback);
+        (void)snprintf(setting, sizeof setting, "%s=%s", keys[i].name, keys[i].fallback);
         expect(GOOD, strlen(GOOD), &one, 1, "");
         found++;
     }
@@ -329,7 +329,7 @@ static void settings_apply_and_name_themselves(void **state) {
         "model.dtype=fp8", "tiers.cpu={huge_pages: true}",     "tiers.nvme.capacity=2GiB",
         "description=",    "workload.prefix.prompt_tokens=64", "workload.prefix.count=5",
         "run.duration=5m"};
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
     expect(GOOD, strlen(GOOD), bad, 7,
@@ -363,7 +363,7 @@ static void settings_alone_make_a_scenario(void **state) {
     const struct scenario_setting set[] = {{"model", "qwen3-8b", "--model"},
                                            {"tiers.nvme.capacity", "auto", "--nvme"}};
     const struct scenario_setting users = {"workload.users", "none", "--users"};
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     struct scenario_report r;
     (void)state;
 
@@ -377,7 +377,7 @@ static void settings_alone_make_a_scenario(void **state) {
 }
 
 static void unreadable_files_are_named(void **state) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     struct scenario_report r;
     (void)state;
 
@@ -451,7 +451,7 @@ static void presets_of_engines_refuse_weights_of_another_width(void **state) {
 }
 
 static struct scenario_emulation link_of(const char *text, const char *const *set, size_t count, int tier) {
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     char *errors = load(text, strlen(text), set, count, s, NULL);
     assert_string_equal(errors, "");
     struct scenario_emulation link = s->tier[tier].emulation;
@@ -485,9 +485,9 @@ static void presets_fill_in_a_link(void **state) {
         "model: llama3.1-8b\ntiers: {gpu: {preset: gh200, write_bandwidth: 1GB/s}}\n";
     static const char above[] = "model: llama3.1-8b\ntiers: {gpu: {read_bandwidth: 1GB/s}}\n";
     (void)state;
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         char text[120];
-        (void)snprintf(text, sizeof(text), "model: llama3.1-8b\ntiers: {%s: {capacity: 1GiB, preset: %s}}\n",
+        (void)snprintf(text, sizeof text, "model: llama3.1-8b\ntiers: {%s: {capacity: 1GiB, preset: %s}}\n",
                        tier_name((enum kvf_tier)all[i].tier), all[i].preset);
         struct scenario_emulation link = link_of(text, NULL, 0, all[i].tier);
         assert_int_equal(link.read_bytes_per_s, all[i].link.read_bytes_per_s);
@@ -507,7 +507,7 @@ static void presets_fill_in_a_link(void **state) {
 
 static void include_in(const char *name, const char *text) {
     char path[128];
-    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
@@ -516,7 +516,7 @@ static void include_in(const char *name, const char *text) {
 
 static void remove_in(const char *name) {
     char path[128];
-    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
     assert_int_equal(unlink(path), 0);
 }
 
@@ -524,7 +524,7 @@ static void remove_in(const char *name) {
 static void included_keys_lie_under_the_scenario(void **state) {
     static const char text[] = "include: part.yaml\n" GOOD "seed: 7\n";
     static const char *const set[] = {"workload.users=9"};
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     (void)state;
 
     include_in("part.yaml", "seed: 3\ntensor_parallel: 2\nworkload: {users: 5}\n"
@@ -545,7 +545,7 @@ static void included_keys_lie_under_the_scenario(void **state) {
 
 static void errors_of_included_files_have_their_name(void **state) {
     static const char text[] = "include: part.yaml\n" GOOD "seed: x\n";
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     struct scenario_report r;
     char expected[600];
     (void)state;
@@ -553,7 +553,7 @@ static void errors_of_included_files_have_their_name(void **state) {
     include_in("part.yaml", "seed: 3\ninclude: other.yaml\n");
     write_file(text, strlen(text));
     assert_int_equal(scenario_load(file, NULL, NULL, 0, s, NULL, &r), -KVF_ERR_USAGE);
-    (void)snprintf(expected, sizeof(expected),
+    (void)snprintf(expected, sizeof expected,
                    "%s/part.yaml:2:10: include: an included file cannot include another\n"
                    "%s:4:7: seed: must be an integer, not \"x\"\n",
                    directory, file);
@@ -562,7 +562,7 @@ static void errors_of_included_files_have_their_name(void **state) {
     include_in("part.yaml", "tiers: {cpu: {capcity: 1}}\n");
     assert_int_equal(scenario_load(file, NULL, NULL, 0, s, NULL, &r), -KVF_ERR_USAGE);
     assert_int_equal(r.error_count, 2);
-    (void)snprintf(expected, sizeof(expected), "%s/part.yaml:1:15: tiers.cpu.capcity: unknown key;",
+    (void)snprintf(expected, sizeof expected, "%s/part.yaml:1:15: tiers.cpu.capcity: unknown key;",
                    directory);
     assert_memory_equal(buf_text(&r.errors), expected, strlen(expected));
     scenario_load_free(&r);
@@ -576,7 +576,7 @@ static void errors_of_included_files_have_their_name(void **state) {
 /* Nine levels of nine aliases would be 387 million values; a thousand errors are counted, 50 shown. */
 static void floods_are_bounded(void **state) {
     struct buf text = {0};
-    struct scenario *s = malloc(sizeof(*s));
+    struct scenario *s = malloc(sizeof *s);
     struct scenario_report r;
     unsigned lines = 0;
     (void)state;

@@ -12,7 +12,7 @@ static struct scenario scenario;
 
 static void load_good(const char *sweep) {
     char text[2000];
-    (void)snprintf(text, sizeof(text), GOOD "sweep: %s\n", sweep);
+    (void)snprintf(text, sizeof text, GOOD "sweep: %s\n", sweep);
     char *errors = load(text, strlen(text), NULL, 0, &scenario, NULL);
     assert_string_equal(errors, "");
     free(errors);
@@ -22,7 +22,7 @@ static void load_good(const char *sweep) {
 static void refuse(const char *sweep, const char *wanted) {
     char text[2000];
     struct scenario s;
-    (void)snprintf(text, sizeof(text), GOOD "sweep: %s\n", sweep);
+    (void)snprintf(text, sizeof text, GOOD "sweep: %s\n", sweep);
     char *errors = load(text, strlen(text), NULL, 0, &s, NULL);
     if (!strstr(errors, wanted)) fail_msg("%s\n%s", sweep, errors);
     free(errors);
@@ -162,14 +162,14 @@ static void what_is_emitted_loads_back(void **state) {
          "op: \">\", value: 0.5}, precision: 0.01}"),
         "null",
     };
-    for (size_t i = 0; i < sizeof(sweeps) / sizeof(*sweeps); i++) {
+    for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; i++) {
         struct scenario again;
         struct buf yaml = {0};
         load_good(sweeps[i]);
         scenario_emit_yaml(&scenario, &yaml);
         char *errors = load(buf_text(&yaml), yaml.len, NULL, 0, &again, NULL);
         assert_string_equal(errors, "");
-        assert_memory_equal(&again.sweep, &scenario.sweep, sizeof(again.sweep));
+        assert_memory_equal(&again.sweep, &scenario.sweep, sizeof again.sweep);
         free(errors);
         buf_free(&yaml);
     }
@@ -232,7 +232,7 @@ static void what_makes_no_sense_is_refused(void **state) {
         {"{profile: miss_ratio, tier: nvme}", "the nvme tier is off"},
         {"[1]", "sweep: must be a mapping"},
     };
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) refuse(bad[i].sweep, bad[i].error);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) refuse(bad[i].sweep, bad[i].error);
 }
 
 static void all_errors_come_in_one_go(void **state) {

@@ -226,10 +226,11 @@ static void a_whole_run_comes_back_as_it_was(void **state) {
 static void assert_part(const char *db, const char *table, const char *where,
                         const struct snapshot_field *fields, size_t count, const void *part) {
     for (size_t i = 0; i < count; i++) {
-        if (!strcmp(fields[i].name, "phase")) continue;
+        if (strcmp(fields[i].name, "phase") == 0) continue;
         const char *text = plain_text(db, "SELECT %s FROM %s WHERE %s", fields[i].name, table, where);
         double v = snapshot_value(part, &fields[i]);
-        if (strcmp(text, isnan(v) ? "NULL" : text) || (!isnan(v) && (!*text || fabs(atof(text) - v) > 1e-9)))
+        if (strcmp(text, isnan(v) ? "NULL" : text) != 0 ||
+            (!isnan(v) && (!*text || fabs(atof(text) - v) > 1e-9)))
             fail_msg("%s.%s is %s, not %f", table, fields[i].name, text, v);
     }
 }

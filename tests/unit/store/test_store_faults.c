@@ -145,7 +145,8 @@ static int write_run(const char *db, const char *name, uint64_t count, int repor
         fifo_put(f, make_record(i));
         if (report < 0) continue;
         snprintf(sql, sizeof sql, "SELECT max(seq) FROM intervals WHERE run_id = %lld", (long long)r.run_id);
-        while (plain_int(db, sql) != (long long)i || !strcmp(plain_text(db, "%s", sql), "NULL")) usleep(200);
+        while (plain_int(db, sql) != (long long)i || strcmp(plain_text(db, "%s", sql), "NULL") == 0)
+            usleep(200);
         if (write(report, "x", 1) != 1) return 3;
     }
     fifo_close(f);

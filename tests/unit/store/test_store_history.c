@@ -260,7 +260,7 @@ static void every_built_in_query_has_its_index(void **state) {
             const char *detail = (const char *)sqlite3_column_text(stmt, 3);
             bool few = strstr(query_texts[i], "ORDER BY n") || strstr(query_texts[i], "FROM histograms") ||
                        strstr(query_texts[i], "WHERE sweep_id = ?1 AND metric = 'throughput_tok_s'");
-            bool scan = !strncmp(detail, "SCAN ", 5) && strncmp(detail, "SCAN (", 6) &&
+            bool scan = strncmp(detail, "SCAN ", 5) == 0 && strncmp(detail, "SCAN (", 6) != 0 &&
                         strcmp(detail, "SCAN CONSTANT ROW");
             bool sort = strstr(detail, "TEMP B-TREE FOR ORDER BY") &&
                         !few; /* the few rows of a run or a sweep may be sorted */
@@ -285,7 +285,7 @@ static void a_run_is_found_in_a_view_without_looking_at_all(void **state) {
         assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
         for (; sqlite3_step(stmt) == SQLITE_ROW; steps++) {
             const char *detail = (const char *)sqlite3_column_text(stmt, 3);
-            if (!strncmp(detail, "SCAN ", 5)) fail_msg("%s: %s", views[i], detail);
+            if (strncmp(detail, "SCAN ", 5) == 0) fail_msg("%s: %s", views[i], detail);
         }
         assert_true(steps > 2);
         sqlite3_finalize(stmt);

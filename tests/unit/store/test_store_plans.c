@@ -13,7 +13,7 @@ static int note_statement(unsigned kind, void *ctx, void *stmt, void *text) {
     (void)ctx;
     (void)text; /* of a trigger or a comment it is that, not the statement */
     for (size_t i = 0; i < seen_count; i++)
-        if (!strcmp(seen[i], sql)) return 0;
+        if (strcmp(seen[i], sql) == 0) return 0;
     assert_true(seen_count < STATEMENTS);
     seen[seen_count++] = mem_strdup(sql);
     return 0;
@@ -30,8 +30,9 @@ static void forget(void) {
 /* A step that goes through a table, not one that a query made for itself, nor one in the order of an index.
  */
 static bool reads_all(const char *detail) {
-    return !strncmp(detail, "SCAN ", 5) && strncmp(detail, "SCAN (", 6) && !strstr(detail, "USING") &&
-           strcmp(detail, "SCAN CONSTANT ROW") && !strstr(detail, "VIRTUAL TABLE");
+    return strncmp(detail, "SCAN ", 5) == 0 && strncmp(detail, "SCAN (", 6) != 0 &&
+           !strstr(detail, "USING") && strcmp(detail, "SCAN CONSTANT ROW") != 0 &&
+           !strstr(detail, "VIRTUAL TABLE");
 }
 
 /* The first step of a statement that is wrong, "" when none is; with `sorts` it may put rows in order. */
@@ -54,7 +55,7 @@ static void wrong_step(sqlite3 *db, const char *sql, bool sorts, char *out, size
 static bool is_query(const char *sql) {
     static const char *const verbs[] = {"SELECT", "UPDATE", "DELETE", "INSERT"};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (!strncmp(sql, verbs[i], strlen(verbs[i]))) return true;
+        if (strncmp(sql, verbs[i], strlen(verbs[i])) == 0) return true;
     return false;
 }
 
@@ -199,7 +200,7 @@ static void merging_looks_each_run_up(void **state) {
         char step[200];
         if (!is_query(seen[i])) continue;
         wrong_step(from->db, seen[i], false, step, sizeof step);
-        if (step[0] && strcmp(step, "SCAN runs") && strcmp(step, "SCAN sweeps"))
+        if (step[0] && strcmp(step, "SCAN runs") != 0 && strcmp(step, "SCAN sweeps") != 0)
             fail_msg("%s: %s", seen[i], step);
     }
     forget();

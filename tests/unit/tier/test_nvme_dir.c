@@ -126,7 +126,7 @@ static void what_is_not_ours_stays(void **state) {
     char path[PATH_BYTES], inside[PATH_BYTES];
     leave_behind(KVF_NVME_LAYOUT_FILES, path);
     find_data(path);
-    snprintf(inside, sizeof(inside), "%.*s", (int)(strrchr(found.last, '/') - found.last), found.last);
+    snprintf(inside, sizeof inside, "%.*s", (int)(strrchr(found.last, '/') - found.last), found.last);
     write_text(path, "thesis.txt", "years of work");
     write_text(inside, "0123456789abcdef.kv.bak", "");
     assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
@@ -145,7 +145,7 @@ static void what_is_not_ours_stays(void **state) {
 static void what_only_looks_like_ours_stays(void **state) {
     (void)state;
     char path[PATH_BYTES], name[256], other[PATH_BYTES], away[PATH_BYTES];
-    snprintf(name, sizeof(name), "kvfall-%u-999999999-0123456789abcdef", (unsigned)geteuid());
+    snprintf(name, sizeof name, "kvfall-%u-999999999-0123456789abcdef", (unsigned)geteuid());
     join(other, base, name);
     assert_int_equal(mkdir(other, 0700), 0); /* no marker */
     assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
@@ -163,7 +163,7 @@ static void what_only_looks_like_ours_stays(void **state) {
     assert_int_equal(found.files, 1);
     assert_int_equal(unlink(other), 0);
     /* Somebody else's name and number. */
-    snprintf(other, sizeof(other), "%s/kvfall-%u-1-0000000000abcdef", base, (unsigned)geteuid() + 1);
+    snprintf(other, sizeof other, "%s/kvfall-%u-1-0000000000abcdef", base, (unsigned)geteuid() + 1);
     assert_int_equal(rename(away, other), 0);
     assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
     assert_int_equal(rename(other, path), 0);
@@ -180,7 +180,7 @@ static void a_locked_directory_is_alive_whatever_its_marker_says(void **state) {
     assert_int_equal(entries_in(base, name), 1);
     join(path, base, name);
     /* As seen from another container: the process number means nobody there. */
-    snprintf(text, sizeof(text),
+    snprintf(text, sizeof text,
              "kvfall run directory\nuid %u\npid 999999999\nboot elsewhere\nstart 5\nhost h\n",
              (unsigned)geteuid());
     write_text(path, "kvfall.run", text);
@@ -196,7 +196,7 @@ static void a_living_process_keeps_its_directory_even_unlocked(void **state) {
     leave_behind(KVF_NVME_LAYOUT_FILES, path);
     struct tier_setup setup = setup_of(1 << 20, PAGE, 0x77);
     struct tier *t = open_tier(&setup);
-    snprintf(live, sizeof(live), "%s/kvfall-%u-%ld-%016x/kvfall.run", base, (unsigned)geteuid(),
+    snprintf(live, sizeof live, "%s/kvfall-%u-%ld-%016x/kvfall.run", base, (unsigned)geteuid(),
              (long)getpid(), 0x77u);
     join(marker, path, "kvfall.run");
     read_text(marker, before);
@@ -321,7 +321,7 @@ static void links_are_not_followed(void **state) {
     struct err e = {0};
     size_t count;
     leave_behind(KVF_NVME_LAYOUT_FILES, path);
-    snprintf(second, sizeof(second), "%s.2", base);
+    snprintf(second, sizeof second, "%s.2", base);
     assert_int_equal(mkdir(second, 0700), 0);
     write_text(second, "0123456789abcdef.kv", "not in there");
     join(inside, path, "fe");
@@ -366,7 +366,7 @@ static void unusable_paths_are_refused(void **state) {
     join(file, base, "file");
     write_text(base, "file", "");
     expect_refused(file, "is not a directory");
-    snprintf(path, sizeof(path), "%s/file/below", base);
+    snprintf(path, sizeof path, "%s/file/below", base);
     expect_refused(path, "cannot be used");
     join(path, base, "link");
     assert_int_equal(symlink("/var/tmp", path), 0);
@@ -375,7 +375,7 @@ static void unusable_paths_are_refused(void **state) {
     expect_refused(path, "is a symbolic link");
     static const char *const system[] = {"/",    "/etc",       "/proc", "/proc/sys", "/sys/kernel", "/dev",
                                          "/usr", "/usr/share", "/var",  "/run",      "/etc/../etc", "//"};
-    for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
+    for (size_t i = 0; i < sizeof system / sizeof system[0]; i++)
         expect_refused(system[i], "is a system directory");
     unlink(file);
     path[strlen(path) - 3] = '\0';

@@ -93,7 +93,7 @@ static void random_use_never_gives_a_page_twice(void **state) {
     struct pager *p = pager_new(PAGES, PAGE);
     uint64_t place[ENTRIES], need[ENTRIES], used = 0;
     for (int i = 0; i < ENTRIES; i++) place[i] = PAGER_NONE;
-    uint32_t *owner = calloc(PAGES, sizeof(*owner));
+    uint32_t *owner = calloc(PAGES, sizeof *owner);
     struct rng r;
     rng_init(&r, 4, KVF_RNG_TEST, 0);
     for (int step = 0; step < STEPS; step++) {
@@ -111,7 +111,7 @@ static void random_use_never_gives_a_page_twice(void **state) {
         }
         assert_true(pager_free_pages(p) == PAGES - used);
         if (step % 500 != 499) continue;
-        memset(owner, 0, PAGES * sizeof(*owner));
+        memset(owner, 0, PAGES * sizeof *owner);
         unsigned runs;
         for (int k = 0; k < ENTRIES; k++)
             if (place[k] != PAGER_NONE)

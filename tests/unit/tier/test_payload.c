@@ -113,7 +113,7 @@ static void a_good_buffer_verifies_at_every_length(void **state) {
     (void)state;
     struct payload *p = open_small();
     static const uint64_t lengths[] = {1, 8, 47, 63, 64, 65, 4095, 4096, 4097, 8192 + 60, 70000};
-    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         uint8_t *buf = stamped(p, lengths[i], &ID, 3, 250);
         assert_true(payload_verify(p, buf, lengths[i], &ID, 3, PAYLOAD_CHECK_HEADER, NULL, NULL) == 0);
         assert_true(payload_verify(p, buf, lengths[i], &ID, 3, PAYLOAD_CHECK_FULL, NULL, NULL) == 0);
@@ -170,7 +170,7 @@ static void a_flipped_bit_anywhere_is_found_by_full_alone(void **state) {
     uint64_t len = 2 * 4096 + 100;
     uint8_t *buf = stamped(p, len, &ID, 0, 9);
     static const uint64_t at[] = {64, 4095, 4096 + 2000, 2 * 4096 + 99};
-    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
         buf[at[i]] ^= 0x10;
         assert_true(payload_verify(p, buf, len, &ID, 0, PAYLOAD_CHECK_HEADER, NULL, NULL) == 0);
         expect_bad(p, buf, len, &ID, 0, PAYLOAD_CHECK_FULL, 1, at[i] / 4096, "differs from what was written");

@@ -147,7 +147,7 @@ static void it_is_labelled_and_keeps_no_bytes(void **state) {
     struct tier *t = open_tier(1, 1, 1);
     assert_int_equal(t->ops->caps(t), TIER_EMULATED | TIER_WHOLE_ENTRY);
     char text[200];
-    t->ops->describe(t, text, sizeof(text));
+    t->ops->describe(t, text, sizeof text);
     assert_true(strncmp(text, "emulated", 8) == 0);
     assert_true(t->ops->alloc(t, UINT64_C(1) << 60) != TIER_NO_PLACE);
     t->ops->drop(t, 0, UINT64_C(1) << 60);
@@ -196,7 +196,7 @@ static void expect_one_link(struct hammer *h, uint64_t start_ns, const uint64_t 
 static void all_workers_share_one_link(void **state) {
     (void)state;
     struct tier *t = open_tier(1000000000, 250000000, 700);
-    struct hammer *h = calloc(THREADS, sizeof(*h));
+    struct hammer *h = calloc(THREADS, sizeof *h);
     assert_non_null(h);
     set_time(5000);
     pthread_t id[THREADS];
@@ -222,7 +222,7 @@ static void all_workers_share_one_link(void **state) {
 
 static int group_setup(void **state) {
     (void)state;
-    scenario = calloc(1, sizeof(*scenario));
+    scenario = calloc(1, sizeof *scenario);
     return scenario ? 0 : -1;
 }
 

@@ -252,7 +252,7 @@ static void the_arena_is_described(void **state) {
     for (int huge = 0; huge < 2; huge++) {
         scenario->cpu.huge_pages = huge;
         struct tier *t = open_tier(&setup);
-        t->ops->describe(t, text, sizeof(text));
+        t->ops->describe(t, text, sizeof text);
         assert_non_null(strstr(text, "memory: an arena of "));
         assert_non_null(strstr(text, "pages"));
         if (huge) assert_true(strstr(text, "2 MiB huge pages") || strstr(text, "because"));
@@ -292,7 +292,7 @@ static void a_backend_that_is_not_there_is_named(void **state) {
 static int group_setup(void **state) {
     (void)state;
     struct err e = {0};
-    scenario = calloc(1, sizeof(*scenario));
+    scenario = calloc(1, sizeof *scenario);
     payload = payload_open(3, 1 << 20, &e);
     buf = aligned_alloc(4096, IO);
     return scenario && payload && buf ? 0 : -1;

@@ -61,7 +61,7 @@ static void sync_data_and_buffered_carry_the_same_data(void **state) {
         struct tier_setup setup = setup_of(1 << 20, 4096, 1);
         struct tier *t = open_tier(&setup);
         char text[500];
-        t->ops->describe(t, text, sizeof(text));
+        t->ops->describe(t, text, sizeof text);
         assert_non_null(strstr(text, "buffered I/O"));
         assert_non_null(strstr(text, "direct: false"));
         assert_non_null(strstr(text, LAYOUTS[l] == KVF_NVME_LAYOUT_ARENA ? "layout arena" : "layout files"));
@@ -124,7 +124,7 @@ static void a_file_system_without_direct_io_says_so(void **state) {
         scenario->nvme.layout = LAYOUTS[l];
         struct tier_setup setup = setup_of(1 << 20, 4096, 1);
         struct tier *t = open_tier(&setup);
-        t->ops->describe(t, text, sizeof(text));
+        t->ops->describe(t, text, sizeof text);
         assert_non_null(
             strstr(text, "tmpfs on no block device, buffered I/O (tmpfs is not known for direct I/O)"));
         struct tier_queue *q = open_queue(t);
@@ -259,7 +259,7 @@ static void a_queue_takes_no_more_than_its_depth(void **state) {
     uint64_t place = t->ops->alloc(t, (DEPTH + 4) * PAGE);
     assert_int_equal(t->ops->begin(q, place, (DEPTH + 4) * PAGE, KVF_DIR_WRITE), 0);
     struct tier_chunk c[DEPTH + 4], *list[DEPTH + 4], *done[2];
-    memset(c, 0, sizeof(c));
+    memset(c, 0, sizeof c);
     for (uint64_t i = 0; i < DEPTH + 4; i++) {
         c[i] = (struct tier_chunk){
             .dir = KVF_DIR_WRITE, .place = place, .offset = i * PAGE, .len = PAGE, .buf = buffers};
@@ -341,11 +341,11 @@ static void every_block_on_the_device_is_unique(void **state) {
         assert_int_equal(transfer(q, KVF_DIR_WRITE, place, bytes, i / 2, i % 2), 0);
         written += (bytes + PAGE - 1) / PAGE;
     }
-    block_hash = calloc(written, sizeof(*block_hash));
+    block_hash = calloc(written, sizeof *block_hash);
     blocks = 0;
     assert_int_equal(nftw(base, on_blocks, 16, FTW_PHYS), 0);
     assert_true(blocks == written);
-    qsort(block_hash, blocks, sizeof(*block_hash), compare_hashes);
+    qsort(block_hash, blocks, sizeof *block_hash, compare_hashes);
     for (uint64_t i = 1; i < blocks; i++) assert_true(block_hash[i] != block_hash[i - 1]);
     free(block_hash);
     t->ops->queue_close(q);

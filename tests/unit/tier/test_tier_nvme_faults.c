@@ -57,7 +57,7 @@ static void what_the_kernel_puts_off_or_cuts_short_is_made_good(void **state) {
         struct tier_setup setup = setup_of(8 << 20, PAGE, 1);
         struct tier *t = open_tier(&setup);
         struct tier_queue *q = open_queue(t);
-        memset(&faults, 0, sizeof(faults));
+        memset(&faults, 0, sizeof faults);
         rng_init(&faults.rng, 5, KVF_RNG_TEST, 1);
         faults.again = 30;
         faults.cut = 20;
@@ -93,12 +93,12 @@ static void completions_that_cannot_be_had_end_the_operations(void **state) {
     (void)state;
     static const int errors[] = {EINVAL, EFAULT, ENOSYS};
     for (int l = 0; l < 2; l++)
-        for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
             scenario->nvme.layout = LAYOUTS[l];
             struct tier_setup setup = setup_of(1 << 20, PAGE, 1);
             struct tier *t = open_tier(&setup);
             struct tier_queue *q = open_queue(t);
-            memset(&faults, 0, sizeof(faults));
+            memset(&faults, 0, sizeof faults);
             uint64_t place = t->ops->alloc(t, 8 * IO);
             assert_int_equal(transfer(q, KVF_DIR_WRITE, place, 8 * IO, 9, 1), 0);
             faults.events_error = errors[i];
@@ -123,7 +123,7 @@ static void a_short_transfer_goes_on_once(void **state) {
         uint64_t place = t->ops->alloc(t, IO);
         for (unsigned cuts = 0; cuts <= 2; cuts++) {
             for (int dir = KVF_DIR_WRITE; dir >= KVF_DIR_READ; dir--) {
-                memset(&faults, 0, sizeof(faults));
+                memset(&faults, 0, sizeof faults);
                 rng_init(&faults.rng, 5, KVF_RNG_TEST, 1);
                 faults.cut = 100;
                 faults.cuts_left = cuts;
@@ -146,7 +146,7 @@ static void what_the_kernel_refuses_is_that_chunks_error(void **state) {
         struct tier_setup setup = setup_of(8 << 20, PAGE, 1);
         struct tier *t = open_tier(&setup);
         struct tier_queue *q = open_queue(t);
-        memset(&faults, 0, sizeof(faults));
+        memset(&faults, 0, sizeof faults);
         rng_init(&faults.rng, 6, KVF_RNG_TEST, 1);
         faults.again = 20;
         faults.refuse = 20;
@@ -200,7 +200,7 @@ static void a_file_cut_or_deleted_under_the_run_is_an_error(void **state) {
 static void a_full_disk_refuses_the_entry_and_goes_on(void **state) {
     (void)state;
     char mounted[PATH_BYTES];
-    snprintf(mounted, sizeof(mounted), "%s/full", base);
+    snprintf(mounted, sizeof mounted, "%s/full", base);
     assert_int_equal(mkdir(mounted, 0700), 0);
     if (geteuid() != 0 || mount("tmpfs", mounted, "tmpfs", 0, "size=2M") != 0) {
         rmdir(mounted);

@@ -78,7 +78,7 @@ static void same_modes(const struct rig *r) {
     assert_int_equal(now.c_oflag, r->before.c_oflag);
     assert_int_equal(now.c_cflag, r->before.c_cflag);
     assert_int_equal(now.c_lflag, r->before.c_lflag);
-    assert_memory_equal(now.c_cc, r->before.c_cc, sizeof(now.c_cc));
+    assert_memory_equal(now.c_cc, r->before.c_cc, sizeof now.c_cc);
 }
 
 /* The next key that comes, waiting for it as the screen does. */
@@ -114,7 +114,7 @@ static void test_check(void **state) {
     char sentence[80];
 
     assert_int_equal(pipe(ends), 0);
-    (void)snprintf(sentence, sizeof(sentence), "descriptor %d is not a terminal", ends[1]);
+    (void)snprintf(sentence, sizeof sentence, "descriptor %d is not a terminal", ends[1]);
     refuses(ends[1], "xterm", sentence);
     close(ends[0]);
     close(ends[1]);
@@ -127,7 +127,7 @@ static void test_check(void **state) {
     refuses(r.pty.slave, NULL, "the type of the terminal is not known: TERM is not set");
     refuses(r.pty.slave, "", "the type of the terminal is not known: TERM is not set");
     refuses(r.pty.slave, "dumb", "the terminal type \"dumb\" cannot place its cursor");
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_int_equal(setenv("TERM", good[i], 1), 0);
         assert_int_equal(term_check(r.pty.slave, &e), 0);
     }
@@ -234,7 +234,7 @@ static void test_types(void **state) {
         {"screen", "\033[32m", true}, {"ansi", "\033[32m", false}, {"tmux-256color", "\033[38;5;78m", true},
     };
 
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         for (int colour = 0; colour < 2; colour++) {
             struct rig r;
             rig_open(&r, types[i].type, 24, 80, colour);
@@ -308,7 +308,7 @@ static void test_keys(void **state) {
     forget(&r);
     assert_int_equal(term_events(r.term), POLLIN);
     assert_int_equal(term_key(r.term, &row, &col), 0);
-    for (size_t i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
+    for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
         pty_type(&r.pty, sent[i].bytes, strlen(sent[i].bytes));
         assert_int_equal(next_key(&r, &row, &col), sent[i].code);
     }
@@ -340,7 +340,7 @@ static void test_sizes(void **state) {
     assert_int_equal(rows, 30);
     assert_int_equal(cols, 100);
     assert_false(term_wake(r.term, &rows, &cols));
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         pty_size(&r.pty, sizes[i][0], sizes[i][1]);
         assert_true(term_wake(r.term, &rows, &cols));
         assert_int_equal(rows, sizes[i][0]);

@@ -35,7 +35,7 @@ static void expect_all(const struct sent *sent, size_t count) {
         assert_int_equal(term_input_key(&in, false, &row, &col), 0);
     }
 }
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define COUNT(a) (sizeof a / sizeof((a)[0]))
 
 /* Answers to the question for the background (OSC 11), in the widths and endings that terminals have. */
 static void test_background(void **state) {
@@ -171,7 +171,7 @@ static void test_mouse(void **state) {
 
     static const char sent[] =
         "\033[<0;12;5M\033[<0;12;5m\033[<16;1;1M\033[M !\"\033[<64;3;3M\033[M`!!\033[<65;9;9Mq";
-    put(&in, sent, sizeof(sent) - 1);
+    put(&in, sent, sizeof sent - 1);
     assert_int_equal(term_input_key(&in, false, &row, &col), KEY_CODE_MOUSE);
     assert_int_equal(row, 4);
     assert_int_equal(col, 11);
@@ -264,7 +264,7 @@ static void test_noise(void **state) {
 
     for (int i = 0; i < 200000; i++) {
         seed = seed * 1664525 + 1013904223;
-        put(&in, &alphabet[(seed >> 16) % (sizeof(alphabet) - 1)], 1);
+        put(&in, &alphabet[(seed >> 16) % (sizeof alphabet - 1)], 1);
         int code = term_input_key(&in, (seed >> 8) % 7 == 0, &row, &col);
         assert_true(code >= -1 && code <= KEY_CODE_OTHER);
         assert_true(row >= 0 && col >= 0);

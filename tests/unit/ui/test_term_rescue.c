@@ -17,7 +17,7 @@
 #define BACK "\033[?1049l"
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-enum { CRASHES = sizeof(crashes) / sizeof(crashes[0]) };
+enum { CRASHES = sizeof crashes / sizeof crashes[0] };
 
 static void show_text(struct term *t, const char *s) {
     struct canvas c = {0};
@@ -49,7 +49,7 @@ static void same_modes(const struct pty *p, const struct termios *before) {
     assert_int_equal(now.c_iflag, before->c_iflag);
     assert_int_equal(now.c_oflag, before->c_oflag);
     assert_int_equal(now.c_lflag, before->c_lflag);
-    assert_memory_equal(now.c_cc, before->c_cc, sizeof(now.c_cc));
+    assert_memory_equal(now.c_cc, before->c_cc, sizeof now.c_cc);
 }
 
 /* Ways to crash. ----------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static void test_crashes(void **state) {
                 {crash_by_fault, true, 0},
                 {crash_in_thread, true, 0}};
 
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         struct pty p;
         struct termios before;
         int status = 0;

@@ -108,8 +108,8 @@ static void transcript_expect(const char *data, size_t len, bool lines, bool len
     }
     free(measured);
 }
-#define READS(data, want) transcript_expect(data, sizeof(data) - 1, false, false, want)
-#define LINES(data, want) transcript_expect(data, sizeof(data) - 1, true, false, want)
+#define READS(data, want) transcript_expect(data, sizeof data - 1, false, false, want)
+#define LINES(data, want) transcript_expect(data, sizeof data - 1, true, false, want)
 
 static void values_of_every_kind(void **state) {
     (void)state;

@@ -218,7 +218,7 @@ static void ranks_refused(const char *text, size_t len, const char *word) {
 
 static void files_that_are_no_ranks(void **state) {
     (void)state;
-#define REFUSED(text, word) ranks_refused(text, sizeof(text) - 1, word)
+#define REFUSED(text, word) ranks_refused(text, sizeof text - 1, word)
     REFUSED("", "has no rank for the single byte 0x00");
     REFUSED("AA== 0\nAQ== 1\n", "has no rank for the single byte 0x02");
     REFUSED("AA== 0\nAA== 1\n", "line 2 has a token that has come before");

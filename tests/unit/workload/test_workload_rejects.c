@@ -28,7 +28,7 @@ static void bad_check(enum scenario_source source, const char *good, const struc
         scenario_clean(NULL);
     }
 }
-#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define COUNT(a) (sizeof a / sizeof *(a))
 #define BADROW(reason, ...)                                                                                  \
     { "{" __VA_ARGS__ "}", WORKLOAD_REJECT_##reason }
 #define T "\"timestamp\":1,"
