@@ -1,5 +1,6 @@
 /* The commands of the ":" prompt. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ static void set(struct screen *s, enum setting id, const char *text) {
 static void set_users(struct screen *s, const char *text) {
     char *end;
     errno = 0;
-    unsigned long long to = strtoull(text, &end, 10);
+    uint64_t to = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || to < 1 || to > COMMAND_USERS_MAX)
         screen_say(s, "users is a number from 1 to %d", COMMAND_USERS_MAX);
     else

@@ -1,5 +1,6 @@
 #include "ui/screen_inside.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ void screen_users(struct screen *s, uint64_t to) {
     uint64_t now = users_now(s);
     if (now == 0) return;
     if (to == now) {
-        screen_say(s, "users stay at %llu: %s", (unsigned long long)now,
+        screen_say(s, "users stay at %" PRIu64 ": %s", now,
                    now == 1                   ? "the fewest"
                    : now >= COMMAND_USERS_MAX ? "no more by hand"
                                               : "as many as there are");
@@ -64,8 +65,7 @@ void screen_users(struct screen *s, uint64_t to) {
     s->users = to;
     s->users_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
     bool steered = strcmp(screen_autoscaler(s), "off") != 0;
-    screen_say(s, "users %llu -> %llu%s", (unsigned long long)now, (unsigned long long)to,
-               steered ? "; that ends the autoscaler" : "");
+    screen_say(s, "users %" PRIu64 " -> %" PRIu64 "%s", now, to, steered ? "; that ends the autoscaler" : "");
     if (steered) autoscaler_becomes(s, "off");
 }
 

@@ -1,5 +1,6 @@
 #include "ui/study.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,8 +106,8 @@ static enum screen_wish open_row(struct study *s) {
     if (s->view.head.parts) return WISH_NOTHING;
     if (r && r->state == OUTCOME_RUNS) return WISH_OPEN;
     if (r && r->run_id > 0)
-        study_say(s, "this %s is over; `kvfall watch %lld` shows its run", s->view.head.point,
-                  (long long)r->run_id);
+        study_say(s, "this %s is over; `kvfall watch %" PRId64 "` shows its run", s->view.head.point,
+                  r->run_id);
     else
         study_say(s, "this %s does not run now", s->view.head.point);
     return WISH_NOTHING;

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,7 +193,7 @@ static void draw_row(const struct pane *p, int row, const struct column c[COLUMN
                          measured(v, i, m).text);
         else if (r->state == OUTCOME_DONE)
             columns_cell(p, row, &c[MEASURE0 + m], at[MEASURE0 + m], TONE_DIM, "--");
-    snprintf(text, sizeof text, "%lld", (long long)r->run_id);
+    snprintf(text, sizeof text, "%" PRId64, r->run_id);
     if (r->run_id > 0) columns_cell(p, row, &c[RUN], at[RUN], TONE_DIM, text);
     draw_note(p, row, at, s, r);
     if (i == s->selected) pane_tone(p, row, 0, p->at.cols, TONE_SELECTED);

@@ -1,5 +1,6 @@
 #include "base/moment.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ bool moment_iso(double epoch_s, int decimals, char out[MOMENT_TEXT]) {
     if (!moment_utc((double)(rounded / parts), &tm)) return false;
     size_t len = strftime(out, MOMENT_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
     if (decimals)
-        snprintf(out + len, MOMENT_TEXT - len, ".%0*lldZ", decimals, (long long)(rounded % parts));
+        snprintf(out + len, MOMENT_TEXT - len, ".%0*" PRId64 "Z", decimals, rounded % parts);
     else
         snprintf(out + len, MOMENT_TEXT - len, "Z");
     return true;

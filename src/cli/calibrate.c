@@ -1,6 +1,7 @@
 #include "cli/calibrate.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -195,8 +196,8 @@ static size_t show_measured(const struct calibrate *c, int t, size_t row) {
     const struct calibrate_curve *curve = r->own.points ? &r->own : &r->link;
     for (uint32_t p = 0; p < curve->points; p++) {
         char label[BOARD_TEXT];
-        snprintf(label, sizeof label, "%s, %llu under way", tier_name((enum kvf_tier)t),
-                 (unsigned long long)curve->depth[p]);
+        snprintf(label, sizeof label, "%s, %" PRIu64 " under way", tier_name((enum kvf_tier)t),
+                 curve->depth[p]);
         struct board_row to = board_row_new(label);
         to.state = OUTCOME_DONE;
         to.weight = (double)part_ns(c, (enum kvf_tier)t) / curve->points;

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,8 +150,7 @@ static void leave_screen(struct command_run *c) {
         if (c->trials.trial[i].status == RUN_FAILED) how = RUN_FAILED;
     if (m) {
         trials_statistics(&c->trials, m, &st);
-        snprintf(end, sizeof end, "mean %s tok/s of %llu trials", format_tok_s(st.mean).text,
-                 (unsigned long long)st.n);
+        snprintf(end, sizeof end, "mean %s tok/s of %" PRIu64 " trials", format_tok_s(st.mean).text, st.n);
         if (kvf_present(st.cv))
             snprintf(end + strlen(end), sizeof end - strlen(end), ", coefficient of variation %.1f %%",
                      st.cv * 100);

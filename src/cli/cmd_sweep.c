@@ -239,13 +239,13 @@ static void conclude(struct sweep *s) {
 
 /* Names the commands that read the sweep later. */
 static void put_number(const struct sweep *s, struct buf *out) {
-    long long id = (long long)s->record.sweep_id;
+    int64_t id = (int64_t)s->record.sweep_id;
     if (id)
-        buf_addf(
-            out,
-            "\nSweep %lld: %" PRIu64 " of %" PRIu64
-            " points done%s.\nCharts: `kvfall report sweep:%lld -o FILE`. Points: `kvfall export sweep:%lld`.\n",
-            id, s->record.done, s->record.points, s->stopped ? ", stopped" : "", id, id);
+        buf_addf(out,
+                 "\nSweep %" PRId64 ": %" PRIu64 " of %" PRIu64
+                 " points done%s.\nCharts: `kvfall report sweep:%" PRId64
+                 " -o FILE`. Points: `kvfall export sweep:%" PRId64 "`.\n",
+                 id, s->record.done, s->record.points, s->stopped ? ", stopped" : "", id, id);
 }
 
 static int exit_status(const struct sweep *s) {

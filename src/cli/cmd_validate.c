@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static void row(struct buf *out, const char *name, double ours, double theirs, d
 
 static void table(const struct run_record *run, const struct rival *r, double within, struct buf *out) {
     const struct result_list *l = &run->results;
-    buf_addf(out, "run %lld, %s, against %s\n\n", (long long)run->run_id, run->name, r->what);
+    buf_addf(out, "run %" PRId64 ", %s, against %s\n\n", run->run_id, run->name, r->what);
     buf_addf(out, "%-18s%14s%14s%14s%10s\n", "", "run", "engine", "difference", "verdict");
     row(out, "total tokens/s", total_of(run), r->total_tok_s, within);
     row(out, "output tokens/s", result_value(l, "throughput_tok_s"), r->output_tok_s, within);
@@ -90,10 +91,10 @@ static int validate_one(const struct options *o, struct store *store, size_t at,
     int rc = run_load(o, store, at, &run, e);
     double ours = rc ? (double)NAN : total_of(&run);
     if (!rc && !(ours > 0))
-        rc = err_set(
-            e, KVF_ERR_USAGE,
-            "run %lld has no tokens per second: it is still going on, or none of its requests was done",
-            (long long)run.run_id);
+        rc = err_set(e, KVF_ERR_USAGE,
+                     "run %" PRId64
+                     " has no tokens per second: it is still going on, or none of its requests was done",
+                     run.run_id);
     if (!rc) {
         *inside = fabs(ours / rival->total_tok_s - 1) <= within;
         if (apart) buf_add(out, "\n");

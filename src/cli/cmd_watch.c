@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static void add_run(void *ctx, const struct store_row *r) {
     moment_local_text(r->started_at, when);
     if (isfinite(r->throughput_tok_s)) units_count_human(r->throughput_tok_s, tok, sizeof tok);
     if (isfinite(r->e2e_p95_ms)) units_duration_human(r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
-    buf_addf(&line, "%5lld  ", (long long)r->run_id);
+    buf_addf(&line, "%5" PRId64 "  ", r->run_id);
     add_name(&line, r);
     buf_addf(&line, "  %-11s  %-16s  %6s  %7s", r->status, when, tok, e2e);
     if (r->tags[0]) buf_addf(&line, "  %s", r->tags);
@@ -108,7 +109,7 @@ static void pair_side(struct pair *p, int i, const struct comparison_input *in) 
     const char *sentence = run->verdict.sentence;
     char when[MOMENT_TEXT];
     moment_local_text(run->started_at, when);
-    snprintf(p->title[i], sizeof p->title[i], "run %lld  %s  %s", (long long)run->run_id, run->name, when);
+    snprintf(p->title[i], sizeof p->title[i], "run %" PRId64 "  %s  %s", run->run_id, run->name, when);
     snprintf(p->verdict[i], sizeof p->verdict[i], "%.*s", (int)strcspn(sentence, ":"), sentence);
     if (strncmp(sentence, "none:", 5) == 0) snprintf(p->verdict[i], sizeof p->verdict[i], "all targets met");
     if (in->series->count > 0) p->to_s = fmax(p->to_s, in->series->interval[in->series->count - 1].t_s);
@@ -177,8 +178,8 @@ static const struct pair *pair(void *ctx, int first, int second, char *why, size
     const char *const both[] = {reference[0], reference[1]};
     struct compared two = {0};
     struct err e = {0};
-    snprintf(reference[0], sizeof reference[0], "%lld", (long long)l->run_id[first]);
-    snprintf(reference[1], sizeof reference[1], "%lld", (long long)l->run_id[second]);
+    snprintf(reference[0], sizeof reference[0], "%" PRId64, l->run_id[first]);
+    snprintf(reference[1], sizeof reference[1], "%" PRId64, l->run_id[second]);
     int rc = compared_load(l->store, both, 2, true, &two, &e);
     if (rc == 0) pair_fill(&l->pair, &two);
     compared_free(&two);
@@ -199,8 +200,7 @@ static void delete_run(struct watching *w, int64_t run_id) {
     if (rc == 0) rc = store_delete(store, &run_id, 1, false, &deleted, &e);
     store_close(store);
     if (rc == 0)
-        snprintf(w->said, sizeof w->said, "%llu run%s deleted", (unsigned long long)deleted,
-                 deleted == 1 ? "" : "s");
+        snprintf(w->said, sizeof w->said, "%" PRIu64 " run%s deleted", deleted, deleted == 1 ? "" : "s");
     else
         snprintf(w->said, sizeof w->said, "%.399s", e.text);
 }

@@ -43,7 +43,7 @@ static void ask_cpu(const struct question *q, struct buf *out) {
     if (q->computed) return;
     add_text(inside(q->environment, "cpu", "model"), "", out);
     json_int_t usable = json_integer_value(inside(q->environment, "cpu", "usable"));
-    if (usable > 0) buf_addf(out, "%s%lld CPUs", out->len ? ", " : "", (long long)usable);
+    if (usable > 0) buf_addf(out, "%s%" PRId64 " CPUs", out->len ? ", " : "", (int64_t)usable);
 }
 
 static void ask_kernel(const struct question *q, struct buf *out) {
@@ -219,7 +219,7 @@ static void warn_group(const struct trials *t, struct comparison *c, const struc
     char who[sizeof side->label];
     for (size_t i = 0; i < t->count; i++)
         if (t->trial[i].incomplete[0])
-            comparison_warn(c, "Run %lld, trial %u of %s, is left out: %s.", (long long)t->trial[i].run_id,
+            comparison_warn(c, "Run %" PRId64 ", trial %u of %s, is left out: %s.", t->trial[i].run_id,
                             t->trial[i].number, side->label, t->trial[i].incomplete);
     if (side->complete == 0)
         comparison_warn(c, "%s: no trial is complete, there is nothing to compare.",
@@ -247,7 +247,7 @@ static void warn_run(const struct run_record *r, struct comparison *c, const str
 static void warn_state(const struct run_record *r, struct comparison *c, const struct question *q) {
     static const char missed[] = "not reached: ";
     char who[32];
-    snprintf(who, sizeof who, "Run %lld", (long long)r->run_id);
+    snprintf(who, sizeof who, "Run %" PRId64, r->run_id);
     if (strncmp(r->steady, missed, sizeof missed - 1) == 0)
         comparison_warn(c, "%s never reached a steady state: %s.", who, r->steady + sizeof missed - 1);
     if (r->not_comparable[0])

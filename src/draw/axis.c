@@ -1,5 +1,6 @@
 #include "draw/axis.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,12 +53,12 @@ static void clock_text(double s, char *out, size_t len) {
         snprintf(out, len, "%.3g s", s);
         return;
     }
-    unsigned long long t = left < 1e12 ? (unsigned long long)(left + 0.5) : 0;
+    uint64_t t = left < 1e12 ? (uint64_t)(left + 0.5) : 0;
     const char *sign = negative ? "-" : "";
     if (t >= 3600)
-        snprintf(out, len, "%s%llu:%02llu:%02llu", sign, t / 3600, t / 60 % 60, t % 60);
+        snprintf(out, len, "%s%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, sign, t / 3600, t / 60 % 60, t % 60);
     else
-        snprintf(out, len, "%s%llu:%02llu", sign, t / 60, t % 60);
+        snprintf(out, len, "%s%" PRIu64 ":%02" PRIu64, sign, t / 60, t % 60);
 }
 
 static void tick_add(struct axis *a, double v, const char *text) {

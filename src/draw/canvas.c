@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static int clamp(int v, int least, int most) {
 
 /* Part of one dimension: [at, at + len) inside [0, room), with no overflow whatever the numbers. */
 static void span_cut(int at, int len, int room, int *out_at, int *out_len) {
-    long long end = (long long)at + len;
+    int64_t end = (int64_t)at + len;
     int from = clamp(at, 0, room);
     int to = end < from ? from : end > room ? room : (int)end;
     *out_at = from;
@@ -220,8 +221,8 @@ int pane_right(const struct pane *p, int row, int end, enum tone tone, const cha
 
 int pane_clip(const struct pane *p, int row, int col, int cols, enum tone tone, const char *text) {
     if (!pane_has_row(p, row) || col >= p->at.cols || cols <= 0) return 0;
-    int limit = cols < (long long)p->at.cols - col ? col + cols : p->at.cols;
-    if (text_columns(text) <= (long long)limit - col) return text_draw(p, row, col, limit, tone, text) - col;
+    int limit = cols < (int64_t)p->at.cols - col ? col + cols : p->at.cols;
+    if (text_columns(text) <= (int64_t)limit - col) return text_draw(p, row, col, limit, tone, text) - col;
     int end = text_draw(p, row, col, limit - 1, tone, text);
     /* A wide character that was cut has left its blank: the ellipsis stands in the last column. */
     pane_glyph(p, row, end, tone, p->canvas->style.ascii ? '~' : ELLIPSIS);

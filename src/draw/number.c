@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,7 +125,7 @@ char *number_clock(double s, char *out) {
     if (!isfinite(s)) return padded(0, "--:--", out);
     /* A sum of intervals that should be 42 s may lie a little below it. */
     double size = floor(fmin(fabs(s), 1e9) + 1e-3);
-    long long whole = (long long)size;
+    int64_t whole = (int64_t)size;
     const char *minus = s < 0 && whole > 0 ? "-" : "";
     int sec = (int)(whole % 60), min = (int)(whole / 60 % 60);
     if (whole >= 3600)

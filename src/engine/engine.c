@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -206,18 +207,16 @@ static void identities_check(struct engine *e) {
     for (uint32_t i = 0; i < e->pod_count; i++) left += cache_under_way(e->pods[i].cache);
     char text[200];
     if (left > 0) {
-        snprintf(text, sizeof text, "operations do not add up: %llu were begun and not ended",
-                 (unsigned long long)left);
+        snprintf(text, sizeof text, "operations do not add up: %" PRIu64 " were begun and not ended", left);
         engine_error(e, text);
     }
     overload_check(e);
     if (e->arrived == done + failed + e->dropped + queued + in_service + e->moved_on) return;
     snprintf(text, sizeof text,
-             "requests do not add up: %llu arrived, %llu done, %llu failed, %llu dropped, %llu queued, %llu "
-             "in service, %lld moved on",
-             (unsigned long long)e->arrived, (unsigned long long)done, (unsigned long long)failed,
-             (unsigned long long)e->dropped, (unsigned long long)queued, (unsigned long long)in_service,
-             (long long)e->moved_on);
+             "requests do not add up: %" PRIu64 " arrived, %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64
+             " dropped, %" PRIu64 " queued, %" PRIu64 " "
+             "in service, %" PRId64 " moved on",
+             e->arrived, done, failed, e->dropped, queued, in_service, e->moved_on);
     engine_error(e, text);
 }
 
@@ -267,7 +266,7 @@ static void users_change(struct engine *e, const struct command *cmd) {
     } else if (users == 0) {
         engine_event(e, "warning", "users cannot be 0: the fewest is 1; to stop all requests, pause the run");
     } else {
-        snprintf(value, sizeof value, "%llu", (unsigned long long)users);
+        snprintf(value, sizeof value, "%" PRIu64, users);
         engine_changed(e, RECORD_EVENT_USERS, value, "users %s by %s%s", value, cmd->text,
                        users < cmd->value ? " (the most that a run can have)" : "");
         scaling_by_hand(e, cmd);
@@ -522,11 +521,11 @@ static void trace_hash(struct engine *e, struct run_record *run) {
 static void rejected_event(struct engine *e) {
     const struct workload_rows *r = workload_rows(e->workload);
     if (r->read > r->emitted)
-        engine_event(e, "warning", "%llu of %llu rows of the trace were rejected, the first at line %llu: %s",
-                     (unsigned long long)(r->read - r->emitted), (unsigned long long)r->read,
-                     (unsigned long long)r->first_rejected_line, r->first_rejected_why);
-    if (r->lost > 0)
-        engine_event(e, "warning", "the trace has gaps; lost messages: %llu", (unsigned long long)r->lost);
+        engine_event(e, "warning",
+                     "%" PRIu64 " of %" PRIu64 " rows of the trace were rejected, the first at line %" PRIu64
+                     ": %s",
+                     (r->read - r->emitted), r->read, r->first_rejected_line, r->first_rejected_why);
+    if (r->lost > 0) engine_event(e, "warning", "the trace has gaps; lost messages: %" PRIu64, r->lost);
     if (r->stopped_why[0])
         engine_event(e, "warning", "the file of the workload was read no further: %s", r->stopped_why);
 }
@@ -563,8 +562,9 @@ static void run_finish(struct engine *e, bool ran) {
     result_assess(e, run);
     trace_hash(e, run);
     if (e->setup->fifo && fifo_dropped(e->setup->fifo) > 0)
-        engine_event(e, "warning", "%llu intervals were lost because the database did not take them in time",
-                     (unsigned long long)fifo_dropped(e->setup->fifo));
+        engine_event(e, "warning",
+                     "%" PRIu64 " intervals were lost because the database did not take them in time",
+                     fifo_dropped(e->setup->fifo));
     events_flush(e);
 }
 

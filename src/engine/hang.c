@@ -1,6 +1,7 @@
 #include "engine/hang.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,8 +80,8 @@ static void hang_words(const struct engine *e, enum kvf_tier tier, char *out, si
     int n = snprintf(out, len, "the device of the %s tier hangs: nothing has come back for %.1f s",
                      tier_name(tier), e->hang.hung_s[tier]);
     if (n > 0 && (size_t)n < len)
-        snprintf(out + n, len - (size_t)n, "; %llu chunks and %llu calls are there",
-                 (unsigned long long)there, (unsigned long long)calls);
+        snprintf(out + n, len - (size_t)n, "; %" PRIu64 " chunks and %" PRIu64 " calls are there", there,
+                 calls);
 }
 
 static void hang_say(struct engine *e, enum kvf_tier tier, double before_s) {

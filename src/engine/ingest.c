@@ -1,5 +1,6 @@
 #include "engine/ingest.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ bool ingest_prepare_next(struct engine *e, struct flight *f) {
 }
 
 double ingest_prepare_progress(const struct engine *e, char *what, size_t len) {
-    snprintf(what, len, "ingesting %llu documents", (unsigned long long)e->prepare.total);
+    snprintf(what, len, "ingesting %" PRIu64 " documents", e->prepare.total);
     return (double)(e->prepare.made - e->prepare.out) / (double)e->prepare.total;
 }
 
@@ -123,9 +124,9 @@ void ingest_finish(struct engine *e) {
     if (!i->rag || i->interval_ns == 0 || !has_more(i) || due_ns(e, i->begun + 1) >= end_ns) return;
     uint64_t due = (end_ns - e->begin_ns) / i->interval_ns + 1;
     if (i->rag->max_documents == 0 && due > i->rag->documents) due = i->rag->documents;
-    engine_event(
-        e, "warning",
-        "the ingestion of documents fell behind: %llu were due in the run, %llu were begun and %llu are "
-        "in; ingest fewer or shorter ones (workload.rag.documents, workload.rag.tokens)",
-        (unsigned long long)due, (unsigned long long)i->begun, (unsigned long long)i->in);
+    engine_event(e, "warning",
+                 "the ingestion of documents fell behind: %" PRIu64 " were due in the run, %" PRIu64
+                 " were begun and %" PRIu64 " are "
+                 "in; ingest fewer or shorter ones (workload.rag.documents, workload.rag.tokens)",
+                 due, i->begun, i->in);
 }

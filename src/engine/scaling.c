@@ -1,5 +1,6 @@
 #include "engine/scaling.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,8 +283,9 @@ void scaling_by_hand(struct engine *e, const struct command *cmd) {
     struct scaling *s = e->scaling;
     char reason[200];
     if (s->mode == AUTOSCALER_OFF) return;
-    snprintf(reason, sizeof reason, "the users were changed to %llu by %.100s, which ends the autoscaler",
-             (unsigned long long)cmd->value, cmd->text);
+    snprintf(reason, sizeof reason,
+             "the users were changed to %" PRIu64 " by %.100s, which ends the autoscaler", cmd->value,
+             cmd->text);
     engine_changed(e, RECORD_EVENT_AUTOSCALER, autoscaler_mode_name(AUTOSCALER_OFF),
                    "autoscaler off: the users were changed by %s", cmd->text);
     search_end(e, reason);

@@ -1,6 +1,7 @@
 #include "engine/tracelog.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -165,10 +166,9 @@ static void io_flush(struct tracelog *l, bool end) {
 
 static void op_line(struct tracelog *l, const struct op_row *row, bool read, int tier, const char *phase) {
     char key[CACHE_KEY_TEXT_MAX];
-    buf_addf(&l->text, "%llu.%06llu,%s,%llu,Tier-%d,%s,%s\n",
-             (unsigned long long)(row->time_ns / KVF_NS_PER_S),
-             (unsigned long long)(row->time_ns % KVF_NS_PER_S / KVF_NS_PER_US), read ? "Read" : "Write",
-             (unsigned long long)row->bytes, tier, cache_key_text(row->key, key, sizeof key), phase);
+    buf_addf(&l->text, "%" PRIu64 ".%06" PRIu64 ",%s,%" PRIu64 ",Tier-%d,%s,%s\n",
+             (row->time_ns / KVF_NS_PER_S), (row->time_ns % KVF_NS_PER_S / KVF_NS_PER_US),
+             read ? "Read" : "Write", row->bytes, tier, cache_key_text(row->key, key, sizeof key), phase);
 }
 
 static void op_write(struct tracelog *l, const struct op_row *row) {
@@ -214,13 +214,12 @@ static void request_line(struct tracelog *l, const struct request_row *q) {
                         : q->prefill_only ? "prefill"
                         : q->decode_only  ? "decode"
                                           : "both";
-    buf_addf(&l->lines, "{\"id\":%llu,\"class\":\"", (unsigned long long)q->id);
+    buf_addf(&l->lines, "{\"id\":%" PRIu64 ",\"class\":\"", q->id);
     json_text(&l->lines, l->s->qos.klass[q->klass].name);
     buf_addf(&l->lines,
-             "\",\"phase\":\"%s\",\"conversation\":%llu,\"turn\":%u,\"context_tokens\":%llu,"
-             "\"generate_tokens\":%llu,\"arrival_s\":%.6f,\"queue_ms\":%.6f,",
-             phase, (unsigned long long)q->conversation, q->turn, (unsigned long long)q->context,
-             (unsigned long long)q->generate,
+             "\",\"phase\":\"%s\",\"conversation\":%" PRIu64 ",\"turn\":%u,\"context_tokens\":%" PRIu64 ","
+             "\"generate_tokens\":%" PRIu64 ",\"arrival_s\":%.6f,\"queue_ms\":%.6f,",
+             phase, q->conversation, q->turn, q->context, q->generate,
              ((double)q->arrival_ns - (double)l->run_zero_ns) / (double)KVF_NS_PER_S,
              (double)q->queue_ns / ms);
     if (q->ttft_ns)
@@ -300,10 +299,10 @@ int tracelog_open(struct tracelog **out, const struct scenario *s, const char *i
     *out = NULL;
     if (!io_trace && !request_log) return 0;
     if (io_trace && s->fleet.pods > 1)
-        return err_set(
-            e, KVF_ERR_USAGE,
-            "--io-trace follows the tiers of one machine, and fleet.pods is %llu; take --request-log",
-            (unsigned long long)s->fleet.pods);
+        return err_set(e, KVF_ERR_USAGE,
+                       "--io-trace follows the tiers of one machine, and fleet.pods is %" PRIu64
+                       "; take --request-log",
+                       s->fleet.pods);
     struct tracelog *l = mem_zalloc(1, sizeof *l);
     l->s = s;
     l->next_seq = 1;

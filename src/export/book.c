@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -245,7 +246,7 @@ void book_count(struct book_page *p, enum book_style style, uint64_t v) {
         book_number(p, style, (double)v);
     } else { /* digits rather than another number */
         char digits[24];
-        snprintf(digits, sizeof digits, "%llu", (unsigned long long)v);
+        snprintf(digits, sizeof digits, "%" PRIu64, v);
         book_text(p, style, digits);
     }
 }

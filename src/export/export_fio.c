@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -109,14 +110,14 @@ static int read_configuration(struct job *j) {
 
 static int read_run(struct job *j, struct err *e) {
     const struct run_record *r = j->run;
-    long long id = (long long)r->run_id;
+    int64_t id = (int64_t)r->run_id;
     if (!r->tier[KVF_TIER_NVME].on)
         return err_set(e, KVF_ERR_USAGE,
-                       "run %lld had no nvme tier; a fio job is made from the I/O of that tier", id);
+                       "run %" PRId64 " had no nvme tier; a fio job is made from the I/O of that tier", id);
     double least = measure(r, "entry_bytes_min"), most = measure(r, "entry_bytes_max"), moved = 0;
     if (read_configuration(j))
-        return err_set(e, KVF_ERR_USAGE, "run %lld does not say how its nvme tier was used; choose another",
-                       id);
+        return err_set(e, KVF_ERR_USAGE,
+                       "run %" PRId64 " does not say how its nvme tier was used; choose another", id);
     for (int d = 0; d < KVF_DIRS; d++) {
         struct way *w = &j->way[d];
         w->ops = way_measure(r, (enum kvf_dir)d, "ops");
@@ -129,11 +130,11 @@ static int read_run(struct job *j, struct err *e) {
     }
     j->seconds = measure(r, "measured_s");
     if (!r->results.count)
-        return err_set(e, KVF_ERR_USAGE, "run %lld has no results, it is %s; choose another", id,
+        return err_set(e, KVF_ERR_USAGE, "run %" PRId64 " has no results, it is %s; choose another", id,
                        run_status_name(r->status));
     if (moved <= 0 || j->seconds <= 0)
         return err_set(e, KVF_ERR_USAGE,
-                       "run %lld moved nothing on nvme in its measured part; choose another", id);
+                       "run %" PRId64 " moved nothing on nvme in its measured part; choose another", id);
     double held = measure(r, "nvme_used_bytes");
     if (held <= 0) held = (double)r->tier[KVF_TIER_NVME].usable_bytes;
     double files = ceil(held / (double)j->workers / (double)j->io_bytes);
@@ -230,7 +231,7 @@ static void add_heading(const struct job *j, struct buf *out) {
     utf8_clean(name, 0);
     utf8_clean(model, 0);
     utf8_clean(description, 0);
-    buf_addf(out, "# What run %lld of kvfall did on nvme: %s, %s, %s\n", (long long)r->run_id, name, model,
+    buf_addf(out, "# What run %" PRId64 " of kvfall did on nvme: %s, %s, %s\n", r->run_id, name, model,
              r->uuid);
     if (strcmp(r->mode, "real") != 0)
         buf_addf(out, "# The run was of mode %s: its rate is that of a model.\n", r->mode);
@@ -257,9 +258,8 @@ static void add_job(const struct job *j, struct buf *out) {
     add_blocks(j, out);
     buf_add(out, "size=");
     add_size(j->file_bytes, out);
-    buf_addf(out, "\niodepth=%llu\nnumjobs=%llu\nthread=1\n", (unsigned long long)j->depth,
-             (unsigned long long)j->workers);
-    buf_addf(out, "norandommap=1\nrandseed=%llu\n", (unsigned long long)j->run->seed);
+    buf_addf(out, "\niodepth=%" PRIu64 "\nnumjobs=%" PRIu64 "\nthread=1\n", j->depth, j->workers);
+    buf_addf(out, "norandommap=1\nrandseed=%" PRIu64 "\n", j->run->seed);
     buf_addf(out, "time_based=1\nruntime=%.0f\n", fmax(1, round(j->seconds)));
     buf_add(out, "group_reporting=1\npercentile_list=50:95:99:99.9:99.99\n");
     buf_add(out, "\n# What the drive can do with this mix.\n[as-fast-as-it-can]\nstonewall\n");

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +45,8 @@ static void add_heading(struct log *l) {
     memcpy(name, r->name, sizeof name);
     utf8_clean(name, 0);
     if (moment_utc(zero_s, &tm)) strftime(date, sizeof date, "%a %b %d %H:%M:%S UTC %Y", &tm);
-    buf_addf(l->out, "#[kvfall %s: run %lld, %s, %s; latencies in nanoseconds]\n", build_version(),
-             (long long)r->run_id, name, r->uuid);
+    buf_addf(l->out, "#[kvfall %s: run %" PRId64 ", %s, %s; latencies in nanoseconds]\n", build_version(),
+             r->run_id, name, r->uuid);
     buf_add(l->out, "#[Histogram log format version 1.3]\n");
     buf_addf(l->out, "#[StartTime: %.3f (seconds since epoch), %s]\n", zero_s, date);
     buf_addf(l->out, "#[BaseTime: %.3f (seconds since epoch)]\n", zero_s);
@@ -120,8 +121,8 @@ int export_hdr(const struct export_run *runs, size_t count, struct buf *out, str
     struct log l = {.run = runs, .out = out};
     (void)count;
     if (!runs->run.histogram_count && !runs->series.histograms)
-        return err_set(e, KVF_ERR_USAGE, "run %lld has no latencies; choose one that did requests",
-                       (long long)runs->run.run_id);
+        return err_set(e, KVF_ERR_USAGE, "run %" PRId64 " has no latencies; choose one that did requests",
+                       runs->run.run_id);
     l.hdr = hdr_new();
     l.decoded = mem_zalloc(1, sizeof *l.decoded);
     find_measured(&l);

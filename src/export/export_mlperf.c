@@ -2,6 +2,7 @@
  * units. What a run has no figure for is null; members that mlpstorage adds up or compares are left out
  * instead, because it takes what is absent for nothing and stumbles over null. kvfall-mlperf(7) has the
  * mapping. */
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -426,10 +427,10 @@ int export_mlperf(const struct export_run *runs, size_t count, struct buf *out, 
     const struct run_record *r = &runs->run;
     (void)count;
     if (r->results.count == 0)
-        return err_set(
-            e, KVF_ERR_CANCELLED,
-            "run %lld has no results, so there is nothing to submit; `kvfall show %lld` says how it ended",
-            (long long)r->run_id, (long long)r->run_id);
+        return err_set(e, KVF_ERR_CANCELLED,
+                       "run %" PRId64 " has no results, so there is nothing to submit; `kvfall show %" PRId64
+                       "` says how it ended",
+                       r->run_id, r->run_id);
     json_t *o = json_object();
     add_figures(o, r, FIGURES(top_figures));
     if (r->criterion_count)

@@ -1,5 +1,6 @@
 #include "export/export_xlsx.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ enum { WIDTH_NAME = 34, WIDTH_RUN = 24, WIDTH_NUMBER = 16 };
 
 static void add_run_head(struct book_page *p, enum book_style style, const struct run_record *r) {
     char head[48];
-    snprintf(head, sizeof head, "run %lld", (long long)r->run_id);
+    snprintf(head, sizeof head, "run %" PRId64, r->run_id);
     book_text(p, style, head);
 }
 
@@ -351,7 +352,7 @@ int xlsx_metrics(struct xlsx *x, struct err *e) {
     for (size_t r = 0; r < x->count; r++) add_run_head(&p, BOOK_HEAD_NUMBER, &x->runs[r].run);
     for (size_t r = 0; r < x->count; r++) {
         char head[48];
-        snprintf(head, sizeof head, "run %lld samples", (long long)x->runs[r].run.run_id);
+        snprintf(head, sizeof head, "run %" PRId64 " samples", x->runs[r].run.run_id);
         book_text(&p, BOOK_HEAD_NUMBER, head);
     }
     for (size_t r = 0; r < x->count; r++)
@@ -437,8 +438,7 @@ static int add_index(struct xlsx *x, struct err *e) {
     for (size_t r = 0; r < x->count; r++) drawn = drawn || x->runs[r].series.count > 0;
     buf_add(&title, "kvfall, ");
     for (size_t r = 0; r < x->count && r < 8; r++)
-        buf_addf(&title, "%srun %lld %s", r ? ", " : "", (long long)x->runs[r].run.run_id,
-                 x->runs[r].run.name);
+        buf_addf(&title, "%srun %" PRId64 " %s", r ? ", " : "", x->runs[r].run.run_id, x->runs[r].run.name);
     if (x->count > 8) buf_addf(&title, " and %zu more", x->count - 8);
     int rc = book_index(&x->book, buf_text(&title), pages, drawn ? PAGES : PAGES - 1, e);
     buf_free(&title);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,7 +116,7 @@ static void add_lines(struct xlsx *x, lxw_chart *chart, const char *what, unsign
         lxw_row_t last = first + (lxw_row_t)s->count - 1;
         if (s->count && (tier == KVF_TIERS || s->tier_on[tier])) {
             char name[64];
-            snprintf(name, sizeof name, "run %lld%s%s", (long long)x->runs[r].run.run_id, what[0] ? " " : "",
+            snprintf(name, sizeof name, "run %" PRId64 "%s%s", x->runs[r].run.run_id, what[0] ? " " : "",
                      what);
             lxw_chart_series *line = chart_add_series(chart, NULL, NULL);
             unsigned t = interval_column("t_s");

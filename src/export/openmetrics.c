@@ -1,5 +1,6 @@
 #include "export/openmetrics.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -110,7 +111,7 @@ static void put_sample(struct writer *w, const char *suffix) {
 
 static void put_count(struct writer *w, const char *suffix, uint64_t n) {
     put_sample(w, suffix);
-    buf_addf(w->out, "%llu\n", (unsigned long long)n);
+    buf_addf(w->out, "%" PRIu64 "\n", n);
 }
 
 static void put_real(struct writer *w, const char *suffix, double v) {
@@ -242,7 +243,7 @@ static void put_classes(struct writer *w, const struct live *in) {
 static void put_gpus(struct writer *w, const struct live *in) {
     for (size_t g = 0; g < in->snap->gpus; g++) {
         char device[24];
-        snprintf(device, sizeof device, "%llu", (unsigned long long)in->snap->gpu[g].device);
+        snprintf(device, sizeof device, "%" PRIu64, in->snap->gpu[g].device);
         label_push(w, "device", device);
         put_points(w, (const char *)&in->snap->gpu[g], 0);
         w->labels--;
@@ -254,9 +255,8 @@ static void put_pods(struct writer *w, const struct snapshot *snap) {
     for (uint32_t i = 0; i < snap->pod_rows; i++) {
         const struct snapshot_pod *at = &snap->pod[i];
         char pod[48];
-        int n = snprintf(pod, sizeof pod, "%llu", (unsigned long long)at->pod);
-        if (at->pods > 1)
-            snprintf(pod + n, sizeof pod - (size_t)n, "-%llu", (unsigned long long)(at->pod + at->pods - 1));
+        int n = snprintf(pod, sizeof pod, "%" PRIu64, at->pod);
+        if (at->pods > 1) snprintf(pod + n, sizeof pod - (size_t)n, "-%" PRIu64, (at->pod + at->pods - 1));
         label_push(w, "pod", pod);
         put_points(w, (const char *)at, 0);
         w->labels--;
@@ -267,7 +267,7 @@ static void put_ranks(struct writer *w, const struct snapshot *snap) {
     for (size_t h = 0; h < snap->hosts && h < SNAPSHOT_HOSTS; h++) {
         const struct snapshot_host *at = &snap->host[h];
         char rank[24];
-        snprintf(rank, sizeof rank, "%llu", (unsigned long long)at->rank.rank);
+        snprintf(rank, sizeof rank, "%" PRIu64, at->rank.rank);
         label_push(w, "rank", rank);
         label_push(w, "host", at->host);
         if (w->family->part == FAMILY_RANK) put_points(w, (const char *)&at->rank, 0);
@@ -285,7 +285,7 @@ static void put_ranks(struct writer *w, const struct snapshot *snap) {
 
 static void number_text(char out[24], uint64_t n) {
     if (n)
-        snprintf(out, 24, "%llu", (unsigned long long)n);
+        snprintf(out, 24, "%" PRIu64, n);
     else
         out[0] = '\0';
 }
@@ -296,7 +296,7 @@ static void put_run_info(struct writer *w, const struct openmetrics_identity *id
     number_text(run_id, (uint64_t)id->run_id);
     number_text(trial, id->trial);
     number_text(trials, id->trials);
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)id->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, id->seed);
     if (!labelled) {
         label_push(w, "run_id", run_id);
         label_push(w, "name", id->name);

@@ -1,5 +1,6 @@
 #include "page/report.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static void put_verdict(struct summary *s) {
     format_item(p, "%s", r->model);
     format_item(p, "%s", r->mode);
     if (r->run_id > 0)
-        format_item(p, "run %lld", (long long)r->run_id);
+        format_item(p, "run %" PRId64, r->run_id);
     else
         format_item(p, "not stored");
     if (r->trial) format_item(p, "trial %u of %u", r->trial, r->trials);

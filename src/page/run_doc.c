@@ -1,5 +1,6 @@
 #include "page/run_doc.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -27,7 +28,7 @@ static void put_run(const struct run_part *p, bool whole) {
 static void run_title(const struct run_record *r, struct buf *title, struct buf *subtitle) {
     char when[MOMENT_TEXT];
     moment_utc_text(r->started_at, when);
-    buf_addf(title, "%s, run %lld", r->name[0] ? r->name : "unnamed", (long long)r->run_id);
+    buf_addf(title, "%s, run %" PRId64, r->name[0] ? r->name : "unnamed", r->run_id);
     buf_addf(subtitle, "%s, %s, on %s, %s, kvfall %s", r->model, r->mode,
              r->host[0] ? r->host : "an unknown host", when, r->version);
     if (r->description[0]) buf_addf(subtitle, ". %s", r->description);
@@ -39,7 +40,7 @@ struct doc *run_doc_new(const struct run_doc_source *runs, size_t count, const s
         run_title(&runs[0].run, &title, &subtitle);
     else
         for (size_t i = 0; i < count; i++)
-            buf_addf(&title, "%s%lld", i ? ", " : "Runs ", (long long)runs[i].run.run_id);
+            buf_addf(&title, "%s%" PRId64, i ? ", " : "Runs ", runs[i].run.run_id);
     struct doc *d = doc_new(buf_text(&title), buf_text(&subtitle));
     buf_free(&title);
     buf_free(&subtitle);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +35,9 @@ static void put_machine(struct doc *d, const json_t *env) {
         const char *model = text_of(cpu, "model");
         buf_addf(&text, "%s", model ? model : "unknown");
         if (json_is_integer(json_object_get(cpu, "usable")))
-            buf_addf(&text, ", %lld of %lld CPUs usable",
-                     (long long)json_integer_value(json_object_get(cpu, "usable")),
-                     (long long)json_integer_value(json_object_get(cpu, "online")));
+            buf_addf(&text, ", %" PRId64 " of %" PRId64 " CPUs usable",
+                     (int64_t)json_integer_value(json_object_get(cpu, "usable")),
+                     (int64_t)json_integer_value(json_object_get(cpu, "online")));
         doc_fact(d, "CPU", buf_text(&text));
         buf_free(&text);
     }
@@ -184,7 +185,7 @@ void run_doc_scenario(const struct run_part *p) {
     doc_fact(d, "Model", r->model);
     doc_fact(d, "Mode", r->mode);
     char seed[32];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
     doc_fact(d, "Seed", seed);
     doc_fact(d, "Trace", r->trace_path);
     doc_fact(d, "Trace SHA-256", r->trace_sha256);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -116,8 +117,8 @@ static void mark_decisions(const struct run_part *p, struct plot *plot) {
     for (size_t i = 0; i < p->run->decision_count; i++) {
         const struct snapshot_decision *s = &p->run->decisions[i];
         struct buf text = {0};
-        buf_addf(&text, "%s %llu -> %llu: %s", s->action, (unsigned long long)s->users_before,
-                 (unsigned long long)s->users_after, s->reason);
+        buf_addf(&text, "%s %" PRIu64 " -> %" PRIu64 ": %s", s->action, s->users_before, s->users_after,
+                 s->reason);
         if (kvf_present(p->run->decision_t_s[i])) plot_mark(plot, p->run->decision_t_s[i], buf_text(&text));
         buf_free(&text);
     }

@@ -1,4 +1,5 @@
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,8 +63,8 @@ static void put_cautions(const struct run_part *p) {
     if (r->not_comparable[0])
         doc_text(p->doc, DOC_WARN, "Not comparable as a submission: %s.", r->not_comparable);
     if (r->trial)
-        doc_text(p->doc, DOC_PLAIN, "Trial %u of %u; the first of them is run %lld.", r->trial, r->trials,
-                 (long long)r->parent_id);
+        doc_text(p->doc, DOC_PLAIN, "Trial %u of %u; the first of them is run %" PRId64 ".", r->trial,
+                 r->trials, r->parent_id);
     if (r->steady[0])
         doc_text(p->doc, run_metric(p, "steady") == 1 ? DOC_PLAIN : DOC_WARN, "Steady state: %s", r->steady);
 }
@@ -140,8 +141,9 @@ static void put_limit(const struct run_part *p) {
 void run_doc_repeat(struct doc *d, const char *label, const char *uuid, int64_t run_id, const char *options) {
     struct buf text = {0};
     if (run_id <= 0 || !*uuid) return;
-    buf_addf(&text, "kvfall show %.8s --effective > run-%lld.yaml && kvfall run run-%lld.yaml%s%s", uuid,
-             (long long)run_id, (long long)run_id, *options ? " " : "", options);
+    buf_addf(&text,
+             "kvfall show %.8s --effective > run-%" PRId64 ".yaml && kvfall run run-%" PRId64 ".yaml%s%s",
+             uuid, run_id, run_id, *options ? " " : "", options);
     doc_fact(d, label, buf_text(&text));
     buf_free(&text);
 }

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,8 +65,8 @@ static void put_gpus(const struct run_part *p) {
         struct plot *plot = run_plot_time(p, plots[i].title, plots[i].label, plots[i].unit);
         for (uint32_t g = 0; g < p->series->gpus; g++) {
             char name[32];
-            snprintf(name, sizeof name, "GPU %llu",
-                     p->series->gpu ? (unsigned long long)p->series->gpu[0][g].device : 0ULL);
+            snprintf(name, sizeof name, "GPU %" PRIu64,
+                     p->series->gpu ? p->series->gpu[0][g].device : UINT64_C(0));
             run_plot_gpu(plot, p, g, name, &plots[i].field);
         }
         plot->y.high = plots[i].high;

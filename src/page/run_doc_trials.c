@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void put_each(struct doc *d, const struct trials *t) {
     for (size_t i = 0; i < t->count; i++) {
         const struct trial *one = &t->trial[i];
         char run[24], criteria[48];
-        snprintf(run, sizeof run, "%lld", (long long)one->run_id);
+        snprintf(run, sizeof run, "%" PRId64, one->run_id);
         snprintf(criteria, sizeof criteria, "%zu of %zu", one->passed, one->criteria);
         doc_cell(d, format_exact(one->number).text);
         doc_cell(d, one->run_id > 0 ? run : NULL);

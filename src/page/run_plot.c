@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct format_cell run_label(const struct run_record *r) {
     struct format_cell c;
     size_t len = strnlen(r->name, MOST);
     while (len > 0 && ((unsigned char)r->name[len] & 0xc0) == 0x80) len--; /* no part of a character */
-    snprintf(c.text, sizeof c.text, "run %lld %.*s", (long long)r->run_id, (int)len, r->name);
+    snprintf(c.text, sizeof c.text, "run %" PRId64 " %.*s", r->run_id, (int)len, r->name);
     return c;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static bool number_at(const char *p, uint64_t *out) {
     while (*p == ' ' || *p == '\t') p++;
     if (*p < '0' || *p > '9') return false;
     errno = 0;
-    unsigned long long v = strtoull(p, NULL, 10);
+    uint64_t v = strtoull(p, NULL, 10);
     if (errno) return false;
     *out = v;
     return true;

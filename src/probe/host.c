@@ -310,12 +310,13 @@ void host_count(struct host_counts *c) {
  * one. False: no such process, or not to be seen. */
 static bool process_stat(int64_t pid, char *process_state, uint64_t *start) {
     char path[64], line[1024];
-    unsigned long long ticks;
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+    uint64_t ticks;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
     if (pid <= 0 || !file_line("", path, line, sizeof line)) return false;
     const char *rest = strrchr(line, ')');
     if (!rest ||
-        sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+        sscanf(rest + 1,
+               " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" PRIu64,
                process_state, &ticks) != 2)
         return false;
     *start = ticks;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -323,7 +324,7 @@ int launcher_start(struct launcher **out, unsigned ranks, char *const argv[], st
     l->place_fd = -1;
     l->most = ranks + 1;
     l->ends = mem_zalloc(l->most, sizeof *l->ends);
-    snprintf(name, sizeof name, "kvfall-%ld-%llx", (long)getpid(), (unsigned long long)clock_now_ns());
+    snprintf(name, sizeof name, "kvfall-%ld-%" PRIx64, (long)getpid(), clock_now_ns());
     l->said_fd = memfd_create("mpirun", MFD_CLOEXEC);
     int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0, spawned = 0;
     l->ends[l->count++] = (struct pollfd){.fd = listening, .events = POLLIN};

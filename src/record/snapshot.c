@@ -56,7 +56,7 @@ const struct snapshot_field snapshot_fleet_fields[] = {SNAPSHOT_FLEET_FIELDS(X)}
 const struct snapshot_field snapshot_pod_fields[] = {SNAPSHOT_POD_FIELDS(X)};
 #undef X
 
-#define COUNT(table) (sizeof table / sizeof(table)[0])
+#define COUNT(table) (sizeof table / sizeof *(table))
 const size_t snapshot_interval_field_count = COUNT(snapshot_interval_fields);
 const size_t snapshot_tier_field_count = COUNT(snapshot_tier_fields);
 const size_t snapshot_cause_field_count = COUNT(snapshot_cause_fields);

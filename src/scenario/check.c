@@ -186,8 +186,8 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
         bool needed = i < KVF_DIRS && s->depths.count > 0;
         bool too_many = of[i]->count > s->depths.count;
         if (too_many || (needed && of[i]->count < s->depths.count))
-            problem_of(l, name, NULL, "has %llu figures for %llu depths", (unsigned long long)of[i]->count,
-                       (unsigned long long)s->depths.count);
+            problem_of(l, name, NULL, "has %" PRIu64 " figures for %" PRIu64 " depths", of[i]->count,
+                       s->depths.count);
     }
     (void)snprintf(name, sizeof name, "tiers.%s.depths", tier_name(tier));
     for (uint64_t i = 1; i < s->depths.count; i++) {

@@ -1,5 +1,6 @@
 #include "scenario/loading.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Keys that contradict a fleet of pods, and keys that a routing needs. */
@@ -50,11 +51,11 @@ static void check_outage(struct loading *l, uint32_t number) {
     if ((o->pod != KVF_UNSET) + (o->router != KVF_UNSET) + o->index + o->remote != 1)
         problem_add(l, at, key, "takes exactly one of pod, router, index and remote");
     else if (o->pod != KVF_UNSET && o->pod >= s->fleet.pods)
-        problem_add(l, at, key, "there is no pod %llu; the last is %llu", (unsigned long long)o->pod,
-                    (unsigned long long)s->fleet.pods - 1);
+        problem_add(l, at, key, "there is no pod %" PRIu64 "; the last is %" PRIu64, o->pod,
+                    s->fleet.pods - 1);
     else if (o->router != KVF_UNSET && o->router >= s->fleet.routers)
-        problem_add(l, at, key, "there is no router %llu; the last is %llu", (unsigned long long)o->router,
-                    (unsigned long long)s->fleet.routers - 1);
+        problem_add(l, at, key, "there is no router %" PRIu64 "; the last is %" PRIu64, o->router,
+                    s->fleet.routers - 1);
     else if (o->index && !(traits_routing(s->fleet.routing)->caps & ROUTING_ASKS_INDEX))
         problem_add(l, at, key, "routing %s asks no index; take precise",
                     traits_routing(s->fleet.routing)->word);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ static const char *word(const struct scenario *s, const char *key, struct buf *o
 }
 
 static void add_load(const struct scenario *s, struct buf *out) {
-    unsigned long long users = s->workload.users;
+    uint64_t users = s->workload.users;
     if (scenario_source_has(s, SOURCE_IN_TURN) && s->workload.arrival.process == KVF_ARRIVAL_CLOSED)
         buf_add(out, "operations, one after the other");
     else if (scenario_at_rate(s))
@@ -21,7 +22,7 @@ static void add_load(const struct scenario *s, struct buf *out) {
     else if (s->workload.arrival.process == KVF_ARRIVAL_TRACE)
         buf_add(out, "requests at the times of their file");
     else
-        buf_addf(out, "%llu user%s", users, users == 1 ? "" : "s");
+        buf_addf(out, "%" PRIu64 " user%s", users, users == 1 ? "" : "s");
 }
 
 /* Arrival process, source, phase, documents and autoscaler. */

@@ -1,5 +1,6 @@
 #include "scenario/scenario.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -48,8 +49,8 @@ static void finish_prompts(struct loading *l) {
     }
     if (place_given(l, "workload.prefix.count") && *count != l->prompt_lengths)
         problem_of(l, "workload.prefix.count", NULL,
-                   "%llu, but prompt_tokens has %u lengths; give one length, or leave count out",
-                   (unsigned long long)*count, l->prompt_lengths);
+                   "%" PRIu64 ", but prompt_tokens has %u lengths; give one length, or leave count out",
+                   (uint64_t)*count, l->prompt_lengths);
     *count = l->prompt_lengths;
 }
 

@@ -23,7 +23,7 @@ static void check_baseline(struct loading *l, const struct sweep_plan *plan) {
         return;
     }
     if (l->s->sweep.profile != KVF_SWEEP_KEYS) return; /* a run of the database */
-    unsigned long long point = strtoull(text, &end, 10);
+    uint64_t point = strtoull(text, &end, 10);
     if (*end || point < 1 || point > plan->points)
         problem_add(l, place, "sweep.baseline", "\"%s\" is no point; there are 1 to %" PRIu64, text,
                     plan->points);

@@ -249,7 +249,7 @@ bool sweep_store_sizes(struct loading *l, const struct key *k, const struct node
         }
         qsort(bytes, count, sizeof *bytes, by_size);
     }
-    memcpy(sweep->capacity_bytes, bytes, sizeof(bytes));
+    memcpy(sweep->capacity_bytes, bytes, sizeof bytes);
     sweep->capacities = (uint32_t)count;
     return true;
 }

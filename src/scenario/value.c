@@ -1,6 +1,7 @@
 #include "scenario/loading.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,7 +321,7 @@ static bool store_figures(const struct storing *v) {
     for (; figures.count < v->n->count; figures.count++) {
         one.n = v->n->items[figures.count];
         one.field = &figures.v[figures.count];
-        (void)snprintf(name, sizeof name, "%s[%llu]", v->name, (unsigned long long)figures.count);
+        (void)snprintf(name, sizeof name, "%s[%" PRIu64 "]", v->name, figures.count);
         if (one.n->broken || !store_number(&one)) good = false;
     }
     if (good) *(struct scenario_figures *)v->field = figures;

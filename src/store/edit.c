@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,9 +146,10 @@ int store_delete(struct store *s, const int64_t *run_id, size_t count, bool forc
         if (rc != SQLITE_OK || !running) continue;
         db_rollback(s->db);
         return err_set(e, KVF_ERR_USAGE,
-                       "run %lld still goes on, or one that belongs to it, and nothing was deleted; stop it "
+                       "run %" PRId64
+                       " still goes on, or one that belongs to it, and nothing was deleted; stop it "
                        "first, or add --force if its machine is gone",
-                       (long long)run_id[i]);
+                       run_id[i]);
     }
     if (rc == SQLITE_OK) rc = number_of(s, Q_COUNT, 0, &after);
     if (rc == SQLITE_OK) rc = db_exec(s->db, "COMMIT");

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,11 +169,11 @@ static int check_identity(sqlite3 *db, const char *path, enum store_mode mode, s
             path);
     if (!tables && mode == STORE_READ) return err_set(e, KVF_ERR_USAGE, EMPTY_DATABASE, path);
     if (version > STORE_SCHEMA_VERSION)
-        return err_set(
-            e, KVF_ERR_UNAVAILABLE,
-            "the history database '%s' was written by a newer kvfall (schema %lld, this one knows %d); "
-            "use that version, or name another file with --db",
-            path, (long long)version, STORE_SCHEMA_VERSION);
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "the history database '%s' was written by a newer kvfall (schema %" PRId64
+                       ", this one knows %d); "
+                       "use that version, or name another file with --db",
+                       path, version, STORE_SCHEMA_VERSION);
     return 0;
 }
 

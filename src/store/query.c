@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,9 +207,10 @@ static int no_such_of(struct store *s, const struct kind *k, const char *ref, sq
     char names[600];
     row_text(span, 2, names, sizeof names);
     return err_set(e, KVF_ERR_USAGE,
-                   "there is no %s '%s' in '%s': it holds %s %lld to %lld (%s); '%s' lists them", k->one, ref,
-                   s->path, k->many, (long long)sqlite3_column_int64(span, 0),
-                   (long long)sqlite3_column_int64(span, 1), names, k->list);
+                   "there is no %s '%s' in '%s': it holds %s %" PRId64 " to %" PRId64
+                   " (%s); '%s' lists them",
+                   k->one, ref, s->path, k->many, (int64_t)sqlite3_column_int64(span, 0),
+                   (int64_t)sqlite3_column_int64(span, 1), names, k->list);
 }
 
 static int no_such(struct store *s, const struct kind *k, const char *ref, struct err *e) {
@@ -262,8 +264,9 @@ static int resolve(struct store *s, const struct kind *k, const char *ref, int64
     if (rc == 0 && !matches && parse_uuid(ref, uuid, sizeof uuid))
         rc = find_run(s, k->uuid, uuid, 0, id, &matches, e);
     if (rc == 0 && matches > 1)
-        return err_set(e, KVF_ERR_USAGE, "'%s' is the beginning of the UUIDs of %lld %s; give more of it",
-                       ref, (long long)matches, k->many);
+        return err_set(e, KVF_ERR_USAGE,
+                       "'%s' is the beginning of the UUIDs of %" PRId64 " %s; give more of it", ref, matches,
+                       k->many);
     if (rc == 0 && !matches) rc = find_run(s, k->name, ref, 0, id, &matches, e);
     if (rc != 0) return rc;
     return matches ? 0 : no_such(s, k, ref, e);
@@ -432,7 +435,7 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
     db_rollback(s->db);
     if (code == 0 && (run_id == 0 || r->run_id != run_id)) {
         char ref[24];
-        snprintf(ref, sizeof ref, "%lld", (long long)run_id);
+        snprintf(ref, sizeof ref, "%" PRId64, run_id);
         return no_such(s, &a_run, ref, e);
     }
     return code;
@@ -487,7 +490,7 @@ int store_resolve_suite(struct store *s, const char *ref, int64_t *first_id, str
     }
     rc = store_resolve(s, ref, &run_id, e);
     if (rc == 0) rc = find_run(s, Q_SUITE_OF, NULL, run_id, first_id, &matches, e);
-    if (rc == 0 && !matches) return err_set(e, KVF_ERR_USAGE, "run %lld is of no suite", (long long)run_id);
+    if (rc == 0 && !matches) return err_set(e, KVF_ERR_USAGE, "run %" PRId64 " is of no suite", run_id);
     return rc;
 }
 

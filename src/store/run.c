@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,7 +55,7 @@ static int found_group(sqlite3 *db, struct run_record *r) {
     char sql[96];
     if (r->trial != 1 || r->parent_id) return SQLITE_OK;
     r->parent_id = r->run_id;
-    snprintf(sql, sizeof sql, "UPDATE runs SET parent_id = run_id WHERE run_id = %lld", (long long)r->run_id);
+    snprintf(sql, sizeof sql, "UPDATE runs SET parent_id = run_id WHERE run_id = %" PRId64, r->run_id);
     return db_exec(db, sql);
 }
 
@@ -121,7 +122,7 @@ static int update_run(sqlite3 *db, const struct run_record *r, int *changed) {
 static int insert_events(sqlite3 *db, const struct run_record *r, size_t first) {
     char sql[96];
     int64_t n = 0;
-    snprintf(sql, sizeof sql, "SELECT max(n) + 1 FROM events WHERE run_id = %lld", (long long)r->run_id);
+    snprintf(sql, sizeof sql, "SELECT max(n) + 1 FROM events WHERE run_id = %" PRId64, r->run_id);
     int rc = db_int(db, sql, &n);
     if (rc != SQLITE_OK) return rc;
     struct inserter in = inserter_open(db, TABLE_EVENTS, "INSERT", "");
@@ -275,8 +276,8 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
     if (rc == SQLITE_OK && !changed) {
         db_rollback(s->db);
         return err_set(e, KVF_ERR_IO,
-                       "run %lld is no longer in the history database '%s': somebody deleted it",
-                       (long long)r->run_id, s->path);
+                       "run %" PRId64 " is no longer in the history database '%s': somebody deleted it",
+                       r->run_id, s->path);
     }
     if (rc == SQLITE_OK) rc = take_request_log(s->db, r);
     if (rc == SQLITE_OK) rc = insert_tiers(s->db, r);

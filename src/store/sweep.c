@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +73,8 @@ int store_finish_sweep(struct store *s, const struct sweep_record *r, const stru
     if (rc == SQLITE_OK && !changed) {
         db_rollback(s->db);
         return err_set(e, KVF_ERR_IO,
-                       "sweep %lld is no longer in the history database '%s': somebody deleted it",
-                       (long long)r->sweep_id, s->path);
+                       "sweep %" PRId64 " is no longer in the history database '%s': somebody deleted it",
+                       r->sweep_id, s->path);
     }
     if (rc == SQLITE_OK) rc = insert_curves(s->db, r->sweep_id, curve, points);
     if (rc == SQLITE_OK) rc = db_exec(s->db, "COMMIT");
@@ -134,7 +135,7 @@ int store_load_sweep(struct store *s, int64_t sweep_id, struct sweep_record *r,
     int code = rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
     db_rollback(s->db);
     if (code == 0 && r->sweep_id != sweep_id)
-        return err_set(e, KVF_ERR_USAGE, "there is no sweep %lld in '%s'", (long long)sweep_id, s->path);
+        return err_set(e, KVF_ERR_USAGE, "there is no sweep %" PRId64 " in '%s'", sweep_id, s->path);
     return code;
 }
 

@@ -1,5 +1,6 @@
 #include "study/progress.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -169,9 +170,8 @@ static void put_decisions(struct progress *p, const struct snapshot *snap) {
     units_clock((uint64_t)(snap->interval.t_s * 1e9), clock, sizeof clock);
     for (uint32_t i = 0; i < snap->decisions; i++) {
         const struct snapshot_decision *d = &snap->decision[i];
-        fprintf(stderr, "%s%s autoscaler %s, users %llu -> %llu: %s\n", p->open ? "\r\033[K" : "", clock,
-                d->action, (unsigned long long)d->users_before, (unsigned long long)d->users_after,
-                d->reason);
+        fprintf(stderr, "%s%s autoscaler %s, users %" PRIu64 " -> %" PRIu64 ": %s\n",
+                p->open ? "\r\033[K" : "", clock, d->action, d->users_before, d->users_after, d->reason);
         p->open = false;
     }
 }
@@ -200,14 +200,13 @@ void progress_interval(void *ctx, const struct snapshot *snap) {
     add(&line, RANK_TOKENS, "%s tok/s",
         rates ? units_count_human(i->throughput_tok_s, text, sizeof text) : "--");
     if (rates) add(&line, RANK_REQUESTS, "%.3g req/s", i->requests_per_s);
-    add(&line, RANK_QUEUE, "queue %llu  in service %llu", (unsigned long long)i->queue_depth,
-        (unsigned long long)i->in_service_now);
+    add(&line, RANK_QUEUE, "queue %" PRIu64 "  in service %" PRIu64, i->queue_depth, i->in_service_now);
     add(&line, RANK_E2E, "e2e P95 %s",
         kvf_present(i->e2e_p95_ms) ? units_duration_human(i->e2e_p95_ms * 1e6, text, sizeof text) : "--");
     if (kvf_present(i->reuse_hit_ratio)) add(&line, RANK_HITS, "hits %.1f %%", i->reuse_hit_ratio * 100);
     for (int t = 0; t < KVF_TIERS; t++)
         if (snap->tier_on[t]) add_tier(&line, snap, t);
-    if (i->errors) add(&line, RANK_ERRORS, "ERRORS %llu", (unsigned long long)i->errors);
+    if (i->errors) add(&line, RANK_ERRORS, "ERRORS %" PRIu64, i->errors);
     if (i->phase != KVF_PHASE_DRAIN) add_eta(&line, p, snap);
     put(p, &line);
 }

@@ -1,5 +1,6 @@
 #include "study/session.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,8 +183,9 @@ static void store_without_room(struct session *s, const struct err *e) {
         snprintf(r->status_reason, sizeof r->status_reason, "%.699s", text);
     r->status = RUN_FAILED;
     if (store_end_run(s->store, r, &again) != 0)
-        log_line(KVF_LOG_WARNING, "run %lld stays marked as running until kvfall next writes to the database",
-                 (long long)r->run_id);
+        log_line(KVF_LOG_WARNING,
+                 "run %" PRId64 " stays marked as running until kvfall next writes to the database",
+                 r->run_id);
 }
 
 /* After the engine: what is left in the FIFO, then the end of the run. */
@@ -197,8 +199,8 @@ static void store_end(struct session *s) {
     s->writer = NULL;
     if (s->trouble[0]) event_add(s, s->trouble);
     if (lost) {
-        snprintf(lost_text, sizeof lost_text, "%llu intervals and events could not be stored in the database",
-                 (unsigned long long)lost);
+        snprintf(lost_text, sizeof lost_text,
+                 "%" PRIu64 " intervals and events could not be stored in the database", lost);
         event_add(s, lost_text);
         s->unstored = true;
         log_line(KVF_LOG_WARNING, "%s", lost_text);

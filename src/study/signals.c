@@ -1,6 +1,7 @@
 #include "study/signals.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -161,8 +162,8 @@ static void stop_say(int number) {
     (void)run_paused(); /* looks at the newest snapshot */
     for (int t = 0; t < KVF_TIERS && used < sizeof waits; t++)
         if (signals.in_flight[t] > 0)
-            used += (size_t)snprintf(waits + used, sizeof waits - used, "%s%s %llu", used ? ", " : " (",
-                                     tier_name((enum kvf_tier)t), (unsigned long long)signals.in_flight[t]);
+            used += (size_t)snprintf(waits + used, sizeof waits - used, "%s%s %" PRIu64, used ? ", " : " (",
+                                     tier_name((enum kvf_tier)t), signals.in_flight[t]);
     pthread_mutex_lock(&signals.screen_lock);
     bool screen = signals.screen != NULL;
     pthread_mutex_unlock(&signals.screen_lock);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -51,8 +52,7 @@ static void emulated_describe(const struct tier *base, char *out, size_t len) {
     const struct emulated_tier *t = (const struct emulated_tier *)base;
     const struct scenario_emulation *speed = &t->channels.speed;
     char read[32], write[32], latency[32], channels[40] = "";
-    if (speed->channels > 1)
-        snprintf(channels, sizeof channels, ", %llu channels", (unsigned long long)speed->channels);
+    if (speed->channels > 1) snprintf(channels, sizeof channels, ", %" PRIu64 " channels", speed->channels);
     snprintf(out, len, "%s: %s/s read, %s/s write, %s latency%s; keeps sizes, no bytes",
              run_clock_is_virtual(t->clock) ? "simulated" : "emulated",
              units_size_human((double)speed->read_bytes_per_s, read, sizeof read),

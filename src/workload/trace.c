@@ -1,5 +1,6 @@
 #include "workload/trace.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +74,8 @@ static enum trace_outcome size_check(const struct workload *w, struct trace_row 
     if (row->context_tokens > 0) return TRACE_ROW;
     if (row->entry_bytes == 0) return trace_reject(f, WORKLOAD_REJECT_EMPTY, "the row has no context tokens");
     return trace_reject(f, WORKLOAD_REJECT_SIZE,
-                        "its %llu bytes are less than a token of the model takes, %llu",
-                        (unsigned long long)row->entry_bytes, (unsigned long long)token);
+                        "its %" PRIu64 " bytes are less than a token of the model takes, %" PRIu64,
+                        row->entry_bytes, token);
 }
 
 static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum lines_result result,
@@ -227,11 +228,10 @@ static int trace_open(struct workload *w, struct err *e) {
                        path, w->traits->word);
     bool limited = w->s->workload.limit && w->rows.read >= w->s->workload.limit;
     const char *where = limited ? " within workload.limit" : t->ended ? "" : " in its first 16 MiB";
-    return err_set(
-        e, KVF_ERR_USAGE,
-        "\"%s\" has no usable row of source %s%s (line %llu: %s); check workload.source and workload.path",
-        path, w->traits->word, where, (unsigned long long)w->rows.first_rejected_line,
-        w->rows.first_rejected_why);
+    return err_set(e, KVF_ERR_USAGE,
+                   "\"%s\" has no usable row of source %s%s (line %" PRIu64
+                   ": %s); check workload.source and workload.path",
+                   path, w->traits->word, where, w->rows.first_rejected_line, w->rows.first_rejected_why);
 }
 
 /* A row as a conversation of one turn, which may start with a shared prompt. */
@@ -278,7 +278,7 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
     r->entry_bytes = row->entry_bytes;
     /* the keys of each cycle are others */
     if (t->cycle > 0 && row->key[0])
-        snprintf(r->key, sizeof r->key, "%s@%llu", row->key, (unsigned long long)t->cycle);
+        snprintf(r->key, sizeof r->key, "%s@%" PRIu64, row->key, t->cycle);
     else
         memcpy(r->key, row->key, sizeof row->key);
 }

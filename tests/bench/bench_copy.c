@@ -5,6 +5,7 @@
  *
  * Each thread takes entries of the arena at random and copies them whole, piece by piece: out of the
  * arena for read, into it for write. Prints bytes copied, processor seconds of all threads, seconds. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -37,7 +38,7 @@ struct copier {
 static uint8_t *memory(uint64_t bytes) {
     uint8_t *p = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
-        fprintf(stderr, "bench_copy: no memory for %llu bytes\n", (unsigned long long)bytes);
+        fprintf(stderr, "bench_copy: no memory for %" PRIu64 " bytes\n", bytes);
         exit(1);
     }
     p += (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
@@ -115,7 +116,6 @@ int main(int argc, char **argv) {
         bytes += copier[i].bytes;
         cpu_ns += copier[i].cpu_ns;
     }
-    printf("%llu %.6f %.6f\n", (unsigned long long)bytes, (double)cpu_ns / 1e9,
-           (double)(clock_now_ns() - from) / 1e9);
+    printf("%" PRIu64 " %.6f %.6f\n", bytes, (double)cpu_ns / 1e9, (double)(clock_now_ns() - from) / 1e9);
     return 0;
 }

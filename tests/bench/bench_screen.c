@@ -10,6 +10,7 @@
  * picture shows a new interval: all figures have changed and all graphs have moved on. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <poll.h>
 #include <pthread.h>
@@ -70,7 +71,7 @@ static bool feed_event(void *ctx, struct record_event *out) {
     if (!f->event_due) return false;
     f->event_due = false;
     *out = (struct record_event){.t_s = (double)f->number * f->step_s, .level = "mark"};
-    snprintf(out->message, sizeof out->message, "after %llu intervals", (unsigned long long)f->number);
+    snprintf(out->message, sizeof out->message, "after %" PRIu64 " intervals", f->number);
     return true;
 }
 
@@ -224,9 +225,9 @@ static int rate_main(struct rig *r, const char *name, double seconds) {
 /* Exact, unlike the counters in statm. 0 when it is not to be had. */
 static uint64_t resident_bytes(void) {
     char line[200];
-    unsigned long long kib = 0;
+    uint64_t kib = 0;
     FILE *f = fopen("/proc/self/smaps_rollup", "r");
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "Rss: %llu kB", &kib) != 1) {}
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "Rss: %" PRIu64 " kB", &kib) != 1) {}
     if (f) fclose(f);
     return kib * 1024;
 }
@@ -264,7 +265,7 @@ static int day_main(struct rig *r) {
     uint64_t after = resident_bytes();
     if (!before || !noon || !after) return fail("/proc/self/smaps_rollup has no resident memory");
     if (r->screen.newest_s != DAY) return fail("intervals were lost");
-    printf("%zu %lld %lld %.4f\n", history_bytes(), (long long)(after - before), (long long)(after - noon),
+    printf("%zu %" PRId64 " %" PRId64 " %.4f\n", history_bytes(), after - before, after - noon,
            (double)took / DAY / 1e3);
     screen_free(&r->screen);
     canvas_free(&r->canvas);

@@ -6,6 +6,7 @@
  * each block in turn, under the eviction policy of the scenario's cpu tier: a block that is resident is read,
  * one that is not is written and puts another one out. Nothing takes time. Prints how many blocks were asked
  * for, how many were found, the seconds of processor time of the decisions, and those of reading the rows. */
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +109,8 @@ int main(int argc, char **argv) {
     uint64_t took = clock_thread_cpu_ns() - from;
     cache_stats(c, &stats);
     if (cache_check(c, &e) != 0) return fail(e.text);
-    printf("%zu %llu %.9f %.9f\n", b.count, (unsigned long long)stats.hits[KVF_CAUSE_PREFIX],
-           (double)took / 1e9, (double)(read - begun) / 1e9);
+    printf("%zu %" PRIu64 " %.9f %.9f\n", b.count, stats.hits[KVF_CAUSE_PREFIX], (double)took / 1e9,
+           (double)(read - begun) / 1e9);
     cache_close(c);
     free(b.key);
     scenario_load_free(&report);

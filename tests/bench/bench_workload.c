@@ -6,6 +6,7 @@
  * Prints the nanoseconds for one of the latter, how many they were, the seconds for all of them, and
  * the seconds until the first of all. Of processor time, so that other work on the machine does not
  * count; what the kernel takes to hand over the file is in it. */
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,8 +61,8 @@ int main(int argc, char **argv) {
     taken += take(w, &r, users, count - taken);
     uint64_t took = clock_thread_cpu_ns() - begun;
     if (taken == 0) return fail("there are no requests");
-    printf("%.3f %llu %.9f %.9f\n", (double)took / (double)taken, (unsigned long long)taken,
-           (double)took / 1e9, (double)first / 1e9);
+    printf("%.3f %" PRIu64 " %.9f %.9f\n", (double)took / (double)taken, taken, (double)took / 1e9,
+           (double)first / 1e9);
     request_free(&r);
     workload_close(w);
     scenario_load_free(&report);

@@ -6,6 +6,7 @@
  * written, and the processor time of this process in ns. The order is on, off, off, on. Loading and attaching
  * the programs are in no slice, one reading of the counts is in each that is traced, as it is in an interval.
  */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,8 +67,8 @@ static void slice(bool on, const struct blockdev *drive, FILE *out) {
     if (trace) block_read(trace, &counts);
     struct moment b = moment_now();
     block_close(trace);
-    fprintf(out, "%s %.6f %llu %llu\n", on ? "on" : "off", (double)(b.at_ns - a.at_ns) / 1e9,
-            (unsigned long long)(b.bytes - a.bytes), (unsigned long long)(b.cpu_ns - a.cpu_ns));
+    fprintf(out, "%s %.6f %" PRIu64 " %" PRIu64 "\n", on ? "on" : "off", (double)(b.at_ns - a.at_ns) / 1e9,
+            (b.bytes - a.bytes), b.cpu_ns - a.cpu_ns);
     fflush(out);
 }
 

@@ -13,6 +13,7 @@
  * goes on. The status is 1 when there was such an input. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -362,8 +363,8 @@ static bool wait_for(pid_t pid, int *status) {
 
 static void finding_write(const char *kind) {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s-%016llx", option.found, kind,
-             (unsigned long long)hash_bytes(shared->data, shared->size, 0));
+    snprintf(path, sizeof path, "%s/%s-%016" PRIx64, option.found, kind,
+             hash_bytes(shared->data, shared->size, 0));
     FILE *f = fopen(path, "w");
     if (!f || fwrite(shared->data, 1, shared->size, f) != shared->size || fclose(f) != 0)
         die(path, strerror(errno));
@@ -391,9 +392,9 @@ static int hunt(void) {
         finding_write(slow ? "slow" : "crash");
         findings++;
     }
-    printf("%llu executions, %.0f s, %u inputs kept, %u findings\n", (unsigned long long)shared->executions,
+    printf("%" PRIu64 " executions, %.0f s, %u inputs kept, %u findings\n", shared->executions,
            now_s() - begun, shared->inputs - seeds, findings);
-    if (option.runs != UINT64_MAX) printf("digest %016llx\n", (unsigned long long)shared->digest);
+    if (option.runs != UINT64_MAX) printf("digest %016" PRIx64 "\n", shared->digest);
     return findings > 0;
 }
 
@@ -430,6 +431,6 @@ int main(int argc, char **argv) {
     if (option.words) words_read(option.words);
     for (; i < argc; i++) path_take(argv[i]);
     if (!option.replay) return hunt();
-    printf("%llu inputs replayed\n", (unsigned long long)shared->executions);
+    printf("%" PRIu64 " inputs replayed\n", shared->executions);
     return 0;
 }

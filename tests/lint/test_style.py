@@ -63,6 +63,14 @@ def _():
     expect_none(["%s: %s" % (where, line.strip()) for where, line in lines(all_code()) if opener.search(line)])
 
 
+@case("each thing is written in one way: sizeof of an expression, what strings are compared for, formats of 64 bits")
+def _():
+    other = re.compile(r"\bsizeof\((?:\*|[a-z]\w*(?:->|\.|\[|\)))(?<!_t\))|!\s*(?:str|strn|mem|strcase|strncase)cmp\(|%[-0-9.*+# ]*ll[diuxX]")
+    types = re.compile(r"\bsizeof\((?:int|char|long|short|float|double|void|bool|unsigned)\)")
+    expect_none(["%s: %s" % (where, line.strip()) for where, line in lines(all_code())
+                 if other.search(line) and not types.search(line) and where.partition(":")[0].endswith((".c", ".h"))])
+
+
 @case("no file of src or ui is longer than %d lines" % LONGEST_FILE)
 def _():
     counts = [(path, len(path.read_bytes().splitlines())) for path in code()]

@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_CUFILE_FIXTURE_H
 #define TESTS_UNIT_CUFILE_FIXTURE_H
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@
 /* The library's counts as of its last close. */
 struct cufile_counts {
     int closings, files, buffers, compat;
-    unsigned long long read, written;
+    uint64_t read, written;
 };
 
 static inline const char *cufile_counts_path(void) {
@@ -45,8 +46,8 @@ static inline struct cufile_counts cufile_counts(void) {
     FILE *f = fopen(cufile_counts_path(), "re");
     while (f && fgets(line, sizeof line, f)) {
         c.closings++;
-        assert_int_equal(sscanf(line, "files=%d buffers=%d read=%llu written=%llu compat=%d", &c.files,
-                                &c.buffers, &c.read, &c.written, &c.compat),
+        assert_int_equal(sscanf(line, "files=%d buffers=%d read=%" PRIu64 " written=%" PRIu64 " compat=%d",
+                                &c.files, &c.buffers, &c.read, &c.written, &c.compat),
                          5);
         assert_int_equal(c.files, 0);
         assert_int_equal(c.buffers, 0);

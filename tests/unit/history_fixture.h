@@ -14,7 +14,7 @@
 #include "ui/panel/history.h"
 
 #define MISSING   ((double)NAN)
-#define COUNT(of) (sizeof of / sizeof(of)[0])
+#define COUNT(of) (sizeof of / sizeof *(of))
 
 enum { POINTS_MAX = 2000 };
 

@@ -47,7 +47,7 @@ static void pty_read(struct pty *p) {
     char bytes[4096];
     ssize_t n;
 
-    while ((n = read(p->master, bytes, sizeof(bytes))) > 0) buf_bytes(&p->seen, bytes, (size_t)n);
+    while ((n = read(p->master, bytes, sizeof bytes)) > 0) buf_bytes(&p->seen, bytes, (size_t)n);
 }
 
 static bool pty_has(const struct pty *p, const char *text) {

@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_RUN_FIXTURE_H
 #define TESTS_UNIT_RUN_FIXTURE_H
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,7 +73,7 @@ static inline int runs_tear_down(void **state) {
 static inline void scenario_of(const char *yaml, uint64_t seed) {
     char number[32];
     struct scenario_report report = {0};
-    snprintf(number, sizeof number, "%llu", (unsigned long long)seed);
+    snprintf(number, sizeof number, "%" PRIu64, (uint64_t)seed);
     struct scenario_setting set[4] = {{"seed", number, "test"}, {"run.block_trace", "off", "test"}};
     size_t sets = 2;
     if (strstr(yaml, "nvme:")) set[sets++] = (struct scenario_setting){"tiers.nvme.path", t.dir, "test"};

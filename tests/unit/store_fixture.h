@@ -104,7 +104,7 @@ __attribute__((format(printf, 2, 3))) static inline const char *plain_text(const
     return out;
 }
 
-static inline long long plain_int(const char *path, const char *sql) {
+static inline int64_t plain_int(const char *path, const char *sql) {
     return atoll(plain_text(path, "%s", sql));
 }
 
@@ -199,9 +199,9 @@ static inline struct record *make_event(double t_s, const char *level, const cha
 }
 
 /* Polls a count until it is `want`, for at most ten seconds. */
-static inline void wait_for_count(const char *path, const char *sql, long long want) {
+static inline void wait_for_count(const char *path, const char *sql, int64_t want) {
     uint64_t until = clock_now_ns() + 10 * KVF_NS_PER_S;
-    long long have;
+    int64_t have;
     while ((have = plain_int(path, sql)) != want && clock_now_ns() < until) usleep(5000);
     assert_int_equal(have, want);
 }

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     }
     for (uint32_t i = 0; i < parts_hosts(f) && !h; i++)
         if (parts_host(f, i)->rank.rank == f->open.number) h = parts_host(f, i);
-    int col = pane_textf(&p[HEAD], 0, 0, TONE_STRONG, "Rank %llu", (unsigned long long)f->open.number);
+    int col = pane_textf(&p[HEAD], 0, 0, TONE_STRONG, "Rank %" PRIu64, f->open.number);
     if (!h) {
         pane_text(&p[HEAD], 0, col, TONE_DIM, ": no figures at this moment");
         return;
@@ -115,7 +116,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     if (h->rank.lost)
         pane_text(&p[HEAD], 0, col, TONE_BAD, ", lost");
     else if (h->rank.behind > 0)
-        pane_textf(&p[HEAD], 0, col, TONE_WARN, ", %llu behind", (unsigned long long)h->rank.behind);
+        pane_textf(&p[HEAD], 0, col, TONE_WARN, ", %" PRIu64 " behind", h->rank.behind);
     draw_facts(&p[FACTS], h);
     draw_tiers(&p[TIERS], h);
 }

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void draw_row(const struct pane *p, int row, const struct column_place *a
         uint64_t value;
     } counts[] = {{TURN, r->turn}, {CONTEXT, r->context_tokens}, {GENERATE, r->generate_tokens}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        snprintf(text, sizeof text, "%llu", (unsigned long long)counts[i].value);
+        snprintf(text, sizeof text, "%" PRIu64, counts[i].value);
         columns_cell(p, row, &columns[counts[i].column], at[counts[i].column], TONE_NORMAL, text);
     }
     columns_cell(p, row, &columns[LATENCY], at[LATENCY], TONE_STRONG, number_ms(r->latency_ms, n));
@@ -129,7 +130,7 @@ static void state_text(const struct frame *f, char *out, size_t len) {
     char clock[NUMBER];
     for (uint32_t i = 0; !w && i < f->snap->requests && i < SNAPSHOT_REQUESTS; i++) served += is_ours(f, i);
     if (served > 0)
-        snprintf(out, len, "%llu in service", (unsigned long long)served);
+        snprintf(out, len, "%" PRIu64 " in service", served);
     else
         snprintf(out, len, "%s", w ? states[w->state] : "not in service");
     if (served == 0 && w && kvf_present(w->next_in_s))
@@ -177,7 +178,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
         return;
     }
     state_text(f, state, sizeof state);
-    int col = pane_textf(&head, 0, 0, TONE_STRONG, "User %llu", (unsigned long long)f->open.number);
+    int col = pane_textf(&head, 0, 0, TONE_STRONG, "User %" PRIu64, f->open.number);
     col += pane_textf(&head, 0, col, TONE_NORMAL, ", %s: ", class_of(f));
     pane_text(&head, 0, col, TONE_ACCENT, state);
     struct pane tally = pane_part(&head, 1, 0, -1, -1);

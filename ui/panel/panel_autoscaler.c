@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,8 +58,8 @@ static bool item_passes(const struct item *x, const char *filter) {
     char text[300];
     if (!x->decision) return parts_filter(x->event->message, filter);
     const struct snapshot_decision *d = x->decision;
-    snprintf(text, sizeof text, "%s %s %llu %llu %s", d->mode, d->action, (unsigned long long)d->users_before,
-             (unsigned long long)d->users_after, d->reason);
+    snprintf(text, sizeof text, "%s %s %" PRIu64 " %" PRIu64 " %s", d->mode, d->action, d->users_before,
+             d->users_after, d->reason);
     return parts_filter(text, filter);
 }
 

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -137,7 +138,7 @@ static void draw_state(const struct pane *p, int row, const struct column_place 
     bool slowest = h == rows->slowest && rows->count > 1;
     snprintf(text, sizeof text, "%s", h->rank.lost ? "lost" : slowest ? "slowest" : "");
     if (!h->rank.lost && h->rank.behind > 0)
-        snprintf(text, sizeof text, "%llu behind", (unsigned long long)h->rank.behind);
+        snprintf(text, sizeof text, "%" PRIu64 " behind", h->rank.behind);
     columns_cell(p, row, &columns[STATE], at[STATE], h->rank.lost ? TONE_BAD : TONE_WARN, text);
     if (h->rank.lost || slowest)
         pane_text(p, row, 0, h->rank.lost ? TONE_BAD : TONE_WARN, h->rank.lost ? "!" : "*");

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -209,7 +210,7 @@ static void draw_legend(const struct pane *p, const struct grid *g, const struct
     int col = 1 + pane_clip(p, 0, 1, p->at.cols - 1, TONE_HEADING, maps[map].title);
     const char *when = v->whole ? ", whole run" : "";
     if (in_cell > 1)
-        snprintf(text, sizeof text, ", %llu pods a cell%s", (unsigned long long)in_cell, when);
+        snprintf(text, sizeof text, ", %" PRIu64 " pods a cell%s", in_cell, when);
     else
         snprintf(text, sizeof text, ", a cell a pod%s", when);
     if (col + text_columns(text) >= p->at.cols - 18) snprintf(text, sizeof text, "%s", when);
@@ -234,7 +235,7 @@ static void draw_map(const struct pane *p, const struct frame *f, const struct v
         double value = cell_value(v, &g, i, column, &down);
         if (i % (uint32_t)g.in_line == 0) {
             char text[24];
-            snprintf(text, sizeof text, "%llu", (unsigned long long)v->pod[i * g.each].pod);
+            snprintf(text, sizeof text, "%" PRIu64, v->pod[i * g.each].pod);
             pane_right(p, 1 + (int)i / g.in_line * g.tall, LABEL - 1, TONE_DIM, text);
         }
         draw_cell(p, &g, i, most > 0 ? value / most : 0, down);
@@ -269,10 +270,9 @@ static void rows_pick(const struct frame *f, const struct view *v, struct rows *
 static const char *cell_text(const struct view *f, const struct snapshot_pod *p, int column, char *out) {
     double v = figure(f, p, column);
     if (column == POD && p->pods > 1)
-        snprintf(out, NUMBER, "%llu-%llu", (unsigned long long)p->pod,
-                 (unsigned long long)(p->pod + p->pods - 1));
+        snprintf(out, NUMBER, "%" PRIu64 "-%" PRIu64, p->pod, (p->pod + p->pods - 1));
     else if (column == POD)
-        snprintf(out, NUMBER, "%llu", (unsigned long long)p->pod);
+        snprintf(out, NUMBER, "%" PRIu64, p->pod);
     else if (column == LOAD || column == DONE)
         number_plain(v, out);
     else if (column == TOKENS)
@@ -298,7 +298,7 @@ static void draw_table(const struct pane *p, const struct frame *f, const struct
                          cell_text(v, r, c, text));
         snprintf(text, sizeof text, "%s", r->down ? "gone" : "");
         if (r->pods > 1)
-            snprintf(text, sizeof text, "load of pod %llu%s", (unsigned long long)r->most_pod,
+            snprintf(text, sizeof text, "load of pod %" PRIu64 "%s", r->most_pod,
                      r->down ? ", some gone" : "");
         columns_cell(p, (int)i + 1, &columns[STATE], at[STATE], r->down ? TONE_BAD : TONE_DIM, text);
     }

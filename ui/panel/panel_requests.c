@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,14 +45,14 @@ static const char *class_name(const struct frame *f, uint32_t k) {
 
 static void row_fill(struct row *r, const struct frame *f, const struct snapshot_request *q) {
     char n[NUMBER];
-    snprintf(r->cell[USER], CELL, "%llu", (unsigned long long)(q->no_user ? q->id : q->user));
+    snprintf(r->cell[USER], CELL, "%" PRIu64, (q->no_user ? q->id : q->user));
     if (q->no_user)
         snprintf(r->cell[TURN], CELL, "--");
     else
-        snprintf(r->cell[TURN], CELL, "%llu", (unsigned long long)q->turn);
+        snprintf(r->cell[TURN], CELL, "%" PRIu64, q->turn);
     snprintf(r->cell[CLASS], CELL, "%s", q->no_class ? "--" : class_name(f, q->klass));
-    snprintf(r->cell[CONTEXT], CELL, "%llu", (unsigned long long)q->context_tokens);
-    snprintf(r->cell[GENERATE], CELL, "%llu", (unsigned long long)q->generate_tokens);
+    snprintf(r->cell[CONTEXT], CELL, "%" PRIu64, q->context_tokens);
+    snprintf(r->cell[GENERATE], CELL, "%" PRIu64, q->generate_tokens);
     snprintf(r->cell[STEP], CELL, "%s", q->step);
     if (q->tier >= 0 && q->tier < KVF_TIERS)
         tier_label(f, q->tier, r->cell[TIER], CELL);
@@ -141,7 +142,7 @@ static void draw_counts(const struct pane *p, const struct frame *f, int shown) 
     int col = MARKER;
     col += pane_text(p, 0, col, TONE_HEADING,
                      p->at.cols < NARROW ? "In service now " : "Requests in service now ");
-    col += pane_textf(p, 0, col, TONE_STRONG, "%llu", (unsigned long long)f->snap->interval.in_service_now);
+    col += pane_textf(p, 0, col, TONE_STRONG, "%" PRIu64, f->snap->interval.in_service_now);
     if (of_trace(f)) col += pane_text(p, 0, col, TONE_DIM, ", rows of a trace without users");
     if (f->table.filter[0])
         pane_textf(p, 0, col, TONE_STRONG, ", %d of %u pass \"%s\"", shown, f->snap->requests,
@@ -302,8 +303,7 @@ static void draw_user(const struct pane *p, int row, const struct frame *f,
     unsigned now = 0;
     for (uint32_t i = 0; i < f->snap->requests && i < SNAPSHOT_REQUESTS; i++)
         now += f->snap->request[i].user == q->user;
-    int col =
-        pane_textf(p, row, 0, TONE_NORMAL, "user  %llu: %u in service", (unsigned long long)q->user, now);
+    int col = pane_textf(p, row, 0, TONE_NORMAL, "user  %" PRIu64 ": %u in service", q->user, now);
     if (q->asks.done + q->asks.failed == 0) {
         pane_text(p, row, col, TONE_DIM,
                   q->user < SNAPSHOT_USERS_COUNTED ? ", none ended yet"
@@ -349,10 +349,10 @@ static void draw_detail(const struct pane *p, const struct frame *f, const struc
     number_ms(q->age_ms, age), number_ms(wait_ms, waited), number_ms(q->service_ms, service);
     for (int col = 0; col < p->at.cols; col++) pane_glyph(p, 0, col, TONE_DIM, ascii ? '-' : 0x2500);
     if (q->no_user)
-        pane_textf(p, 1, 0, TONE_STRONG, "Row %llu of the trace", (unsigned long long)q->id);
+        pane_textf(p, 1, 0, TONE_STRONG, "Row %" PRIu64 " of the trace", q->id);
     else
-        pane_textf(p, 1, 0, TONE_STRONG, "Turn %llu of user %llu, %s", (unsigned long long)q->turn,
-                   (unsigned long long)q->user, class_name(f, q->klass));
+        pane_textf(p, 1, 0, TONE_STRONG, "Turn %" PRIu64 " of user %" PRIu64 ", %s", q->turn, q->user,
+                   class_name(f, q->klass));
     int col =
         pane_textf(p, 2, 0, TONE_NORMAL, "age %s: waited %s for a slot, then %s in service",
                    age + strspn(age, " "), waited + strspn(waited, " "), service + strspn(service, " "));
@@ -364,8 +364,8 @@ static void draw_detail(const struct pane *p, const struct frame *f, const struc
     pane_textf(p, 5, 0, TONE_NORMAL, "now   %s: %s", q->step, step_words(q->step));
     draw_found(p, 6, f, q);
     draw_bytes(p, 7, f, q);
-    pane_textf(p, 8, 0, TONE_NORMAL, "size  %llu tokens of context, %llu to generate",
-               (unsigned long long)q->context_tokens, (unsigned long long)q->generate_tokens);
+    pane_textf(p, 8, 0, TONE_NORMAL, "size  %" PRIu64 " tokens of context, %" PRIu64 " to generate",
+               q->context_tokens, q->generate_tokens);
     if (!q->no_user) draw_user(p, 9, f, q);
     if (q->routed_by[0]) draw_route(p, 9 + !q->no_user, q);
 }

@@ -1,5 +1,6 @@
 #include "ui/panel/parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +60,8 @@ static void draw_decision(struct line *l, const struct frame *f, const struct sn
                           double t_s) {
     char text[64], clock[NUMBER];
     line_add(l, "Autoscaler", d->mode);
-    snprintf(text, sizeof text, "%llu %s %llu", (unsigned long long)d->users_before,
-             parts_sign(l->p->canvas, PARTS_ARROW), (unsigned long long)d->users_after);
+    snprintf(text, sizeof text, "%" PRIu64 " %s %" PRIu64, d->users_before,
+             parts_sign(l->p->canvas, PARTS_ARROW), d->users_after);
     line_add(l, "users", text);
     if (l->p->at.cols >= WIDE_COLS) line_add(l, "at", number_clock(t_s, clock));
     line_add(l, "saturation", number_plain(f->snap ? f->snap->interval.saturation : KVF_MISSING, clock));
@@ -89,8 +90,8 @@ void parts_users(const struct pane *p, const struct frame *f) {
     }
     line_add(&l, "generation", f->generation ? f->generation : "--");
     if (f->snap) {
-        snprintf(text, sizeof text, "%llu of %llu", (unsigned long long)f->snap->interval.in_service_now,
-                 (unsigned long long)f->snap->interval.slots);
+        snprintf(text, sizeof text, "%" PRIu64 " of %" PRIu64, f->snap->interval.in_service_now,
+                 f->snap->interval.slots);
         line_add(&l, "slots in use", text);
     }
     if (change) {

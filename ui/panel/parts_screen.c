@@ -1,5 +1,6 @@
 #include "ui/panel/parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +96,7 @@ static const char *mode_of(const struct frame *f, char *out, size_t len) {
 static int header_name(const struct pane *p, const struct frame *f, int col, int end) {
     const struct run_record *r = f->run;
     char id[48] = "", dot[8], mode[80];
-    int used = r->run_id > 0 ? snprintf(id, sizeof id, "run %lld", (long long)r->run_id) : 0;
+    int used = r->run_id > 0 ? snprintf(id, sizeof id, "run %" PRId64, r->run_id) : 0;
     if (r->trial)
         snprintf(id + used, sizeof id - (size_t)used, "%strial %u/%u", used ? ", " : "", r->trial, r->trials);
     const char *part[] = {r->name, r->model, mode_of(f, mode, sizeof mode), id};

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -282,13 +283,14 @@ int parts_warnings(const struct pane *p, int row, const struct frame *f) {
         used += pane_wrap(p, row + used, TONE_BAD, text);
     }
     if (!parts_whole_run(f) && i && i->fell_through + i->refused > 0) {
-        snprintf(text, sizeof text, "! no room: %llu writes fell through to a lower tier, %llu were refused",
-                 (unsigned long long)i->fell_through, (unsigned long long)i->refused);
+        snprintf(text, sizeof text,
+                 "! no room: %" PRIu64 " writes fell through to a lower tier, %" PRIu64 " were refused",
+                 i->fell_through, i->refused);
         used += pane_wrap(p, row + used, i->refused ? TONE_BAD : TONE_WARN, text);
     }
     if (!parts_whole_run(f) && i && i->not_admitted > 0) {
-        snprintf(text, sizeof text, "! not admitted: cache.admission kept %llu write%s out",
-                 (unsigned long long)i->not_admitted, i->not_admitted == 1 ? "" : "s");
+        snprintf(text, sizeof text, "! not admitted: cache.admission kept %" PRIu64 " write%s out",
+                 i->not_admitted, i->not_admitted == 1 ? "" : "s");
         used += pane_wrap(p, row + used, TONE_WARN, text);
     }
     return used;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -11,16 +12,16 @@
 #include "draw/canvas.h"
 
 /* The terminal's number, also behind /dev/tty; 0 when it is none. */
-static unsigned long long device_of(int fd) {
+static uint64_t device_of(int fd) {
     unsigned int number;
     struct stat st;
 
     if (!isatty(fd)) return 0;
     if (ioctl(fd, TIOCGDEV, &number) == 0) return number;
-    return fstat(fd, &st) == 0 ? (unsigned long long)st.st_rdev : 0;
+    return fstat(fd, &st) == 0 ? (uint64_t)st.st_rdev : 0;
 }
 
-static int open_same(const char *path, unsigned long long device) {
+static int open_same(const char *path, uint64_t device) {
     int fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 
     if (fd >= 0 && device_of(fd) != device) {
@@ -33,7 +34,7 @@ static int open_same(const char *path, unsigned long long device) {
 /* Non-blocking is a property of the open file, which our descriptor shares with the shell: hence a new
  * one. The first way works without a name in /dev (containers), the last without permission (su). */
 int term_tty_open(int fd, struct err *e) {
-    unsigned long long device = device_of(fd);
+    uint64_t device = device_of(fd);
     char name[64];
     int own;
 

@@ -1,5 +1,6 @@
 #include "engine/limits/slowest.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,8 +137,8 @@ void slowest_judge(struct run_record *run) {
     double other_ms = others(run, r, e2e_ms);
     size_t most = most_load(run, r, &load);
     r->slowest = true;
-    int at = snprintf(r->why, sizeof r->why, "rank %llu on %.60s: e2e P95 %s, the others %s",
-                      (unsigned long long)r->at.rank.rank, r->at.host, bare(number_ms(e2e_ms(r), mine)),
+    int at = snprintf(r->why, sizeof r->why, "rank %" PRIu64 " on %.60s: e2e P95 %s, the others %s",
+                      r->at.rank.rank, r->at.host, bare(number_ms(e2e_ms(r), mine)),
                       bare(number_ms(other_ms, theirs)));
     if (!(e2e_ms(r) > SLOWEST_DIFFERS * other_ms)) {
         snprintf(r->why + at, sizeof r->why - (size_t)at, "; no rank stands out");

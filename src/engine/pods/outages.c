@@ -1,5 +1,6 @@
 #include "engine/pods/outages.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -75,9 +76,9 @@ static void pod_goes(struct engine *e, struct pod *p) {
 
 static const char *name_of(const struct scenario_outage *o, char *out, size_t len) {
     if (o->pod != KVF_UNSET)
-        snprintf(out, len, "pod %llu", (unsigned long long)o->pod);
+        snprintf(out, len, "pod %" PRIu64, o->pod);
     else if (o->router != KVF_UNSET)
-        snprintf(out, len, "router %llu", (unsigned long long)o->router);
+        snprintf(out, len, "router %" PRIu64, o->router);
     else
         snprintf(out, len, "%s", o->index ? "the index" : "the remote tier");
     return out;

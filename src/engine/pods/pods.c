@@ -1,5 +1,6 @@
 #include "engine/pods/pods.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -137,13 +138,13 @@ static uint64_t pod_blocks(const struct scenario *s) {
 
 int pods_refused(const struct engine *e, struct err *err) {
     if (!scenario_pods_are_ranks(e->s)) return 0;
-    unsigned long long pods = e->s->fleet.pods;
+    uint64_t pods = e->s->fleet.pods;
     if (scenario_ranks(e->s) != pods)
-        return err_set(
-            err, KVF_ERR_USAGE,
-            "each of the %llu pods of a real fleet is a rank, and there %s %u; run it with --ranks "
-            "%llu, or set mode: simulate",
-            pods, scenario_ranks(e->s) == 1 ? "is" : "are", scenario_ranks(e->s), pods);
+        return err_set(err, KVF_ERR_USAGE,
+                       "each of the %" PRIu64
+                       " pods of a real fleet is a rank, and there %s %u; run it with --ranks "
+                       "%" PRIu64 ", or set mode: simulate",
+                       pods, scenario_ranks(e->s) == 1 ? "is" : "are", scenario_ranks(e->s), pods);
     if (e->setup->keep_going)
         return err_set(err, KVF_ERR_USAGE,
                        "a real fleet ends with the first pod that is lost; run it without --keep-going");

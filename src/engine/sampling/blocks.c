@@ -1,5 +1,6 @@
 /* The trace of the kernel's block layer: its part of readings and results. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +31,8 @@ static void tell_errors(struct engine *e, const struct block_counts *c) {
         uint64_t more = c->events.errors[s] - p->request_errors[s];
         if (more == 0 || p->request_error_events >= ERRORS_TOLD) continue;
         p->request_errors[s] += more;
-        engine_event(e, "warning", "the drive under nvme failed %llu request%s: %s%s",
-                     (unsigned long long)more, more == 1 ? "" : "s", block_status_name(s),
+        engine_event(e, "warning", "the drive under nvme failed %" PRIu64 " request%s: %s%s", more,
+                     more == 1 ? "" : "s", block_status_name(s),
                      ++p->request_error_events == ERRORS_TOLD ? "; later ones are only counted" : "");
     }
 }

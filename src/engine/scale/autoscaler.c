@@ -1,5 +1,6 @@
 #include "engine/scale/autoscaler.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@ struct seek_text seek_count(double n) {
 
 struct seek_text seek_users(uint64_t users) {
     struct seek_text t;
-    (void)snprintf(t.text, sizeof t.text, "%llu user%s", (unsigned long long)users, users == 1 ? "" : "s");
+    (void)snprintf(t.text, sizeof t.text, "%" PRIu64 " user%s", users, users == 1 ? "" : "s");
     return t;
 }
 
@@ -175,7 +176,7 @@ void seek_stage(struct autoscaler *a, struct snapshot_decision *out, uint64_t us
         a->drain_to = users;
         a->drain_plan = p;
         a->users = a->config.min_users;
-        seek_say(out, "; drain %llu requests first, with %s", (unsigned long long)a->system.unfinished,
+        seek_say(out, "; drain %" PRIu64 " requests first, with %s", a->system.unfinished,
                  seek_users(a->users).text);
     } else {
         stage_of(a, users, &p);
@@ -217,9 +218,9 @@ void autoscaler_init(struct autoscaler *a, const struct autoscaler_config *confi
     decision_begin(a, users, out);
     a->users = out->users_after = config->rules.paced ? config->min_users : allowed(a, users);
     seek_act(out, "start");
-    seek_say(out, "seek %s, between %llu and %llu: begin with %s, judged for %s after %s", aim_of(config),
-             (unsigned long long)config->min_users, (unsigned long long)config->max_users,
-             seek_users(a->users).text, seek_s(config->stage_s).text, seek_s(config->settle_s).text);
+    seek_say(out, "seek %s, between %" PRIu64 " and %" PRIu64 ": begin with %s, judged for %s after %s",
+             aim_of(config), config->min_users, config->max_users, seek_users(a->users).text,
+             seek_s(config->stage_s).text, seek_s(config->settle_s).text);
     a->system = (struct autoscaler_system){.cycle_s = KVF_MISSING,
                                            .think_s = KVF_MISSING,
                                            .e2e_s = KVF_MISSING,

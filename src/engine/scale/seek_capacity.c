@@ -19,6 +19,7 @@
  * the candidate is closed: in the middle, or where throughput that grows with the users would reach the line.
  * In the end the levels beside the line are measured again, the less certain one first, until neither verdict
  * is chance. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -171,8 +172,8 @@ static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     if (most) seek_say(out, ", the most allowed: more might carry more");
     if (l->users == a->config.min_users && a->last.piled)
         seek_say(out, ", the fewest allowed, and they ask for more than is answered");
-    if (l > a->level) seek_say(out, "; %.0f at %llu", l[-1].tokens_s, (unsigned long long)l[-1].users);
-    if (high != l) seek_say(out, "; most were %.0f at %llu", high->tokens_s, (unsigned long long)high->users);
+    if (l > a->level) seek_say(out, "; %.0f at %" PRIu64, l[-1].tokens_s, l[-1].users);
+    if (high != l) seek_say(out, "; most were %.0f at %" PRIu64, high->tokens_s, high->users);
     return true;
 }
 
@@ -251,7 +252,7 @@ static bool go_below(struct autoscaler *a, struct snapshot_decision *out, uint64
     uint64_t to = seek_times(a, users, 1 / DOUBLE);
     double answers = seek_estimate(a);
     if (answers < (double)to) to = seek_times(a, users, fmax(answers, 1) / (double)users);
-    seek_say(out, "; nothing below %llu was tried: try %s", (unsigned long long)users, seek_users(to).text);
+    seek_say(out, "; nothing below %" PRIu64 " was tried: try %s", users, seek_users(to).text);
     return go(a, out, "halve", to);
 }
 
@@ -285,26 +286,25 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     if (i == 0 && users > a->config.min_users) return go_below(a, out, users);
     const struct autoscaler_level *best = lucky(a);
     if (best) {
-        seek_say(out, "; %llu users did best, which may be chance: measure them again",
-                 (unsigned long long)best->users);
+        seek_say(out, "; %" PRIu64 " users did best, which may be chance: measure them again", best->users);
         return go(a, out, "again", best->users);
     }
     if (above == 0 && below == 0) {
         const struct autoscaler_level *again = a->confirming < CONFIRM_MOST ? doubtful(a, i) : NULL;
         if (!again) return found(a, out);
         a->confirming++;
-        seek_say(out, "; chance is not ruled out: measure %llu again", (unsigned long long)again->users);
+        seek_say(out, "; chance is not ruled out: measure %" PRIu64 " again", again->users);
         return go(a, out, "again", again->users);
     }
     const struct autoscaler_level *far = i ? unlucky(a, i) : NULL;
     if (far) {
-        seek_say(out, "; %llu users may do as well: measure them again", (unsigned long long)far->users);
+        seek_say(out, "; %" PRIu64 " users may do as well: measure them again", far->users);
         return go(a, out, "again", far->users);
     }
     const struct autoscaler_level *from = below >= above ? &a->level[i - 1] : &a->level[i];
     uint64_t gap = below >= above ? below : above, to = between(a, from, gap);
-    seek_say(out, "; try %llu, between %llu and %llu", (unsigned long long)to,
-             (unsigned long long)from->users, (unsigned long long)(from->users + gap));
+    seek_say(out, "; try %" PRIu64 ", between %" PRIu64 " and %" PRIu64, to, from->users,
+             (from->users + gap));
     return go(a, out, "bisect", to);
 }
 
@@ -423,10 +423,10 @@ static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
     if (a->answer != AUTOSCALER_SEEKING || !a->levels || used <= 0 || (size_t)used >= len) return;
     const struct autoscaler_level *high = highest_of(a), *c = &a->level[candidate_of(a)];
     if (high != c && high->tokens_s > a->peak)
-        used += snprintf(out + used, len - (size_t)used, "; most were %.0f at %llu", high->tokens_s,
-                         (unsigned long long)high->users);
+        used += snprintf(out + used, len - (size_t)used, "; most were %.0f at %" PRIu64, high->tokens_s,
+                         high->users);
     if (capacity_gap(a, &from, &to) && c[-1].value < c->value && (size_t)used < len)
-        snprintf(out + used, len - (size_t)used, "; %.0f at %llu", c[-1].tokens_s, (unsigned long long)from);
+        snprintf(out + used, len - (size_t)used, "; %.0f at %" PRIu64, c[-1].tokens_s, from);
 }
 
 const struct seek seek_capacity = {.begin = capacity_begin,

@@ -7,6 +7,7 @@
  *
  * A level is good or too many by all that was ever seen of it and of its neighbours (evidence.h). An answer
  * that turns out wrong moves, up as well as down. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -108,8 +109,7 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
         seek_say(out, "%.24s has waited %s for an answer (target %s)", name, seek_ms(r->p95_ms).text,
                  target.text);
     else if (isinf(r->p95_ms))
-        seek_say(out, "%llu of %llu requests of %.24s failed", (unsigned long long)r->failed,
-                 (unsigned long long)r->ended, name);
+        seek_say(out, "%" PRIu64 " of %" PRIu64 " requests of %.24s failed", r->failed, r->ended, name);
     else
         seek_say(out, "P95 %s of %.24s; %.1f %% of %.0f requests over %s (at most 5 %%)",
                  seek_ms(r->p95_ms).text, name, 100 * fmax(0, r->share), r->of, target.text);
@@ -152,8 +152,8 @@ static bool answer(struct autoscaler *a, struct snapshot_decision *out, bool coo
     a->paused = 0;
     a->probing = false;
     if (bad)
-        seek_say(out, ": the answer is %s, %llu are too many", seek_users(a->answered).text,
-                 (unsigned long long)bad->users);
+        seek_say(out, ": the answer is %s, %" PRIu64 " are too many", seek_users(a->answered).text,
+                 bad->users);
     else
         seek_say(out, ": the answer is at least %s, the most allowed", seek_users(a->answered).text);
     hold_users(a, out, a->answered, cool);
@@ -186,7 +186,7 @@ static const struct autoscaler_level *doubtful(const struct autoscaler *a) {
 /* The gap is small enough, or there is nothing above. */
 static bool confirm(struct autoscaler *a, struct snapshot_decision *out, bool over) {
     const struct autoscaler_level *next = doubtful(a);
-    unsigned long long best = users_of(best_of(a)), bad = users_of(bad_of(a));
+    uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a));
     if (!next || a->confirming >= CONFIRM_MOST) {
         act(out, a, over, "found");
         return answer(a, out, over);
@@ -195,8 +195,8 @@ static bool confirm(struct autoscaler *a, struct snapshot_decision *out, bool ov
     a->confirming++;
     act(out, a, over, above ? "probe" : "hold");
     if (bad)
-        seek_say(out, ": %llu are good and %llu too many, %s %llu for %s", best, bad,
-                 above ? "probe" : "hold", (unsigned long long)next->users,
+        seek_say(out, ": %" PRIu64 " are good and %" PRIu64 " too many, %s %" PRIu64 " for %s", best, bad,
+                 above ? "probe" : "hold", next->users,
                  seek_s(a->config.hold_s > 0 ? a->config.hold_s : a->config.stage_s).text);
     else
         seek_say(out, ": %s are the most allowed, hold them for %s", seek_users(best).text,
@@ -212,8 +212,8 @@ static bool halve(struct autoscaler *a, struct snapshot_decision *out, bool over
              grown = seek_times(a, best, a->config.growth);
     if (grown < middle) middle = grown;
     act(out, a, over, "bisect");
-    seek_say(out, ": try %llu, between %llu (good) and %llu (too many)", (unsigned long long)middle,
-             (unsigned long long)best, (unsigned long long)bad);
+    seek_say(out, ": try %" PRIu64 ", between %" PRIu64 " (good) and %" PRIu64 " (too many)", middle, best,
+             bad);
     try_users(a, out, middle, over);
     return true;
 }
@@ -316,8 +316,7 @@ static bool probe(struct autoscaler *a, struct snapshot_decision *out, const str
     bool certain =
         above->errors >= SURE || (double)above->users <= (double)a->answered * (1 + a->config.precision);
     act(out, a, over, "probe");
-    seek_say(out, ": probe %llu, which %s too many", (unsigned long long)above->users,
-             above->good ? "may be" : "were");
+    seek_say(out, ": probe %" PRIu64 ", which %s too many", above->users, above->good ? "may be" : "were");
     a->pause = !certain ? PAUSE_LEAST : a->pause < PAUSE_MOST ? 2 * a->pause : PAUSE_MOST;
     a->paused = 0;
     a->probing = true;
@@ -332,8 +331,7 @@ static bool probe_below(struct autoscaler *a, struct snapshot_decision *out, boo
         if (a->level[i].users >= to && a->level[i].users < a->answered) return false;
     if (to >= a->answered) return false;
     act(out, a, over, "probe");
-    seek_say(out, ": probe %llu, in case %s do not hold", (unsigned long long)to,
-             seek_users(a->answered).text);
+    seek_say(out, ": probe %" PRIu64 ", in case %s do not hold", to, seek_users(a->answered).text);
     a->paused = 0;
     a->probing = true;
     hold_users(a, out, to, false);
@@ -393,16 +391,14 @@ static double qos_users(const struct autoscaler *a) {
 static void qos_known(const struct autoscaler *a, char *out, size_t len) {
     uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a));
     if (a->answer == AUTOSCALER_FOUND)
-        snprintf(out, len, "%s found, %llu are too many", seek_users(a->answered).text,
-                 (unsigned long long)bad);
+        snprintf(out, len, "%s found, %" PRIu64 " are too many", seek_users(a->answered).text, bad);
     else if (a->answer == AUTOSCALER_AT_LEAST)
         snprintf(out, len, "at least %s, the most allowed", seek_users(a->answered).text);
     else if (a->answer == AUTOSCALER_TOO_MANY)
         snprintf(out, len, "even %s, the fewest allowed, %s too many", seek_users(a->config.min_users).text,
                  a->config.min_users == 1 ? "is" : "are");
     else if (best && bad)
-        snprintf(out, len, "no answer yet: %s are good, %llu too many", seek_users(best).text,
-                 (unsigned long long)bad);
+        snprintf(out, len, "no answer yet: %s are good, %" PRIu64 " too many", seek_users(best).text, bad);
     else if (best)
         snprintf(out, len, "no answer yet: at least %s are good", seek_users(best).text);
     else if (bad)

@@ -1,5 +1,6 @@
 #include "study/calibrate/calibration.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -79,8 +80,7 @@ static double most_apart(const struct calibrate_result *r) {
 static void put_service(const struct calibrate_result *r, struct buf *out) {
     const struct calibrate_curve *link = &r->link, *own = &r->own;
     buf_add(out, "    depths: ");
-    for (uint32_t p = 0; p < link->points; p++)
-        buf_addf(out, "%s%llu", p ? ", " : "[", (unsigned long long)link->depth[p]);
+    for (uint32_t p = 0; p < link->points; p++) buf_addf(out, "%s%" PRIu64, p ? ", " : "[", link->depth[p]);
     buf_add(out, "]\n");
     put_rates(out, "read_rates", link, KVF_DIR_READ);
     put_rates(out, "write_rates", link, KVF_DIR_WRITE);

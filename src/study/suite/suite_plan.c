@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,9 +103,9 @@ static const char *capacity(const struct scenario *sc, enum kvf_tier t, char *ou
 static void put_test(const struct suite_entry *e, bool model, struct format_page *p) {
     const struct scenario *sc = &e->scenario;
     char gpu[NUMBER], cpu[NUMBER], nvme[NUMBER], users[48], time[64], name[64] = "";
-    unsigned long long now = sc->workload.users, before = e->users_before;
+    uint64_t now = sc->workload.users, before = e->users_before;
 
-    snprintf(users, sizeof users, now >= before ? "%llu" : "%llu/%llu", now, before);
+    snprintf(users, sizeof users, now >= before ? "%" PRIu64 "" : "%" PRIu64 "/%" PRIu64, now, before);
     snprintf(time, sizeof time, e->trials > 1 ? "%u x %s" : "%.0u%s", e->trials > 1 ? e->trials : 0,
              span(suite_entry_s(e) / e->trials).text);
     if (model) snprintf(name, sizeof name, "%-*.*s ", NAME, NAME, sc->model.preset);
@@ -140,12 +141,12 @@ static void put_notes(const struct suite *s, struct format_page *p) {
     if (!any) format_end(p);
     format_label(p, FORMAT_HEADING, "Users");
     char text[200];
-    unsigned long long now = scaled->scenario.workload.users, before = scaled->users_before;
-    snprintf(
-        text, sizeof text,
-        "%llu/%llu: %llu in place of the scenario's %llu, because the tiers hold the conversations of so "
-        "many",
-        now, before, now, before);
+    uint64_t now = scaled->scenario.workload.users, before = scaled->users_before;
+    snprintf(text, sizeof text,
+             "%" PRIu64 "/%" PRIu64 ": %" PRIu64 " in place of the scenario's %" PRIu64
+             ", because the tiers hold the conversations of so "
+             "many",
+             now, before, now, before);
     format_words(p, text);
     format_end(p);
 }

@@ -236,9 +236,10 @@ static void size_by_machine(const struct suite *s, struct suite_entry *entry) {
                          : t->users == SUITE_USERS_BASE ? base
                                                         : kvf_min(sc->workload.users, base);
     if (sc->workload.users < entry->users_before)
-        note(&entry->fit, "workload.users %llu -> %llu: about %s of conversations each, in %s of nvme",
-             (unsigned long long)entry->users_before, (unsigned long long)sc->workload.users,
-             format_bytes((double)each).text, format_bytes((double)room).text);
+        note(&entry->fit,
+             "workload.users %" PRIu64 " -> %" PRIu64 ": about %s of conversations each, in %s of nvme",
+             entry->users_before, sc->workload.users, format_bytes((double)each).text,
+             format_bytes((double)room).text);
 }
 
 /* The others: their files, scaled to the machine, which --quick takes for a small one. */

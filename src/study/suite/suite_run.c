@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,9 +93,9 @@ static void on_interval(void *ctx, const struct snapshot *snap) {
     char clock[24], left[40], tok[32] = "--";
     if (l->quiet || !l->terminal) return;
     if (kvf_present(i->throughput_tok_s)) units_count_human(i->throughput_tok_s, tok, sizeof tok);
-    line_put(l, "%s  %s  %s tok/s  %llu users  e2e P95 %s",
-             units_clock((uint64_t)(i->t_s * 1e9), clock, sizeof clock), rest(l, i->t_s, left), tok,
-             (unsigned long long)i->users, format_ms(i->e2e_p95_ms).text);
+    line_put(l, "%s  %s  %s tok/s  %" PRIu64 " users  e2e P95 %s",
+             units_clock((uint64_t)(i->t_s * 1e9), clock, sizeof clock), rest(l, i->t_s, left), tok, i->users,
+             format_ms(i->e2e_p95_ms).text);
 }
 
 static void line_result(struct line *l, const struct run_record *r) {

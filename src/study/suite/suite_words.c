@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,9 +46,10 @@ static void say_reads(const struct suite_entry *e, char *out, size_t len) {
 /* A test without a request has no rate to compare. */
 static bool nobody_done(const struct suite_entry *e, const char *topic, struct suite_words *w) {
     if (suite_metric(e, "requests_done") != 0) return false;
-    unsigned long long users = e->scenario.workload.users;
+    uint64_t users = e->scenario.workload.users;
     say(w, topic,
-        "%s: with %llu user%s not one request was done: more load than the drive carries, or too short a run. "
+        "%s: with %" PRIu64
+        " user%s not one request was done: more load than the drive carries, or too short a run. "
         "More time: --duration %s=5m.",
         e->test->name, users, users == 1 ? "" : "s", e->test->name);
     return true;
@@ -100,9 +102,10 @@ static void mean_load(const struct suite *s, struct suite_words *w) {
     double slower = suite_metric(high, "e2e_p95_ms") / suite_metric(base, "e2e_p95_ms");
     if (!kvf_present(times) || !kvf_present(slower)) return;
     say(w, "load",
-        "%llu instead of %llu users bring %.2f times the throughput at %.2f times the end-to-end P95: %s.",
-        (unsigned long long)high->scenario.workload.users, (unsigned long long)base->scenario.workload.users,
-        times, slower, times < same ? "the drive was already saturated" : "the drive had room for more");
+        "%" PRIu64 " instead of %" PRIu64
+        " users bring %.2f times the throughput at %.2f times the end-to-end P95: %s.",
+        high->scenario.workload.users, base->scenario.workload.users, times, slower,
+        times < same ? "the drive was already saturated" : "the drive had room for more");
 }
 
 static void mean_production(const struct suite *s, struct suite_words *w) {
@@ -118,8 +121,8 @@ static void mean_production(const struct suite *s, struct suite_words *w) {
                                  c->name, met * 100, format_ms((double)c->p95_ns / 1e6).text);
     }
     if (used)
-        say(w, "production", "With %llu users, requests inside their class's P95 target: %s.",
-            (unsigned long long)e->scenario.workload.users, classes);
+        say(w, "production", "With %" PRIu64 " users, requests inside their class's P95 target: %s.",
+            e->scenario.workload.users, classes);
 }
 
 /* The last sentence of the search, and how to give it more time. */
@@ -241,20 +244,21 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
 }
 
 static void mean_stored(const struct suite *s, struct suite_words *w) {
-    long long first = 0, last = 0;
+    int64_t first = 0, last = 0;
     unsigned count = 0;
     for (size_t i = 0; i < s->entries; i++)
         for (uint32_t k = 0; k < s->entry[i].runs; k++) {
             if (s->entry[i].run[k].run_id <= 0) continue;
-            last = (long long)s->entry[i].run[k].run_id;
+            last = (int64_t)s->entry[i].run[k].run_id;
             if (!count++) first = last;
         }
     if (count == 1)
-        say(w, "runs", "It is run %lld of the database: `kvfall show %lld`.", first, first);
+        say(w, "runs", "It is run %" PRId64 " of the database: `kvfall show %" PRId64 "`.", first, first);
     else if (count)
         say(w, "runs",
-            "They are %u runs of the database, %lld to %lld: `kvfall show %lld` for one, `kvfall report "
-            "suite:%lld` for all.",
+            "They are %u runs of the database, %" PRId64 " to %" PRId64 ": `kvfall show %" PRId64
+            "` for one, `kvfall report "
+            "suite:%" PRId64 "` for all.",
             count, first, last, last, first);
 }
 

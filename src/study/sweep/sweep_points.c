@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ void sweep_base_plan(struct sweep_base *b) {
 void sweep_base_text(const struct sweep_base *b, struct buf *out) {
     const struct scenario_sweep *sweep = &b->scenario.sweep;
     const struct sweep_plan *p = &b->plan;
-    unsigned long long points = (unsigned long long)sweep->points;
+    uint64_t points = (uint64_t)sweep->points;
     double low, high;
     char from[SWEEP_VALUE], to[SWEEP_VALUE];
     switch (sweep->profile) {
@@ -36,14 +37,15 @@ void sweep_base_text(const struct sweep_base *b, struct buf *out) {
         if (p->points == UINT64_MAX)
             buf_add(out, "more points than can be counted: ");
         else
-            buf_addf(out, "%llu point%s: ", (unsigned long long)p->points, p->points == 1 ? "" : "s");
+            buf_addf(out, "%" PRIu64 " point%s: ", p->points, p->points == 1 ? "" : "s");
         for (unsigned i = 0; i < p->axes; i++)
             buf_addf(out, "%s%s (%zu)", i ? p->zip ? " with " : " x " : "", p->axis[i].key,
                      p->axis[i].values);
         break;
     case KVF_SWEEP_RATES:
         if (p->axes > 0) points *= p->points;
-        buf_addf(out, "%llu points: one request at a time, full throughput, and rates between", points);
+        buf_addf(out, "%" PRIu64 " points: one request at a time, full throughput, and rates between",
+                 points);
         for (unsigned i = 0; i < p->axes; i++)
             buf_addf(out, "%s%s (%zu)", i ? " x " : ", for each of ", p->axis[i].key, p->axis[i].values);
         break;
@@ -54,8 +56,8 @@ void sweep_base_text(const struct sweep_base *b, struct buf *out) {
         buf_addf(out, "the smallest %s from %s to %s for a %s", sweep->find, from, to, sweep->target.metric);
         break;
     case KVF_SWEEP_MISS_RATIO:
-        buf_addf(out, "miss ratios at %llu capacities",
-                 sweep->capacities ? (unsigned long long)sweep->capacities : points);
+        buf_addf(out, "miss ratios at %" PRIu64 " capacities",
+                 sweep->capacities ? sweep->capacities : points);
         break;
     }
 }
@@ -144,9 +146,8 @@ static void complaints_say(const struct sweep_base *b, struct complaints *c, str
         if (keys) {
             sweep_plan_point(&b->plan, c->item[i].point, setting);
             sweep_point_label(setting, b->plan.axes, &label);
-            buf_addf(out, "point %llu (%s)", (unsigned long long)c->item[i].point + 1, buf_text(&label));
-            if (c->item[i].times > 1)
-                buf_addf(out, " and %llu more", (unsigned long long)c->item[i].times - 1);
+            buf_addf(out, "point %" PRIu64 " (%s)", c->item[i].point + 1, buf_text(&label));
+            if (c->item[i].times > 1) buf_addf(out, " and %" PRIu64 " more", c->item[i].times - 1);
         } else {
             buf_addf(out, "%s", c->item[i].point == 0 ? "lower bound" : "upper bound");
         }

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static void copy_part(const json_t *o, const char *key, char *out, size_t len) {
 static void read_baseline(const json_t *sweep, struct scenario_sweep *s) {
     const json_t *b = json_object_get(sweep, "baseline");
     if (json_is_integer(b))
-        snprintf(s->baseline, sizeof s->baseline, "%lld", (long long)json_integer_value(b));
+        snprintf(s->baseline, sizeof s->baseline, "%" PRId64, (int64_t)json_integer_value(b));
     else
         copy_text(sweep, "baseline", s->baseline, sizeof s->baseline);
 }
@@ -244,9 +245,10 @@ int sweep_stored(struct store *store, const char *ref, struct outcome *out, stru
     if (rc == 0) rc = store_load_sweep(store, id, &out->record, &read, e);
     if (rc == 0 && !r->usable)
         rc = err_set(e, KVF_ERR_CORRUPT,
-                     "sweep %lld has no configuration in the database that could be read; `kvfall history` "
+                     "sweep %" PRId64
+                     " has no configuration in the database that could be read; `kvfall history` "
                      "has its runs",
-                     (long long)id);
+                     id);
     place_points(r);
     count_points(out);
     sweep_plan_free(&r->base.plan);

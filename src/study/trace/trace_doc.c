@@ -1,5 +1,6 @@
 #include "study/trace/trace_doc.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,8 +124,7 @@ static void put_tree(const struct trace_stats *t, struct doc *d) {
     if (!t->in->blocks) return;
     struct buf text = {0};
     doc_section(d, 1, "Prefix sharing");
-    buf_addf(&text, "%s of %llu tokens", format_count(t->nodes).text,
-             (unsigned long long)t->in->s.cache.block_tokens);
+    buf_addf(&text, "%s of %" PRIu64 " tokens", format_count(t->nodes).text, t->in->s.cache.block_tokens);
     doc_fact(d, "Blocks", buf_text(&text));
     text.len = 0;
     buf_addf(&text, "%s of the blocks that others follow have more than one successor, %s at most",

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,9 +82,8 @@ static void lengths_print(const struct fit_model *m, unsigned i, struct buf *out
         context.lo = context.hi;
         generate.lo = generate.hi = (uint64_t)(2 * mean_of(&generate) / (1 + spread) + 0.5);
     }
-    buf_addf(out, "context: [%llu, %llu], generate: [%llu, %llu], spread: %.4g",
-             (unsigned long long)context.lo, (unsigned long long)context.hi, (unsigned long long)generate.lo,
-             (unsigned long long)generate.hi, spread);
+    buf_addf(out, "context: [%" PRIu64 ", %" PRIu64 "], generate: [%" PRIu64 ", %" PRIu64 "], spread: %.4g",
+             context.lo, context.hi, generate.lo, generate.hi, spread);
 }
 
 static void personas_print(const struct fit_model *m, struct buf *out) {
@@ -93,9 +93,9 @@ static void personas_print(const struct fit_model *m, struct buf *out) {
         buf_addf(out, "    - {name: p%u, share: %.4g, ", i + 1, m->drawn ? 1 : pause_mean(&pause) / 1e9);
         lengths_print(m, i, out);
         if (!m->drawn)
-            buf_addf(out, ", think: [%llums, %llums]",
-                     (unsigned long long)(pause.lo / 1000000 + (pause.lo < 1000000)),
-                     (unsigned long long)(pause.hi / 1000000 + (pause.hi < 1000000)));
+            buf_addf(out, ", think: [%" PRIu64 "ms, %" PRIu64 "ms]",
+                     (pause.lo / 1000000 + (pause.lo < 1000000)),
+                     (pause.hi / 1000000 + (pause.hi < 1000000)));
         buf_add(out, "}\n");
     }
 }
@@ -120,11 +120,12 @@ static void scenario_print(const struct fit_model *m, struct buf *out) {
     uint64_t block = t->in->s.cache.block_tokens;
     double room = t->points ? t->capacity[t->points / 2] : 1e9;
     buf_addf(out,
-             "name: fitted\nmodel: %s\nmode: simulate\nseed: %llu\nrun: {duration: %.0fs, warmup: 0s}\n"
-             "tiers: {cpu: {capacity: %.0fMiB}}\ncache: {granularity: block, block_tokens: %llu}\n"
-             "workload:\n  users: %llu\n  arrival: {",
-             t->in->s.model.preset, (unsigned long long)m->seed, fmax(ceil((double)t->span_ns / 1e9), 1),
-             fmax(ceil(room / 1048576), 64), (unsigned long long)block, (unsigned long long)m->users);
+             "name: fitted\nmodel: %s\nmode: simulate\nseed: %" PRIu64
+             "\nrun: {duration: %.0fs, warmup: 0s}\n"
+             "tiers: {cpu: {capacity: %.0fMiB}}\ncache: {granularity: block, block_tokens: %" PRIu64 "}\n"
+             "workload:\n  users: %" PRIu64 "\n  arrival: {",
+             t->in->s.model.preset, m->seed, fmax(ceil((double)t->span_ns / 1e9), 1),
+             fmax(ceil(room / 1048576), 64), block, m->users);
     if (m->drawn)
         buf_addf(out, "process: poisson, rate: %.6g}\n  personas:\n", rate_of(t));
     else
@@ -139,7 +140,7 @@ static void scenario_print(const struct fit_model *m, struct buf *out) {
     buf_addf(out, "  prefix: {probability: %.4f, on_top: true, pick: %s, prompt_tokens: [",
              (double)f->prompted / (double)f->session_count, frequencies_fall(f) ? "zipf" : "uniform");
     for (unsigned i = 0; i < f->prompts; i++)
-        buf_addf(out, "%s%llu", i ? ", " : "", (unsigned long long)(f->prompt[i].blocks * block));
+        buf_addf(out, "%s%" PRIu64, i ? ", " : "", f->prompt[i].blocks * block);
     buf_addf(out, "], count: %u}\n", f->prompts);
 }
 
@@ -338,9 +339,10 @@ static void comments_print(const struct trace_stats *t, const struct fit_quality
 #undef X
     buf_addf(
         out,
-        "# Synthetic users with the rate, lengths, pauses and sharing of a trace of %llu requests in %s.\n"
+        "# Synthetic users with the rate, lengths, pauses and sharing of a trace of %" PRIu64
+        " requests in %s.\n"
         "# Nothing of its blocks is in here. Kolmogorov-Smirnov distances, 0 for the same distribution:\n",
-        (unsigned long long)t->requests, format_seconds((double)t->span_ns / 1e9).text);
+        t->requests, format_seconds((double)t->span_ns / 1e9).text);
     for (unsigned d = 0; d < FIT_DIMENSIONS; d++)
         if (!isnan(q->distance[d])) buf_addf(out, "#   %-22s %.3f\n", names[d], q->distance[d]);
     buf_addf(out,

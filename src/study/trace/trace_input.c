@@ -1,5 +1,6 @@
 #include "study/trace/trace_input.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,10 +104,10 @@ static int scenario_make(struct trace_input *in, const char *path, const char *s
     bool blocks = in->blocks || strcmp(source, "sharegpt") == 0;
     buf_addf(&yaml,
              "name: trace\nmodel: llama3.1-8b\nmode: simulate\ntiers: {cpu: {capacity: 1TiB}}\n"
-             "seed: %llu\nrun: {duration: 10000h, warmup: 0s}\ncache: {granularity: %s",
-             (unsigned long long)seed, blocks ? "block" : "request");
+             "seed: %" PRIu64 "\nrun: {duration: 10000h, warmup: 0s}\ncache: {granularity: %s",
+             seed, blocks ? "block" : "request");
     if (block_tokens > 0 && t->caps & SOURCE_BLOCKS)
-        buf_addf(&yaml, ", block_tokens: %llu", (unsigned long long)block_tokens);
+        buf_addf(&yaml, ", block_tokens: %" PRIu64, block_tokens);
     buf_addf(&yaml, "}\nworkload: {source: %s, scale: %.17g, ", source, users);
     if (in->timed)
         buf_add(&yaml, "arrival: {process: trace}, path: ");

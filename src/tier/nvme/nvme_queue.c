@@ -121,9 +121,9 @@ static void slot_prepare(struct tier_queue *q, struct nvme_slot *s, int fd, void
     if (s->sync)
         io_prep_fdsync(&s->cb, fd);
     else if (s->chunk->dir == KVF_DIR_READ)
-        io_prep_pread(&s->cb, fd, buf, len, (long long)at);
+        io_prep_pread(&s->cb, fd, buf, len, (int64_t)at);
     else
-        io_prep_pwrite(&s->cb, fd, buf, len, (long long)at);
+        io_prep_pwrite(&s->cb, fd, buf, len, (int64_t)at);
     io_set_eventfd(&s->cb, q->event_fd);
     s->cb.data = s;
 }

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 /* ---- who made it ---- */
 
-#define MARKER_FORMAT "kvfall run directory\nuid %u\npid %ld\nboot %s\nstart %llu\nhost %s\n"
+#define MARKER_FORMAT "kvfall run directory\nuid %u\npid %ld\nboot %s\nstart %" PRIu64 "\nhost %s\n"
 
 enum { BIRTH_SLACK_S = 2 }; /* both clocks are coarse */
 enum { LISTED_BYTES = 4096 };
@@ -40,7 +41,7 @@ static void boot_id(char out[RUNDIR_BOOT]) {
 }
 
 /* When the process started; 0 when there is no such process. */
-static unsigned long long process_start(long pid) {
+static uint64_t process_start(long pid) {
     char path[64], line[1024];
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     bool ok = first_line(path, line, sizeof line);
@@ -72,8 +73,8 @@ bool nvme_rundir_marker_read(int marker_fd, struct rundir_marker *m) {
     ssize_t len = pread(marker_fd, text, sizeof text - 1, 0);
     if (len <= 0) return false;
     text[len] = '\0';
-    if (sscanf(text, "kvfall run directory\nuid %u\npid %ld\nboot %63s\nstart %llu\nhost %64s\n", &m->uid,
-               &m->pid, m->boot, &m->start, m->host) != 5)
+    if (sscanf(text, "kvfall run directory\nuid %u\npid %ld\nboot %63s\nstart %" PRIu64 "\nhost %64s\n",
+               &m->uid, &m->pid, m->boot, &m->start, m->host) != 5)
         return false;
     snprintf(again, sizeof again, MARKER_FORMAT, m->uid, m->pid, m->boot, m->start, m->host);
     return strcmp(text, again) == 0;
@@ -91,7 +92,7 @@ bool nvme_rundir_maker_is_gone(const struct rundir_marker *m, int dir_fd) {
 bool nvme_rundir_pid_may_be_maker(long pid, int dir_fd) {
     struct timespec wall, since_boot;
     struct statx st;
-    unsigned long long start = process_start(pid);
+    uint64_t start = process_start(pid);
     if (start == 0) return false;
     if (statx(dir_fd, "", AT_EMPTY_PATH, STATX_BTIME | STATX_CTIME, &st) != 0) return true;
     clock_gettime(CLOCK_REALTIME, &wall);

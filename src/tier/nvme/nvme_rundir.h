@@ -22,7 +22,7 @@ enum { RUNDIR_BOOT = 64, RUNDIR_HOST = 65 };
 struct rundir_marker {
     unsigned uid;
     long pid;
-    unsigned long long start; /* of the process, in clock ticks since boot */
+    uint64_t start; /* of the process, in clock ticks since boot */
     char boot[RUNDIR_BOOT], host[RUNDIR_HOST];
 };
 

@@ -395,6 +395,6 @@ uint64_t resp_info_number(const char *info, const char *name) {
     char text[40], *end;
     if (!resp_info_text(info, name, text, sizeof text) || text[0] < '0' || text[0] > '9') return UINT64_MAX;
     errno = 0;
-    unsigned long long v = strtoull(text, &end, 10);
+    uint64_t v = strtoull(text, &end, 10);
     return *end || errno ? UINT64_MAX : v;
 }

@@ -1,5 +1,6 @@
 #include "workload/format/dialogues.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,8 +169,8 @@ static void conversation_reject(struct dialogues *d, uint64_t line, const struct
     rows->rejected[f->reason]++;
     if (rows->first_rejected_line != 0) return;
     rows->first_rejected_line = line;
-    snprintf(rows->first_rejected_why, sizeof rows->first_rejected_why, "conversation %llu: %s",
-             (unsigned long long)d->seen, f->why);
+    snprintf(rows->first_rejected_why, sizeof rows->first_rejected_why, "conversation %" PRIu64 ": %s",
+             d->seen, f->why);
 }
 
 /* Reads one conversation more, or finds the end. */

@@ -1,6 +1,7 @@
 #include "workload/format/json.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +29,7 @@ static uint64_t here(const struct json *j) {
 
 __attribute__((format(printf, 5, 0))) static void sentence(char *out, size_t len, uint64_t line,
                                                            uint64_t offset, const char *fmt, va_list ap) {
-    int n =
-        snprintf(out, len, "line %llu, byte %llu: ", (unsigned long long)line, (unsigned long long)offset);
+    int n = snprintf(out, len, "line %" PRIu64 ", byte %" PRIu64 ": ", line, offset);
     vsnprintf(out + n, len - (size_t)n, fmt, ap);
 }
 

@@ -1,5 +1,6 @@
 #include "workload/source.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -314,8 +315,8 @@ static bool block_scan(struct scan *s, const char *what) {
     uint64_t block = 0;
     if (!tokens_scan(s, what, &block)) return false;
     if (block != s->row->block_tokens && s->outcome == TRACE_ROW)
-        s->outcome = trace_reject(s->fault, WORKLOAD_REJECT_ID_COUNT, "%s is not cache.block_tokens, %llu",
-                                  what, (unsigned long long)s->row->block_tokens);
+        s->outcome = trace_reject(s->fault, WORKLOAD_REJECT_ID_COUNT,
+                                  "%s is not cache.block_tokens, %" PRIu64, what, s->row->block_tokens);
     return true;
 }
 
@@ -388,9 +389,9 @@ static enum trace_outcome mooncake_parse(const struct trace_line *line, struct t
     uint64_t block = row->block_tokens, blocks = (row->context_tokens + block - 1) / block;
     if (blocks != row->id_count)
         return trace_reject(f, WORKLOAD_REJECT_ID_COUNT,
-                            "%u hash_ids for %llu tokens, %llu blocks of cache.block_tokens %llu",
-                            row->id_count, (unsigned long long)row->context_tokens,
-                            (unsigned long long)blocks, (unsigned long long)block);
+                            "%u hash_ids for %" PRIu64 " tokens, %" PRIu64
+                            " blocks of cache.block_tokens %" PRIu64,
+                            row->id_count, row->context_tokens, blocks, block);
     return TRACE_ROW;
 }
 

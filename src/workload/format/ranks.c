@@ -1,5 +1,6 @@
 #include "workload/format/ranks.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static size_t base64_decode(char *text, size_t len) {
 static const char *line_take(struct ranks *r, char *text) {
     char *blank = strchr(text, ' '), *end = NULL;
     if (!blank || blank[1] < '0' || blank[1] > '9') return "is no token in base64, a space and a rank";
-    unsigned long long rank = strtoull(blank + 1, &end, 10);
+    uint64_t rank = strtoull(blank + 1, &end, 10);
     if (*end != '\0' || rank >= NO_RANK) return "has a rank that is no number below 2^32 - 1";
     size_t len = base64_decode(text, (size_t)(blank - text));
     if (len == 0) return "has a token that is not base64";
@@ -112,8 +113,8 @@ static int file_read(struct ranks *r, struct lines *l, const char *path, const c
         why = result == LINES_TEXT ? line_take(r, text) : "is too long or has a NUL byte in it";
         if (why)
             return err_set(e, KVF_ERR_USAGE,
-                           "\"%s\": line %llu %s; name a file of ranks in tiktoken's format in %s", path,
-                           (unsigned long long)l->number, why, where);
+                           "\"%s\": line %" PRIu64 " %s; name a file of ranks in tiktoken's format in %s",
+                           path, l->number, why, where);
     }
     for (unsigned b = 0; b < 256; b++) {
         unsigned char byte = (unsigned char)b;

@@ -1,5 +1,6 @@
 #include "workload/format/recording.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "workload/format/listing.h"
@@ -14,8 +15,9 @@ int recordings_open(struct recordings *r, const char *path, uint64_t limit, uint
     listing_close(&files);
     if (r->full)
         return err_set(e, KVF_ERR_USAGE,
-                       "the conversations of \"%s\" take more than %llu MiB; take fewer with workload.limit",
-                       path, (unsigned long long)(RECORDINGS_BYTES_MAX >> 20));
+                       "the conversations of \"%s\" take more than %" PRIu64
+                       " MiB; take fewer with workload.limit",
+                       path, (RECORDINGS_BYTES_MAX >> 20));
     if (r->requests > 0) return 0;
     return err_set(e, KVF_ERR_USAGE,
                    "\"%s\" has no conversation that source agentic can use (%s%.120s); check workload.path",

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,8 +209,8 @@ static void item_check(const struct reader *f, struct item *i) {
     uint64_t full = i->context / f->block_tokens;
     if (i->ids != full && i->ids != full + (i->context % f->block_tokens > 0))
         fault(i, WORKLOAD_REJECT_ID_COUNT,
-              "%u hash_ids for %llu tokens, %llu blocks of cache.block_tokens %llu", i->ids,
-              (unsigned long long)i->context, (unsigned long long)full, (unsigned long long)f->block_tokens);
+              "%u hash_ids for %" PRIu64 " tokens, %" PRIu64 " blocks of cache.block_tokens %" PRIu64, i->ids,
+              i->context, full, f->block_tokens);
 }
 
 /* ---- lanes ---- */
@@ -326,8 +327,8 @@ static bool block_size_read(struct reader *f) {
         return json_fail(&f->json, "block_size is not a whole number");
     f->block_size_seen = true;
     return tokens == f->block_tokens ||
-           json_fail(&f->json, "its blocks have %llu tokens, cache.block_tokens is %llu",
-                     (unsigned long long)tokens, (unsigned long long)f->block_tokens);
+           json_fail(&f->json, "its blocks have %" PRIu64 " tokens, cache.block_tokens is %" PRIu64, tokens,
+                     f->block_tokens);
 }
 
 static bool scope_read(struct reader *f) {

@@ -1,5 +1,6 @@
 #include "workload/source.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -113,13 +114,13 @@ static int refuse_empty(const struct workload *w, const struct sharegpt *g, stru
         return err_set(e, KVF_ERR_USAGE,
                        "\"%s\" has no conversations; name a file of source sharegpt in workload.path", path);
     return err_set(e, KVF_ERR_USAGE,
-                   "\"%s\" has no conversation that source sharegpt can use%s (line %llu: %s); check "
+                   "\"%s\" has no conversation that source sharegpt can use%s (line %" PRIu64 ": %s); check "
                    "workload.source, workload.path and workload.tokenizer",
                    path,
                    g->dialogues.ended                 ? ""
                    : limit > 0 && rows->read >= limit ? " within workload.limit"
                                                       : " in its first 16 MiB",
-                   (unsigned long long)rows->first_rejected_line, rows->first_rejected_why);
+                   rows->first_rejected_line, rows->first_rejected_why);
 }
 
 static int sharegpt_open(struct workload *w, struct err *e) {

@@ -1,5 +1,6 @@
 #include "workload/format/tokenizer.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,7 @@ enum tokenizer_row tokenizer_begin(struct tokenizer *t, char *why, size_t len) {
     case COUNTS_ROW:
         return TOKENIZER_READY;
     case COUNTS_END:
-        snprintf(why, len, "workload.tokenizer has counts for %llu conversations only",
-                 (unsigned long long)t->counts.row);
+        snprintf(why, len, "workload.tokenizer has counts for %" PRIu64 " conversations only", t->counts.row);
         return TOKENIZER_DONE;
     default:
         snprintf(why, len, "workload.tokenizer: %s", json_error(&t->counts.json));
@@ -93,11 +93,11 @@ bool tokenizer_end(struct tokenizer *t, const char *id, char *why, size_t len) {
     const struct counts *c = &t->counts;
     if (t->kind != TOKENIZER_COUNTS) return true;
     if (t->used != c->counts)
-        snprintf(why, len, "row %llu of workload.tokenizer has %zu counts for %zu messages",
-                 (unsigned long long)c->row, c->counts, t->used);
+        snprintf(why, len, "row %" PRIu64 " of workload.tokenizer has %zu counts for %zu messages", c->row,
+                 c->counts, t->used);
     else if (c->id[0] && strcmp(c->id, id) != 0)
-        snprintf(why, len, "row %llu of workload.tokenizer is for \"%.40s\", not for \"%.40s\"",
-                 (unsigned long long)c->row, c->id, id);
+        snprintf(why, len, "row %" PRIu64 " of workload.tokenizer is for \"%.40s\", not for \"%.40s\"",
+                 c->row, c->id, id);
     else
         return true;
     return false;

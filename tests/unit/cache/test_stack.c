@@ -1,4 +1,5 @@
 /* Stack distances against a list that is walked, and what curves make of them against the cache itself. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -125,9 +126,8 @@ static uint64_t expect_same(const struct references *r) {
         assert_int_equal(curve_try(r, &scenario, KVF_TIER_CPU, KVF_EVICTION_LRU, &tried, &e), 0);
         assert_int_equal(tried.lookups, stack[c].lookups);
         if (tried.misses != stack[c].misses)
-            fail_msg("capacity %llu: %llu misses by distance, %llu in the cache",
-                     (unsigned long long)tried.capacity_bytes, (unsigned long long)stack[c].misses,
-                     (unsigned long long)tried.misses);
+            fail_msg("capacity %" PRIu64 ": %" PRIu64 " misses by distance, %" PRIu64 " in the cache",
+                     tried.capacity_bytes, stack[c].misses, tried.misses);
         assert_true(tried.misses <= before);
         before = tried.misses;
     }
@@ -164,8 +164,7 @@ static void chains_write(FILE *f) {
         while (more-- > 0) ids[chain][length[chain]++] = fresh++;
         fprintf(f, "{\"timestamp\": %u, \"input_length\": %u, \"output_length\": 5, \"hash_ids\": [",
                 100 * row, 512 * length[chain]);
-        for (unsigned i = 0; i < length[chain]; i++)
-            fprintf(f, "%s%llu", i ? ", " : "", (unsigned long long)ids[chain][i]);
+        for (unsigned i = 0; i < length[chain]; i++) fprintf(f, "%s%" PRIu64, i ? ", " : "", ids[chain][i]);
         fputs("]}\n", f);
     }
 }

@@ -1,5 +1,6 @@
 /* The autoscaler's decisions, step by step: expected moves are worked by hand from the rules of the manual.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,8 +81,8 @@ static void expect(double ms, const char *action, uint64_t users) {
     uint64_t before = a.users;
     (void)until(50, ms);
     if (strcmp(d.action, action) != 0 || d.users_after != users)
-        fail_msg("at %llu users %g ms: %s to %llu (%s), not %s to %llu", (unsigned long long)before, ms,
-                 d.action, (unsigned long long)d.users_after, d.reason, action, (unsigned long long)users);
+        fail_msg("at %" PRIu64 " users %g ms: %s to %" PRIu64 " (%s), not %s to %" PRIu64, before, ms,
+                 d.action, d.users_after, d.reason, action, users);
     assert_int_equal(d.users_before, before);
     assert_int_equal(a.users, users);
 }
@@ -482,9 +483,8 @@ static void expect_tokens(double tokens, const char *action, uint64_t users) {
         assert_true(n++ < 100);
     } while (!step());
     if (strcmp(d.action, action) != 0 || d.users_after != users)
-        fail_msg("at %llu users %g tok/s: %s to %llu (%s), not %s to %llu", (unsigned long long)before,
-                 tokens, d.action, (unsigned long long)d.users_after, d.reason, action,
-                 (unsigned long long)users);
+        fail_msg("at %" PRIu64 " users %g tok/s: %s to %" PRIu64 " (%s), not %s to %" PRIu64, before, tokens,
+                 d.action, d.users_after, d.reason, action, users);
 }
 
 /* 100 tok/s a user up to 1,000; 98 % of it are enough. The gap below closes at 2.5 %, the one above at 5 %.

@@ -1,5 +1,6 @@
 /* The searches against a closed system whose knee is known: N users think for Z and then need a link for S.
  * What they should find is worked out from the same curves by trying every number of users. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -101,7 +102,7 @@ static struct autoscaler_config config_of(enum autoscaler_mode mode, enum stage_
 /* Every decision keeps to its limits, follows from the one before, and tells where to in its reason. */
 static void check(const struct autoscaler_config *c, const struct snapshot_decision *d, uint64_t before) {
     char to[32];
-    snprintf(to, sizeof to, "%llu", (unsigned long long)d->users_after);
+    snprintf(to, sizeof to, "%" PRIu64, d->users_after);
     assert_true(d->users_before == before);
     assert_true(d->users_after >= c->min_users && d->users_after <= c->max_users);
     if (!strstr(d->reason, to)) fail_msg("%s does not tell of %s users", d->reason, to);
@@ -129,7 +130,7 @@ static double seek(const struct autoscaler_config *c, uint64_t start) {
     }
     assert_true(decisions <= 80 && decisions == a.decided);
     double answer = autoscaler_users(&a, &found);
-    if (!found) fail_msg("nothing found, from %llu users", (unsigned long long)start);
+    if (!found) fail_msg("nothing found, from %" PRIu64 " users", start);
     assert_true((double)users == answer);
     return answer;
 }
@@ -173,9 +174,9 @@ static void expect_near(bool qos, double answer, uint64_t knee, uint64_t start, 
     searches += !qos;
     if (fabs(answer - (double)knee) <= 0.05 * (double)knee + 1e-9) return;
     missed++;
-    print_message("curve %d, noise %g, from %llu, seed %llu: %g users, the knee is at %llu\n", sys.curve,
-                  sys.noise, (unsigned long long)start, (unsigned long long)seed, answer,
-                  (unsigned long long)knee);
+    print_message("curve %d, noise %g, from %" PRIu64 ", seed %" PRIu64 ": %g users, the knee is at %" PRIu64
+                  "\n",
+                  sys.curve, sys.noise, start, seed, answer, knee);
     assert_true(sys.noise > 0 && !qos);
 }
 

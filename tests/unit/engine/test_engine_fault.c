@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 
 #include "tests/unit/run_fixture.h"
 
@@ -57,12 +58,12 @@ static void setup_harm(const char *yaml, int (*how)(const char *path, const stru
 
 /* "nvme read of entry 4294967297/3 (48.0 KiB) failed: <why>" */
 static void expect_named(const char *sentence, const char *why) {
-    unsigned long long conversation, turn;
+    uint64_t conversation, turn;
     char size[16], unit[16];
     int at = 0;
     assert_non_null(sentence);
-    if (sscanf(sentence, "nvme read of entry %llu/%llu (%15[0-9.] %15[KMiB]) failed: %n", &conversation,
-               &turn, size, unit, &at) != 4 ||
+    if (sscanf(sentence, "nvme read of entry %" PRIu64 "/%" PRIu64 " (%15[0-9.] %15[KMiB]) failed: %n",
+               &conversation, &turn, size, unit, &at) != 4 ||
         strncmp(sentence + at, why, strlen(why)) != 0)
         fail_msg("\"%s\" does not name the entry and say \"%s\"", sentence, why);
 }

@@ -54,7 +54,7 @@ static void moves_go_past_host_memory(void **state) {
         assert_true(event_says("nvme and gpu: cuFile 1.15, nvidia-fs 2.26, direct"));
         struct cufile_counts c = cufile_counts();
         assert_int_equal(c.closings, 1);
-        assert_true(c.written >= (unsigned long long)value_of("nvme_write_bytes"));
+        assert_true(c.written >= (uint64_t)value_of("nvme_write_bytes"));
         assert_true(c.read > 0);
         fake_expect_nothing_left();
         run_end();
@@ -69,7 +69,7 @@ static void reads_end_on_the_device(void **state) {
     expect_checked();
     assert_true(value_of("nvme_read_bytes") > 0);
     struct cufile_counts c = cufile_counts();
-    assert_true(c.read >= (unsigned long long)value_of("nvme_read_bytes"));
+    assert_true(c.read >= (uint64_t)value_of("nvme_read_bytes"));
     fake_expect_nothing_left();
     run_end();
 }
@@ -95,7 +95,7 @@ static void devices_and_paths_may_be_several(void **state) {
     assert_int_equal(rmdir(first) | rmdir(second), 0);
     expect_checked();
     assert_true(value_of("demotions") > 0 && value_of("nvme_read_bytes") > 0);
-    assert_true(cufile_counts().written >= (unsigned long long)value_of("nvme_write_bytes"));
+    assert_true(cufile_counts().written >= (uint64_t)value_of("nvme_write_bytes"));
     fake_expect_nothing_left();
     run_end();
 }

@@ -1,5 +1,7 @@
 #include "tests/unit/run_fixture.h"
 
+#include <inttypes.h>
+
 /* A run as a screen sees it: requests in service, how latencies are spread, what becomes of a
  * command, events. The callbacks are called on the control thread, between two intervals. */
 
@@ -135,16 +137,14 @@ static void what_is_shown_is_the_request_that_is_served(void **state) {
     for (unsigned i = 0; i < serves; i++) {
         char want[80];
         bool found = false;
-        snprintf(want, sizeof want, "\"turn\":%llu,", (unsigned long long)turns[i]);
+        snprintf(want, sizeof want, "\"turn\":%" PRIu64 ",", turns[i]);
         for (char *line = log; !found && *line; line = strchr(line, '\n') + 1) {
             char *end = strchr(line, '\n'), *turn = strstr(line, want), *out = strstr(line, "\"generate");
-            unsigned long long id = strtoull(line + strlen("{\"id\":"), NULL, 10);
+            uint64_t id = strtoull(line + strlen("{\"id\":"), NULL, 10);
             found = id >> 32 == served[i] && turn && turn < end && out && out < end &&
                     strtoull(strchr(out, ':') + 1, NULL, 10) == tokens[i];
         }
-        if (!found)
-            fail_msg("turn %llu of user %llu is not in the log", (unsigned long long)turns[i],
-                     (unsigned long long)served[i]);
+        if (!found) fail_msg("turn %" PRIu64 " of user %" PRIu64 " is not in the log", turns[i], served[i]);
     }
     free(log);
     run_end();

@@ -8,7 +8,7 @@
 
 #include "metrics/rank_test.h"
 
-#define COUNT(of) (sizeof of / sizeof(of)[0])
+#define COUNT(of) (sizeof of / sizeof *(of))
 
 static void expect_near(double got, double want, double off) {
     if (!(fabs(got - want) <= off)) fail_msg("%.12g is not %.12g within %g", got, want, off);

@@ -9,7 +9,7 @@
 
 #include "metrics/statistics.h"
 
-#define COUNT(array) (sizeof array / sizeof(array)[0])
+#define COUNT(array) (sizeof array / sizeof *(array))
 #define NONE         ((double)NAN)
 
 static void expect_near(double got, double want, double off) {

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -406,8 +407,7 @@ static void chunks_of_an_operation_are_fast_or_slow_together(void **state) {
         unsigned a = op_begin(NVME, -1, 8000);
         time_to(at + 50000);
         uint64_t took = r->end_ns[a] - at;
-        if (took < 4000 || (took > 4300 && took < 12000) || took > 12300)
-            fail_msg("%llu", (unsigned long long)took);
+        if (took < 4000 || (took > 4300 && took < 12000) || took > 12300) fail_msg("%" PRIu64, took);
         seen[took > 8000] = true;
         time_to(at + 100000);
     }

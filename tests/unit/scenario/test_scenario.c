@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -385,27 +386,29 @@ static void random_scenario(struct rng *r, struct buf *b) {
              PICK(r, "x", "\"on\"", "'a: b #c'", "~x", "\"1\"", "\"\xe2\x82\xac\""),
              PICK(r, "null", "\"two\\nlines\\tand\"", "\"\\\\ \\\" ' {}\"", "\" edges \""));
     buf_addf(b,
-             "model: {preset: %s, dtype: %s, hidden: %u}\ntensor_parallel: %s\nseed: %llu\nsubmission: %s\n",
+             "model: {preset: %s, dtype: %s, hidden: %u}\ntensor_parallel: %s\nseed: %" PRIu64
+             "\nsubmission: %s\n",
              PICK(r, "llama3.1-8b", "deepseek-v3", "gpt-oss-20b"),
              PICK(r, "fp8", "fp16", "bf16", "fp32", "int8"), (unsigned)rng_range(r, 0, 1000000),
-             PICK(r, "1", "2", "4", "16"), (unsigned long long)rng_u64(r) >> 1, PICK(r, "true", "false"));
-    buf_addf(b, "run: {duration: %llums, warmup: %llus, max_requests: %llu}\n",
-             (unsigned long long)rng_range(r, 1, 9999999), (unsigned long long)rng_range(r, 0, 999),
-             (unsigned long long)rng_range(r, 0, 99999));
-    buf_addf(b, "tiers:\n  cpu: {capacity: %llu, huge_pages: %s, eviction: %s, latency: %lluns}\n",
-             (unsigned long long)rng_range(r, 1, UINT64_C(1) << 45), PICK(r, "true", "false"),
-             PICK(r, "null", "lru", "fifo"), (unsigned long long)rng_range(r, 0, 99999));
+             PICK(r, "1", "2", "4", "16"), rng_u64(r) >> 1, PICK(r, "true", "false"));
+    buf_addf(b, "run: {duration: %" PRIu64 "ms, warmup: %" PRIu64 "s, max_requests: %" PRIu64 "}\n",
+             rng_range(r, 1, 9999999), rng_range(r, 0, 999), rng_range(r, 0, 99999));
+    buf_addf(b,
+             "tiers:\n  cpu: {capacity: %" PRIu64 ", huge_pages: %s, eviction: %s, latency: %" PRIu64 "ns}\n",
+             rng_range(r, 1, UINT64_C(1) << 45), PICK(r, "true", "false"), PICK(r, "null", "lru", "fifo"),
+             rng_range(r, 0, 99999));
     if (rng_range(r, 0, 1))
-        buf_addf(b, "  gpu: {capacity: %lluMB, backend: %s, read_bandwidth: %llu/s}\n",
-                 (unsigned long long)rng_range(r, 0, 99999), PICK(r, "auto", "emulated", "off"),
-                 (unsigned long long)rng_range(r, 1000000, UINT64_C(1) << 40));
+        buf_addf(b, "  gpu: {capacity: %" PRIu64 "MB, backend: %s, read_bandwidth: %" PRIu64 "/s}\n",
+                 rng_range(r, 0, 99999), PICK(r, "auto", "emulated", "off"),
+                 rng_range(r, 1000000, UINT64_C(1) << 40));
     if (rng_range(r, 0, 1))
         buf_addf(b,
-                 "  nvme: {capacity: %s, path: %s, layout: %s, io_size: %lluKiB, io_depth: %u, direct: %s, "
+                 "  nvme: {capacity: %s, path: %s, layout: %s, io_size: %" PRIu64
+                 "KiB, io_depth: %u, direct: %s, "
                  "sync: %s}\n",
                  PICK(r, "auto", "16GiB", "1234567"), PICK(r, "/a", "[/a, 'b c', \"#d\"]", "../x", "\"1\""),
-                 PICK(r, "files", "arena"), (unsigned long long)rng_range(r, 1, 1024) * 4,
-                 (unsigned)rng_range(r, 1, 1024), PICK(r, "true", "false"), PICK(r, "none", "data"));
+                 PICK(r, "files", "arena"), rng_range(r, 1, 1024) * 4, (unsigned)rng_range(r, 1, 1024),
+                 PICK(r, "true", "false"), PICK(r, "none", "data"));
     buf_addf(b,
              "cache: {granularity: %s, block_tokens: %s, touch_order: %s, placement: %s, eviction: %s, "
              "headroom: %.17g, verify: %s}\n",
@@ -431,10 +434,11 @@ static void random_scenario(struct rng *r, struct buf *b) {
         add_random_list(r, b, true);
         buf_add(b, "\n");
     }
-    buf_addf(b, "engine: {workers: %s, slots: %s, room_wait: %llums, staging: %s, noise: %lluMB, cpus: %s}\n",
-             PICK(r, "auto", "1", "256"), PICK(r, "auto", "7"), (unsigned long long)rng_range(r, 0, 3600000),
-             PICK(r, "auto", "1GiB", "1073741825"), (unsigned long long)rng_range(r, 2, 60000),
-             PICK(r, "null", "'0-3,8'", "5"));
+    buf_addf(b,
+             "engine: {workers: %s, slots: %s, room_wait: %" PRIu64 "ms, staging: %s, noise: %" PRIu64
+             "MB, cpus: %s}\n",
+             PICK(r, "auto", "1", "256"), PICK(r, "auto", "7"), rng_range(r, 0, 3600000),
+             PICK(r, "auto", "1GiB", "1073741825"), rng_range(r, 2, 60000), PICK(r, "null", "'0-3,8'", "5"));
     buf_addf(b, "assess: {profile: %s, criteria: %s}\n", PICK(r, "latency", "throughput"),
              PICK(r, "[]", "[{metric: e2e_p95_ms, value: 5}]",
                   "[{metric: hit_ratio, op: '>', value: 0.5}, {metric: misses, op: '!=', value: -1}]"));

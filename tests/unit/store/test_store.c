@@ -1,5 +1,7 @@
 #include "tests/unit/store_fixture.h"
 
+#include <inttypes.h>
+
 #include "metrics/histogram.h"
 #include "store/handle.h"
 #include "store/schema.h"
@@ -525,7 +527,7 @@ static void parent_folders_are_made_for_writing_only(void **state) {
 }
 
 static void put_histogram(void *ctx, uint64_t seq, const char *scope, const uint8_t *data, size_t len) {
-    buf_addf(ctx, "%llu %s %zu %02x; ", (unsigned long long)seq, scope, len, data[len - 1]);
+    buf_addf(ctx, "%" PRIu64 " %s %zu %02x; ", seq, scope, len, data[len - 1]);
 }
 
 static void histograms_of_intervals_come_in_their_order(void **state) {
@@ -538,10 +540,12 @@ static void histograms_of_intervals_come_in_their_order(void **state) {
     int64_t id = begin_run(s, &r);
     char sql[600];
     snprintf(sql, sizeof sql,
-             "INSERT INTO interval_histograms(run_id, seq, scope, data) VALUES(%lld, 5, 'e2e', x'0105'), "
-             "(%lld, 3, 'nvme_read', x'010203'), (%lld, 3, 'e2e', x'01'), (%lld, 6, 'e2e', x'06'), "
-             "(%lld, 2, 'e2e', x'02'), (%lld, 4, 'e2e', x'04')",
-             (long long)id, (long long)id, (long long)id, (long long)id, (long long)id, (long long)id + 1);
+             "INSERT INTO interval_histograms(run_id, seq, scope, data) VALUES(%" PRId64
+             ", 5, 'e2e', x'0105'), "
+             "(%" PRId64 ", 3, 'nvme_read', x'010203'), (%" PRId64 ", 3, 'e2e', x'01'), (%" PRId64
+             ", 6, 'e2e', x'06'), "
+             "(%" PRId64 ", 2, 'e2e', x'02'), (%" PRId64 ", 4, 'e2e', x'04')",
+             id, id, id, id, id, id + 1);
     plain_exec(f->db, sql);
     const struct store_histograms h = {3, 5, put_histogram, &got};
     assert_int_equal(store_interval_histograms(s, id, &h, &e), 0);

@@ -1,6 +1,7 @@
 #include "tests/unit/store_fixture.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 
 static void write_file(const char *path, const void *data, size_t len) {
@@ -144,8 +145,8 @@ static int write_run(const char *db, const char *name, uint64_t count, int repor
     for (uint64_t i = 0; i < count; i++) {
         fifo_put(f, make_record(i));
         if (report < 0) continue;
-        snprintf(sql, sizeof sql, "SELECT max(seq) FROM intervals WHERE run_id = %lld", (long long)r.run_id);
-        while (plain_int(db, sql) != (long long)i || strcmp(plain_text(db, "%s", sql), "NULL") == 0)
+        snprintf(sql, sizeof sql, "SELECT max(seq) FROM intervals WHERE run_id = %" PRId64, r.run_id);
+        while (plain_int(db, sql) != (int64_t)i || strcmp(plain_text(db, "%s", sql), "NULL") == 0)
             usleep(200);
         if (write(report, "x", 1) != 1) return 3;
     }
@@ -184,7 +185,7 @@ static void a_kill_leaves_a_sound_file_with_what_was_written(void **state) {
     assert_true(pid >= 0);
     if (pid == 0) _exit(write_run(f->db, "killed", 100000, report[1]));
     close(report[1]);
-    long long reported = 0;
+    int64_t reported = 0;
     while (reported < 20 && read(report[0], &x, 1) == 1) reported++;
     assert_int_equal(kill(pid, SIGKILL), 0);
     wait_child(pid);

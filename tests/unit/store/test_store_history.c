@@ -1,5 +1,7 @@
 #include "tests/unit/store_fixture.h"
 
+#include <inttypes.h>
+
 #include "store/handle.h"
 
 static void uuids_are_random_version_4(void **state) {
@@ -77,7 +79,7 @@ static void expect_run(struct store *s, const char *ref, int64_t want) {
     int64_t id = -1;
     int rc = store_resolve(s, ref, &id, &e);
     if (rc != 0) fail_msg("%s: %s", ref, e.text);
-    if (id != want) fail_msg("%s is run %lld, not %lld", ref, (long long)id, (long long)want);
+    if (id != want) fail_msg("%s is run %" PRId64 ", not %" PRId64, ref, id, want);
 }
 
 static void expect_none(struct store *s, const char *ref, const char *why) {

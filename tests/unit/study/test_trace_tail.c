@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -95,7 +96,7 @@ static uint64_t rows_whole(const char *path, char *text) {
         end = memchr(row, '\n', (size_t)(text + len - row));
         if (!end) fail_msg("half a row: %.100s", row);
         *end = '\0';
-        snprintf(input, sizeof input, "\"input_length\": %llu,", (unsigned long long)rows);
+        snprintf(input, sizeof input, "\"input_length\": %" PRIu64 ",", rows);
         if (!strstr(row, input) || !strchr(row, '}')) fail_msg("not row %s whole: %.200s", input, row);
         if (strchr(row, '}')[1 + strspn(strchr(row, '}') + 1, " ")]) fail_msg("more behind row %s", input);
     }
@@ -118,7 +119,7 @@ static void kills(const char *path) {
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         uint64_t least = atomic_load(&told->done), rows = rows_whole(path, text);
-        if (rows < least) fail_msg("%llu rows of %llu", (unsigned long long)rows, (unsigned long long)least);
+        if (rows < least) fail_msg("%" PRIu64 " rows of %" PRIu64, rows, least);
     }
     unlink(path);
     munmap(told, sizeof *told);

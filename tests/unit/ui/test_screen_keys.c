@@ -1,4 +1,5 @@
 /* Keys of the screen. The help is read for them, and each is pressed for what it says. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -151,7 +152,7 @@ static void difference(const struct rig *r, const struct effect *a, const struct
     struct phrase t = {.out = out, .cap = len};
     struct command c;
     while (command_take(r->setup.commands, &c))
-        phrase_add(&t, ", %s %llu %s", commands[c.kind], (unsigned long long)c.value, c.text);
+        phrase_add(&t, ", %s %" PRIu64 " %s", commands[c.kind], c.value, c.text);
     if (a->view != b->view) phrase_add(&t, ", view %s", panels[b->view]->name);
     if (a->zoom != b->zoom) phrase_add(&t, ", zoom %+d", (int)b->zoom - (int)a->zoom);
     if (a->span != b->span) phrase_add(&t, ", window %s", windows_name(b->span));
@@ -486,7 +487,7 @@ static void enter_opens_a_request_and_the_time_of_an_event(void **state) {
     struct command c;
     assert_true(command_take(r->setup.commands, &c) && c.kind == COMMAND_FOLLOW);
     char user[40];
-    snprintf(user, sizeof user, "User %llu, ", (unsigned long long)c.value);
+    snprintf(user, sizeof user, "User %" PRIu64 ", ", c.value);
     assert_true(r->screen.opened == 1 && r->screen.open[0].number == c.value && shows(r, user));
     assert_true(shows(r, "Esc back") && !shows(r, "Enter user"));
     press(r, KEY_CODE_ESCAPE); /* back to the request, then to the list */

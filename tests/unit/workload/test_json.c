@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,7 +52,7 @@ static void transcribe(struct json *j, bool measure, struct buf *out) {
             buf_add(out, "'");
             if (measure) json_measure(j);
             while (json_piece(j, &piece, &len)) buf_bytes(out, piece, len);
-            buf_addf(out, "'%llu/%llu", (unsigned long long)j->bytes, (unsigned long long)j->chars);
+            buf_addf(out, "'%" PRIu64 "/%" PRIu64, j->bytes, j->chars);
             break;
         case JSON_KEY:
             buf_addf(out, "%s:", json_text(j, NULL));

@@ -1,5 +1,7 @@
 #include "tests/unit/trace_fixture.h"
 
+#include <inttypes.h>
+
 #include "base/buf.h"
 #include "workload/format/ranks.h"
 #include "workload/format/tokenizer.h"
@@ -175,8 +177,7 @@ static void texts_worked_by_hand(void **state) {
             ranks_feed(r, text, cut);
             ranks_feed(r, text + cut, len - cut);
             uint64_t got = ranks_end(r);
-            if (got != worked[i].tokens)
-                fail_msg("\"%s\" cut at %zu has %llu tokens", text, cut, (unsigned long long)got);
+            if (got != worked[i].tokens) fail_msg("\"%s\" cut at %zu has %" PRIu64 " tokens", text, cut, got);
         }
     }
     char word[RANKS_WORD_MAX + 1];

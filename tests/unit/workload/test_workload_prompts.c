@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,8 +45,8 @@ static void expect_shares(uint64_t context, const double *want, size_t count) {
     draw(context, DRAWS, seen, count);
     for (size_t i = 0; i < count; i++)
         if (fabs(seen[i] / (double)DRAWS - want[i]) > 0.01)
-            fail_msg("context %llu: prompt %zu is %.4f of the draws, not %.4f", (unsigned long long)context,
-                     i, seen[i] / (double)DRAWS, want[i]);
+            fail_msg("context %" PRIu64 ": prompt %zu is %.4f of the draws, not %.4f", context, i,
+                     seen[i] / (double)DRAWS, want[i]);
 }
 
 /* Weights 1, 1/2, 1/3, 1/4 in the order listed: 12, 6, 4 and 3 of 25. A prompt keeps its weight where
