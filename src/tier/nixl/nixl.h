@@ -21,6 +21,7 @@ struct nixl_where {
     char fs_type[32];      /* files */
     char dir[URL_TEXT];    /* files */
     int dir_fd;            /* files; -1 */
+    uint32_t tag;          /* files: of those that are not whole, unlike other machines' */
     char prefix[URL_TEXT]; /* objects: of every name */
     const char *plugin;
     unsigned params; /* for the plugin */

@@ -1,24 +1,26 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "tier/nixl/nixl.h"
 
 /* A value is written under a name of its own and gets the one that others look for when it is whole: what can
- * be found can be read. Each connection writes one value at a time, and no value is written by two. */
+ * be found can be read. Each connection writes one value at a time; several machines, whose threads may have the
+ * same number, may write a shared one at once. */
 
 #define UNFINISHED "~"
 
-static void unfinished(const char *name, char out[NIXL_NAME]) {
-    (void)snprintf(out, NIXL_NAME, "%s." UNFINISHED "%d", name, (int)gettid());
+static void unfinished(const struct nixl_where *w, const char *name, char out[NIXL_NAME]) {
+    (void)snprintf(out, NIXL_NAME, "%s." UNFINISHED "%08" PRIx32 "-%d", name, w->tag, (int)gettid());
 }
 
 int nixl_files_open(const struct nixl_where *w, const char *name, enum nixl_direction dir, uint64_t room) {
     char at[NIXL_NAME];
     int direct = w->direct ? O_DIRECT : 0;
     if (dir == NIXL_READ) return openat(w->dir_fd, name, O_RDONLY | O_CLOEXEC | direct);
-    unfinished(name, at);
+    unfinished(w, name, at);
     int fd = openat(w->dir_fd, at, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | direct, 0600);
     if (fd < 0) return fd;
     int error = posix_fallocate(fd, 0, (off_t)room); /* a full file system is met here */
@@ -45,7 +47,7 @@ static int give_name(const struct nixl_where *w, const char *at, const char *nam
 
 int nixl_files_keep(const struct nixl_where *w, int fd, const char *name, bool first) {
     char at[NIXL_NAME];
-    unfinished(name, at);
+    unfinished(w, name, at);
     drop_cache(w, fd, NIXL_WRITE);
     int error = close(fd) == 0 ? give_name(w, at, name, first) : errno;
     if (first || error) (void)unlinkat(w->dir_fd, at, 0);
@@ -57,7 +59,7 @@ void nixl_files_leave(const struct nixl_where *w, int fd, const char *name, enum
     drop_cache(w, fd, dir);
     close(fd);
     if (dir == NIXL_READ) return;
-    unfinished(name, at);
+    unfinished(w, name, at);
     (void)unlinkat(w->dir_fd, at, 0);
 }
 

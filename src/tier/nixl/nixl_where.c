@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ static int files_find(struct nixl_where *w, const struct url *u, struct err *e) 
     struct blockdev under;
     struct stat st;
     w->plugin = "POSIX";
+    (void)!getrandom(&w->tag, sizeof w->tag, 0);
     (void)snprintf(w->dir, sizeof w->dir, "%s", u->path);
     (void)snprintf(w->name, sizeof w->name, "%.500s", u->path);
     if (stat(w->dir, &st) != 0)
