@@ -127,6 +127,12 @@ int url_parse(const char *text, struct url *u, struct err *e) {
     return 0;
 }
 
+void url_place(const char *host, unsigned port, char *out, size_t len) {
+    char behind[12] = "";
+    if (port) (void)snprintf(behind, sizeof behind, ":%u", port);
+    (void)snprintf(out, len, strchr(host, ':') ? "[%s]%s" : "%s%s", host, behind);
+}
+
 const char *url_database(const struct url *u) {
     if (strcmp(u->scheme, "unix") == 0) return strncmp(u->query, "db=", 3) == 0 ? u->query + 3 : "";
     return u->path[0] == '/' ? u->path + 1 : u->path;

@@ -25,6 +25,8 @@ int url_parse(const char *text, struct url *u, struct err *e);
 /* The database in the address of a Redis server, as it stands there: redis://host/2, unix:///path?db=2; ""
  * none. */
 const char *url_database(const struct url *u);
+/* "host:port" of a server, an IPv6 host in brackets; port 0: none. */
+void url_place(const char *host, unsigned port, char *out, size_t len);
 /* Takes user and password out of the text: "redis://a:b@host" becomes "redis://host". Both go to their
  * buffers of URL_WORD, decoded; false when there are none. Text that is no address stays. */
 bool url_take_user(char *text, char *user, char *password);

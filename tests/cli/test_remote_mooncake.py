@@ -43,6 +43,12 @@ def _():
             env=environment)
 
 
+@case("the address of a master may be one of IPv6")
+def _():
+    _, summary = operations(url="mooncake://[::1]:50052")
+    assert summary["tiers"]["remote"]["description"].startswith("mooncake: master at [::1]:50052, "), summary["tiers"]
+
+
 @case("what falls out of nvme is kept in the store and read from there, and nothing stays")
 def _():
     _, summary = measure(on(), env=played())
@@ -80,6 +86,13 @@ def _():
     assert result(summary, "remote_lost") > 0, summary["results"]
 
 
+@case("a version that says -1 to all: what is not there is a miss, and deleted")
+def _():
+    got, summary = operations("lose,old")
+    assert result(summary, "operation_errors") == 0 < result(summary, "remote_lost"), summary["results"]
+    assert "values stay" not in got.stderr and counts()["left"] == 0, got
+
+
 @case("what cannot be deleted stays and is counted in a warning")
 def _():
     got, _ = operations("remove=-706")
@@ -91,6 +104,16 @@ def _():
     got, summary = operations("hang", "--keep-going", timeout="1s")
     assert "has not answered within tiers.remote.timeout" in got.stderr or result(summary, "hits") == 2, got
     assert summary["run"]["status"] == "completed" and result(summary, "verify_mismatched") == 0, summary["run"]
+
+
+@case("of calls that never return many hold up the end of a run no longer than one")
+def _():
+    (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,1/1,1024\nread,1/1,1024\n")
+    of = {**on(OPS, timeout="1s", connections=64), "engine.workers": 1}
+    got, summary = measure(of, "--keep-going", env=played("hangs"))
+    assert "has not answered within tiers.remote.timeout" in " ".join(got.stdout.split()), got
+    assert result(summary, "hits") == 0 < result(summary, "operation_errors"), summary["results"]
+    assert summary["run"]["status"] == "completed", summary["run"]
 
 
 main()

@@ -5,7 +5,9 @@
  *   after=N   but the first N of put and get
  *   short     a get brings one byte less
  *   lose      what was put is gone at once
+ *   old       a version that says -1 to whatever fails
  *   hang      the first get never returns
+ *   hangs     none does
  *
  * FAKE_MOONCAKE_COUNTS names a file that gets a line when a client goes: values put, got, removed, asked for,
  * and left; buffers still registered. A value moves from and to registered memory only. */
@@ -94,7 +96,9 @@ int mooncake_store_setup(void *store, const char *host, const char *metadata, ui
                          uint64_t copies, const char *protocol, const char *device, const char *master) {
     (void)store;
     (void)device;
-    if (offered || !copies || !*host || !*metadata || !*protocol || !strchr(master, ':')) return -1;
+    const char *port = strrchr(master, ':');
+    if (offered || !copies || !*host || !*metadata || !*protocol || !port) return -1;
+    if (strchr(master, ':') != port && (*master != '[' || port[-1] != ']')) return -1; /* of an IPv6 address */
     return told("setup");
 }
 
@@ -120,8 +124,8 @@ int64_t mooncake_store_get_into(void *store, const char *key, void *buf, size_t 
     (void)store;
     pthread_mutex_lock(&lock);
     struct value *v = *find(key);
-    int64_t code = v ? (int64_t)v->len : NO_OBJECT;
-    bool hangs = told("hang") && gets_ == 0;
+    int64_t code = v ? (int64_t)v->len : told("old") ? -1 : NO_OBJECT;
+    bool hangs = told("hangs") || (told("hang") && gets_ == 0);
     if (v && (!registered(buf, len) || len < v->len)) code = NOT_REGISTERED;
     if (gets_++ >= told("after") && told("get")) code = told("get");
     if (code > 0 && told("short")) code--;
@@ -154,7 +158,7 @@ int mooncake_store_remove(void *store, const char *key, int force) {
     if (told("remove")) return told("remove");
     pthread_mutex_lock(&lock);
     struct value **at = find(key);
-    int code = force == 1 && *at ? 0 : NO_OBJECT;
+    int code = force == 1 && *at ? 0 : told("old") ? -1 : NO_OBJECT;
     if (code == 0) drop(at);
     removes += code == 0;
     pthread_mutex_unlock(&lock);

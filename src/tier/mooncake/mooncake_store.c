@@ -24,7 +24,7 @@ int mooncake_store_open(struct mooncake_tier *t, const struct scenario *s, struc
     if (rc != 0) return rc;
     if (url_parse(s->remote.url, &u, &why) != 0)
         return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
-    (void)snprintf(name, sizeof t->remote.name, "%s:%u", u.host, u.port ? u.port : 50051);
+    url_place(u.host, u.port ? u.port : 50051, name, sizeof t->remote.name);
     t->store = t->api->create(0);
     if (!t->store) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a client of Mooncake");
     int answer = t->api->setup(t->store, variable("MOONCAKE_LOCAL_HOSTNAME", "localhost"),
@@ -84,6 +84,11 @@ static int store_ask(void *access, struct remote_call *call) {
     return 0;
 }
 
+/* After an error: some versions say -1 to all of them. */
+static bool is_absent(const struct access *a, const char *name) {
+    return a->tier->api->is_exist(a->tier->store, name) == 0;
+}
+
 /* The store keeps the first value of a name and says nothing of a later one. */
 static int store_put(void *access, struct remote_call *call) {
     const struct access *a = access;
@@ -104,7 +109,7 @@ static int store_get(void *access, struct remote_call *call) {
         return remote_call_why(
             call, "the Mooncake store at %s has a value of %" PRId64 " bytes where %" PRIu64 " were written",
             call->tier->name, answer, call->len);
-    if (store_ask(access, call) == 0 && !call->there[0]) return ENODATA; /* some versions say -1 to all */
+    if (is_absent(a, call->name[0])) return ENODATA;
     return failed(call, "has not given a value", answer);
 }
 
@@ -112,7 +117,7 @@ static int store_remove(void *access, struct remote_call *call) {
     const struct access *a = access;
     for (unsigned i = 0; i < call->names; i++) {
         int answer = a->tier->api->remove(a->tier->store, call->name[i], 1);
-        if (answer < 0 && answer != MOONCAKE_NO_OBJECT)
+        if (answer < 0 && answer != MOONCAKE_NO_OBJECT && !is_absent(a, call->name[i]))
             return failed(call, "keeps a value that was to be deleted", answer);
     }
     return 0;

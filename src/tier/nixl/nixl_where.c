@@ -81,8 +81,8 @@ static const char *region_of(const struct scenario *s) {
 }
 
 static int bucket_find(struct nixl_where *w, const struct scenario *s, const struct url *u, struct err *e) {
-    char path[URL_WORD + URL_TEXT + 2], port[8] = "";
-    bool aws = strcmp(u->scheme, "s3") == 0, v6 = strchr(u->host, ':') != NULL;
+    char path[URL_WORD + URL_TEXT + 2];
+    bool aws = strcmp(u->scheme, "s3") == 0;
     (void)snprintf(path, sizeof path, "%s%s", aws ? u->host : "", aws ? u->path : u->path + 1);
     size_t bucket = strcspn(path, "/");
     const char *rest = path[bucket] ? path + bucket + 1 : "";
@@ -91,11 +91,10 @@ static int bucket_find(struct nixl_where *w, const struct scenario *s, const str
     w->objects = true;
     w->plugin = "OBJ";
     (void)snprintf(w->prefix, sizeof w->prefix, "%.*s%s", (int)len, rest, len ? "/" : "");
-    if (u->port) (void)snprintf(port, sizeof port, ":%u", u->port);
     if (aws)
         (void)snprintf(w->name, sizeof w->name, "s3.%s.amazonaws.com", region_of(s));
     else
-        (void)snprintf(w->name, sizeof w->name, v6 ? "[%s]%s" : "%s%s", u->host, port);
+        url_place(u->host, u->port, w->name, sizeof w->name);
     param(w, "bucket", "%.*s", (int)(bucket < URL_WORD ? bucket : URL_WORD), path);
     param(w, "region", "%s", region_of(s));
     param(w, "scheme", "%s", aws ? "https" : u->scheme);

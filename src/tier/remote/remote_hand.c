@@ -39,11 +39,22 @@ struct hand {
     struct remote_call call;
 };
 
+/* The backend's part of a queue. */
+struct hand_queue {
+    int event_fd;
+    bool ends;
+    struct timespec until; /* when threads that are not back by then are left to themselves */
+};
+
 struct hand_conn {
     struct remote_conn remote;
     enum hand_state state;
     struct hand *hand;
 };
+
+static struct hand_queue *own_of(const struct tier_queue *q) {
+    return q->own;
+}
 
 static struct hand_conn *conn_of(struct remote_conn *c) {
     return (struct hand_conn *)(void *)c;
@@ -101,7 +112,7 @@ static struct hand *hand_new(const struct tier_queue *q) {
     h->call = (struct remote_call){.tier = t, .room = room, .timeout_ns = t->timeout_ns};
     h->call.buf = aligned_alloc(REMOTE_BUFFER_UNIT, room);
     h->calls = t->calls;
-    h->event_fd = *(const int *)q->own;
+    h->event_fd = own_of(q)->event_fd;
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->given, NULL);
     if (h->call.buf && pthread_create(&h->thread, NULL, hand_main, h) == 0) return h;
@@ -112,16 +123,17 @@ static struct hand *hand_new(const struct tier_queue *q) {
     return NULL;
 }
 
-/* Waits as long as a call may take; a thread that is not back then is left to itself, with what it uses. */
-static bool hand_end(struct hand *h) {
-    struct timespec until;
+static void hand_dismiss(struct hand *h) {
     pthread_mutex_lock(&h->lock);
     h->leave = true;
     pthread_cond_signal(&h->given);
     pthread_mutex_unlock(&h->lock);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)(h->call.timeout_ns / KVF_NS_PER_S) + 1;
-    if (pthread_timedjoin_np(h->thread, NULL, &until) != 0) {
+}
+
+/* Waits for a thread that was dismissed; one that is not back at that time is left to itself, with what it
+ * uses. */
+static bool hand_end(struct hand *h, const struct timespec *until) {
+    if (pthread_timedjoin_np(h->thread, NULL, until) != 0) {
         (void)pthread_detach(h->thread);
         return false;
     }
@@ -255,12 +267,12 @@ static void ended(struct hand_conn *c, uint64_t now_ns) {
 /* ---- what the queue asks of it ---- */
 
 static int hand_queue_open(struct tier_queue *q, struct err *e) {
-    int *own = mem_zalloc(1, sizeof *own);
+    struct hand_queue *own = mem_zalloc(1, sizeof *own);
     struct epoll_event event = {.events = EPOLLIN};
-    *own = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (*own < 0 || epoll_ctl(q->epoll_fd, EPOLL_CTL_ADD, *own, &event) != 0) {
+    int fd = own->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0 || epoll_ctl(q->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         int error = errno;
-        if (*own >= 0) close(*own);
+        if (fd >= 0) close(fd);
         free(own);
         return err_set_errno(e, KVF_ERR_IO, error, "no event descriptor for the remote tier");
     }
@@ -269,13 +281,13 @@ static int hand_queue_open(struct tier_queue *q, struct err *e) {
 }
 
 static void hand_queue_close(struct tier_queue *q) {
-    close(*(int *)q->own);
+    close(own_of(q)->event_fd);
     free(q->own);
 }
 
 static void hand_look(struct tier_queue *q, uint64_t now_ns) {
     eventfd_t events;
-    (void)eventfd_read(*(int *)q->own, &events);
+    (void)eventfd_read(own_of(q)->event_fd, &events);
     for (uint32_t i = 0; i < q->conns; i++) {
         struct hand_conn *c = conn_of(remote_conn_at(q, i));
         if (c->hand && atomic_load_explicit(&c->hand->ended, memory_order_acquire)) ended(c, now_ns);
@@ -298,9 +310,24 @@ static void hand_open(struct remote_conn *base, uint64_t now_ns) {
     }
 }
 
+/* All threads are dismissed at once, and have as long as a call may take; where some of the tier did not come
+ * back in that time, others that are on their way have had it. */
+static void threads_dismiss(struct tier_queue *q) {
+    struct hand_queue *own = own_of(q);
+    uint64_t given_ns = atomic_load(&q->tier->hung) ? 0 : q->tier->timeout_ns;
+    for (uint32_t i = 0; i < q->conns; i++) {
+        struct hand *h = conn_of(remote_conn_at(q, i))->hand;
+        if (h) hand_dismiss(h);
+    }
+    clock_gettime(CLOCK_REALTIME, &own->until);
+    own->until.tv_sec += (time_t)(given_ns / KVF_NS_PER_S) + 1;
+    own->ends = true;
+}
+
 static void hand_close(struct remote_conn *base) {
     struct hand_conn *c = conn_of(base);
-    if (c->hand && !hand_end(c->hand)) atomic_store(&base->q->tier->hung, true);
+    if (!own_of(base->q)->ends) threads_dismiss(base->q);
+    if (c->hand && !hand_end(c->hand, &own_of(base->q)->until)) atomic_store(&base->q->tier->hung, true);
     c->hand = NULL;
 }
 

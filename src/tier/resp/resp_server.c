@@ -36,7 +36,7 @@ int resp_server_at(struct resp_server *s, const char *host, uint16_t port, int f
     s->port = port;
     (void)snprintf(s->host, sizeof s->host, "%s", host);
     (void)snprintf(number, sizeof number, "%u", port);
-    (void)snprintf(s->name, sizeof s->name, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+    url_place(host, port, s->name, sizeof s->name);
     int rc = getaddrinfo(host, number, &hints, &found);
     if (rc != 0)
         return err_set(e, KVF_ERR_UNAVAILABLE,

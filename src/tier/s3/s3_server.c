@@ -72,16 +72,16 @@ static int find_credentials(struct s3_server *s, const char *url, struct err *e)
 
 /* The address ahead of an object's name. */
 static void find_base(struct s3_server *s, const struct url *u, const char *path, bool aws) {
-    char prefix[3 * URL_TEXT], host[REMOTE_SERVER], port[8] = "";
+    char prefix[3 * URL_TEXT], host[REMOTE_SERVER], place[URL_WORD + 16];
     const char *slash = strchr(path, '/');
     size_t n = encode(slash ? slash + 1 : "", prefix, sizeof prefix);
     while (n > 0 && prefix[n - 1] == '/') prefix[--n] = '\0';
-    if (u->port) (void)snprintf(port, sizeof port, ":%u", u->port);
+    url_place(u->host, u->port, place, sizeof place);
     if (aws)
         (void)snprintf(host, sizeof host, "%s.s3.%s.amazonaws.com", s->bucket, s->region);
     else
-        (void)snprintf(host, sizeof host, strchr(u->host, ':') ? "%s%s[%s]%s" : "%s%s%s%s",
-                       s->virtual_host ? s->bucket : "", s->virtual_host ? "." : "", u->host, port);
+        (void)snprintf(host, sizeof host, "%s%s%s", s->virtual_host ? s->bucket : "",
+                       s->virtual_host ? "." : "", place);
     (void)snprintf(s->name, sizeof s->name, "%s", host);
     (void)snprintf(s->base, sizeof s->base, "%s://%s/%s%s%s%s", s->tls ? "https" : "http", host,
                    s->virtual_host ? "" : s->bucket, s->virtual_host ? "" : "/", prefix, n ? "/" : "");

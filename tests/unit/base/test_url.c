@@ -100,12 +100,26 @@ static void secrets_are_kept_apart_from_addresses(void **state) {
     assert_string_equal(s.password, "");
 }
 
+static void a_server_is_its_host_and_port(void **state) {
+    static const struct {
+        const char *host, *expected;
+        unsigned port;
+    } is[] = {{"h", "h:1", 1}, {"h", "h", 0}, {"::1", "[::1]:65535", 65535}, {"::1", "[::1]", 0}};
+    char out[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+        url_place(is[i].host, is[i].port, out, sizeof out);
+        assert_string_equal(out, is[i].expected);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_told_apart),
         cmocka_unit_test(what_is_no_address_is_refused_without_its_text),
         cmocka_unit_test(user_information_is_masked_wherever_it_stands),
         cmocka_unit_test(secrets_are_kept_apart_from_addresses),
+        cmocka_unit_test(a_server_is_its_host_and_port),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
