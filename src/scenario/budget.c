@@ -165,6 +165,17 @@ static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {
            s->engine.queue_limit * REQUEST_BYTES + buffers * s->nvme.io_size;
 }
 
+/* As remote_open() has them. */
+static uint64_t connections(const struct scenario *s, const struct budget *b) {
+    return kvf_max(s->remote.connections, b->workers);
+}
+
+static uint64_t connection_bytes(const struct scenario *s, const struct budget *b) {
+    bool buffers = scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_BUFFERS);
+    if (!scenario_remote_is_real(s) || !buffers) return 0;
+    return connections(s, b) * round_up(scenario_value_bytes(s), DISK_GRAIN) + BUDGET_LIBRARY_BYTES;
+}
+
 static void add_up(const struct scenario *s, struct budget *b) {
     b->arena_bytes = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -176,7 +187,9 @@ static void add_up(const struct scenario *s, struct budget *b) {
     }
     b->noise_bytes = b->arena_bytes || scenario_stages(s) ? s->engine.noise_bytes : 0;
     b->fixed_bytes = fixed_bytes(s, b);
-    b->memory_bytes = b->arena_bytes + b->staging_bytes + b->noise_bytes + b->fixed_bytes;
+    b->connection_bytes = connection_bytes(s, b);
+    b->memory_bytes =
+        b->arena_bytes + b->staging_bytes + b->noise_bytes + b->connection_bytes + b->fixed_bytes;
     b->disk_bytes =
         s->tier[KVF_TIER_NVME].on ? provisioned(s, s->tier[KVF_TIER_NVME].capacity_bytes, disk_unit(s)) : 0;
 }
@@ -209,17 +222,18 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
         KVF_TIER_LIST(X){"staging", scenario_stages(s) ? "engine.staging" : "tiers.nvme.io_size",
                          b->staging_bytes},
         {"noise", "engine.noise", b->noise_bytes},
+        {"connections", "tiers.remote.connections or tiers.remote.chunk_tokens", b->connection_bytes},
         {"index, queue and the rest",
          "tiers.nvme.capacity, tiers.nvme.io_size, engine.queue_limit or workload.users", b->fixed_bytes},
     };
 #undef X
-    enum { PARTS = sizeof parts / sizeof parts[0] };
+    enum { PARTS = sizeof parts / sizeof parts[0], CONNECTIONS = KVF_TIERS + 2 };
     const struct part *largest = largest_part(parts, PARTS);
     char a[32], c[32], each[64];
 
     buf_addf(out, "memory: %s are needed (", units_size_human((double)b->memory_bytes, a, sizeof a));
     for (size_t i = 0, listed = 0; i < PARTS; i++)
-        if (parts[i].bytes > 0 || i == KVF_TIER_CPU || i >= KVF_TIERS)
+        if (parts[i].bytes > 0 || i == KVF_TIER_CPU || (i >= KVF_TIERS && i != CONNECTIONS))
             buf_addf(out, "%s%s %s", listed++ ? " + " : "", parts[i].name,
                      units_size_human((double)parts[i].bytes, a, sizeof a));
     if (m->memory_available_bytes == 0) {
@@ -343,6 +357,9 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
     text_line(out, "staging", b->staging_bytes,
               scenario_stages(s) || b->arena_bytes ? how : "no tier holds real bytes");
     text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
+    (void)snprintf(how, sizeof(how), "%" PRIu64 " connections with a value of %s each", connections(s, b),
+                   units_size_human((double)scenario_value_bytes(s), x, sizeof(x)));
+    if (b->connection_bytes) text_line(out, "remote", b->connection_bytes, how);
     text_line(out, "fixed", b->fixed_bytes,
               "about: index, counters, users, queue, intervals, landing buffers, the program");
     if (!s->tier[KVF_TIER_NVME].on) return;

@@ -12,6 +12,8 @@
 
 /* Of io_size, beside engine.staging: a worker's buffers for copies that stay in memory. */
 enum { BUDGET_LANDING_BUFFERS = 2 };
+/* Beside the buffers of connections, a library's own. */
+enum { BUDGET_LIBRARY_BYTES = 16 << 20 };
 
 struct budget_machine {              /* what the machine offers; filled by the caller from probe/ */
     uint64_t memory_available_bytes; /* MemAvailable, or what the cgroup still allows if less */
@@ -28,6 +30,7 @@ struct budget {
     uint64_t staging_bytes;            /* all workers */
     uint64_t tier_bytes[KVF_TIERS];    /* of tiers in memory, with page rounding provisioned on top */
     uint64_t arena_bytes;              /* their sum */
+    uint64_t connection_bytes;         /* of connections to a remote store, a value each */
     uint64_t noise_bytes, fixed_bytes; /* fixed: index, counters, landing buffers, queue, FIFO */
     uint64_t memory_bytes;             /* sum */
     uint64_t disk_bytes;               /* nvme tier with rounding on top, all paths */

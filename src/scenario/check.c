@@ -166,6 +166,12 @@ static void check_remote(struct loading *l) {
     if (rc == 0) rc = stores[backend].check(&u, &e);
     if (rc != 0)
         problem_add(l, place, "tiers.remote.url", "is no address of a %s: %s", stores[backend].noun, e.text);
+    if (rc == 0 && s->remote.insecure && scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_STRICT) &&
+        (!strcmp(u.scheme, "https") || !strcmp(u.scheme, "s3")))
+        problem_of(
+            l, "tiers.remote.insecure", "tiers.remote.backend",
+            "%s checks every certificate; name that of the authority in SSL_CERT_FILE, or take backend s3",
+            traits_backend(KVF_TIER_REMOTE, backend)->word);
     if (scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER) && !l->model_bad &&
         scenario_value_bytes(s) > SCENARIO_VALUE_MAX)
         problem_of(l, "tiers.remote.chunk_tokens", "tiers.remote.backend",

@@ -4,12 +4,14 @@
 #define KVF_TRAITS_BACKENDS_H
 
 enum traits_backend_caps {
-    BACKEND_DEVICE = 1, /* bytes are in the memory of GPUs */
-    BACKEND_STORE = 2,  /* bytes are in a store that tiers.remote.url names */
-    BACKEND_SERVER = 4, /* which is a server that is spoken to */
-    BACKEND_NONE = 8,   /* the tier is off */
-    BACKEND_LINK = 16,  /* may take the time of the tier's modelled link */
-    BACKEND_MEMORY = 32 /* bytes are in an arena in the memory of this machine */
+    BACKEND_DEVICE = 1,   /* bytes are in the memory of GPUs */
+    BACKEND_STORE = 2,    /* bytes are in a store that tiers.remote.url names */
+    BACKEND_SERVER = 4,   /* which is a server that is spoken to */
+    BACKEND_NONE = 8,     /* the tier is off */
+    BACKEND_LINK = 16,    /* may take the time of the tier's modelled link */
+    BACKEND_MEMORY = 32,  /* bytes are in an arena in the memory of this machine */
+    BACKEND_BUFFERS = 64, /* each connection has a buffer in memory that holds a value */
+    BACKEND_STRICT = 128  /* certificates are checked whatever tiers.remote.insecure says */
 };
 
 /* id; word in scenarios; NAME of its operations; capabilities; description, for the manual. */
@@ -37,10 +39,10 @@ enum traits_backend_caps {
     X(KVF_REMOTE_FILE, "file", nvme_shared, BACKEND_STORE,                                                   \
       "files in a directory that machines share: NFS, Lustre, GPFS, CephFS.", "directory",                   \
       "file:///mnt/shared", check_directory_url)                                                             \
-    X(KVF_REMOTE_NIXL, "nixl", nixl, BACKEND_STORE | BACKEND_SERVER,                                         \
+    X(KVF_REMOTE_NIXL, "nixl", nixl, BACKEND_STORE | BACKEND_SERVER | BACKEND_BUFFERS | BACKEND_STRICT,      \
       "files of a shared directory, or objects of a bucket, through NVIDIA's NIXL.", "directory or bucket",  \
       "file:///mnt/shared or http://127.0.0.1:8333/kvcache", check_nixl_url)                                 \
-    X(KVF_REMOTE_MOONCAKE, "mooncake", mooncake, BACKEND_STORE | BACKEND_SERVER,                             \
+    X(KVF_REMOTE_MOONCAKE, "mooncake", mooncake, BACKEND_STORE | BACKEND_SERVER | BACKEND_BUFFERS,           \
       "values in a Mooncake store, through its client library.", "Mooncake master",                          \
       "mooncake://127.0.0.1:50051", check_mooncake_url)
 

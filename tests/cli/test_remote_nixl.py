@@ -145,6 +145,21 @@ def _():
         assert counts(counted)["things"] == 0 and got.stderr.count("\n") == 1, (says, counts(counted), got)
 
 
+@case("played: objects in a bucket; --insecure is refused where NIXL would check the certificate all the same")
+def _():
+    keys = {"AWS_ACCESS_KEY_ID": "kvfall", "AWS_SECRET_ACCESS_KEY": "kvfall"}
+    bucket = {**SMALL, "tiers.remote": {"capacity": "64MiB", "backend": "nixl", "url": "http://[::1]:9/kvcache/a",
+                                        "chunk_tokens": 64, "evicted_by": "server"}}
+    got, summary = measure(bucket, "--insecure", env={**played(), **keys})
+    kept_and_read(summary)
+    assert summary["tiers"]["remote"]["description"].startswith("nixl: plugin OBJ, bucket kvcache at [::1]:9, "), summary
+    assert counts()["things"] == counts()["let_go"] == 0 < counts()["read"] and "values stay on the server" in got.stderr, got
+    for url in ("https://store:9/kvcache", "s3://kvcache"):
+        bucket["tiers.remote"]["url"] = url
+        refused(["run", "--headless", "--insecure", write(bucket)], "tiers.remote.insecure: nixl checks every certificate",
+                "SSL_CERT_FILE", "backend s3", env={**played("", scratch()), **keys})
+
+
 @case("played: a transfer that takes longer than the timeout has ended before its buffer is used again")
 def _():
     _, got, summary = of_four_values("slow=2500", "--keep-going", timeout="1s")

@@ -98,7 +98,8 @@ int mooncake_store_setup(void *store, const char *host, const char *metadata, ui
     (void)device;
     const char *port = strrchr(master, ':');
     if (offered || !copies || !*host || !*metadata || !*protocol || !port) return -1;
-    if (strchr(master, ':') != port && (*master != '[' || port[-1] != ']')) return -1; /* of an IPv6 address */
+    if (strchr(master, ':') != port && (*master != '[' || port[-1] != ']'))
+        return -1; /* of an IPv6 address */
     return told("setup");
 }
 

@@ -1,6 +1,6 @@
-/* A stand-in for NIXL's interface for C, built as libnixl_capi.so, with its plugins POSIX, on the files that it
- * is given, and OBJ, on the memory of the process. FAKE_NIXL in the environment says how it fares: words between
- * commas.
+/* A stand-in for NIXL's interface for C, built as libnixl_capi.so, with its plugins POSIX, on the files that
+ * it is given, and OBJ, on the memory of the process. FAKE_NIXL in the environment says how it fares: words
+ * between commas.
  *
  *   stub                                                   it says of itself that it does nothing
  *   open=CODE, register=CODE, post=CODE, query=CODE        that call fails with the code
@@ -9,8 +9,9 @@
  *   slow=MS       the first read takes so long
  *   hang          it never ends
  *
- * FAKE_NIXL_COUNTS names a file that gets a line at the end of the process: transfers written and read, things
- * that were not destroyed, and transfers that were released while they went on, whose bytes still come. */
+ * FAKE_NIXL_COUNTS names a file that gets a line at the end of the process: transfers written and read,
+ * things that were not destroyed, and transfers that were released while they went on, whose bytes still
+ * come. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,11 +29,11 @@ struct thing {
     uintptr_t at;
     size_t len;
     uint64_t device;
-    char name[NAMES][2048];
+    char name[NAMES][2048]; /* of descriptors; of an agent, by device */
     bool there[NAMES];
     /* a request */
     int way, outcome;
-    struct thing *local, *remote;
+    struct thing *agent, *local, *remote;
     uint64_t ends_ns;
     bool posted;
 };
@@ -42,7 +43,6 @@ static struct {
     char *name, *bytes;
     size_t len;
 } object[OBJECTS];
-static char *device_name[OBJECTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int things, transfers, reads, written, objects, let_go;
 
@@ -85,7 +85,8 @@ static int unmake(thing t) {
     return DONE;
 }
 
-static int describe(thing list, uintptr_t at, size_t len, uint64_t device, const char *name, size_t name_len) {
+static int describe(thing list, uintptr_t at, size_t len, uint64_t device, const char *name,
+                    size_t name_len) {
     if (list->descs == NAMES || name_len >= sizeof list->name[0]) return INVALID;
     list->at = at;
     list->len = len;
@@ -189,7 +190,7 @@ int nixl_capi_destroy_xfer_dlist(thing list) {
     return unmake(list);
 }
 
-/* ---- objects, by name; a device stands for one as long as it is registered ---- */
+/* ---- objects, by name; for its agent a device stands for one ---- */
 
 static int object_find(const char *name) {
     int i = 0;
@@ -197,17 +198,10 @@ static int object_find(const char *name) {
     return i;
 }
 
-static char **device_find(uint64_t device) {
-    return &device_name[device % OBJECTS];
-}
-
 int nixl_capi_register_mem(thing agent, thing list, thing args) {
     if (!agent || !list || !args) return INVALID;
     if (list->kind != OBJECT) return told("register");
-    pthread_mutex_lock(&lock);
-    free(*device_find(list->device));
-    *device_find(list->device) = strdup(list->name[0]);
-    pthread_mutex_unlock(&lock);
+    memcpy(agent->name[list->device % NAMES], list->name[0], sizeof list->name[0]);
     return DONE;
 }
 
@@ -224,8 +218,8 @@ int nixl_capi_query_mem(thing agent, thing names, thing answers, thing args) {
     if (told("query")) return told("query");
     pthread_mutex_lock(&lock);
     for (int i = 0; i < names->descs; i++)
-        answers->there[i] = names->kind == OBJECT ? object_find(names->name[i]) < objects
-                                                  : access(names->name[i], F_OK) == 0;
+        answers->there[i] =
+            names->kind == OBJECT ? object_find(names->name[i]) < objects : access(names->name[i], F_OK) == 0;
     answers->descs = names->descs;
     pthread_mutex_unlock(&lock);
     return DONE;
@@ -246,7 +240,7 @@ int nixl_capi_destroy_query_resp_list(thing list) {
 /* ---- transfers ---- */
 
 static int object_move(const struct thing *r, size_t len) {
-    const char *name = *device_find(r->remote->device);
+    const char *name = r->agent->name[r->remote->device % NAMES];
     int i = object_find(name);
     if (r->way == READ) {
         if (i == objects || object[i].len < len) return INVALID;
@@ -271,8 +265,10 @@ static int file_move(const struct thing *r, size_t len) {
 
 int nixl_capi_create_xfer_req(thing agent, int way, thing local, thing remote, const char *remote_agent,
                               thing *request, thing args) {
-    if (!agent || !args || !*remote_agent || local->len != remote->len || make(request) != DONE) return INVALID;
+    if (!agent || !args || !*remote_agent || local->len != remote->len || make(request) != DONE)
+        return INVALID;
     (*request)->way = way;
+    (*request)->agent = agent;
     (*request)->local = local;
     (*request)->remote = remote;
     return DONE;

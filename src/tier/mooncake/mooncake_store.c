@@ -4,12 +4,14 @@
 #include <stdlib.h>
 
 #include "base/url.h"
+#include "scenario/budget.h"
 #include "tier/mooncake/mooncake.h"
 
 /* One client for all threads; each has a buffer of its own registered with it, from and to which values go
  * without a copy. Nothing of this machine's memory is offered to the pool. */
 
-static const uint64_t copy_bytes = UINT64_C(16) << 20; /* the library's own buffer, which is not used */
+/* The library's own buffer, which is not used. */
+static const uint64_t copy_bytes = BUDGET_LIBRARY_BYTES;
 
 static const char *variable(const char *name, const char *otherwise) {
     const char *v = getenv(name);

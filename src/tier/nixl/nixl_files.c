@@ -7,8 +7,8 @@
 #include "tier/nixl/nixl.h"
 
 /* A value is written under a name of its own and gets the one that others look for when it is whole: what can
- * be found can be read. Each connection writes one value at a time; several machines, whose threads may have the
- * same number, may write a shared one at once. */
+ * be found can be read. Each connection writes one value at a time; several machines, whose threads may have
+ * the same number, may write a shared one at once. */
 
 #define UNFINISHED "~"
 

@@ -92,9 +92,9 @@ static int nixl_open(struct remote_call *call, void **access) {
 
 /* ---- a transfer ---- */
 
-/* Until it has ended, however late, for it moves bytes to or from the buffer as long as it goes on: the plugins
- * have no way to stop it, and release what they still use. The queue counts the connection as lost meanwhile.
- * What makes it go on is that it is asked for. */
+/* Until it has ended, however late, for it moves bytes to or from the buffer as long as it goes on: the
+ * plugins have no way to stop it, and release what they still use. The queue counts the connection as lost
+ * meanwhile. What makes it go on is that it is asked for. */
 static int await(const struct access *a, nixl_thing request) {
     uint64_t waited_ns = 0, pause_ns = poll_least_ns;
     int rc = a->api->post_xfer_req(a->agent, request, a->args);

@@ -84,6 +84,52 @@ static void landing_buffers_count(void **state) {
     free(s);
 }
 
+/* Where a library takes whole values: 40 connections, or one for each worker, of a value of 32 MiB. */
+static void buffers_of_connections_count(void **state) {
+    static const struct {
+        const char *store, *more;
+        uint64_t connections;
+    } cases[] = {{"backend: nixl, url: 'file:///tmp', connections: 40", "workers: 4", 40},
+                 {"backend: mooncake, url: 'mooncake://h', connections: 2", "workers: 24", 24},
+                 {"backend: resp, url: 'redis://h', connections: 40", "workers: 4", 0},
+                 {"backend: modelled, connections: 40", "workers: 4", 0}};
+    struct budget_machine m = machine(64 * KVF_GIB, 4, 100 * KVF_GIB);
+    char yaml[240];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct budget b;
+        struct err e = {0};
+        struct buf out = {0};
+        snprintf(yaml, sizeof yaml,
+                 "{model: llama3.1-8b, tiers: {cpu: {capacity: 1GiB}, remote: {capacity: 1GiB, "
+                 "chunk_tokens: 256, %s}}, engine: {%s}}",
+                 cases[i].store, cases[i].more);
+        struct scenario *s = make(yaml);
+        uint64_t buffers = cases[i].connections * 32 * KVF_MIB;
+        assert_int_equal(budget_resolve(s, &m, false, &b, &e), 0);
+        assert_in_range(b.connection_bytes, buffers, buffers + (buffers ? 16 * KVF_MIB : 0));
+        assert_int_equal(b.memory_bytes, b.arena_bytes + b.staging_bytes + b.noise_bytes +
+                                             b.connection_bytes + b.fixed_bytes);
+        budget_text(s, &m, &b, &out);
+        assert_int_equal(strstr(buf_text(&out), " connections with ") != NULL, buffers > 0);
+        buf_free(&out);
+        free(s);
+    }
+    snprintf(yaml, sizeof yaml,
+             "{model: llama3.1-8b, tiers: {remote: {capacity: 1GiB, backend: nixl, url: 'file:///tmp', "
+             "connections: 1024}}}");
+    struct scenario *s = make(yaml);
+    struct budget b;
+    struct err e = {0};
+    assert_int_equal(
+        budget_resolve(s, &(struct budget_machine){.memory_available_bytes = 8 * KVF_GIB, .cpus = 4}, false,
+                       &b, &e),
+        -KVF_ERR_NOSPACE);
+    assert_non_null(strstr(e.text, " + connections 32.0 GiB + "));
+    assert_non_null(strstr(e.text, "lower tiers.remote.connections or tiers.remote.chunk_tokens"));
+    free(s);
+}
+
 static void nvme_takes_free_space(void **state) {
     static const struct {
         uint64_t free, capacity; /* GiB; capacity in MiB */
@@ -256,6 +302,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_is_resolved),
         cmocka_unit_test(landing_buffers_count),
+        cmocka_unit_test(buffers_of_connections_count),
         cmocka_unit_test(nvme_takes_free_space),
         cmocka_unit_test(file_systems_count_once),
         cmocka_unit_test(no_room_for_auto),
