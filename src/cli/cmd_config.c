@@ -44,6 +44,7 @@ int cmd_config(const struct options *o, struct command_reply *r, struct err *e) 
     int rc = output_form(o, &form, e);
     if (!rc) rc = preferences_load(&p, e);
     if (!rc) list(&p, form, output_style(o).ascii, &r->text);
+    if (!rc && form == SHEET_TABLE) output_narrow(&r->text);
     if (!rc && form != SHEET_TABLE) r->print = output_print_data;
     preferences_free(&p);
     return rc;

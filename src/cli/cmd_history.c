@@ -329,7 +329,7 @@ int cmd_history(const struct options *o, struct command_reply *r, struct err *e)
     int rc = output_form(o, &l.form, e);
     if (!rc) rc = list(o, &l, path, sizeof path, e);
     if (!rc) print_listing(&l, o, path);
-    if (!rc && l.form == SHEET_TABLE && !options_has(o, "full")) output_narrow(o, &l.text);
+    if (!rc && l.form == SHEET_TABLE && !options_has(o, "full")) output_narrow(&l.text);
     if (l.form != SHEET_TABLE) r->print = output_print_data;
     r->text = l.text;
     json_decref(l.array);

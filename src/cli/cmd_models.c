@@ -218,6 +218,6 @@ int cmd_models(const struct options *o, struct command_reply *r, struct err *e) 
     if (rc)
         buf_free(&r->text);
     else
-        output_narrow(o, &r->text);
+        output_narrow(&r->text);
     return rc;
 }

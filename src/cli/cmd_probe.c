@@ -234,6 +234,6 @@ int cmd_probe(const struct options *o, struct command_reply *r, struct err *e) {
         status = output_fail(e); /* the other paths are still worth telling */
         err_clear(e);
     }
-    output_narrow(o, &r->text);
+    output_narrow(&r->text);
     return status;
 }

@@ -32,7 +32,6 @@ static void print_text(const struct options *o, const struct shown *s, struct bu
     if (s->trials.count > 0) run_trials_text(&s->run, &s->trials, &style, out);
     for (enum run_list i = 0; i < RUN_LISTS; i++)
         if (options_has(o, run_list_name(i))) run_list_text(i, &s->run, &style, out);
-    output_narrow(o, out);
 }
 
 static void print_json(const struct shown *s, struct buf *out) {

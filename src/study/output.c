@@ -54,7 +54,7 @@ static size_t colour_at(const char *at) {
 }
 
 /* Everything between colours is cleaned. */
-void output_print_styled(const struct buf *text) {
+static void put_clean(const struct buf *text) {
     struct buf clean = {0}, part = {0};
     for (const char *at = buf_text(text), *end; *at; at = end) {
         size_t colour = colour_at(at);
@@ -70,6 +70,32 @@ void output_print_styled(const struct buf *text) {
     buf_free(&part);
 }
 
+enum { COLUMNS_LEAST = 20, COLUMNS_MOST = 10000 };
+
+static unsigned output_columns(void) {
+    struct winsize size;
+    bool terminal = isatty(STDOUT_FILENO);
+    const char *told = terminal ? NULL : getenv("COLUMNS");
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= COLUMNS_LEAST)
+        return size.ws_col;
+    if (told && atoi(told) >= COLUMNS_LEAST && atoi(told) <= COLUMNS_MOST) return (unsigned)atoi(told);
+    return 80;
+}
+
+void output_narrow(struct buf *text) {
+    struct buf narrow = {0};
+    format_narrow(buf_text(text), output_columns(), &narrow);
+    buf_free(text);
+    *text = narrow;
+}
+
+void output_print_styled(const struct buf *text) {
+    struct buf narrow = {0};
+    format_narrow(buf_text(text), output_columns(), &narrow);
+    put_clean(&narrow);
+    buf_free(&narrow);
+}
+
 void output_print(const struct buf *text) {
     struct buf clean = {0};
     buf_bytes(&clean, buf_text(text), text->len);
@@ -80,7 +106,7 @@ void output_print(const struct buf *text) {
 
 void output_print_data(const struct buf *text) {
     if (isatty(STDOUT_FILENO) == 1)
-        output_print_styled(text);
+        put_clean(text);
     else
         put_out(text);
 }
@@ -105,32 +131,16 @@ int output_finish(int status) {
     return status ? status : 1;
 }
 
-enum { COLUMNS_LEAST = 20, COLUMNS_MOST = 10000 };
-
 struct format_style output_style(const struct options *o) {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
     bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
     bool terminal = isatty(STDOUT_FILENO);
-    struct format_style style = {.columns = 80};
+    struct format_style style = {.columns = output_columns()};
 
     style.colour = terminal && !dumb && !(no_color && *no_color) && !options_has(o, "no-color");
     style.ascii = options_has(o, "ascii") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-    struct winsize size;
-    const char *told = terminal ? NULL : getenv("COLUMNS");
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= COLUMNS_LEAST)
-        style.columns = size.ws_col;
-    else if (told && atoi(told) >= COLUMNS_LEAST && atoi(told) <= COLUMNS_MOST)
-        style.columns = (unsigned)atoi(told);
     return style;
-}
-
-void output_narrow(const struct options *o, struct buf *text) {
-    unsigned columns = output_style(o).columns;
-    struct buf narrow = {0};
-    format_narrow(buf_text(text), columns, &narrow);
-    buf_free(text);
-    *text = narrow;
 }
 
 int output_form(const struct options *o, enum sheet_form *form, struct err *e) {

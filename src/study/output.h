@@ -19,7 +19,7 @@ void output_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Writes text for people to standard output, cleaned for terminals; whether it arrived is asked once, by
  * output_finish(). */
 void output_print(const struct buf *text);
-/* The same for a text whose parts are clean, between colours of ours. */
+/* The same for a text with colours of ours, its lines no wider than output_style() has columns. */
 void output_print_styled(const struct buf *text);
 /* The same for what programs read: to the byte, unless standard output is a terminal. */
 void output_print_data(const struct buf *text);
@@ -43,7 +43,7 @@ int output_screen_style(const struct options *o, const struct preferences *p, st
  * with --ascii or in a locale without UTF-8. The width is the terminal's, else that of COLUMNS, else 80. */
 struct format_style output_style(const struct options *o);
 /* Of text for people: breaks lines that are wider than output_style() has columns. */
-void output_narrow(const struct options *o, struct buf *text);
+void output_narrow(struct buf *text);
 /* The form of a list: --json, --csv, else a table. 0, or -KVF_ERR_USAGE for both. */
 int output_form(const struct options *o, enum sheet_form *form, struct err *e);
 

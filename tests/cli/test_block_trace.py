@@ -65,6 +65,7 @@ def _():
     got, summary = traced({"run.duration": "1s"})
     p95 = {way: (result(summary, "nvme_%s_d2c_p95_ms" % way), result(summary, "nvme_%s_device_p95_ms" % way)) for way in WAYS}
     said = re.search(r"Drive P95 +(.*?)\n\S", got.stdout, re.DOTALL).group(1)
+    assert max(map(len, got.stdout.splitlines())) <= 80, got
     for way, *texts, word in re.findall(r"(read|write) ([\d.]+ [mu]s) a request by the kernel, ([\d.]+ [mu]s) an entry by kvfall, ([\d.]+ [mu]s) (more|less)",
                                         " ".join(said.split())):
         want = [*p95.pop(way)]

@@ -609,9 +609,10 @@ def _():
     for columns, least, widest in ((None, 70, 80), ("200", 70, 170), ("40", 30, 40), ("39", 30, 39)):
         piped = run(["history"], env={"COLUMNS": columns} if columns else {}).stdout.splitlines()
         assert least <= max(map(len, piped)) <= widest, piped
-    for command in ("show", "models", "probe"):
+    simulated = ["run", "--headless", "--quiet", "--db", "none", "--set", "mode=simulate", "--duration", "10s"]
+    for command in (["show"], ["models"], ["probe"], ["config"], simulated):
         for columns in (None, "39"):
-            piped = run([command], env={"COLUMNS": columns} if columns else {}).stdout.splitlines()
+            piped = run(command, env={"COLUMNS": columns} if columns else {}).stdout.splitlines()
             assert piped and max(map(len, piped)) <= int(columns or 80), piped
     assert run(["history"], env={"COLUMNS": "200"}).stdout == got.stdout
 
