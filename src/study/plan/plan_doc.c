@@ -244,6 +244,10 @@ static void put_front(const struct plan *p, struct doc *d) {
         d, DOC_PLAIN,
         "Of the machines that were simulated and meet every target, no other beats these in cost, time to "
         "first token and power at once. The answer costs least an hour.");
+    if (p->machine[p->pick].result[PLAN_SHORT].done)
+        doc_text(
+            d, DOC_PLAIN,
+            "Figures here are those of the search's short simulation, the same part of the load for all.");
     begin_machines(p, "Machines on the front", ">a million tokens|>an hour|>TTFT P95|>power|>drives last", d);
     for (size_t i = 0; i < p->machines; i++) {
         const struct plan_machine *m = &p->machine[all[i].machine];
@@ -264,7 +268,9 @@ static void put_front(const struct plan *p, struct doc *d) {
 
 static void put_change(const struct plan *p, const char *what, size_t i, struct doc *d) {
     const struct plan_machine *m = &p->machine[i], *pick = &p->machine[p->pick];
-    const struct plan_result *r = plan_alike(m), *of = plan_alike(pick);
+    bool full = m->result[PLAN_FULL].done && pick->result[PLAN_FULL].done; /* as the verdict has it */
+    const struct plan_result *r = full ? &m->result[PLAN_FULL] : plan_alike(m);
+    const struct plan_result *of = full ? &pick->result[PLAN_FULL] : plan_alike(pick);
     char hour[40], state[200], ttft[40];
     snprintf(hour, sizeof hour, "%+.1f %%", 100 * (r ? r->hourly / of->hourly - 1 : (double)NAN));
     if (r) snprintf(ttft, sizeof ttft, "%+.1f %%", 100 * (r->ttft_ms / of->ttft_ms - 1));
