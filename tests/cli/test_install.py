@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What `make install`, `make uninstall` and a tarball do with the tree that was built."""
+import gzip
 import os
 import re
 import subprocess
@@ -93,6 +94,20 @@ def _():
     results = list((home() / "work/out/rank_0").glob("kvcache_results_*.json"))
     assert harness.rc == 0 and len(results) == 1 and '"name": "mlperf-closed-3"' in results[0].read_text(), harness
     assert there(elsewhere) == set()
+
+
+@case("the Debian package's own test passes on what is installed, with pages packed as Debian packs them")
+def _():
+    destination = scratch("installed")
+    make("install", DESTDIR=destination)
+    root = destination / PREFIX[1:]
+    for page in root.glob("share/man/man*/*"):
+        page.with_name(page.name + ".gz").write_bytes(gzip.compress(page.read_bytes()))
+        page.unlink()
+    need_tool("mandoc")
+    got = run([SOURCE / "debian/tests/smoke"], program=need_tool("sh"),
+              env={"KVFALL_USR": root, "AUTOPKGTEST_TMP": scratch("smoke", on_disk=True)})
+    assert got.rc == 0 and "COMPLETED" in got.stdout and not got.stderr.count("mandoc"), got
 
 
 @case("a tarball holds every file that git knows, what configure is made of, and its version")
