@@ -218,6 +218,15 @@ static sigset_t signal_set(void) {
     return set;
 }
 
+/* SIGUSR2 goes to the thread alone and is taken before an earlier one to the process. */
+static void pending_take(const sigset_t *set) {
+    const struct timespec at_once = {0};
+    siginfo_t info;
+    int signal;
+    while ((signal = sigtimedwait(set, &info, &at_once)) > 0 || errno == EINTR)
+        if (signal > 0 && signal != SIGUSR2) signal_taken(&info);
+}
+
 static void *signals_main(void *arg) {
     sigset_t set = signal_set();
     siginfo_t info;
@@ -225,7 +234,10 @@ static void *signals_main(void *arg) {
     (void)arg;
     pthread_setname_np(pthread_self(), "kvfall-signals");
     while ((signal = sigwaitinfo(&set, &info)) > 0 || errno == EINTR) {
-        if (signal == SIGUSR2 && atomic_load(&signals.closing)) return NULL;
+        if (signal == SIGUSR2 && atomic_load(&signals.closing)) {
+            pending_take(&set);
+            return NULL;
+        }
         if (signal > 0 && signal != SIGUSR2) signal_taken(&info);
     }
     return NULL;
