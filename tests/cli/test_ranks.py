@@ -166,7 +166,14 @@ def running(*options, changes=None):
     process = start({**SHARED, "run": {"duration": "10m", "warmup": "0s", "interval": "200ms"}, **(changes or {})}, "--ranks", "3",
                     "--quiet", *options)
     wait_until(lambda: measures(process.pid), what="an interval")
-    found = []
+    found = others()
+    assert len(found) == 2, found
+    return process, list(found.values())
+
+
+def others():
+    """The processes of the case's ranks behind the first, by number."""
+    found = {}
     for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words, own = one.read_bytes().split(b"\0"), (one.parent / "environ").read_bytes().split(b"\0")
@@ -174,9 +181,8 @@ def running(*options, changes=None):
             continue
         number = [int(word.partition(b"=")[2]) for word in own if word.startswith((b"PMIX_RANK=", b"PMI_RANK="))]
         if str(home()).encode() in b" ".join(words) and number and number[0] > 0:
-            found.append(int(one.parent.name))
-    assert len(found) == 2, found
-    return process, found
+            found[number[0]] = int(one.parent.name)
+    return found
 
 
 def parent_of(process):
@@ -544,6 +550,37 @@ def _():
         assert counted["routed"] == (result(summary, "requests_arrived") + result(summary, "requests_on_way_at_end") +
                                      result(summary, "outage_requests_rerouted")), counted
         assert result(summary, "outages") == 1 and "outage_hits_back_s" in summary["results"] and "outage_ttft_back_s" in summary["results"]
+
+
+def turns(pid):
+    """How often the control thread of a process has gone to sleep."""
+    return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", pathlib.Path("/proc/%d/status" % pid).read_text(), re.MULTILINE).group(1))
+
+
+@case("a pod that begins late hears first of the requests that came before its death, and hands them back")
+def _():
+    need_mpi()
+    changes = {**pods("round_robin", users=90), "run": {"duration": "3s", "warmup": "0s", "interval": "100ms"}, "engine.slots": 3}
+    changes["fleet"].update(outages=[{"pod": pod, "at": "0s", "for": "1h"} for pod in (1, 2)])
+    changes["tiers"] = {"cpu": {"capacity": "1GiB"}}  # takes a moment to fault in
+    json_path = home() / "work/out.json"
+    process = start({**SHARED, **changes}, "--ranks", 3, "--json", json_path, "--request-log", home() / "work/log.jsonl")
+    wait_until(lambda: known("SELECT 1 FROM runs WHERE pid = ?", process.pid), what="a run")
+    number = others()
+    os.kill(number[2], signal.SIGSTOP)  # nobody begins
+    before = turns(number[1])
+    wait_until(lambda: turns(number[1]) > before + 200, what="a rank that is ready")
+    os.kill(number[1], signal.SIGSTOP)
+    os.kill(number[2], signal.SIGCONT)
+    with contextlib.suppress(AssertionError):  # if it was stopped sooner, all begin when it goes on
+        wait_until(lambda: measures(process.pid), 4, "an interval")
+    os.kill(number[1], signal.SIGCONT)
+    got = finish(process)
+    assert got.rc == 0, got
+    summary = json.loads(json_path.read_text())
+    check_identities(summary)
+    waits = rows("SELECT pod, load_mean FROM pod_intervals WHERE run_id = ? ORDER BY seq DESC, pod LIMIT 3", last_run()["run_id"])
+    assert [one["load_mean"] for one in waits if one["pod"] > 0] == [0, 0], waits
 
 
 @case("a router of a real fleet that is gone routes nothing meanwhile, and an index that is gone knows nothing")

@@ -47,7 +47,7 @@ struct together {
     uint64_t start_ns, begun_ns; /* monotonic; 0: not named, not begun */
     struct command *commands;    /* of rank 0, not taken yet */
     size_t kept;
-    struct rank_message *early, **early_tail; /* requests from before the begin */
+    struct rank_message *early, **early_tail; /* from before the begin: requests, outages */
     bool ends;                                /* because of somebody else */
     enum run_status status;
     char why[400];
@@ -202,14 +202,18 @@ void together_early(struct engine *e) {
     struct together *t = e->together;
     for (struct rank_message *m; t && (m = t->early) != NULL; free(m)) {
         t->early = m->next;
-        dispatch_guest(e, m->number, m->bytes, m->len);
+        if (m->kind == RANK_OUTAGE)
+            gone_set(e, m->number != 0);
+        else
+            dispatch_guest(e, m->number, m->bytes, m->len);
     }
 }
 
 static void message_take(struct engine *e, struct rank_message *m) {
     struct together *t = e->together;
     bool from_member = t->number == 0 && m->from > 0 && m->from < t->count;
-    if (m->kind == RANK_REQUEST && t->number > 0 && !e->arrivals_on) {
+    bool in_order = m->kind == RANK_REQUEST || m->kind == RANK_OUTAGE; /* see gone.h */
+    if (in_order && t->number > 0 && !e->arrivals_on) {
         *t->early_tail = m;
         t->early_tail = &m->next;
         return;

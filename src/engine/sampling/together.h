@@ -49,7 +49,7 @@ bool together_ends(struct engine *e, enum run_status *status, char *why, size_t 
 /* Tells the others that this rank's workload has ended, once; true when that is so of all of them, in a
  * simulation at the end of an interval. */
 bool together_done(struct engine *e);
-/* Requests that came before this rank had begun. */
+/* Requests and outages that came before this rank had begun, in their order. */
 void together_early(struct engine *e);
 /* This rank's run ends, and how; said once, but for a failure that is found later. */
 void together_end(struct engine *e, enum run_status status, const char *why);
