@@ -87,6 +87,16 @@ static void put_cause(const struct comparison *c, size_t side, enum comparison_d
     }
 }
 
+/* Hits changed, and what users feel did not, as far as is known. */
+static void put_hits(const struct comparison *c, size_t side, const struct comparison_change *hits,
+                     struct buf *out) {
+    buf_addf(out, "%s %s %s lookups than %s (", c->side[side].label,
+             is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses",
+             hits->direction == COMPARISON_WORSENED ? "more" : "fewer", c->side[0].label);
+    put_values(c, "reuse_hit_ratio", side, out);
+    buf_add(out, "); no latency or throughput that users feel differs beyond noise.");
+}
+
 /* Why nothing is said, of the first metric that would have been something to say. */
 static void put_nothing(const struct comparison *c, size_t side, struct buf *out) {
     const char *base = c->side[0].label, *other = c->side[side].label;
@@ -101,7 +111,10 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
         }
         known = known || (v && v->noise != COMPARISON_UNKNOWN);
     }
-    if (known)
+    const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
+    if (hits)
+        put_hits(c, side, hits, out);
+    else if (known)
         buf_addf(out, "No difference between %s and %s goes beyond noise.", base, other);
     else
         buf_addf(out, "Whether %s and %s differ beyond noise is not known.", base, other);

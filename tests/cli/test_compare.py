@@ -274,6 +274,10 @@ def _():
     said = verdict_on(before, {**before, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2})
     assert said == ("Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %), and so reads less a request: "
                     "better in tokens/s by 41 %.").replace("reads", "read"), said
+    for hits, word, figure in ((0.2, "more", "20.0"), (0.9, "fewer", "90.1")):  # and where users feel nothing of it, it is said
+        said = verdict_on(before, {**before, "reuse_hit_ratio": hits})
+        assert said == ("Runs 5-8 miss %s lookups than runs 1-4 (hit ratio %s %% after 70.1 %%); no latency or throughput that users "
+                        "feel differs beyond noise." % (word, figure)), said
     said = verdict_on(before, {**before, "throughput_tok_s": 200, "requests_failed": 835, "refused": 835})
     assert said == "Runs 5-8 are worse than runs 1-4: more writes are refused (writes refused 836 after 0).", said
     said = verdict_on(before, {**before, "throughput_tok_s": 200, "slo_batch_met_ratio": 0.4})

@@ -9,10 +9,20 @@ from tap import KVFALL, SOURCE, case, finish, home, main, run, spawn, wait_until
 DATES = re.compile(r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b")
 
 
+def page(path):
+    """A page of the manual with its literal blocks as Markdown has them."""
+    lines, literal = [], False
+    for line in (SOURCE / path).read_text().splitlines():
+        literal = line.startswith(".Bd -literal") or (literal and line != ".Ed")
+        plain = line.replace("\\&", "").replace("\\-", "-").replace("\\e", "\\")
+        lines.append("    " + plain if literal and not line.startswith(".Bd") else "")
+    return lines
+
+
 def sessions(path):
     """[(command, lines shown below it)] of the blocks whose first line is a command."""
     found, told = [], False
-    for line in (SOURCE / path).read_text().splitlines():
+    for line in page(path) if path.startswith("man/") else (SOURCE / path).read_text().splitlines():
         if line.startswith("    $ "):
             found.append((line[6:], []))
             told = True
@@ -40,7 +50,8 @@ def differs(shown, printed):
 def clone():
     """What the documents take for granted: the program on the path and in the current directory, and its scenarios."""
     (home() / "bin").mkdir()
-    for link, target in (("bin/kvfall", KVFALL), ("work/kvfall", KVFALL), ("work/configs", SOURCE / "configs")):
+    for link, target in (("bin/kvfall", KVFALL), ("work/kvfall", KVFALL), ("work/configs", SOURCE / "configs"),
+                         ("work/three-tier.yaml", SOURCE / "configs/three-tier.yaml")):
         (home() / link).symlink_to(target)
 
 
@@ -55,6 +66,14 @@ def follow(steps):
 def _():
     clone()
     steps = sessions("README.md")
+    assert [bool(shown) for _, shown in steps] == [False, False, True], steps
+    follow(steps)
+
+
+@case("kvfall-compare(1): the same over half a minute")
+def _():
+    clone()
+    steps = sessions("man/kvfall-compare.1")
     assert [bool(shown) for _, shown in steps] == [False, False, True], steps
     follow(steps)
 
