@@ -357,8 +357,8 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
     text_line(out, "staging", b->staging_bytes,
               scenario_stages(s) || b->arena_bytes ? how : "no tier holds real bytes");
     text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
-    (void)snprintf(how, sizeof(how), "%" PRIu64 " connections with a value of %s each", connections(s, b),
-                   units_size_human((double)scenario_value_bytes(s), x, sizeof(x)));
+    (void)snprintf(how, sizeof how, "%" PRIu64 " connections with a value of %s each", connections(s, b),
+                   units_size_human((double)scenario_value_bytes(s), x, sizeof x));
     if (b->connection_bytes) text_line(out, "remote", b->connection_bytes, how);
     text_line(out, "fixed", b->fixed_bytes,
               "about: index, counters, users, queue, intervals, landing buffers, the program");

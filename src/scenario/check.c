@@ -167,7 +167,7 @@ static void check_remote(struct loading *l) {
     if (rc != 0)
         problem_add(l, place, "tiers.remote.url", "is no address of a %s: %s", stores[backend].noun, e.text);
     if (rc == 0 && s->remote.insecure && scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_STRICT) &&
-        (!strcmp(u.scheme, "https") || !strcmp(u.scheme, "s3")))
+        (strcmp(u.scheme, "https") == 0 || strcmp(u.scheme, "s3") == 0))
         problem_of(
             l, "tiers.remote.insecure", "tiers.remote.backend",
             "%s checks every certificate; name that of the authority in SSL_CERT_FILE, or take backend s3",
