@@ -23,3 +23,15 @@ int library_load(const struct library *l, void *table, void **handle, struct err
     }
     return 0;
 }
+
+int library_keep(struct library_kept *kept, const struct library *l, void *table,
+                 int (*judge)(void *table, struct err *e), struct err *e) {
+    void *handle = NULL;
+    pthread_mutex_lock(&kept->lock);
+    int rc = kept->there ? 0 : library_load(l, table, &handle, e);
+    if (rc == 0 && !kept->there && judge) rc = judge(table, e);
+    if (rc != 0 && handle) (void)dlclose(handle);
+    kept->there |= rc == 0;
+    pthread_mutex_unlock(&kept->lock);
+    return rc;
+}

@@ -3,6 +3,7 @@
 #ifndef KVF_PROBE_LIBRARY_H
 #define KVF_PROBE_LIBRARY_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,5 +30,17 @@ struct library {
 /* Loads the library and writes pointers to its functions to `table`. `handle` is for dlclose(), NULL on
  * failure. 0 or -KVF_ERR_UNAVAILABLE. Any thread. */
 int library_load(const struct library *l, void *table, void **handle, struct err *e);
+
+/* A library that stays for good, as one with threads of its own must. */
+struct library_kept {
+    pthread_mutex_t lock;
+    bool there;
+};
+#define LIBRARY_KEPT                                                                                         \
+    { .lock = PTHREAD_MUTEX_INITIALIZER }
+/* Loads it once; later calls leave the table as it is. `judge`, which may be NULL, refuses a library that was
+ * loaded and is no good: 0 or a negative code. Any thread. */
+int library_keep(struct library_kept *kept, const struct library *l, void *table,
+                 int (*judge)(void *table, struct err *e), struct err *e);
 
 #endif

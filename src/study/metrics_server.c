@@ -102,11 +102,8 @@ static int library_open(struct err *e) {
                                          "install libmicrohttpd12 (Debian, Ubuntu) or libmicrohttpd (Fedora)",
                                      .call = calls,
                                      .calls = sizeof calls / sizeof *calls};
-    struct calls found;
-    void *library; /* it stays */
-    int rc = mhd.run ? 0 : library_load(&l, &found, &library, e);
-    if (rc == 0 && !mhd.run) mhd = found;
-    return rc;
+    static struct library_kept kept = LIBRARY_KEPT;
+    return library_keep(&kept, &l, &mhd, NULL, e);
 }
 
 /* ---- answers ---- */

@@ -1,8 +1,5 @@
 #include "tier/mooncake/mooncake_api.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-
 #include "probe/library.h"
 
 #define CALL(name) LIBRARY_CALL(struct mooncake_api, name, "mooncake_store_" #name)
@@ -18,14 +15,9 @@ int mooncake_api_load(const struct mooncake_api **out, struct err *e) {
                                                 "libmooncake_store.so in LD_LIBRARY_PATH",
                                      .call = calls,
                                      .calls = sizeof calls / sizeof *calls};
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct library_kept kept = LIBRARY_KEPT;
     static struct mooncake_api api;
-    static bool loaded;
-    void *library; /* it stays */
-    pthread_mutex_lock(&lock);
-    int rc = loaded ? 0 : library_load(&l, &api, &library, e);
-    loaded |= rc == 0;
-    pthread_mutex_unlock(&lock);
+    int rc = library_keep(&kept, &l, &api, NULL, e);
     *out = rc == 0 ? &api : NULL;
     return rc;
 }

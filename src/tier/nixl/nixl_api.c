@@ -1,6 +1,5 @@
 #include "tier/nixl/nixl_api.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "probe/library.h"
@@ -38,31 +37,26 @@ static const struct library_call calls[] = {
     CALL(destroy_query_resp_list),
 };
 
-static int load(struct nixl_api *out, struct err *e) {
+static int judge(void *table, struct err *e) {
+    const struct nixl_api *n = table;
+    if (!n->is_stub || !n->is_stub()) return 0;
+    return err_set(
+        e, KVF_ERR_UNAVAILABLE,
+        "the libnixl_capi.so that was found does nothing; it is for builds alone: name the directory "
+        "of the real one in LD_LIBRARY_PATH");
+}
+
+int nixl_api_load(const struct nixl_api **out, struct err *e) {
     static const struct library l = {.file = "libnixl_capi.so",
                                      .what = "NIXL, which backend nixl needs,",
                                      .install = "install it (`pip install nixl-cu12`) and name the directory "
                                                 "of libnixl_capi.so in LD_LIBRARY_PATH",
                                      .call = calls,
                                      .calls = sizeof calls / sizeof *calls};
-    void *library;                        /* it stays */
-    setenv("NIXL_LOG_LEVEL", "FATAL", 0); /* what goes wrong is said by us, once, with a number */
-    int rc = library_load(&l, out, &library, e);
-    if (rc == 0 && out->is_stub && out->is_stub())
-        rc = err_set(e, KVF_ERR_UNAVAILABLE,
-                     "the libnixl_capi.so that was found does nothing; it is for builds alone: name the "
-                     "directory of the real one in LD_LIBRARY_PATH");
-    return rc;
-}
-
-int nixl_api_load(const struct nixl_api **out, struct err *e) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct library_kept kept = LIBRARY_KEPT;
     static struct nixl_api api;
-    static bool loaded;
-    pthread_mutex_lock(&lock);
-    int rc = loaded ? 0 : load(&api, e);
-    loaded |= rc == 0;
-    pthread_mutex_unlock(&lock);
+    setenv("NIXL_LOG_LEVEL", "FATAL", 0); /* what goes wrong is said by us, once, with a number */
+    int rc = library_keep(&kept, &l, &api, judge, e);
     *out = rc == 0 ? &api : NULL;
     return rc;
 }

@@ -1,6 +1,5 @@
 #include "tier/s3/s3_curl.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
 #include "probe/library.h"
@@ -20,29 +19,22 @@ static const struct library_call calls[] = {
 
 struct s3_curl s3_curl;
 
-static int load(struct err *e) {
+static int judge(void *table, struct err *e) {
+    const struct s3_curl *found = table;
+    if (found->version_info(CURLVERSION_NOW)->version_num < LEAST_NUMBER)
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "libcurl is older than " LEAST_VERSION
+                       ", which is needed to sign requests to S3; install a newer one");
+    (void)found->global_init(CURL_GLOBAL_DEFAULT);
+    return 0;
+}
+
+int s3_curl_load(struct err *e) {
     static const struct library l = {.file = "libcurl.so.4",
                                      .what = "libcurl",
                                      .install = "install libcurl4 (Debian, Ubuntu) or libcurl (Fedora)",
                                      .call = calls,
                                      .calls = sizeof calls / sizeof *calls};
-    struct s3_curl found;
-    void *library; /* it stays */
-    int rc = library_load(&l, &found, &library, e);
-    if (rc != 0) return rc;
-    if (found.version_info(CURLVERSION_NOW)->version_num < LEAST_NUMBER)
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "libcurl is older than " LEAST_VERSION
-                       ", which is needed to sign requests to S3; install a newer one");
-    (void)found.global_init(CURL_GLOBAL_DEFAULT);
-    s3_curl = found;
-    return 0;
-}
-
-int s3_curl_load(struct err *e) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    int rc = s3_curl.easy_init ? 0 : load(e);
-    pthread_mutex_unlock(&lock);
-    return rc;
+    static struct library_kept kept = LIBRARY_KEPT;
+    return library_keep(&kept, &l, &s3_curl, judge, e);
 }
