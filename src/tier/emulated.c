@@ -26,11 +26,6 @@ struct tier_queue {
     uint32_t in_flight, depth;
 };
 
-static const char *emulated_refusal(const struct tier_setup *setup) {
-    (void)setup;
-    return NULL;
-}
-
 static int emulated_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
     struct emulated_tier *t = calloc(1, sizeof *t);
     if (!t)
@@ -134,7 +129,6 @@ static uint64_t emulated_used_ns(const struct tier *t, enum kvf_dir dir, uint64_
 
 const struct tier_ops tier_emulated_ops = {
     .name = "emulated",
-    .refusal = emulated_refusal,
     .open = emulated_open,
     .close = emulated_close,
     .describe = emulated_describe,

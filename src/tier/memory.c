@@ -180,11 +180,6 @@ static int arena_map(struct memory_tier *t, bool huge, struct err *e) {
     return 0;
 }
 
-static const char *memory_refusal(const struct tier_setup *setup) {
-    (void)setup;
-    return NULL;
-}
-
 /* From its end on, so that what is left is one mapping, in pieces for the same reason as faulting in. */
 static void map_release(struct memory_tier *t) {
     for (uint64_t left = t->map_bytes, n; t->map && left > 0; left -= n) {
@@ -368,7 +363,6 @@ static uint64_t memory_next_ns(const struct tier_queue *q) {
 
 const struct tier_ops tier_memory_ops = {
     .name = "memory",
-    .refusal = memory_refusal,
     .open = memory_open,
     .close = memory_close,
     .describe = memory_describe,

@@ -11,7 +11,7 @@ static const struct tier_ops *const *const ops_of[KVF_TIERS] = {gpu_ops, cpu_ops
 const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *e) {
     unsigned backend = setup->scenario->tier[setup->tier].backend;
     const struct tier_ops *ops = ops_of[setup->tier][backend];
-    const char *why = ops->refusal(setup);
+    const char *why = ops->refusal ? ops->refusal(setup) : NULL;
     if (!why) return ops;
     if (scenario_backend_has(setup->scenario, setup->tier, BACKEND_DEVICE))
         err_set(e, KVF_ERR_UNAVAILABLE,

@@ -104,7 +104,8 @@ struct tier_server {
 
 struct tier_ops {
     const char *name; /* as the log has it */
-    /* NULL, or a malloc-free static sentence why this backend cannot be used here. */
+    /* NULL, or a malloc-free static sentence why this backend cannot be used here; itself NULL: it always
+     * can. */
     const char *(*refusal)(const struct tier_setup *setup);
     /* Whether what is behind it can be used; changes nothing there. NULL: nothing to ask. */
     int (*check)(const struct scenario *s, struct err *e);

@@ -8,11 +8,6 @@
 
 /* A tier in a Mooncake store, the memory of other machines put together. */
 
-static const char *mooncake_refusal(const struct tier_setup *setup) {
-    (void)setup;
-    return NULL;
-}
-
 static void mooncake_free(struct mooncake_tier *t) {
     remote_close(&t->remote);
     if (atomic_load(&t->remote.hung)) return; /* a call that has not returned uses the rest */
@@ -34,7 +29,7 @@ static int mooncake_check(const struct scenario *s, struct err *e) {
     int rc = mooncake_store_open(t, s, &why);
     mooncake_store_close(t);
     free(t);
-    return rc == 0 ? 0 : err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
+    return rc == 0 ? 0 : remote_refuse(e, &why);
 }
 
 static int mooncake_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
@@ -49,7 +44,7 @@ static int mooncake_open(struct tier **out, const struct tier_setup *setup, stru
     t->remote.claims = true;
     if (mooncake_store_open(t, setup->scenario, &why) != 0) {
         mooncake_free(t);
-        return err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
+        return remote_refuse(e, &why);
     }
     struct remote_tier *r = &t->remote;
     (void)snprintf(r->description, sizeof r->description,
@@ -61,7 +56,6 @@ static int mooncake_open(struct tier **out, const struct tier_setup *setup, stru
 
 const struct tier_ops tier_mooncake_ops = {
     .name = "mooncake",
-    .refusal = mooncake_refusal,
     .check = mooncake_check,
     .open = mooncake_open,
     .close = mooncake_close,

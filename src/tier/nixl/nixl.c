@@ -8,11 +8,6 @@
 
 /* A tier through NIXL, as engines use it: files of a shared directory, or objects of a bucket. */
 
-static const char *nixl_refusal(const struct tier_setup *setup) {
-    (void)setup;
-    return NULL;
-}
-
 static void nixl_free(struct nixl_tier *t) {
     remote_close(&t->remote);
     if (atomic_load(&t->remote.hung)) return; /* a call that has not returned uses the rest */
@@ -58,7 +53,7 @@ static int try_it(struct nixl_tier *t, const struct scenario *s, struct err *e) 
         rc = err_set(&why, KVF_ERR_USAGE,
                      "NIXL has no way to delete objects; set tiers.remote.evicted_by to server, and let a "
                      "lifecycle rule of the bucket remove what is old");
-    if (rc != 0) return err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
+    if (rc != 0) return remote_refuse(e, &why);
     call = calloc(1, sizeof *call);
     void *buf = aligned_alloc(REMOTE_BUFFER_UNIT, REMOTE_BUFFER_UNIT);
     if (!call || !buf) {
@@ -113,7 +108,6 @@ static int nixl_open(struct tier **out, const struct tier_setup *setup, struct e
 
 const struct tier_ops tier_nixl_ops = {
     .name = "nixl",
-    .refusal = nixl_refusal,
     .check = nixl_check,
     .open = nixl_open,
     .close = nixl_close,

@@ -98,6 +98,8 @@ bool remote_is_own(struct remote_tier *t, const struct remote_place *p);
 /* <head><entry>.<generation>:<value>, or <shared head><entry>.<bytes>:<value>; its length. */
 size_t remote_name(const struct remote_tier *t, const struct remote_place *p, uint64_t value,
                    char out[REMOTE_KEY]);
+/* The sentence of a tier that cannot be opened; its code, negative. */
+int remote_refuse(struct err *e, const struct err *why);
 /* Members of struct tier_ops as well. */
 void remote_describe(const struct tier *t, char *out, size_t len);
 const char *remote_notice(const struct tier *t);

@@ -117,6 +117,10 @@ void remote_open(struct remote_tier *t, const struct tier_setup *setup) {
     (void)snprintf(t->head, sizeof t->head, "%s%016" PRIx64 ":", s->remote.key_prefix, t->run_tag);
 }
 
+int remote_refuse(struct err *e, const struct err *why) {
+    return err_set(e, why->code, "the remote tier cannot be used: %s", why->text);
+}
+
 void remote_close(struct remote_tier *t) {
     for (size_t s = 0; s < t->slab_count; s++) free(t->slabs[s]);
     free(t->slabs);

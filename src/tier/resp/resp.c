@@ -9,11 +9,6 @@
 
 /* A tier on a server that speaks RESP. */
 
-static const char *resp_refusal(const struct tier_setup *setup) {
-    (void)setup;
-    return NULL;
-}
-
 static void resp_free(struct resp_tier *t) {
     remote_close(&t->remote);
     resp_cluster_free(t->cluster);
@@ -132,7 +127,7 @@ static int resp_check(const struct scenario *s, struct err *e) {
     struct resp_client *c = rc == 0 ? resp_client_open(&server, &why) : NULL;
     resp_client_close(c);
     resp_server_forget(&server);
-    return c ? 0 : err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
+    return c ? 0 : remote_refuse(e, &why);
 }
 
 static int resp_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
@@ -151,7 +146,7 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
     if (rc == 0) rc = server_ask(t, s, &why);
     if (rc != 0) {
         resp_free(t);
-        return err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
+        return remote_refuse(e, &why);
     }
     t->watch = resp_watch_open(&t->server, t->cluster);
     *out = &t->remote.base;
@@ -166,7 +161,6 @@ static void resp_figures(const struct tier *base, struct tier_server *out) {
 
 const struct tier_ops tier_resp_ops = {
     .name = "resp",
-    .refusal = resp_refusal,
     .check = resp_check,
     .open = resp_open,
     .close = resp_close,

@@ -8,11 +8,6 @@
 
 /* A tier in a bucket of an object store: an object for each value. */
 
-static const char *s3_refusal(const struct tier_setup *setup) {
-    (void)setup;
-    return NULL;
-}
-
 static void s3_free(struct s3_tier *t) {
     remote_close(&t->remote);
     s3_server_forget(&t->server);
@@ -42,7 +37,7 @@ static int server_open(struct s3_server *server, const struct scenario *s, char 
     struct err why = {0};
     int rc = s3_server_find(server, s, &why);
     if (rc == 0) rc = s3_server_ask(server, kind, len, &why);
-    return rc == 0 ? 0 : err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
+    return rc == 0 ? 0 : remote_refuse(e, &why);
 }
 
 static int s3_check(const struct scenario *s, struct err *e) {
@@ -73,7 +68,6 @@ static int s3_open(struct tier **out, const struct tier_setup *setup, struct err
 
 const struct tier_ops tier_s3_ops = {
     .name = "s3",
-    .refusal = s3_refusal,
     .check = s3_check,
     .open = s3_open,
     .close = s3_close,

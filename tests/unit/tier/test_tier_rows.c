@@ -32,8 +32,8 @@ static void every_row_has_its_operations(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct tier_ops *o = rows[i].ops;
-        if (!o->name || !o->refusal || !o->open || !o->close || !o->describe || !o->caps || !o->alloc ||
-            !o->drop || !o->queue_open || !o->queue_close || !o->submit || !o->reap || !o->fd || !o->next_ns)
+        if (!o->name || !o->open || !o->close || !o->describe || !o->caps || !o->alloc || !o->drop ||
+            !o->queue_open || !o->queue_close || !o->submit || !o->reap || !o->fd || !o->next_ns)
             fail_msg("backend %s lacks an operation", rows[i].word);
         o->close(NULL);
         o->queue_close(NULL);
@@ -127,7 +127,9 @@ static void there_and_back(const struct row *r, const struct scenario *s, struct
     struct err e = {0};
     struct tier *t = NULL;
     struct tier_queue *q = NULL;
-    const char *why = r->caps & BACKEND_SERVER ? "no server is here" : r->ops->refusal(&setup);
+    const char *why = r->caps & BACKEND_SERVER ? "no server is here"
+                      : r->ops->refusal        ? r->ops->refusal(&setup)
+                                               : NULL;
     if (why) {
         print_message("# %s %s: not tried: %s\n", tier_name(r->tier), r->word, why);
         return;
