@@ -17,7 +17,7 @@ static const char *const kind_names[] = {KEY_KIND_LIST(X)};
 
 const struct key key_table[] = {
     K("name", TEXT, name, "", "", "quickstart", ALWAYS, ALL,
-      "Name of the run, on the screen and in the database."),
+      "Name of the run, on the screen and in the database; without it that of the scenario's file."),
     K("description", TEXT, description, "", "", "\"\"", ALWAYS, ALL,
       "The purpose of the scenario, in a sentence."),
     ROW("include", INCLUDE, 0, 0, 0, "", "", "null", ALWAYS, ALL,

@@ -191,6 +191,16 @@ static const char *file_name(const char *path, const char *builtin) {
     return strcmp(path, "-") != 0 ? path : "stdin";
 }
 
+/* A scenario without a name has its file's: "mine" of dir/mine.yaml. A descriptor has none to give. */
+static void name_of_file(struct scenario *s, const char *path) {
+    if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0) return;
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    size_t len = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    if (!len) return;
+    snprintf(s->name, sizeof s->name, "%.*s", (int)len, base);
+    utf8_clean(s->name, 0);
+}
+
 int scenario_load(const char *path, const char *builtin, const struct scenario_setting *settings,
                   size_t count, struct scenario *s, char **yaml, struct scenario_report *report) {
     struct scenario *defaults = mem_zalloc(1, sizeof *defaults);
@@ -214,6 +224,7 @@ int scenario_load(const char *path, const char *builtin, const struct scenario_s
         include_settings(&l, settings, count);
     for (size_t i = 0; i < count; i++)
         if (settings[i].key) setting_load(&l, &settings[i], ORDER_OWN + i + 1);
+    if (path && !place_given(&l, "name")) name_of_file(s, path);
     scenario_finish(&l);
     if (usable) scenario_check(&l);
     problems_report(&l, report);

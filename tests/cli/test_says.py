@@ -3,7 +3,7 @@
 import json
 
 from histories import add_run, insert, make
-from runs import measure
+from runs import last_run, measure, scenario
 from tap import SOURCE, case, home, main, run
 
 SIMULATED = ["--headless", "--quiet", "--set", "mode=simulate", "--duration", "20s", "--json",
@@ -19,6 +19,18 @@ def _():
     for args in (["show"], ["report", "latest", "--format", "txt"], ["report", "latest", "--format", "md"], ["report", "latest"]):
         text = " ".join(run(args).stdout.split())
         assert said in text and "100 users" not in text.split("Keys with other values")[0], (args, text[:900])
+
+
+@case("a run has the name of its scenario, else that of the file, and one from nowhere is the quickstart")
+def _():
+    text = json.dumps(scenario({"name": None, "mode": "simulate"}))
+    for name, told in (("mine.yaml", "mine"), ("mine.v2.yaml", "mine.v2"), (".hidden", ".hidden"), ("a\033[1mb.yml", "a?[1mb")):
+        (home() / "work" / name).write_text(text)
+        for path in (name, home() / "work" / name):
+            got = run(["run", path, "--headless", "--quiet"])
+            assert got.rc == 0 and last_run()["name"] == told and got.stdout.startswith("COMPLETED   %s  " % told), got
+    assert run(["run", "mine.yaml", "--headless", "--quiet", "--set", "name=other"]).rc == 0 and last_run()["name"] == "other"
+    assert run(["run", "-", "--headless", "--quiet"], input=text).rc == 0 and last_run()["name"] == "quickstart"
 
 
 @case("what arrives is told by its process, and a phase by its name")
