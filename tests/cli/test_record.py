@@ -334,6 +334,40 @@ def _():
     assert got.rc == 143 and "60 requests" in got.stdout, got
 
 
+@case("into a pipe rows go as they come, and a kill leaves who reads it with whole ones")
+def _():
+    made, pipe, copy = requests(60), home() / "work/out", home() / "work/copy.jsonl"
+    log = logged(made[:20], "grows.log")
+    os.mkfifo(pipe)
+    with open(copy, "w") as kept:
+        reader = spawn([pipe], program="/bin/cat", stdout=kept)
+    process = spawn(["record", log, "--follow", "-o", pipe, "--overwrite", "--block-tokens", BLOCK])
+    for count in (20, 21, 60):
+        with open(log, "a") as grown:
+            grown.write(logged(made[copy.read_bytes().count(b"\n"):count], "more.log").read_text() if count > 20 else "")
+        wait_until(lambda: copy.read_bytes().count(b"\n") == count, what="%d requests" % count)
+    process.send_signal(signal.SIGKILL)
+    finish(process, 30)
+    assert finish(reader, 30).rc == 0
+    assert [json.loads(line)["hash_ids"] for line in copy.read_text().splitlines()] == [row["hash_ids"] for row in direct(made)]
+
+
+@case("a prompt of a gigabyte is left out with its reason, and memory is bounded")
+def _():
+    good, out = logged(requests(8)).read_bytes(), home() / "work/huge.jsonl"
+    process = spawn(["record", "-", "-o", out, "--block-tokens", BLOCK], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process.stdin.write(good + b'{"created": 1.7e9, "prompt": "')
+    for _ in range(1024):
+        process.stdin.write(b"many words " * 95325)  # a MiB each
+    process.stdin.write(b'"}\n' + good)
+    process.stdin.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    said = process.stdout.read().decode()
+    assert process.returncode == 0 and "16 requests" in said and "1 of 17 lines longer than 16 MiB" in said, (status, said)
+    assert used.ru_maxrss < 160 * 1024, used.ru_maxrss
+
+
 @case("the first signal ends a recording of standard input that is silent")
 def _():
     out = home() / "work/live.jsonl"
@@ -358,13 +392,16 @@ def _():
     packed.unlink()
     process = spawn(["record", log, "--follow", "-o", packed, "--block-tokens", BLOCK])
 
-    def requests_there():
+    def there(count):
         got = run(["trace", packed, "--json", "-"])
-        return got.rc == 0 and json.loads(got.stdout)["requests"] == 400
-    wait_until(requests_there, what="400 requests")
+        return got.rc == 0 and json.loads(got.stdout)["requests"] == count
+    wait_until(lambda: there(400), what="400 requests")
+    with open(log, "a") as grown:
+        grown.write(logged(requests(401)[400:], "more.log").read_text())
+    wait_until(lambda: there(401), what="one more")
     process.send_signal(signal.SIGKILL)
     finish(process, 30)
-    assert requests_there()
+    assert there(401)
     got = run(["trace", plain, "--format", "oracleGeneral", "-o", packed, "--overwrite"])
     assert got.rc == 2 and "compressed" in got.stderr, got
 

@@ -290,6 +290,26 @@ for name in ("events.jsonl", "events.jsonl.zst"):
         assert piped.rc == 0 and '{"timestamp": ' in piped.stdout and "lost_in_all" not in piped.stdout, piped
 
 
+@case("a replay of recorded events looks up, hits and moves what a replay of the requests does")
+def _():
+    # of each request something is new, and all is whole blocks: an engine tells of no others
+    made = [{**one, "tokens": [token for token in one["tokens"][::4] for _ in range(BLOCK)]} for one in requests(200)]
+    engine, plain, names, results = Engine(10 ** 6, BLOCK), home() / "work/direct.jsonl", {}, []
+    rows, _ = recording([engine], lambda: len(served(engine, made)))
+    assert len(rows) == len(made)
+    plain.write_text("".join(json.dumps({
+        "timestamp": round((one["at"] - made[0]["at"]) * 1000), "input_length": len(one["tokens"]), "output_length": 0, "block_size": BLOCK,
+        "hash_ids": [names.setdefault(tuple(one["tokens"][:end]), len(names)) for end in range(BLOCK, len(one["tokens"]) + 1, BLOCK)]}) + "\n"
+        for one in made))
+    for path in (plain, home() / "work/events.jsonl"):
+        _, summary = runs.measure({"model": "tiny-1b", "mode": "simulate", "cache": {"granularity": "block", "block_tokens": BLOCK},
+                                   "tiers": {"gpu": {"capacity": "64MiB"}, "cpu": {"capacity": "128MiB"}}, "run": {"duration": "1h", "warmup": "0s"},
+                                   "workload": {"source": "mooncake", "path": str(path)}})
+        results.append({name: runs.result(summary, name) for name in (
+            "lookups", "hits", "misses", "gpu_hits", "cpu_hits", "gpu_write_bytes", "cpu_write_bytes", "total_read_bytes", "requests_done")})
+    assert results[0] == results[1] and results[0]["requests_done"] == 200 and 0 < results[0]["cpu_hits"] < results[0]["hits"], results
+
+
 @case("with one salt the blocks of an engine's events are those of the log of its gateway")
 def _():
     made, log, salt, ids = requests(40), home() / "work/gateway.log", home() / "work/salt", home() / "work/log.jsonl"

@@ -72,6 +72,14 @@ def _():
     assert said["output_tokens"] == sum(row["output_length"] for row in rows)
     assert said["input"]["max"] == max(row["input_length"] for row in rows)
     assert said["sessions"] == len(sessions) and said["turns"]["max"] == max(sessions.values())
+    last, pauses = {}, []
+    for row in rows:
+        if row["session_id"] in last:
+            pauses.append((row["timestamp"] - last[row["session_id"]]) / 1000)
+        last[row["session_id"]] = row["timestamp"]
+    pause = said["between_turns_s"]
+    assert pause["count"] == len(pauses) and abs(pause["mean"] / (sum(pauses) / len(pauses)) - 1) < 1e-6, (pause, pauses)
+    assert abs(pause["p50"] / sorted(pauses)[(len(pauses) - 1) // 2] - 1) < 0.02 and abs(pause["max"] / max(pauses) - 1) < 0.01, pause
     assert abs(said["span_s"] - rows[-1]["timestamp"] / 1000) < 1e-6
     counts = collections.Counter(row["timestamp"] // 60000 for row in rows)
     whole = [counts[window] for window in range(rows[-1]["timestamp"] // 60000)]
@@ -97,6 +105,9 @@ def _():
     said = described(written(rows))["sharing"]
     assert abs(said["seen_ratio"] - shared * BLOCK / sum(row["input_length"] for row in rows)) < 1e-12, said
     assert said["blocks"] == len(known) and said["most_children"] == max(map(len, children.values())), said
+    deepest = [len(row["hash_ids"]) for row in rows]
+    assert (said["depth"]["max"], said["depth"]["mean"]) == (max(deepest), sum(deepest) / len(deepest)), said
+    assert abs(said["seen_blocks"]["mean"] - shared / len(rows)) < 1e-9, said
     branches = sum(len(of) > 1 for of in children.values())
     assert abs(said["branch_ratio"] - branches / len(children)) < 1e-12, (said, branches, len(children))
 
@@ -112,6 +123,15 @@ def _():
         assert exact[1] - 1e-9 <= ratio <= exact[0] + 1e-9, (capacity, ratio, exact)
     for name, ratios in said["miss_ratio"].items():
         assert all(ours >= best - 0.01 for ours, best in zip(ratios, said["miss_ratio"]["belady"])), (name, said)
+    known, reused, seen = set(), 1 - lru(rows, 10 ** 9), []
+    for part, within in zip(said["distance_part"], said["distance_bytes"]):
+        least, most = ((1 - lru(rows, int(within * factor / block_bytes))) / reused for factor in (0.9, 1.1))
+        assert least - 0.01 <= part <= most, (part, within, least, most)
+    assert abs(said["reused_ratio"] - reused) < 1e-9, (said, reused)
+    for end in said["part_end_s"]:
+        known.update(block for row in rows if row["timestamp"] / 1000 < end for block in row["hash_ids"])
+        seen.append(len(known) * block_bytes)
+    assert all(abs(one / exact - 1) < 0.01 for one, exact in zip(said["working_set_bytes"], seen)) and len(seen) == 48, (said, seen)
     distinct = len({block for row in rows for block in row["hash_ids"]})
     assert abs(said["working_set_bytes"][-1] - distinct * block_bytes) < 1, said
 

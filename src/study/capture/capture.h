@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/heap.h"
 #include "study/trace/trace_write.h"
@@ -131,6 +132,9 @@ void capture_reject(struct capture *c, enum capture_reject why);
 /* No row comes behind the one that waits: it is believed where it is the only one, or at most 30 days later
  * than the one before, else rejected. */
 void capture_clock_end(struct capture *c, struct capture_clock *k);
+/* So often what is recorded goes to the system: with what is on its way, a kill loses less than a second. */
+#define CAPTURE_FLUSH_NS (KVF_NS_PER_S / 2)
+
 /* Writes the requests that wait for earlier ones, and hands what is written to the system. */
 void capture_flush(struct capture *c);
 /* The requests that wait, and others at their times, which are not whole, as rows that the next flush

@@ -35,10 +35,9 @@ struct reader {
     void (*tell)(const struct capture *c);
 };
 
-/* Every second what is recorded goes to the system, so that a kill loses no more. */
 static void flush_in_time(struct reader *r, bool live) {
     uint64_t now = clock_now_ns();
-    if (now - r->flushed_ns < KVF_NS_PER_S) return;
+    if (now - r->flushed_ns < CAPTURE_FLUSH_NS) return;
     r->flushed_ns = now;
     if (live) capture_flush(r->c);
     if (r->tell) r->tell(r->c);

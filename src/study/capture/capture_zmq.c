@@ -110,9 +110,9 @@ static void batch_take(struct receiver *r, unsigned pod, struct message *m) {
     capture_events_batch(r->ev, pod, r->z.msg_data(&m->part[2]), r->z.msg_size(&m->part[2]));
 }
 
-/* Twice a second what is recorded goes to the system, and who looks on is told and may ask for the end. */
+/* In time what is recorded goes to the system, and who looks on is told and may ask for the end. */
 static void flush_in_time(struct receiver *r) {
-    if (clock_now_ns() - r->flushed_ns < KVF_NS_PER_S / 2) return;
+    if (clock_now_ns() - r->flushed_ns < CAPTURE_FLUSH_NS) return;
     capture_runs_settle(r->ev, true);
     capture_runs_flush(r->ev);
     r->tell(r->ev->c);

@@ -138,7 +138,6 @@ static void put_tree(const struct trace_stats *t, struct doc *d) {
 }
 
 static void put_reuse(const struct trace_stats *t, struct doc *d) {
-    static const double parts[] = {0.1, 0.25, 0.5, 0.75, 0.9, 0.99};
     struct buf text = {0};
     double first, all;
     if (t->points == 0) return;
@@ -148,9 +147,9 @@ static void put_reuse(const struct trace_stats *t, struct doc *d) {
              format_percent(1 - first / all).text, t->in->s.model.preset);
     doc_fact(d, "Reuse", buf_text(&text));
     text.len = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        buf_addf(&text, "%s%.0f %% within %s", i ? ", " : "", 100 * parts[i],
-                 format_bytes(sample_reuse_bytes(t->sample, parts[i])).text);
+    for (unsigned i = 0; i < TRACE_DISTANCES; i++)
+        buf_addf(&text, "%s%.0f %% within %s", i ? ", " : "", 100 * trace_distance_part[i],
+                 format_bytes(t->distance_bytes[i]).text);
     doc_fact(d, "Distances", buf_text(&text));
     buf_free(&text);
     doc_table(d, "Miss ratio by capacity", "capacity");

@@ -63,6 +63,8 @@ static json_t *reuse(const struct trace_stats *t) {
     for (unsigned c = 0; c < t->curves; c++)
         json_object_set_new(curves, t->curve[c].policy, numbers(t->curve[c].miss_ratio, t->points, 1));
     return JSON_OBJECT({"reused_ratio", json_part_number(1 - first / all)},
+                       {"distance_part", numbers(trace_distance_part, TRACE_DISTANCES, 1)},
+                       {"distance_bytes", numbers(t->distance_bytes, TRACE_DISTANCES, 1)},
                        {"sample", json_part_number(sample_part(t->sample))},
                        {"capacity_bytes", numbers(t->capacity, t->points, 1)},
                        {"error", numbers(t->error, t->points, 1)}, {"miss_ratio", curves},

@@ -9,6 +9,8 @@
 #include "study/trace/trace_stats.h"
 #include "traits/traits.h"
 
+const double trace_distance_part[TRACE_DISTANCES] = {0.1, 0.25, 0.5, 0.75, 0.9, 0.99};
+
 /* ---- curves ---- */
 
 /* From what a sample can tell, a hundred entries of it and its largest request, to where nothing has to go.
@@ -109,5 +111,7 @@ int trace_stats_end(struct trace_stats *t, uint64_t policies, struct err *e) {
     tree_count(t);
     if (r->count == 0 || t->span_ns == 0) return 0;
     working_set(t, r);
+    for (unsigned i = 0; i < TRACE_DISTANCES; i++)
+        t->distance_bytes[i] = sample_reuse_bytes(t->sample, trace_distance_part[i]);
     return curves_make(t, r, policies, e);
 }

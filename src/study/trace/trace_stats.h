@@ -16,7 +16,8 @@ enum {
     TRACE_NAMES = 16,
     TRACE_POINTS = 10,
     TRACE_POLICIES = 12,
-    TRACE_PARTS = 48
+    TRACE_PARTS = 48,
+    TRACE_DISTANCES = 6
 };
 
 struct trace_scale { /* requests in windows of one width */
@@ -49,6 +50,8 @@ struct trace_curve {
     double miss_ratio[TRACE_POINTS];
 };
 
+extern const double trace_distance_part[TRACE_DISTANCES];
+
 struct trace_stats {
     const struct trace_input *in; /* of the file that was read last */
     uint64_t requests, rows, rejected, files, lost;
@@ -72,6 +75,7 @@ struct trace_stats {
     double capacity[TRACE_POINTS], error[TRACE_POINTS]; /* bytes; standard error of the miss ratios of lru */
     struct trace_curve curve[TRACE_POLICIES];
     unsigned points, curves;
+    double distance_bytes[TRACE_DISTANCES]; /* within which trace_distance_part[] of the reuses are */
     double part_s[TRACE_PARTS], active_bytes[TRACE_PARTS], so_far_bytes[TRACE_PARTS];
     unsigned parts;
     double bytes_per_token;
