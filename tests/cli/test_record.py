@@ -136,6 +136,21 @@ def _():
     assert [row["input_length"] for row in rows[5:]] == [-(-(len(text) + 1) // 4), 5, 2, 2, 1], rows
 
 
+@case("tokens of any length are read alike, however their list is spaced")
+def _():
+    numbers, path = [0, *(one for digits in range(18) for one in (10 ** digits, 10 ** (digits + 1) - 1, 987654321987654321 // 10 ** digits))], home() / "work/lengths.jsonl"
+    lists = [separator.join(map(str, some)) for separator in (",", ", ", " , ", ",   ") for some in (numbers, numbers[:1:-1])]
+    path.write_text("".join('{"ts": 17e8, "prompt": [%s]}\n' % some for some in lists))
+    got = run(["record", path, "-o", home() / "work/lengths.out", "--block-tokens", "1"])
+    rows = [json.loads(line) for line in (home() / "work/lengths.out").read_text().splitlines()]
+    assert rows == rows[:2] * 4 and rows[0]["input_length"] == len(numbers), got
+    # a block is known by all before it, so a first block alone tells one number from another
+    path.write_text("".join('{"ts": 17e8, "prompt": [%d,7]}\n' % number for number in numbers))
+    run(["record", path, "-o", home() / "work/lengths.out", "--overwrite", "--block-tokens", "1"])
+    firsts = [json.loads(line)["hash_ids"][0] for line in (home() / "work/lengths.out").read_text().splitlines()]
+    assert len(set(firsts)) == len(set(numbers)) and len(firsts) == len(numbers), firsts
+
+
 @case("fields stand where --map says")
 def _():
     path = home() / "work/mapped.jsonl"

@@ -1,3 +1,4 @@
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,30 @@ static void text_take(struct json *j, char out[NAME]) {
     if (text && len < NAME) memcpy(out, text, len + 1);
 }
 
+/* Digits at `at`, up to 18 of them; returns what follows. Eight bytes are read at once where there are so
+ * many: the first is the lowest, and digits move up to the last place, so that zeros stand before them; then
+ * neighbours are put together, of one, two and four digits. */
+static const char *number_read(const char *at, const char *end, uint64_t *value) {
+    const char *from = at;
+    uint64_t eight;
+    if (end - at >= 8) {
+        memcpy(&eight, at, sizeof eight);
+        eight = le64toh(eight) ^ UINT64_C(0x3030303030303030);
+        uint64_t other = (eight | (eight + UINT64_C(0x7676767676767676))) & UINT64_C(0x8080808080808080);
+        int bits = other ? __builtin_ctzll(other) & ~7 : 0; /* of the digits */
+        if (bits > 0) {
+            eight <<= 64 - bits;
+            eight = (eight * 10 + (eight >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
+            eight = (eight * 100 + (eight >> 16)) & UINT64_C(0x0000ffff0000ffff);
+            *value = (eight * 10000 + (eight >> 32)) & UINT32_MAX;
+            return at + bits / 8;
+        }
+    }
+    for (*value = 0; at < end && *at >= '0' && *at <= '9' && at - from < 18; at++)
+        *value = 10 * *value + (uint64_t)(*at - '0');
+    return at;
+}
+
 /* Numbers of a list as they stand in the line, all but the last, which the reader takes: most of a line with
  * token ids is these. Whether there were any. */
 static bool tokens_quick(struct scan *s) {
@@ -68,9 +93,8 @@ static bool tokens_quick(struct scan *s) {
         const char *at = s->j.at, *end = s->j.end;
         for (n = 0; n < CAPTURE_TOKENS && at < end; n++) {
             const char *from = at;
-            uint64_t value = 0;
-            while (at < end && *at >= '0' && *at <= '9' && at - from < 18)
-                value = 10 * value + (uint64_t)(*at++ - '0');
+            uint64_t value;
+            at = number_read(at, end, &value);
             if (at == from || at == end || *at != ',' || (*from == '0' && at - from > 1)) break;
             for (at++; at < end && *at == ' ';) at++;
             token[n] = value;
