@@ -190,7 +190,7 @@ char *units_clock(uint64_t ns, char *buf, size_t len) {
 }
 
 bool units_is_unit(const char *text) {
-    static const char *const names[] = {"%",   "ns",  "us",  "ms",  "s",   "min",   "h",     "B",
+    static const char *const names[] = {"%",   "pp",  "ns",  "us",  "ms",  "s",     "min",   "h",    "B",
                                         "KiB", "MiB", "GiB", "TiB", "PiB", "MiB/s", "GiB/s", "tok/s"};
     size_t len = strcspn(text, " ");
     while (len > 0 && strchr(",.;:)", text[len - 1])) len--;

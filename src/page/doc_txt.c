@@ -1,6 +1,8 @@
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "draw/escape.h"
 #include "draw/format.h"
 #include "draw/spark.h"
@@ -22,6 +24,11 @@ static char *cleaned(const struct sheet_page *p, const char *text) {
     return out.data ? out.data : mem_strdup("");
 }
 
+/* A number and its unit stay together. */
+static bool may_break(const char *text, size_t at) {
+    return text[at] == ' ' && !(at && isdigit((unsigned char)text[at - 1]) && units_is_unit(text + at + 1));
+}
+
 /* Bytes of the beginning of a text that fit so many columns, cut at a space where there is one, and what is
  * between it and the rest. A text that fits is whole. */
 static size_t line_len(const char *text, unsigned columns, size_t *skip) {
@@ -29,13 +36,13 @@ static size_t line_len(const char *text, unsigned columns, size_t *skip) {
     unsigned used = 0;
     *skip = 0;
     while (text[len] && used < columns) {
-        if (text[len] == ' ') space = len;
+        if (may_break(text, len)) space = len;
         len++;
         while (((unsigned char)text[len] & 0xc0) == 0x80) len++;
         used++;
     }
     if (!text[len]) return len;
-    if (text[len] == ' ') space = len;
+    if (may_break(text, len)) space = len;
     if (space == 0) return len;
     *skip = strspn(text + space, " ");
     return space;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "export/run_json.h"
+#include "page/doc.h"
 #include "page/report.h"
 #include "page/run_doc.h"
 
@@ -795,6 +796,24 @@ static void test_json_of_odd_texts(void **state) {
     run_record_free(&r);
 }
 
+/* At every width: lines end between words, never before the unit of a number. */
+static void test_text_keeps_units_with_numbers(void **state) {
+    (void)state;
+    struct doc *d = doc_new("title", "");
+    doc_text(d, DOC_PLAIN,
+             "It hits 55.3 %% of lookups, %s after 33.6 ms, at 4.25 GiB/s, and 7 requests wait.", "soonest");
+    for (unsigned columns = 20; columns <= 80; columns++) {
+        struct buf out = {0};
+        doc_terminal(d, &(struct format_style){.columns = columns}, &out);
+        assert_non_null(strstr(out.data, "55.3 %"));
+        assert_non_null(strstr(out.data, "33.6 ms"));
+        assert_non_null(strstr(out.data, "4.25 GiB/s"));
+        assert_in_range(longest_line(out.data), 10, columns);
+        buf_free(&out);
+    }
+    doc_free(d);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_golden),
@@ -817,6 +836,7 @@ int main(void) {
         cmocka_unit_test(test_text_of_one_complete_trial),
         cmocka_unit_test(test_text_of_no_complete_trial),
         cmocka_unit_test(test_json_of_trials),
+        cmocka_unit_test(test_text_keeps_units_with_numbers),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
