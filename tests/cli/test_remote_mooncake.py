@@ -93,6 +93,13 @@ def _():
     assert "values stay" not in got.stderr and counts()["left"] == 0, got
 
 
+@case("calls that fail now and then: errors are counted, no byte is wrong, and nothing stays")
+def _():
+    _, summary = measure({**on(), "run.max_requests": 300}, "--keep-going", env=played("every=7"))
+    assert result(summary, "remote_hits") > 0 and result(summary, "verify_mismatched") == 0, summary["results"]
+    assert counts()["left"] == counts()["buffers"] == 0 < counts()["got"], counts()
+
+
 @case("what cannot be deleted stays and is counted in a warning")
 def _():
     got, _ = operations("remove=-706")

@@ -145,6 +145,15 @@ def _():
         assert counts(counted)["things"] == 0 and got.stderr.count("\n") == 1, (says, counts(counted), got)
 
 
+@case("played: transfers that fail now and then: no byte is wrong, nothing is let go too early, and nothing stays")
+def _():
+    for says in ("status=-5,every=3", "post=-5,every=2"):
+        folder = scratch("shared", on_disk=True)
+        _, summary = measure({**on(folder), "run.max_requests": 300}, "--keep-going", env=played(says))
+        assert result(summary, "remote_hits") > 0 and result(summary, "verify_mismatched") == 0, (says, summary["results"])
+        assert counts()["things"] == counts()["let_go"] == 0 and list(folder.iterdir()) == [], (says, counts())
+
+
 @case("played: objects in a bucket; --insecure is refused where NIXL would check the certificate all the same")
 def _():
     keys = {"AWS_ACCESS_KEY_ID": "kvfall", "AWS_SECRET_ACCESS_KEY": "kvfall"}

@@ -3,6 +3,7 @@
  *
  *   setup=CODE, register=CODE, put=CODE, get=CODE, exist=CODE, remove=CODE   that call fails with the code
  *   after=N   but the first N of put and get
+ *   every=N   each Nth of all calls fails with -800
  *   short     a get brings one byte less
  *   lose      what was put is gone at once
  *   old       a version that says -1 to whatever fails
@@ -12,6 +13,7 @@
  * FAKE_MOONCAKE_COUNTS names a file that gets a line when a client goes: values put, got, removed, asked for,
  * and left; buffers still registered. A value moves from and to registered memory only. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,6 +42,13 @@ static int told(const char *word) {
     for (const char *p = all ? all : ""; *p; p += strcspn(p, ","), p += *p == ',')
         if (strncmp(p, word, len) == 0 && strchr(",=", p[len])) return p[len] == '=' ? atoi(p + len + 1) : 1;
     return 0;
+}
+
+/* Of one of the calls: what it says in place of `code`. */
+static int says(const char *word, int code) {
+    static atomic_int calls;
+    int every = told("every"), n = atomic_fetch_add(&calls, 1);
+    return told(word) ? told(word) : every && n % every == every - 1 ? -800 : code;
 }
 
 static struct value **find(const char *name) {
@@ -107,7 +116,7 @@ int mooncake_store_put_from(void *store, const char *key, void *buf, size_t len,
     (void)store;
     pthread_mutex_lock(&lock);
     int code = !config && registered(buf, len) ? 0 : NOT_REGISTERED;
-    if (puts_ >= told("after") && told("put")) code = told("put");
+    if (puts_ >= told("after")) code = says("put", code);
     struct value **at = find(key);
     if (code == 0 && !*at && !told("lose")) {
         struct value *v = malloc(sizeof *v);
@@ -128,7 +137,7 @@ int64_t mooncake_store_get_into(void *store, const char *key, void *buf, size_t 
     int64_t code = v ? (int64_t)v->len : told("old") ? -1 : NO_OBJECT;
     bool hangs = told("hangs") || (told("hang") && gets_ == 0);
     if (v && (!registered(buf, len) || len < v->len)) code = NOT_REGISTERED;
-    if (gets_++ >= told("after") && told("get")) code = told("get");
+    if (gets_++ >= told("after") && says("get", 0)) code = says("get", -800);
     if (code > 0 && told("short")) code--;
     if (code > 0) memcpy(buf, v->bytes, (size_t)code);
     pthread_mutex_unlock(&lock);
@@ -142,7 +151,7 @@ int mooncake_store_is_exist(void *store, const char *key) {
     int there = *find(key) != NULL;
     asks++;
     pthread_mutex_unlock(&lock);
-    return told("exist") ? told("exist") : there;
+    return says("exist", there);
 }
 
 int64_t mooncake_store_get_size(void *store, const char *key) {
@@ -156,7 +165,7 @@ int64_t mooncake_store_get_size(void *store, const char *key) {
 
 int mooncake_store_remove(void *store, const char *key, int force) {
     (void)store;
-    if (told("remove")) return told("remove");
+    if (says("remove", 0)) return says("remove", -800);
     pthread_mutex_lock(&lock);
     struct value **at = find(key);
     int code = force == 1 && *at ? 0 : told("old") ? -1 : NO_OBJECT;

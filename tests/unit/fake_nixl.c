@@ -6,6 +6,7 @@
  *   open=CODE, register=CODE, post=CODE, query=CODE        that call fails with the code
  *   status=CODE   a transfer ends with the code, half of its bytes moved
  *   after=N       but the first N transfers
+ *   every=N       each Nth of the transfers alone
  *   slow=MS       the first read takes so long
  *   hang          it never ends
  *
@@ -277,7 +278,9 @@ int nixl_capi_create_xfer_req(thing agent, int way, thing local, thing remote, c
 int nixl_capi_post_xfer_req(thing agent, thing request, thing args) {
     if (!agent || !args) return INVALID;
     pthread_mutex_lock(&lock);
-    bool spared = transfers++ < told("after"), first = request->way == READ && reads == 0;
+    int n = transfers++, every = told("every");
+    bool spared = n < told("after") || (every && n % every != every - 1),
+         first = request->way == READ && reads == 0;
     if (request->way == READ)
         reads++;
     else

@@ -78,7 +78,7 @@ static void store_close(void *access) {
 
 static int store_ask(void *access, struct remote_call *call) {
     const struct access *a = access;
-    for (unsigned i = 0; i < call->names; i++) {
+    for (unsigned i = 0; i < call->names; call->through = ++i) {
         int answer = a->tier->api->is_exist(a->tier->store, call->name[i]);
         if (answer < 0) return failed(call, "does not say what it has", answer);
         call->there[i] = answer > 0;
@@ -117,7 +117,7 @@ static int store_get(void *access, struct remote_call *call) {
 
 static int store_remove(void *access, struct remote_call *call) {
     const struct access *a = access;
-    for (unsigned i = 0; i < call->names; i++) {
+    for (unsigned i = 0; i < call->names; call->through = ++i) {
         int answer = a->tier->api->remove(a->tier->store, call->name[i], 1);
         if (answer < 0 && answer != MOONCAKE_NO_OBJECT && !is_absent(a, call->name[i]))
             return failed(call, "keeps a value that was to be deleted", answer);

@@ -232,7 +232,7 @@ static int nixl_get(void *access, struct remote_call *call) {
 
 static int nixl_remove(void *access, struct remote_call *call) {
     struct access *a = access;
-    for (unsigned i = 0; i < call->names; i++) {
+    for (unsigned i = 0; i < call->names; call->through = ++i) {
         char name[NIXL_NAME];
         nixl_where_name(a->where, call->name[i], name);
         int error = a->where->objects ? EOPNOTSUPP : nixl_files_remove(a->where, name);

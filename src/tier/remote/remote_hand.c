@@ -18,11 +18,12 @@
  *                      IDLE ─► CALLING ─► DRAINING ─► IDLE              a read
  *                      IDLE ─► CALLING ─► IDLE                          lookups, deletes
  * While a call is on its way, call and buffer are the thread's; `busy` says so, and its end is written to the
- * queue's event. A connection that is given up meanwhile is LEFT: nobody waits for the outcome. One that is
- * late is DOWN, and stays so until the call has returned. A thread that does not return at the end of a run
- * keeps what it has. */
+ * queue's event. A connection that is given up meanwhile is LEFT: nobody waits for the outcome, and a value
+ * that is written all the same is deleted. One that is late is DOWN, and stays so until the call has
+ * returned. A thread that does not return at the end of a run keeps what it has. */
 
 enum hand_state { HAND_DOWN, HAND_OPENING, HAND_IDLE, HAND_FILLING, HAND_CALLING, HAND_DRAINING, HAND_LEFT };
+enum { LEFT_TRIES = 3 };
 enum hand_task { TASK_OPEN, TASK_PUT, TASK_GET, TASK_ASK, TASK_REMOVE };
 
 /* Shared by a thread and its connection; the lock guards the two words behind it. */
@@ -50,6 +51,7 @@ struct hand_conn {
     struct remote_conn remote;
     enum hand_state state;
     struct hand *hand;
+    unsigned removals; /* tried of a value that was left */
 };
 
 static struct hand_queue *own_of(const struct tier_queue *q) {
@@ -226,16 +228,36 @@ static void value_ended(struct hand_conn *c, int outcome) {
         remote_op_fail(q, job->op, outcome);
 }
 
-static void items_ended(struct hand_conn *c) {
+/* A batch has ended, or failed behind the names that it was through with. */
+static void items_ended(struct hand_conn *c, bool failed, uint64_t now_ns) {
     struct tier_queue *q = c->remote.q;
     struct remote_item item[REMOTE_BATCH];
     bool there[REMOTE_BATCH];
-    unsigned items = c->remote.items;
+    unsigned items = failed ? c->hand->call.through : c->remote.items;
     memcpy(item, c->remote.item, items * sizeof *item);
     memcpy(there, c->hand->call.there, items * sizeof *there);
-    c->remote.failures = 0;
-    to_idle(c);
+    if (items > 0) c->remote.failures = 0;
+    c->remote.answered = items;
+    if (failed)
+        lost(c, now_ns);
+    else
+        to_idle(c);
     for (unsigned i = 0; i < items; i++) remote_item_answered(q, &item[i], there[i]);
+}
+
+/* A value that was written although its operation had failed meanwhile: its place may be deleted already, and
+ * nobody else would delete it. */
+static void left_ended(struct hand_conn *c, int outcome, uint64_t now_ns) {
+    const struct remote_tier *t = c->remote.q->tier;
+    enum hand_task task = c->hand->task;
+    bool written = task == TASK_PUT && outcome == 0, stays = task == TASK_REMOVE && outcome != 0;
+    if (written) c->removals = 0;
+    if (!(written || stays) || !t->deletes || t->keeps || c->removals++ == LEFT_TRIES) {
+        to_idle(c);
+        return;
+    }
+    remote_conn_moves(&c->remote, now_ns);
+    hand_give(c->hand, TASK_REMOVE);
 }
 
 static void ended(struct hand_conn *c, uint64_t now_ns) {
@@ -248,11 +270,12 @@ static void ended(struct hand_conn *c, uint64_t now_ns) {
     if (c->state == HAND_DOWN) return; /* it came too late */
     if (counts) remote_count(&q->tier->trips, 1);
     if (left) {
-        to_idle(c);
+        left_ended(c, outcome, now_ns);
         return;
     }
     if (outcome != 0 && h->call.why[0]) (void)snprintf(q->why, sizeof q->why, "%s", h->call.why);
-    if (outcome == EREMOTEIO || (outcome != 0 && c->state == HAND_OPENING)) {
+    bool failed = outcome == EREMOTEIO || (outcome != 0 && c->state == HAND_OPENING);
+    if (failed && (c->remote.job || c->state == HAND_OPENING)) {
         lost(c, now_ns);
     } else if (c->state == HAND_OPENING) {
         remote_conn_up(&c->remote);
@@ -260,7 +283,7 @@ static void ended(struct hand_conn *c, uint64_t now_ns) {
     } else if (c->remote.job) {
         value_ended(c, outcome);
     } else {
-        items_ended(c);
+        items_ended(c, failed, now_ns);
     }
 }
 
@@ -356,6 +379,7 @@ static void hand_ask(struct remote_conn *base, uint64_t now_ns) {
     for (unsigned i = 0; i < base->items; i++)
         (void)remote_name(base->q->tier, base->item[i].place, base->item[i].value, asked->name[i]);
     asked->names = base->items;
+    asked->through = 0;
     memset(asked->there, 0, sizeof asked->there);
     call(c, base->item[0].kind == ITEM_DELETE ? TASK_REMOVE : TASK_ASK, now_ns);
 }

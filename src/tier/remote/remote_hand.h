@@ -18,6 +18,7 @@ struct remote_call {
     bool first;               /* put: only where no value of this name is */
     unsigned names;           /* one for put and get */
     bool there[REMOTE_BATCH]; /* outcome of ask, by name */
+    unsigned through;         /* names that ask or remove was through with when it failed */
     char name[REMOTE_BATCH][REMOTE_KEY];
     char why[2 * REMOTE_SERVER]; /* a sentence where the outcome is EREMOTEIO */
 };
