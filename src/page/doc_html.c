@@ -314,7 +314,7 @@ static const char style[] =
     ".cards,.cards tbody,.cards tr,.cards caption{display:block}.cards thead{display:none}.cards tr{padding:.3rem 0;border-bottom:1px solid var(--rule)}"
     ".cards th,.cards td{display:flex;justify-content:space-between;gap:1rem;border:0;padding:.08rem 0;position:static;text-align:right;white-space:normal;overflow-wrap:anywhere}"
     ".cards th{font-weight:600;text-align:left}.cards td::before{content:attr(data-of);color:var(--soft);text-align:left;font-weight:400}header,main,footer,nav{padding-left:.8rem;padding-right:.8rem}"
-    ".tiles{grid-template-columns:repeat(2,1fr)}.facts div{grid-template-columns:7.5rem 1fr}tbody th{min-width:6.5rem}td{min-width:0}th,td{padding:.25rem .5rem}}\n"
+    ".tiles{grid-template-columns:repeat(2,1fr)}.facts div{grid-template-columns:7.5rem 1fr}tbody th{min-width:6.5rem}td{min-width:0}td.long,th.long{min-width:0}th,td{padding:.25rem .5rem;overflow-wrap:anywhere}}\n"
     "@media print{.said,.reset{display:none}.live .key{display:none}@page{margin:14mm}body{font-size:10pt}nav{display:none}header,main,footer{max-width:none;padding:0}"
     "h2,h3,h4,h5{break-after:avoid}figure,tr,.tiles div,.verdict,.facts div{break-inside:avoid}thead{display:table-header-group}"
     ".level1+.level1{break-before:auto}.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}"

@@ -279,6 +279,10 @@ def _():
         add_run(db, intervals=30, bottleneck="x" * 400)
         long_names(db)
         add_run(db, intervals=1)
+        for n, kind in enumerate(("chatbot", "document")):  # keys that differ by their whole names, values without a space
+            persona = {"name": kind, "context": [4096, 16384], "generate": [200, 800], "think": ["300ms", "1500ms"], "spread": 0.25}
+            db.execute("UPDATE runs SET effective_json = ? WHERE run_id = ?", (json.dumps({
+                "workload": {"personas": [persona], "path": "/mnt/" + "a_long_name" * 9}, "tiers": {"nvme": {"path": "/mnt/%d/" % n + "nvme" * 30}}}), 1 + n))
     page = report("1", "2", "3")
     got = measured(page, 360, 390, 1400)
     assert set(got) == {360, 390, 1400}, got
