@@ -50,14 +50,14 @@ def _():
 @case("a server that falls silent: the operation is given up after the timeout")
 def _():
     silent = Played(lambda words, usual: SILENCE if words[0] == b"GET" else usual)
-    summary = failed(silent, "has not answered within tiers.remote.timeout", timeout="100ms")
+    summary = failed(silent, "has not answered within tiers.remote.timeout", timeout="1s")
     assert result(summary, "operation_errors") == 1 and result(summary, "hits") == 0, summary["results"]
 
 
 @case("a server that stops in the middle of a value")
 def _():
     half = Played(lambda words, usual: usual[:5000] if words[0] == b"GET" else usual)
-    summary = failed(half, "has not answered within tiers.remote.timeout", timeout="100ms")
+    summary = failed(half, "has not answered within tiers.remote.timeout", timeout="1s")
     assert result(summary, "operation_errors") == 1 and result(summary, "hits") == 0, summary["results"]
 
 
@@ -114,7 +114,7 @@ def _():
     for answer in (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"$-7\r\n", b"$9223372036854775808\r\n", b"*70000\r\n", b":1\r\n",
                    b"+OK\r\n", b"*1\r\n*1\r\n*1\r\n*1\r\n", b"$5\r\nab\r\n\r\n", b"\0\0\0\0\r\n", b"+" + b"x" * 5000):
         hostile = Played(lambda words, usual, answer=answer: answer if words[0] == b"GET" else usual)
-        got, _ = operations(hostile, rc=1, timeout="200ms")
+        got, _ = operations(hostile, rc=1, timeout="1s")
         assert "remote read of entry 1/1" in got.stderr, (answer, got)
         assert len([line for line in got.stderr.splitlines() if line.startswith("kvfall: ")]) == 1, (answer, got)
 
@@ -123,7 +123,7 @@ def _():
 def _():
     for answer in (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"$-7\r\n", b"*70000\r\n", b"+" + b"x" * 5000, CLOSE, SILENCE):
         hostile = Played(lambda words, usual, answer=answer: answer)
-        path = write(on(hostile, timeout="200ms"))
+        path = write(on(hostile, timeout="1s"))
         got = finish(spawn(["run", "--headless", path]))
         assert got.rc == 2 and "the remote tier cannot be used: " in got.stderr, (answer, got)
         assert len(got.stderr.splitlines()) == 1, (answer, got)
@@ -132,7 +132,7 @@ def _():
 @case("a server that is killed and comes back: errors are counted, the run goes on with what is written anew")
 def _():
     server = Redis()
-    path = write({**on(server, timeout="300ms"), "run.max_requests": 0})
+    path = write({**on(server, timeout="1s"), "run.max_requests": 0})
     summary_path = home() / "work/summary.json"
     run = spawn(["run", "--headless", path, "--keep-going", "--json", summary_path])
     wait_until(lambda: commands(server) > 20, 60, "commands at the server")

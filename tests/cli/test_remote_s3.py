@@ -122,7 +122,7 @@ def _():
 def _():
     for fault in (lambda usual: SILENCE, lambda usual: Cut(5000, stall=True)):
         server = played("GET", fault)
-        failed(server, "has not answered within tiers.remote.timeout", timeout="200ms")
+        failed(server, "has not answered within tiers.remote.timeout", timeout="1s")
         server.close()
 
 

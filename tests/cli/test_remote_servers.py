@@ -108,7 +108,7 @@ def _():
                     kept.update({words[1]: words[2]}) or usual if words[0] == b"SET" else usual)
     kept = {}
     (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,prompt-1,96\nread,prompt-1,96\n")
-    changes = {**PROMPTS, "tiers.remote": remote(server, chunk_tokens=32, share_prompts=True, timeout="100ms")}
+    changes = {**PROMPTS, "tiers.remote": remote(server, chunk_tokens=32, share_prompts=True, timeout="1s")}
     measure(changes)
     assert len(shared(server.values)) == 3 == len(server.values), list(server.values)
     lost = sorted(server.values)[1]

@@ -86,7 +86,7 @@ def _():
 @case("a server in the clear is told apart")
 def _():
     server = Redis(tcp=True)
-    path = write(on(server, url=server.url.replace("redis:", "rediss:"), timeout="200ms"))
+    path = write(on(server, url=server.url.replace("redis:", "rediss:"), timeout="1s"))
     refused(["run", "--headless", path], "does not answer to TLS within tiers.remote.timeout; redis:// is without")
     closing = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=lambda: closing.accept()[0].close(), daemon=True).start()
