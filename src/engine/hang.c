@@ -71,17 +71,25 @@ static uint64_t seen_look(struct hang_seen *s, const struct counters *c, int tie
     return s->stalled_ns > s->called_ns ? s->stalled_ns : s->called_ns;
 }
 
-static void hang_words(const struct engine *e, enum kvf_tier tier, char *out, size_t len) {
-    uint64_t there = 0, calls = 0;
+struct at_device {
+    uint64_t chunks, calls;
+};
+static struct at_device at_device(const struct engine *e, enum kvf_tier tier) {
+    struct at_device there = {0, 0};
     for (uint32_t w = 0; w < e->worker_count; w++) {
-        there += counters_get(&e->counters[w].chunks_in_flight[tier]);
-        calls += counters_get(&e->counters[w].device_call[tier]) % 2;
+        there.chunks += counters_get(&e->counters[w].chunks_in_flight[tier]);
+        there.calls += counters_get(&e->counters[w].device_call[tier]) % 2;
     }
+    return there;
+}
+
+static void hang_words(const struct engine *e, enum kvf_tier tier, char *out, size_t len) {
+    struct at_device there = at_device(e, tier);
     int n = snprintf(out, len, "the device of the %s tier hangs: nothing has come back for %.1f s",
                      tier_name(tier), e->hang.hung_s[tier]);
     if (n > 0 && (size_t)n < len)
-        snprintf(out + n, len - (size_t)n, "; %" PRIu64 " chunks and %" PRIu64 " calls are there", there,
-                 calls);
+        snprintf(out + n, len - (size_t)n, "; %" PRIu64 " chunks and %" PRIu64 " calls are there",
+                 there.chunks, there.calls);
 }
 
 static void hang_say(struct engine *e, enum kvf_tier tier, double before_s) {
@@ -116,13 +124,15 @@ void hang_look(struct engine *e) {
     }
 }
 
-/* Remembers what hangs at the end; true when it has done so for too long. */
+/* Remembers what hangs at the end; true when it has done so for too long. What has come back since the last
+ * look hangs no more. */
 static bool end_look(struct engine *e) {
     struct hang *h = &e->hang;
     bool too_long = false;
     hang_look(e);
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (!(h->hung_s[t] > 0)) continue;
+        struct at_device there = at_device(e, (enum kvf_tier)t);
+        if (!(h->hung_s[t] > 0) || there.chunks + there.calls == 0) continue;
         hang_words(e, (enum kvf_tier)t, h->at_end, sizeof h->at_end);
         too_long = too_long || h->hung_s[t] * (double)KVF_NS_PER_S >= (double)(GIVE_UP * h->limit_ns);
     }

@@ -52,6 +52,8 @@ def _():
     silent = Played(lambda words, usual: SILENCE if words[0] == b"GET" else usual)
     summary = failed(silent, "has not answered within tiers.remote.timeout", timeout="1s")
     assert result(summary, "operation_errors") == 1 and result(summary, "hits") == 0, summary["results"]
+    got, _ = operations(silent, rc=1, timeout="2s")  # three times: longer than what is said to hang
+    assert "nothing has come back for" in got.stderr and "has not answered within tiers.remote.timeout" in got.stderr.splitlines()[-1], got
 
 
 @case("a server that stops in the middle of a value")
