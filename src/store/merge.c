@@ -58,15 +58,20 @@ static int failed(struct merge *m, struct store *s, int rc) {
     return rc;
 }
 
-static bool has_column(struct store *s, const char *table, const char *column) {
+/* SQLITE_OK, or an error of the database: that a column cannot be looked for does not mean that it is
+ * missing.
+ */
+static int has_column(struct store *s, const char *table, const char *column, bool *there) {
     sqlite3_stmt *stmt = NULL;
-    if (db_prepare(s->db, &stmt, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2") != SQLITE_OK)
-        return false;
+    int rc = db_prepare(s->db, &stmt, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2");
+    *there = false;
+    if (rc != SQLITE_OK) return rc;
     sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
     sqlite3_bind_text(stmt, 2, column, -1, SQLITE_STATIC);
-    bool there = sqlite3_step(stmt) == SQLITE_ROW;
+    rc = sqlite3_step(stmt);
+    *there = rc == SQLITE_ROW;
     sqlite3_finalize(stmt);
-    return there;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 static int open_copy(struct merge *m, enum table_id id) {
@@ -77,7 +82,12 @@ static int open_copy(struct merge *m, enum table_id id) {
     buf_add(&sql, "SELECT ");
     for (size_t i = 0; i < schema_column_count(c->table); i++) {
         const char *name = schema_column(c->table, i).name;
-        bool there = has_column(m->from, c->table->name, name);
+        bool there;
+        int rc = failed(m, m->from, has_column(m->from, c->table->name, name, &there));
+        if (rc != SQLITE_OK) {
+            buf_free(&sql);
+            return rc;
+        }
         buf_addf(&sql, "%s%s", i ? ", " : "", there ? name : "NULL");
         any |= there;
     }
