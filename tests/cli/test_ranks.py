@@ -238,7 +238,7 @@ def _():
     log = home() / "work" / "still.jsonl"
     process, others = running("--request-log", log, changes={"workload.arrival": {"process": "poisson", "rate": 150}})
     os.kill(others[0], signal.SIGSTOP)
-    wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE behind >= ?", 25 if LONG else 10), what="a rank that is behind")
+    wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE behind >= ?", 25 if LONG else 5), what="a rank that is behind")
     still = rows("SELECT rank, min(seq) AS first, max(seq) AS last FROM rank_intervals WHERE behind > 0 GROUP BY rank")
     assert len(still) == 1, still
     (still,) = still
@@ -260,7 +260,7 @@ def _():
         lines = map(json.loads, (log.parent / ("still-rank%d.jsonl" % rank)).read_text().splitlines())
         came = sum(begin < line["arrival_s"] <= end for line in lines)
         done = sum(one["done"] for one in rest if one["rank"] == rank and one["t_s"] > begin)
-        assert came > 50 and abs(done - came) <= 25 + came / 10, (rank, came, done)  # half a second of requests: the machine is busy
+        assert came > 20 and abs(done - came) <= 25 + came / 10, (rank, came, done)  # half a second of requests: the machine is busy
 
 
 FAR = {"ns": ("kvfall-a-%d" % os.getpid(), "kvfall-b-%d" % os.getpid()), "ip": ("10.77.0.1", "10.77.0.2")}

@@ -29,6 +29,8 @@ enum {
 };
 enum beside { ALONE, BESIDE, BESIDES };
 #define REST_NS       (2 * STATION_REST_NS)
+#define RESTED_LEAST  0.01
+#define RESTED_MOST   1000.0
 #define LATENCY_LEAST 0.1 /* of an operation's time is moving at least */
 
 /* How long beginnings of writes took. */
@@ -388,7 +390,8 @@ static void figures_of(struct calibration *c) {
         spread_of(&c->times[d], out->spread[d]);
         const struct histogram *other = c->tier == KVF_TIER_CPU ? &c->awake[d] : &c->times[d];
         double ratio = histogram_mean(&c->rested[d]) / histogram_mean(other);
-        out->rested[d] = isfinite(ratio) && ratio > 0 ? ratio : 1; /* none of one, or of both: not told */
+        /* none of one, or of both: not told; as far apart as a scenario takes it */
+        out->rested[d] = isfinite(ratio) && ratio > 0 ? fmin(fmax(ratio, RESTED_LEAST), RESTED_MOST) : 1;
     }
     for (int room = 0; room < CALIBRATE_ROOMS; room++) begins_of(c, (enum calibrate_room)room);
     if (histogram_count(&c->copies) > 0)

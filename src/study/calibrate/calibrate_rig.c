@@ -96,8 +96,8 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
     struct piece *p = (struct piece *)(void *)t->op;
     uint64_t now_ns = run_clock_now(&r->clock), took_ns = now_ns - t->issue_ns;
     enum kvf_dir dir = dir_of(p, r->which);
-    if (r->window->by_processor) took_ns = clock_thread_cpu_ns() - p->cpu_ns;
-    if (dir == KVF_DIR_WRITE) took_ns -= t->leg[KVF_DIR_WRITE].begin_ns;
+    if (dir == KVF_DIR_WRITE) took_ns -= kvf_min(t->leg[KVF_DIR_WRITE].begin_ns, took_ns);
+    if (r->window->by_processor) took_ns = clock_thread_cpu_ns() - p->cpu_ns; /* memory has no beginnings */
 
     p->busy = false;
     w->out--;
