@@ -58,9 +58,7 @@ static int failed(struct merge *m, struct store *s, int rc) {
     return rc;
 }
 
-/* SQLITE_OK, or an error of the database: that a column cannot be looked for does not mean that it is
- * missing.
- */
+/* SQLITE_OK, or an error of the database: a column that cannot be looked for is not a missing one. */
 static int has_column(struct store *s, const char *table, const char *column, bool *there) {
     sqlite3_stmt *stmt = NULL;
     int rc = db_prepare(s->db, &stmt, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2");
