@@ -38,12 +38,6 @@ static bool is_simulated(const struct sweep *s) {
 
 /* ---- before the start ---- */
 
-unsigned sweep_jobs(void) {
-    struct host host;
-    host_probe(&host);
-    return host.cpus_usable > 0 ? (unsigned)host.cpus_usable : 1;
-}
-
 static int sweep_options(struct sweep *s, const struct options *o, struct err *e) {
     uint64_t jobs = 0, points = 0;
     struct scenario_sweep *sweep = &s->base.scenario.sweep;

@@ -3,7 +3,6 @@
 #include <jansson.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,22 +180,6 @@ static void add_metrics(const struct comparison_input *input, const struct compa
 }
 
 /* ---- the whole ---- */
-
-void comparison_warn(struct comparison *c, const char *fmt, ...) {
-    char text[1200];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    c->warning = mem_realloc(c->warning, (c->warnings + 1) * sizeof *c->warning);
-    c->warning[c->warnings++] = mem_strdup(text);
-}
-
-const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric) {
-    for (size_t i = 0; i < c->metrics; i++)
-        if (strcmp(c->metric[i].metric, metric) == 0) return &c->metric[i];
-    return NULL;
-}
 
 void comparison_make(const struct comparison_input *input, size_t sides, const struct comparison_wish *wish,
                      struct comparison *out) {

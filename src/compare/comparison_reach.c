@@ -1,6 +1,5 @@
 #include <jansson.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +24,6 @@ struct comparison_reach {
     size_t sides;
     struct reach_side *side;
 };
-
-void comparison_note(struct comparison *c, const char *fmt, ...) {
-    char text[600];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    c->note = mem_realloc(c->note, (c->notes + 1) * sizeof *c->note);
-    c->note[c->notes++] = mem_strdup(text);
-}
 
 /* ---- other programs ---- */
 

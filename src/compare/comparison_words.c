@@ -1,7 +1,33 @@
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "compare/comparison_parts.h"
+
+enum { SENTENCE = 1200 };
+
+static void sentence_add(char ***list, size_t *count, const char *fmt, va_list args) {
+    char text[SENTENCE];
+    vsnprintf(text, sizeof text, fmt, args);
+    *list = mem_realloc(*list, (*count + 1) * sizeof **list);
+    (*list)[(*count)++] = mem_strdup(text);
+}
+
+void comparison_warn(struct comparison *c, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    sentence_add(&c->warning, &c->warnings, fmt, args);
+    va_end(args);
+}
+
+void comparison_note(struct comparison *c, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    sentence_add(&c->note, &c->notes, fmt, args);
+    va_end(args);
+}
 
 void comparison_label(const char *metric, const struct comparison_input *input, size_t sides, char *out,
                       size_t len) {

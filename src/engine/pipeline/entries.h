@@ -41,6 +41,11 @@ static inline struct cache_key block_key(const struct request *r, uint64_t i) {
     return cache_key_make(CACHE_KEY_BLOCK, r->conversation, i - r->prompt_blocks);
 }
 
+/* The key of access i of a request of a trace: block i of its ids, or its one entry. */
+static inline struct cache_key access_key(const struct request *r, uint32_t i) {
+    return r->ids ? block_key(r, i) : own_key(r);
+}
+
 /* A chunk's KV is that of a context of its own, wherever in the document it stands. */
 static inline uint64_t block_bytes(const struct pipeline *p, const struct request *r, uint32_t i) {
     const struct scenario *s = p->scenario;

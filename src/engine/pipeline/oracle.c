@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "engine/pipeline/pipeline.h"
+#include "engine/pipeline/entries.h"
 #include "workload/workload.h"
 
 /* Positions are numbered within the cycle, from 0. */
@@ -63,8 +63,8 @@ static int rows_read(struct pass *p, struct workload *w, struct err *e) {
     struct request r = {0};
     while (workload_next(w, 0, &r) == WORKLOAD_REQUEST && p->o->accesses < UINT32_MAX - r.id_count) {
         row_begin(p, r.id);
-        if (!r.ids) access_add(p, pipeline_key(&r, 0));
-        for (uint32_t i = 0; r.ids && i < r.id_count; i++) access_add(p, pipeline_key(&r, i));
+        if (!r.ids) access_add(p, access_key(&r, 0));
+        for (uint32_t i = 0; r.ids && i < r.id_count; i++) access_add(p, access_key(&r, i));
     }
     p->o->rows = workload_rows(w)->read;
     bool all = p->o->accesses < UINT32_MAX - r.id_count;

@@ -13,10 +13,6 @@
 /* Plans under one hold of the cache lock; more would keep other workers waiting. */
 enum { PLANS_PER_HOLD = 16, DROPS_PER_HOLD = 16 };
 
-struct cache_key pipeline_key(const struct request *r, uint32_t i) {
-    return r->ids ? block_key(r, i) : own_key(r);
-}
-
 /* ---- request granularity ---- */
 
 static void prompt_begin(struct pipeline *p, struct executor *x, struct flight *f) {
@@ -220,7 +216,6 @@ static void retrieve_begin(struct pipeline *p, struct executor *x, struct flight
     }
 }
 
-/* The document in whose place this one comes leaves first. */
 /* Takes the chunks of a document out of the cache. */
 static void document_drop(struct pipeline *p, struct executor *x, uint64_t document) {
     uint32_t chunks = rag_chunks(p->rag, document);
@@ -234,6 +229,7 @@ static void document_drop(struct pipeline *p, struct executor *x, uint64_t docum
     }
 }
 
+/* The document in whose place this one comes leaves first. */
 static void ingest_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t document = f->req.conversation, most = p->rag->max_documents;
     if (most > 0 && document >= most) document_drop(p, x, document - most);

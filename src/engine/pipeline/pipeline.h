@@ -31,8 +31,6 @@ static inline struct rag_window pipeline_documents(const struct pipeline *p) {
     return (struct rag_window){(uint32_t)(in >> 32), (uint32_t)in};
 }
 
-/* Key of block i of a request that names blocks, or of the one entry of another. */
-struct cache_key pipeline_key(const struct request *r, uint32_t i);
 /* The request got its slot on executor x (its arrival, its class and slot_ns are set). */
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f);
 /* An operation that x got from the ready list is about to move bytes: one that waited for room knows its

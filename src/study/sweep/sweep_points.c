@@ -5,9 +5,16 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "probe/host.h"
 #include "study/machine.h"
 #include "study/setup.h"
 #include "study/sweep/sweep.h"
+
+unsigned sweep_jobs(void) {
+    struct host host;
+    host_probe(&host);
+    return host.cpus_usable > 0 ? (unsigned)host.cpus_usable : 1;
+}
 
 int sweep_base_load(struct sweep_base *b, const char *path, const struct options *o) {
     struct scenario_report report;

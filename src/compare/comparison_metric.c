@@ -5,6 +5,12 @@
 #include "base/units.h"
 #include "compare/comparison.h"
 
+const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric) {
+    for (size_t i = 0; i < c->metrics; i++)
+        if (strcmp(c->metric[i].metric, metric) == 0) return &c->metric[i];
+    return NULL;
+}
+
 struct format_cell comparison_cell(double v, const struct comparison_metric *m) {
     bool rate = strcmp(m->unit, "tok/s") == 0 || strcmp(m->unit, "1/s") == 0 || strcmp(m->unit, "GiB/s") == 0;
     if (!rate) return format_measure(v, m->unit, m->metric);
