@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "draw/graph.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/pair.h"
 #include "ui/panel/parts.h"
 #include "ui/prompt.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 
 enum { CTRL_H = 8, LINE_FEED = 10, CARRIAGE_RETURN = 13, CTRL_U = 21, ESCAPE = 27, DELETE = 127 };
 

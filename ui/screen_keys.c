@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "draw/number.h"
 #include "ui/command_line.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 
 enum { SETTLE_S = 2, PAGE = 10 };
 #define SPEED_MOST  1e9
@@ -515,7 +515,7 @@ enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, 
     if (code == KEY_CODE_ABORT) return WISH_ABORT;
     enum screen_wish wish = WISH_NOTHING;
     if (question_key(s, c, code, &wish)) return wish;
-    const struct key_entry *k = key_find(code);
+    const struct key_entry *k = keyboard_find(code);
     bool own_end = s->status.ended && s->setup->commands;
     bool opens = k && k->action == ACTION_OPEN && (screen_panel(s)->list || screen_picked(s) >= 0);
     bool leaves = !k || changes_run(k->action) || (k->action == ACTION_OPEN && !opens);

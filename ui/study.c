@@ -196,6 +196,6 @@ enum screen_wish study_key(struct study *s, const struct canvas *c, int code, in
         quit_key(s, code);
         return WISH_NOTHING;
     }
-    const struct key_entry *k = key_find(code);
+    const struct key_entry *k = keyboard_find(code);
     return k ? act(s, c, k->action) : WISH_NOTHING;
 }

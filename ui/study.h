@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "record/board.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/screen.h"
 
 struct study {

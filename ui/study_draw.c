@@ -101,9 +101,9 @@ static void draw_best(const struct pane *p, const struct study *s) {
 enum { MARK, NUMBER_OF, LABEL, STATE, MEASURE0, RUN = MEASURE0 + BOARD_MEASURES, NOTE, COLUMNS };
 
 static int label_cols(const struct board_view *v) {
-    int most = text_columns(v->head.point);
+    int most = canvas_text_columns(v->head.point);
     for (size_t i = 0; i < v->rows; i++)
-        if (text_columns(v->row[i].label) > most) most = text_columns(v->row[i].label);
+        if (canvas_text_columns(v->row[i].label) > most) most = canvas_text_columns(v->row[i].label);
     return most < 44 ? most : 44;
 }
 
@@ -129,7 +129,7 @@ static void columns_of(const struct study *s, bool narrow, struct column c[COLUM
                                .left = true};
     c[STATE] = (struct column){.heading = "state", .cols = 8, .rank = 3, .left = true};
     for (unsigned m = 0; m < BOARD_MEASURES; m++) {
-        int cols = m < v->head.measures ? text_columns(v->head.measure[m].title) : 0;
+        int cols = m < v->head.measures ? canvas_text_columns(v->head.measure[m].title) : 0;
         c[MEASURE0 + m] = m < v->head.measures ? (struct column){.heading = v->head.measure[m].title,
                                                                  .cols = cols > figure ? cols : figure,
                                                                  .rank = m == 0 ? 4 : 6 + (int)m}
@@ -363,18 +363,18 @@ static void draw_footer(const struct pane *p, const struct study *s) {
     }
     int col = 1;
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
-        int need = text_columns(hints[i].key) + 1 + text_columns(hints[i].label);
+        int need = canvas_text_columns(hints[i].key) + 1 + canvas_text_columns(hints[i].label);
         if (!hints[i].shown) continue;
         if (col + need > p->at.cols - 1) break;
         pane_text(p, 0, col, TONE_KEY, hints[i].key);
-        pane_text(p, 0, col + text_columns(hints[i].key) + 1, TONE_NORMAL, hints[i].label);
+        pane_text(p, 0, col + canvas_text_columns(hints[i].key) + 1, TONE_NORMAL, hints[i].label);
         pane_hot(p, 0, col, 1, need, hints[i].code);
         col += need + 2;
     }
 }
 
 static void draw_message(const struct pane *p, const struct study *s) {
-    int cols = text_columns(s->message) + 2;
+    int cols = canvas_text_columns(s->message) + 2;
     if (!s->message[0]) return;
     struct pane box = pane_part(p, 0, 0, 1, cols < p->at.cols ? cols : p->at.cols);
     pane_fill(&box, TONE_SELECTED, ' ');

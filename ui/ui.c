@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/screen.h"
 #include "ui/study.h"
 #include "ui/term/term.h"

@@ -5,13 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#include "base/exhausted.h"
 
 /* Room for `more` bytes and the NUL; doubling keeps building linear. */
 static void buf_reserve(struct buf *b, size_t more) {
-    if (more >= SIZE_MAX / 2 - b->len) memory_exhausted(more);
+    if (more >= SIZE_MAX / 2 - b->len) mem_exhausted(more);
     size_t need = b->len + more + 1;
     if (need <= b->cap) return;
     size_t cap = b->cap ? b->cap : 64;
@@ -73,39 +70,4 @@ const char *buf_path_end(const char *path, size_t most) {
 void buf_free(struct buf *b) {
     free(b->data);
     *b = (struct buf){0};
-}
-
-void *mem_alloc(size_t len) {
-    void *p = malloc(len ? len : 1);
-    if (!p) memory_exhausted(len);
-    return p;
-}
-
-void *mem_zalloc(size_t count, size_t size) {
-    void *p = calloc(count ? count : 1, size ? size : 1);
-    if (!p) memory_exhausted(size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
-    return p;
-}
-
-void *mem_realloc(void *p, size_t len) {
-    void *q = realloc(p, len ? len : 1);
-    if (!q) memory_exhausted(len);
-    return q;
-}
-
-void mem_scattered(void *p, size_t len) {
-    enum { PAGE = 4096, HUGE = 2 << 20 };
-    uintptr_t from = ((uintptr_t)p + PAGE - 1) / PAGE * PAGE, to = ((uintptr_t)p + len) / PAGE * PAGE;
-    if (len >= 2 * HUGE) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
-}
-
-char *mem_strndup(const char *text, size_t most) {
-    size_t len = strnlen(text, most);
-    char *copy = memcpy(mem_alloc(len + 1), text, len);
-    copy[len] = '\0';
-    return copy;
-}
-
-char *mem_strdup(const char *text) {
-    return mem_strndup(text, SIZE_MAX - 1);
 }

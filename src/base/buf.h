@@ -1,5 +1,5 @@
 /* A growing byte string for text that is built piece by piece. Not for hot paths: it ends
- * the program when memory is exhausted, see base/exhausted.h. */
+ * the program when memory is exhausted, see base/mem.h. */
 #ifndef KVF_BASE_BUF_H
 #define KVF_BASE_BUF_H
 
@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/mem.h"
 
 struct buf {
     char *data; /* NUL-terminated once anything was added, else NULL */
@@ -26,14 +28,5 @@ const char *buf_text(const struct buf *b); /* "" when empty */
 const char *buf_path_end(const char *path, size_t most);
 bool buf_ends_with(const char *text, const char *end);
 void buf_free(struct buf *b); /* takes an empty one; leaves it empty */
-/* malloc, calloc, realloc and strndup that end the program with a sentence when memory is exhausted. */
-void *mem_alloc(size_t len);
-void *mem_zalloc(size_t count, size_t size);
-void *mem_realloc(void *p, size_t len);
-char *mem_strdup(const char *text);
-char *mem_strndup(const char *text, size_t most);
-/* The memory is large and read in random order: huge pages, where the system grants them, spare
- * most of the walks through page tables. A hint, without effect on small pieces. */
-void mem_scattered(void *p, size_t len);
 
 #endif

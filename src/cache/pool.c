@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/exhausted.h"
+#include "base/mem.h"
 
 /* Nodes have to lie in one piece. An eighth more each time keeps the slack small; the C library
  * moves large pieces by remapping pages. */
@@ -22,7 +22,7 @@ static void entries_grow(struct entry_pool *p) {
     p->chunks = mem_realloc(p->chunks, (p->chunk_count + (size_t)1) * sizeof(struct entry *));
     /* Aligned to its size: an entry must not straddle two cache lines. */
     struct entry *piece = aligned_alloc(sizeof(struct entry), ENTRY_CHUNK * sizeof(struct entry));
-    if (!piece) memory_exhausted(ENTRY_CHUNK * sizeof(struct entry));
+    if (!piece) mem_exhausted(ENTRY_CHUNK * sizeof(struct entry));
     p->chunks[p->chunk_count++] = piece;
     nodes_grow(p, p->chunk_count * ENTRY_CHUNK);
 }

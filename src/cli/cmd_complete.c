@@ -6,9 +6,9 @@
 
 #include "cli/commands.h"
 #include "cli/offers.h"
+#include "study/option_tables.h"
 #include "study/options.h"
 #include "study/output.h"
-#include "study/tables.h"
 
 /* A command line as far as it was typed, without the word that is being typed. */
 struct typed {

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/stored.h"
 #include "export/export.h"
-#include "export/outcome.h"
+#include "export/outcome_format.h"
 #include "study/options.h"
 #include "study/output.h"
 #include "study/sweep/sweep.h"

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "block/block.h"
-#include "cli/calibrate.h"
 #include "cli/commands.h"
+#include "cli/probe_calibrate.h"
 #include "probe/blockdev.h"
 #include "probe/filesystem.h"
 #include "probe/host.h"
@@ -223,7 +223,7 @@ int cmd_probe(const struct options *o, struct command_reply *r, struct err *e) {
     const char *const *paths = o->operands ? o->operand : &here;
     size_t count = o->operands ? o->operands : 1;
     int status = 0;
-    if (options_has(o, "calibrate")) return cli_calibrate(o);
+    if (options_has(o, "calibrate")) return probe_calibrate(o);
     if (calibrate_option(o))
         return err_set(e, KVF_ERR_USAGE,
                        "--%s belongs to --calibrate; paths to look at are given by themselves",

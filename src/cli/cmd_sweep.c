@@ -11,7 +11,7 @@
 #include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
-#include "export/outcome.h"
+#include "export/outcome_format.h"
 #include "page/outcome/outcome_doc.h"
 #include "probe/host.h"
 #include "store/store.h"

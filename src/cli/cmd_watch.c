@@ -56,12 +56,13 @@ static void add_name(struct buf *line, const struct store_row *r) {
     size_t len = strlen(r->name);
     snprintf(cut, sizeof cut, "%s", r->name);
     if (r->trial) snprintf(trial, sizeof trial, " %u/%u", r->trial, r->trials);
-    while (text_columns(cut) + text_columns(trial) > NAME_COLUMNS && len > 0) {
+    while (canvas_text_columns(cut) + canvas_text_columns(trial) > NAME_COLUMNS && len > 0) {
         while (len > 0 && ((unsigned char)cut[len - 1] & 0xc0) == 0x80) len--;
         if (len > 0) len--;
         cut[len] = '\0';
     }
-    buf_addf(line, "%s%s%*s", cut, trial, NAME_COLUMNS - text_columns(cut) - text_columns(trial), "");
+    buf_addf(line, "%s%s%*s", cut, trial,
+             NAME_COLUMNS - canvas_text_columns(cut) - canvas_text_columns(trial), "");
 }
 
 static void add_run(void *ctx, const struct store_row *r) {

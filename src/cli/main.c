@@ -12,16 +12,16 @@
 #include "base/buf.h"
 #include "base/build.h"
 #include "base/err.h"
-#include "base/exhausted.h"
+#include "base/mem.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "rank/launcher.h"
 #include "store/store.h"
+#include "study/option_tables.h"
 #include "study/options.h"
 #include "study/output.h"
 #include "study/signals.h"
-#include "study/tables.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 
 static int cmd_help(const struct options *o, struct command_reply *r, struct err *e);
 
@@ -114,7 +114,7 @@ static int cmd_help(const struct options *o, struct command_reply *r, struct err
     const struct command_entry *c = o->operands ? command_find(o->operand[0]) : NULL;
     (void)e;
     if (o->operands && strcmp(o->operand[0], "keys") == 0)
-        keys_text(&r->text);
+        keyboard_text(&r->text);
     else if (o->operands && !c)
         return unknown_command(o->operand[0]);
     else if (c)
@@ -211,7 +211,7 @@ int main(int argc, char **argv) {
      * put them by now. */
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
     setlocale(LC_CTYPE, "");
-    exhausted_end(_exit);
+    mem_exhausted_end(_exit);
     json_set_alloc_funcs(mem_alloc, free); /* a document without a part of it would be a wrong one */
     signals_end();
     output_start();

@@ -14,8 +14,8 @@
 #include "model/model.h"
 #include "scenario/keys.h"
 #include "store/store.h"
+#include "study/option_tables.h"
 #include "study/suite/suite.h"
-#include "study/tables.h"
 #include "ui/ui.h"
 
 /* A word that begins with a colon would be taken for an instruction; one that had to be cleaned would name

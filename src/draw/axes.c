@@ -89,7 +89,7 @@ static void value_text(const struct pane *p, int row, char *label) {
     char *space = strchr(label, ' ');
     if (space && strlen(label) > LABEL_COLS) memmove(space, space + 1, strlen(space));
     struct pane left = pane_part(p, row + 1, 0, 1, LABEL_COLS);
-    int cols = text_columns(label);
+    int cols = canvas_text_columns(label);
     (void)pane_clip(&left, 0, cols < LABEL_COLS ? LABEL_COLS - cols : 0, LABEL_COLS, TONE_DIM, label);
     pane_glyph(p, row + 1, LABEL_COLS, TONE_DIM, p->canvas->style.ascii ? '+' : 0x2524);
 }

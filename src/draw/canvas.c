@@ -214,7 +214,7 @@ int pane_textf(const struct pane *p, int row, int col, enum tone tone, const cha
 
 int pane_right(const struct pane *p, int row, int end, enum tone tone, const char *text) {
     if (end <= 0) return 0;
-    int col = end - text_columns(text);
+    int col = end - canvas_text_columns(text);
     (void)pane_text(p, row, col, tone, text);
     return col < 0 ? 0 : col;
 }
@@ -222,7 +222,8 @@ int pane_right(const struct pane *p, int row, int end, enum tone tone, const cha
 int pane_clip(const struct pane *p, int row, int col, int cols, enum tone tone, const char *text) {
     if (!pane_has_row(p, row) || col >= p->at.cols || cols <= 0) return 0;
     int limit = cols < (int64_t)p->at.cols - col ? col + cols : p->at.cols;
-    if (text_columns(text) <= (int64_t)limit - col) return text_draw(p, row, col, limit, tone, text) - col;
+    if (canvas_text_columns(text) <= (int64_t)limit - col)
+        return text_draw(p, row, col, limit, tone, text) - col;
     int end = text_draw(p, row, col, limit - 1, tone, text);
     /* A wide character that was cut has left its blank: the ellipsis stands in the last column. */
     pane_glyph(p, row, end, tone, p->canvas->style.ascii ? '~' : ELLIPSIS);
@@ -313,7 +314,7 @@ void pane_hot_time(const struct pane *p, double from_s, double to_s) {
     hot_add(p, (struct hot){.from_s = from_s, .to_s = to_s});
 }
 
-int text_columns(const char *text) {
+int canvas_text_columns(const char *text) {
     int total = 0;
     while (*text) {
         int cols;

@@ -86,6 +86,6 @@ void pane_tone(const struct pane *p, int row, int col, int cols, enum tone tone)
 void pane_hot(const struct pane *p, int row, int col, int rows, int cols, int key);
 void pane_hot_time(const struct pane *p, double from_s, double to_s); /* all of it, from left to right */
 
-int text_columns(const char *text); /* that pane_text would use, unlimited, in a UTF-8 style */
+int canvas_text_columns(const char *text); /* that pane_text would use, unlimited, in a UTF-8 style */
 
 #endif

@@ -177,7 +177,7 @@ static const char *line_text(const struct graph *g, unsigned i) {
 
 /* Columns of a name that may take `most`. */
 static int name_cols(const struct graph *g, unsigned i, int most) {
-    int cols = text_columns(line_text(g, i));
+    int cols = canvas_text_columns(line_text(g, i));
     return g->line[i].whole || cols < most ? cols : most;
 }
 

@@ -73,7 +73,7 @@ static void draw_title(const struct pane *p, const struct graph_heat *h, uint64_
     int used = pane_clip(p, 0, 0, p->at.cols, TONE_HEADING, h->title ? h->title : "");
 
     while (*count == ' ') count++;
-    int col = p->at.cols - text_columns(count) - LEVELS - 3;
+    int col = p->at.cols - canvas_text_columns(count) - LEVELS - 3;
     if (most == 0 || col < (used ? used + 2 : 0)) return;
     pane_glyph(p, 0, col, TONE_DIM, '1');
     for (int i = 1; i <= LEVELS; i++) level_draw(p, 0, col + 1 + i, i);

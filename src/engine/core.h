@@ -4,7 +4,7 @@
  * (arrivals), the workers (everything a request needs), the log thread (traces), and outside the
  * engine the database's writer. On a virtual clock the control thread does what generator and workers do.
  * Locks, in order; a thread that holds one takes only later ones:
- *   queue_lock   queue, slots, requests in service, sessions, workload, free flights. Held for an
+ *   queue_lock   queue, slots, requests in service, users, workload, free flights. Held for an
  *                arrival, a completion or a sum of the counters (under 1 ms an interval).
  *   cache_lock   the caches and the tiers' places. Held for one decision.
  *   moved_lock   what is to be told of this pod's blocks. Held for one of them.
@@ -37,8 +37,8 @@
 #include "engine/pods/pods.h"
 #include "engine/pods/slots.h"
 #include "engine/prepare.h"
-#include "engine/session.h"
 #include "engine/simulator.h"
+#include "engine/users.h"
 #include "fleet/lineup.h"
 #include "metrics/counters.h"
 #include "metrics/histogram.h"
@@ -147,7 +147,7 @@ struct engine {
     struct tracelog *log;
 
     pthread_mutex_t queue_lock;
-    struct session session;
+    struct users users;
     struct follow follow;
     struct workload *workload;
     struct oracle *oracle;       /* of policy belady, else NULL */
@@ -228,7 +228,7 @@ void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const voi
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
 /* When the run has ended: says so if an open loop could not be kept up with. */
-void dispatch_finish(struct engine *e);
+void overload_finish(struct engine *e);
 
 /* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap);
@@ -261,7 +261,7 @@ int tiers_open(struct engine *e, struct err *err);
 void tiers_close(struct engine *e); /* those that there are */
 
 /* Which tiers there are, of which kind, and their capacity (describe.c). */
-void describe_tiers(const struct engine *e, struct snapshot *snap);
+void engine_describe_tiers(const struct engine *e, struct snapshot *snap);
 
 /* At the end of a simulated run: no request is counted as done whose bytes were not moved (engine/bound.h).
  */

@@ -67,9 +67,9 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
 }
 
 static void user_ends(struct engine *e, uint64_t user) {
-    e->session.state[user] = SESSION_ENDED;
+    e->users.state[user] = USERS_ENDED;
     if (user >= WORKLOAD_LANES) e->lanes--;
-    if (user < e->session.active) e->users_ended++;
+    if (user < e->users.active) e->users_ended++;
 }
 
 /* The user asks again at that time. One that has asked its last ends now: a run does not wait for
@@ -78,7 +78,7 @@ static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
     bool more = workload_more(e->workload, user);
     follow_next(e, user, more ? at_ns : KVF_NEVER);
     if (more)
-        session_schedule(&e->session, user, at_ns);
+        users_schedule(&e->users, user, at_ns);
     else
         user_ends(e, user);
 }
@@ -87,8 +87,8 @@ static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
 static void lanes_begin(struct engine *e, uint64_t user, uint64_t now) {
     uint64_t lane, delay_ns;
     while (workload_spawned(e->workload, user, &lane, &delay_ns)) {
-        session_grow(&e->session, (lane | (LANES_AT_ONCE - 1)) + 1);
-        session_schedule(&e->session, lane, now + delay_ns);
+        users_grow(&e->users, (lane | (LANES_AT_ONCE - 1)) + 1);
+        users_schedule(&e->users, lane, now + delay_ns);
         e->lanes++;
         generator_earlier(e, now + delay_ns);
     }
@@ -96,8 +96,8 @@ static void lanes_begin(struct engine *e, uint64_t user, uint64_t now) {
 
 /* A user's timer rang: it asks its next request. */
 static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t now) {
-    e->session.state[user] = SESSION_IDLE;
-    if (user >= e->session.active && user < WORKLOAD_LANES) return;
+    e->users.state[user] = USERS_IDLE;
+    if (user >= e->users.active && user < WORKLOAD_LANES) return;
     struct flight *f = flights_new(&e->flights);
     if (workload_next(e->workload, user, &f->req) == WORKLOAD_END) {
         user_ends(e, user);
@@ -107,7 +107,7 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
     f->req.arrival_ns = at_ns;
     bool queued = arrive(e, f, now);
     if (queued && closed_loop(e)) {
-        e->session.state[user] = SESSION_ASKING;
+        e->users.state[user] = USERS_ASKING;
         return;
     }
     lanes_begin(e, user, closed_loop(e) ? now : at_ns);
@@ -155,7 +155,7 @@ static bool rows_arrive(struct engine *e, uint64_t now) {
 
 static uint64_t next_arrival_ns(const struct engine *e) {
     if (!e->arrivals_on) return KVF_NEVER;
-    uint64_t late = late_ns(e), next = session_next_ns(&e->session);
+    uint64_t late = late_ns(e), next = users_next_ns(&e->users);
     if (!workload_open_loop(e->workload)) return next < KVF_NEVER - late ? next + late : KVF_NEVER;
     if (!e->next_row) return KVF_NEVER;
     if (workload_unpaced(e->workload))
@@ -167,12 +167,12 @@ static uint64_t next_arrival_ns(const struct engine *e) {
 static bool arrivals_due(struct engine *e) {
     uint64_t now = engine_now(e), seen = now - kvf_min(late_ns(e), now), user, at_ns, next;
     if (workload_open_loop(e->workload)) return rows_arrive(e, now);
-    for (int n = 0; session_next_ns(&e->session) <= seen; n++) {
+    for (int n = 0; users_next_ns(&e->users) <= seen; n++) {
         if (n == ARRIVALS_PER_HOLD) return true;
-        session_due(&e->session, seen, &user, &at_ns);
-        if (session_next(&e->session, &next)) { /* memory comes meanwhile */
+        users_due(&e->users, seen, &user, &at_ns);
+        if (users_next(&e->users, &next)) { /* memory comes meanwhile */
             workload_soon(e->workload, next);
-            session_soon(&e->session, next);
+            users_soon(&e->users, next);
         }
         user_asks(e, user, at_ns, now);
     }
@@ -180,7 +180,7 @@ static bool arrivals_due(struct engine *e) {
 }
 
 static void workload_done_check(struct engine *e) {
-    uint64_t active = e->session.active;
+    uint64_t active = e->users.active;
     bool ended = workload_open_loop(e->workload) ? e->source_ended : active > 0 && e->users_ended >= active;
     if (!e->arrivals_on || !ended || e->lanes > 0 || e->in_service + e->queued + e->away > 0) return;
     if (!atomic_exchange(&e->workload_done, true)) engine_wake_control(e);
@@ -335,7 +335,7 @@ static double ended_ms(const struct engine *e, const struct flight *f) {
 static void request_ended(struct engine *e, struct flight *f, bool served) {
     uint64_t now = engine_now(e), user = workload_own(e->workload, f->req.user);
     pods_done(e, f, served);
-    if (served) session_count(&e->session, f->req.user, f->failed, ended_ms(e, f));
+    if (served) users_count(&e->users, f->req.user, f->failed, ended_ms(e, f));
     if (served) follow_ended(e, f, now);
     if (closed_loop(e)) {
         lanes_begin(e, user, now);
@@ -423,7 +423,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
 
 static void users_begin(struct engine *e, uint64_t from, uint64_t to, uint64_t now) {
     for (uint64_t u = from; u < to; u++)
-        if (e->session.state[u] == SESSION_IDLE)
+        if (e->users.state[u] == USERS_IDLE)
             user_goes_on(e, u, now + workload_first_delay_ns(e->workload, u));
 }
 
@@ -432,8 +432,8 @@ void dispatch_begin_arrivals(struct engine *e, uint64_t from_ns) {
     e->begin_ns = from_ns;
     e->arrivals_on = true;
     if (!workload_open_loop(e->workload)) {
-        session_grow(&e->session, e->session.active);
-        users_begin(e, 0, e->session.active, e->begin_ns);
+        users_grow(&e->users, e->users.active);
+        users_begin(e, 0, e->users.active, e->begin_ns);
     }
     pthread_mutex_unlock(&e->queue_lock);
     dispatch_wake(e);
@@ -443,10 +443,10 @@ void dispatch_set_users(struct engine *e, uint64_t users) {
     pthread_mutex_lock(&e->queue_lock);
     if (!workload_open_loop(e->workload)) {
         workload_grow_users(e->workload, users);
-        session_grow(&e->session, users);
-        e->session.active = users;
+        users_grow(&e->users, users);
+        e->users.active = users;
         e->users_ended = 0;
-        for (uint64_t u = 0; u < users; u++) e->users_ended += e->session.state[u] == SESSION_ENDED;
+        for (uint64_t u = 0; u < users; u++) e->users_ended += e->users.state[u] == USERS_ENDED;
         if (e->arrivals_on) users_begin(e, 0, users, engine_now(e));
     }
     pthread_mutex_unlock(&e->queue_lock);
@@ -463,7 +463,7 @@ void dispatch_wake(struct engine *e) {
 
 void dispatch_init(struct engine *e) {
     pthread_mutex_init(&e->queue_lock, NULL);
-    session_init(&e->session);
+    users_init(&e->users);
     e->slots = e->s->engine.slots;
     e->generator_fd = -1;
     e->generator_wake_ns = KVF_NEVER;
@@ -474,7 +474,7 @@ void dispatch_init(struct engine *e) {
 int dispatch_start(struct engine *e, struct err *err) {
     bool served = scenario_pods_are_ranks(e->s) && e->s->ranks.number > 0; /* by rank 0, with requests */
     e->source_ended = served;
-    if (!workload_open_loop(e->workload) && !served) e->session.active = workload_users(e->workload);
+    if (!workload_open_loop(e->workload) && !served) e->users.active = workload_users(e->workload);
     if (engine_is_virtual(e)) {
         for (uint32_t i = 0; i < e->pod_count && crew_wanted(e->s); i++)
             e->pods[i].crew_load = mem_zalloc(e->s->engine.workers, sizeof *e->pods[i].crew_load);
@@ -500,6 +500,6 @@ void dispatch_destroy(struct engine *e) {
     if (e->generator_fd >= 0) close(e->generator_fd);
     flights_free(&e->flights);
     free(e->lateness);
-    session_destroy(&e->session);
+    users_destroy(&e->users);
     pthread_mutex_destroy(&e->queue_lock);
 }

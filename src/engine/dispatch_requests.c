@@ -37,7 +37,7 @@ static void request_way(const struct flight *f, enum flight_stage stage, uint64_
 }
 
 static struct snapshot_user user_told(const struct engine *e, uint64_t user) {
-    struct session_tally t = session_told(&e->session, user);
+    struct users_tally t = users_told(&e->users, user);
     return (struct snapshot_user){.done = t.done,
                                   .failed = t.failed,
                                   .last_ms = t.done ? (double)t.last_ms : KVF_MISSING,
@@ -82,17 +82,16 @@ void follow_ended(struct engine *e, const struct flight *f, uint64_t now_ns) {
 }
 
 static void follow_take(const struct engine *e, uint64_t now_ns, struct snapshot_follow *out) {
-    static const enum snapshot_follow_state states[] = {[SESSION_IDLE] = FOLLOW_IDLE,
-                                                        [SESSION_WAITING] = FOLLOW_WAITING,
-                                                        [SESSION_ASKING] = FOLLOW_ASKING,
-                                                        [SESSION_ENDED] = FOLLOW_ENDED};
+    static const enum snapshot_follow_state states[] = {[USERS_IDLE] = FOLLOW_IDLE,
+                                                        [USERS_WAITING] = FOLLOW_WAITING,
+                                                        [USERS_ASKING] = FOLLOW_ASKING,
+                                                        [USERS_ENDED] = FOLLOW_ENDED};
     const struct follow *w = &e->follow;
     uint64_t own = workload_own(e->workload, w->user);
     if (!w->known) return;
     *out = (struct snapshot_follow){
         .known = true, .user = w->user, .next_in_s = KVF_MISSING, .asks = user_told(e, w->user)};
-    if (!workload_open_loop(e->workload) && own < e->session.known)
-        out->state = states[e->session.state[own]];
+    if (!workload_open_loop(e->workload) && own < e->users.known) out->state = states[e->users.state[own]];
     if (out->state == FOLLOW_WAITING && w->next_ns != KVF_NEVER)
         out->next_in_s = since_ms(w->next_ns, now_ns) / 1e3;
     for (const struct flight *f = e->service_first; f; f = f->service_next)

@@ -556,7 +556,7 @@ static void run_finish(struct engine *e, bool ran) {
         hang_fail(e, run);
         rejected_event(e);
         ingest_finish(e);
-        dispatch_finish(e);
+        overload_finish(e);
     }
     together_results(e, run);
     result_assess(e, run);

@@ -143,7 +143,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
             counted(fell, "write fell", "writes fell").text, by_tier(run, tiers, sizeof tiers));
 }
 
-void dispatch_finish(struct engine *e) {
+void overload_finish(struct engine *e) {
     char late[24];
     if (!e->next_row || workload_unpaced(e->workload)) return;
     uint64_t due_ns = e->begin_ns + e->next_row->req.arrival_ns, end_ns = e->sampler->end.run_ns;

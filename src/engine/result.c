@@ -11,7 +11,7 @@
 #include "engine/sampling/figures.h"
 #include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
-#include "engine/verdict.h"
+#include "engine/verdict_readings.h"
 
 struct measure {
     struct engine *e;

@@ -97,7 +97,7 @@ static struct autoscaler_config config_of(const struct scenario *s, enum autosca
 static uint64_t users_now(struct engine *e) {
     if (e->together) return together_users(e);
     pthread_mutex_lock(&e->queue_lock);
-    uint64_t users = e->session.active;
+    uint64_t users = e->users.active;
     pthread_mutex_unlock(&e->queue_lock);
     return users;
 }

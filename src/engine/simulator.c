@@ -90,7 +90,7 @@ static bool is_still(struct engine *e, uint64_t now_ns) {
     for (uint32_t w = 0; w < e->counter_count; w++)
         ended += counters_get(&e->counters[w].requests_done) + counters_get(&e->counters[w].requests_failed);
     if (s->turns == STILL_LOOKS) s->ended = ended;
-    return ended - s->ended > STILL_ENDED + STILL_EACH * e->session.active;
+    return ended - s->ended > STILL_ENDED + STILL_EACH * e->users.active;
 }
 
 /* One turn of every pod that has something to do; whether any did something. One that did has another turn,

@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
-#include "base/exhausted.h"
+#include "base/mem.h"
 
 enum {
     COOKIE = 0x1c849303 | 0x10, /* V2, whatever the size of a word */
@@ -23,7 +23,7 @@ struct hdr {
 
 struct hdr *hdr_new(void) {
     struct hdr *h = mem_zalloc(1, sizeof *h);
-    if (deflateInit(&h->deflater, Z_BEST_COMPRESSION) != Z_OK) memory_exhausted(sizeof h->deflater);
+    if (deflateInit(&h->deflater, Z_BEST_COMPRESSION) != Z_OK) mem_exhausted(sizeof h->deflater);
     return h;
 }
 

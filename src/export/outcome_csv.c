@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "draw/sheet.h"
-#include "export/outcome.h"
+#include "export/outcome_format.h"
 
 static void add_text(const char *text, struct buf *out) {
     buf_add(out, ",");

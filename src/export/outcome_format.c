@@ -1,4 +1,4 @@
-#include "export/outcome.h"
+#include "export/outcome_format.h"
 
 static int csv(const struct outcome *o, struct buf *out, struct err *e) {
     (void)e;

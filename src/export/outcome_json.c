@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "export/json_part.h"
-#include "export/outcome.h"
+#include "export/outcome_format.h"
 
 static json_t *number(double v) {
     return isfinite(v) ? json_real(v) : json_null();

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "export/book.h"
-#include "export/outcome.h"
+#include "export/outcome_format.h"
 
 enum { WIDTH_NAME = 24, WIDTH_NUMBER = 18 };
 

@@ -219,10 +219,10 @@ static void put_tiers(struct summary *s) {
     const struct run_tier *gpu = &s->run->tier[KVF_TIER_GPU], *nvme = &s->run->tier[KVF_TIER_NVME];
     if (gpu->on && !gpu->emulated) put_tier_is(s, "gpu is", gpu);
     if (nvme->on) put_tier_is(s, "nvme is", nvme);
-    split_line(&s->page, s->run);
-    endurance_line(&s->page, s->run);
+    server_split_line(&s->page, s->run);
+    server_endurance_line(&s->page, s->run);
     server_lines(&s->page, s->run);
-    break_even_line(&s->page, s->run);
+    server_break_even_line(&s->page, s->run);
 }
 
 static void put_hits(struct summary *s) {
@@ -454,7 +454,7 @@ static void put_measured(struct summary *s) {
     put_rag(s);
     put_moved(s);
     put_kernel(s);
-    class_lines(&s->page, s->run);
+    summary_class_lines(&s->page, s->run);
     put_autoscaler(s);
     put_rows(s);
     put_errors(s);
@@ -468,5 +468,5 @@ void report_text(const struct run_record *r, const struct format_style *style, s
     if (measured(&s)) put_measured(&s);
     put_events(&s);
     put_criteria(&s);
-    verdict_lines(&s.page, &r->verdict);
+    summary_verdict_lines(&s.page, &r->verdict);
 }

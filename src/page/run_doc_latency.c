@@ -212,7 +212,7 @@ static void put_split(const struct run_part *p) {
     plot_axis(&plot->y, "time", "ms");
     for (unsigned d = 0; d < KVF_DIRS; d++) {
         const char *way = dir_name((enum kvf_dir)d);
-        if (!split_shares(p->run, (enum kvf_dir)d, share)) continue;
+        if (!server_split_shares(p->run, (enum kvf_dir)d, share)) continue;
         double whole = run_metric(p, "nvme_%s_mean_ms", way);
         for (int i = 0; i < SPLIT_PARTS; i++) ms[i][n] = share[i] * whole;
         plot_category(plot, way);

@@ -38,7 +38,7 @@ static void load_line(struct format_page *p, const struct result_list *r, const 
     format_end(p);
 }
 
-void break_even_line(struct format_page *p, const struct run_record *run) {
+void server_break_even_line(struct format_page *p, const struct run_record *run) {
     bool any = false, always = true;
     for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
@@ -63,7 +63,7 @@ void break_even_line(struct format_page *p, const struct run_record *run) {
 }
 
 /* An operation that stands in line for the tier waits for the drive, not for the program. */
-bool split_shares(const struct run_record *run, enum kvf_dir dir, double share[SPLIT_PARTS]) {
+bool server_split_shares(const struct run_record *run, enum kvf_dir dir, double share[SPLIT_PARTS]) {
     const struct result_list *r = &run->results;
     const char *way = dir_name(dir);
     double host = result_named(r, "nvme_%s_host_share", way),
@@ -102,13 +102,13 @@ static void errors_line(struct format_page *p, const struct run_record *run) {
 }
 
 /* "nvme reads: device 97 %, kernel 2 %, kvfall 1 %" */
-void split_line(struct format_page *p, const struct run_record *run) {
+void server_split_line(struct format_page *p, const struct run_record *run) {
     bool any = false;
     for (int d = 0; d < KVF_DIRS; d++) {
         double share[SPLIT_PARTS];
         int whole[SPLIT_PARTS];
         char line[32] = "";
-        if (!split_shares(run, (enum kvf_dir)d, share)) continue;
+        if (!server_split_shares(run, (enum kvf_dir)d, share)) continue;
         phrase_percents(share, whole, SPLIT_PARTS);
         if (whole[SPLIT_LINE] > 0) snprintf(line, sizeof line, "in line %d %%, ", whole[SPLIT_LINE]);
         if (!any) format_label(p, FORMAT_HEADING, "Time of");
@@ -121,7 +121,7 @@ void split_line(struct format_page *p, const struct run_record *run) {
     errors_line(p, run);
 }
 
-void endurance_line(struct format_page *p, const struct run_record *run) {
+void server_endurance_line(struct format_page *p, const struct run_record *run) {
     const struct result_list *r = &run->results;
     double years = result_value(r, "nvme_lifetime_years"), hot = result_value(r, "drive_temperature_max_c"),
            flash = result_value(r, "drive_media_per_host"), watts = result_value(r, "cpu_power_mean_w"),

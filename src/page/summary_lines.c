@@ -125,7 +125,7 @@ static void put_starved(const struct classes *s) {
     buf_free(&who);
 }
 
-void class_lines(struct format_page *p, const struct run_record *r) {
+void summary_class_lines(struct format_page *p, const struct run_record *r) {
     const struct classes s = {r, p};
     put_classes(&s);
     put_targets(&s);
@@ -147,7 +147,7 @@ static void put_remedies(struct format_page *p, const struct verdict *v) {
     }
 }
 
-void verdict_lines(struct format_page *p, const struct verdict *v) {
+void summary_verdict_lines(struct format_page *p, const struct verdict *v) {
     for (size_t i = 0; i < v->warnings; i++) {
         format_label(p, FORMAT_WARN, "Warning");
         format_words(p, v->warning[i]);

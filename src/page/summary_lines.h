@@ -6,7 +6,7 @@
 #include "draw/format.h"
 #include "record/run.h"
 
-void class_lines(struct format_page *p, const struct run_record *run);
-void verdict_lines(struct format_page *p, const struct verdict *v);
+void summary_class_lines(struct format_page *p, const struct run_record *run);
+void summary_verdict_lines(struct format_page *p, const struct verdict *v);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/exhausted.h"
+#include "base/mem.h"
 
 enum { WORD = sizeof(uint64_t) };
 
@@ -26,7 +26,7 @@ struct newest *newest_new(size_t len) {
     size_t words = (len + WORD - 1) / WORD;
     struct newest *n =
         mmap(NULL, newest_bytes(words), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (n == MAP_FAILED) memory_exhausted(newest_bytes(words));
+    if (n == MAP_FAILED) mem_exhausted(newest_bytes(words));
     n->len = len;
     n->words = words;
     return n;

@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "scenario/sweep.h"
+#include "scenario/sweep_plan.h"
 
 /* Code point of the UTF-8 character at *p, which is valid; moves *p behind it. */
 static unsigned next_character(const unsigned char **p) {

@@ -6,7 +6,7 @@
 #include <yaml.h>
 
 #include "base/buf.h"
-#include "base/exhausted.h"
+#include "base/mem.h"
 #include "base/url.h"
 
 enum { DEPTH_MAX = 16, NODES_MAX = 20000, QUOTE_MAX = 48 };
@@ -88,7 +88,7 @@ static void report(struct reading *r, yaml_mark_t mark, const char *text) {
 static bool next_event(struct reading *r, yaml_event_t *event) {
     if (r->stop) return false;
     if (yaml_parser_parse(&r->parser, event)) return true;
-    if (r->parser.error == YAML_MEMORY_ERROR) memory_exhausted(sizeof r->parser);
+    if (r->parser.error == YAML_MEMORY_ERROR) mem_exhausted(sizeof r->parser);
     char text[200];
     const char *what = r->parser.problem ? r->parser.problem : "the text cannot be read";
     const char *where = r->parser.context ? r->parser.context : "";
@@ -190,7 +190,7 @@ static struct node *read_document(struct reading *r) {
 struct node *node_parse(const char *text, size_t len, node_problem_fn *problem, void *arg) {
     struct reading r = {.problem = problem, .arg = arg};
 
-    if (!yaml_parser_initialize(&r.parser)) memory_exhausted(sizeof r.parser);
+    if (!yaml_parser_initialize(&r.parser)) mem_exhausted(sizeof r.parser);
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
     struct node *root = read_document(&r);

@@ -11,8 +11,8 @@
 
 #include "base/err.h"
 #include "base/terms.h"
-#include "model/model.h"
 #include "model/engines.h"
+#include "model/model.h"
 #include "model/roofline.h"
 #include "traits/traits.h"
 
@@ -440,7 +440,7 @@ struct scenario {
     struct scenario_sweep {
         bool on; /* there is one; else the rest is at its defaults */
         enum scenario_sweep_profile profile;
-        char keys[SCENARIO_SWEEP_TEXT];     /* key: values, as JSON; scenario/sweep.h reads it */
+        char keys[SCENARIO_SWEEP_TEXT];     /* key: values, as JSON; scenario/sweep_plan.h reads it */
         char variants[SCENARIO_SWEEP_TEXT]; /* group: {name: {key: value}}, likewise */
         enum scenario_combine combine;
         char baseline[SCENARIO_NAME]; /* a point from 1, or a run of the database; "": none */

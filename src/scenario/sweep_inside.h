@@ -3,7 +3,7 @@
 #define KVF_SCENARIO_SWEEP_INSIDE_H
 
 #include "scenario/loading.h"
-#include "scenario/sweep.h"
+#include "scenario/sweep_plan.h"
 
 struct series {
     enum key_kind kind;

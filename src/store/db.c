@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/exhausted.h"
+#include "base/mem.h"
 #include "store/store.h"
 
 enum { VALUE_MIB_MAX = 64 }; /* of a file from elsewhere; ours are far below */
@@ -17,13 +17,13 @@ static sqlite3_mem_methods memory;
 
 static void *memory_or_end(int bytes) {
     void *p = memory.xMalloc(bytes);
-    if (!p) memory_exhausted((size_t)bytes);
+    if (!p) mem_exhausted((size_t)bytes);
     return p;
 }
 
 static void *more_or_end(void *old, int bytes) {
     void *p = memory.xRealloc(old, bytes);
-    if (!p) memory_exhausted((size_t)bytes);
+    if (!p) mem_exhausted((size_t)bytes);
     return p;
 }
 

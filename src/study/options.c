@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/nearest.h"
 #include "rank/rank.h"
-#include "study/tables.h"
+#include "study/option_tables.h"
 
 static int unknown_option(const struct option_command *c, const char *argument, size_t len, struct err *e) {
     char name[96];

@@ -12,7 +12,7 @@
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "scenario/node.h"
-#include "study/tables.h"
+#include "study/option_tables.h"
 
 enum { FILE_MAX = 64 << 10, NAME_MAX_LEN = 64 };
 static const char section[] = "run";

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "probe/host.h"
-#include "scenario/sweep.h"
+#include "scenario/sweep_plan.h"
 #include "study/machine.h"
 #include "study/output.h"
 

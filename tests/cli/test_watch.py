@@ -537,7 +537,7 @@ def _():
 def _():
     got = run(["help", "keys"])
     assert (got.rc, got.stderr) == (0, ""), got
-    table = (SOURCE / "ui/keys.c").read_text()
+    table = (SOURCE / "ui/keyboard.c").read_text()
     table = table[table.index("keyboard[] = {"):table.index("\n};")]
     entries = re.findall(r'\{[^"]*?"((?:\\.|[^"])+)", ACTION_\w+, [^,]+, (NULL|"(?:\\.|[^"])*")\}', table)
     assert len(entries) > 40, entries

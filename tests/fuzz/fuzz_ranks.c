@@ -2,33 +2,33 @@
  * what follows is counted, whole and byte by byte. The input as it stands is tried as a file as well. */
 #include "base/buf.h"
 #include "fuzz.h"
-#include "workload/format/ranks.h"
+#include "workload/format/bpe.h"
 
 static void base64_put(struct buf *b, unsigned char byte) {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     buf_addf(b, "%c%c==", digit[byte >> 2], digit[(byte & 3) << 4]);
 }
 
-static void text_count(struct ranks *r, const char *text, size_t len) {
-    ranks_begin(r);
-    ranks_feed(r, text, len);
-    uint64_t tokens = ranks_end(r);
+static void text_count(struct bpe *r, const char *text, size_t len) {
+    bpe_begin(r);
+    bpe_feed(r, text, len);
+    uint64_t tokens = bpe_end(r);
     fuzz_require(tokens <= len && (tokens > 0) == (len > 0));
-    ranks_begin(r);
-    for (size_t i = 0; i < len; i++) ranks_feed(r, text + i, 1);
-    fuzz_require(ranks_end(r) == tokens);
+    bpe_begin(r);
+    for (size_t i = 0; i < len; i++) bpe_feed(r, text + i, 1);
+    fuzz_require(bpe_end(r) == tokens);
 }
 
 static void opened_check(const uint8_t *data, size_t size, const char *text, size_t len) {
-    struct ranks *r;
+    struct bpe *r;
     struct err e = {0};
-    int rc = ranks_open(&r, fuzz_file(data, size), "a fuzzer", &e);
+    int rc = bpe_open(&r, fuzz_file(data, size), "a fuzzer", &e);
     fuzz_require((rc == 0) == (r != NULL) && (rc == 0 || rc == -KVF_ERR_USAGE));
     if (rc != 0)
         fuzz_require_sentence(e.text);
     else
         text_count(r, text, len);
-    ranks_close(r);
+    bpe_close(r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -9,7 +9,7 @@
 #include "record/metric.h"
 #include "record/snapshot.h"
 #include "scenario/load.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 
 enum { COLUMNS = 110 };
 

@@ -17,8 +17,6 @@ MOST_FILES = 35  # of a folder
 # Folders with more, each with its number of files, which only falls.
 CROWDED = {}
 MOST_IN_CIRCLE = 3  # files that call each other
-# Rooms whose exported functions are named after their file: nvme_queue.c has nvme_..., or tier_nvme_....
-PREFIXED = ("cache", "model", "scenario", "tier", "traits", "workload")
 EXPORTED = re.compile(r"^(?!static|typedef|extern|return|else)[a-z][\w *]*?[ *](\w+)(\(|(?:\[\])* = )", re.MULTILINE)
 # The operations of each row of a header of src/traits: where they stand, and how.
 OPERATIONS = {"policies": ("src/cache/policy", r"^const struct policy_ops policy_(\w+) ="),
@@ -207,7 +205,7 @@ def _():
                 "what several files of a circle need stands below them")
 
 
-def prefixes(path):
+def beginnings(path):
     """How names of a file may begin: its first words, one or several of them, with or without its room."""
     words, found = path.stem.split("_"), set()
     for count in range(1, len(words) + 1):
@@ -216,16 +214,35 @@ def prefixes(path):
     return found | {room_of(path) + "_" + one for one in found}
 
 
-@case("the functions of a file are named after it")
-def _():
-    found = []
+def declared():
+    """{function: how its header lets it begin}: as the header is named, or a type that the header defines."""
+    found = {}
     for path in project_files():
-        if path.suffix != ".c" or room_of(path) not in PREFIXED:
-            continue
-        names = [name for name, function in exported(bare(path)).items() if function]
-        found += ["  %s: %s" % (path.relative_to(SOURCE), name) for name in names
-                  if not any(name == one or name.startswith(one + "_") for one in prefixes(path))]
-    expect_none(found, "file, prefix and noun are one; in the rooms %s" % ", ".join(PREFIXED))
+        if path.suffix == ".h":
+            text = bare(path)
+            types = set(re.findall(r"^(?:struct|enum|union) (?:kvf_)?(\w+)(?=[ ;{])", text, re.MULTILINE))
+            for name in re.findall(r"^[a-z_][\w *]*?[ *](\w+)\(", text, re.MULTILINE):
+                found.setdefault(name, set()).update(beginnings(path) | types)
+    return found
+
+
+@case("a function is named after its file, its header, or a type of its header")
+def _():
+    found, headers = [], declared()
+    for path in project_files():
+        if path.suffix == ".c" and path.parent != SOURCE / "src/block/kernel":
+            names = [name for name, function in exported(bare(path)).items() if function and name not in ("main", "__attribute__")]
+            found += ["  %s: %s" % (path.relative_to(SOURCE), name) for name in names
+                      if not any(name == one or name.startswith(one + "_") for one in beginnings(path) | headers.get(name, set()))]
+    expect_none(found, "file, prefix and noun are one")
+
+
+@case("no two files of src and ui have one name")
+def _():
+    names = {}
+    for path in project_files():
+        names.setdefault(path.name, []).append(str(path.relative_to(SOURCE)))
+    expect_none(["  " + " and ".join(files) for files in names.values() if len(files) > 1], "a name tells where to look")
 
 
 @case("curses is included by ui/term/term.c alone")

@@ -37,9 +37,9 @@ static void draw_tier(const struct pane *p, int row, const struct column_place *
     char one[NUMBER], two[NUMBER], used[2 * NUMBER];
     number_short(v->used_bytes, one), number_short(v->capacity_bytes, two);
     snprintf(used, sizeof used, "%s/%s", one + strspn(one, " "), two + strspn(two, " "));
-    columns_cell(p, row, &columns[TIER], at[TIER], tone_of_tier(t), tier_name((enum kvf_tier)t));
+    columns_cell(p, row, &columns[TIER], at[TIER], parts_tier_tone(t), tier_name((enum kvf_tier)t));
     if (at[FULL].cols)
-        graph_bar(p, row, at[FULL].col, at[FULL].cols, v->used_bytes / v->capacity_bytes, tone_of_tier(t));
+        graph_bar(p, row, at[FULL].col, at[FULL].cols, v->used_bytes / v->capacity_bytes, parts_tier_tone(t));
     columns_cell(p, row, &columns[USED], at[USED], TONE_NORMAL, used);
     const struct {
         int column;

@@ -24,7 +24,7 @@ static void draw_head(const struct pane *p, const struct frame *f, int t, const 
     char text[64], busy[NUMBER], full[NUMBER];
     enum { BAR = 10 };
     double level = v->capacity_bytes ? (double)v->used_bytes / (double)v->capacity_bytes : KVF_MISSING;
-    int col = pane_text(p, 0, 0, tone_of_tier(t), tier_label(f, t, text, sizeof text)) + 2;
+    int col = pane_text(p, 0, 0, parts_tier_tone(t), parts_tier_label(f, t, text, sizeof text)) + 2;
     if (!parts_tier_on(f, t)) {
         pane_text(p, 0, col, TONE_DIM, "off");
         return;
@@ -33,7 +33,7 @@ static void draw_head(const struct pane *p, const struct frame *f, int t, const 
     graph_bar_graded(p, 0, col, BAR, v->busy_ratio, JUDGE_SATURATED);
     col += BAR + 1 + pane_text(p, 0, col + BAR + 1, TONE_STRONG, number_percent(v->busy_ratio, busy)) + 2;
     col += pane_text(p, 0, col, TONE_HEADING, "full ");
-    graph_bar(p, 0, col, BAR, level, tone_of_tier(t));
+    graph_bar(p, 0, col, BAR, level, parts_tier_tone(t));
     pane_text(p, 0, col + BAR + 1, TONE_STRONG, number_percent(level, full));
     /* the record's tiers are written while the run goes on */
     if (f->over) pane_clip(p, 1, 0, p->at.cols, TONE_DIM, f->run->tier[t].description);
@@ -143,7 +143,7 @@ static void draw_devices(const struct pane *p, const struct frame *f, const stru
 }
 
 static void draw_graphs(struct canvas *c, const struct rect *at, const struct frame *f, int t) {
-    enum tone own = tone_of_tier(t);
+    enum tone own = parts_tier_tone(t);
     const struct parts_line bytes[] = {{"read", series_tier(t, SERIES_TIER_READ), own, false},
                                        {"write", series_tier(t, SERIES_TIER_WRITE), own, true}};
     const struct parts_line p95[] = {{"read", series_tier(t, SERIES_TIER_READ_P95_MS), own, false},

@@ -30,7 +30,7 @@ void columns_place(const struct column *c, int count, int room, struct column_pl
 void columns_cell(const struct pane *p, int row, const struct column *c, struct column_place at,
                   enum tone tone, const char *text) {
     if (at.cols == 0) return;
-    int used = text_columns(text);
+    int used = canvas_text_columns(text);
     int col = c->left || used >= at.cols ? at.col : at.col + at.cols - used;
     pane_clip(p, row, col, at.cols, tone, text);
 }

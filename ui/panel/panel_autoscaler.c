@@ -187,7 +187,7 @@ static void draw_list(const struct pane *p, const struct frame *f, int shown) {
 
 /* Whether the line of a change shows all of it. */
 static bool event_fits(const struct item *x, int cols) {
-    return text_columns(x->event->message) + MARKER + columns[TIME].cols + 3 <= cols;
+    return canvas_text_columns(x->event->message) + MARKER + columns[TIME].cols + 3 <= cols;
 }
 
 /* The rest of the selected line. */

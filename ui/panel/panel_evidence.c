@@ -135,7 +135,7 @@ static void page_remedies(struct page *p, const struct verdict *v) {
         const struct verdict_remedy *r = &v->remedy[i];
         if (!page_shows(p)) continue;
         put_gain(r, gain, sizeof gain);
-        int row = p->rows - p->first, cols = p->pane.at.cols - text_columns(gain) - 2;
+        int row = p->rows - p->first, cols = p->pane.at.cols - canvas_text_columns(gain) - 2;
         parts_remedy(&p->pane, r, cols, text, sizeof text);
         int col = pane_clip(&p->pane, row, 0, cols, TONE_STRONG, text) + 2;
         pane_text(&p->pane, row, col, TONE_DIM, gain);

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/panels.h"
 #include "ui/panel/parts.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "draw/number.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/columns.h"
 #include "ui/panel/panels.h"
 #include "ui/panel/parts.h"

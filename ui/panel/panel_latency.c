@@ -129,9 +129,9 @@ static void draw_name(const struct pane *p, int row, struct column_place at, con
     char label[64];
     int way = (int)strlen(l->metric);
     int room = at.cols - way - 1;
-    tier_label(f, l->tier, label, sizeof label);
-    int used = text_columns(label) < room ? text_columns(label) : room;
-    pane_clip(p, row, at.col, room, tone_of_tier(l->tier), label);
+    parts_tier_label(f, l->tier, label, sizeof label);
+    int used = canvas_text_columns(label) < room ? canvas_text_columns(label) : room;
+    pane_clip(p, row, at.col, room, parts_tier_tone(l->tier), label);
     pane_text(p, row, at.col + used + 1, TONE_NORMAL, l->metric);
 }
 
@@ -206,7 +206,7 @@ static void draw_heat(const struct pane *p, const struct frame *f) {
         snprintf(title, sizeof title, "%s, log (e: next)", scopes[scope]);
     else
         snprintf(title, sizeof title, " %s %s, log (e: next)",
-                 tier_label(f, KVF_TIER_NVME, label, sizeof label), scopes[scope]);
+                 parts_tier_label(f, KVF_TIER_NVME, label, sizeof label), scopes[scope]);
     history_span(f->history, f->zoom, parts_end_s(f), &h.from_s, &h.to_s);
     if (f->back && f->shown_s < h.to_s) h.cursor_s = f->shown_s;
     h.marks = parts_marks(f, h.from_s, h.to_s, h.mark);

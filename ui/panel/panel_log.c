@@ -35,12 +35,12 @@ static void draw_heading(const struct pane *p, const struct frame *f, int shown,
     snprintf(text, sizeof text, "%d of %d", shown - selected, shown);
     if (f->table.filter[0])
         snprintf(text, sizeof text, "%d of %d with \"%s\"", shown - selected, shown, f->table.filter);
-    if (col + 2 + text_columns(text) <= p->at.cols) pane_right(p, 0, p->at.cols, TONE_DIM, text);
+    if (col + 2 + canvas_text_columns(text) <= p->at.cols) pane_right(p, 0, p->at.cols, TONE_DIM, text);
 }
 
 /* The message of the event under the cursor in full, when there is more of it than its row shows. */
 static int message_rows(const struct pane *p, const struct record_event *e) {
-    int cols = p->at.cols - MESSAGE_COL, need = text_columns(e->message);
+    int cols = p->at.cols - MESSAGE_COL, need = canvas_text_columns(e->message);
     if (cols <= 0 || need <= cols || p->at.rows < 8) return 0;
     int rows = 1 + (need + p->at.cols - 1) / p->at.cols;
     return rows < p->at.rows / 2 ? rows : p->at.rows / 2;

@@ -148,14 +148,16 @@ static void draw_rates(const struct pane *p, const struct frame *f) {
     /* As many as have room; sparklines where they say something. */
     int shown = 0;
     for (; shown < n; shown++) {
-        int need = text_columns(r[shown].label) + 1 + text_columns(r[shown].figure) + (shown ? RATES_GAP : 0);
+        int need = canvas_text_columns(r[shown].label) + 1 + canvas_text_columns(r[shown].figure) +
+                   (shown ? RATES_GAP : 0);
         if (shown >= 2 && used + need > body.at.cols) break;
         used += need;
     }
     int each = (body.at.cols - used) / shown;
     if (each < SPARK_LEAST) each = 0;
     for (int k = 0; k < shown; k++) {
-        int cols = text_columns(r[k].label) + 1 + text_columns(r[k].figure) + (each > 0 ? each : 0);
+        int cols =
+            canvas_text_columns(r[k].label) + 1 + canvas_text_columns(r[k].figure) + (each > 0 ? each : 0);
         parts_spark(&body, 0, at, cols, f, r[k].label, r[k].figure, r[k].series, r[k].top, r[k].tone);
         at += cols + RATES_GAP;
     }
@@ -255,10 +257,11 @@ static void draw_latency_row(const struct pane *p, int row, const struct frame *
     bool request = l->tier == KVF_TIERS;
     char text[64], label[40];
 
-    bool short_name = text_columns(l->name) > at[L_NAME].cols;
+    bool short_name = canvas_text_columns(l->name) > at[L_NAME].cols;
     snprintf(text, sizeof text, "%s", short_name ? "gener." : l->name);
-    if (!request) snprintf(text, sizeof text, "%s %s", tier_label(f, l->tier, label, sizeof label), l->name);
-    columns_cell(p, row, &c[L_NAME], at[L_NAME], request ? TONE_NORMAL : tone_of_tier(l->tier), text);
+    if (!request)
+        snprintf(text, sizeof text, "%s %s", parts_tier_label(f, l->tier, label, sizeof label), l->name);
+    columns_cell(p, row, &c[L_NAME], at[L_NAME], request ? TONE_NORMAL : parts_tier_tone(l->tier), text);
     for (int q = 0; q < QUANTILES; q++)
         columns_cell(p, row, &c[L_P50 + q], at[L_P50 + q], q == 1 ? TONE_STRONG : TONE_NORMAL,
                      number_ms(latency_value(f, l, q), text));
@@ -272,7 +275,7 @@ static bool latency_shown(const struct frame *f, const struct latency *l, int ro
     if (l->rank > rows) return false;
     if (l->tier == KVF_TIERS) return true;
     return parts_tier_on(f, l->tier) &&
-           text_columns(tier_label(f, l->tier, label, sizeof label)) + 6 <= name_cols;
+           canvas_text_columns(parts_tier_label(f, l->tier, label, sizeof label)) + 6 <= name_cols;
 }
 
 /* P95s in one row, as many as fit. */
@@ -286,7 +289,7 @@ static void draw_latency_line(const struct pane *p, const struct frame *f) {
             if (l->rank != rank || l->tier != KVF_TIERS) continue;
             const char *figure = number_ms(latency_value(f, l, 1), text);
             figure += strspn(figure, " ");
-            if (col + text_columns(l->name) + 1 + text_columns(figure) > p->at.cols) return;
+            if (col + canvas_text_columns(l->name) + 1 + canvas_text_columns(figure) > p->at.cols) return;
             col += pane_text(p, 0, col, TONE_NORMAL, l->name) + 1;
             col += pane_text(p, 0, col, TONE_STRONG, figure) + 3;
         }
@@ -307,7 +310,7 @@ static void draw_latency(const struct pane *p, const struct frame *f) {
     }
     memcpy(c, latency_columns, sizeof c);
     snprintf(heading, sizeof heading, "Latency%s", parts_span(f, span, sizeof span));
-    if (text_columns(heading) <= c[L_NAME].most && body.at.cols >= 60) c[L_NAME].heading = heading;
+    if (canvas_text_columns(heading) <= c[L_NAME].most && body.at.cols >= 60) c[L_NAME].heading = heading;
     columns_place(c, L_COLUMNS, body.at.cols, at);
     columns_headings(&body, 0, c, L_COLUMNS, at);
     for (int k = 0; k < LATENCIES; k++)

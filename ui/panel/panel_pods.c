@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "draw/number.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/columns.h"
 #include "ui/panel/panels.h"
 #include "ui/panel/parts.h"
@@ -213,10 +213,10 @@ static void draw_legend(const struct pane *p, const struct grid *g, const struct
         snprintf(text, sizeof text, ", %" PRIu64 " pods a cell%s", in_cell, when);
     else
         snprintf(text, sizeof text, ", a cell a pod%s", when);
-    if (col + text_columns(text) >= p->at.cols - 18) snprintf(text, sizeof text, "%s", when);
-    if (col + text_columns(text) < p->at.cols - 18) pane_text(p, 0, col, TONE_DIM, text);
+    if (col + canvas_text_columns(text) >= p->at.cols - 18) snprintf(text, sizeof text, "%s", when);
+    if (col + canvas_text_columns(text) < p->at.cols - 18) pane_text(p, 0, col, TONE_DIM, text);
     snprintf(text, sizeof text, "%s", bare(map == 0 ? number_plain(most, top) : number_percent(most, top)));
-    int at = p->at.cols - text_columns(text) - LEVELS - 3;
+    int at = p->at.cols - canvas_text_columns(text) - LEVELS - 3;
     if (at <= col) return;
     pane_text(p, 0, at, TONE_DIM, "0");
     for (int i = 0; i < LEVELS; i++) pane_glyph(p, 0, at + 2 + i, (enum tone)(TONE_HEAT1 + i), glyphs[i]);

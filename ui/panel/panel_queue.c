@@ -82,7 +82,7 @@ static void draw_slots(const struct pane *p, const struct frame *f) {
     number_count(dropped, one);
     snprintf(text, sizeof text, "%s%s dropped", drops ? "! " : "", one + strspn(one, " "));
     int end = p->at.cols - GAP - 16; /* "! 12.4k dropped", which keeps its room */
-    if (end - col < SAID_LEAST) end = p->at.cols - GAP - text_columns(text);
+    if (end - col < SAID_LEAST) end = p->at.cols - GAP - canvas_text_columns(text);
     pane_right(p, 0, p->at.cols, drops ? TONE_BAD : TONE_DIM, text);
     if (end - col >= SAID_LEAST)
         col += pane_text(p, 0, col, full ? TONE_WARN : TONE_NORMAL, full ? "all in use" : "in use    ") + 1;
@@ -159,7 +159,7 @@ static void place(const struct pane *p, const struct frame *f, struct column *mi
     memcpy(mine, columns, sizeof columns);
     snprintf(heading, HEADING, "class%s", parts_span(f, span, sizeof span));
     mine[CLASS].heading = heading;
-    if (text_columns(heading) > mine[CLASS].cols) mine[CLASS].cols = text_columns(heading);
+    if (canvas_text_columns(heading) > mine[CLASS].cols) mine[CLASS].cols = canvas_text_columns(heading);
     mine[P95].heading = parts_judged_by_e2e(f) ? "e2e P95 / target" : "TTFT P95 / target";
     if (parts_whole_run(f)) { /* what stands in the queue is what it left, and nobody is served */
         mine[CLASS].heading = "whole run";

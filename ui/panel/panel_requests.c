@@ -5,7 +5,7 @@
 
 #include "draw/graph.h"
 #include "draw/number.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/columns.h"
 #include "ui/panel/panels.h"
 #include "ui/panel/parts.h"
@@ -55,7 +55,7 @@ static void row_fill(struct row *r, const struct frame *f, const struct snapshot
     snprintf(r->cell[GENERATE], CELL, "%" PRIu64, q->generate_tokens);
     snprintf(r->cell[STEP], CELL, "%s", q->step);
     if (q->tier >= 0 && q->tier < KVF_TIERS)
-        tier_label(f, q->tier, r->cell[TIER], CELL);
+        parts_tier_label(f, q->tier, r->cell[TIER], CELL);
     else
         snprintf(r->cell[TIER], CELL, "--");
     snprintf(r->cell[AGE], CELL, "%s", number_ms(q->age_ms, n));
@@ -190,7 +190,7 @@ static void draw_timeline(const struct pane *p, int row, struct column_place at,
 }
 
 static enum tone cell_tone(int column, const struct snapshot_request *q) {
-    if (column == TIER && q->tier >= 0 && q->tier < KVF_TIERS) return tone_of_tier(q->tier);
+    if (column == TIER && q->tier >= 0 && q->tier < KVF_TIERS) return parts_tier_tone(q->tier);
     if (column == AGE) return TONE_STRONG;
     return column == TURN ? TONE_DIM : TONE_NORMAL;
 }
@@ -264,8 +264,8 @@ static void draw_found(const struct pane *p, int row, const struct frame *f,
     bool any = false;
     for (int t = 0; t < KVF_TIERS; t++) {
         if (q->found[t] == 0) continue;
-        col += pane_textf(p, row, col, tone_of_tier(t), "%s%s %u", any ? ", " : "",
-                          tier_label(f, t, tier, sizeof tier), q->found[t]);
+        col += pane_textf(p, row, col, parts_tier_tone(t), "%s%s %u", any ? ", " : "",
+                          parts_tier_label(f, t, tier, sizeof tier), q->found[t]);
         any = true;
     }
     if (q->not_found > 0)
@@ -287,7 +287,7 @@ static void draw_bytes(const struct pane *p, int row, const struct frame *f,
         number_bytes((double)q->read_bytes[t], bytes);
         col +=
             pane_textf(p, row, col, TONE_NORMAL, "%s%s from ", any ? ", " : "", bytes + strspn(bytes, " "));
-        col += pane_text(p, row, col, tone_of_tier(t), tier_label(f, t, tier, sizeof tier));
+        col += pane_text(p, row, col, parts_tier_tone(t), parts_tier_label(f, t, tier, sizeof tier));
         any = true;
     }
     if (!any) col += pane_text(p, row, col, TONE_DIM, "none read so far");

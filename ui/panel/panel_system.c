@@ -60,7 +60,7 @@ static void draw_figures(const struct pane *p, const struct frame *f, const char
         snprintf(label, sizeof label, headed ? " %-10s" : "%-11s", headed ? x->under : x->alone);
         snprintf(text, sizeof text, "%s", x->as(x->value, padded));
         const char *unit = kvf_present(x->value) ? x->unit : "";
-        snprintf(padded, sizeof padded, "%*s%s", FIGURE - text_columns(unit), text, unit);
+        snprintf(padded, sizeof padded, "%*s%s", FIGURE - canvas_text_columns(unit), text, unit);
         if (x->unknown) {
             int col = pane_text(p, i + headed, 0, TONE_NORMAL, label) + 1;
             pane_text(p, i + headed, col, TONE_NORMAL, padded);
@@ -91,8 +91,9 @@ static void draw_cpu(const struct pane *p, const struct frame *f, const struct s
     }
     snprintf(of, sizeof of, "process %s cores user, %s cores kernel%s", user, sys, energy);
     int room = p->at.cols - (parts_whole_run(f) ? 16 : 5);
-    if (text_columns(of) > room) snprintf(of, sizeof of, "cores: %s user, %s kernel%s", user, sys, watts);
-    if (text_columns(of) > room) snprintf(of, sizeof of, "%s", energy[0] ? energy + 2 : "");
+    if (canvas_text_columns(of) > room)
+        snprintf(of, sizeof of, "cores: %s user, %s kernel%s", user, sys, watts);
+    if (canvas_text_columns(of) > room) snprintf(of, sizeof of, "%s", energy[0] ? energy + 2 : "");
     draw_figures(p, f, "CPU", of, figures, sizeof figures / sizeof *figures);
 }
 
@@ -106,7 +107,7 @@ static void drive_words(char *out, size_t len, int room, const char *device,
     if (kvf_present(i->drive_used_ratio)) snprintf(life, sizeof life, ", %s used", part + strspn(part, " "));
     bool known = warns[0] || hot[0] || life[0];
     snprintf(out, len, "%s%s%s%s", device, warns, hot, known ? life : ", health not known");
-    if (text_columns(out) > room) snprintf(out, len, "%s%s%s", device, warns, hot);
+    if (canvas_text_columns(out) > room) snprintf(out, len, "%s%s%s", device, warns, hot);
 }
 
 static void draw_disk(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {

@@ -114,8 +114,8 @@ static void draw_io_row(const struct pane *p, int row, const struct column_place
     struct io_figures x = io_figures(f, m, t, dir);
     char name[64], text[NUMBER];
     if (dir == KVF_DIR_READ)
-        columns_cell(p, row, &io_columns[IO_TIER], at[IO_TIER], tone_of_tier(t),
-                     tier_label(f, t, name, sizeof name));
+        columns_cell(p, row, &io_columns[IO_TIER], at[IO_TIER], parts_tier_tone(t),
+                     parts_tier_label(f, t, name, sizeof name));
     const struct {
         int column;
         enum tone tone;
@@ -133,7 +133,7 @@ static void draw_io_row(const struct pane *p, int row, const struct column_place
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         columns_cell(p, row, &io_columns[cells[i].column], at[cells[i].column], cells[i].tone, cells[i].text);
     int series = series_tier(t, dir == KVF_DIR_READ ? SERIES_TIER_READ : SERIES_TIER_WRITE);
-    parts_spark(p, row, at[IO_TREND].col, at[IO_TREND].cols, f, "", "", series, 0, tone_of_tier(t));
+    parts_spark(p, row, at[IO_TREND].col, at[IO_TREND].cols, f, "", "", series, 0, parts_tier_tone(t));
 }
 
 /* A row for a tier where there is no room for one for each direction. */
@@ -158,8 +158,8 @@ static void draw_io_sums(const struct pane *p, const struct frame *f, const stru
         struct io_figures r = io_figures(f, m, t, KVF_DIR_READ), w = io_figures(f, m, t, KVF_DIR_WRITE);
         const double ms[SUMS] = {0, r.p95_ms, r.device_ms, w.p95_ms, w.device_ms, r.p50_ms, w.p50_ms};
         char name[64], text[NUMBER];
-        columns_cell(p, row, &sum_columns[SUM_TIER], at[SUM_TIER], tone_of_tier(t),
-                     tier_label(f, t, name, sizeof name));
+        columns_cell(p, row, &sum_columns[SUM_TIER], at[SUM_TIER], parts_tier_tone(t),
+                     parts_tier_label(f, t, name, sizeof name));
         for (int i = SUM_READ; i < SUMS; i++) {
             bool total = i == SUM_READ || i == SUM_WRITE;
             columns_cell(p, row, &sum_columns[i], at[i], total ? TONE_STRONG : TONE_NORMAL,
@@ -255,9 +255,9 @@ static void draw_traffic_heading(const struct pane *p, const struct traffic *x, 
     pane_text(p, 1, 0, TONE_HEADING, "by cause");
     for (int t = x->first; t < KVF_TIERS; t++) {
         if (!parts_tier_on(f, t)) continue;
-        tier_label(f, t, name, sizeof name);
-        int used = text_columns(name) < 2 * half - 1 ? text_columns(name) : 2 * half - 1;
-        pane_clip(p, 0, col + 2 * half - used, used, tone_of_tier(t), name);
+        parts_tier_label(f, t, name, sizeof name);
+        int used = canvas_text_columns(name) < 2 * half - 1 ? canvas_text_columns(name) : 2 * half - 1;
+        pane_clip(p, 0, col + 2 * half - used, used, parts_tier_tone(t), name);
         for (int d = 0; d < KVF_DIRS; d++, col += half) {
             pane_right(p, 1, col + x->cell, TONE_HEADING, dir_name((enum kvf_dir)d));
             if (x->ops) pane_right(p, 1, col + half, TONE_HEADING, "ops/s");
@@ -342,11 +342,11 @@ static void draw_entries(const struct pane *p, const struct frame *f, const stru
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!parts_tier_on(f, t)) continue;
         char name[64];
-        tier_label(f, t, name, sizeof name);
+        parts_tier_label(f, t, name, sizeof name);
         const char *rest = strchr(name, ' ') ? strchr(name, ' ') + 1 : "";
-        int used = text_columns(rest) < cell - 1 ? text_columns(rest) : cell - 1;
-        pane_right(p, 0, col + cell, tone_of_tier(t), tier_name((enum kvf_tier)t));
-        pane_clip(p, 1, col + cell - used, used, tone_of_tier(t), rest);
+        int used = canvas_text_columns(rest) < cell - 1 ? canvas_text_columns(rest) : cell - 1;
+        pane_right(p, 0, col + cell, parts_tier_tone(t), tier_name((enum kvf_tier)t));
+        pane_clip(p, 1, col + cell - used, used, parts_tier_tone(t), rest);
         for (int r = 0; r < ENTRY_ROWS; r++) {
             double v = entry_figure(f, m, t, r);
             enum tone tone = !(v > 0) ? TONE_DIM : r == ENTRY_ERRORS ? TONE_BAD : TONE_NORMAL;
@@ -456,9 +456,10 @@ static void draw_bandwidth(struct canvas *c, struct rect at, const struct frame 
         if (!parts_tier_on(f, t)) continue;
         for (int d = 0; d < KVF_DIRS; d++, n++) {
             enum series_tier s = d == KVF_DIR_READ ? SERIES_TIER_READ : SERIES_TIER_WRITE;
-            snprintf(names[n], sizeof names[n], "%s %s", tier_label(f, t, label, sizeof label),
+            snprintf(names[n], sizeof names[n], "%s %s", parts_tier_label(f, t, label, sizeof label),
                      dir_name((enum kvf_dir)d));
-            lines[n] = (struct parts_line){names[n], series_tier(t, s), tone_of_tier(t), d == KVF_DIR_WRITE};
+            lines[n] =
+                (struct parts_line){names[n], series_tier(t, s), parts_tier_tone(t), d == KVF_DIR_WRITE};
         }
     }
     parts_graph(&p, f, "Bytes/s", number_short, 0, lines, n);

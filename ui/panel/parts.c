@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "draw/number.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/columns.h"
 
 enum { NARROW_COLS = 60, WIDE_COLS = 95, EVENT_TIME_COLS = 8, EVENT_LEVEL_COLS = 8 };
@@ -27,7 +27,7 @@ struct line {
 };
 
 static bool line_add(struct line *l, const char *label, const char *figure) {
-    int need = text_columns(label) + 1 + text_columns(figure);
+    int need = canvas_text_columns(label) + 1 + canvas_text_columns(figure);
     if (l->col + need > l->p->at.cols) return false;
     l->col += pane_text(l->p, l->row, l->col, TONE_HEADING, label) + 1;
     l->col += pane_text(l->p, l->row, l->col, TONE_STRONG, figure) + 3;
@@ -117,11 +117,11 @@ void parts_event(const struct pane *p, int row, const struct record_event *e) {
     char clock[NUMBER];
     int level_cols = p->at.cols < NARROW_COLS ? 4 : EVENT_LEVEL_COLS;
     /* A clock that is longer than its place would lose its hours. */
-    if (number_clock(e->t_s, clock) && text_columns(clock) > EVENT_TIME_COLS)
+    if (number_clock(e->t_s, clock) && canvas_text_columns(clock) > EVENT_TIME_COLS)
         snprintf(clock, sizeof clock, "%.0f h", e->t_s / 3600);
     pane_right(p, row, EVENT_TIME_COLS, TONE_DIM, kvf_present(e->t_s) ? clock : "before");
     struct pane level = pane_part(p, row, EVENT_TIME_COLS + 1, 1, level_cols);
-    bool cut = text_columns(e->level) > level_cols && event_tone(e) == TONE_BAD;
+    bool cut = canvas_text_columns(e->level) > level_cols && event_tone(e) == TONE_BAD;
     pane_text(&level, 0, 0, event_tone(e), cut ? "err" : e->level);
     int col = EVENT_TIME_COLS + 1 + level_cols + 1;
     pane_clip(p, row, col, p->at.cols - col, TONE_NORMAL, e->message);
@@ -219,8 +219,8 @@ void parts_tier_graph(const struct pane *p, const struct frame *f, const char *t
 
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!parts_tier_on(f, t)) continue;
-        line[n] = (struct parts_line){tier_label(f, t, name[n], sizeof name[n]), series_tier(t, series),
-                                      tone_of_tier(t), false};
+        line[n] = (struct parts_line){parts_tier_label(f, t, name[n], sizeof name[n]), series_tier(t, series),
+                                      parts_tier_tone(t), false};
         n++;
     }
     parts_graph(p, f, title, axis, top, line, n);

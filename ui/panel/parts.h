@@ -60,8 +60,8 @@ bool parts_tier_on(const struct frame *f, int tier);
 int parts_tiers_on(const struct frame *f);
 bool parts_tier_emulated(const struct frame *f, int tier);
 /* "gpu emul", "cpu", "nvme vda": how a tier is called where its figures stand. */
-const char *tier_label(const struct frame *f, int tier, char *out, size_t len);
-enum tone tone_of_tier(int tier);
+const char *parts_tier_label(const struct frame *f, int tier, char *out, size_t len);
+enum tone parts_tier_tone(int tier);
 /* A table of the tiers, a heading and a row each: occupancy bar, used / usable, read and write rate,
  * P95s, entries, falls. Columns appear by importance as there is room. */
 void parts_tiers(const struct pane *p, const struct frame *f);

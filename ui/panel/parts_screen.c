@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "draw/number.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/panels.h"
 
 enum { NARROW_COLS = 60 };
@@ -103,13 +103,13 @@ static int header_name(const struct pane *p, const struct frame *f, int col, int
     static const int orders[2][4] = {{0, 3, 2, 1}, {0, 2, 3, 1}}; /* real time is more than a number */
     const int *order = orders[part[2] == mode];
     bool shown[4] = {false};
-    int need = -3, room = end - col - text_columns(r->name) - 3;
+    int need = -3, room = end - col - canvas_text_columns(r->name) - 3;
 
-    if (part[2] == mode && text_columns(mode) > room) part[2] += strlen(r->mode) + 1;
-    if (part[2] != r->mode && text_columns(part[2]) > room) part[2] = r->mode;
+    if (part[2] == mode && canvas_text_columns(mode) > room) part[2] += strlen(r->mode) + 1;
+    if (part[2] != r->mode && canvas_text_columns(part[2]) > room) part[2] = r->mode;
     snprintf(dot, sizeof dot, " %s ", parts_sign(p->canvas, PARTS_DOT));
     for (size_t k = 0; k < 4; k++) {
-        int more = text_columns(part[order[k]]) + 3;
+        int more = canvas_text_columns(part[order[k]]) + 3;
         if (k > 0 && need + more > end - col) break;
         shown[order[k]] = part[order[k]][0];
         if (shown[order[k]]) need += more;
@@ -131,7 +131,7 @@ static void header_progress(const struct pane *p, const struct frame *f, int col
     double rest_s = f->planned_s - f->newest_s;
     if (f->over || f->back || !(f->planned_s > 0) || !(f->newest_s >= 0) || !(rest_s >= 0)) return;
     snprintf(left, sizeof left, "%s left", number_clock(rest_s, clock));
-    int need = text_columns(left) + GAP;
+    int need = canvas_text_columns(left) + GAP;
     if (end - col >= need + BAR_LEAST + 2 * GAP) end = pane_right(p, 0, end, TONE_TITLE, left) - GAP;
     int cols = end - col - GAP;
     if (cols < BAR_LEAST) return;
@@ -152,7 +152,7 @@ void parts_header(const struct pane *p, const struct frame *f) {
     if (!narrow) pane_tone(p, 0, end + 1, cols - end - 1, s.tone);
     end = pane_right(p, 0, end, TONE_TITLE, clock) - (narrow ? 1 : 2);
     /* The program's own name makes room for that of the run. */
-    int name = text_columns(f->run->name) + 9 <= end ? 9 : 1;
+    int name = canvas_text_columns(f->run->name) + 9 <= end ? 9 : 1;
     if (name > 1) pane_text(p, 0, 1, TONE_TITLE, "kvfall");
     int used = name;
     if (end > name + 2) used = header_name(p, f, name, end);
@@ -268,7 +268,8 @@ static void hints_fit(struct hints *h, int room) {
     for (int rank = 1; rank <= 14; rank++) {
         for (int i = 0; i < h->count; i++) {
             struct hint *x = &h->hint[i];
-            int need = text_columns(x->key) + (x->label[0] ? 1 : 0) + text_columns(x->label) + HINT_GAP;
+            int need = canvas_text_columns(x->key) + (x->label[0] ? 1 : 0) + canvas_text_columns(x->label) +
+                       HINT_GAP;
             if (x->rank != rank) continue;
             if (need > room) return;
             x->cols = need - HINT_GAP;
@@ -281,7 +282,7 @@ static void hints_draw(const struct pane *p, const struct hints *h, int col) {
     for (int i = 0; i < h->count; i++) {
         const struct hint *x = &h->hint[i];
         if (x->cols == 0) continue;
-        int key = text_columns(x->key);
+        int key = canvas_text_columns(x->key);
         pane_text(p, 0, col, TONE_KEY, x->key);
         pane_text(p, 0, col + key + 1, TONE_NORMAL, x->label);
         if (x->selected) pane_tone(p, 0, col, x->cols, TONE_SELECTED);
@@ -322,7 +323,7 @@ static int verdict_figure(const struct pane *p, int col, int end, const char *la
     char text[64];
     figure += strspn(figure, " ");
     snprintf(text, sizeof text, "%s%s%s", figure, unit[0] ? " " : "", unit);
-    int need = text_columns(label) + (label[0] ? 1 : 0) + text_columns(text);
+    int need = canvas_text_columns(label) + (label[0] ? 1 : 0) + canvas_text_columns(text);
     if (col + need > end) return col;
     if (label[0]) col += pane_text(p, 0, col, TONE_DIM, label) + 1;
     return col + pane_text(p, 0, col, TONE_STRONG, text) + 2;
@@ -333,7 +334,7 @@ static void draw_verdict(const struct pane *p, const struct frame *f, int end) {
     const char *name = run_status_name(r->status);
     char figure[NUMBER];
     /* The header has it as well. */
-    if (text_columns(name) > end - 1) return;
+    if (canvas_text_columns(name) > end - 1) return;
     int col = 1 + pane_text(p, 0, 1, state_when_over(f).tone, name) + 2;
     bool why = r->status != RUN_COMPLETED && r->status_reason[0];
     if (!why || p->at.cols >= WIDE_COLS) {
@@ -376,7 +377,7 @@ static void footer_question(const struct pane *p, const struct frame *f) {
     const char *answer = f->answer ? f->answer : "";
     struct pane room = pane_part(p, 0, col, 1, cols - 1 - col);
     /* The end of a long answer is what is being typed. */
-    int used = text_columns(answer);
+    int used = canvas_text_columns(answer);
     if (used <= room.at.cols)
         pane_text(&room, 0, 0, TONE_STRONG, answer);
     else
@@ -396,7 +397,7 @@ void parts_footer(const struct pane *p, const struct frame *f) {
 
 void parts_message(const struct pane *p, const struct frame *f) {
     if (pane_empty(p) || !f->message) return;
-    int cols = text_columns(f->message) + 2;
+    int cols = canvas_text_columns(f->message) + 2;
     if (cols > p->at.cols) cols = p->at.cols;
     struct pane box = pane_part(p, 0, 0, 1, cols);
     pane_fill(&box, TONE_SELECTED, ' ');

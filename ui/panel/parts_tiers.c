@@ -10,7 +10,7 @@
 
 enum { LABEL_LEAST = 8, LABEL_MOST = 12, LABEL_MOST_WIDE = 20, WIDE_COLS = 100 };
 
-enum tone tone_of_tier(int tier) {
+enum tone parts_tier_tone(int tier) {
     static const enum tone tones[KVF_TIERS] = {TONE_GPU, TONE_CPU, TONE_NVME, TONE_REMOTE};
     return tier >= 0 && tier < KVF_TIERS ? tones[tier] : TONE_NORMAL;
 }
@@ -30,7 +30,7 @@ int parts_tiers_on(const struct frame *f) {
     return n;
 }
 
-const char *tier_label(const struct frame *f, int tier, char *out, size_t len) {
+const char *parts_tier_label(const struct frame *f, int tier, char *out, size_t len) {
     bool compat = f->snap ? f->snap->tier_compat[tier] : f->over && f->run->tier[tier].compat;
     const char *device = parts_tier_emulated(f, tier) ? "emul"
                          : compat                     ? "compat"
@@ -136,7 +136,7 @@ static void draw_tier(const struct pane *p, int row, const struct frame *f, cons
     struct tier_row r;
     char text[64];
 
-    columns_cell(p, row, &c[NAME], at[NAME], tone_of_tier(t), tier_label(f, t, text, sizeof text));
+    columns_cell(p, row, &c[NAME], at[NAME], parts_tier_tone(t), parts_tier_label(f, t, text, sizeof text));
     if (!parts_tier_on(f, t)) {
         columns_cell(p, row, &c[TIME], at[TIME], TONE_DIM, "off");
         return;
@@ -194,10 +194,10 @@ static void draw_misses(const struct pane *p, int row, const struct frame *f, co
 /* The widest label there is, inside bounds. */
 static int label_cols(const struct frame *f, int most, const char *heading) {
     char text[64];
-    int cols = text_columns(heading);
+    int cols = canvas_text_columns(heading);
     if (cols < LABEL_LEAST) cols = LABEL_LEAST;
     for (int t = 0; t < KVF_TIERS; t++) {
-        int need = text_columns(tier_label(f, t, text, sizeof text));
+        int need = canvas_text_columns(parts_tier_label(f, t, text, sizeof text));
         if (parts_tier_on(f, t) && need > cols) cols = need;
     }
     return cols < most ? cols : most;

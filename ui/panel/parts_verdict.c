@@ -27,7 +27,7 @@ static int put_label(const struct pane *p, int row, enum label l, enum tone tone
 static void put_clauses(const struct pane *p, int row, int col, int cols, enum tone tone, const char *text) {
     char shown[TEXT];
     snprintf(shown, sizeof shown, "%s", text);
-    while (text_columns(shown) > cols) {
+    while (canvas_text_columns(shown) > cols) {
         char *cut = strrchr(shown, ';'), *colon = strrchr(shown, ':'), *comma = strrchr(shown, ',');
         if (!cut || (colon && colon > cut)) cut = colon;
         if (cut && comma && comma > cut) cut = comma;
@@ -83,21 +83,21 @@ void parts_remedy(const struct pane *p, const struct verdict_remedy *r, int cols
     struct verdict_remedy plain = *r;
     char *bracket = strstr(plain.change, " (");
     verdict_remedy_short(r, arrow, out, len);
-    if (text_columns(out) <= cols) return;
+    if (canvas_text_columns(out) <= cols) return;
     if (bracket) *bracket = '\0';
     verdict_remedy_short(&plain, arrow, out, len);
     char *label = strstr(out, whole);
-    if (text_columns(out) > cols && label) {
+    if (canvas_text_columns(out) > cols && label) {
         const char *rest = label + strlen(whole);
         memcpy(label, brief, strlen(brief));
         memmove(label + strlen(brief), rest, strlen(rest) + 1);
     }
-    if (text_columns(out) > cols) snprintf(out, len, "%s", plain.change);
+    if (canvas_text_columns(out) > cols) snprintf(out, len, "%s", plain.change);
 }
 
 /* As many whole alternatives of an advice as fit. */
 static void drop_alternatives(char *text, int cols) {
-    while (text_columns(text) > cols) {
+    while (canvas_text_columns(text) > cols) {
         char *last = strrchr(text, ',');
         if (!last) return;
         *last = '\0';
@@ -127,9 +127,9 @@ static void try_text(const struct pane *p, const struct frame *f, int cols, char
     bool general = shown > 0;
     for (int k = 0; k < n && shown < 3; k++) {
         char one[200];
-        int room = cols - text_columns(out) - (shown ? 6 : 0) - (int)strlen(told);
+        int room = cols - canvas_text_columns(out) - (shown ? 6 : 0) - (int)strlen(told);
         parts_remedy(p, &v->remedy[pick[k]], room, one, sizeof one);
-        if (shown && (text_columns(one) > room || !strstr(one, arrow))) continue;
+        if (shown && (canvas_text_columns(one) > room || !strstr(one, arrow))) continue;
         used += (size_t)snprintf(out + used, len - used, "%s%s", shown ? "  or  " : "", one);
         if (used >= len) return;
         shown++;
@@ -182,7 +182,7 @@ static void pieces_of_tier(struct piece *list, int *n, const struct verdict *v, 
         snprintf(name, sizeof name, "%s_%s_share", tier, where[i]);
         double share = verdict_value(v, name);
         snprintf(name, sizeof name, "%s %s", tier, where[i]);
-        piece_add(list, n, name, share, tone_of_tier(t));
+        piece_add(list, n, name, share, parts_tier_tone(t));
     }
     if (*n == before + 1) snprintf(list[before].name, sizeof list[before].name, "%s", tier);
 }
@@ -214,7 +214,7 @@ static double interval_pieces(const struct frame *f, struct piece *list, int *n)
 
 static int piece_text(const struct piece *x, char *out, size_t len) {
     snprintf(out, len, "%s %.0f %%", x->name, 100 * fmin(x->share, 1));
-    return text_columns(out);
+    return canvas_text_columns(out);
 }
 
 /* Leaves out the smallest until the names have room and the bars some; returns the columns of the bars. */

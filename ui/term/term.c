@@ -14,9 +14,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/exhausted.h"
+#include "base/mem.h"
 #include "draw/term_look.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/term/term_input.h"
 #include "ui/term/term_out.h"
 #include "ui/term/term_rescue.h"
@@ -522,7 +522,7 @@ int term_open(struct term **out, int fd, bool colour, struct err *e) {
     t->unicode = MB_CUR_MAX > 1;
     term_tty_block_stops(&t->mask);
     term_rescue_handlers(true);
-    exhausted_act(term_emergency);
+    mem_exhausted_act(term_emergency);
     rc = paper_start(&t->paper, e);
     if (rc) {
         term_close(t, 0);

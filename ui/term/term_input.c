@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 
 enum { ESC = 27, HELP = '?', SEQUENCE_MAX = 64 };
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "engine/limits/breakeven.h"
 #include "engine/sampling/sampler.h"
-#include "engine/verdict.h"
+#include "engine/verdict_readings.h"
 
 /* Marks of a span are at least a tenth of it apart; one more on either side, and the newest. */
 enum { MARKS = 14, MARKS_A_SPAN = 10 };

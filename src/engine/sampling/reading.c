@@ -130,7 +130,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
         r->oldest_ns[k] = pods_oldest_ns(e, k);
     }
     overdue_take(e, r);
-    r->users = e->session.active;
+    r->users = e->users.active;
     r->documents_in = e->ingest.in;
     r->on_way = e->on_way;
     pods_read(e);

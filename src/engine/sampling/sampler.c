@@ -9,9 +9,9 @@
 #include "engine/pods/outages.h"
 #include "engine/sampling/kept.h"
 #include "engine/sampling/lookback.h"
-#include "engine/scaling.h"
 #include "engine/sampling/together.h"
-#include "engine/verdict.h"
+#include "engine/scaling.h"
+#include "engine/verdict_readings.h"
 
 /* ---- the snapshot of an interval ---- */
 
@@ -186,7 +186,7 @@ static void snap_heat(struct snapshot *snap, const struct counters *d) {
 }
 
 static void snap_tiers(struct engine *e, struct snapshot *snap, const struct use *use) {
-    describe_tiers(e, snap);
+    engine_describe_tiers(e, snap);
     for (int t = 0; t < KVF_TIERS; t++)
         if (e->tiers[t]) snap_tier(e, snap, e->sampler->delta, use, t);
     if (e->device_count > 0)

@@ -5,10 +5,10 @@
 
 #include "base/terms.h"
 #include "engine/sampling/gpus.h"
-#include "engine/sampling/vitals.h"
 #include "engine/sampling/levels.h"
 #include "engine/sampling/reading.h"
-#include "engine/sampling/totals.h"
+#include "engine/sampling/totals_count.h"
+#include "engine/sampling/vitals.h"
 #include "engine/sampling/window.h"
 #include "engine/scale/steady.h"
 #include "record/publish.h"

@@ -103,13 +103,13 @@ static void ranked(void *ctx, uint32_t rank) {
 
 int capture_tokenizer(struct capture *c, const char *name, struct err *e) {
     if (strcmp(name, "chars4") == 0) return 0;
-    int rc = ranks_open(&c->ranks, name, "--tokenizer", e);
-    if (!rc) ranks_listen(c->ranks, ranked, c);
+    int rc = bpe_open(&c->ranks, name, "--tokenizer", e);
+    if (!rc) bpe_listen(c->ranks, ranked, c);
     return rc;
 }
 
 void capture_free(struct capture *c) {
-    ranks_close(c->ranks);
+    bpe_close(c->ranks);
     struct heap_item item;
     while (heap_pop(&c->waiting, &item)) free(item.item);
     free(c->own_clock.held);
@@ -137,7 +137,7 @@ static void block_close(struct capture *c) {
 void capture_blocks_begin(struct capture *c) {
     c->now = (struct capture_blocks){.bytes = c->now.bytes, .ids = c->now.ids, .cap = c->now.cap};
     c->now.bytes.len = 0;
-    if (c->ranks) ranks_begin(c->ranks);
+    if (c->ranks) bpe_begin(c->ranks);
 }
 
 void capture_tokens_put(struct buf *bytes, const uint64_t *token, size_t count) {
@@ -163,7 +163,7 @@ void capture_blocks_text(struct capture *c, const char *text, size_t len) {
     size_t from = 0;
     c->now.any = true;
     if (c->ranks) {
-        ranks_feed(c->ranks, text, len);
+        bpe_feed(c->ranks, text, len);
         return;
     }
     for (size_t i = 0; i < len; i++) {
@@ -180,7 +180,7 @@ void capture_blocks_text(struct capture *c, const char *text, size_t len) {
 }
 
 bool capture_blocks_text_end(struct capture *c, uint64_t units) {
-    if (c->ranks) ranks_end(c->ranks);
+    if (c->ranks) bpe_end(c->ranks);
     if (c->now.units == units) return false;
     if (c->ranks)
         capture_blocks_put(c, &TOKEN_APART, 1);

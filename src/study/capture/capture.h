@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/heap.h"
 #include "study/trace/trace_write.h"
-#include "workload/format/ranks.h"
+#include "workload/format/bpe.h"
 #include "workload/trace.h"
 
 /* Fields of a request, and the default paths of each, in the order of trying. */
@@ -91,7 +91,7 @@ struct capture_part {
 struct capture {
     struct trace_write out;
     uint64_t salt[2], block_tokens;
-    struct ranks *ranks; /* that cut text into tokens; NULL: 4 characters are one */
+    struct bpe *ranks; /* that cut text into tokens; NULL: 4 characters are one */
     struct {
         enum capture_field field;
         char path[96];

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/exhausted.h"
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/output_file.h"
 #include "study/capture/siphash.h"
 
@@ -19,11 +19,11 @@ void capture_events_init(struct capture_events *ev, struct capture *c) {
     memset(ev, 0, sizeof *ev);
     ev->c = c;
     ev->turn_ns = UINT64_MAX;
-    if (!(ev->parsed = msgpack_zone_new(PARSED_BYTES))) memory_exhausted(PARSED_BYTES);
+    if (!(ev->parsed = msgpack_zone_new(PARSED_BYTES))) mem_exhausted(PARSED_BYTES);
 }
 
 void capture_events_free(struct capture_events *ev) {
-    held_free(&ev->held);
+    capture_held_free(&ev->held);
     free(ev->open);
     idmap_free(&ev->by_tail);
     buf_free(&ev->block);
@@ -175,7 +175,7 @@ enum { AT_ONCE = 16 /* blocks that are brought near together */ };
 
 static void block_stored(struct capture_events *ev, uint64_t hash, uint32_t node, bool fresh,
                          const char *medium) {
-    held_add(&ev->held, ev->pod, hash, node, ev->batch_ns);
+    capture_held_add(&ev->held, ev->pod, hash, node, ev->batch_ns);
     ev->stored++;
     ev->again += !fresh;
     block_tell(ev, "stored", ev->held.node[node].number, medium);
@@ -183,11 +183,11 @@ static void block_stored(struct capture_events *ev, uint64_t hash, uint32_t node
 
 /* More than can be held: the pod's blocks are forgotten, and then those of the others. */
 static void room_make(struct capture_events *ev) {
-    for (unsigned p = 0; p < EVENTS_PODS && held_full(&ev->held); p++) {
+    for (unsigned p = 0; p < EVENTS_PODS && capture_held_full(&ev->held); p++) {
         unsigned pod = (ev->pod + p) % EVENTS_PODS;
         ev->held.dropped += ev->held.pod[pod].count;
         capture_runs_end(ev);
-        held_clear(&ev->held, pod);
+        capture_held_clear(&ev->held, pod);
     }
 }
 
@@ -198,12 +198,12 @@ static void copied(struct capture_events *ev, const struct event *x) {
         const msgpack_object *known = &x->hashes.ptr[b];
         bool fresh;
         if (!hash_of(ev, known, 0, &own) || !hash_of(ev, known, x->medium_hash, &hash)) return;
-        uint32_t there = held_find(&ev->held, ev->pod, own, &since_ns);
+        uint32_t there = capture_held_find(&ev->held, ev->pod, own, &since_ns);
         uint64_t id = there ? ev->held.node[there - 1].id : own;
-        uint32_t node = held_node(&ev->held, id, 0, &ev->c->out.ids, &fresh);
+        uint32_t node = capture_held_node(&ev->held, id, 0, &ev->c->out.ids, &fresh);
         block_stored(ev, hash, node, true, x->medium);
-        held_let_go(&ev->held, node);
-        if (held_full(&ev->held)) room_make(ev);
+        capture_held_let_go(&ev->held, node);
+        if (capture_held_full(&ev->held)) room_make(ev);
     }
 }
 
@@ -222,7 +222,8 @@ static uint64_t block_name(struct capture_events *ev, uint64_t before, uint64_t 
 static void stored(struct capture_events *ev, const struct event *x) {
     const uint32_t count = x->hashes.size;
     uint64_t since_ns, per = count ? x->token_count / count : 0;
-    uint32_t parent = x->has_parent ? held_find(&ev->held, ev->pod, x->parent, &since_ns) : 0, node = parent;
+    uint32_t parent = x->has_parent ? capture_held_find(&ev->held, ev->pod, x->parent, &since_ns) : 0,
+             node = parent;
     struct capture_run run = {.parent = parent};
     if (count == 0) return;
     if ((parent ? ev->held.node[parent - 1].depth : 0) + count > CAPTURE_IDS_MAX) {
@@ -238,7 +239,7 @@ static void stored(struct capture_events *ev, const struct event *x) {
     }
     if (x->has_parent && !parent) ev->orphans++;
     uint64_t before = node ? ev->held.node[node - 1].id : x->has_parent ? x->parent : x->lora;
-    if (parent) held_keep(&ev->held, parent - 1);
+    if (parent) capture_held_keep(&ev->held, parent - 1);
     for (uint32_t b = 0, n = AT_ONCE; b < count && n == AT_ONCE; b += n) {
         uint64_t name[AT_ONCE], hash[AT_ONCE];
         for (n = 0; n < AT_ONCE && b + n < count; n++) {
@@ -250,8 +251,8 @@ static void stored(struct capture_events *ev, const struct event *x) {
         }
         for (uint32_t i = 0; i < n; i++) {
             bool fresh;
-            uint32_t next = held_node(&ev->held, name[i], node, &ev->c->out.ids, &fresh);
-            if (node) held_let_go(&ev->held, node - 1);
+            uint32_t next = capture_held_node(&ev->held, name[i], node, &ev->c->out.ids, &fresh);
+            if (node) capture_held_let_go(&ev->held, node - 1);
             node = next + 1;
             block_stored(ev, hash[i], next, fresh, x->medium);
             run.blocks++;
@@ -260,8 +261,8 @@ static void stored(struct capture_events *ev, const struct event *x) {
     }
     run.tail = node - 1;
     if (run.blocks > 0) capture_run_add(ev, &run);
-    if (node) held_let_go(&ev->held, node - 1);
-    if (held_full(&ev->held)) room_make(ev);
+    if (node) capture_held_let_go(&ev->held, node - 1);
+    if (capture_held_full(&ev->held)) room_make(ev);
 }
 
 static void removed(struct capture_events *ev, const struct event *x) {
@@ -274,7 +275,7 @@ static void removed(struct capture_events *ev, const struct event *x) {
             if (good[n]) idmap_prefetch(&ev->held.pod[ev->pod], hash[n]);
         }
         for (uint32_t i = 0; i < n; i++) {
-            uint32_t node = good[i] ? held_remove(&ev->held, ev->pod, hash[i], &since_ns) : 0;
+            uint32_t node = good[i] ? capture_held_remove(&ev->held, ev->pod, hash[i], &since_ns) : 0;
             ev->removed++;
             if (!node) continue;
             if (ev->batch_ns >= since_ns) histogram_record(&ev->residence, ev->batch_ns - since_ns);
@@ -293,7 +294,7 @@ static bool events_take(struct capture_events *ev, const msgpack_object *list) {
         if (!is_text(x.type, "AllBlocksCleared")) continue;
         ev->cleared++;
         if (ev->blocks) fprintf(ev->blocks, "%.6f,%u,cleared,,\n", (double)ev->batch_ns / 1e9, ev->pod);
-        held_clear(&ev->held, ev->pod);
+        capture_held_clear(&ev->held, ev->pod);
     }
     return true;
 }

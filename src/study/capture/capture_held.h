@@ -12,7 +12,7 @@
 
 enum { HELD_MOST = 1 << 24 /* blocks: under 2 GiB */ };
 
-struct held_node {
+struct capture_held_node {
     uint64_t id, number; /* its hash, and in the order of first storing */
     uint32_t parent;     /* index + 1; 0: none, or not known */
     uint32_t depth;      /* blocks up to it */
@@ -20,7 +20,7 @@ struct held_node {
 };
 
 struct capture_held { /* all zero is empty */
-    struct held_node *node;
+    struct capture_held_node *node;
     uint32_t nodes, node_cap, spare; /* nodes: that are known; spare: index + 1 of the first that is free */
     uint32_t used;                   /* of `node`, free ones too */
     struct idmap by_id;              /* to a node + 1 */
@@ -30,19 +30,20 @@ struct capture_held { /* all zero is empty */
     uint64_t dropped;                /* entries beyond that */
 };
 
-/* The node of a block, made when it is not there: kept by the caller until held_let_go(). `number` is asked
- * for when it is made. */
-uint32_t held_node(struct capture_held *h, uint64_t id, uint32_t parent, struct names *numbers, bool *fresh);
-void held_keep(struct capture_held *h, uint32_t node);
-void held_let_go(struct capture_held *h, uint32_t node);
+/* The node of a block, made when it is not there: kept by the caller until capture_held_let_go(). `number` is
+ * asked for when it is made. */
+uint32_t capture_held_node(struct capture_held *h, uint64_t id, uint32_t parent, struct names *numbers,
+                           bool *fresh);
+void capture_held_keep(struct capture_held *h, uint32_t node);
+void capture_held_let_go(struct capture_held *h, uint32_t node);
 /* A pod has the block under this hash since `at_ns`. */
-void held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node, uint64_t at_ns);
+void capture_held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node, uint64_t at_ns);
 /* Node + 1 of a hash, and since when, UINT64_MAX: not known; 0: the pod does not have it. */
-uint32_t held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
+uint32_t capture_held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
 /* The same, and the pod has it no more; the node is good until the next call, where nobody keeps it. */
-uint32_t held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
-void held_clear(struct capture_held *h, unsigned pod);
-bool held_full(const struct capture_held *h); /* a pod is to be cleared */
-void held_free(struct capture_held *h);
+uint32_t capture_held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
+void capture_held_clear(struct capture_held *h, unsigned pod);
+bool capture_held_full(const struct capture_held *h); /* a pod is to be cleared */
+void capture_held_free(struct capture_held *h);
 
 #endif

@@ -35,7 +35,7 @@ static uint64_t tail_key(const struct capture_run *r) {
 /* Its ids are the caller's to free. */
 static struct trace_line_out request_line(const struct capture_events *ev, const struct capture_run *r,
                                           uint64_t **kept) {
-    const struct held_node *node = ev->held.node;
+    const struct capture_held_node *node = ev->held.node;
     uint32_t depth = node[r->prompt].depth;
     uint64_t *ids = mem_alloc((size_t)depth * sizeof *ids);
     for (uint32_t at = r->prompt + 1, i = depth; at && i > 0; at = node[at - 1].parent)
@@ -86,7 +86,7 @@ static void open_end(struct capture_events *ev, struct capture_run *r) {
     list_leave(ev, r);
     if (idmap_get(&ev->by_tail, tail_key(r)) == (uint64_t)(r - ev->open) + 1)
         idmap_remove(&ev->by_tail, tail_key(r));
-    held_let_go(&ev->held, r->tail);
+    capture_held_let_go(&ev->held, r->tail);
     ev->open_count[r->pod]--;
     r->after = ev->spare;
     ev->spare = (uint32_t)(r - ev->open) + 1;
@@ -101,7 +101,7 @@ static void open_begin(struct capture_events *ev, const struct capture_run *run)
     if (ev->spare) ev->spare = r->after;
     *r = *run;
     ev->open_count[ev->pod]++;
-    held_keep(&ev->held, r->tail);
+    capture_held_keep(&ev->held, r->tail);
     list_join(ev, r);
 }
 
@@ -122,8 +122,8 @@ static void open_grow(struct capture_events *ev, struct capture_run *r, const st
     }
     list_leave(ev, r);
     idmap_remove(&ev->by_tail, tail_key(r));
-    held_keep(&ev->held, run->tail);
-    held_let_go(&ev->held, r->tail);
+    capture_held_keep(&ev->held, run->tail);
+    capture_held_let_go(&ev->held, r->tail);
     r->tail = run->tail;
     r->last_ns = ev->batch_ns;
     r->heard_ns = ev->heard_ns;

@@ -175,7 +175,7 @@ static void event_take(struct receiver *r, unsigned pod) {
         bool first = expected == 0, restart = !first && n < expected;
         if (restart) { /* the engine counts from 0 again, and its cache is empty */
             ev->restarts++;
-            held_clear(&ev->held, pod);
+            capture_held_clear(&ev->held, pod);
         }
         if (first || restart ? n > 0 : n > expected)
             replay(r, pod, first || restart ? 0 : expected, n, !first);

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "page/doc.h"
-#include "study/plan/parts.h"
+#include "study/plan/part_catalogue.h"
 #include "study/sweep/sweep.h"
 
 enum { PLAN_OPTIONS_MAX = 128, PLAN_LENGTHS = 2 };

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "draw/format.h"
 #include "record/outcome.h"
-#include "scenario/sweep.h"
+#include "scenario/sweep_plan.h"
 #include "store/store.h"
 #include "study/options.h"
 #include "study/session.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/exhausted.h"
+#include "base/mem.h"
 #include "scenario/scenario.h"
 #include "tier/nvme/nvme.h"
 #include "tier/nvme/nvme_rundir.h"
@@ -30,7 +30,7 @@ static void last_act(void) {
 }
 
 void nvme_last_keep(const char *path) {
-    exhausted_act(last_act);
+    mem_exhausted_act(last_act);
     for (int i = 0; i < PLACES; i++) {
         int expected = FREE;
         if (!atomic_compare_exchange_strong(&places[i].state, &expected, WRITTEN)) continue;

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "workload/format/bpe.h"
 #include "workload/format/counts.h"
 #include "workload/input.h"
-#include "workload/format/ranks.h"
 
 enum { CHARS_PER_TOKEN = 4 };
 static const char chars4[] = "chars4";
@@ -18,7 +18,7 @@ struct tokenizer {
     enum tokenizer_kind kind;
     struct counts counts;
     size_t used; /* of the row of counts; may be more than it has */
-    struct ranks *ranks;
+    struct bpe *ranks;
 };
 
 /* By the first bytes of the file, a byte-order mark left aside. */
@@ -45,7 +45,7 @@ int tokenizer_open(struct tokenizer **out, const char *name, struct err *e) {
     struct tokenizer *t = mem_zalloc(1, sizeof *t);
     t->kind = kind;
     if (kind == TOKENIZER_COUNTS) rc = counts_open(&t->counts, name, e);
-    if (kind == TOKENIZER_RANKS) rc = ranks_open(&t->ranks, name, "workload.tokenizer", e);
+    if (kind == TOKENIZER_RANKS) rc = bpe_open(&t->ranks, name, "workload.tokenizer", e);
     if (rc == 0)
         *out = t;
     else
@@ -56,7 +56,7 @@ int tokenizer_open(struct tokenizer **out, const char *name, struct err *e) {
 void tokenizer_close(struct tokenizer *t) {
     if (!t) return;
     counts_close(&t->counts);
-    ranks_close(t->ranks);
+    bpe_close(t->ranks);
     free(t);
 }
 
@@ -79,9 +79,9 @@ uint64_t tokenizer_string(struct tokenizer *t, struct json *j) {
     const char *piece;
     size_t len;
     if (t->kind == TOKENIZER_RANKS) {
-        ranks_begin(t->ranks);
-        while (json_piece(j, &piece, &len)) ranks_feed(t->ranks, piece, len);
-        return ranks_end(t->ranks);
+        bpe_begin(t->ranks);
+        while (json_piece(j, &piece, &len)) bpe_feed(t->ranks, piece, len);
+        return bpe_end(t->ranks);
     }
     json_measure(j);
     if (t->kind == TOKENIZER_CHARS4) return (j->chars + CHARS_PER_TOKEN - 1) / CHARS_PER_TOKEN;

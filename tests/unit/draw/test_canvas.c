@@ -158,7 +158,7 @@ static void test_wide(void **state) {
     canvas_init(&c, 3, 6, utf8);
     struct pane w = pane_whole(&c);
 
-    assert_int_equal(text_columns("a\u4e2db"), 4);
+    assert_int_equal(canvas_text_columns("a\u4e2db"), 4);
     assert_int_equal(pane_text(&w, 0, 0, TONE_GOOD, "a\u4e2d\u6587x"), 6);
     assert_int_equal(canvas_cell(&c, 0, 1)->ch, 0x4e2d);
     assert_int_equal(canvas_cell(&c, 0, 2)->ch, 0);
@@ -215,8 +215,8 @@ static void test_odd_text(void **state) {
         char want[64];
         canvas_clear(&c);
         int cols = pane_text(&w, 0, 0, TONE_NORMAL, cases[i][0]);
-        assert_int_equal(cols, text_columns(cases[i][0]));
-        assert_int_equal(cols, text_columns(cases[i][1]));
+        assert_int_equal(cols, canvas_text_columns(cases[i][0]));
+        assert_int_equal(cols, canvas_text_columns(cases[i][1]));
         strcat(strcpy(want, cases[i][1]), "\n\n");
         expect_text(&c, want);
     }
@@ -231,7 +231,7 @@ static void test_ascii(void **state) {
 
     /* As wide as in UTF-8, so that what stands behind does not move. */
     assert_int_equal(pane_text(&w, 0, 0, TONE_NORMAL, "5 \u2192 \u4e2de\u0301"), 7);
-    assert_int_equal(text_columns("5 \u2192 \u4e2de\u0301"), 7);
+    assert_int_equal(canvas_text_columns("5 \u2192 \u4e2de\u0301"), 7);
     assert_int_equal(pane_clip(&w, 1, 0, 5, TONE_NORMAL, "too long"), 5);
     pane_glyph(&w, 2, 0, TONE_NORMAL, 0x2588);
     expect_text(&c, "5 ? ??e\ntoo ~\n?\n");
@@ -322,7 +322,7 @@ static void test_c_locale(void **state) {
     canvas_init(&c, 1, 12, utf8);
     struct pane w = pane_whole(&c);
     int cols = pane_text(&w, 0, 0, TONE_NORMAL, "a\u4e2d\u0301\u2588\u28c0z");
-    assert_int_equal(cols, text_columns("a\u4e2d\u0301\u2588\u28c0z"));
+    assert_int_equal(cols, canvas_text_columns("a\u4e2d\u0301\u2588\u28c0z"));
     assert_int_equal(canvas_cell(&c, 0, cols - 1)->ch, 'z');
     assert_int_equal(canvas_cell(&c, 0, cols - 2)->ch, 0x28c0);
     assert_int_equal(canvas_cell(&c, 0, cols - 3)->ch, 0x2588);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/sampling/totals.h"
+#include "engine/sampling/totals_count.h"
 
 static struct counters *delta;
 static struct cache_stats cache;

@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "scenario/sweep.h"
+#include "scenario/sweep_plan.h"
 #include "tests/unit/scenario_file.h"
 
 static struct scenario scenario;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/panels.h"
 
 /* The meaning of each key. */
@@ -71,14 +71,14 @@ static void test_meanings(void **state) {
         {28, ACTION_ABORT},
     };
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
-        const struct key_entry *k = key_find(want[i].code);
+        const struct key_entry *k = keyboard_find(want[i].code);
 
         assert_non_null(k);
         assert_int_equal(k->code, want[i].code);
         assert_int_equal(k->action, want[i].action);
     }
     for (int view = 0; view < 9; view++) {
-        const struct key_entry *k = key_find('1' + view);
+        const struct key_entry *k = keyboard_find('1' + view);
 
         assert_non_null(k);
         assert_int_equal(k->action, ACTION_VIEW);
@@ -91,7 +91,7 @@ static void test_others_mean_nothing(void **state) {
     (void)state;
     static const int codes[] = {0, -1, 'Q', 0xe9, 0x10ffff, KEY_CODE_FIRST, KEY_CODE_OTHER, 127, 'x'};
 
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) assert_null(key_find(codes[i]));
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) assert_null(keyboard_find(codes[i]));
 }
 
 /* No key twice, every action under some key, names and phrases fit to be printed; a key without a phrase
@@ -129,7 +129,7 @@ static void test_text(void **state) {
     size_t lines = 0, phrases = 0, column = 0;
     char *at, *line;
 
-    keys_text(&b);
+    keyboard_text(&b);
     assert_non_null(b.data);
     assert_int_equal(b.data[b.len - 1], '\n');
     assert_non_null(strstr(b.data, "\n  ?            help, and back\n"));

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "ui/detail/details.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/panels.h"
 #include "ui/panel/parts.h"
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/panel/parts.h"
 
 #include "tests/unit/golden_fixture.h"

@@ -7,7 +7,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/prompt.h"
 
 static void type(struct prompt *p, const int *codes, size_t count) {

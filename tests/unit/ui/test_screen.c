@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/unit/ui_fixture.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/screen.h"
 
 /* A provider over the fixture's intervals, of which `given` are out so far. */

@@ -9,11 +9,11 @@
 #include <locale.h>
 #include <unistd.h>
 
+#include "record/phrase.h"
 #include "tests/unit/golden_fixture.h"
 #include "tests/unit/ui_fixture.h"
-#include "record/phrase.h"
 #include "ui/command_line.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/screen.h"
 
 /* A provider over all intervals of the fixture, with windows and a past. */

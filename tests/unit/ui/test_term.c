@@ -11,7 +11,7 @@
 
 #include "draw/canvas.h"
 #include "tests/unit/pty_fixture.h"
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/term/term.h"
 
 #define UTF8      "C.UTF-8"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 #include "ui/term/term_input.h"
 
 static void put(struct term_input *in, const char *bytes, size_t len) {

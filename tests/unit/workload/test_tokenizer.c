@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
-#include "workload/format/ranks.h"
+#include "workload/format/bpe.h"
 #include "workload/format/tokenizer.h"
 
 static struct tokenizer *tokenizer_of(const char *text, size_t len) {
@@ -164,32 +164,32 @@ static const struct {
 static void texts_worked_by_hand(void **state) {
     (void)state;
     struct buf file = {0};
-    struct ranks *r = NULL;
+    struct bpe *r = NULL;
     struct err e = {0};
     ranks_file(&file);
     file_write(file.data, file.len);
-    if (ranks_open(&r, scenario.workload.path, "workload.tokenizer", &e) != 0) fail_msg("%s", e.text);
+    if (bpe_open(&r, scenario.workload.path, "workload.tokenizer", &e) != 0) fail_msg("%s", e.text);
     for (size_t i = 0; i < sizeof worked / sizeof *worked; i++) {
         const char *text = worked[i].text;
         size_t len = strlen(text);
         for (size_t cut = 0; cut <= len; cut++) {
-            ranks_begin(r);
-            ranks_feed(r, text, cut);
-            ranks_feed(r, text + cut, len - cut);
-            uint64_t got = ranks_end(r);
+            bpe_begin(r);
+            bpe_feed(r, text, cut);
+            bpe_feed(r, text + cut, len - cut);
+            uint64_t got = bpe_end(r);
             if (got != worked[i].tokens) fail_msg("\"%s\" cut at %zu has %" PRIu64 " tokens", text, cut, got);
         }
     }
-    char word[RANKS_WORD_MAX + 1];
+    char word[BPE_WORD_MAX + 1];
     memset(word, 'x', sizeof word);
-    memcpy(word + RANKS_WORD_MAX - 1, "he", 2);
-    ranks_begin(r);
-    ranks_feed(r, word, sizeof word); /* he lies across the border at which words are cut */
-    assert_int_equal(ranks_end(r), RANKS_WORD_MAX + 1);
-    ranks_begin(r);
-    ranks_feed(r, word + 1, RANKS_WORD_MAX);
-    assert_int_equal(ranks_end(r), RANKS_WORD_MAX - 1);
-    ranks_close(r);
+    memcpy(word + BPE_WORD_MAX - 1, "he", 2);
+    bpe_begin(r);
+    bpe_feed(r, word, sizeof word); /* he lies across the border at which words are cut */
+    assert_int_equal(bpe_end(r), BPE_WORD_MAX + 1);
+    bpe_begin(r);
+    bpe_feed(r, word + 1, BPE_WORD_MAX);
+    assert_int_equal(bpe_end(r), BPE_WORD_MAX - 1);
+    bpe_close(r);
     buf_free(&file);
 }
 

@@ -1,4 +1,4 @@
-#include "engine/verdict.h"
+#include "engine/verdict_readings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -244,7 +244,7 @@ static void describe_results(const struct result_list *of, struct judge_input *i
 static void end_of(const struct engine *e, struct snapshot *s) {
     const struct reading *end = &e->sampler->end;
     *s = (struct snapshot){.interval = {.slots = pods_slots(e), .queue_depth = end->queued}};
-    describe_tiers(e, s);
+    engine_describe_tiers(e, s);
     for (int t = 0; t < KVF_TIERS; t++) s->tier[t].used_bytes = end->cache.used_bytes[t];
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
         if (end->oldest_ns[k] < end->run_ns)

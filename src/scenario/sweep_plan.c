@@ -1,4 +1,4 @@
-#include "scenario/sweep.h"
+#include "scenario/sweep_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -36,7 +36,7 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
         tokenizer_label(s->workload.tokenizer, run->tokenizer, sizeof run->tokenizer);
 }
 
-void describe_tiers(const struct engine *e, struct snapshot *snap) {
+void engine_describe_tiers(const struct engine *e, struct snapshot *snap) {
     for (int t = 0; t < KVF_TIERS; t++) {
         const struct tier *tier = e->tiers[t];
         snap->tier_on[t] = tier != NULL;

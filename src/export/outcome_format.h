@@ -1,6 +1,6 @@
 /* A sweep as JSON, CSV and workbook, as it ends or from the database. Knows neither. Any thread. */
-#ifndef KVF_EXPORT_OUTCOME_H
-#define KVF_EXPORT_OUTCOME_H
+#ifndef KVF_EXPORT_OUTCOME_FORMAT_H
+#define KVF_EXPORT_OUTCOME_FORMAT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "cli/calibrate.h"
+#include "cli/probe_calibrate.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -406,7 +406,7 @@ static void workers_set(struct calibrate *c) {
         s->engine.staging_bytes = staging < STAGING_MOST ? staging : STAGING_MOST;
 }
 
-int cli_calibrate(const struct options *o) {
+int probe_calibrate(const struct options *o) {
     struct calibrate c = {.tier = -1};
     struct buf out = {0};
     struct err e = {0};

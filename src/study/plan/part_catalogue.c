@@ -1,4 +1,4 @@
-#include "study/plan/parts.h"
+#include "study/plan/part_catalogue.h"
 
 #include <math.h>
 #include <stdarg.h>

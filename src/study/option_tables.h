@@ -1,6 +1,6 @@
 /* The tables behind the command lines: which options each command takes. */
-#ifndef KVF_STUDY_TABLES_H
-#define KVF_STUDY_TABLES_H
+#ifndef KVF_STUDY_OPTION_TABLES_H
+#define KVF_STUDY_OPTION_TABLES_H
 
 #include <stddef.h>
 

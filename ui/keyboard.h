@@ -1,6 +1,6 @@
 /* The keyboard: one table that drives dispatch, the help view, `kvfall help keys` and the manual. */
-#ifndef KVF_UI_KEYS_H
-#define KVF_UI_KEYS_H
+#ifndef KVF_UI_KEYBOARD_H
+#define KVF_UI_KEYBOARD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,7 +99,7 @@ struct key_entry {
 extern const struct key_entry keyboard[];
 extern const size_t keyboard_count;
 
-const struct key_entry *key_find(int code); /* NULL: no meaning */
-void keys_text(struct buf *out);            /* the table as text, a line each, for `kvfall help keys` */
+const struct key_entry *keyboard_find(int code); /* NULL: no meaning */
+void keyboard_text(struct buf *out);             /* the table as text, a line each, for `kvfall help keys` */
 
 #endif

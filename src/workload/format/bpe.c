@@ -1,4 +1,4 @@
-#include "workload/format/ranks.h"
+#include "workload/format/bpe.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -19,12 +19,12 @@ struct slot {
     uint32_t rank;
 };
 
-struct ranks {
+struct bpe {
     struct slot *slots; /* a power of two, open addressing */
     size_t slot_count, tokens;
     struct buf bytes;
     uint8_t class_of[256];
-    unsigned char word[RANKS_WORD_MAX];
+    unsigned char word[BPE_WORD_MAX];
     size_t len; /* of the word so far */
     enum byte_class class;
     uint64_t count;
@@ -34,7 +34,7 @@ struct ranks {
 
 /* ---- the table ---- */
 
-static struct slot *slot_find(const struct ranks *r, const void *token, size_t len) {
+static struct slot *slot_find(const struct bpe *r, const void *token, size_t len) {
     size_t mask = r->slot_count - 1;
     for (size_t i = hash_bytes(token, len, 0) & mask;; i = (i + 1) & mask) {
         struct slot *s = &r->slots[i];
@@ -42,12 +42,12 @@ static struct slot *slot_find(const struct ranks *r, const void *token, size_t l
     }
 }
 
-static uint32_t rank_of(const struct ranks *r, const unsigned char *token, size_t len) {
+static uint32_t rank_of(const struct bpe *r, const unsigned char *token, size_t len) {
     const struct slot *s = slot_find(r, token, len);
     return s->len ? s->rank : NO_RANK;
 }
 
-static void slots_double(struct ranks *r) {
+static void slots_double(struct bpe *r) {
     struct slot *old = r->slots;
     size_t count = r->slot_count;
     r->slot_count = 2 * count;
@@ -82,14 +82,14 @@ static size_t base64_decode(char *text, size_t len) {
 }
 
 /* The fault of a line, or NULL if its token has been taken. */
-static const char *line_take(struct ranks *r, char *text) {
+static const char *line_take(struct bpe *r, char *text) {
     char *blank = strchr(text, ' '), *end = NULL;
     if (!blank || blank[1] < '0' || blank[1] > '9') return "is no token in base64, a space and a rank";
     uint64_t rank = strtoull(blank + 1, &end, 10);
     if (*end != '\0' || rank >= NO_RANK) return "has a rank that is no number below 2^32 - 1";
     size_t len = base64_decode(text, (size_t)(blank - text));
     if (len == 0) return "has a token that is not base64";
-    if (r->tokens == RANKS_TOKENS_MAX || r->bytes.len + len > RANKS_BYTES_MAX)
+    if (r->tokens == BPE_TOKENS_MAX || r->bytes.len + len > BPE_BYTES_MAX)
         return "is one too many: a file may have 4,194,304 tokens and 256 MiB";
     if (2 * (r->tokens + 1) > r->slot_count) slots_double(r);
     struct slot *s = slot_find(r, text, len);
@@ -100,7 +100,7 @@ static const char *line_take(struct ranks *r, char *text) {
     return NULL;
 }
 
-static int file_read(struct ranks *r, struct lines *l, const char *path, const char *where, struct err *e) {
+static int file_read(struct bpe *r, struct lines *l, const char *path, const char *where, struct err *e) {
     for (;;) {
         char *text;
         size_t len;
@@ -133,12 +133,12 @@ static enum byte_class class_of(unsigned b) {
     return b == ' ' || (b >= '\t' && b <= '\r') ? CLASS_BLANK : CLASS_OTHER;
 }
 
-int ranks_open(struct ranks **out, const char *path, const char *where, struct err *e) {
+int bpe_open(struct bpe **out, const char *path, const char *where, struct err *e) {
     struct lines l;
     *out = NULL;
     int rc = lines_open(&l, path, e);
     if (rc != 0) return rc;
-    struct ranks *r = mem_zalloc(1, sizeof *r);
+    struct bpe *r = mem_zalloc(1, sizeof *r);
     r->slot_count = SLOTS_FIRST;
     r->slots = mem_zalloc(r->slot_count, sizeof *r->slots);
     for (unsigned b = 0; b < 256; b++) r->class_of[b] = (uint8_t)class_of(b);
@@ -147,11 +147,11 @@ int ranks_open(struct ranks **out, const char *path, const char *where, struct e
     if (rc == 0)
         *out = r;
     else
-        ranks_close(r);
+        bpe_close(r);
     return rc;
 }
 
-void ranks_close(struct ranks *r) {
+void bpe_close(struct bpe *r) {
     if (!r) return;
     free(r->slots);
     buf_free(&r->bytes);
@@ -165,20 +165,20 @@ struct part {
     uint16_t at;
 };
 
-static uint32_t pair_rank(const struct ranks *r, const struct part *part, size_t i, size_t parts) {
+static uint32_t pair_rank(const struct bpe *r, const struct part *part, size_t i, size_t parts) {
     if (i + 2 > parts) return NO_RANK;
     return rank_of(r, r->word + part[i].at, (size_t)(part[i + 2].at - part[i].at));
 }
 
-static size_t word_tell(const struct ranks *r, const struct part *part, size_t parts) {
+static size_t word_tell(const struct bpe *r, const struct part *part, size_t parts) {
     for (size_t i = 0; i < parts && r->token; i++)
         r->token(r->ctx, rank_of(r, r->word + part[i].at, (size_t)(part[i + 1].at - part[i].at)));
     return parts;
 }
 
 /* Tokens of the word: its bytes, of which neighbours are joined until none can be. */
-static size_t word_count(const struct ranks *r) {
-    struct part part[RANKS_WORD_MAX + 2];
+static size_t word_count(const struct bpe *r) {
+    struct part part[BPE_WORD_MAX + 2];
     size_t parts = r->len;
     uint32_t whole = parts ? rank_of(r, r->word, r->len) : NO_RANK;
     if (whole != NO_RANK && r->token) r->token(r->ctx, whole);
@@ -197,14 +197,14 @@ static size_t word_count(const struct ranks *r) {
     }
 }
 
-static void word_end(struct ranks *r) {
+static void word_end(struct bpe *r) {
     r->count += word_count(r);
     r->len = 0;
     r->class = CLASS_NONE;
 }
 
 /* A byte that does not belong to the word so far. */
-static void word_begin(struct ranks *r, unsigned char byte, enum byte_class class) {
+static void word_begin(struct bpe *r, unsigned char byte, enum byte_class class) {
     bool takes = class == CLASS_LETTER || class == CLASS_OTHER;
     bool space = takes && r->class == CLASS_BLANK && r->word[r->len - 1] == ' ';
     if (space) r->len--;
@@ -214,22 +214,22 @@ static void word_begin(struct ranks *r, unsigned char byte, enum byte_class clas
     r->class = class;
 }
 
-void ranks_listen(struct ranks *r, void (*token)(void *ctx, uint32_t rank), void *ctx) {
+void bpe_listen(struct bpe *r, void (*token)(void *ctx, uint32_t rank), void *ctx) {
     r->token = token;
     r->ctx = ctx;
 }
 
-void ranks_begin(struct ranks *r) {
+void bpe_begin(struct bpe *r) {
     r->len = 0;
     r->class = CLASS_NONE;
     r->count = 0;
 }
 
-void ranks_feed(struct ranks *r, const char *bytes, size_t len) {
+void bpe_feed(struct bpe *r, const char *bytes, size_t len) {
     for (size_t i = 0; i < len; i++) {
         unsigned char byte = (unsigned char)bytes[i];
         enum byte_class class = (enum byte_class)r->class_of[byte];
-        size_t most = class == CLASS_DIGIT ? DIGITS_MAX : RANKS_WORD_MAX;
+        size_t most = class == CLASS_DIGIT ? DIGITS_MAX : BPE_WORD_MAX;
         if (class == r->class && r->len < most)
             r->word[r->len++] = byte;
         else
@@ -237,7 +237,7 @@ void ranks_feed(struct ranks *r, const char *bytes, size_t len) {
     }
 }
 
-uint64_t ranks_end(struct ranks *r) {
+uint64_t bpe_end(struct bpe *r) {
     word_end(r);
     return r->count;
 }

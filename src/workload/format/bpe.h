@@ -4,14 +4,14 @@
  * Text is cut into words first: up to three digits; a run of letters, where every byte above 0x7f
  * counts as a letter, or of other characters, each with one space before it where there is one; a
  * run of white space without the space that goes to the word behind it. Words are cut at
- * RANKS_WORD_MAX bytes, which bounds the time for a byte. In a word the neighbours that together
+ * BPE_WORD_MAX bytes, which bounds the time for a byte. In a word the neighbours that together
  * are the token of the lowest rank become one, the leftmost first, until none are a token (Sennrich
  * et al. 2016, on bytes). A model's own rules for words are finer, so counts are near those of its
  * tokenizer, not the same.
  *
  * Not thread safe. */
-#ifndef KVF_WORKLOAD_FORMAT_RANKS_H
-#define KVF_WORKLOAD_FORMAT_RANKS_H
+#ifndef KVF_WORKLOAD_FORMAT_BPE_H
+#define KVF_WORKLOAD_FORMAT_BPE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,21 +19,21 @@
 #include "base/err.h"
 
 enum {
-    RANKS_WORD_MAX = 256,       /* bytes */
-    RANKS_TOKENS_MAX = 4 << 20, /* tokens of a file */
-    RANKS_BYTES_MAX = 256 << 20 /* bytes of all its tokens */
+    BPE_WORD_MAX = 256,       /* bytes */
+    BPE_TOKENS_MAX = 4 << 20, /* tokens of a file */
+    BPE_BYTES_MAX = 256 << 20 /* bytes of all its tokens */
 };
 
-struct ranks;
+struct bpe;
 /* Reads the file. One that cannot be read, is none of ranks, names a token twice or lacks one of the
  * 256 single bytes is -KVF_ERR_USAGE with its line. `where` is what names the file, for that sentence. */
-int ranks_open(struct ranks **out, const char *path, const char *where, struct err *e);
-void ranks_close(struct ranks *r); /* takes NULL */
+int bpe_open(struct bpe **out, const char *path, const char *where, struct err *e);
+void bpe_close(struct bpe *r); /* takes NULL */
 /* A text in pieces that may end anywhere: begin, feed each, end gives its tokens. */
-void ranks_begin(struct ranks *r);
-void ranks_feed(struct ranks *r, const char *bytes, size_t len);
-uint64_t ranks_end(struct ranks *r);
+void bpe_begin(struct bpe *r);
+void bpe_feed(struct bpe *r, const char *bytes, size_t len);
+uint64_t bpe_end(struct bpe *r);
 /* From now on each token of a text is told by its rank, in their order. */
-void ranks_listen(struct ranks *r, void (*token)(void *ctx, uint32_t rank), void *ctx);
+void bpe_listen(struct bpe *r, void (*token)(void *ctx, uint32_t rank), void *ctx);
 
 #endif

@@ -1,7 +1,7 @@
 /* Hands the sampler's readings to the rule behind verdicts (record/judge.h): those of the last ten seconds
  * for each snapshot, of the measured part for the run. Control thread only. */
-#ifndef KVF_ENGINE_VERDICT_H
-#define KVF_ENGINE_VERDICT_H
+#ifndef KVF_ENGINE_VERDICT_READINGS_H
+#define KVF_ENGINE_VERDICT_READINGS_H
 
 #include "engine/sampling/sampler.h"
 

@@ -1,6 +1,6 @@
 /* The sums over a run's intervals, for occasional readers. Control thread only. */
-#ifndef KVF_ENGINE_SAMPLING_TOTALS_H
-#define KVF_ENGINE_SAMPLING_TOTALS_H
+#ifndef KVF_ENGINE_SAMPLING_TOTALS_COUNT_H
+#define KVF_ENGINE_SAMPLING_TOTALS_COUNT_H
 
 #include "cache/cache.h"
 #include "metrics/counters.h"

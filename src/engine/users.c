@@ -1,4 +1,4 @@
-#include "engine/session.h"
+#include "engine/users.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,30 +7,30 @@
 #include "base/hint.h"
 #include "record/snapshot.h"
 
-void session_init(struct session *s) {
-    *s = (struct session){0};
+void users_init(struct users *s) {
+    *s = (struct users){0};
 }
 
-void session_destroy(struct session *s) {
+void users_destroy(struct users *s) {
     timers_free(&s->timers);
     free(s->state);
     free(s->tally);
-    *s = (struct session){0};
+    *s = (struct users){0};
 }
 
-void session_grow(struct session *s, uint64_t users) {
+void users_grow(struct users *s, uint64_t users) {
     if (users <= s->known) return;
     s->state = mem_realloc(s->state, users);
-    memset(s->state + s->known, SESSION_IDLE, users - s->known);
+    memset(s->state + s->known, USERS_IDLE, users - s->known);
     s->known = users;
 }
 
-void session_soon(const struct session *s, uint64_t user) {
+void users_soon(const struct users *s, uint64_t user) {
     if (user < s->known) mem_soon(&s->state[user]);
     if (user < s->tallies) mem_soon(&s->tally[user]);
 }
 
-void session_count(struct session *s, uint64_t user, bool failed, double e2e_ms) {
+void users_count(struct users *s, uint64_t user, bool failed, double e2e_ms) {
     enum { LEAST = 64 };
     if (user >= SNAPSHOT_USERS_COUNTED) return;
     if (user >= s->tallies) {
@@ -40,7 +40,7 @@ void session_count(struct session *s, uint64_t user, bool failed, double e2e_ms)
         memset(s->tally + s->tallies, 0, (n - s->tallies) * sizeof *s->tally);
         s->tallies = n;
     }
-    struct session_tally *t = &s->tally[user];
+    struct users_tally *t = &s->tally[user];
     if (failed) {
         t->failed++;
         return;
@@ -51,23 +51,23 @@ void session_count(struct session *s, uint64_t user, bool failed, double e2e_ms)
     if (t->last_ms > t->worst_ms) t->worst_ms = t->last_ms;
 }
 
-struct session_tally session_told(const struct session *s, uint64_t user) {
-    return user < s->tallies ? s->tally[user] : (struct session_tally){0};
+struct users_tally users_told(const struct users *s, uint64_t user) {
+    return user < s->tallies ? s->tally[user] : (struct users_tally){0};
 }
 
-void session_schedule(struct session *s, uint64_t user, uint64_t at_ns) {
+void users_schedule(struct users *s, uint64_t user, uint64_t at_ns) {
     timers_add(&s->timers, at_ns, user);
-    s->state[user] = SESSION_WAITING;
+    s->state[user] = USERS_WAITING;
 }
 
-uint64_t session_next_ns(const struct session *s) {
+uint64_t users_next_ns(const struct users *s) {
     return timers_next_ns(&s->timers);
 }
 
-bool session_next(const struct session *s, uint64_t *user) {
+bool users_next(const struct users *s, uint64_t *user) {
     return timers_next(&s->timers, user);
 }
 
-bool session_due(struct session *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns) {
+bool users_due(struct users *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns) {
     return timers_next_ns(&s->timers) <= now_ns && timers_take(&s->timers, user, at_ns);
 }

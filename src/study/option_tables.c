@@ -1,9 +1,9 @@
-#include "study/tables.h"
+#include "study/option_tables.h"
 
 #include <string.h>
 
 #include "export/export.h"
-#include "export/outcome.h"
+#include "export/outcome_format.h"
 #include "page/doc.h"
 
 static const struct option_spec common_options[] = {

@@ -1,4 +1,4 @@
-#include "ui/keys.h"
+#include "ui/keyboard.h"
 
 #include <string.h>
 
@@ -69,7 +69,7 @@ const struct key_entry keyboard[] = {
 };
 const size_t keyboard_count = sizeof keyboard / sizeof keyboard[0];
 
-const struct key_entry *key_find(int code) {
+const struct key_entry *keyboard_find(int code) {
     for (size_t i = 0; i < keyboard_count; i++)
         if (keyboard[i].code == code) return &keyboard[i];
     return NULL;
@@ -90,7 +90,7 @@ static size_t key_names(size_t i, size_t *next, struct buf *out) {
     return cols;
 }
 
-void keys_text(struct buf *out) {
+void keyboard_text(struct buf *out) {
     size_t widest = 0, next;
 
     for (size_t i = 0; i < keyboard_count; i = next) {

@@ -1,8 +1,8 @@
 /* A catalogue of parts that hierarchies are built from: GPUs, host memory and drives with their prices, power
  * and rated endurance; what a server offers room for, and what money and electricity cost. Loaded from YAML;
  * each bad entry is named with file, line and column. One thread. */
-#ifndef KVF_STUDY_PLAN_PARTS_H
-#define KVF_STUDY_PLAN_PARTS_H
+#ifndef KVF_STUDY_PLAN_PART_CATALOGUE_H
+#define KVF_STUDY_PLAN_PART_CATALOGUE_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "engine/sampling/totals.h"
+#include "engine/sampling/totals_count.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* The sweep of a scenario as a plan: its points, and the settings that make each of them. What the loader
  * accepted is not checked again. Not thread safe. */
-#ifndef KVF_SCENARIO_SWEEP_H
-#define KVF_SCENARIO_SWEEP_H
+#ifndef KVF_SCENARIO_SWEEP_PLAN_H
+#define KVF_SCENARIO_SWEEP_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
