@@ -304,7 +304,7 @@ static const char style[] =
     "font-size:.9rem}th,td{padding:.28rem .7rem;text-align:left;border-bottom:1px solid var(--rule);"
     "vertical-align:top;overflow-wrap:normal}td{min-width:3.5rem}thead td,thead th{border-bottom:2px solid var(--soft);"
     "vertical-align:bottom}"
-    "tbody th{font-weight:500;min-width:8rem;position:sticky;left:0;background:var(--page)}.num{text-align:right;white-space:nowrap}"
+    "tbody th{font-weight:500;min-width:8rem;position:sticky;left:0;background:var(--page)}tbody th.num{min-width:0}.num{text-align:right;white-space:nowrap}"
     "pre{background:var(--box);border:1px solid var(--rule);border-radius:6px;padding:.8rem 1rem;overflow-x:auto;"
     "font:.83rem/1.45 ui-monospace,monospace;margin:.6rem 0}summary{cursor:pointer;padding:.25rem 0}"
     "td.long,th.long{overflow-wrap:anywhere;min-width:13rem;white-space:normal}.fold{margin:.8rem 0}.fold summary{font-weight:600}"
@@ -319,7 +319,10 @@ static const char style[] =
     "h2,h3,h4,h5{break-after:avoid}figure,tr,.tiles div,.verdict,.facts div{break-inside:avoid}thead{display:table-header-group}"
     ".level1+.level1{break-before:auto}.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
     ".plots{display:block}.plots.small{display:grid;grid-template-columns:1fr 1fr}figure{margin-bottom:1rem}figure .scroll .plot{min-width:0;max-width:17cm}figure details{display:none}tbody th{position:static;background:none}"
-    ".level1>h2+p,.level2>h3+p{break-after:avoid}"
+    ".level1>h2+p,.level2>h3+p{break-after:avoid}th,td{padding:.2rem .5rem}td{min-width:0}thead th.num{white-space:normal}tbody th,tbody td{white-space:nowrap}tbody .long{white-space:normal}"
+    "caption{break-inside:avoid}caption::after{content:\"\";display:block;height:6rem;margin-bottom:-6rem}"
+    "summary{list-style:none}.fold:has(pre)::details-content{display:block;content-visibility:visible}"
+    ".fold:not([open]):not(:has(pre))>summary::after{content:\" (folded away: open it, then print)\"}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
 static void put_contents(struct page *p) {

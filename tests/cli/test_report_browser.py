@@ -11,7 +11,7 @@ import zlib
 import histories
 from pages import HOSTILE, RESULTS, add_run
 from runs import TINY, measure, write
-from tap import Skip, case, home, main, run, scratch
+from tap import Skip, case, home, main, need_tool, run, scratch
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
 
@@ -288,6 +288,48 @@ def _():
     assert set(got) == {360, 390, 1400}, got
     for width, one in got.items():
         assert one["charts"] > 30 and not one["wrong"] and one["needed"] <= width, one
+
+
+def printed(page):
+    """The text of each sheet of paper."""
+    to_text, paper = need_tool("pdftotext"), scratch("paper") / "page.pdf"
+    _, log = look(page, "--no-pdf-header-footer", "--print-to-pdf=%s" % paper)
+    assert paper.exists() and not complaints(log), log
+    got = subprocess.run([to_text, "-layout", paper, "-"], stdout=subprocess.PIPE, timeout=60, check=True).stdout.decode()
+    return [re.sub(r"\s+", " ", sheet) for sheet in got.split("\f")[:-1]]
+
+
+def plain(markup):
+    return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]*>", " ", markup))).strip()
+
+
+@case("on paper each row of points is one line, a table's title is on the sheet of its first row, and the scenario is there")
+def _():
+    with histories.make() as db:
+        for n in range(1, 4):
+            add_run(db, intervals=30, scenario_yaml="# the last line of run %d\n" % n)
+        long_names(db)
+    for refs in (["1"], ["1", "2", "3", "4"]):
+        page = report(*refs)
+        sheets = printed(page)
+        everything = " ".join(sheets)
+        for caption, row in re.findall("<caption>([^<]*)</caption><thead>.*?<tbody>\\s*<tr>(.*?)</th>", page.read_text(), re.S):
+            first = plain(row)[:30]
+            whole = [sheet for sheet in sheets if plain(caption) in sheet]
+            assert not whole or any(first in sheet.split(plain(caption), 1)[1] for sheet in whole), (refs, caption, first)
+        for n in refs[:3]:
+            assert "# the last line of run %s" % n in everything, refs
+        assert "the database have them (folded away: open it, then print)" in everything, refs
+    got = run(["sweep", write({"mode": "simulate", "tiers.nvme": None, "tiers.cpu": None, "run.max_requests": 60, "run.duration": "60s",
+                               "sweep": {"keys": {"workload.users": [2, 3, 4, 6, 8], "tiers.gpu.capacity": [
+                                   "128KiB", "256KiB", "512KiB", "8MiB"]}}}), "--quiet"])
+    assert got.rc == 0, got
+    page = report("sweep:1")
+    everything, table = " ".join(printed(page)), page.read_text().split("<caption>Points</caption>")[1]
+    rows = [plain(row) for row in re.findall("<tr>(<th scope=\"row\".*?)</tr>", table.split("</table>")[0])]
+    assert len(rows) == 20 and any("requests failed" in row for row in rows), rows
+    assert all(row in everything for row in rows), [row for row in rows if row not in everything]
+    assert '"sweep": {"keys"' in everything.split("As it was given")[1], everything[-400:]
 
 
 @case("a real run")
