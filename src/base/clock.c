@@ -1,6 +1,7 @@
 #include "base/clock.h"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 static uint64_t clock_read(clockid_t id) {
@@ -19,6 +20,16 @@ uint64_t clock_wall_ns(void) {
 
 uint64_t clock_thread_cpu_ns(void) {
     return clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int clock_thread_precise(void) {
+    int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    clock_thread_slack(10 * (int)KVF_NS_PER_US);
+    return before > 0 ? before : 0;
+}
+
+void clock_thread_slack(int slack_ns) {
+    if (slack_ns > 0) prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
 }
 
 /* The run clock is a sequence lock. A resume changes both words; a reader that saw one old and one

@@ -1,4 +1,4 @@
-/* Errors: a code and one human sentence that names the thing and the remedy. */
+/* Errors: a code and one human sentence that names the thing and the remedy. An err belongs to one thread. */
 #ifndef KVF_BASE_ERR_H
 #define KVF_BASE_ERR_H
 
@@ -27,9 +27,9 @@ struct err {
 };
 
 /* Sets code and sentence unless an error is already there (the first wins) and returns -code.
- * Quoted text is cleaned for terminals. `e` may be NULL. Not thread safe: an err belongs to one thread. */
+ * Quoted text is cleaned for terminals. `e` may be NULL. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The same with ": <text of errno>" appended; maps ENOMEM, ENOSPC and EDQUOT to their codes when
+/* Like err_set(), with ": <text of errno>" appended; maps ENOMEM, ENOSPC and EDQUOT to their codes when
  * `code` is KVF_ERR_IO. */
 int err_set_errno(struct err *e, enum err_code code, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

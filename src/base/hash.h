@@ -1,4 +1,4 @@
-/* Hashing: 64-bit mixing for tables and keys, SHA-256 of files for provenance. */
+/* Hashing: 64-bit mixing for tables and keys, SHA-256 of files for provenance. Any thread. */
 #ifndef KVF_BASE_HASH_H
 #define KVF_BASE_HASH_H
 
@@ -16,9 +16,10 @@ static inline uint64_t hash_mix64(uint64_t x) {
 uint64_t hash_bytes(const void *data, size_t len, uint64_t seed); /* FNV-1a, then mixed */
 
 enum { KVF_SHA256_TEXT = 65 };
-/* SHA-256 of a whole file as 64 hex digits and a NUL. Reads it once, constant memory. */
+/* SHA-256 (FIPS 180-4) of a whole file as 64 hex digits and a NUL. Reads it once, in constant memory. 0, or a
+ * negative code for a file that cannot be read. */
 int hash_sha256_file(const char *path, char out[KVF_SHA256_TEXT], struct err *e);
-/* The same of bytes in memory. */
+/* SHA-256 of bytes in memory. 0, or a negative code where OpenSSL fails. */
 int hash_sha256_bytes(const void *data, size_t len, char out[KVF_SHA256_TEXT], struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* A binary min-heap of items with a 64-bit key and a 64-bit tie-breaker, so that the order is total
- * and the same on every machine. Not thread safe. */
+ * and the same on every machine. Zeroed, it is empty. One thread at a time. */
 #ifndef KVF_BASE_HEAP_H
 #define KVF_BASE_HEAP_H
 
@@ -15,8 +15,8 @@ struct heap {
     uint64_t count, cap;
 };
 
-void heap_push(struct heap *h, uint64_t key, uint64_t tie, void *item); /* aborts when memory is exhausted */
-bool heap_pop(struct heap *h, struct heap_item *out);                   /* false: empty */
+void heap_push(struct heap *h, uint64_t key, uint64_t tie, void *item); /* ends the program without memory */
+bool heap_pop(struct heap *h, struct heap_item *out);                   /* takes the smallest; false: empty */
 static inline uint64_t heap_min_key(const struct heap *h) {             /* UINT64_MAX when empty */
     return h->count ? h->items[0].key : UINT64_MAX;
 }

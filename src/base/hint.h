@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A hint: what stands there is used soon, and comes from memory meanwhile. The empty statement keeps a
- * function that only calls this from being taken for one without effect, whose calls gcc leaves out. */
+/* Prefetches the cache line at p, which is written soon. Without the empty statement gcc takes a function
+ * that only calls this for one without effect and drops its calls. */
 static inline void mem_soon(const void *p) {
     __asm__ volatile("" : : "r"(p));
     __builtin_prefetch(p, 1);
 }
-/* memset() to zero of a few hundred bytes. A size that the compiler knows becomes rep stos, which takes
- * longer to begin than the C library takes for all of it. */
+/* memset() to zero of a few hundred bytes. For a size that it knows gcc writes rep stos, which takes longer
+ * to start than the C library takes for the whole. */
 static inline void mem_clear(void *p, size_t len) {
     __asm__("" : "+r"(len));
     memset(p, 0, len);

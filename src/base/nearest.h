@@ -1,4 +1,4 @@
-/* The word nearest to a mistyped one. */
+/* The word nearest to a mistyped one. One thread for each search. */
 #ifndef KVF_BASE_NEAREST_H
 #define KVF_BASE_NEAREST_H
 
@@ -6,8 +6,8 @@
  * the optimal string alignment distance. Words are compared in their first 95 bytes. Any thread. */
 unsigned nearest_distance(const char *a, const char *b);
 
-/* A search: start it with the mistyped word, offer the candidates, and `best` is the nearest of them,
- * the one that begins alike on a tie; NULL when none is within a third of the word's length. */
+/* A search. Start it with the mistyped word and offer each candidate; `best` is then the nearest, on a tie
+ * the one with the same beginning. NULL when none is within a third of the word's length. Copies no text. */
 struct nearest {
     const char *word;
     const char *best; /* one of those offered; not copied */

@@ -1,6 +1,7 @@
 /* Seeded random streams. A stream is xoshiro256** seeded through SplitMix64 from (seed, stream,
  * index), so that every user, source and class has its own stream, and neither threads nor order
- * change the draws. */
+ * change the draws (Blackman and Vigna, Scrambled Linear Pseudorandom Number Generators, 2021).
+ * One thread at a time for each stream. */
 #ifndef KVF_BASE_RNG_H
 #define KVF_BASE_RNG_H
 
@@ -26,11 +27,12 @@ enum rng_stream {
     KVF_RNG_SERVICE    /* service times of a measured tier and direction */
 };
 
+/* Begins the stream of one user, source or class; `index` counts them within their kind. */
 void rng_init(struct rng *r, uint64_t seed, enum rng_stream stream, uint64_t index);
-uint64_t rng_u64(struct rng *r);
+uint64_t rng_u64(struct rng *r);  /* 64 random bits */
 double rng_double(struct rng *r); /* uniform in [0, 1) */
-uint64_t rng_range(struct rng *r, uint64_t lo,
-                   uint64_t hi); /* uniform integer, both included, unbiased (Lemire) */
+/* A uniform integer from lo to hi, both included, without bias (Lemire 2019). */
+uint64_t rng_range(struct rng *r, uint64_t lo, uint64_t hi);
 double rng_uniform(struct rng *r, double lo, double hi);     /* uniform in [lo, hi) */
 double rng_exponential(struct rng *r, double mean);          /* inverse transform */
 double rng_gamma(struct rng *r, double shape, double scale); /* Marsaglia and Tsang 2000 */

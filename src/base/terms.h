@@ -1,5 +1,5 @@
 /* The vocabulary shared by every floor: tiers, directions, causes, phases. Each list is an
- * X-macro so that enum, name table and database column cannot disagree. */
+ * X-macro so that enum, name table and database column cannot disagree. Any thread. */
 #ifndef KVF_BASE_TERMS_H
 #define KVF_BASE_TERMS_H
 
@@ -50,15 +50,15 @@ enum { KVF_TARGETS = 4 }; /* that a class may have: of P95, P99, P99.9, P99.99 *
 enum { KVF_CLASSES_MAX = 8 };  /* QoS classes a scenario may name */
 enum { KVF_BOTTLENECK = 448 }; /* bytes of the sentence on the bottleneck, its NUL included */
 
-/* Names as users and the database see them; "?" for a value outside the list. Any thread. */
+/* Names as users and the database see them; "?" for a value outside the list. Constant texts. */
 const char *tier_name(enum kvf_tier tier);
 const char *dir_name(enum kvf_dir dir);
 const char *cause_name(enum kvf_cause cause);
 const char *run_phase_name(enum kvf_run_phase phase);
 const char *stat_name(enum kvf_stat stat);  /* in names of metrics: "p999" */
 const char *stat_label(enum kvf_stat stat); /* for people: "P99.9" */
-double stat_quantile(enum kvf_stat stat);   /* of the mean 0 */
-uint64_t stat_samples(enum kvf_stat stat);
+double stat_quantile(enum kvf_stat stat);   /* 0.95 for P95, 1 for the maximum, 0 for the mean */
+uint64_t stat_samples(enum kvf_stat stat);  /* values that it needs; with fewer it is missing */
 static inline enum kvf_stat stat_of_target(int target) {
     return (enum kvf_stat)(KVF_STAT_P95 + target);
 }

@@ -8,11 +8,11 @@
 
 enum { UTF8_LEN = 4 };
 
-/* The code point at *p, which moves behind it; -1 for a byte that is no UTF-8 (overlong forms and
- * surrogates included), which is stepped over alone. The text ends with a NUL, which *p must not
- * stand at unless it is one of several. */
+/* Returns the code point at *p and moves *p past it; -1 for a byte that is not UTF-8 (overlong forms and
+ * surrogates included), of which it skips one. The text ends with a NUL, at which *p must not stand; earlier
+ * NULs are characters. */
 int32_t utf8_next(const char **p);
-/* Bytes written to `out`; 0 for what is no code point. No NUL is added. */
+/* Writes a code point: the number of bytes in `out`, 0 for a number that is none. Adds no NUL. */
 size_t utf8_put(uint32_t ch, char out[UTF8_LEN]);
 /* A control character of ASCII or of ISO 6429 (U+0080 to U+009F), which a terminal may obey. */
 static inline bool utf8_is_control(int32_t ch) {
@@ -30,18 +30,17 @@ static inline bool utf8_is_harmful(int32_t ch) {
     return ch < 0 || utf8_is_control(ch) || utf8_turns_direction(ch) || ch == 0x2028 || ch == 0x2029 ||
            ch == 0xfeff || (ch >= 0xfdd0 && ch <= 0xfdef) || (ch & 0xfffe) == 0xfffe;
 }
-/* Whether nothing in it is harmful. */
+/* Whether a text has no harmful character. */
 bool utf8_is_plain(const char *text);
 
-/* Cleans a text for a terminal, in place: one question mark for each character that is harmful. UTF8_LINES
- * keeps tabs and ends of lines, UTF8_ASCII replaces all that is not ASCII as well. Returns the new length,
- * which is never longer. Every text that the program did not make itself goes through here on its way to a
- * terminal. */
+/* Cleans a text for a terminal, in place: replaces each harmful character by a question mark. UTF8_LINES
+ * keeps tabs and newlines, UTF8_ASCII also replaces everything that is not ASCII. Returns the new length,
+ * which is never longer. Every text from outside passes through here on its way to a terminal. */
 enum { UTF8_LINES = 1, UTF8_ASCII = 2 };
 size_t utf8_clean(char *text, unsigned how);
 
-/* Columns of a code point on a terminal in the present locale: 0 (joins the one before), 1 or 2; -1 for a
- * control character and for one that the locale cannot show. Blocks and braille are 1 in every locale. */
+/* Columns of a code point on a terminal in the current locale: 0 (combines with the one before), 1 or 2; -1
+ * for a control character or one that the locale cannot show. Blocks and braille are 1 in every locale. */
 int utf8_width(uint32_t ch);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -265,7 +264,7 @@ uint64_t dispatch_next_ns(const struct engine *e) {
 static void *generator_main(void *arg) {
     struct engine *e = arg;
     pthread_setname_np(pthread_self(), "kvfall-arrivals");
-    prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
+    clock_thread_precise();
     while (!atomic_load(&e->stopping)) {
         pthread_mutex_lock(&e->queue_lock);
         bool more = generate(e);

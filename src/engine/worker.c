@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "engine/core.h"
@@ -456,7 +455,7 @@ static void *worker_main(void *arg) {
     char name[16];
     snprintf(name, sizeof name, "kvfall-work-%u", w->x.worker);
     pthread_setname_np(pthread_self(), name);
-    prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
+    clock_thread_precise();
     worker_pin(w);
     w->open_rc = worker_open(w, &w->open_err);
     sem_post(&e->workers_open);

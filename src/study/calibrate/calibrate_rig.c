@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 
 #include "base/buf.h"
@@ -268,7 +267,7 @@ static void *worker_main(void *arg) {
     pthread_mutex_lock(&r->start_lock); /* until all have been started, or one cannot be */
     pthread_mutex_unlock(&r->start_lock);
     if (r->closing) return NULL;
-    prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
+    clock_thread_precise();
     if (mover_open(&w->mover, &setup, &w->err)) atomic_store(&r->failed, true);
     pthread_barrier_wait(&r->end);
     while (true) {

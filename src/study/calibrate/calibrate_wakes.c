@@ -6,14 +6,13 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "metrics/histogram.h"
 
-enum { TIMES = 100, SLACK_NS = 10000 };
+enum { TIMES = 100 };
 #define SLEEP_NS KVF_NS_PER_MS
 
 struct sleeper {
@@ -35,7 +34,7 @@ static void *sleeper_main(void *arg) {
     struct sleeper *s = arg;
     struct pollfd p = {.fd = s->fd, .events = POLLIN};
     uint64_t count;
-    prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+    clock_thread_precise();
     while (!atomic_load(&s->ended)) {
         if (ppoll(&p, 1, NULL, NULL) <= 0 || atomic_load(&s->ended)) continue;
         histogram_record(&s->late, clock_now_ns() - atomic_load(&s->sent_ns));
@@ -69,16 +68,16 @@ int calibrate_wakes(struct calibrate_wakes *out, const atomic_bool *stop, struct
     struct histogram late;
     pthread_t thread;
     uint64_t times = 0;
-    int rc = sleeper_start(&s, &thread, e), slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    int rc = sleeper_start(&s, &thread, e);
     histogram_init(&late);
     if (rc) return rc;
-    prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+    int slack = clock_thread_precise();
     for (; times < TIMES && !(stop && atomic_load(stop)); times++) {
         histogram_record(&late, sleep_late_ns());
         call(&s);
     }
     (void)sleep_late_ns(); /* the last call is seen */
-    prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : SLACK_NS, 0, 0, 0);
+    clock_thread_slack(slack);
     atomic_store(&s.ended, true);
     call(&s);
     pthread_join(thread, NULL);

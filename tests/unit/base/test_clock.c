@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/clock.h"
 
@@ -19,6 +20,17 @@ static void test_time_goes_on(void **state) {
     uint64_t cpu = clock_thread_cpu_ns();
     while (clock_thread_cpu_ns() == cpu) continue;
     assert_true(clock_thread_cpu_ns() > cpu);
+}
+
+static void test_a_precise_thread_has_10_us_of_slack_and_gives_it_back(void **state) {
+    (void)state;
+    clock_thread_slack(70000);
+    assert_int_equal(clock_thread_precise(), 70000);
+    assert_int_equal(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 10000);
+    clock_thread_slack(0);
+    assert_int_equal(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 10000);
+    clock_thread_slack(70000);
+    assert_int_equal(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 70000);
 }
 
 /* Waits, by looking, until the monotonic clock has gone on by ns. */
@@ -130,9 +142,12 @@ static void test_race(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_time_goes_on), cmocka_unit_test(test_pause_stands_still),
-    cmocka_unit_test(test_to_mono),      cmocka_unit_test(test_virtual_is_what_it_was_set_to),
+    cmocka_unit_test(test_time_goes_on),
+    cmocka_unit_test(test_pause_stands_still),
+    cmocka_unit_test(test_to_mono),
+    cmocka_unit_test(test_virtual_is_what_it_was_set_to),
     cmocka_unit_test(test_race),
+    cmocka_unit_test(test_a_precise_thread_has_10_us_of_slack_and_gives_it_back),
 };
 
 int main(void) {
