@@ -24,6 +24,10 @@ bool standing_good(const struct standing *s);
 /* The metric behind undone[i]; whether any is above 0; and "1,715 requests failed and 3 writes fell through",
  * "" where none is. */
 const char *standing_undone_metric(size_t i);
+/* How many of the kinds, the first ones, count for a run of which the measure `standing_computes` is known:
+ * its modelled GPU computes again what was not kept. */
+enum { STANDING_UNDONE_COMPUTED = 2 };
+extern const char standing_computes[];
 /* Index of a metric among them; STANDING_UNDONE: it is none. */
 size_t standing_undone_find(const char *metric);
 bool standing_comparable(const double undone[STANDING_UNDONE]);

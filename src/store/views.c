@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "record/metric.h"
+#include "record/standing.h"
 #include "store/schema.h"
 
 /* A view: columns of its own, then measures of the run `t.run_id`, found in results by their names. */
@@ -15,6 +16,7 @@ struct view {
         const char *column;
     } figure[VIEW_FIGURES]; /* ends with one without a metric */
     const char *rest;       /* from the last column on */
+    const char *group;      /* after a condition on `runs`: only those that left no work undone */
 };
 
 #define RUN(metric)                                                                                          \
@@ -32,14 +34,16 @@ static const struct view views[] = {
      true,
      {RUN("nvme_tok_s"), RUN("requests_done"), RUN("evictions")},
      ", (SELECT count(*) FROM criteria WHERE run_id = t.run_id AND passed = 1) AS criteria_passed, "
-     "(SELECT count(*) FROM criteria WHERE run_id = t.run_id) AS criteria_judged, bottleneck FROM runs AS t"},
+     "(SELECT count(*) FROM criteria WHERE run_id = t.run_id) AS criteria_judged, bottleneck FROM runs AS t",
+     NULL},
     {"tier_p95",
      "t.run_id, t.tier, t.emulated",
      false,
      {TIER("read_ops"), TIER("read_gib_s"), TIER("read_p95_ms"), TIER("read_device_p95_ms"),
       TIER("read_host_p95_ms"), TIER("write_ops"), TIER("write_gib_s"), TIER("write_p95_ms"),
       TIER("write_device_p95_ms"), TIER("write_host_p95_ms")},
-     " FROM run_tiers AS t"},
+     " FROM run_tiers AS t",
+     NULL},
     {"slo_by_class",
      "t.run_id, t.n, t.class, r.qos_latency AS latency, t.p95_ms AS p95_target_ms, "
      "t.p99_ms AS p99_target_ms, t.p999_ms AS p999_target_ms, t.p9999_ms AS p9999_target_ms",
@@ -47,7 +51,8 @@ static const struct view views[] = {
      {CLASS("slo", "p95_ms"), CLASS("slo", "p99_ms"), CLASS("slo", "p999_ms"), CLASS("slo", "p9999_ms"),
       CLASS("slo", "met_ratio"), CLASS("slo", "violations"), CLASS("class", "done"),
       CLASS("class", "failed")},
-     " FROM run_classes AS t JOIN runs AS r USING (run_id)"},
+     " FROM run_classes AS t JOIN runs AS r USING (run_id)",
+     NULL},
     /* a size without a unit is its bytes as text */
     {"run_settings",
      "t.run_id, replace(substr(j.fullkey, 3), '\"', '') AS key, j.atom AS value, CASE WHEN j.type = 'text' AND j.atom GLOB "
@@ -58,7 +63,8 @@ static const struct view views[] = {
      false,
      {{NULL, NULL}},
      " FROM runs AS t, json_tree(CASE WHEN json_valid(effective_json) THEN effective_json END) AS j "
-     "WHERE j.atom IS NOT NULL"},
+     "WHERE j.atom IS NOT NULL",
+     NULL},
     /* SQLite takes columns outside of functions from the row that has the max() */
     {"best_by_config",
      "run_id AS best_run, name, model, mode, host, count(*) AS runs, max(value) AS throughput_tok_s, "
@@ -66,8 +72,8 @@ static const struct view views[] = {
      "'$.name', '$.description', '$.seed') ELSE effective_json END AS configuration",
      false,
      {{NULL, NULL}},
-     " FROM runs JOIN results USING (run_id) WHERE status = 'completed' AND metric = 'throughput_tok_s' "
-     "GROUP BY configuration, model, mode, host"},
+     " FROM runs JOIN results USING (run_id) WHERE status = 'completed' AND metric = 'throughput_tok_s'",
+     " GROUP BY configuration, model, mode, host"},
 };
 
 static void add_figure(struct buf *out, const char *metric, const char *column) {
@@ -85,6 +91,22 @@ static void add_usual(struct buf *out) {
     }
 }
 
+/* Of runs that left no work undone, as standing.h has it: less work is done sooner. */
+static void add_all_done(struct buf *out) {
+    for (size_t i = 0; i < STANDING_UNDONE; i++) {
+        buf_addf(
+            out,
+            " AND (coalesce((SELECT value FROM results WHERE run_id = runs.run_id AND metric = '%s'), 0) <= 0",
+            standing_undone_metric(i));
+        if (i >= STANDING_UNDONE_COMPUTED)
+            buf_addf(
+                out,
+                " OR (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '%s') IS NOT NULL",
+                standing_computes);
+        buf_add(out, ")");
+    }
+}
+
 const char *schema_view(size_t i, struct buf *out) {
     if (i >= sizeof views / sizeof *views) return NULL;
     const struct view *v = &views[i];
@@ -93,6 +115,10 @@ const char *schema_view(size_t i, struct buf *out) {
     for (size_t f = 0; f < VIEW_FIGURES && v->figure[f].metric; f++)
         add_figure(out, v->figure[f].metric, v->figure[f].column);
     buf_add(out, v->rest);
+    if (v->group) {
+        add_all_done(out);
+        buf_add(out, v->group);
+    }
     return v->name;
 }
 

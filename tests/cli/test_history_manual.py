@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """kvfall-history(5) agrees with the database: columns, types and units, and what its examples do."""
 import contextlib
+import csv
+import io
 import json
 import re
 import sqlite3
@@ -138,11 +140,28 @@ def _():
     assert len(asked) == 10, [question for question, _ in asked]
     with small_run() as db:
         results = dict(db.execute("SELECT metric, value FROM results"))
+    whole = json.loads(run(["export", "1", "--format", "json"]).stdout)["runs"][0]
+    told = {"Which runs": [{"run_id": 1, "name": whole["run"]["name"], "status": "completed", "throughput_tok_s": results["throughput_tok_s"]}],
+            "What limited": [{"limited_by": whole["verdict"]["limited_by"], "sentence": whole["verdict"]["sentence"]}],
+            "What would": [{"change": one["change"], "estimate": one["estimate"]} for one in whole["verdict"]["remedies"] or []],
+            "Did it": sorted(({"name": one["name"], "actual": one["actual"]} for one in whole["criteria"]), key=str),
+            "Which users": [{"class": one["name"], "met_ratio": one["met_ratio"]} for one in whole["qos"]],
+            "How fast": [{"tier": "gpu", "read_gib_s": results["gpu_read_gib_s"], "write_p95_ms": results["gpu_write_p95_ms"]}],
+            "When was": [{"e2e_p95_ms": max(whole["intervals"]["e2e_p95_ms"], key=lambda ms: ms or 0)}],
+            "How have": [{"run_id": 1, "tok_s": results["throughput_tok_s"]}],
+            "Which configuration": [{"best_run": 1, "key": "tiers.%s.capacity" % tier, "bytes": size} for tier, size in (
+                ("cpu", 0), ("gpu", 256 << 20), ("nvme", 0), ("remote", 0))]}
     for question, query in asked:
         got = run(["sql", plain(query).replace(":run", "1"), "--json"])
         assert got.rc == 0, (question, got)
         found = json.loads(got.stdout)
-        assert found or question.startswith(("Were its targets", "What would help")), question
+        if not question.startswith("How are"):
+            true = told.pop(next(words for words in told if question.startswith(words)))
+            if question.startswith("Did it"):
+                found.sort(key=lambda row: str({"name": row["name"], "actual": row["actual"]}))
+            elif question.startswith("When was"):
+                found = found[:1]
+            assert [{key: row[key] for key in one} for row, one in zip(found, true)] == true and len(found) == len(true), (question, found, true)
         if "histogram_buckets" in query:
             assert sum(row["count"] for row in found) == results["requests_done"] and found[-1]["below_ratio"] == 1, found
             half = next(row for row in found if row["below_ratio"] >= 0.5)
@@ -152,6 +171,12 @@ def _():
     both = json.loads(run(["sql", "SELECT scope, sum(count) AS n FROM histogram_buckets(1) WHERE scope IN ('e2e', 'ttft') GROUP BY scope",
                            "--json"]).stdout)
     assert [row["scope"] for row in both] == ["e2e", "ttft"] and both[0]["n"] == results["requests_done"], both
+    shown = re.search(r'\$ kvfall sql --csv "(SELECT.*?)" > latencies.csv', plain(page), re.DOTALL).group(1)
+    rows = list(csv.DictReader(io.StringIO(run(["sql", "--csv", shown]).stdout)))
+    for scope, one in whole["histograms"].items():
+        here = [(float(row["low_ms"]), float(row["high_ms"]), int(row["count"])) for row in rows if row["scope"] == scope]
+        assert here == [(low / 1e6, high / 1e6, n) for low, high, n in zip(one["low"], one["high"], one["counts"])], scope
+    assert len(whole["histograms"]) > 5 and {row["scope"] for row in rows} == set(whole["histograms"])
 
 
 @case("the page's Python reads the histograms that were stored")

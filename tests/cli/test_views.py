@@ -72,7 +72,8 @@ def _():
     with make() as db:
         def with_users(users, tok_s, **more):
             text = json.dumps({"name": more.get("name", "n"), "seed": 1 + len(more), "workload": {"users": users}})
-            add_run(db, results={"throughput_tok_s": tok_s}, effective_json=text, **more)
+            undone = {name: more.pop(name) for name in ("requests_failed", "copies_skipped", "batch_running_mean") if name in more}
+            add_run(db, results={"throughput_tok_s": tok_s, **undone}, effective_json=text, **more)
         with_users(10, 5)
         with_users(10, 7, name="again")
         with_users(10, 99, status="failed")
@@ -80,10 +81,15 @@ def _():
         with_users(20, 8)
         with_users(10, 4, host="other")
         add_run(db, results={"throughput_tok_s": 1}, effective_json="cut {")
+        with_users(10, 90, requests_failed=1)  # less work is done sooner
+        with_users(10, 91, copies_skipped=3)
+        with_users(10, 92, requests_failed=1, batch_running_mean=2)
+        with_users(10, 6.5, requests_failed=0, seed=44)
+        with_users(30, 9, copies_skipped=3, batch_running_mean=2)  # a modelled GPU computed what was not copied
     assert ask("SELECT best_run, name, host, runs, throughput_tok_s, mean_tok_s FROM best_by_config ORDER BY best_run") == [
         {"best_run": run_id, "name": name, "host": host, "runs": runs, "throughput_tok_s": most, "mean_tok_s": mean}
-        for run_id, name, host, runs, most, mean in ((2, "again", "lab", 3, 7.0, 6.0), (5, "nightly", "lab", 1, 8.0, 8.0),
-                                                     (6, "nightly", "other", 1, 4.0, 4.0), (7, "nightly", "lab", 1, 1.0, 1.0))]
+        for run_id, name, host, runs, most, mean in ((2, "again", "lab", 4, 7.0, 6.125), (5, "nightly", "lab", 1, 8.0, 8.0),
+                                                     (6, "nightly", "other", 1, 4.0, 4.0), (7, "nightly", "lab", 1, 1.0, 1.0), (12, "nightly", "lab", 1, 9.0, 9.0))]
 
 
 @case("run_settings has every key with its value, and sizes and bandwidths as numbers beside their text")
