@@ -156,6 +156,15 @@ def _():
                                                    "libbpf-devel"}, machine.calls
 
 
+@case("a failed dnf: the hint names the repositories that RHEL has beside its own")
+def _():
+    machine = Machine("dnf", modules=False)
+    machine.tool("dnf", "exit 1")
+    got = machine.bootstrap("build")
+    assert got.rc == 1 and "could not install" in got.stderr and "libyaml-devel" in got.stderr and machine.called("make") == [], got
+    assert "CodeReady Builder and EPEL: dnf config-manager --set-enabled crb && dnf install epel-release" in got.stderr, got
+
+
 @case("sudo is used by other users than root")
 def _():
     machine = Machine("apt-get", uid=1000, without=("make",))
