@@ -59,6 +59,16 @@ def mounted(*options):
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+def without_proc(*args):
+    """A command in a root whose /proc is empty."""
+    ours = ["--user", "--map-root-user"] if os.getuid() else []
+    got = run([*ours, "--mount", "sh", "-c", 'mount -t tmpfs none /proc || exit 77; exec "$@"', "sh", KVFALL, *args],
+              program=need_tool("unshare"))
+    if got.rc == 77 or "unshare failed" in got.stderr:
+        raise Skip("/proc cannot be hidden here: %s" % got.stderr.strip())
+    return got
+
+
 def fill(path, how="wb"):
     """Takes all room of the file system, to the last byte."""
     with open(path, how, buffering=0) as file:
@@ -673,6 +683,19 @@ def _():
     assert before
     got, _ = measure({"run.max_requests": 5}, "--db", "none")
     assert tree(*run_folders()) == before and "removed" not in got.stderr, got
+
+
+@case("a root without /proc: a sentence says what to mount, and no memory of 0 B is spoken of; a simulation needs none")
+def _():
+    small = write({"run.duration": "1s"})
+    for options, missing in (([], "the system does not say how much there is: mount /proc, or use --force"),
+                             (["--force"], "there is no list of mounts /proc/self/mountinfo; mount /proc")):
+        got = without_proc("run", small, "--headless", "--quiet", *options)
+        assert got.rc in (1, 2) and got.stderr.endswith(missing + "\n") and " 0 B" not in got.stderr.split("needed")[0], got
+    got = without_proc("probe")
+    assert re.search("^memory +unknown: the system does not say how much there is; mount /proc$", got.stdout, re.M), got
+    got = without_proc("run", write({"mode": "simulate", "run.max_requests": 50, "run.duration": "60s"}), "--headless", "--quiet")
+    assert got.rc == 0 and " 50 done" in got.stdout, got
 
 
 main()
