@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The Debian package agrees with the rest of the tree: version, what it is built from, what it installs."""
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, main, run
+from wheels import wheels
 
 # What every Debian build has: build-essential, and debhelper for the files that autoreconf makes.
 ALWAYS = {"gcc", "libc6-dev", "make", "autoconf", "automake"}
@@ -69,6 +72,15 @@ def _():
     written = set(re.findall(r"kvfall\.(?:html|xml)", " ".join(words for _, words in steps)))
     kept = text("contrib/github/kvfall.yml").split("upload-artifact")[1]
     assert written == {"kvfall.html", "kvfall.xml"} == set(re.findall(r"kvfall\.(?:html|xml)", kept)), written
+
+
+if os.environ.get("KVF_TESTS_LONG"):
+    @case("both workflows are such by GitHub's schema")
+    def _():
+        check = wheels("check-jsonschema==0.39.0") / "bin/check-jsonschema"
+        said = subprocess.run([check, "--builtin-schema", "vendor.github-workflows", SOURCE / ".github/workflows/ci.yml",
+                               SOURCE / "contrib/github/kvfall.yml"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        assert said.returncode == 0 and b"ok" in said.stdout, said.stdout.decode()
 
 
 @case("tests that the package runs are tests that there are")
