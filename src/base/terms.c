@@ -7,6 +7,7 @@ static const char *const tier_names[] = {KVF_TIER_LIST(X)};
 static const char *const dir_names[] = {KVF_DIR_LIST(X)};
 static const char *const cause_names[] = {KVF_CAUSE_LIST(X)};
 static const char *const run_phase_names[] = {KVF_RUN_PHASE_LIST(X)};
+static const char *const request_latency_names[] = {REQUEST_LATENCY_LIST(X)};
 #undef X
 
 #define X(id, word, label, quantile, samples) {word, label, quantile, samples},
@@ -35,6 +36,10 @@ const char *cause_name(enum kvf_cause cause) {
 
 const char *run_phase_name(enum kvf_run_phase phase) {
     return name_at(run_phase_names, KVF_RUN_PHASES, (size_t)phase);
+}
+
+const char *request_latency_name(enum request_latency l) {
+    return name_at(request_latency_names, REQUEST_LATENCIES, (size_t)l);
 }
 
 const char *stat_name(enum kvf_stat stat) {

@@ -42,6 +42,18 @@ enum kvf_cause { KVF_CAUSE_LIST(X) KVF_CAUSES };
 enum kvf_run_phase { KVF_RUN_PHASE_LIST(X) KVF_RUN_PHASES };
 #undef X
 
+/* Latencies of a request, each measured per request; names are metric prefixes. */
+#define REQUEST_LATENCY_LIST(X)                                                                              \
+    X(E2E, "e2e")                                                                                            \
+    X(TTFT, "ttft")                                                                                          \
+    X(QUEUE_WAIT, "queue_wait")                                                                              \
+    X(STORAGE_IO, "storage_io")                                                                              \
+    X(GENERATION, "generation")                                                                              \
+    X(TPOT, "tpot")
+#define X(id, name) REQUEST_LATENCY_##id,
+enum request_latency { REQUEST_LATENCY_LIST(X) REQUEST_LATENCIES };
+#undef X
+
 #define X(id, ...) KVF_STAT_##id,
 enum kvf_stat { KVF_STAT_LIST(X) KVF_STATS };
 #undef X
@@ -55,10 +67,11 @@ const char *tier_name(enum kvf_tier tier);
 const char *dir_name(enum kvf_dir dir);
 const char *cause_name(enum kvf_cause cause);
 const char *run_phase_name(enum kvf_run_phase phase);
-const char *stat_name(enum kvf_stat stat);  /* in names of metrics: "p999" */
-const char *stat_label(enum kvf_stat stat); /* for people: "P99.9" */
-double stat_quantile(enum kvf_stat stat);   /* 0.95 for P95, 1 for the maximum, 0 for the mean */
-uint64_t stat_samples(enum kvf_stat stat);  /* values that it needs; with fewer it is missing */
+const char *request_latency_name(enum request_latency l); /* "ttft" */
+const char *stat_name(enum kvf_stat stat);                /* in names of metrics: "p999" */
+const char *stat_label(enum kvf_stat stat);               /* for people: "P99.9" */
+double stat_quantile(enum kvf_stat stat);  /* 0.95 for P95, 1 for the maximum, 0 for the mean */
+uint64_t stat_samples(enum kvf_stat stat); /* values that it needs; with fewer it is missing */
 static inline enum kvf_stat stat_of_target(int target) {
     return (enum kvf_stat)(KVF_STAT_P95 + target);
 }

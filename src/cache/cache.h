@@ -139,23 +139,24 @@ struct cache_stats {
 };
 
 struct cache;
+/* Opens an empty cache, which copies `config`. NULL with a sentence (UNAVAILABLE) where a policy does not go
+ * with the placement. */
 struct cache *cache_open(const struct cache_config *config, struct err *e);
 void cache_close(struct cache *c); /* takes NULL; drops no places */
 
 enum cache_presence { CACHE_ABSENT, CACHE_RESIDENT, CACHE_WRITING };
-/* Where an entry stands; no access, nothing counted. */
+/* The state of a key; not an access, and not counted. */
 enum cache_presence cache_peek(const struct cache *c, struct cache_key key);
-/* A hint: the caller asks for the key soon, a few others before it. What that reads comes from memory
- * meanwhile. */
+/* Prefetches the memory that a lookup of the key reads, a few other calls before it. */
 void cache_soon(const struct cache *c, struct cache_key key);
 
-/* Before a lookup where the remote tier is shared: an entry that others have put there is found from now on,
- * and one that it has dropped no more. A request refreshes all its keys before it looks for the first, for
- * one entry may push out another. */
+/* Before a lookup where the remote tier is shared: takes note of an entry that others have put there, or that
+ * the tier has dropped. A request refreshes all its keys before it looks for the first, because one entry may
+ * push out another. */
 void cache_shared_refresh(struct cache *c, struct cache_key key);
 
-/* Before a lookup where others put entries of that key into the remote tier, out of sight: one that is
- * nowhere here is taken to be there. Whether it is, its read tells, which else finds it lost. */
+/* Before a lookup where others put entries of that key into the remote tier unseen: an entry that this cache
+ * does not have is assumed to be there. Its read finds out, and ends LOST where it is not. */
 void cache_shared_guess(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause);
 
 /* Counts one lookup of `cause`; `tier` (-1: miss) is where it hit. cache_read does not count. */
@@ -165,7 +166,7 @@ void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier);
 /* The tier in which a resident entry is read now; -1 if it is not resident. */
 int cache_where(const struct cache *c, struct cache_key key);
 
-/* Known of an access beside its key; zeros where nothing is known. */
+/* The facts about an access beside its key; 0 where unknown. */
 struct cache_access {
     enum kvf_cause cause;
     uint8_t klass;     /* QoS class that asks */
@@ -175,19 +176,19 @@ struct cache_access {
     bool again;        /* a re-read after the one lookup that it belongs to: no further hit */
 };
 
-/* Tells the time, for policies that go by it: once per hold of the lock, before any other call. Any
- * clock that does not go back. Entries whose time is up leave the cache then, as evictions, unless they are
- * in use. */
+/* Tells the time to policies that depend on it: once per hold of the lock, before any other call, by any
+ * clock that never goes back. Expired entries that are not in use leave the cache, as evictions. */
 void cache_time(struct cache *c, uint64_t now_ns);
 
-/* Whether a policy goes by what block follows what; cache_link has no effect else. */
+/* Whether a policy depends on which block follows which; otherwise cache_link() has no effect. */
 bool cache_links(const struct cache *c);
-/* The first is the block behind the second, if both are there or being written. */
+/* Says that `block` follows `before`, where both are resident or being written. */
 void cache_link(struct cache *c, struct cache_key block, struct cache_key before);
 
-/* Recency. cache_ranks hands out n successive ranks and returns the first; a rank given to read,
- * write or touch makes the access that recent (0: the next one). */
+/* Hands out n successive ranks and returns the first. A rank given to a read, write or touch makes the access
+ * that recent (0: the next one). */
 uint64_t cache_ranks(struct cache *c, uint64_t n);
+/* An access without a read; no effect on a key that is not resident. */
 void cache_touch(struct cache *c, struct cache_key key, const struct cache_access *access);
 
 /* Starts a read of a resident entry: pins it, counts as access. The operation is on the ready list
@@ -207,32 +208,32 @@ enum cache_verdict {
 enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes,
                                const struct cache_access *access, uint32_t worker, void *owner,
                                struct cache_op **op);
-/* New entries go to this tier or below it from now on, the faster ones apart: what is prepared before a
- * run is put where it belongs. 0, as at the opening, is the rule of the placement. No write may wait. */
+/* From now on new entries go to this tier or below it, so that preparation puts entries where they belong.
+ * 0, the initial value, is the rule of the placement. No write may be waiting. */
 void cache_admit_from(struct cache *c, int tier);
-/* Drops every entry; none counts as evicted. Nothing may be under way. */
+/* Drops every entry; none counts as evicted. No operation may be under way. */
 void cache_clear(struct cache *c);
-/* An operation of kind WAIT that comes out of the ready list when the entry being written is
- * resident or its write ended badly. NULL when it is not being written. Report it with cache_finish. */
+/* Waits for a write of another request: an operation of kind WAIT that becomes ready when that write has
+ * ended, well or badly. NULL when the key is not being written. Report it with cache_finish(). */
 struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t worker, void *owner);
 
-/* Takes a WAITING operation off: it is put on the ready list with failed_wait set; a write counts as
- * refused. No effect in any other state; returns whether it had one. */
+/* Cancels a WAITING operation: it goes on the ready list with failed_wait set, and a write counts as refused.
+ * False, without effect, in any other state. */
 bool cache_cancel(struct cache *c, struct cache_op *op);
-/* The time of a WAITING operation is up. A write falls through to the next lower tier that can hold it: it
- * is planned there, or waits again (true: give it as much time once more). Without such a tier, or where
- * writes spill over and have been tried everywhere, it is as after cache_cancel(). */
+/* A WAITING operation has waited as long as it may. A write falls through to the next lower tier that can
+ * hold it, and is planned there or waits again (true: give it the same time again). Without such a tier, or
+ * where writes spill over and all tiers were tried, this is cache_cancel(). */
 bool cache_wait_over(struct cache *c, struct cache_op *op);
 
-/* Takes a resident entry out of the cache, all copies of it: it is not found from now on, and it is no
- * eviction. Who reads it reads on, and its bytes are free when the last reader has left; a move of it that
- * has started ends first, one that has not comes out of the ready list with failed_wait set. An entry that
- * is being written stays. Whether there was one to take. */
+/* Drops a resident entry with all its copies; this is no eviction. Reads in progress go on, and the bytes are
+ * free when the last has ended. A started move ends first; a gated one comes out of the ready list with
+ * failed_wait set. An entry that is being written stays. Returns whether there was one to drop. */
 bool cache_drop(struct cache *c, struct cache_key key);
 
-struct cache_op *cache_next_ready(struct cache *c); /* NULL when there is none */
+/* Takes the next operation to carry out; NULL when there is none. */
+struct cache_op *cache_next_ready(struct cache *c);
 
-/* Moves and copies planned for this worker that have not been finished. */
+/* Moves and copies planned for this worker and not finished. */
 uint64_t cache_moves(const struct cache *c, uint32_t worker);
 
 enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_LOST, CACHE_ABANDONED };
@@ -242,29 +243,29 @@ enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_LOST, CACHE_ABANDONED };
  * a read or a move, the tier has no such entry any more: it is dropped, and nothing is counted as an error.
  * ABANDONED (the run ends): a write leaves no entry, a move leaves it where it was; nothing is counted. An
  * operation with failed_wait set is finished with ABANDONED. After the end of a write its entry is no victim
- * before the next call of cache_next_ready: whoever wrote it can read it first. Else entries could be put out
- * again and again before they were read, and no request would ever end. */
+ * before the next call of cache_next_ready(), so that its writer can read it first. Otherwise entries could
+ * be evicted again and again before they were read, and no request would ever end. */
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
-/* Puts every WAITING and GATED operation on the ready list with failed_wait set, not counted as
- * refused: the run ends. Nothing is gated from then on. */
+/* The run ends: puts every WAITING and GATED operation on the ready list with failed_wait set, without
+ * counting it as refused. Nothing is gated from then on. */
 void cache_stop(struct cache *c);
-/* After a stop, with every operation finished: it is empty above that tier (KVF_TIERS: altogether), and used
- * on. None counts as evicted. Not with placement inclusive, where a tier stays. */
+/* After cache_stop(), with every operation finished: empties the tiers above `stays` (KVF_TIERS: all) and
+ * opens the cache again. No entry counts as evicted. Under placement inclusive only KVF_TIERS. */
 void cache_restart(struct cache *c, int stays);
 
-/* Fills *out. */
+/* Copies the totals since the opening. */
 void cache_stats(const struct cache *c, struct cache_stats *out);
-/* Counts between two readings; used_bytes, entries and waiting are those of the later.
- * A hit from before the first that has become a miss is left out, so that nothing is less than zero and the
- * identities hold in between too. Any thread. */
+/* Counts between two readings; used_bytes, entries and waiting are those of the later one. A hit from before
+ * the first reading that has since become a miss is left out, so that no count is negative and the identities
+ * hold. Any thread. */
 void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
                        const struct cache_stats *then);
 /* Asserts the identities: lookups = hits + misses, bytes in - out = used = sum of entry sizes, used
  * <= usable, order structures agree with the entries. Walks everything. 0 or -KVF_ERR_INTERNAL. */
 int cache_check(const struct cache *c, struct err *e);
-/* Operations that have been made and not finished; walks. None is left when a run has ended. */
+/* Operations planned and not finished, 0 after a run. Walks all of them. */
 uint64_t cache_under_way(const struct cache *c);
-/* Memory per resident entry, for budgets and benches. */
+/* Bytes of the cache's own memory per live entry, for budgets and benches. */
 size_t cache_memory_bytes(const struct cache *c);
 
 #endif

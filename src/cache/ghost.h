@@ -1,7 +1,7 @@
-/* Keys that have been in the cache, or were asked for, and how large they were, in up to two queues
- * from the oldest to the newest: what policies and admission remember. Bounded by a number of keys
- * that is given at the opening; policies bound the bytes of a queue too. At most 60 bytes for each.
- * Grows in small pieces, so that no call is long. One caller at a time. */
+/* The memory of policies and of admission: keys that were in the cache or were asked for, with their sizes,
+ * in up to two queues from oldest to newest. The number of keys is bounded at the opening; policies also
+ * bound the bytes of a queue. At most 60 bytes a key. Grows in small steps, so no call is long. Caller's
+ * lock. */
 #ifndef KVF_CACHE_GHOST_H
 #define KVF_CACHE_GHOST_H
 
@@ -14,7 +14,7 @@
 /* A policy remembers no more keys than this, whatever their bytes: 256 MiB at most. */
 #define GHOSTS_MAX  (UINT32_C(1) << 22)
 #define GHOST_LISTS 2
-/* Entries on their way into a tier of which a policy knows something from when room was made for them. */
+/* Keys on their way into a tier of which a policy remembers what it learned when room was made for them. */
 #define GHOSTS_BACK (UINT32_C(1) << 12)
 
 struct ghost;
@@ -30,18 +30,18 @@ struct ghosts {
     struct ghost_list list[GHOST_LISTS];
 };
 
-void ghosts_open(struct ghosts *g, uint32_t most);
-void ghosts_close(struct ghosts *g);
-/* The queue that has the key, -1: none. bytes, unless NULL: of the entry that it was. */
+void ghosts_open(struct ghosts *g, uint32_t most); /* `most` keys in both queues together */
+void ghosts_close(struct ghosts *g);               /* takes a zeroed one */
+/* The queue that has the key, -1: none. *bytes (may be NULL) is the size of its entry. */
 int ghosts_find(const struct ghosts *g, struct cache_key key, uint64_t *bytes);
-/* As the newest of a queue, wherever it was. When there are too many the oldest of that queue, or
- * of the other where it is empty, is forgotten first. */
+/* Makes the key the newest of a queue, wherever it was. When there are too many, the oldest of that queue is
+ * forgotten first, or of the other where that one is empty. */
 void ghosts_add(struct ghosts *g, struct cache_key key, uint64_t bytes, int list);
 bool ghosts_remove(struct ghosts *g, struct cache_key key); /* whether it was there */
-/* Forgets the oldest of a queue until it has so many bytes at most. */
+/* Forgets the oldest keys of a queue until it has at most so many bytes. */
 void ghosts_trim(struct ghosts *g, int list, uint64_t bytes);
-bool ghosts_check(const struct ghosts *g);
-size_t ghosts_memory(const struct ghosts *g);
+bool ghosts_check(const struct ghosts *g);    /* walks everything: whether the structure is sound */
+size_t ghosts_memory(const struct ghosts *g); /* bytes allocated */
 
 static inline uint64_t ghosts_bytes(const struct ghosts *g, int list) {
     return g->list[list].bytes;

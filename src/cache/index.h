@@ -25,20 +25,20 @@ struct index {
     uint32_t cursor;             /* all slots of old before it are empty */
 };
 
-void index_init(struct index *ix, const struct entry_pool *entries);
-void index_close(struct index *ix);
-uint32_t index_find(const struct index *ix, struct cache_key key); /* any of them; ENTRY_NONE: not there */
-/* A hint: the key is looked up, inserted or removed soon. */
+void index_init(struct index *ix, const struct entry_pool *entries); /* empty; `entries` outlives it */
+void index_close(struct index *ix);                                  /* frees its slots */
+uint32_t index_find(const struct index *ix, struct cache_key key); /* an entry of the key; ENTRY_NONE: none */
+/* Prefetches the slot of a key that is looked up, inserted or removed soon. */
 static inline void index_soon(const struct index *ix, struct cache_key key) {
     mem_soon(&ix->now.slots[(uint32_t)cache_key_hash(key) & ix->now.mask]);
 }
-/* All entries of a key, which has at most one for each tier; how many. */
+/* All entries of a key, at most one a tier; returns their number. */
 unsigned index_find_all(const struct index *ix, struct cache_key key, uint32_t entries[KVF_TIERS]);
-void index_insert(struct index *ix, uint32_t entry); /* its key is set; it is not there */
-void index_remove(struct index *ix, uint32_t entry); /* must be there */
+void index_insert(struct index *ix, uint32_t entry); /* must have its key, and not be in the index */
+void index_remove(struct index *ix, uint32_t entry); /* must be in the index */
 static inline uint32_t index_count(const struct index *ix) {
     return ix->now.count + ix->old.count;
 }
-size_t index_bytes(const struct index *ix);
+size_t index_bytes(const struct index *ix); /* allocated */
 
 #endif

@@ -1,5 +1,5 @@
-/* Identity of an entry: exact, so two entries cannot be taken for one another, but for names of more than
- * 15 bytes, of which it keeps 120 bits of hash. */
+/* Identity of an entry. It is exact, so two entries are never confused, except for names of more than 15
+ * bytes, of which it keeps 120 bits of hash. Pure; any thread. */
 #ifndef KVF_CACHE_KEY_H
 #define KVF_CACHE_KEY_H
 
@@ -40,17 +40,17 @@ static inline enum cache_key_kind cache_key_kind(struct cache_key k) {
     return (enum cache_key_kind)(k.hi >> 56);
 }
 
-/* Of a prompt that conversations share; its content is the same in every run of the same seed. */
+/* Whether the key is of a shared prompt, whose content is the same in every run of one seed. */
 static inline bool cache_key_of_prompt(struct cache_key k) {
     return cache_key_kind(k) == CACHE_KEY_PROMPT || cache_key_kind(k) == CACHE_KEY_PROMPT_BLOCK;
 }
 
-/* From the key column of an ops file: what cache_key_text() makes of a key (of "3/4" a TURN), else text.
- * 0, or -1 for text that is empty. */
+/* Parses the key column of an ops file: a key as cache_key_text() prints it ("3/4" is a TURN), else a TEXT or
+ * HASH. 0, or -1 for an empty text. */
 int cache_key_parse(const char *text, struct cache_key *key);
-/* For people and traces: "12" for TRACE of the first cycle, "12@3" of a later one, "owner/index" for TURN
- * and BLOCK, "prompt-2", "prompt-2/7", "stored-5/1", "doc-3/2", "fill-7", the text itself, "#" and 30 digits
- * for HASH. Parsing what is printed gives the key back, but for BLOCK and FILL. At most 48 bytes with NUL. */
+/* Prints a key for people and traces: "12" for TRACE of the first cycle, "12@3" of a later one, "owner/index"
+ * for TURN and BLOCK, "prompt-2", "prompt-2/7", "stored-5/1", "doc-3/2", "fill-7", the text itself, "#" and
+ * 30 digits for HASH. Parsing it gives the key back, except for BLOCK and FILL. At most 48 bytes with NUL. */
 enum { CACHE_KEY_TEXT_MAX = 48 };
 char *cache_key_text(struct cache_key key, char *buf, size_t len);
 

@@ -1,8 +1,7 @@
-/* A sequence of entries sorted by (rank, entry), made for ranks that nearly always grow: a list for
- * what is appended, or inserted near the end or near the last insertion, which is O(1), and a treap
- * for what belongs anywhere else. The first is the lesser of their firsts, so the order is the same
- * wherever an entry stands. Expected cost of anything: O(log n) at most.
- * One caller at a time. Entries are POLICY_END where there is none. */
+/* A sequence of entries sorted by (rank, entry), made for ranks that nearly always grow. Entries appended, or
+ * inserted near the end or near the last insertion, go into a list in O(1); all others into a treap. The
+ * first is the lesser of the two firsts, so the order does not depend on where an entry stands. No call is
+ * expected to cost more than O(log n). POLICY_END stands for no entry. Caller's lock. */
 #ifndef KVF_CACHE_ORDER_H
 #define KVF_CACHE_ORDER_H
 
@@ -20,14 +19,14 @@ struct order {
     struct treap rest;
 };
 
-void order_init(struct order *o, struct policy_node *const *nodes);
-void order_insert(struct order *o, uint32_t entry, uint64_t rank); /* must not be in it */
+void order_init(struct order *o, struct policy_node *const *nodes); /* empty; keeps `nodes` */
+void order_insert(struct order *o, uint32_t entry, uint64_t rank);  /* must not be in it */
 void order_remove(struct order *o, uint32_t entry);              /* must be in it; leaves its rank and word */
 void order_restore(struct order *o, uint32_t entry);             /* puts it back with the rank it has */
 void order_move(struct order *o, uint32_t entry, uint64_t rank); /* must be in it; gives it another rank */
-uint32_t order_first(const struct order *o);
-uint32_t order_next(const struct order *o, uint32_t entry); /* O(n) at worst */
-/* Walks everything: sorted, links and ends right, as many as counted. */
+uint32_t order_first(const struct order *o);                     /* POLICY_END when it is empty */
+uint32_t order_next(const struct order *o, uint32_t entry);      /* O(n) at worst */
+/* Walks everything: whether order, links, ends and count are right. */
 bool order_check(const struct order *o);
 
 static inline uint64_t order_count(const struct order *o) {

@@ -13,7 +13,7 @@
  *       Here ghosts are made and used up, and what adapts does.
  * Entries that are read or moved are taken out when a search meets them (remove) and put back later
  * (restore, then a touch for each access meanwhile).
- * One caller at a time. Time is what the caller says. */
+ * Caller's lock. The caller also tells the time. */
 #ifndef KVF_CACHE_POLICY_H
 #define KVF_CACHE_POLICY_H
 
@@ -24,7 +24,7 @@
 #include "cache/key.h"
 #include "scenario/scenario.h"
 
-/* Belongs to the policy whose order the entry is in; what the words mean is its own. */
+/* Belongs to the policy whose order the entry is in, which alone knows what the words mean. */
 struct policy_node {
     uint64_t rank;
     uint32_t left, right, parent;
@@ -32,7 +32,7 @@ struct policy_node {
 };
 _Static_assert(sizeof(struct policy_node) == 24, "a node has no holes");
 
-/* Known of an entry when it is inserted or accessed. */
+/* The facts about an entry that is inserted or accessed. */
 struct policy_info {
     struct cache_key key;
     uint64_t bytes;
@@ -95,7 +95,7 @@ struct policy_ops {
 TRAITS_POLICY_LIST(X)
 #undef X
 
-const struct policy_ops *policy_find(enum scenario_eviction id);
-void policy_free(struct policy *p); /* of one whose operations have no close */
+const struct policy_ops *policy_find(enum scenario_eviction id); /* its row's operations; never NULL */
+void policy_free(struct policy *p);                              /* for a policy whose table has no close */
 
 #endif

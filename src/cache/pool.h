@@ -107,14 +107,13 @@ static inline struct entry *entry_at(const struct entry_pool *p, uint32_t i) {
     return &p->chunks[i / ENTRY_CHUNK][i % ENTRY_CHUNK];
 }
 uint32_t pool_entry_take(struct entry_pool *p); /* zeroed, busy BUSY_NONE, state still FREE */
-/* The same, with the key, the bytes, the cause and the class of another entry, of this pool or another one.
- */
+/* Takes an entry with the key, bytes, cause and class of another one, which may be of another pool. */
 uint32_t pool_entry_like(struct entry_pool *p, const struct entry *like);
-void pool_entry_give(struct entry_pool *p, uint32_t i);
+void pool_entry_give(struct entry_pool *p, uint32_t i); /* gives it back */
 void pool_entries_close(struct entry_pool *p);
 
-void pool_busies_grow(struct busy_pool *p);
-/* Zeroed; records may move: keep numbers, not pointers. */
+void pool_busies_grow(struct busy_pool *p); /* for pool_busy_take() alone */
+/* Takes a zeroed record. Records may move: keep numbers, not pointers. */
 static inline uint32_t pool_busy_take(struct busy_pool *p) {
     if (p->free == BUSY_NONE) pool_busies_grow(p);
     uint32_t i = p->free;
@@ -127,13 +126,13 @@ static inline void pool_busy_give(struct busy_pool *p, uint32_t i) {
     p->at[i].next = p->free;
     p->free = i;
 }
-void pool_busies_init(struct busy_pool *p);
+void pool_busies_init(struct busy_pool *p); /* empty */
 void pool_busies_close(struct busy_pool *p);
 
 static inline struct op_slot *op_slot(struct cache_op *op) {
     return (struct op_slot *)op;
 }
-void pool_ops_grow(struct op_pool *p);
+void pool_ops_grow(struct op_pool *p);                          /* for pool_op_take() alone */
 static inline struct op_slot *pool_op_take(struct op_pool *p) { /* zeroed, live */
     if (!p->free) pool_ops_grow(p);
     struct op_slot *s = op_slot(p->free);
@@ -150,7 +149,7 @@ static inline void pool_op_give(struct op_pool *p, struct cache_op *op) {
     op->next = p->free;
     p->free = op;
 }
-void pool_ops_close(struct op_pool *p);
+void pool_ops_close(struct op_pool *p); /* frees taken operations too */
 
 /* Lists linked through prev_gate and next_gate; an operation is in one at most. */
 static inline void pool_list_push(struct op_list *l, struct cache_op *op) {

@@ -4,7 +4,8 @@
  * the accesses gives the misses at every capacity. Exact also with entries of different sizes, as long as
  * each keeps its own: what LRU holds is the longest prefix of the stack that fits.
  *
- * A Fenwick tree over the times of last accesses holds the bytes: O(log n) an access. One caller. */
+ * A Fenwick tree over the times of last accesses holds the bytes: O(log n) an access. One thread at a time.
+ */
 #ifndef KVF_CACHE_STACK_H
 #define KVF_CACHE_STACK_H
 
@@ -13,13 +14,13 @@
 #define STACK_NEVER UINT64_MAX
 
 struct stack;
-/* Entries are numbers from 0 to ids - 1. Aborts when memory is exhausted. */
+/* For entries with numbers from 0 to ids - 1. Ends the program when memory is exhausted. */
 struct stack *stack_open(uint32_t ids);
 void stack_close(struct stack *s); /* takes NULL */
 
-/* The distance at which the entry is found now; STACK_NEVER: it was never accessed. No access. */
+/* The distance in bytes at which an entry is found now; STACK_NEVER: it was never accessed. Not an access. */
 uint64_t stack_distance(const struct stack *s, uint32_t id);
-/* An access; `bytes` is the same at each of an entry. */
+/* An access. `bytes` is the size of the entry, which never changes. */
 void stack_touch(struct stack *s, uint32_t id, uint64_t bytes);
 
 #endif

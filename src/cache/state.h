@@ -1,4 +1,4 @@
-/* The inside of the cache, shared by its parts.
+/* The inside of the cache, shared by its parts. All under the caller's lock.
  *
  * Beside used and started a tier has one planned figure, its level:
  *     level = used + incoming - falling, that is, what will be there when all that is planned is done.
@@ -88,109 +88,113 @@ static inline bool move_falls(const struct cache_op *op) {
     return op->to > op->from;
 }
 
-/* The side record of an entry, made when it has none: it is idle no more. */
+/* The side record of an entry, made where it has none; the entry is then busy. */
 struct busy *gate_busy_of(struct cache *c, struct entry *e);
-/* Gives it back when it is no longer needed: a resident entry is idle again, and no longer parked. */
+/* Gives the side record back when it is no longer needed: a resident entry is idle and unparked then. */
 void gate_busy_settle(struct cache *c, uint32_t entry);
 
-/* A move or copy that is planned; each that comes to its end is taken off again by cache_finish(). */
+/* Counts a planned move or copy; cache_finish() takes it off again. */
 void plan_moves_add(struct cache *c, uint32_t worker);
 
-/* Into the order of a tier for good; planned: until the plan is committed or taken back. */
+/* --- seats: the order of a tier's policy --- */
+/* Enters the order of a tier; seat_enter_planned() until the plan is committed or taken back. */
 void seat_enter(struct cache *c, uint32_t entry, int tier);
 void seat_enter_planned(struct cache *c, uint32_t entry, int tier);
-/* Out of it; an entry that leaves may be parked. Its node is as the policy left it. */
+/* Leaves the order of a tier; the entry may be parked. Its node is as the policy left it. */
 void seat_leave(struct cache *c, uint32_t entry, int tier);
-/* Back to where it was when its node was like this. */
+/* Puts an entry back where it was when its node was like `was`. */
 void seat_restore(struct cache *c, uint32_t entry, int tier, const struct policy_node *was);
+/* Tells the policy of an access. */
 void seat_touch(struct cache *c, uint32_t entry);
-/* Out of the order, but not out of the seat; and back. */
+/* Takes a busy entry out of the order, but not out of its seat; and puts it back. */
 void seat_park(struct cache *c, uint32_t entry);
 void seat_unpark(struct cache *c, uint32_t entry);
-/* A new entry, of which no parent is known; and its parent, or another one. */
+/* A new entry without a known parent; and the parent of an entry, which may change. */
 void seat_begin(struct cache *c, uint32_t entry);
 void seat_link(struct cache *c, uint32_t entry, uint32_t parent);
-/* Tells the policies of a step that is committed. The entry is still there. */
+/* Tells the policies of a committed step, while the entry is still there. */
 void seat_commit(struct cache *c, const struct plan_step *step);
 
 /* --- gates and places --- */
-void gate_ready_push(struct cache *c, struct cache_op *op);
-void gate_ready_refuse(struct cache *c, struct cache_op *op); /* with failed_wait set */
-/* A planned operation: starts at once when it can, else stands at the gate of its tier. */
+void gate_ready_push(struct cache *c, struct cache_op *op);   /* onto the ready list */
+void gate_ready_refuse(struct cache *c, struct cache_op *op); /* likewise, with failed_wait set */
+/* Starts a planned operation at once when it can; else it stands at the gate of its tier. */
 void gate_enter(struct cache *c, struct cache_op *op);
-void gate_open_all(struct cache *c); /* starts what can start now */
-/* Takes the place of a started operation back. */
+void gate_open_all(struct cache *c); /* starts every gated operation that can start now */
+/* Takes back the place of a started operation. */
 void gate_place_return(struct cache *c, struct cache_op *op);
-/* The bytes of a started operation are an entry of its tier from now on. */
+/* Makes the bytes of a started operation an entry of its tier. */
 void gate_place_settle(struct cache *c, struct cache_op *op);
-/* Tells whoever asks that an entry came to be in a tier, or left it. */
+/* Calls config.moved: an entry has entered a tier (stored), or left it. */
 void gate_moved(const struct cache *c, struct cache_key key, int tier, bool stored);
-/* Frees a place that held an entry. counted: its bytes are in the level. */
+/* Frees the place of an entry. counted: its bytes are in the level. */
 void gate_place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted);
 /* An entry leaves its place: freed now, or by the last reader. Settle its side record afterwards. */
 void gate_place_leave(struct cache *c, struct entry *e, bool counted);
 
-/* Gives an operation whose room is free its place. */
+/* Gives a place to an operation whose room is free. */
 void gate_place_take(struct cache *c, struct cache_op *op);
 
 /* --- plans --- */
+/* Whether a tier is on and large enough for an entry of this size. */
 bool plan_tier_holds(const struct cache *c, int tier, uint64_t bytes);
 /* The tier that a new entry of this size goes to; -1: none can hold it. */
 int plan_target(const struct cache *c, uint64_t bytes);
-/* The next one for a write that has waited in vain; -1: none. */
+/* The next lower tier for a write that has waited in vain; -1: none. */
 int plan_below(const struct cache *c, const struct cache_op *write);
-/* Plans a write and commits it, or changes nothing. */
+/* Plans a write and commits the plan; false: there is no room, and nothing has changed. */
 bool plan_write(struct cache *c, struct cache_op *op);
-/* Drops what must leave so that a copy of the entry has room in the tier, and gives it that room; or
- * changes nothing. Placement inclusive alone. */
+/* Drops victims until a copy of the entry has room in the tier, and reserves it; false: it cannot, and
+ * nothing has changed. Placement inclusive only. */
 bool plan_room(struct cache *c, int tier, const struct entry *incoming);
 /* Lets the next victim of a tier fall, or drops it; false: there is none now. */
 bool plan_relief(struct cache *c, int tier, uint32_t worker);
-/* Whether the promotion rule lets an entry that is being read go up. */
+/* Whether the promotion rule lets an entry that is being read move up. */
 bool plan_promotion_due(const struct cache *c, const struct entry *e);
-/* Moves an unused entry as far up as possible; counts when there is no room. */
+/* Moves an idle entry up as far as possible; counts it as skipped when there is no room. */
 void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker);
-/* The end of an entry that is in no index and no order, from where it is; its level is taken off. */
+/* Ends an entry that is in no index and no order, and takes its bytes off the level. */
 void plan_evict(struct cache *c, uint32_t entry);
 
 /* --- room made ahead --- */
-void relief_due(struct cache *c, uint32_t worker); /* a chance to, at the end of this call of the caller's */
-void relief_run(struct cache *c);
+void relief_due(struct cache *c, uint32_t worker); /* relief_run() may find work at the end of this call */
+void relief_run(struct cache *c);                  /* makes room where a level has passed its high mark */
 
 /* --- copies: placement inclusive --- */
 static inline bool copy_kept(const struct cache *c) {
     return c->config.placement == KVF_PLACEMENT_INCLUSIVE;
 }
-/* An entry has left a tier, out of the index already: out of the cache, or it has copies elsewhere. */
+/* Counts an entry that has left a tier and the index: an eviction, or a copy dropped where another stays. */
 void plan_count_eviction(struct cache *c, struct cache_key key, int tier);
 /* The entry that answers for a key: the one being written, or the resident one in the fastest tier. */
 uint32_t copy_find(const struct cache *c, struct cache_key key);
-/* Lets a read that is about to start keep what it loads in the fastest tier that can hold it. */
+/* Gives a read that is about to start a destination: the fastest tier that can hold the entry. */
 void copy_load(struct cache *c, struct cache_op *read);
-/* Starts the copy that is missing below the resident ones of a key, the fastest tier's first. */
+/* Starts the first missing copy below the resident ones of a key, the fastest tier's first. */
 void copy_spread(struct cache *c, struct cache_key key, uint32_t worker);
-/* The end of an operation that copies, its source let go. */
+/* Finishes an operation that copies; its source is released. */
 void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
 /* Cancels copies of a key in progress; with `resident` drops the resident ones too. */
 void copy_drop(struct cache *c, struct cache_key key, bool resident);
 
 /* --- a remote tier that several caches share --- */
-/* Whether an entry has no need to fall to that tier: it is there. */
+/* Whether the shared store has the entry already, so that it need not fall to that tier. */
 static inline bool shared_has(const struct cache *c, int tier, struct cache_key key) {
     return c->config.shared && tier == KVF_TIER_REMOTE &&
            index_find(&c->config.shared->index, key) != ENTRY_NONE;
 }
-/* The operation ends well: what it brings to the remote tier the store gets too. */
+/* Enters in the shared store what a successful operation has brought to the remote tier. */
 void shared_put(struct cache *c, struct cache_op *op);
 
 /* --- waiting --- */
-void wait_enter(struct cache *c, struct cache_op *op);
-void wait_leave(struct cache *c, struct cache_op *op); /* WRITE or WAIT */
-void wait_retry(struct cache *c);                      /* plans what can be planned now */
-void wait_wake(struct cache *c, struct op_list *waiters);
+void wait_enter(struct cache *c, struct cache_op *op);    /* a write without a plan */
+void wait_leave(struct cache *c, struct cache_op *op);    /* takes off a WRITE or WAIT */
+void wait_retry(struct cache *c);                         /* plans the writes that have room now */
+void wait_wake(struct cache *c, struct op_list *waiters); /* makes them ready: the write has ended */
 
 /* --- ends of operations, and of entries --- */
-void finish_drop(struct cache *c, uint32_t entry); /* resident, whatever is done with it */
+void finish_drop(struct cache *c, uint32_t entry); /* a resident entry, even while it is read or moved */
+/* The end of each kind of operation, as cache_finish() says it. */
 void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
 void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
 void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcome);

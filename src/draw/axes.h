@@ -1,5 +1,5 @@
-/* The frame of everything drawn over time: values at the left, run time below, marks and the
- * cursor. Rows of the plot are counted from its top. */
+/* The frame of graphs over time: values at the left, run time below, marks and the cursor. Rows of the plot
+ * count from its top. Screen thread only. */
 #ifndef KVF_DRAW_AXES_H
 #define KVF_DRAW_AXES_H
 
@@ -12,17 +12,18 @@
 struct pane axes_plot(const struct pane *p);
 /* Clears the plot and draws the line at its left. */
 void axes_frame(const struct pane *p);
-/* A value beside a row of the plot, or that share of a value, in the unit of the whole. */
+/* Writes a value beside a row of the plot; axes_part() a share of `whole`, in the unit of the whole. */
 void axes_value(const struct pane *p, int row, number_fn *fn, double v);
 void axes_part(const struct pane *p, int row, number_fn *fn, double whole, double share);
-/* The last row: run time at both ends and at round times between. A click on the plot is one on its time. */
+/* Writes run time into the last row: at both ends and at round times between. A click on the plot selects its
+ * time. */
 void axes_time(const struct pane *p, double from_s, double to_s);
-/* The last row: two labels at its ends. */
+/* Writes a label at either end of the last row. */
 void axes_ends(const struct pane *p, const char *low, const char *high);
-/* The signs of marks in the top row of the plot, each in the column of its time, whatever is drawn there. */
+/* Draws the signs of marks over the top row of the plot, each in the column of its time. */
 void axes_marks(const struct pane *p, double from_s, double to_s, const struct graph_mark *marks,
                 unsigned count);
-/* A line down the plot where nothing is drawn, inverse where something is. Last of all. */
+/* Draws the cursor down the plot: a line on blanks, inverse elsewhere. Call it last. */
 void axes_cursor(const struct pane *p, double from_s, double to_s, double cursor_s);
 /* Says in the middle of the plot that there is nothing to show. */
 void axes_no_data(const struct pane *p);

@@ -18,11 +18,11 @@ struct cell {
     uint8_t tone; /* enum tone */
 };
 
-/* A place that can be clicked: as if the key had been pressed. */
+/* A place to click: it stands for a key, or for a stretch of time. */
 struct hot {
     struct rect at;
-    int key;             /* 0: it is a stretch of time */
-    double from_s, to_s; /* at both of its ends */
+    int key;             /* as if it were pressed; 0: a stretch of time */
+    double from_s, to_s; /* run time at its left and right end */
 };
 
 enum { CANVAS_ROWS_MAX = 512, CANVAS_COLS_MAX = 1024, CANVAS_HOTS = 128 };
@@ -31,27 +31,27 @@ struct canvas {
     int rows, cols;
     struct style style;
     struct cell *cells; /* rows x cols */
-    size_t room;        /* cells that there is memory for */
+    size_t room;        /* cells allocated */
     struct hot hot[CANVAS_HOTS];
     unsigned hots;
 };
 
-/* Sizes outside 1 .. MAX are brought inside. Aborts when memory is exhausted. Contents are cleared. */
+/* Sets the size, clamped to 1 .. MAX, and clears the contents. Ends the program when memory is exhausted. */
 void canvas_init(struct canvas *c, int rows, int cols, struct style style);
 void canvas_resize(struct canvas *c, int rows, int cols);
-void canvas_reserve(struct canvas *c); /* memory for any size, so that no later one asks for some */
+void canvas_reserve(struct canvas *c); /* allocates for the largest size, so that no later resize does */
 void canvas_free(struct canvas *c);    /* takes a zeroed one */
 void canvas_clear(struct canvas *c);   /* blanks in TONE_NORMAL, no hot places */
 const struct cell *canvas_cell(const struct canvas *c, int row, int col);
-/* The key of the hot place there that was added last; 0 when there is none. */
+/* The key of the topmost (last added) hot place at a cell; 0 when there is none. */
 int canvas_hot_at(const struct canvas *c, int row, int col);
-/* The time of a column of the chart there; NaN when there is none. */
+/* The run time, in seconds, of a cell of a chart; NaN outside charts. */
 double canvas_time_at(const struct canvas *c, int row, int col);
-/* The picture as text: rows end in a newline, blanks at their ends left out. */
+/* The picture as text: each row ends in a newline, without trailing blanks. */
 void canvas_text(const struct canvas *c, struct buf *out);
-/* The picture as an SVG of its own: coloured as a terminal of 256 colours shows it, its text as text. */
+/* The picture as an SVG document in the colours of a 256-colour terminal; its text can be selected. */
 void canvas_svg(const struct canvas *c, struct buf *out);
-/* The picture as a terminal of 256 colours is sent it: rows end in a newline. */
+/* The picture as escape sequences for a 256-colour terminal; each row ends in a newline. */
 void canvas_ansi(const struct canvas *c, struct buf *out);
 
 struct pane {
@@ -59,33 +59,31 @@ struct pane {
     struct rect at; /* on the canvas */
 };
 
-struct pane pane_whole(struct canvas *c);
-struct pane pane_at(struct canvas *c, struct rect at); /* what of it lies on the canvas */
+struct pane pane_whole(struct canvas *c);              /* the whole canvas */
+struct pane pane_at(struct canvas *c, struct rect at); /* a rectangle, cut to the canvas */
 /* A part of a pane in its coordinates, cut to it; negative rows or cols mean "to the end". */
 struct pane pane_part(const struct pane *p, int row, int col, int rows, int cols);
 bool pane_empty(const struct pane *p);
 
-/* Text in UTF-8 from (row, col) on, cut at the pane's edge; control characters and bytes that are no
- * UTF-8 are shown as '?', and so is all beyond ASCII in an ASCII style. A wide character that does not
- * fit entirely is a blank. Returns the columns used, which is what the text takes, cut or not only as
- * far as it was drawn. */
+/* Draws UTF-8 text from (row, col) on, cut at the pane's edge. Control characters and bytes that are not
+ * UTF-8 appear as '?', in an ASCII style also everything beyond ASCII. A wide character that does not fit is
+ * a blank. Returns the columns drawn. */
 int pane_text(const struct pane *p, int row, int col, enum tone tone, const char *text);
 int pane_textf(const struct pane *p, int row, int col, enum tone tone, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
-/* The same ending before column `end`; what does not fit on the left is left out from the left's
- * beginning: the end of the text is what stays. Returns the column it begins at. */
+/* Draws text that ends before column `end`; a text too long loses its beginning. Returns its first column. */
 int pane_right(const struct pane *p, int row, int end, enum tone tone, const char *text);
-/* At most `cols` columns, the last one an ellipsis ("~" in ASCII) when the text is longer. */
+/* Draws at most `cols` columns; the last one is an ellipsis ("~" in ASCII) when the text is longer. */
 int pane_clip(const struct pane *p, int row, int col, int cols, enum tone tone, const char *text);
-/* Breaks at spaces into the rows of the pane from `row` on; the last row that is there ends in an
- * ellipsis when something is left. Returns rows used. */
+/* Wraps text at spaces into the rows of the pane from `row` on; where it does not fit, the last row ends in
+ * an ellipsis. Returns the rows used. */
 int pane_wrap(const struct pane *p, int row, enum tone tone, const char *text);
 void pane_glyph(const struct pane *p, int row, int col, enum tone tone, uint32_t ch); /* one column wide */
-void pane_fill(const struct pane *p, enum tone tone, uint32_t ch);
-void pane_tone(const struct pane *p, int row, int col, int cols, enum tone tone); /* repaint what is there */
-void pane_hot(const struct pane *p, int row, int col, int rows, int cols, int key);
-void pane_hot_time(const struct pane *p, double from_s, double to_s); /* all of it, from left to right */
+void pane_fill(const struct pane *p, enum tone tone, uint32_t ch);                    /* every cell */
+void pane_tone(const struct pane *p, int row, int col, int cols, enum tone tone); /* changes the tone only */
+void pane_hot(const struct pane *p, int row, int col, int rows, int cols, int key); /* a click is that key */
+void pane_hot_time(const struct pane *p, double from_s, double to_s); /* a click is a time between the two */
 
-int canvas_text_columns(const char *text); /* that pane_text would use, unlimited, in a UTF-8 style */
+int canvas_text_columns(const char *text); /* of pane_text() without a limit, in a UTF-8 style; any thread */
 
 #endif

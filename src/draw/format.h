@@ -1,5 +1,5 @@
-/* Cells of the text summary: numbers as people read them, "--" for missing data, and lines that wrap
- * at the width of the screen. */
+/* The text summary: numbers as people read them, "--" for missing data, and lines that wrap at the width of
+ * the screen. One thread at a time for each buffer. */
 #ifndef KVF_DRAW_FORMAT_H
 #define KVF_DRAW_FORMAT_H
 
@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* How text for people is to look. */
+/* The look of text for people. */
 struct format_style {
     bool colour;      /* ANSI colours; never the only cue */
     bool ascii;       /* no characters beyond ASCII */
@@ -27,27 +27,27 @@ struct format_cell format_rate(double v);        /* two decimals, for GiB/s */
 struct format_cell format_seconds(double s);     /* as format_ms */
 struct format_cell format_percent(double ratio); /* "97.2 %" */
 struct format_cell format_times(double ratio);   /* "1.02x" */
-/* A measure in its unit, "12.4k tok/s"; ratios and shares, which have none, as percent. */
+/* A metric in its unit, "12.4k tok/s"; ratios and shares, which have none, as percent. */
 struct format_cell format_measure(double v, const char *unit, const char *metric);
-/* The same of what a criterion is held against: "no data" where it is missing. */
+/* The actual value of a criterion: format_measure(), but "no data" where it is missing. */
 struct format_cell format_actual(double v, const char *unit, const char *metric);
 
 unsigned format_width(const char *text); /* columns it takes: its characters */
-/* A text in exactly so many columns: with spaces behind it, or cut, which its last character says. */
+/* Fits a text to exactly `columns`: padded with spaces, or cut with an ellipsis. Returns `out`. */
 char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len);
 
-/* Lines that are wider are broken between their columns, else between words; the rest stands under the second
- * column, and in no case further than in the middle. Sequences of colours take no room. */
+/* Breaks lines wider than `columns` between their columns, or else between words. The rest stands under the
+ * second column, at most in the middle of the line. Colour sequences have no width. */
 void format_narrow(const char *text, unsigned columns, struct buf *out);
 
 enum format_tone { FORMAT_PLAIN, FORMAT_HEADING, FORMAT_GOOD, FORMAT_WARN, FORMAT_BAD };
-/* Adds a text in its colour, where the style has colours. */
+/* Appends a text, in its colour where the style has colours. */
 void format_coloured(const struct format_style *style, enum format_tone tone, const char *text,
                      struct buf *out);
 enum { FORMAT_LABEL = 12 }; /* columns of the label that opens a line */
 
-/* Lines of label and items; an item that does not fit goes to the next line, under the first. Text
- * from outside loses its control characters and, in ASCII style, all that is not ASCII. */
+/* Lines of a label and items; an item that does not fit goes to the next line, under the first. Text from
+ * outside loses its control characters and, in ASCII style, everything that is not ASCII. */
 struct format_page {
     struct buf *out;
     const struct format_style *style;
@@ -55,12 +55,13 @@ struct format_page {
     unsigned column;  /* used of the line under way */
     bool fresh;       /* nothing but the label is on this line */
 };
+/* Begins a page; both pointers must outlive it. */
 void format_page_init(struct format_page *p, const struct format_style *style, struct buf *out);
-void format_label(struct format_page *p, enum format_tone tone, const char *label);
+void format_label(struct format_page *p, enum format_tone tone, const char *label); /* begins a line */
 void format_item(struct format_page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void format_words(struct format_page *p, const char *sentence); /* breaks at spaces */
-void format_end(struct format_page *p);
-/* A whole line as it is, for tables. */
+void format_words(struct format_page *p, const char *sentence); /* wraps at spaces */
+void format_end(struct format_page *p);                         /* ends the line */
+/* Writes a whole line without wrapping, for tables. */
 void format_line(struct format_page *p, enum format_tone tone, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

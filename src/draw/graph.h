@@ -1,5 +1,5 @@
 /* Bars, sparklines, graphs over time and heat maps, in block and braille characters or ASCII as the
- * canvas' style says. Pure drawing: they know neither snapshots nor histories. */
+ * canvas' style says. Pure drawing: they know neither snapshots nor histories. Screen thread only. */
 #ifndef KVF_DRAW_GRAPH_H
 #define KVF_DRAW_GRAPH_H
 
@@ -13,15 +13,15 @@
  * (whole columns in ASCII: "#" on "."). Never full before 1, never empty above 0. */
 void graph_bar(const struct pane *p, int row, int col, int cols, double share, enum tone tone);
 
-/* The same, each cell by how severe it is to be filled up to there: red from `limit` on, the share at which
- * the resource is saturated, amber from 0.7 of it on, green below. */
+/* A bar with graded cells: red from the share `limit` on, where the resource is saturated, amber from 0.7 of
+ * it on, green below. */
 void graph_bar_graded(const struct pane *p, int row, int col, int cols, double share, double limit);
 
 /* One row, a value a column in blocks of eight levels (seven signs in ASCII), the newest at the right; values
  * are those of history_series with graph_spark_points(). NaN is a gap. top 0 means nothing to show. */
 void graph_spark(const struct pane *p, int row, int col, int cols, const float *values, double top,
                  enum tone tone);
-size_t graph_spark_points(int cols);
+size_t graph_spark_points(int cols); /* values that graph_spark() takes for so many columns */
 
 enum { GRAPH_LINES = 8, GRAPH_MARKS = 64, GRAPH_AXIS = 8 };
 struct graph_line {
@@ -39,9 +39,9 @@ struct graph_mark {
 struct graph {
     const char *title;   /* with its unit where the axis does not say it */
     number_fn *axis;     /* how values are written at the axis */
-    double top;          /* the axis ends here; <= 0: no data yet, which is said */
+    double top;          /* the axis ends here; <= 0: the graph says that there is no data yet */
     double from_s, to_s; /* run time at both ends */
-    const char *ends[2]; /* what stands there instead; NULL: the times */
+    const char *ends[2]; /* labels at both ends; NULL: the times */
     double cursor_s;     /* a moment to point out; NaN: none */
     unsigned lines;
     struct graph_line line[GRAPH_LINES];
@@ -67,10 +67,10 @@ struct graph_heat {
     number_fn *axis;
     double (*edge)(size_t bin); /* lower edge of a bin, for the axis */
 };
-/* Time to the right, bins upwards (only those between the lowest and the highest in use, joined where
- * there are more than rows), sign and tone by the logarithm of the count; the legend says what the
- * densest is. */
+/* Draws time to the right and bins upwards: those between the lowest and the highest in use, joined where
+ * they outnumber the rows. Sign and tone follow the logarithm of the count; the legend names the densest
+ * cell. */
 void graph_heat_draw(const struct pane *p, const struct graph_heat *h);
-size_t graph_heat_points(const struct pane *p);
+size_t graph_heat_points(const struct pane *p); /* parts of time for this pane */
 
 #endif

@@ -1,6 +1,6 @@
-/* Figures that keep their width: right-aligned, three significant digits, "--" for what is missing
- * (NaN). The width is that of the longest form, so columns do not move when figures change. Every
- * function writes into `out` (NUMBER bytes) and returns it. */
+/* Numbers of fixed width: right-aligned, three significant digits, "--" for missing values (NaN). The width
+ * is that of the longest form, so columns do not move when numbers change. Every function writes into `out`
+ * (NUMBER bytes) and returns it. Any thread. */
 #ifndef KVF_DRAW_NUMBER_H
 #define KVF_DRAW_NUMBER_H
 
@@ -15,16 +15,16 @@ enum {
 };
 
 char *number_bytes(double bytes, char *out);      /* binary units */
-char *number_rate(double bytes_per_s, char *out); /* the same per second */
+char *number_rate(double bytes_per_s, char *out); /* binary units a second */
 char *number_ms(double ms, char *out);            /* a latency, from ns to hours */
-char *number_count(double count, char *out);
-char *number_percent(double ratio, char *out); /* 0.931 is " 93.1 %" */
-char *number_short(double bytes, char *out);
-/* Not padded. */
+char *number_count(double count, char *out);      /* NUMBER_COUNT columns */
+char *number_percent(double ratio, char *out);    /* 0.931 is " 93.1 %" */
+char *number_short(double bytes, char *out);      /* NUMBER_SHORT columns */
+/* Without padding: */
 char *number_clock(double s, char *out); /* "00:42", "1:02:07"; "--:--" when missing */
 char *number_plain(double v, char *out); /* three significant digits without unit: "0.42", "12.4" */
 
-/* How a graph writes the values of its axis; each is one of the functions above. */
+/* One of the functions above, with which a graph writes the values of its axis. */
 typedef char *number_fn(double v, char *out);
 
 #endif

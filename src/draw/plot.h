@@ -1,5 +1,5 @@
-/* A chart's content as plain data: svg_plot() draws it for a page, spark_plot() for plain text. A plot
- * copies all that it is given; texts may come from anywhere. One thread at a time. */
+/* A chart as plain data: svg_plot() draws it for a page, spark_plot() for plain text. A plot copies all that
+ * it is given; texts may come from outside. One thread at a time. */
 #ifndef KVF_DRAW_PLOT_H
 #define KVF_DRAW_PLOT_H
 
@@ -14,11 +14,11 @@ enum plot_kind {
 };
 
 struct plot_axis {
-    char *label;       /* the counted thing; "" */
+    char *label;       /* the quantity; "": none */
     char unit[12];     /* of struct axis_wish */
     bool log;          /* values of 0 and less are left out */
     double low, high;  /* ends that the axis reaches at least; NaN: those of the values */
-    struct plot_tick { /* of x: where values can be, in place of round numbers */
+    struct plot_tick { /* x only: the possible values, instead of round numbers */
         double at;
         char *text;
     } * tick;
@@ -39,11 +39,11 @@ struct plot_line {
     bool dots;             /* LINES: marks alone, no line */
     double *upper;         /* LINES: with y the band from y to upper, no line; NULL: a line */
 };
-struct plot_span { /* part of x that is another phase */
+struct plot_span { /* another phase along x */
     double from, to;
     char *name;
 };
-struct plot_mark { /* something at a place of x (or of y: `level`) */
+struct plot_mark { /* a line at a value of x, or of y with `level` */
     double at;
     bool level;
     char *text;
@@ -68,32 +68,33 @@ struct plot {
     size_t marks;
 };
 
-struct plot *plot_new(enum plot_kind kind, const char *title);
-void plot_free(struct plot *p); /* takes NULL */
+struct plot *plot_new(enum plot_kind kind, const char *title); /* empty; ends the program without memory */
+void plot_free(struct plot *p);                                /* takes NULL */
+/* Sets the caption, a sentence or two. */
 void plot_caption(struct plot *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Label and unit of an axis: &p->x or &p->y. */
+/* Sets label and unit of an axis: &p->x or &p->y. */
 void plot_axis(struct plot_axis *a, const char *label, const char *unit);
-/* One more tick of x, later than those before it; those for which there is no room are left out. */
+/* Adds a tick of x after those before it; ticks without room are left out of the picture. */
 void plot_tick(struct plot *p, double at, const char *text);
-/* Adds a line of `count` points, copied; colour and dash are its number unless changed behind it. The result
- * is good until the next one. With x NULL, categories. `stride` is the distance of two values in bytes, so
- * that a column of an array of structs can be given as it is. */
+/* Adds a line of `count` points, copied. Colour and dash are its number; the caller may change them. The
+ * pointer is valid until the next line. x NULL: y by category. A stride is the distance of two values in
+ * bytes, so that a field of an array of structs can be given. */
 struct plot_line *plot_line(struct plot *p, const char *name, size_t count, const double *x, size_t x_stride,
                             const double *y, size_t y_stride);
-/* The same with room for `count` points that the caller fills: all missing until then. */
+/* Adds a line with room for `count` points, all missing, for the caller to fill. */
 struct plot_line *plot_line_room(struct plot *p, const char *name, size_t count, bool with_x);
-void plot_category(struct plot *p, const char *name);
-void plot_span(struct plot *p, double from, double to, const char *name);
-void plot_mark(struct plot *p, double at, const char *text);  /* a vertical line */
-void plot_level(struct plot *p, double at, const char *text); /* a horizontal one: a target */
+void plot_category(struct plot *p, const char *name);                     /* the next one */
+void plot_span(struct plot *p, double from, double to, const char *name); /* a phase along x */
+void plot_mark(struct plot *p, double at, const char *text);              /* a vertical line */
+void plot_level(struct plot *p, double at, const char *text);             /* a horizontal one: a target */
 
-/* Whether anything can be drawn: a value that is there, and what is above 0 for a logarithmic axis. */
+/* Whether nothing can be drawn: every value is missing, or not above 0 on a logarithmic axis. */
 bool plot_empty(const struct plot *p);
-/* The least and the most of what is drawn: false when there is nothing. Stacks: from 0 to the highest sum. */
+/* The range of the values drawn; false: none. Stacks: from 0 to the highest sum. */
 bool plot_range_x(const struct plot *p, double *low, double *high);
 bool plot_range_y(const struct plot *p, double *low, double *high);
 
-/* Gives charts that stand side by side the same ends of their axes, which hold all of them. */
+/* Gives charts side by side the same axes, which span the values of all of them. */
 void plot_one_scale(struct plot *const *p, size_t count);
 
 /* A part of a long line. */
@@ -101,9 +102,9 @@ struct plot_part {
     double x;                 /* its middle, of the points in it */
     double least, mean, most; /* of y; NaN where all is missing */
 };
-/* Thins a line out: cuts its x, which ascends, into so many equal parts and says of each that has points what
- * is in it. The least and the most keep every spike; parts without a value stay gaps. Returns how many there
- * are, at most `parts`, for which `out` has room. */
+/* Thins a line out: cuts its ascending x into `parts` equal parts and fills one element of `out` for each
+ * part with points. Least and most keep every spike; parts without a value stay gaps. Returns the number of
+ * elements, at most `parts`. */
 size_t plot_thin(const double *x, const double *y, size_t count, size_t parts, struct plot_part *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* How things look: meanings instead of colours, and which characters may be used. A tone is turned
- * into an attribute of the terminal by term alone; no meaning is carried by its colour only. */
+/* The look of the screen: meanings instead of colours, and the characters allowed. Only term turns a tone
+ * into a terminal attribute; colour is never the only cue. Constant; any thread. */
 #ifndef KVF_DRAW_STYLE_H
 #define KVF_DRAW_STYLE_H
 
@@ -7,7 +7,7 @@
 
 #define TONE_LIST(X)                                                                                         \
     X(NORMAL)  /* text and figures */                                                                        \
-    X(DIM)     /* units, axes, what matters less */                                                          \
+    X(DIM)     /* units, axes, details */                                                                    \
     X(STRONG)  /* the figure to look at first */                                                             \
     X(TITLE)   /* the screen's first line */                                                                 \
     X(HEADING) /* names of sections and columns */                                                           \
@@ -36,7 +36,7 @@
 enum tone { TONE_LIST(X) TONES };
 #undef X
 
-/* On a dark or a light ground; the last two for eyes that do not tell red from green. */
+/* For dark and light backgrounds; the last two for people who do not tell red from green. */
 #define SCHEME_LIST(X)                                                                                       \
     X(DARK, "dark")                                                                                          \
     X(LIGHT, "light")                                                                                        \
@@ -52,6 +52,6 @@ struct style {
     enum scheme scheme; /* mono also where NO_COLOR or --no-color says so */
 };
 
-const char *scheme_name(enum scheme s);
+const char *scheme_name(enum scheme s); /* "colour-blind" */
 
 #endif

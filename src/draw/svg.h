@@ -1,26 +1,26 @@
-/* Charts as SVG for a page of HTML, which is well-formed XML as well. They need no script: values are in the
- * <title> of narrow strips under the pointer, colours are variables of svg_style(), which also follows a
- * dark screen and paper. Every chart has a title and a description for screen readers; lines differ
- * by dash as well as by colour, and have their names at their ends. */
+/* Charts as SVG inside an HTML page that is also well-formed XML. They need no script: values are in the
+ * <title> of narrow strips under the pointer, colours are variables of svg_style(), which also serves dark
+ * screens and paper. Every chart has a title and a description for screen readers; lines differ by dash as
+ * well as by colour and carry their names at their ends. One thread at a time for each buffer. */
 #ifndef KVF_DRAW_SVG_H
 #define KVF_DRAW_SVG_H
 
 #include "base/buf.h"
 #include "draw/plot.h"
 
-/* Rules of CSS for all charts, once a page. */
+/* CSS for all charts, once a page. Constant. */
 const char *svg_style(void);
-/* Adds the <svg> element. `id` is unique in the page, of letters, digits and dashes. Nothing for a plot that
- * is plot_empty(). */
+/* Appends the <svg> element; nothing for an empty plot. `id` is unique in the page and consists of letters,
+ * digits and dashes. `zooms`: the page's script can zoom the chart. */
 void svg_plot(const struct plot *p, const char *id, bool zooms, struct buf *out);
 
-/* A sample of a line, for a legend of the page's own. */
+/* Appends a sample of a line, for a legend elsewhere on the page. */
 void svg_key(const struct plot_line *l, struct buf *out);
 
-/* Lines with more than twice as many points are drawn by plot_thin() into so many parts, about one for each
- * pixel of the picture: a band from the least to the most with the mean in it. */
+/* A line with more than twice as many points is cut by plot_thin() into so many parts, about one a pixel, and
+ * drawn as a band from least to most around the mean. */
 enum { SVG_PARTS = 560 };
-/* Where `zooms` they have data-fine besides, up to so many parts. */
+/* With `zooms` such a line also has data-fine, of up to so many parts. */
 enum { SVG_FINE = 3600 };
 
 #endif

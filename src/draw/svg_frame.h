@@ -1,5 +1,5 @@
-/* Shared by all kinds of charts: the sheet they are drawn on, axes with grid and ticks, names. All
- * figures are units of the picture's own coordinates, from its upper left corner. */
+/* The parts that all charts share: the sheet, axes with grid and ticks, names. All lengths are in the
+ * picture's own coordinates, from its upper left corner. One thread at a time for each buffer. */
 #ifndef KVF_DRAW_SVG_FRAME_H
 #define KVF_DRAW_SVG_FRAME_H
 
@@ -31,25 +31,25 @@ struct svg_frame {
 /* Opens the element with title and description, and closes it. */
 void svg_frame_open(const struct svg_frame *f, const char *id);
 void svg_frame_close(const struct svg_frame *f);
-double svg_frame_x(const struct svg_frame *f, double v); /* where a value stands */
+double svg_frame_x(const struct svg_frame *f, double v); /* the coordinate of a value */
 double svg_frame_y(const struct svg_frame *f, double v);
-/* Grid, ticks and labels of both axes; phases below and marks above what is drawn. */
+/* Draws grid, ticks and labels of both axes. Spans (phases) come before the data, marks after it. */
 void svg_frame_axes(const struct svg_frame *f);
-/* Opens two groups for what is drawn of the data: cut at the edges of the axes, and below that the one that
- * may be moved and stretched along x. */
+/* Opens two nested groups for the data: one that is clipped at the axes, and inside it one that a zoom moves
+ * and stretches along x. */
 void svg_frame_data(const struct svg_frame *f);
 void svg_frame_spans(const struct svg_frame *f);
 void svg_frame_marks(const struct svg_frame *f);
 
-/* About how wide a text is in the font of the charts. */
+/* The approximate width of a text in the charts' font. */
 double svg_text_width(const char *text, size_t most_chars);
-/* A text at a place, `attributes` in front of it: "text-anchor='end'" and such; cut at so many characters. */
+/* Draws a text of at most `most_chars` characters; `attributes` are SVG's: "text-anchor='end'". */
 void svg_text(struct buf *out, double x, double y, const char *attributes, const char *text,
               size_t most_chars);
-/* A short line in the colour and dash of a line of the plot, for legends. */
+/* Draws a short line in the colour and dash of a line of the plot, for legends. */
 void svg_swatch(struct buf *out, const struct plot_line *l, double x, double y);
-/* Names of all lines in rows from `top` on, between `left` and `right`; returns where the next row would be.
- * Without `out` nothing is drawn. */
+/* Draws the names of all lines in rows from `top` on, between `left` and `right`. Returns the place of the
+ * next row. `out` NULL: only measures. */
 double svg_legend(const struct plot *p, double left, double right, double top, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* The look of a tone in a scheme, on a terminal of so many colours. Data alone. */
+/* The look of a tone in a scheme, on a terminal of so many colours. Pure. */
 #ifndef KVF_DRAW_TERM_LOOK_H
 #define KVF_DRAW_TERM_LOOK_H
 
@@ -10,7 +10,7 @@ struct term_look {
     unsigned attrs; /* LOOK_... */
 };
 
-/* colours: 256, 8, or 0 for none, which is as SCHEME_MONO. Any thread. */
+/* `colours` is 256, 8, or 0 for none, which looks like SCHEME_MONO. Any thread. */
 struct term_look term_look(enum tone tone, enum scheme scheme, int colours);
 
 #endif

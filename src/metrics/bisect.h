@@ -1,6 +1,6 @@
 /* Search for the smallest value between two bounds that meets a condition, one trial at a time: both bounds,
- * then the middle of what is left, on a logarithmic scale where the lower bound is above 0. It believes that
- * what is met stays met above; whoever tells the answers sees when that is not so. */
+ * then the middle of what is left, on a logarithmic scale where the lower bound is above 0. It assumes that a
+ * condition met at one value is met above it; only the caller can see when that is not so. One thread. */
 #ifndef KVF_METRICS_BISECT_H
 #define KVF_METRICS_BISECT_H
 
@@ -20,10 +20,10 @@ struct bisect {
     enum bisect_state state;
 };
 
-/* low < high. */
+/* Begins a search; low < high. */
 void bisect_init(struct bisect *b, double low, double high, double precision, bool whole);
-/* The value to try next; false when the search has ended. The same until bisect_tell(). */
+/* The value to try next, the same until bisect_tell(); false when the search has ended. */
 bool bisect_next(const struct bisect *b, double *value);
-void bisect_tell(struct bisect *b, bool met); /* of the value that bisect_next() gives */
+void bisect_tell(struct bisect *b, bool met); /* whether the value of bisect_next() meets the condition */
 
 #endif

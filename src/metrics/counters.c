@@ -6,14 +6,6 @@
 
 #include "metrics/words.h"
 
-#define X(id, name) name,
-static const char *const latency_names[] = {REQUEST_LATENCY_LIST(X)};
-#undef X
-
-const char *request_latency_name(enum request_latency l) {
-    return (unsigned)l < REQUEST_LATENCIES ? latency_names[l] : "?";
-}
-
 /* struct counters is plain counters, then histograms, then the classes: the first two are walked
  * as arrays, so that a field added to the struct is summed without another line here. */
 enum {

@@ -12,19 +12,6 @@
 #include "base/terms.h"
 #include "metrics/histogram.h"
 
-/* Latencies of a request, per request; names are metric prefixes. */
-#define REQUEST_LATENCY_LIST(X)                                                                              \
-    X(E2E, "e2e")                                                                                            \
-    X(TTFT, "ttft")                                                                                          \
-    X(QUEUE_WAIT, "queue_wait")                                                                              \
-    X(STORAGE_IO, "storage_io")                                                                              \
-    X(GENERATION, "generation")                                                                              \
-    X(TPOT, "tpot")
-#define X(id, name) REQUEST_LATENCY_##id,
-enum request_latency { REQUEST_LATENCY_LIST(X) REQUEST_LATENCIES };
-#undef X
-const char *request_latency_name(enum request_latency l);
-
 /* Per-tier totals of one cause and direction. Bytes count per completed chunk, ops per completed
  * entry. */
 struct counters_io {
@@ -86,32 +73,33 @@ struct counters {
 };
 
 /* One zeroed, initialised block of `count` counters; NULL when memory is exhausted. The memory is
- * touched lazily: unused histograms cost nothing. */
+ * touched lazily: unused histograms cost nothing. The caller frees it with counters_free(). */
 struct counters *counters_new(unsigned count);
-void counters_free(struct counters *c, unsigned count);
+void counters_free(struct counters *c, unsigned count); /* takes NULL */
 /* sum (private to the caller) = total over `count` writers; subtract takes an earlier sum away, but
  * leaves chunks_in_flight, which says how many there are now. */
 void counters_sum(struct counters *sum, const struct counters *c, unsigned count);
 void counters_subtract(struct counters *sum, const struct counters *earlier);
 /* sum += c, both private to the caller. */
 void counters_merge(struct counters *sum, const struct counters *c);
-/* For another process of the same build. unpack: 0, or -1 and all zero on bytes that are no counters. */
+/* The counters as bytes for another process of the same build. counters_unpack() returns 0, or -1 and all
+ * zeroes on bytes that are no counters. */
 void counters_pack(const struct counters *c, struct buf *out);
 int counters_unpack(struct counters *c, const unsigned char *bytes, size_t len);
-/* Of all histograms: their least and largest values are of the time from here on; a sum gets those of an
- * earlier one besides; or forgets its own (histogram_restart, _extend, _forget). */
+/* histogram_restart(), _extend() and _forget() of all histograms: extremes count from now on; a sum takes
+ * over the extremes of an earlier one; a sum forgets its own. */
 void counters_restart(struct counters *c, unsigned count);
 void counters_extend(struct counters *sum, const struct counters *earlier);
 void counters_forget(struct counters *sum);
 /* Bytes that `count` writers moved at a tier in a direction, for all causes. Any thread, while they count. */
 uint64_t counters_bytes(const struct counters *c, unsigned count, int tier, int dir);
 
-/* The writer's own additions: plain load, add, store. */
+/* An addition by the one writer: plain load, add, store. */
 static inline void counters_add(_Atomic uint64_t *v, uint64_t n) {
     atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_relaxed);
 }
-/* After what the writer has recorded of it: whoever reads this with counters_sum finds that in the sum, too.
- */
+/* The last addition of an event: a counters_sum() that contains it also contains what the writer recorded
+ * before it. */
 static inline void counters_add_last(_Atomic uint64_t *v, uint64_t n) {
     atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_release);
 }

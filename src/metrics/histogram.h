@@ -44,30 +44,31 @@ struct histogram {
 
 /* Empties it. Zeroed memory is an empty histogram already. */
 void histogram_init(struct histogram *h);
-/* Under 50 ns. The one writer thread only. */
+/* Counts a value in under 50 ns. Writer thread only. */
 void histogram_record(struct histogram *h, uint64_t value);
-/* `n` values of one bucket that add up to `sum`, whose extremes are not known. */
+/* Counts `n` values of one bucket that add up to `sum`; their extremes stay unknown. Writer thread only. */
 void histogram_record_many(struct histogram *h, uint64_t value, uint64_t n, uint64_t sum);
 /* dst += src, dst -= src (src an earlier state of dst), dst = src. dst is private to the caller;
  * src may be written meanwhile. Cheap when src is empty; only [lo, hi) of either is touched. */
 void histogram_add(struct histogram *dst, const struct histogram *src);
 void histogram_subtract(struct histogram *dst, const struct histogram *src);
 void histogram_copy(struct histogram *dst, const struct histogram *src);
-/* The least and the largest value are of the time from here on. One reader, while it is written. */
+/* Begins the time anew that the least and the largest value cover. One reader thread, while it is written. */
 void histogram_restart(struct histogram *h);
-/* To those of `dst`, a copy, come those of an earlier state; or they are forgotten. */
+/* Adds the extremes of an earlier state to those of `dst`, a private copy; or forgets them. */
 void histogram_extend(struct histogram *dst, const struct histogram *earlier);
 void histogram_forget(struct histogram *h);
 uint64_t histogram_count(const struct histogram *h);
-double histogram_mean(const struct histogram *h); /* exact; NaN when empty. A sum that a reader caught
-                                                     half done is held inside what the buckets allow */
+/* The exact mean; NaN when empty. Where a reader saw an addition half done, the sum is clamped to what the
+ * buckets allow. */
+double histogram_mean(const struct histogram *h);
 /* The q-quantile (0 < q <= 1) by nearest rank: the value below or at which ceil(q n) values lie.
  * NaN when empty. */
 double histogram_quantile(const struct histogram *h, double q);
-/* The same rank, with the values of its bucket spread evenly over it; *width is the bucket's. It may be off
- * by more than the middle when they are not, but it does not jump from bucket to bucket. */
+/* The same quantile by interpolation, as if the values were spread evenly over their bucket, *width wide. It
+ * moves smoothly, but may be further off than the middle of the bucket. */
 double histogram_quantile_inside(const struct histogram *h, double q, double *width);
-/* Exact where known, else the middle of the bucket; NaN when empty. */
+/* Least and largest value: exact where known, else the middle of the bucket; NaN when empty. */
 double histogram_min(const struct histogram *h);
 double histogram_max(const struct histogram *h);
 /* Adds the values to n bins of two an octave: bin b takes those from first * 2^(b/2) on (a value is taken
@@ -84,8 +85,8 @@ uint64_t histogram_bucket_high(uint32_t bucket); /* largest value of a bucket */
 enum { HISTOGRAM_ENCODED_MAX = 21 + HISTOGRAM_BUCKETS * 12 };
 size_t histogram_encode(const struct histogram *h, uint8_t *out, size_t cap);
 int histogram_decode(struct histogram *h, const uint8_t *data, size_t len);
-/* Of a coded one, without decoding it: how many values there are, and in below[i] how many of them lie in
- * buckets up to bucket[i], which ascend. 0, or -1 on bytes that are no histogram. */
+/* Reads a coded histogram without decoding it: the number of values, and in below[i] how many of them lie in
+ * buckets up to bucket[i]; buckets ascend. 0, or -1 on bytes that are no histogram. */
 int histogram_coded_below(const uint8_t *data, size_t len, const uint32_t *bucket, size_t n, uint64_t *below,
                           uint64_t *count);
 

@@ -1,4 +1,4 @@
-/* Whether two small samples are of one population, whatever its shape. Pure; any thread. */
+/* A test of whether two small samples come from one population of any shape. Pure; any thread. */
 #ifndef KVF_METRICS_RANK_TEST_H
 #define KVF_METRICS_RANK_TEST_H
 
@@ -10,7 +10,7 @@
  * Ties share their middle rank. Up to 50 values together it counts all deals, ties included; beyond that the
  * normal approximation, corrected for ties and continuity. Values are finite; NaN when a sample is empty. */
 double rank_test_p(const double *a, size_t n, const double *b, size_t m);
-/* The least that it can be for samples of these sizes: above 0.05 they cannot show anything. */
+/* The least value of rank_test_p() for samples of these sizes: above 0.05 they cannot show a difference. */
 double rank_test_least(size_t n, size_t m);
 
 #endif

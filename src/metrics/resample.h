@@ -1,5 +1,5 @@
-/* How far a figure may be off, from the values behind it alone: they are drawn anew many times, and the
- * figure made of each draw (Efron and Tibshirani, An Introduction to the Bootstrap, 1993). Any thread. */
+/* How far a metric may be off, judged by its own values: they are drawn again many times, and the metric is
+ * computed from each draw (Efron and Tibshirani, An Introduction to the Bootstrap, 1993). Any thread. */
 #ifndef KVF_METRICS_RESAMPLE_H
 #define KVF_METRICS_RESAMPLE_H
 
@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 
-/* How many neighbours of a series to draw together, so that what hangs together in time stays together:
+/* How many neighbours of a series to draw together, so that correlation in time is kept:
  * Politis and White's rule (Automatic block-length selection for the dependent bootstrap, 2004, corrected by
  * Patton, Politis and White 2009) for blocks of one length, but at least the cube root of n, which is the
  * order that suits weak dependence (Kuensch 1989), and at most a third of n. From 1; 1 for n under 3. */

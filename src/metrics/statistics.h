@@ -20,8 +20,8 @@ struct statistics { /* in the unit of the values; NaN: not defined for so few */
  * small spread. */
 void statistics_of(const double *values, size_t count, struct statistics *out);
 
-/* The t that Student's distribution keeps a part `share` (0.95) of its values inside of, to either side of 0;
- * beyond 10,000 degrees of freedom that of 10,000. NaN for none. */
+/* The t for which a part `share` (0.95) of Student's distribution lies between -t and t; beyond 10,000
+ * degrees of freedom that of 10,000. NaN for 0. */
 double statistics_student_t(double share, uint64_t df);
 /* The 97.5 % quantile of Student's t for `df` degrees of freedom, by bisection of the closed forms of its
  * distribution for whole df (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and

@@ -1,5 +1,5 @@
-/* How long so many chunks were at a tier: integrals over time of a count that several threads change.
- * A mean over time is the difference of two readings divided by the time between them. */
+/* Integrals over time of the number of chunks at a tier, a count that several threads change. A mean over
+ * time is the difference of two readings divided by the time between them. */
 #ifndef KVF_METRICS_USAGE_H
 #define KVF_METRICS_USAGE_H
 
@@ -18,19 +18,20 @@ struct usage_sums {
 };
 
 struct usage {
-    pthread_mutex_t lock; /* of all below */
-    uint64_t at[KVF_DIRS];
-    uint64_t since_ns; /* run time that the sums are complete to */
+    pthread_mutex_t lock;  /* of all below */
+    uint64_t at[KVF_DIRS]; /* chunks there now */
+    uint64_t since_ns;     /* run time up to which the sums are complete */
     struct usage_sums sums;
 };
 
-void usage_init(struct usage *u);
-void usage_destroy(struct usage *u);
-/* At that run time `n` chunks came; or the last of `n` went, the others earlier, by so much in sum. A time
- * that has passed already corrects chunk_ns. Any thread. */
+void usage_init(struct usage *u);    /* before other threads use it */
+void usage_destroy(struct usage *u); /* after they have ended */
+/* `n` chunks came at a run time. A time in the past corrects chunk_ns. Any thread. */
 void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns);
+/* `n` chunks left, the last one at last_ns; earlier_ns is the sum of how much earlier the others left. A time
+ * in the past corrects chunk_ns. Any thread. */
 void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns);
-/* The sums up to that run time, from the first chunk on. Any thread. */
+/* The sums from the first chunk to that run time. Any thread. */
 struct usage_sums usage_read(struct usage *u, uint64_t now_ns);
 
 #endif

@@ -1,5 +1,6 @@
-/* Words of which most are zero, packed for another process of the same build, or to be kept: each one that is
- * not zero behind how many zeroes, as two varints; a gap that leads to the end closes it. */
+/* Arrays of mostly zero words, packed for storage or for another process of the same build: for each word
+ * that is not zero the number of zeroes before it and the word, as two varints; a gap up to the end closes
+ * the array. Any thread. */
 #ifndef KVF_METRICS_WORDS_H
 #define KVF_METRICS_WORDS_H
 
@@ -8,9 +9,10 @@
 
 #include "base/buf.h"
 
+/* Appends the packed form. */
 void words_pack(const uint64_t *words, size_t count, struct buf *out);
-/* Into zeroed words; *set, which may be NULL, is how many are not zero now. Where the packed ones end; NULL
- * on bytes that are none, and some may be set then. */
+/* Unpacks from [at, end) into zeroed words; *set (may be NULL) is the number of words that are not zero.
+ * Returns the end of the packed form, or NULL on bytes that are none; some words may be set then. */
 const unsigned char *words_unpack(uint64_t *words, size_t count, const unsigned char *at,
                                   const unsigned char *end, size_t *set);
 

@@ -1,7 +1,7 @@
-/* Serving engines on GPUs: what of the data sheet they reach and what their steps take beside, as it fits
- * published figures. `make validation` fits the rows on half of those figures, tests them on the other half
- * and writes both to docs/VALIDATION.md; a row here is that fit, rounded. Overheads are one engine's on every
- * GPU. */
+/* Serving engines on GPUs: the part of the data sheet that they reach, and the overhead of their steps,
+ * fitted to published figures. `make validation` fits the rows on half of those figures, tests them on the
+ * other half and writes both to docs/VALIDATION.md; a row here is that fit, rounded. Overheads are those of
+ * one engine on every GPU. */
 #ifndef KVF_MODEL_ENGINES_H
 #define KVF_MODEL_ENGINES_H
 
@@ -28,7 +28,7 @@ struct engines_fit {
     double mfu, efficiency;
     uint64_t overhead_ns, prefill_overhead_ns, exchange_ns;
 };
-/* Any thread. */
+/* A constant row. Any thread. */
 const struct engines_fit *engines_fit(enum engines_preset preset);
 
 #endif

@@ -1,5 +1,5 @@
-/* Geometry of a model: how many bytes of KV a context takes, how many bytes its weights take, and what a
- * model of its computing time needs to know. */
+/* Geometry of a model: bytes of KV of a context, bytes of its weights, and the figures that a model of its
+ * computing time needs. Pure; any thread. */
 #ifndef KVF_MODEL_MODEL_H
 #define KVF_MODEL_MODEL_H
 
@@ -59,30 +59,30 @@ extern const size_t model_preset_count;
 
 const struct model_preset *model_find(const char *preset); /* NULL when unknown */
 const char *model_nearest(const char *name);               /* nearest preset name by edit distance, or NULL */
-const char *model_dtype_name(enum model_dtype d);
-const char *model_weights_name(enum model_weights w);
+const char *model_dtype_name(enum model_dtype d);          /* "bf16" */
+const char *model_weights_name(enum model_weights w);      /* "int4" */
 double model_weights_bits(enum model_weights w); /* of a parameter, scales included; w is one of the list */
-/* The name in the lists above of a format that frameworks spell out, "bfloat16"; any other word as it is. */
+/* The short name of a format that frameworks spell out: "bf16" for "bfloat16"; any other word unchanged. */
 const char *model_format_name(const char *word);
-/* 0, or -KVF_ERR_USAGE with a sentence when the geometry contradicts itself. */
+/* Checks that the geometry does not contradict itself: 0, or -KVF_ERR_USAGE with a sentence. */
 int model_check(const struct model *m, struct err *e);
 
 /* KV bytes of a context of `tokens` tokens as one of `tp` tensor-parallel ranks keeps it.
  * GQA/MHA: layers x 2 x heads x head_dim x dtype, heads = max(1, kv_heads / tp); MLA: layers x
  * (kv_lora_rank + rope_head_dim) x dtype, the same on every rank. Sliding layers count
- * min(tokens, window). Sources: the models' published configurations. Any thread. */
+ * min(tokens, window). Sources: the models' published configurations. */
 uint64_t model_kv_bytes(const struct model *m, uint32_t tp, uint64_t tokens);
-/* Of the tokens [first, first + count) of a context: model_kv_bytes(first + count) - (first). */
+/* KV bytes of the tokens [first, first + count) of a context: model_kv_bytes(first + count) - (first). */
 uint64_t model_kv_bytes_range(const struct model *m, uint32_t tp, uint64_t first, uint64_t count);
-/* The tokens of a context whose KV has that many bytes, the inverse of model_kv_bytes(). Of a model of which
- * all layers slide those inside the window, more cannot be known. */
+/* Tokens of a context whose KV has that many bytes, the inverse of model_kv_bytes(). Where all layers slide,
+ * the answer is at most the window. */
 uint64_t model_kv_tokens(const struct model *m, uint32_t tp, uint64_t bytes);
-/* Flat figure: bytes a token costs while it is inside every window. */
+/* KV bytes of a token inside every window. */
 uint64_t model_bytes_per_token(const struct model *m, uint32_t tp);
-/* Of which in layers that do not slide. */
+/* The part of them in layers that do not slide. */
 uint64_t model_full_bytes_per_token(const struct model *m, uint32_t tp);
 /* Bytes of all weights at their own precision, of all ranks together: parameters x bits / 8, where those
- * that stay at 16 bits take 16. 0 when the number of parameters is unknown. Any thread. */
+ * that stay at 16 bits take 16. 0 when the number of parameters is unknown. */
 uint64_t model_weight_bytes(const struct model *m);
 
 #endif

@@ -1,5 +1,5 @@
-/* Commands from outside (screen, signals) to the engine: a bounded lock-free-for-the-reader queue,
- * so that whoever presses a key takes no engine lock and never waits. */
+/* Commands from outside (screen, signals) to the engine: a bounded queue, so that a key takes no engine lock
+ * and never waits. */
 #ifndef KVF_RECORD_COMMAND_H
 #define KVF_RECORD_COMMAND_H
 
@@ -21,20 +21,20 @@
 enum command_kind { COMMAND_LIST(X) COMMANDS };
 #undef X
 
-/* The most users that are set by hand; a scenario may begin with ten times as many. */
+/* The most users that can be set by hand; a scenario may begin with ten times as many. */
 enum { COMMAND_USERS_MAX = 1000000, COMMAND_SPEED_ONE = 1000000 };
 
 struct command {
     enum command_kind kind;
     uint64_t value; /* USERS: the new number; GENERATION: ns per token; SPEED: of a simulation, real time
                      is COMMAND_SPEED_ONE, 0 as fast as possible; STOP: 0 or the signal;
-                     FOLLOW: the user of whom the snapshots are to tell */
+                     FOLLOW: the user to show in snapshots */
     char text[160]; /* MARK: the note; else the origin ("key", "signal") */
 };
 
 struct command_queue;
-struct command_queue *command_queue_new(void);
-void command_queue_free(struct command_queue *q);
+struct command_queue *command_queue_new(void);                      /* NULL without memory or eventfd */
+void command_queue_free(struct command_queue *q);                   /* takes NULL */
 bool command_put(struct command_queue *q, const struct command *c); /* any thread; false when full (64) */
 bool command_take(struct command_queue *q, struct command *out);    /* engine's control thread only */
 int command_fd(const struct command_queue *q); /* an eventfd readable while commands wait */

@@ -1,5 +1,6 @@
-/* The rule behind a verdict: operational analysis of what was measured over some time. Documented in
- * kvfall-results(7). */
+/* The rule behind a verdict: operational analysis of the measurements of a stretch of time, as
+ * kvfall-results(7) documents it (Denning and Buzen, The Operational Analysis of Queueing Network Models,
+ * 1978). Pure; any thread. */
 #ifndef KVF_RECORD_JUDGE_H
 #define KVF_RECORD_JUDGE_H
 
@@ -9,7 +10,7 @@
 #include "base/terms.h"
 #include "record/verdict.h"
 
-/* Other programs with most bytes at the device under nvme, the largest first. */
+/* The other programs with the most bytes at the device under nvme, the largest first. */
 enum { JUDGE_NEIGHBOURS = 5 };
 struct judge_neighbour {
     char name[48];       /* of the process, and of its group */
@@ -18,8 +19,8 @@ struct judge_neighbour {
 
 /* Means per completed request, sums, and shares of the time; NaN where missing. */
 struct judge_input {
-    double length_s; /* of the time it is about, pauses excluded */
-    bool whole;      /* it is all of the run: its sentence names no time */
+    double length_s; /* of the time judged, pauses excluded */
+    bool whole;      /* the whole run: the sentence names no time */
     double room_ms;  /* of storage_ms, with a write that waits for room */
     double e2e_ms, queue_ms, storage_ms, prefill_ms,
         generation_ms;                    /* per request; 0 for what it does not do */
@@ -58,14 +59,14 @@ struct judge_input {
         batch_waiting; /* of a modelled GPU: KV of its batch to the room for it, sequences outside */
 };
 
-/* Reuses that the working set is for. */
+/* The share of reuses that the working set holds. */
 #define VERDICT_REUSES 0.99
-/* From here on a resource is saturated: it, not its latency, bounds the throughput. */
+/* From this utilisation on a resource is saturated: it, not its latency, bounds the throughput. */
 #define JUDGE_SATURATED 0.85
 /* Above this ratio of the kernel's bytes to ours, another program uses the device. */
 #define JUDGE_FOREIGN 1.2
 
-/* Fills the verdict but for its remedies; warnings come on top of those that are there. Pure. The order:
+/* Fills the verdict except its remedies, and adds warnings to those already there. The order of the rules:
  * - no request done: so, and what operations took most time so far
  * - targets met and no backlog: none, and the most loaded resource
  * - a neighbour: the tier that would be named is on a device that another program uses
@@ -81,19 +82,18 @@ struct judge_input {
  * - latency: the largest part of the latency that the targets are of, time to first token or end-to-end
  * Shares of one sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
-/* Adds to the evidence where the mean end-to-end latency is spent: each tier's part of `storage`, the share
- * of it that is storage time and no wait for room. */
+/* Adds as evidence the parts of the mean end-to-end latency: each tier's part of `storage`, which is the
+ * share of storage time without waits for room. */
 void judge_places(struct verdict *v, const struct judge_input *in, double storage);
-/* Adds to the evidence how busy each tier and link was, and with `rate`, requests per second, its service
- * demand. Gives the sum of the tiers' demands, in seconds per request. */
+/* Adds as evidence the utilisation of each tier and link, and with `rate` (requests per second) its service
+ * demand. Returns the sum of the tiers' demands, in seconds per request. */
 double judge_loads(struct verdict *v, const struct judge_input *in, double rate);
-/* ": fio 12.3 GiB, writeback 1.20 GiB"; "" where no name is known. */
+/* The neighbours for the end of a sentence: ": fio 12.3 GiB, writeback 1.20 GiB"; "" without a known name. */
 void judge_names(const struct judge_input *in, char *out, size_t len);
-/* The tier that is, or whose link is, busy for the largest part of the time; KVF_TIERS: none is known to be.
- */
+/* The tier that is busy, or whose link is busy, for the largest part of the time; KVF_TIERS: unknown. */
 enum kvf_tier judge_most_loaded_tier(const struct judge_input *in);
-/* Part of a whole, 0 to 1; NaN when either is missing or there is no whole. Every comparison with it is then
- * false, so that missing data is never the bottleneck. */
+/* Part of a whole, 0 to 1; NaN when either is missing or the whole is 0. Every comparison with NaN is false,
+ * so missing data is never the bottleneck. */
 double judge_share(double part, double whole);
 /* The tier and direction with most operation time, or the limit on writes in flight. */
 struct judge_leader {
@@ -106,7 +106,7 @@ struct judge_leader {
     double line_share;   /* of its own time, in line for the device; NaN when missing */
 };
 struct judge_leader judge_leader_of(const struct judge_input *in);
-/* The kernel's bytes to ours if they show that another program uses the device, else 0. */
+/* The ratio of the kernel's bytes to ours where it shows another program at the device, else 0. */
 double judge_foreign(const struct judge_input *in);
 double judge_foreign_bytes(double kernel, double ours, double length_s);
 

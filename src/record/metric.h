@@ -8,7 +8,7 @@
 
 enum metric_better { METRIC_NEUTRAL, METRIC_HIGHER, METRIC_LOWER };
 
-/* The form decides the unit, and how a value is written. X(NAME, unit) */
+/* The form decides the unit and the notation of a value. X(NAME, unit) */
 #define METRIC_FORM_LIST(X)                                                                                  \
     X(COUNT, "")                                                                                             \
     X(NUMBER, "") /* a mean of counts */                                                                     \
@@ -23,21 +23,20 @@ enum metric_better { METRIC_NEUTRAL, METRIC_HIGHER, METRIC_LOWER };
 #define X(name, unit) METRIC_##name,
 enum metric_form { METRIC_FORM_LIST(X) METRIC_FORMS };
 #undef X
-const char *metric_form_unit(enum metric_form form);
-bool metric_form_percent(enum metric_form form); /* whether its values are written in percent */
-
-/* Contexts for which loading is held against computing again: a word of names, and tokens. */
+const char *metric_form_unit(enum metric_form form); /* "GiB/s"; "" for forms without one */
+bool metric_form_percent(enum metric_form form);     /* whether its values are written in percent */
+/* Context lengths at which loading is compared with computing again: the word in names, and tokens. */
 #define METRIC_SIZE_LIST(X) X("1k", 1000) X("4k", 4000) X("16k", 16000) X("64k", 64000)
 enum { METRIC_SIZES = 4 };
 extern const char *const metric_sizes[METRIC_SIZES]; /* "1k" .. */
 
-/* In pattern and label TIER, DIR, CAUSE, SIZE and STAT stand for the names of these, CLASS for a QoS class of
+/* In pattern and label TIER, DIR, CAUSE, SIZE and STAT stand for one of their names, CLASS for a QoS class of
  * the scenario, REASON for any word. */
 struct metric {
     const char *pattern;
     enum metric_form form;
     enum metric_better better;
-    const char *label; /* what people call it */
+    const char *label; /* for people */
     const char *help;  /* sentences */
 };
 extern const struct metric metric_rows[];
@@ -54,21 +53,20 @@ extern const size_t metric_usual_count;
 
 enum { METRIC_NAME = 96 };
 
-/* The row of a name; NULL: none, as with results of other versions. */
+/* The row of a name; NULL: none, as for results of other versions. */
 const struct metric *metric_find(const char *name);
-/* The row of the usual selection; NULL: it is not one of them. */
+/* Its row in the usual selection; NULL: it is not in it. */
 const struct metric_usual *metric_usual_find(const char *name);
-bool metric_fits(const char *pattern, const char *name);
-/* "" for a name without a row. */
-const char *metric_unit(const char *name);
+bool metric_fits(const char *pattern, const char *name);   /* "TIER_read_p95_ms" fits "nvme_read_p95_ms" */
+const char *metric_unit(const char *name);                 /* "" for a name without a row */
 enum metric_better metric_better(const char *name);        /* METRIC_NEUTRAL without a row */
 const char *metric_better_word(enum metric_better better); /* "higher", "lower", "" */
 /* The label: "nvme read P95"; the name itself without a row. */
 void metric_label(const char *name, char *out, size_t len);
 
-/* Whether a run with these classes can have a measure of that name. */
+/* Whether a run with these classes can have a metric of that name. */
 bool metric_known(const char *name, const char *const *classes, size_t count);
-/* The nearest name that it can have, in `out`; NULL: none is near. */
+/* The nearest name that such a run can have, in `out`; NULL: none is near. */
 const char *metric_nearest(const char *name, const char *const *classes, size_t count, char out[METRIC_NAME]);
 
 #endif

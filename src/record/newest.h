@@ -1,7 +1,7 @@
-/* A newest-value cell: one writer puts plain data in, any number of readers take the newest out and may skip
+/* A newest-value cell: one writer puts plain data in; any number of readers take the newest and may skip
  * some. A sequence lock over two copies: the writer writes the older copy and then bumps the version, so it
  * never waits; a reader copies and retries if the version moved meanwhile. The copies are arrays of atomic
- * words: no data race, no lock. They are shared with processes that are forked later. */
+ * words: no data race, no lock. Processes forked later share them. */
 #ifndef KVF_RECORD_NEWEST_H
 #define KVF_RECORD_NEWEST_H
 
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 struct newest;
-struct newest *newest_new(size_t len); /* bytes of what it holds; aborts when memory is exhausted */
+struct newest *newest_new(size_t len); /* for values of `len` bytes; ends the program without memory */
 void newest_free(struct newest *n);    /* takes NULL */
-/* `value` is copied. The one writer's thread only; never waits. */
+/* Copies `value`; never waits. Writer thread only. */
 void newest_put(struct newest *n, const void *value);
 /* Copies the newest value; false (out untouched) when there is none newer than *version, which starts at 0
  * and is updated. Any thread. */

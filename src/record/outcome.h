@@ -1,5 +1,5 @@
-/* The outcome of a sweep: its record, what varied, and every point with what was measured. Plain data, from
- * which the tables at its end, exports and reports are made. One thread at a time. */
+/* The outcome of a sweep: its record, its dimensions, and every point with its results. Plain data for the
+ * tables at its end, exports and reports. One thread at a time. */
 #ifndef KVF_RECORD_OUTCOME_H
 #define KVF_RECORD_OUTCOME_H
 
@@ -10,12 +10,12 @@
 #include "record/run.h"
 #include "record/standing.h"
 
-/* The record of a sweep: what its runs have in common. Plain data for the database and the summaries. */
+/* The record of a sweep: what its runs share. Plain data for the database and the summaries. */
 struct sweep_record {
     int64_t sweep_id; /* of the database; 0 when not stored */
     char uuid[37];
     char name[64], profile[16], mode[16];
-    char model[200]; /* of the scenario; where it is varied each of them, ", " between */
+    char model[200]; /* of the scenario; where it varies all of them, ", " between */
     enum run_status status;
     char status_reason[300];
     double started_at, ended_at; /* epoch seconds; ended NaN while it goes on */
@@ -28,7 +28,7 @@ struct sweep_record {
     char answer[400];     /* of a search: one sentence; "" */
 };
 
-/* Throughput and mean latencies of an earlier run, of a sweep that of the peak of its open loop; NaN:
+/* Throughput and mean latencies of an earlier run, or of the peak of an earlier sweep's open loop; NaN:
  * missing. */
 struct sweep_baseline {
     int64_t sweep_id; /* 0: one run */
@@ -42,22 +42,23 @@ struct sweep_curve {
     uint64_t capacity_bytes;
     uint64_t lookups, misses; /* as counted, of the sample where there is one */
     double miss_ratio;
-    double sample;   /* part of the entries that were looked at; 1: all */
-    char method[12]; /* stack: distances in one pass; cache: tried on a cache of that capacity */
+    double sample;   /* share of the entries in the sample; 1: all */
+    char method[12]; /* stack: distances in one pass; cache: simulated at that capacity */
 };
 
-/* The variation: named groups of settings, keys, what a search is for, the load of profile rates. */
+/* Kinds of dimensions: named groups of settings, keys, the key that a search varies, the load of profile
+ * rates. */
 enum outcome_role { OUTCOME_VARIANT, OUTCOME_KEY, OUTCOME_SOUGHT, OUTCOME_LOAD };
 struct outcome_value {
-    char *text;    /* as people read it, malloc'd */
-    double number; /* in the unit of the dimension; NaN: it is no number */
+    char *text;    /* for people, malloc'd */
+    double number; /* in the unit of the dimension; NaN: not a number */
 };
 struct outcome_dimension {
     char key[64]; /* of the scenario, or the name of a group of variants; "load" */
     char title[64];
     char unit[8]; /* of its numbers: "B", "ns", "B/s", "req/s" or "" */
     enum outcome_role role;
-    struct outcome_value *value; /* each once, in the order in which they came */
+    struct outcome_value *value; /* distinct, in order of appearance */
     size_t values, cap;
 };
 
@@ -81,7 +82,7 @@ struct outcome_point {
     double *value;                 /* by measure, malloc'd; outcome_measured() reads it */
     size_t values;
     double undone[STANDING_UNDONE]; /* as standing.h has them */
-    size_t against; /* index of the point that differences are given against; SIZE_MAX: none */
+    size_t against;                 /* index of the baseline point of its differences; SIZE_MAX: none */
 };
 struct outcome_measure {
     char name[64], unit[12];
@@ -108,39 +109,39 @@ struct outcome {
     char *warnings; /* lines, malloc'd; NULL: none */
 };
 
-void outcome_init(struct outcome *o);
+void outcome_init(struct outcome *o); /* empty */
 void outcome_free(struct outcome *o); /* frees all it owns; leaves it empty */
-/* Filling, in this order: dimensions, points with their values. All grow as needed and abort when memory is
- * exhausted. */
+/* Fill it in this order: dimensions, then points with their values. Arrays grow as needed; the program ends
+ * when memory is exhausted. */
 struct outcome_dimension *outcome_add_dimension(struct outcome *o, enum outcome_role role, const char *key,
                                                 const char *unit);
-/* The last part of each key, or all of it where two have the same; call it behind the last dimension. */
+/* Titles the dimensions: the last part of each key, or the whole key where two would be the same. Call it
+ * after the last dimension. */
 void outcome_make_titles(struct outcome *o);
-/* Index of a value; it is added when it is new. A text in quotes loses them. */
+/* The index of a value, which is added when it is new. A quoted text loses its quotes. */
 size_t outcome_place(struct outcome_dimension *d, const char *text, double number);
-/* One more point, which waits, with the next number; valid until the next is added. */
+/* Adds a waiting point with the next number; the pointer is valid until the next is added. */
 struct outcome_point *outcome_add_point(struct outcome *o);
-/* Index of a measure; added when it is new. */
+/* The index of a measure, which is added when it is new. */
 size_t outcome_measure(struct outcome *o, const char *name, const char *unit);
-void outcome_set(struct outcome_point *p, size_t measure, double v);
-void outcome_add_curve(struct outcome *o, const struct sweep_curve *c);
-
-/* The result of a run, even of a stopped one; NaN: missing. */
+void outcome_set(struct outcome_point *p, size_t measure, double v);    /* NaN: missing */
+void outcome_add_curve(struct outcome *o, const struct sweep_curve *c); /* a copy */
+/* The result of a point's run, even of a stopped one; NaN: missing. */
 double outcome_measured(const struct outcome *o, size_t point, size_t measure);
-/* NaN: missing, or the point is not done. */
+/* The result of a point that is done; NaN: missing, or not done. */
 double outcome_value(const struct outcome *o, size_t point, size_t measure);
 size_t outcome_measure_find(const struct outcome *o, const char *name); /* SIZE_MAX: none */
-/* Against the point's baseline, as a part: 0.05 is 5 % more; NaN: missing. */
+/* The difference to the point's baseline: 0.05 is 5 % more; NaN: missing. */
 double outcome_delta(const struct outcome *o, size_t point, size_t measure);
-/* By a measure, of the points that left nothing undone: less work is done sooner. SIZE_MAX: none. */
+/* The best point by a measure, among those that left nothing undone; SIZE_MAX: none. */
 size_t outcome_best(const struct outcome *o, size_t measure);
 /* The measure whose best value is a peak: throughput where the load varies, else the first. */
 size_t outcome_judge(const struct outcome *o);
 bool outcome_by_load(const struct outcome *o); /* profile rates */
-/* Number of the combination of variants that a point has, and how many there are; 0 of 1 without groups. */
+/* The number of a point's combination of variants, and the number of combinations; 0 of 1 without groups. */
 size_t outcome_configuration(const struct outcome *o, size_t point);
 size_t outcome_configurations(const struct outcome *o);
-/* The index that a configuration has in a group. */
+/* The index of a configuration's variant in a group. */
 size_t outcome_variant(const struct outcome *o, size_t configuration, unsigned group);
 
 /* The best of a combination of variants. */
@@ -150,8 +151,8 @@ struct outcome_peak {
     double *value; /* by chosen measure, of that point */
     double delta;  /* of the judge against the baseline's peak, as a part; NaN: none */
 };
-/* One per configuration, in their order; outcome_peaks_free() them. NULL with *count 0 without variants, or
- * where each has one point. */
+/* One peak per configuration, in their order; free them with outcome_peaks_free(). NULL with *count 0 without
+ * variants, or where each has one point. */
 struct outcome_peak *outcome_peaks(const struct outcome *o, size_t *count);
 void outcome_peaks_free(struct outcome_peak *peak, size_t count);
 

@@ -1,4 +1,4 @@
-/* A sentence in a place of fixed size, put together piece by piece. Any thread, one at a time for each. */
+/* A sentence in a buffer of fixed size, put together piece by piece. One thread at a time for each. */
 #ifndef KVF_RECORD_PHRASE_H
 #define KVF_RECORD_PHRASE_H
 
@@ -6,13 +6,13 @@
 
 struct phrase {
     char *out;
-    size_t len, cap; /* what does not fit is left out; len is what it would be */
+    size_t len, cap; /* len: of the whole sentence, of which cap - 1 bytes are kept */
 };
 
+/* Appends formatted text. */
 void phrase_add(struct phrase *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* Whole percents that add up to 100 when the parts add up to 1: what is lost by rounding down goes to those
- * that lost most. At most 8. */
+/* Rounds parts to whole percents that add up to 100 when the parts add up to 1 (largest remainder method). At
+ * most 8. Any thread. */
 void phrase_percents(const double *part, int *out, unsigned count);
 
 #endif

@@ -1,5 +1,5 @@
-/* The source of a screen's content: the live engine or the database. Every function is called on the
- * screen's thread alone and returns soon. */
+/* The source of a screen's content: the live engine or the database. Every function is called on the screen's
+ * thread only and returns soon. */
 #ifndef KVF_RECORD_PROVIDER_H
 #define KVF_RECORD_PROVIDER_H
 

@@ -14,8 +14,8 @@
 #include "record/snapshot.h"
 
 struct slot;
-struct slot *slot_new(void);
-void slot_free(struct slot *s);
+struct slot *slot_new(void);                                /* empty; ends the program without memory */
+void slot_free(struct slot *s);                             /* takes NULL */
 void slot_put(struct slot *s, const struct snapshot *snap); /* sampler thread only; never waits */
 /* Copies the newest snapshot; false (out untouched) when there is none newer than *version, which
  * starts at 0 and is updated. Any thread. */
@@ -43,9 +43,11 @@ struct record_event {
     char value[72];
     char message[800];
 };
-bool record_event_is(const struct record_event *e, enum record_event_kind kind);
-/* Whether it tells of a change of the run by hand or by a signal; load: of its load. */
+bool record_event_is(const struct record_event *e, enum record_event_kind kind); /* any thread */
+/* Whether the event is a change of the run by hand or by a signal; with `load` a change of its load. Any
+ * thread. */
 bool record_event_changes(const struct record_event *e, bool load);
+/* Sets kind and value of an event. */
 void record_event_kind(struct record_event *e, enum record_event_kind kind, const char *value);
 
 /* One thing for the database. Histograms are coded (histogram_encode) by the sampler. */
@@ -77,15 +79,15 @@ void record_free(struct record *r);               /* takes NULL */
 
 struct fifo;
 enum { FIFO_INTERVALS = 3600 };
-struct fifo *fifo_new(size_t capacity, bool wait_when_full);
-void fifo_free(struct fifo *f); /* frees what is still in it */
+struct fifo *fifo_new(size_t capacity, bool wait_when_full); /* of `capacity` records */
+void fifo_free(struct fifo *f);                              /* frees what is still in it */
 /* Takes ownership; any thread. After fifo_close() the record is freed and counted as dropped. */
 void fifo_put(struct fifo *f, struct record *r);
 /* The oldest record, now the caller's; waits up to timeout_ns for one; NULL when none came or the
  * FIFO is closed and empty. One consumer thread. */
 struct record *fifo_take(struct fifo *f, uint64_t timeout_ns);
 void fifo_close(struct fifo *f); /* nothing more will come; wakes the consumer */
-/* Half of its room or more is taken: time for a producer that can wait to do so. Any thread. */
+/* Whether it is half full or more: a producer that can wait should. Any thread. */
 bool fifo_behind(struct fifo *f);
 bool fifo_drained(struct fifo *f);           /* closed and empty */
 uint64_t fifo_dropped(const struct fifo *f); /* records lost because it was full; any thread */

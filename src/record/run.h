@@ -1,5 +1,5 @@
-/* The record of a run: what ran, where, what came out. Plain data from which the text summary, the
- * JSON summary and the database rows are made, and into which `show` loads a stored run. */
+/* The record of a run: what ran, where, and its results. Plain data, from which the text summary, the JSON
+ * summary and the database rows are made, and into which `show` loads a stored run. One thread at a time. */
 #ifndef KVF_RECORD_RUN_H
 #define KVF_RECORD_RUN_H
 
@@ -18,7 +18,7 @@
 #define X(id, name) RUN_##id,
 enum run_status { RUN_STATUS_LIST(X) RUN_STATUSES };
 #undef X
-const char *run_status_name(enum run_status s);
+const char *run_status_name(enum run_status s);     /* "completed" */
 enum run_status run_status_parse(const char *name); /* RUN_STATUSES when unknown */
 
 struct result {
@@ -31,14 +31,14 @@ struct result_list {
     struct result *items;
     size_t count, cap;
 };
-/* In the unit that the catalogue of measures has for the name; a name that is not in it has none. */
+/* Adds a result in the unit that the catalogue has for its name; a name outside it has no unit. */
 void result_add(struct result_list *l, double value, uint64_t samples, const char *metric_fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* As it was stored, in its own unit. */
+/* Adds a stored result in its own unit. */
 void result_put(struct result_list *l, const struct result *result);
 /* The value of a metric; NaN when missing or absent. */
 double result_value(const struct result_list *l, const char *metric);
-/* The same of a name that is put together: "%s_read_p95_ms". */
+/* result_value() of a formatted name: "%s_read_p95_ms". */
 double result_named(const struct result_list *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const struct result *result_find(const struct result_list *l, const char *metric);
 
@@ -133,12 +133,13 @@ struct run_record {
     char steady[160];          /* since when the run was steady, or why it was not; "": not known */
 };
 
-void run_record_init(struct run_record *r);
+void run_record_init(struct run_record *r); /* empty; times missing */
 void run_record_free(struct run_record *r); /* what it owns, not the struct */
+/* Each appends a copy. */
 void run_record_event(struct run_record *r, const struct record_event *e);
 void run_record_criterion(struct run_record *r, const struct run_criterion *c);
 void run_record_decision(struct run_record *r, const struct snapshot_decision *d, double t_s);
-/* The file of --request-log; NULL: none. */
+/* Sets the file of --request-log; NULL: none. */
 void run_record_logs_to(struct run_record *r, const char *path);
 void run_record_pod(struct run_record *r, const struct run_pod *p);
 void run_record_rank(struct run_record *r, const struct run_rank *rank);

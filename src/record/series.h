@@ -1,5 +1,5 @@
-/* The intervals of a run as plain arrays, oldest first: what exports, reports and comparisons are made
- * from. One thread at a time. */
+/* The intervals of a run as plain arrays, oldest first, for exports, reports and comparisons. One thread at a
+ * time. */
 #ifndef KVF_RECORD_SERIES_H
 #define KVF_RECORD_SERIES_H
 
@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "record/snapshot.h"
 
-/* Kept beside the figures of the interval itself. */
+/* Parts that are kept beside the interval itself. */
 enum series_part {
     SERIES_TIERS = 1,
     SERIES_CLASSES = 2,
@@ -62,16 +62,16 @@ struct series_neighbour {
     struct snapshot_neighbour at;
 };
 
-/* Empty, for these parts. */
+/* Begins an empty series of these parts. */
 void series_init(struct series *s, unsigned parts);
 void series_free(struct series *s); /* frees all it owns; leaves it empty */
-/* Appends an interval, which is later than those before it; grows as needed and aborts when memory is
- * exhausted. Not for hot paths. */
+/* Appends an interval later than those before it. Grows as needed; the program ends when memory is exhausted.
+ * Not for hot paths. */
 void series_add(struct series *s, const struct snapshot *snap);
-/* Neighbours of the measured part, or of the whole run, each once with its sums, most bytes first: an array
- * that the caller frees. */
+/* The neighbours of the measured part or of the whole run, each once with its sums, most bytes first; the
+ * caller frees the array. */
 struct snapshot_neighbour *series_neighbours(const struct series *s, bool measured, size_t *count);
-/* Appends a histogram of an interval that is there, no earlier than that of the one before; copies it. */
+/* Appends a copy of a histogram of a known interval; intervals ascend. */
 void series_add_histogram(struct series *s, size_t interval, int scope, const void *data, size_t len);
 
 #endif

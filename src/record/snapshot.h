@@ -218,8 +218,8 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, events_lost, "", SUM,                                                                               \
       "events that found no room, and ends of requests that the kernel told no program")
 
-/* Of a rank alone, in an interval or in the measured part; whatever is not known of it is missing. Figures of
- * the same name are those of the interval; failed counts dropped requests too. */
+/* One rank, in an interval or in the measured part; unknown values are missing. Fields of the same name mean
+ * the same as those of the interval; failed counts dropped requests too. */
 #define SNAPSHOT_RANK_FIELDS(X)                                                                              \
     X(U, rank, "", ROW, "number of the rank, from 0")                                                        \
     X(U, behind, "", ROW, "intervals that its counts are behind those of rank 0; 0: of this interval")       \
@@ -333,16 +333,17 @@ struct snapshot_pod {
 
 enum { SNAPSHOT_GPUS_MAX = 8, SNAPSHOT_NAME = 32, SNAPSHOT_DECISIONS = 4 };
 
-/* A process, or more of one name in a group, that others' I/O on the drive is of. */
+/* The origin of other programs' I/O on the drive: the processes of one name in one group. */
 enum { SNAPSHOT_NEIGHBOURS = 5 };
 struct snapshot_neighbour {
     char process[16], cgroup[64]; /* cgroup: its path, "" for the first one */
     uint64_t read_bytes, write_bytes, requests;
 };
 
-/* By process and group; 0 for the same. */
+/* Compares by process and group, as strcmp(). Any thread. */
 int snapshot_neighbour_order(const struct snapshot_neighbour *a, const struct snapshot_neighbour *b);
-/* "fio", "fio in system.slice/bench.service"; the kernel's writeback is nobody's alone. */
+/* The name for people: "fio", "fio in system.slice/bench.service", "writeback of user.slice", "the kernel".
+ * Any thread. */
 void snapshot_neighbour_name(const struct snapshot_neighbour *n, char *out, size_t len);
 
 /* A rank and where it runs. Of more ranks than these an interval keeps those with the highest P95. */
@@ -509,9 +510,9 @@ extern const size_t snapshot_interval_field_count, snapshot_tier_field_count, sn
 /* The value of a field of a part, NaN when missing. Any thread. */
 double snapshot_value(const void *part, const struct snapshot_field *f);
 
-/* Nothing is known: all figures are missing and counts 0. Host and device stay. */
+/* Clears the measurements of a rank: values missing, counts 0; keeps host and device. */
 void snapshot_host_blank(struct snapshot_host *h);
-/* The figures of a rank from a snapshot of it alone. */
+/* Fills the measurements of a rank from its own snapshot. */
 void snapshot_host_fill(struct snapshot_host *h, const struct snapshot *snap);
 
 #endif

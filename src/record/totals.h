@@ -1,6 +1,6 @@
-/* A run's counts so far: sums over all its intervals, from the first request on, the warm-up
- * included, preparation not. A newest-value slot of snapshots may be read now and then and miss intervals;
- * these cannot be missed. Plain data, made by the engine, read by whoever serves metrics. */
+/* A run's counts so far: sums over all its intervals from the first request on, with warm-up and without
+ * preparation. A reader of the newest-value slot of snapshots may miss intervals; totals miss none. Plain
+ * data: the engine's control thread makes them, the metrics server reads copies. */
 #ifndef KVF_RECORD_TOTALS_H
 #define KVF_RECORD_TOTALS_H
 
@@ -8,18 +8,6 @@
 #include <stdint.h>
 
 #include "base/terms.h"
-
-/* Latencies of a request; the order is that of enum request_latency. */
-#define TOTALS_LATENCY_LIST(X)                                                                               \
-    X(E2E, "e2e")                                                                                            \
-    X(TTFT, "ttft")                                                                                          \
-    X(QUEUE_WAIT, "queue_wait")                                                                              \
-    X(STORAGE_IO, "storage_io")                                                                              \
-    X(GENERATION, "generation")                                                                              \
-    X(TPOT, "tpot")
-#define X(id, name) TOTALS_##id,
-enum totals_latency { TOTALS_LATENCY_LIST(X) TOTALS_LATENCIES };
-#undef X
 
 /* Upper bounds in seconds: ten a decade from 10 us to 100 s, the preferred numbers R10 of ISO 3, so that a
  * quantile interpolated inside a bucket is near the true one; one more counter for the rest. */
@@ -51,7 +39,7 @@ struct totals {
     uint64_t fell_through[KVF_TIERS]; /* writes */
     uint64_t ops[KVF_TIERS][KVF_DIRS][KVF_CAUSES], bytes[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
     uint64_t errors[KVF_TIERS][KVF_DIRS];
-    struct totals_histogram request[TOTALS_LATENCIES];
+    struct totals_histogram request[REQUEST_LATENCIES];
     struct totals_histogram op[KVF_TIERS][KVF_DIRS];     /* entry operations, issue to completion */
     struct totals_histogram device[KVF_TIERS][KVF_DIRS]; /* the part at the device */
     uint64_t decisions;                                  /* of the autoscaler */

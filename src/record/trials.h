@@ -1,5 +1,5 @@
-/* The trials of one scenario as a group: which count, and every metric of those that do. Plain data from
- * run records, for the summary of the group in text and JSON. */
+/* The trials of one scenario as a group: which of them count, and the metrics of those. Plain data from run
+ * records, for the summary of the group in text and JSON. One thread at a time. */
 #ifndef KVF_RECORD_TRIALS_H
 #define KVF_RECORD_TRIALS_H
 
@@ -35,26 +35,25 @@ struct trials {
     size_t metrics, metric_cap;
 };
 
-/* Adds a run that has ended; the record is not kept. A trial is incomplete, and left out of the metrics,
- * unless it completed, did all requests that it was asked for (result requests_left) and nobody changed its
- * users, generation or autoscaler meanwhile (events). */
+/* Adds a run that has ended, without keeping the record. A trial is complete if its run completed, did all
+ * its requests (result requests_left), and no one changed its users, generation or autoscaler (events).
+ * Incomplete trials are left out of the metrics. */
 void trials_add(struct trials *t, const struct run_record *r);
-/* Why a run that has ended is no whole one, "438 of 549 requests done"; "" when it is. */
+/* Why a run that has ended is incomplete, "438 of 549 requests done"; "": it is complete. */
 void trials_incomplete(const struct run_record *r, char *out, size_t len);
-void trials_free(struct trials *t); /* what it owns; zeroed, it is empty */
-
-size_t trials_complete(const struct trials *t); /* how many count */
-/* Whether complete trials drew from several seeds, and the seed of each of them in their order. */
+void trials_free(struct trials *t);             /* what it owns; zeroed, it is empty */
+size_t trials_complete(const struct trials *t); /* their number */
+/* Whether complete trials have different seeds, and the seed of a complete trial by its index. */
 bool trials_seeds_differ(const struct trials *t);
 uint64_t trials_seed(const struct trials *t, size_t complete);
-/* Whether every complete trial passed all its criteria, and there is one. */
+/* Whether there is a complete trial and every one passed all its criteria. */
 bool trials_passed(const struct trials *t);
-/* The usual selection of what has values, in its order; zeros that say nothing are left out. `out` has room
- * for all metrics. How many. */
+/* The metrics of the usual selection that have values, in its order, without uninformative zeros. `out` has
+ * room for all metrics. Returns their number. */
 size_t trials_usual(const struct trials *t, const struct trial_metric **out);
 const struct trial_metric *trials_metric(const struct trials *t, const char *metric); /* NULL: none */
-/* Its statistics. No interval reaches below zero where no value could, nor beyond all hits; trials of a
- * simulation that had one seed are one value, which has no spread. */
+/* The statistics of a metric. Intervals are clamped to the possible values: not below zero, ratios not
+ * above 1. Simulated trials of one seed are one value, which has no spread. */
 void trials_statistics(const struct trials *t, const struct trial_metric *m, struct statistics *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* The verdict on a run: what limited it, why, on what evidence, and what would help by how much. Plain data,
- * made once (judge.h, and the forecast of the engine) and rendered by the summary, the screen, JSON, reports,
+/* The verdict on a run: the limit, its cause, the evidence, and remedies with estimates. Plain data, made
+ * once (judge.h, and the forecast of the engine) and rendered by the summary, the screen, JSON, reports,
  * comparisons and the database. One thread at a time. */
 #ifndef KVF_RECORD_VERDICT_H
 #define KVF_RECORD_VERDICT_H
@@ -73,7 +73,7 @@ enum verdict_gap { VERDICT_GAP_LIST(X) };
 #undef X
 
 struct verdict {
-    bool known; /* false: nobody has judged, as of runs of older versions */
+    bool known; /* false: not judged, like runs of older versions */
     enum verdict_limit limited_by;
     enum verdict_cause cause;
     enum verdict_gap gap; /* of a run read from a database UNSURE */
@@ -85,9 +85,9 @@ struct verdict {
     char warning[VERDICT_WARNINGS][VERDICT_WARNING];
 };
 
-/* "cpu, capacity", "none"; "" where nobody has judged. */
+/* The limit and its cause: "cpu, capacity", "none"; "" for a run that was not judged. */
 char *verdict_limit_text(const struct verdict *v, char *out, size_t len);
-/* Each leaves out what has no room; a value that is missing is no evidence. */
+/* Each drops what has no room; a missing value is no evidence. */
 void verdict_add_evidence(struct verdict *v, const char *name, double value, const char *unit);
 void verdict_add_remedy(struct verdict *v, const char *change, const char *metric, double now,
                         double estimate);
@@ -97,25 +97,26 @@ double verdict_value(const struct verdict *v, const char *name);
 /* Sequences that wait to join the batch of a modelled GPU: evidence of a batch without room, and of nothing
  * else. */
 #define VERDICT_BATCH_WAITING "batch_waiting"
-/* The part by which a remedy changes its measure for the better: 0.5 is half as good again. */
+/* The relative gain of a remedy in its metric: 0.5 is 50 % better. */
 double verdict_gain(const struct verdict_remedy *r);
-/* Remedies of that measure, in ms, seen from another value of it: the factor stays; no estimate is below
+/* Scales the remedies of a metric, in ms, to another present value: the factor stays; no estimate is below
  * `least`. */
 void verdict_rebase(struct verdict *v, const char *metric, double now, double least);
 /* Below this gain a remedy is in no summary. */
 #define VERDICT_GAIN 0.05
-/* So many of all lookups miss what was there before: the tiers are too small. */
+/* With this share of lookups missing what the cache once held, the tiers are too small. */
 #define VERDICT_MISSES 0.2
 /* The limit and its share, without the rest of the sentence: "nvme reads, 98 % busy: 64 % of request
  * time, 88 % of that waiting in line". */
 char *verdict_headline(const struct verdict *v, char *out, size_t len);
-/* Advice where no remedy has an estimate; and the rule that gives it. Both "" where nobody has judged. */
+/* Advice where no remedy has an estimate, and the rule that gives it. Both "" for a run that was not judged.
+ */
 char *verdict_advice(const struct verdict *v, char *out, size_t len);
 const char *verdict_rule(const struct verdict *v);
 /* Why there is no estimate, as a sentence. */
 const char *verdict_no_estimate(const struct verdict *v);
-/* Changes that address what limits. The others are no remedies, whatever a model promises of them: a sentence
- * that names nvme is not followed by one more slot. */
+/* Changes that address the limit. Others are no remedies, whatever a model promises: a sentence that names
+ * nvme is not followed by one more slot. */
 enum verdict_help {
     VERDICT_HELP_BIGGER = 1, /* more capacity of any tier */
     VERDICT_HELP_FASTER = 2, /* more bandwidth of the tier that is most loaded */
@@ -125,7 +126,7 @@ enum verdict_help {
 bool verdict_helps(const struct verdict *v, enum verdict_help change);
 /* "2 x cpu capacity: tokens/s 1.20k to 1.90k" */
 char *verdict_remedy_text(const struct verdict_remedy *r, char *out, size_t len);
-/* The same in few columns: "2 x cpu capacity: tokens/s 1.20k -> 1.90k", with that arrow. */
+/* The short form, with that arrow: "2 x cpu capacity: tokens/s 1.20k -> 1.90k". */
 char *verdict_remedy_short(const struct verdict_remedy *r, const char *arrow, char *out, size_t len);
 
 #endif

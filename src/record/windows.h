@@ -1,5 +1,5 @@
-/* Windows: what was measured over the last second, ten seconds or minute of run time, or since the measured
- * part began. One writer, the sampler; any number of readers, who may miss some. */
+/* Windows: the measurements of the last second, ten seconds or minute of run time, or of the measured part so
+ * far. One writer, the sampler; any number of readers, which may miss some. */
 #ifndef KVF_RECORD_WINDOWS_H
 #define KVF_RECORD_WINDOWS_H
 
@@ -25,15 +25,13 @@ double windows_seconds(enum windows_span s); /* 0 for all of the run */
 struct windows_levels {
     double p50_ms, p95_ms, p99_ms;
 };
-/* Of an entry's read or write: all of it, its part at the device, the rest of it (in line for it, software).
- */
+/* Parts of an entry's read or write: all of it, the part at the device, the rest (queueing, software). */
 enum windows_part { WINDOWS_TOTAL, WINDOWS_DEVICE, WINDOWS_LINE, WINDOWS_PARTS };
-/* Of a class's requests. */
+/* Latencies of a class's requests. */
 enum windows_latency { WINDOWS_TTFT, WINDOWS_E2E, WINDOWS_LATENCIES };
 
-/* Of one window: a snapshot whose counts, rates, percentiles and means are of all of its time, which is
- * interval.length_s, and whose gauges are those at its end; levels that no snapshot has; and the verdict on
- * it. */
+/* One window: a snapshot whose counts, rates, percentiles and means cover its whole time (interval.length_s)
+ * and whose gauges are those at its end; percentiles that no snapshot has; and the verdict on it. */
 struct windows_view {
     struct snapshot snap;
     struct windows_levels op[KVF_TIERS][KVF_DIRS][WINDOWS_PARTS];
@@ -45,7 +43,7 @@ struct windows_view {
 struct windows;
 struct windows *windows_new(void);    /* aborts when memory is exhausted */
 void windows_free(struct windows *w); /* takes NULL */
-/* The sampler's thread only; never waits. */
+/* Publishes a window; never waits. Sampler thread only. */
 void windows_put(struct windows *w, enum windows_span s, const struct windows_view *view);
 /* Copies the newest one; false (out untouched) when there is none newer than *version, which starts at 0 and
  * is updated. Any thread. */

@@ -1,10 +1,10 @@
-/* Operations that policies have in common, for their tables as they are. One caller at a time. */
+/* Operations that policies share, ready for their tables. Caller's lock. */
 #ifndef KVF_CACHE_POLICY_ORDERED_H
 #define KVF_CACHE_POLICY_ORDERED_H
 
 #include "cache/order.h"
 
-/* Of policies whose struct policy begins with the struct order of all its entries. */
+/* For a struct policy that begins with the struct order of all its entries. Contracts: struct policy_ops. */
 void ordered_remove(struct policy *p, uint32_t entry);
 void ordered_restore(struct policy *p, uint32_t entry);
 uint32_t ordered_first(struct policy *p, const struct cache_key *incoming);

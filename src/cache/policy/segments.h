@@ -1,6 +1,6 @@
-/* A tier's entries in up to two queues, each in the order in which entries were appended to it, with
- * their bytes: what policies with more than one segment are built of. The low bit of a node's word
- * tells the segment; the other bits are the policy's. One caller at a time. */
+/* The base of policies with two segments: a tier's entries in up to two queues, each in the order of
+ * appending, with their bytes. The low bit of a node's word tells the segment; the other bits are the
+ * policy's. Caller's lock. */
 #ifndef KVF_CACHE_POLICY_SEGMENTS_H
 #define KVF_CACHE_POLICY_SEGMENTS_H
 
@@ -15,15 +15,15 @@ struct segments {
     struct policy_config config;
 };
 
-void segments_init(struct segments *s, const struct policy_config *config);
-/* Behind all others; the policy's bits of the word are zero then. */
+void segments_init(struct segments *s, const struct policy_config *config); /* empty; copies `config` */
+/* Appends an entry to a segment; clears the policy's bits of its word. */
 void segments_append(struct segments *s, uint32_t entry, unsigned segment);
 void segments_remove(struct segments *s, uint32_t entry);
 void segments_restore(struct segments *s, uint32_t entry); /* to the place that its node tells */
-/* Of policies whose struct policy begins with its struct segments, for their tables as they are. */
+/* For the table of a struct policy that begins with its struct segments. */
 void segments_policy_remove(struct policy *p, uint32_t entry);
 void segments_policy_restore(struct policy *p, uint32_t entry);
-/* Sound, and each in the segment that its node tells; counts. */
+/* Walks everything: whether it is sound and each entry in the segment of its node; adds to *entries. */
 bool segments_check(const struct segments *s, uint64_t *entries);
 
 static inline uint32_t *segments_word(const struct segments *s, uint32_t entry) {

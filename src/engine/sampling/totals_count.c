@@ -2,11 +2,6 @@
 
 #include "base/clock.h"
 
-#define X(id, name) _Static_assert((int)TOTALS_##id == (int)REQUEST_LATENCY_##id, "one order of " name);
-REQUEST_LATENCY_LIST(X)
-#undef X
-_Static_assert((int)TOTALS_LATENCIES == (int)REQUEST_LATENCIES, "every latency of a request");
-
 /* A value is taken as the middle of its bucket, so that a bound is kept within the histogram's stated
  * error. Both run upwards: one walk. */
 static void histogram_pour(const struct histogram *from, struct totals_histogram *to) {

@@ -101,7 +101,7 @@ static void test_histograms(void **state) {
     histogram_record(h, 200 * KVF_NS_PER_S);
     add();
     add();
-    const struct totals_histogram *t = &totals.request[TOTALS_TTFT];
+    const struct totals_histogram *t = &totals.request[REQUEST_LATENCY_TTFT];
     assert_int_equal(t->count[0], 2);
     assert_int_equal(t->count[20], 4); /* up to 1 ms */
     assert_int_equal(t->count[21], 2); /* up to 1.25 ms */
