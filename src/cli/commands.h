@@ -1,5 +1,5 @@
 /* The commands of the program and their exit statuses: 0 done, 1 failed, 2 usage or scenario error, 3 an
- * assessment failed, 130 and 143 stopped by a signal. */
+ * assessment failed, 130 and 143 stopped by a signal. Main thread only. */
 #ifndef KVF_CLI_COMMANDS_H
 #define KVF_CLI_COMMANDS_H
 
@@ -14,11 +14,11 @@ struct command_reply {
     struct buf text;
     void (*print)(const struct buf *text);
 };
-/* Acts on its options: 0, an exit status that has been explained, or a negative code with *e. The text is
- * printed in any case. */
+/* Carries out a command: 0, an exit status that was explained already, or a negative code with *e. The reply
+ * is printed in any case. */
 typedef int command_act(const struct options *o, struct command_reply *r, struct err *e);
 
-/* Parses the command line, acts on it and prints the reply: the exit status. */
+/* Parses the command line, carries it out and prints the reply; returns the exit status. */
 int command_answer(command_act *act, int argc, char **argv);
 
 struct command_entry {
@@ -29,10 +29,11 @@ struct command_entry {
                char **argv); /* with its own name as argv[0]: the exit status; NULL: it has an act */
     command_act *act;
 };
-size_t command_count(void);
+size_t command_count(void);                                 /* of the table */
 const struct command_entry *command_at(size_t i);           /* in the order of the help */
 const struct command_entry *command_find(const char *name); /* NULL: unknown */
 
+/* Commands with more than one reply: argv[0] is the name; return the exit status. */
 int cmd_run(int argc, char **argv);
 int cmd_suite(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* Runs of the database as a comparison takes them: each as it was named, a trial with its whole group. */
+/* Stored runs for a comparison: each as it was named, a trial with its whole group. Main thread only. */
 #ifndef KVF_CLI_COMPARED_H
 #define KVF_CLI_COMPARED_H
 
@@ -15,15 +15,15 @@ struct compared {
     struct compared_side *side;     /* what they point at */
 };
 
-/* The name behind "tag:", else NULL. */
+/* The name after "tag:"; NULL for another reference. */
 const char *compared_tag(const char *reference);
 
 enum { COMPARED_TAGGED_MOST = 10 };
-/* Loads the runs that the references name, in their order: at least two, none of them twice. A trial stands
- * for its group, and "tag:NAME", which only the first may be, for the last completed runs of that tag and
- * their groups that are not named, COMPARED_TAGGED_MOST at most but for a larger group; unless `single`, or
- * another of the group is named as well: those are taken by themselves. Free it with compared_free() also
- * after a failure. */
+/* Loads the runs of the references in their order: at least two, none twice. A trial stands for its group,
+ * unless `single` is set or another trial of the group is named as well. "tag:NAME", allowed only first,
+ * stands for the last completed runs with that tag and their groups, without runs named elsewhere: at most
+ * COMPARED_TAGGED_MOST, or one larger group. 0, or a negative code. Free it with compared_free() in any case.
+ */
 int compared_load(struct store *s, const char *const *reference, size_t count, bool single,
                   struct compared *out, struct err *e);
 void compared_free(struct compared *c); /* takes a zeroed one */

@@ -44,10 +44,10 @@ struct blockdev_counters {
     uint64_t time_in_queue_ms; /* sum over requests */
 };
 
-/* Looks up what is under `path`, which exists. Nothing stays behind; the direct-I/O question is
- * asked of an unnamed file there and stays unknown where none can be made. 0 or -KVF_ERR_IO. */
+/* Finds the device under an existing path. Direct I/O is tried on an unnamed file there, which leaves nothing
+ * behind, and stays unknown where none can be made. 0 or -KVF_ERR_IO. */
 int blockdev_find(const char *path, struct blockdev *out, struct err *e);
-/* The same with /sys and /proc/self/mountinfo found elsewhere, and direct I/O left unknown. */
+/* blockdev_find() with /sys and /proc/self/mountinfo elsewhere, for tests; leaves direct I/O unknown. */
 int blockdev_find_in(const char *path, const char *sys_root, const char *mountinfo, struct blockdev *out,
                      struct err *e);
 

@@ -13,11 +13,11 @@ struct cgroup_memory {
 };
 enum { CGROUP_LEVELS = 8 };
 
-/* The levels with a memory limit, at most CGROUP_LEVELS; returns how many. `root`: where /proc and /sys are
- * looked for, "" for the machine itself. */
+/* Finds the levels with a memory limit, at most CGROUP_LEVELS; returns their number. `root` is the folder
+ * with /proc and /sys, "" for this machine. */
 unsigned cgroup_memory_find(const char *root, struct cgroup_memory *levels);
-/* Bytes that a level still gives: its limit less what is in use and cannot be reclaimed. UINT64_MAX
- * when it sets none any more. *limit (may be NULL) is the limit itself. */
+/* Bytes left at a level: its limit less the memory in use that cannot be reclaimed. UINT64_MAX when it has
+ * lost its limit. *limit (may be NULL) is the limit itself. */
 uint64_t cgroup_memory_left(const char *root, const struct cgroup_memory *level, uint64_t *limit);
 /* The tightest CPU quota in CPUs; 0 when there is none. */
 double cgroup_cpus(const char *root);

@@ -7,7 +7,7 @@
 
 /* id; name; consequence of its absence. */
 #define FILESYSTEM_ABILITY_LIST(X)                                                                           \
-    X(FSYNC, "fsync", "a power cut may take what was written")                                               \
+    X(FSYNC, "fsync", "a power cut may lose what was written")                                               \
     X(FSYNC_DIR, "fsync of a directory", "a power cut may leave a run directory without its marker")         \
     X(RENAME, "rename over a file", "a file cannot be replaced in one step")                                 \
     X(LOCKS, "locks", "other machines cannot tell a run directory that is in use from one that is not")      \
@@ -20,17 +20,16 @@ struct filesystem {
     int error[FILESYSTEM_ABILITIES]; /* 0: it can; else the errno of the refusal */
 };
 
-const char *filesystem_ability(enum filesystem_ability a);
-const char *filesystem_without(enum filesystem_ability a);
-
-/* Tries all of them on two small files in a directory that it makes under `path` and removes. 0, or the errno
- * with which no file could be made there. */
+const char *filesystem_ability(enum filesystem_ability a); /* its name: "fsync of a directory" */
+const char *filesystem_without(enum filesystem_ability a); /* the consequence of its absence */
+/* Tries all abilities on two small files in a directory that it creates under `path` and removes. 0, or the
+ * errno of the attempt to create a file there. */
 int filesystem_try(const char *path, struct filesystem *out);
 
-/* True for the f_type of a file system whose files other machines may write too; *name (may be NULL) is what
- * people call it. */
+/* Whether an f_type is of a file system that other machines may write to; *name (may be NULL) is its usual
+ * name. */
 bool filesystem_network(long f_type, const char **name);
-/* Whether an open file is on one. */
+/* Whether an open file is on such a file system. */
 bool filesystem_is_shared(int fd);
 
 #endif

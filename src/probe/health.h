@@ -1,6 +1,6 @@
-/* Health of NVMe drives, by the library of the NVMe project (libnvme), looked up at run time. The few
- * declarations of its ABI that are needed here are our own; the layout of the logs is that of the NVM Express
- * base specification and of the OCP Datacenter NVMe SSD specification. One thread at a time. */
+/* Health of NVMe drives, read with libnvme, which is loaded at run time. The declarations of its ABI are our
+ * own; the layout of the logs is that of the NVM Express base specification and of the OCP Datacenter NVMe
+ * SSD specification. One thread at a time. */
 #ifndef KVF_PROBE_HEALTH_H
 #define KVF_PROBE_HEALTH_H
 
@@ -32,12 +32,11 @@ const char *health_warning(unsigned bit); /* NULL: none of them */
 
 struct health_drive;
 
-/* Opens the drive that a file system is on, and asks it once. -KVF_ERR_UNAVAILABLE with a sentence: no
- * library, no right, or a device that is no NVMe drive. `library`: NULL for libnvme.so.1, as the loader finds
- * it. */
+/* Opens the drive under a file system and queries it once. 0, or -KVF_ERR_UNAVAILABLE with a sentence: no
+ * library, no permission, or not an NVMe drive. `library` NULL: libnvme.so.1, as the loader finds it. */
 int health_open(struct health_drive **out, const struct blockdev *device, const char *library, struct err *e);
-/* A command to the drive, for which at most two seconds are waited: false when it did not answer or failed,
- * and `out` is untouched. */
+/* Queries the drive and waits at most two seconds; false, with `out` untouched, when it did not answer or
+ * failed. */
 bool health_read(struct health_drive *h, struct health *out);
 void health_close(struct health_drive *h); /* takes NULL */
 

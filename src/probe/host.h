@@ -20,28 +20,26 @@ struct host {
     uint32_t gpus;       /* that the driver shows */
     char gpu_driver[64]; /* its version; "" unknown */
 };
-void host_probe(struct host *h);
-/* The same for a machine whose files lie under `root` ("" this one), so that a test can show it
- * another machine; affinity, host name and kernel are always this one's. */
+void host_probe(struct host *h); /* fills it; unknown texts are "", unknown numbers 0 */
+/* host_probe() of a machine whose files lie under `root` ("": this one), for tests; affinity, host name and
+ * kernel are always this machine's. */
 void host_probe_under(struct host *h, const char *root);
-/* Its cpus_usable alone: 1 or more. */
+/* Only cpus_usable of host_probe(): 1 or more. */
 uint32_t host_cpus_usable(void);
-/* Or those that its parent may, whichever are more: a launcher binds each of its processes to a part of them.
- */
+/* The CPUs usable by this process or by its parent, whichever are more: a launcher binds each of its
+ * processes to a part of them. */
 uint32_t host_cpus_beside(void);
 
-/* Bytes of all third-level caches of this machine together, as the kernel tells them, else as the C library
- * does; 0: unknown. */
+/* Bytes of all third-level caches of this machine, from the kernel or else the C library; 0: unknown. */
 uint64_t host_cache_bytes(void);
-
-/* Name and boot id alone, a small part of host_probe(). */
+/* Only name and boot id of host_probe(). */
 void host_identity(char *name, size_t name_len, char *boot_id, size_t boot_id_len);
-/* When a process started, in clock ticks after boot: with the pid and the boot it names one process
- * for good, though pids come again. 0: no such process, or not to be seen. */
+/* The start of a process in clock ticks after boot. With pid and boot id it names one process, although pids
+ * are reused. 0: no such process, or not visible. */
 uint64_t host_process_start(int64_t pid);
-/* Whether that process still runs. start 0: not known, the pid alone decides. */
+/* Whether that process still runs; with start 0 (unknown) the pid alone decides. */
 bool host_process_alive(int64_t pid, uint64_t start);
-/* The PID namespace of this process, in which its pids mean something; 0 unknown. */
+/* The PID namespace of this process, in which its pids are valid; 0: unknown. */
 uint64_t host_pid_namespace(void);
 
 /* Running counts, to be subtracted by the caller; NaN where the kernel does not tell. */

@@ -1,5 +1,5 @@
-/* A shared library that is loaded where it is needed: a program that starts without it starts sooner, and
- * on machines that lack it. */
+/* Shared libraries that are loaded when they are needed, so that the program starts sooner, and also where
+ * they are missing. Any thread. */
 #ifndef KVF_PROBE_LIBRARY_H
 #define KVF_PROBE_LIBRARY_H
 
@@ -27,19 +27,19 @@ struct library {
     size_t calls;
 };
 
-/* Loads the library and writes pointers to its functions to `table`. `handle` is for dlclose(), NULL on
- * failure. 0 or -KVF_ERR_UNAVAILABLE. Any thread. */
+/* Loads the library and writes the addresses of its functions to `table`. 0 with *handle for dlclose(), or
+ * -KVF_ERR_UNAVAILABLE with *handle NULL. */
 int library_load(const struct library *l, void *table, void **handle, struct err *e);
 
-/* A library that stays for good, as one with threads of its own must. */
+/* A library that is never unloaded, as one with threads of its own must not be. */
 struct library_kept {
     pthread_mutex_t lock;
     bool there;
 };
 #define LIBRARY_KEPT                                                                                         \
     { .lock = PTHREAD_MUTEX_INITIALIZER }
-/* Loads it once; later calls leave the table as it is. `judge`, which may be NULL, refuses a library that was
- * loaded and is no good: 0 or a negative code. Any thread. */
+/* Loads it once; later calls leave the table alone. `judge` (may be NULL) can refuse a loaded library. 0, or
+ * a negative code. */
 int library_keep(struct library_kept *kept, const struct library *l, void *table,
                  int (*judge)(void *table, struct err *e), struct err *e);
 

@@ -1,5 +1,5 @@
-/* Memory and disk arithmetic of a scenario on this machine: what it will take, known before the
- * start, printed by `check` and enforced by `run`. */
+/* Memory and disk budget of a scenario on this machine, known before the start: `check` prints it, `run`
+ * enforces it. Pure; any thread. */
 #ifndef KVF_SCENARIO_BUDGET_H
 #define KVF_SCENARIO_BUDGET_H
 
@@ -10,9 +10,9 @@
 #include "base/err.h"
 #include "scenario/scenario.h"
 
-/* Of io_size, beside engine.staging: a worker's buffers for copies that stay in memory. */
+/* Buffers of io_size that each worker has beside engine.staging, for copies within memory. */
 enum { BUDGET_LANDING_BUFFERS = 2 };
-/* Beside the buffers of connections, a library's own. */
+/* Memory of a client library beside the buffers of its connections. */
 enum { BUDGET_LIBRARY_BYTES = 16 << 20 };
 
 struct budget_machine {              /* what the machine offers; filled by the caller from probe/ */
@@ -36,20 +36,20 @@ struct budget {
     uint64_t disk_bytes;               /* nvme tier with rounding on top, all paths */
 };
 
-/* The machine of simulate, where auto must mean the same everywhere: 8 CPUs, an nvme tier of 1 TiB. No
- * budget is checked against it. */
+/* The reference machine of mode simulate, so that `auto` means the same everywhere: 8 CPUs, an nvme tier of
+ * 1 TiB. No budget is checked against it. */
 void budget_machine_any(struct budget_machine *m);
-/* Resolves what is `auto` (workers, slots, staging, gpu and nvme capacity) in the scenario and computes the
- * budget. 0, or -KVF_ERR_NOSPACE with the arithmetic in the sentence when it does not fit and
- * `force` is false (status 2). */
+/* Resolves every `auto` of the scenario (workers, slots, staging, gpu and nvme capacity) and computes the
+ * budget. 0, or -KVF_ERR_NOSPACE with the arithmetic in the sentence when it does not fit and `force` is
+ * false (status 2). */
 int budget_resolve(struct scenario *s, const struct budget_machine *m, bool force, struct budget *b,
                    struct err *e);
-/* The capacity that tiers.nvme.capacity: auto may take: 90 % of the free space under the paths and at least 2
- * GiB of each file system left. KVF_UNSET when it is unknown. */
+/* The capacity of tiers.nvme.capacity: auto, in bytes: 90 % of the free space under the paths, leaving at
+ * least 2 GiB of each file system. KVF_UNSET when the free space is unknown. */
 uint64_t budget_disk_room(const struct scenario *s, const struct budget_machine *m);
-/* Behind what the machine offers: " for each of 4 ranks on this machine", or "" where nobody shares it. */
+/* The end of a phrase about the machine's resources: " for each of 4 ranks on this machine"; "" for one. */
 const char *budget_each(const struct scenario *s, char *out, size_t len);
-/* The arithmetic as text lines, for people. */
+/* Appends the arithmetic as lines of text. */
 void budget_text(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
                  struct buf *out);
 

@@ -31,12 +31,11 @@ struct fit { /* a sentence for every change, and for what no change can help */
     unsigned lines;
 };
 
-/* Changes `s`, never upwards, and says what it changed. Applied to its own result it changes
- * nothing. What cannot be made to fit (a full disk) is left to budget_resolve() to refuse. */
+/* Scales `s` down, never up, and lists the changes. Applied to its own result it changes nothing. A scenario
+ * that cannot be made to fit (a full disk) is left for budget_resolve() to refuse. */
 void fit_apply(struct fit *f, struct scenario *s, const struct budget_machine *m);
 
-/* Mean bytes that one user's conversations keep in the cache; 0 for sources whose lengths are not
- * known beforehand. */
+/* Mean bytes of one user's conversations in the cache; 0 for sources whose lengths are unknown beforehand. */
 uint64_t fit_user_bytes(const struct scenario *s);
 
 #endif

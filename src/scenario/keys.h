@@ -134,7 +134,7 @@ extern const struct key key_table[];
 extern const size_t key_count;
 enum { KEY_MAX = SCENARIO_KEYS_MAX }; /* bound on key_count, for arrays beside the table */
 
-/* The type of a kind as users see it. */
+/* The type of a kind as users see it: "bandwidth". */
 const char *key_type(enum key_kind kind);
 /* Index of a key in the table, -1 when there is none. */
 int key_index(const char *name);
@@ -144,7 +144,7 @@ int key_of_tier(enum kvf_tier tier, const char *name);
 bool key_is_section(const char *name);
 /* Whether the key belongs to a member of a list. */
 bool key_in_list(const struct key *k);
-/* A list of mappings: where its members lie, and how many there are. */
+/* A list of mappings: the place and the number of its members. */
 struct key_list {
     const char *name;
     size_t array, member_size, count, least, most;
@@ -152,15 +152,16 @@ struct key_list {
     bool distinct;        /* no two members have the same there */
 };
 const struct key_list *key_list(const struct key *k);
-/* NULL when the key has an effect in this scenario, else why not. */
+/* Why a key has no effect in this scenario; NULL: it has one. */
 const char *unused_reason(const struct key *k, const struct scenario *s);
-/* Why this build does not carry out all values of the key: "CUDA is off: ..."; NULL: no more is to be said.
+/* Why this build lacks some values of the key: "CUDA is off: ..."; NULL: it lacks none, or for no known
+ * reason.
  */
 const char *key_absence(const struct key *k);
-/* Word number `index` of "a | b | c"; false when there are fewer. And the index of a word, or -1. */
+/* Word number `index` of "a | b | c", false when there are fewer; and the index of a word, -1: none. */
 bool key_word(const char *words, int index, char *out, size_t len);
 int key_word_index(const char *words, const char *word);
-/* Nearest of the words, NULL when none is near; written to out. */
+/* The nearest of the words, in `out`; NULL when none is near. */
 const char *key_nearest_word(const char *words, const char *word, char *out, size_t len);
 
 #endif

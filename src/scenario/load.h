@@ -1,4 +1,4 @@
-/* Loading scenarios: YAML through the key table into struct scenario, and back. */
+/* Loading scenarios: YAML through the key table into struct scenario, and back. Any thread. */
 #ifndef KVF_SCENARIO_LOAD_H
 #define KVF_SCENARIO_LOAD_H
 
@@ -29,15 +29,15 @@ struct scenario_report {
     const char *unused_by[SCENARIO_UNUSED_MAX]; /* origin of the setting that gave it; NULL: the file */
     unsigned unused_count;
 };
-void scenario_load_free(struct scenario_report *r);
-/* Lists the given keys that have no effect in `s`. scenario_load() has done so; again once the backend of the
- * gpu tier is chosen, on which some keys depend. */
+void scenario_load_free(struct scenario_report *r); /* what it owns; needed after a failure too */
+/* Lists the given keys that have no effect in `s`. scenario_load() does so; call it again once the backend of
+ * the gpu tier is chosen, on which some keys depend. */
 void scenario_unused_list(struct scenario_report *r, const struct scenario *s);
 
-/* Loads `path` ("-" standard input; NULL: nothing, defaults alone), or the text `builtin` if given, which
- * with a path stands for what is in it: errors and what it includes go by the path.
- * Applies settings on top, checks everything. All errors are in the report in one go; 0, or
- * -KVF_ERR_USAGE. *yaml (may be NULL) gets the text as given, malloc'd. Touches nothing else. */
+/* Loads the file `path` ("-": standard input; NULL: only defaults) or, if given, the text `builtin`; with
+ * both, `builtin` is the content of `path`, which names it in errors and resolves its includes. Applies the
+ * settings and checks everything. The report lists all errors at once: 0, or -KVF_ERR_USAGE. *yaml (may be
+ * NULL) gets the text as given, which the caller frees. Has no other effect. */
 int scenario_load(const char *path, const char *builtin, const struct scenario_setting *settings,
                   size_t count, struct scenario *s, char **yaml, struct scenario_report *report);
 

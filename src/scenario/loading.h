@@ -30,7 +30,7 @@ struct problem {
 
 struct loading {
     struct scenario *s;
-    struct scenario *defaults; /* what the key table says; NULL while that is being made */
+    struct scenario *defaults; /* of the key table; NULL while they are being made */
     const char *file;          /* how errors name the file */
     struct place source;       /* of what is being read; line and column 1 */
     bool given[KEY_MAX];       /* the key was given by any source */
@@ -45,12 +45,11 @@ struct loading {
     size_t problem_count;
 };
 
-struct place place_of(const struct loading *l, const struct node *n);
+struct place place_of(const struct loading *l, const struct node *n); /* where a node stands */
 /* The place where a key was given; that of `other`, or the start of the file, when it was not. */
 struct place place_of_key(const struct loading *l, const char *key, const char *other);
-bool place_given(const struct loading *l, const char *key);
-
-/* Notes what is wrong at a place, or where a node or a key stands; returns false. */
+bool place_given(const struct loading *l, const char *key); /* by any source */
+/* Notes a problem at a place, or where a node or a key stands; returns false. */
 bool problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 #define problem_at(l, n, ...)          problem_add(l, place_of(l, n), __VA_ARGS__)
@@ -58,53 +57,50 @@ bool problem_add(struct loading *l, struct place place, const char *key, const c
 /* Writes all problems in the order of their places and frees them. */
 void problems_report(struct loading *l, struct scenario_report *report);
 
-/* Stores a value in the field of its key in `base` (the scenario or a member of a list); `name` is
- * the key as messages name it. False when it cannot be used (reported). Lists of mappings and the
- * model are not for this function. */
+/* Stores a value in the field of its key in `base` (the scenario or a member of a list); `name` is the key as
+ * messages name it. False when it cannot be used (reported). Not for lists of mappings and the model. */
 bool value_store(struct loading *l, const struct key *k, const char *name, const struct node *n, void *base);
-/* The table's default of a key into its field. */
+/* Stores the default of a key in its field. */
 void value_default(struct loading *l, const struct key *k, void *base);
-/* Refuses what this build does not carry out, and puts the default back. */
+/* Refuses a value that this build lacks, and stores the default instead. */
 void value_check_available(struct loading *l, const struct key *k, const struct node *n);
 
-/* Lists of mappings. */
+/* Stores a list of mappings. False when it cannot be used (reported). */
 bool mapping_list_store(struct loading *l, const struct key *k, const struct node *n);
-/* Keys of a sweep: its axes and variants with every value tried in a scratch scenario, the bounds of what
- * is sought, capacities, policies. False when one cannot be used (reported). */
+/* Store keys of a sweep: axes and variants, with every value tried in a scratch scenario; the bounds of a
+ * search; capacities; policies. False when one cannot be used (reported). */
 bool sweep_store_axes(struct loading *l, const char *name, const struct node *n);
 bool sweep_store_variants(struct loading *l, const char *name, const struct node *n);
 bool sweep_store_bounds(struct loading *l, const char *name, const struct node *n);
 bool sweep_store_sizes(struct loading *l, const struct key *k, const struct node *n);
 bool sweep_store_policies(struct loading *l, const struct key *k, const struct node *n);
-/* A key by its whole name, with its value; `key` is where the name stands. */
+/* Stores the value of a key by its whole name; `key` is the node of the name. */
 void mapping_pair_store(struct loading *l, const char *name, const struct node *key,
                         const struct node *value);
-/* A mapping whose keys stand below `prefix` ("" at the top). */
+/* Stores a mapping whose keys stand below `prefix` ("" at the top). */
 void mapping_store(struct loading *l, const char *prefix, const struct node *n);
-
-/* Puts the default capacities in place, which hold for tiers that come to be named. */
+/* Sets the default capacities, which hold for tiers that are named later. */
 void scenario_begin(struct loading *l);
-/* Takes bandwidths and latency of every tier that has a preset from it, unless they were given beside it or
- * by a later source. */
+/* Applies the preset of every tier that has one to bandwidths and latency, unless these were given beside it
+ * or by a later source. */
 void link_presets_apply(struct loading *l);
-void link_engine_apply(struct loading *l); /* the same for compute.preset and what it names */
-/* Says so where the efficiencies of compute.preset were fitted with weights of another width than the
+void link_engine_apply(struct loading *l); /* the same for compute.preset and its keys */
+/* Reports where the efficiencies of compute.preset were fitted with weights of another width than the
  * model's. */
 void link_engine_check(struct loading *l);
-/* Fills what follows from other keys: arrival process, evictions, prompts, times per token. */
+/* Derives what follows from other keys: arrival process, evictions, prompts, times per token. */
 void scenario_finish(struct loading *l);
-/* Contradictions and gaps of a sweep, apart from its points. */
+/* Reports contradictions and gaps of a sweep, except in its points. */
 void sweep_check(struct loading *l);
-/* Reports a measure that no run has, with the nearest name. */
+/* Reports a metric that no run has, with the nearest name. */
 void check_metric(struct loading *l, const char *metric, const char *key, struct place place);
-/* Finds what contradicts itself or is missing. */
+/* Reports contradictions and missing keys of the whole scenario. */
 void scenario_check(struct loading *l);
-void check_policies(struct loading *l); /* the part about policies */
-void check_fleet(struct loading *l);    /* and about a fleet */
-/* Whether it is an address of a Redis or Valkey server: 0, or a phrase that says why not. */
+void check_policies(struct loading *l); /* those of policies */
+void check_fleet(struct loading *l);    /* those of a fleet */
+/* Checks the address of a Redis or Valkey server: 0, or -KVF_ERR_USAGE with a phrase. */
 int check_server_url(const struct url *u, struct err *e);
-
-/* A key's value as YAML flow text, which is JSON with `json`. */
+/* Appends a key's value as YAML flow text, or as JSON with `json`. */
 struct buf;
 void emit_value(const struct key *k, const void *base, bool json, struct buf *out);
 

@@ -1,5 +1,5 @@
 /* YAML text as a tree of values, each with its place in the text. Bounded: aliases are refused
- * rather than followed, depth and number of values have a limit. */
+ * rather than followed, depth and number of values have a limit. One thread at a time for each tree. */
 #ifndef KVF_SCENARIO_NODE_H
 #define KVF_SCENARIO_NODE_H
 
@@ -19,21 +19,20 @@ struct node {
     size_t count;        /* of items */
 };
 
-/* Called with each thing that is wrong and its place. */
+/* Called for each problem, with its place. */
 typedef void node_problem_fn(void *arg, size_t line, size_t column, const char *text);
 
-/* Parses one document. Addresses in it lose their user and password to base/url.h. NULL when there is
- * none: the text is empty (no problem is reported), or it is not usable YAML (reported). The caller frees the
- * tree. */
+/* Parses one document into a tree, which the caller frees with node_free(). Addresses in it lose their user
+ * and password to base/url.h. NULL for an empty text (no problem reported) or unusable YAML (reported). */
 struct node *node_parse(const char *text, size_t len, node_problem_fn *problem, void *arg);
-/* A plain scalar without a place, for defaults. */
+/* A plain scalar without a place, for defaults; the caller frees it. */
 struct node *node_scalar(const char *text);
-void node_free(struct node *n);
+void node_free(struct node *n); /* takes NULL */
 /* Whether it is null: the word null, ~, or nothing. */
 bool node_is_null(const struct node *n);
-/* The node as messages name it: "a list", or the text in quotes, cut and made printable. */
+/* The node for messages: "a list", or the text in quotes, cut and made printable. */
 const char *node_describe(const struct node *n, char *out, size_t len);
-/* Text in double quotes, cut and with everything that could upset a terminal replaced. */
+/* A text in double quotes, cut, with everything harmful to a terminal replaced. */
 const char *node_quote(const char *text, char *out, size_t len);
 
 #endif
