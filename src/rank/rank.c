@@ -1,8 +1,6 @@
 #include "rank/rank.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,9 +19,7 @@
 #include "probe/host.h"
 #include "rank/launcher.h"
 #include "rank/link.h"
-
-#define PLUGIN "kvfall-mpi.so"
-extern const char rank_place[]; /* where it is installed; of the Makefile */
+#include "rank/plugin.h"
 
 /* Nothing tells when a message comes: it is looked for, often while messages come, and seldom after. */
 enum { LOOK_LEAST_US = 100, LOOK_HURRY_US = 500, LOOK_MOST_US = 20000 };
@@ -68,7 +64,7 @@ struct rank {
     int wake_fd, come_fd;
     int launcher_fd; /* can be read when the launcher is gone; -1: nobody asks */
     void (*gone)(void);
-    _Atomic bool leaving, orderly, hurry;
+    _Atomic bool leaving, orderly, hurry, awaited;
     unsigned beside;  /* ranks on this host, when joined */
     uint64_t look_us; /* the least between two looks for a message */
     pthread_mutex_t lock;
@@ -90,34 +86,17 @@ bool rank_launched(void) {
     return false;
 }
 
-/* Beside the program while it lies in a build tree, else where it was installed. */
-static void *plugin_open(const struct rank_link **link, char *why, size_t len) {
-    char path[PATH_MAX + sizeof PLUGIN];
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (n < 0) n = 0;
-    path[n] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash) memcpy(slash + 1, PLUGIN, sizeof PLUGIN);
-    if (!slash || access(path, R_OK) != 0) snprintf(path, sizeof path, "%s/%s", rank_place, PLUGIN);
-    if (access(path, R_OK) != 0) {
-        snprintf(why, len, "this build of kvfall has no plugin for MPI; configure it with --with-mpi");
-        return NULL;
-    }
-    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own plugins look for its symbols */
-    *link = library ? dlsym(library, RANK_LINK_SYMBOL) : NULL;
-    if (*link && (*link)->abi == RANK_LINK_ABI) return library;
-    const char *said = library ? "it is of another version of kvfall" : dlerror();
-    snprintf(why, len, "the plugin for MPI cannot be used: %s", said ? said : "it could not be loaded");
-    if (library) dlclose(library);
-    return NULL;
-}
-
 const char *rank_library(char *why, size_t len) {
     const struct rank_link *link = NULL;
     return plugin_open(&link, why, len) ? link->library : NULL; /* it stays loaded */
 }
 
 /* ---- the thread ---- */
+
+static void wake(int fd) {
+    uint64_t one = 1;
+    (void)!write(fd, &one, sizeof one);
+}
 
 static void post(struct rank *r, unsigned to, enum rank_kind kind, uint64_t number, const void *bytes,
                  size_t len) {
@@ -234,13 +213,12 @@ static void answer_take(struct rank *r, unsigned from, uint64_t theirs_ns, uint6
 }
 
 static void keep(struct rank *r, struct rank_message *m) {
-    uint64_t one = 1;
     m->next = NULL;
     pthread_mutex_lock(&r->lock);
     *r->in_tail = m;
     r->in_tail = &m->next;
     pthread_mutex_unlock(&r->lock);
-    (void)!write(r->come_fd, &one, sizeof one);
+    wake(r->come_fd);
 }
 
 static bool receive_one(struct rank *r) {
@@ -354,7 +332,11 @@ static void serve(struct rank *r) {
         } else if (sleep_us < most_us) {
             sleep_us *= 2;
         }
-        if (!any) serve_sleep(r, sleep_us);
+        if (any) continue;
+        if (atomic_load(&r->awaited))
+            sched_yield(); /* who computes on this processor goes first */
+        else
+            serve_sleep(r, sleep_us);
     }
 }
 
@@ -487,11 +469,10 @@ int rank_join(struct rank **out, struct launcher *by, void (*gone)(void), struct
 
 void rank_leave(struct rank *r, bool orderly) {
     struct timespec until;
-    uint64_t one = 1;
     if (!r) return;
     atomic_store(&r->orderly, orderly);
     atomic_store(&r->leaving, true);
-    (void)!write(r->wake_fd, &one, sizeof one);
+    wake(r->wake_fd);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += END_S;
     given_up = r;
@@ -512,10 +493,9 @@ unsigned rank_count(const struct rank *r) {
 
 void rank_send(struct rank *r, unsigned to, enum rank_kind kind, uint64_t number, const void *bytes,
                size_t len) {
-    uint64_t one = 1;
     if (to == r->number) return;
     post(r, to, kind, number, bytes, len);
-    (void)!write(r->wake_fd, &one, sizeof one);
+    wake(r->wake_fd);
 }
 
 void rank_send_all(struct rank *r, enum rank_kind kind, uint64_t number, const void *bytes, size_t len) {
@@ -530,6 +510,10 @@ void rank_next_run(struct rank *r) {
 
 void rank_hurry(struct rank *r) {
     atomic_store(&r->hurry, true);
+}
+
+void rank_await(struct rank *r, bool awaits) {
+    if (atomic_exchange(&r->awaited, awaits) != awaits && awaits) wake(r->wake_fd);
 }
 
 struct rank_message *rank_take(struct rank *r) {

@@ -30,6 +30,7 @@ enum rank_kind {
     RANK_ANSWER,  /* it has ended there */
     RANK_BLOCKS,  /* likewise: blocks that its tiers got or lost, for the index of rank 0 */
     RANK_OUTAGE,  /* a pod is gone, or back; what that has cost, to rank 0 */
+    RANK_WINDOW,  /* of a simulated fleet: up to where time goes on, with messages; and that it has */
     RANK_ENDED,   /* a rank's workload has ended, or it failed, or it was told to stop */
     RANK_KINDS
 };
@@ -62,6 +63,9 @@ void rank_leave(struct rank *r, bool orderly);
 void rank_next_run(struct rank *r);
 /* Requests travel from now on: messages are looked for every millisecond at least. */
 void rank_hurry(struct rank *r);
+/* The caller does nothing until a message comes, or does something again: meanwhile messages are looked for
+ * all the time, where there is a processor for it. */
+void rank_await(struct rank *r, bool awaits);
 unsigned rank_number(const struct rank *r);
 unsigned rank_count(const struct rank *r);
 /* The bytes are copied. Nothing is sent to oneself. */
