@@ -35,6 +35,7 @@
 #include "engine/pipeline/flights.h"
 #include "engine/pods/gone.h"
 #include "engine/pods/pods.h"
+#include "engine/pods/shards.h"
 #include "engine/pods/slots.h"
 #include "engine/prepare.h"
 #include "engine/simulator.h"
@@ -117,11 +118,12 @@ struct engine {
     struct tier *tiers[KVF_TIERS];
     bool pinning; /* the tier that opens is being page-locked */
     struct pod *pods;
-    uint32_t pod_count;
+    uint32_t pod_first, pod_count; /* number of the first that is here; of these */
+    struct shards *shards;         /* of a fleet whose messages take time; NULL: they do not */
     struct pod store; /* the remote tier of several pods: no more than a cache; without: they have none */
     struct channels *store_link; /* to it; NULL likewise */
     struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one, or rank 0 routes */
-    uint64_t away;               /* requests that other ranks serve for this one, queue_lock */
+    uint64_t away;               /* requests that other ranks or shards serve for this one, queue_lock */
     uint64_t on_way;    /* sent to other ranks less taken from them: of all ranks, those on their way */
     bool routing_ended; /* of a real fleet, queue_lock: see pods_read() */
     struct buf moved;   /* by away_moved() and not handed on yet; moved_lock */
@@ -223,6 +225,8 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
  * answer to one of this rank's, from the rank that it was sent to. */
 void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t len);
 void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const void *bytes, size_t len);
+/* Messages between routers and pods of a simulation (pods/shards.h) whose time has come. */
+void dispatch_messages(struct engine *e);
 /* Sends requests that wait at a pod which is down to others, or back to rank 0, whose routers do; how many.
  */
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);
@@ -282,7 +286,11 @@ static inline bool engine_is_virtual(const struct engine *e) {
 }
 /* On a real clock the one that is here; its number may be another. */
 static inline struct pod *pod_of(const struct engine *e, const struct flight *f) {
-    return &e->pods[engine_is_virtual(e) ? f->pod : 0];
+    return &e->pods[engine_is_virtual(e) ? f->pod - e->pod_first : 0];
+}
+/* Of a virtual clock. */
+static inline struct worker *pod_worker(const struct pod *p) {
+    return &p->engine->workers[p->number - p->engine->pod_first];
 }
 static inline uint64_t engine_now(const struct engine *e) {
     return run_clock_now(&e->clock);

@@ -10,7 +10,9 @@
 #include "base/units.h"
 #include "engine/core.h"
 #include "engine/move/crew.h"
+#include "engine/pipeline/sample.h"
 #include "engine/pods/away.h"
+#include "engine/pods/parcel.h"
 #include "engine/sampling/sampler.h"
 
 enum { PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
@@ -29,6 +31,18 @@ static void generator_earlier(struct engine *e, uint64_t at_ns) {
     if (at_ns < e->generator_wake_ns) dispatch_wake(e);
 }
 
+static void lateness_note(struct engine *e, const struct flight *f, uint64_t now) {
+    histogram_record(e->lateness, now > f->req.arrival_ns ? now - f->req.arrival_ns : 0);
+}
+
+/* A request that came from elsewhere has ended, or found the queue full. */
+static void guest_answer(struct engine *e, const struct flight *f, bool dropped) {
+    if (e->shards)
+        shards_answer(e, f, dropped);
+    else
+        away_answer(e, f, dropped);
+}
+
 /* A request has arrived; false when the queue was full and it was dropped. Slots are filled when all that
  * arrive together have, the most urgent first; but nobody is dropped while one is free. */
 static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
@@ -38,13 +52,13 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
     } else {
         e->arrived++;
         k->arrived++;
-        histogram_record(e->lateness, now > f->req.arrival_ns ? now - f->req.arrival_ns : 0);
+        if (!e->shards) lateness_note(e, f, now);
     }
     const struct queue *q = &pod_of(e, f)->queue;
     if (q->count >= q->limit) slots_fill(e);
     if (!slots_enqueue(e, f)) {
         if (f->guest)
-            away_answer(e, f, true);
+            guest_answer(e, f, true);
         else
             pods_done(e, f, false);
         e->dropped++;
@@ -59,9 +73,16 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
     return true;
 }
 
-/* A request is counted where it is served. */
+/* A request is counted where it is served. The sample of accesses is of all pods, and is told in the order of
+ * routing where no pod knows when others serve theirs. */
 static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
     pods_route(e, f);
+    if (e->shards) {
+        lateness_note(e, f, now);
+        sample_flight(e->pods[0].pipeline.sample, e->s, f, now);
+        shards_send(e, f);
+        return true;
+    }
     return away_send(e, f) || arrive_here(e, f, now);
 }
 
@@ -396,6 +417,37 @@ void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const voi
         engine_error(e, "an answer came to a request that was not sent; install one build on all hosts");
 }
 
+static bool message_comes(struct engine *e, const struct shards_message *m, uint64_t now) {
+    struct flight *f;
+    if (m->answer) {
+        struct away_answer a = {.hit_blocks = m->hit_blocks, .failed = m->failed, .dropped = m->dropped};
+        if (!(f = flights_at(&e->flights, m->number)) || !f->away) return false;
+        answered(e, f, &a);
+        return true;
+    }
+    f = flights_new(&e->flights);
+    if (parcel_unpack(f, m->bytes, m->len) == 0) {
+        flights_release(&e->flights, f);
+        return false;
+    }
+    f->guest = (uint32_t)m->number;
+    (void)arrive_here(e, f, now);
+    return true;
+}
+
+void dispatch_messages(struct engine *e) {
+    struct shards_message m;
+    uint64_t now = engine_now(e);
+    bool whole = true;
+    pthread_mutex_lock(&e->queue_lock);
+    while (shards_due(e, now, &m)) whole = message_comes(e, &m, now) && whole;
+    slots_fill(e);
+    workload_done_check(e);
+    pthread_mutex_unlock(&e->queue_lock);
+    if (!whole)
+        engine_error(e, "a message between routers and pods cannot be read; install one build on all hosts");
+}
+
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     pthread_mutex_lock(&e->queue_lock);
     if (ingest_took(e, f)) {
@@ -407,8 +459,9 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         prepared_one(e, f);
     } else {
         away_moved_tell(e);
+        if (e->shards && !f->failed) pods_count_done(pod_of(e, f), f);
         if (f->guest)
-            away_answer(e, f, false);
+            guest_answer(e, f, false);
         else
             request_ended(e, f, true);
     }
@@ -471,8 +524,8 @@ void dispatch_init(struct engine *e) {
 }
 
 int dispatch_start(struct engine *e, struct err *err) {
-    bool served = scenario_pods_are_ranks(e->s) && e->s->ranks.number > 0; /* by rank 0, with requests */
-    e->source_ended = served;
+    bool served = shards_served(e) || (scenario_pods_are_ranks(e->s) && e->s->ranks.number > 0);
+    e->source_ended = served; /* by rank 0, with requests */
     if (!workload_open_loop(e->workload) && !served) e->users.active = workload_users(e->workload);
     if (engine_is_virtual(e)) {
         for (uint32_t i = 0; i < e->pod_count && crew_wanted(e->s); i++)

@@ -89,7 +89,7 @@ static int workers_start(struct engine *e, struct err *err) {
 
 static void write_post(void *ctx, struct cache_op *op) {
     struct pod *p = ctx;
-    worker_post_op(&p->engine->workers[engine_is_virtual(p->engine) ? p->number : op->worker], op);
+    worker_post_op(engine_is_virtual(p->engine) ? pod_worker(p) : &p->engine->workers[op->worker], op);
 }
 
 /* In the order in which things can be refused: what creates nothing first. */
@@ -100,12 +100,13 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (e->s->mode == KVF_MODE_SIMULATE) {
         run_clock_virtual(&e->clock);
         simulator_begin(e);
-        e->worker_count = (uint32_t)e->s->fleet.pods; /* each does what all of a pod would */
+        shards_open(e);
     }
     pthread_mutex_init(&e->cache_lock, NULL);
     pthread_mutex_init(&e->error_lock, NULL);
     sem_init(&e->workers_open, 0, 0);
     pods_init(e, write_post);
+    if (engine_is_virtual(e)) e->worker_count = e->pod_count; /* each does what all of a pod would */
     gone_open(e);
     dispatch_init(e);
     for (int t = 0; t < USAGES; t++) usage_init(&e->usage[t]);
@@ -171,6 +172,7 @@ static void engine_close(struct engine *e) {
     outages_close(e);
     gone_close(e);
     pods_close(e);
+    shards_close(e);
     lineup_close(&e->lineup);
     counters_free(e->counters, e->counter_count);
     free(e->workers);
@@ -552,7 +554,7 @@ static void run_finish(struct engine *e, bool ran) {
         if (run->status == RUN_COMPLETED)
             (void)together_ends(e, &run->status, run->status_reason, sizeof run->status_reason);
         result_fill(e, run);
-        assess_nothing_done(run);
+        if (!shards_served(e)) assess_nothing_done(run);
         hang_fail(e, run);
         rejected_event(e);
         ingest_finish(e);

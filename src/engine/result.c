@@ -250,7 +250,7 @@ static void add_class(struct measure *m, uint32_t k) {
 static void add_machine(struct measure *m) {
     double gather_s = (double)(m->to->gather_ns - m->from->gather_ns) / 1e9;
     bool real = !engine_is_virtual(m->e);
-    if (m->e->together)
+    if (m->e->together && !m->e->shards)
         result_add(m->out, real ? kvf_ratio(gather_s, m->wall_s * (double)m->to->ranks) : KVF_MISSING, 0,
                    "ranks_gather_cpu_ratio");
     result_add(m->out, m->to->host.process_rss_peak_bytes, 0, "rss_peak_bytes");

@@ -6,6 +6,7 @@
 #include "engine/core.h"
 #include "engine/pods/outages.h"
 #include "engine/sampling/sampler.h"
+#include "engine/sampling/together.h"
 
 enum {
     TURNS = 64,        /* of pods between arrivals */
@@ -131,16 +132,73 @@ static bool instant(struct engine *e, uint64_t now_ns, uint64_t begun_ns) {
     return true;
 }
 
+/* When something is to be done here. */
+static uint64_t own_next_ns(const struct engine *e) {
+    uint64_t next = kvf_min(dispatch_next_ns(e), lineup_next_ns(&e->lineup));
+    if (e->shards) next = kvf_min(next, shards_next_ns(e));
+    return kvf_min(next, outages_next_ns(e));
+}
+
+/* ---- windows of a fleet whose messages take time ---- */
+
+/* All that happens here before end_ns, after which the clock stands there. */
+static void window(struct engine *e, uint64_t end_ns) {
+    uint64_t next;
+    while (!atomic_load(&e->failed) && (next = kvf_max(own_next_ns(e), engine_now(e))) < end_ns) {
+        run_clock_set(&e->clock, next);
+        dispatch_messages(e);
+        while (!instant(e, next, clock_now_ns())) {}
+    }
+    run_clock_set(&e->clock, end_ns);
+}
+
+/* Rank 0: the others have come to the end of the window too. False: the run ends. */
+static bool window_end(struct engine *e) {
+    while (!shards_replied(e))
+        if (!together_wait(e)) return false;
+    shards_gather(e);
+    return true;
+}
+
+static uint64_t windows_lead(struct engine *e, uint64_t until_ns) {
+    uint64_t begun_ns = clock_now_ns(), end_ns, wait_ns = 0;
+    do {
+        uint64_t from_ns = kvf_max(shards_from_ns(e, own_next_ns(e)), engine_now(e));
+        end_ns = kvf_min(shards_end_ns(e, from_ns), until_ns);
+        if (e->simulator.speed > 0) wait_ns = kvf_min(pace_ns(e, kvf_min(from_ns, until_ns)), SLICE_NS);
+        if (wait_ns > 0) break;
+        shards_begin(e, end_ns, end_ns == until_ns);
+        window(e, end_ns);
+        if (!window_end(e)) return 0;
+    } while (end_ns < until_ns && !atomic_load(&e->control_woken) && clock_now_ns() - begun_ns < SLICE_NS);
+    if (!shards_level(e)) { /* the run may end here, or be looked at */
+        shards_begin(e, engine_now(e), true);
+        (void)window_end(e);
+    }
+    return wait_ns;
+}
+
+static uint64_t windows_follow(struct engine *e, uint64_t until_ns) {
+    uint64_t begun_ns = clock_now_ns(), end_ns;
+    do {
+        if (!shards_begun(e, &end_ns) && !(together_wait(e) && shards_begun(e, &end_ns))) return 0;
+        window(e, end_ns);
+        shards_reply(e, own_next_ns(e));
+    } while (end_ns < until_ns && clock_now_ns() - begun_ns < SLICE_NS);
+    return 0;
+}
+
 /* A database that is slower than the simulation is waited for, so that no interval is lost. */
 uint64_t simulator_run(struct engine *e, uint64_t until_ns) {
     uint64_t begun_ns = clock_now_ns();
     if (e->setup->fifo && fifo_behind(e->setup->fifo)) return BEHIND_WAIT_NS;
+    if (e->shards && !e->arrivals_on) return 0; /* nothing is prepared */
+    if (shards_served(e)) return windows_follow(e, until_ns);
+    if (e->shards) return windows_lead(e, until_ns);
     for (unsigned n = 1;; n++) {
         if (!instant(e, engine_now(e), begun_ns)) return 0;
         if (atomic_load(&e->control_woken)) return 0;
-        uint64_t next = dispatch_next_ns(e), event = lineup_next_ns(&e->lineup);
-        if (event < next) next = event;
-        if (outages_next_ns(e) < next) next = outages_next_ns(e);
+        uint64_t next = own_next_ns(e);
         bool reached = next > until_ns;
         if (reached) next = until_ns;
         if (next == KVF_NEVER) return 0;

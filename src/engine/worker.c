@@ -220,7 +220,7 @@ static bool run_ready(struct worker *w) {
 static void flight_start(struct worker *w, struct flight *f, uint64_t now_ns) {
     struct pipeline *p = &w->pod->pipeline;
     if (w->simulated) access_soon(p, f); /* others would have to hold cache_lock: the index may grow */
-    sample_flight(p->sample, p->scenario, f, now_ns);
+    if (!f->guest || !w->simulated) sample_flight(p->sample, p->scenario, f, now_ns); /* see dispatch.c */
     pipeline_start(p, &w->x, f);
 }
 

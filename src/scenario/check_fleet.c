@@ -101,9 +101,32 @@ static void check_real(struct loading *l) {
     else if (s->tier[KVF_TIER_REMOTE].on && s->cache.granularity != KVF_GRANULARITY_BLOCK)
         problem_of(l, "cache.granularity", "tiers.remote.capacity",
                    "real pods find blocks that others have stored; set cache.granularity: block");
-    if (s->ranks.users == KVF_DEAL_PER_RANK)
-        problem_of(l, "ranks.users", "fleet.pods",
-                   "the users of a fleet are those of its routers; set ranks.users: total");
+}
+
+/* Messages that take time: nobody knows at once what happens elsewhere. */
+static void check_delay(struct loading *l) {
+    const struct scenario *s = l->s;
+    bool asks = (traits_routing(s->fleet.routing)->caps & ROUTING_ASKS_INDEX) != 0;
+    if (s->tier[KVF_TIER_REMOTE].on)
+        problem_of(l, "fleet.delay", "tiers.remote.capacity",
+                   "pods know at once what is in the remote tier that they share; leave out one of the two");
+    if (s->fleet.outages > 0)
+        problem_of(l, "fleet.delay", "fleet.outages",
+                   "routers know at once what is gone; leave out one of the two");
+    if (asks && s->fleet.index.staleness_ns == 0)
+        problem_of(l, "fleet.index.staleness", "fleet.delay",
+                   "the index cannot know at once what messages tell it; set it to at least fleet.delay");
+    bool timed = s->workload.arrival.process == KVF_ARRIVAL_TRACE ||
+                 (scenario_source_has(s, SOURCE_RECORDED) && !scenario_at_rate(s));
+    if (timed && s->workload.arrival.speedup == 0)
+        problem_of(
+            l, "workload.arrival.speedup", "fleet.delay",
+            "0 makes a row arrive as soon as a slot is free, which routers do not know at once; set it "
+            "to more than 0, or leave out fleet.delay");
+    if (scenario_policy_has(s, POLICY_LOOKS_AHEAD))
+        problem_of(l, "fleet.delay", "cache.eviction",
+                   "belady looks ahead in the order of all pods' requests, which messages do not tell; take "
+                   "another policy");
 }
 
 void check_fleet(struct loading *l) {
@@ -111,7 +134,13 @@ void check_fleet(struct loading *l) {
     const struct traits_routing *routing = traits_routing(s->fleet.routing);
 
     if (s->fleet.pods < 2) return;
-    if (scenario_pods_are_ranks(s)) check_real(l);
+    if (s->ranks.users == KVF_DEAL_PER_RANK)
+        problem_of(l, "ranks.users", "fleet.pods",
+                   "the users of a fleet are those of its routers; set ranks.users: total");
+    if (scenario_pods_are_ranks(s))
+        check_real(l);
+    else if (s->fleet.delay_ns > 0)
+        check_delay(l);
     if ((routing->caps & ROUTING_BY_BLOCKS) && s->cache.granularity != KVF_GRANULARITY_BLOCK)
         problem_of(l, "fleet.routing", "cache.granularity",
                    "%s goes by the blocks of a request; set cache.granularity: block", routing->word);

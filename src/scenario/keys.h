@@ -86,6 +86,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(STORED, "the phase is not decode", stores_alone(s))                                                    \
     X(AGING, "the scheduler is strict", s->qos.scheduler == KVF_SCHEDULER_AGING)                             \
     X(FLEET, "there is one pod", s->fleet.pods > 1)                                                          \
+    X(SIMULATED_FLEET, "no fleet is simulated", s->fleet.pods > 1 && !is_real(s))                            \
     X(BY_PREFIX, "no router goes by prefixes", routes(s, ROUTING_BY_BLOCKS))                                 \
     X(INDEX, "no router asks an index", routes(s, ROUTING_ASKS_INDEX))                                       \
     X(SPREAD, "no two routers ask an index", routes(s, ROUTING_ASKS_INDEX) && s->fleet.routers > 1)          \

@@ -240,7 +240,8 @@ bool scenario_pods_share_server(const struct scenario *s) {
 }
 
 uint32_t scenario_ranks(const struct scenario *s) {
-    return s->ranks.count > 0 ? s->ranks.count : 1;
+    bool divided = s->fleet.pods > 1 && s->mode == KVF_MODE_SIMULATE;
+    return s->ranks.count > 0 && !divided ? s->ranks.count : 1;
 }
 
 bool scenario_at_rate(const struct scenario *s) {

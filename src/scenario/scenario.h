@@ -403,6 +403,7 @@ struct scenario {
         enum scenario_routing routing;
         double prefix_weight, load_weight;
         uint64_t load_refresh_ns; /* between two readings of the pods' loads; 0: known at once */
+        uint64_t delay_ns;        /* of a message between a router and a pod, of a simulation */
         struct {
             enum scenario_index backend;
             char url[SCENARIO_PATH]; /* without user and password; "" = null */
@@ -515,7 +516,9 @@ bool scenario_at_rate(const struct scenario *s);
 bool scenario_pods_are_ranks(const struct scenario *s);
 /* And they share a remote tier, which is a server. */
 bool scenario_pods_share_server(const struct scenario *s);
-uint32_t scenario_ranks(const struct scenario *s); /* processes that share the run: 1 alone */
+/* Machines that share the run, each a process: 1 alone. Processes that divide the pods of a simulated fleet
+ * among them (engine/pods/shards.h) are none: what is simulated does not know of them. */
+uint32_t scenario_ranks(const struct scenario *s);
 
 /* Whether requests may retrieve chunks of documents: there are documents, and a source whose requests are
  * inference requests without block ids, which do not only decode. The MLPerf KV-cache benchmark keeps an

@@ -38,7 +38,7 @@ static int opened(struct workload **out, const struct scenario *s, struct err *e
     w->s = s;
     w->source = sources[s->workload.source];
     w->traits = traits_source(s->workload.source);
-    bool dealt = !scenario_pods_are_ranks(s); /* else rank 0 asks for all */
+    bool dealt = s->fleet.pods == 1; /* else rank 0 asks for all */
     w->ranks = dealt ? scenario_ranks(s) : 1;
     w->number = dealt ? s->ranks.number : 0;
     prompts_init(&w->prompts, s);

@@ -167,7 +167,7 @@ class View:
         return self.held
 
 
-def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NEVER), delays=(STALENESS_MS,), refresh=1):
+def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NEVER), delays=(STALENESS_MS,), refresh=1, away=0):
     """(pod, reason, expected, found) of every request; those that a pod takes with it have no pod."""
     pods, views, events, out, ends = [Pod() for _ in range(PODS)], [View(delay) for delay in delays], [], [], []
     memory, load, read = [Pod() for _ in range(PODS)], None, 0
@@ -204,8 +204,8 @@ def model(routing, weight=(1, 1), pod_gone=(NEVER, NEVER), index_gone=(NEVER, NE
         memory[pod].serve(ids)
         found, new, gone = pods[pod].serve(ids)
         if not deaf:
-            events.append((now, pod, new, gone))
-        ends.append(now + TOKEN_MS * r["output_length"])
+            events.append((now + away, pod, new, gone))
+        ends.append(now + 2 * away + TOKEN_MS * r["output_length"])  # when its router knows
         pods[pod].ends.append(ends[-1])
         out.append((pod, reason, expected[pod], found))
     return out
@@ -215,10 +215,10 @@ def decided(lines):
     return [(line["pod"], line["routed_by"], line["expected_blocks"], line["hits"]["gpu"]) for line in lines]
 
 
-def check(routing, refresh=1, **more):
+def check(routing, refresh=1, away=0, **more):
     weights = more.get("weights", {"prefix": 1, "load": 1})
     got = decided(simulated(routing, **more)[1])
-    want = model(routing, (weights["prefix"], weights["load"]), refresh=refresh)
+    want = model(routing, (weights["prefix"], weights["load"]), refresh=refresh, away=away)
     assert len(got) == len(want) == 120
     for number, pair in enumerate(zip(got, want)):
         assert pair[0] == pair[1], "request %d: %s, and the model says %s" % (number, *pair)
@@ -303,6 +303,18 @@ def _():
         got = (line["pod"], line["routed_by"], line["expected_blocks"], line["hits"]["gpu"], line["hits"].get("remote", 0))
         assert got == want, "request %d: %s, and the model says %s" % (number, got, want)
     assert len(lines) == 120
+
+
+@case("routers and pods that hear of each other after a delay decide as the model does, and otherwise than at once")
+def _():
+    for routing in ("round_robin", "least_loaded", "estimated", "precise"):
+        want = check(routing, away=330, delay="330ms")
+        if routing in ("least_loaded", "precise"):
+            assert want != model(routing), routing
+    log = simulated("precise", delay="330ms")[1]
+    # what is written takes no time to speak of, and each token a second
+    assert all(abs(line["queue_ms"] - 330) < 1e-3 for line in log), log[0]
+    assert all(abs(line["e2e_ms"] - 330 - TOKEN_MS * r["output_length"]) < 1 for line, r in zip(log, requests())), log[0]
 
 
 @case("estimated decides as the model does, by what it sent")

@@ -5,14 +5,7 @@
 
 #include "base/buf.h"
 #include "engine/pods/instore.h"
-
-/* Travels as it stands, with the ids behind it: all ranks are of one build. */
-struct sent {
-    struct request req; /* arrival_ns: after the time at which all ranks begin */
-    uint32_t pod, router, expected_blocks;
-    uint8_t reason;
-    bool again;
-};
+#include "engine/pods/parcel.h"
 
 static void expect_here(struct engine *e, const struct flight *f) {
     struct buf bits = {0};
@@ -27,19 +20,9 @@ bool away_send(struct engine *e, struct flight *f) {
         expect_here(e, f);
         return false;
     }
-    size_t ids = f->req.id_count * sizeof *f->req.ids;
     struct buf bytes = {0};
-    struct sent s = {.req = f->req,
-                     .pod = f->pod,
-                     .router = f->router,
-                     .expected_blocks = f->expected_blocks,
-                     .reason = f->reason,
-                     .again = f->again};
-    s.req.arrival_ns += e->late_ns - e->begin_ns;
-    s.req.ids = NULL;
-    s.req.id_cap = 0;
-    buf_bytes(&bytes, &s, sizeof s);
-    if (ids > 0) buf_bytes(&bytes, f->req.ids, ids);
+    /* after the time at which all ranks begin */
+    parcel_pack(f, f->req.arrival_ns + e->late_ns - e->begin_ns, &bytes);
     instore_tell(e, f, &bytes);
     rank_send(e->setup->rank, f->pod, RANK_REQUEST, f->number, bytes.data, bytes.len);
     buf_free(&bytes);
@@ -50,29 +33,12 @@ bool away_send(struct engine *e, struct flight *f) {
 }
 
 bool away_take(struct engine *e, struct flight *f, uint64_t number, const void *bytes, size_t len) {
-    struct sent s;
-    uint64_t now = engine_now(e), late_ns = e->late_ns, *ids = f->req.ids;
-    uint32_t cap = f->req.id_cap;
-    if (len < sizeof s) return false;
-    memcpy(&s, bytes, sizeof s);
-    size_t behind = sizeof s + s.req.id_count * sizeof *ids;
-    if (len < behind) return false;
-    if (s.pod != e->s->ranks.number || s.req.klass >= e->s->qos.classes) return false;
-    f->req = s.req;
-    f->req.ids = ids;
-    f->req.id_cap = cap;
-    if (s.req.id_count > 0) {
-        request_reserve_ids(&f->req, s.req.id_count);
-        memcpy(f->req.ids, (const char *)bytes + sizeof s, s.req.id_count * sizeof *ids);
-    }
-    uint64_t at_ns = s.req.arrival_ns + e->begin_ns;
+    uint64_t now = engine_now(e), late_ns = e->late_ns;
+    size_t behind = parcel_unpack(f, bytes, len);
+    if (behind == 0 || f->pod != e->s->ranks.number || f->req.klass >= e->s->qos.classes) return false;
+    uint64_t at_ns = f->req.arrival_ns + e->begin_ns;
     at_ns = at_ns > late_ns ? at_ns - late_ns : 0;
     f->req.arrival_ns = at_ns < now ? at_ns : now; /* clocks are known to within their error */
-    f->pod = s.pod;
-    f->router = s.router;
-    f->expected_blocks = s.expected_blocks;
-    f->reason = s.reason;
-    f->again = s.again;
     f->guest = (uint32_t)number;
     e->on_way--;
     instore_expect(e, f, (const unsigned char *)bytes + behind, len - behind);

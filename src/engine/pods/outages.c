@@ -45,7 +45,7 @@ static uint64_t used_bytes(const struct cache *c, int from, int to) {
 
 /* Requests in service there, whose operations and computing have ended. */
 static void service_fails(struct engine *e, struct pod *p) {
-    struct worker *w = &e->workers[p->number];
+    struct worker *w = pod_worker(p);
     for (struct flight *f = e->service_first, *next; f; f = next) {
         next = f->service_next;
         if (f->pod != p->number) continue;
@@ -56,7 +56,7 @@ static void service_fails(struct engine *e, struct pod *p) {
 
 /* Operations end as at the end of a run: abandoned, with nothing counted. */
 static void pod_goes(struct engine *e, struct pod *p) {
-    struct worker *w = &e->workers[p->number];
+    struct worker *w = pod_worker(p);
     struct cache_op *op;
     fleet_set_pod_down(e->fleet, p->number, true);
     cache_stop(p->cache);

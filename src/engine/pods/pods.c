@@ -53,6 +53,10 @@ static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) 
         return;
     }
     if (tier == KVF_TIER_REMOTE && p != &p->engine->store) return;
+    if (p->engine->shards) {
+        shards_moved(p->engine, &b, p->number, (enum kvf_tier)tier, stored);
+        return;
+    }
     fleet_event(p->engine->fleet, engine_now(p->engine), &b, p->number, (enum kvf_tier)tier, stored);
 }
 
@@ -61,12 +65,13 @@ static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) 
 void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
     bool aging = e->s->qos.scheduler == KVF_SCHEDULER_AGING;
     e->pod_count = engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1;
+    if (e->shards) shards_place(e, &e->pod_first, &e->pod_count);
     e->pods = mem_zalloc(e->s->fleet.pods, sizeof *e->pods);
     pthread_mutex_init(&e->moved_lock, NULL);
     for (uint32_t i = 0; i < e->s->fleet.pods; i++) {
         struct pod *p = &e->pods[i];
         p->engine = e;
-        p->number = i;
+        p->number = e->pod_first + i;
         if (i >= e->pod_count) continue;
         queue_init(&p->queue, e->s->engine.queue_limit, aging ? e->s->qos.aging_ns : 0);
         writegate_init(&p->writes, e->s->engine.max_concurrent_writes, post, p);
@@ -77,7 +82,9 @@ static int cache_start(struct pod *p, struct err *err) {
     struct engine *e = p->engine;
     const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
     bool shares = scenario_pods_share_server(e->s);
-    bool told = engine_is_virtual(e) ? e->fleet != NULL : away_indexed(e) || shares;
+    bool told = e->shards              ? shards_indexed(e)
+                : engine_is_virtual(e) ? e->fleet != NULL
+                                       : away_indexed(e) || shares;
     bool others = remote && remote->ops->expect && (e->s->remote.share_prompts || shares);
     struct cache_config c = {.ctx = p,
                              .alloc = place_alloc,
@@ -137,7 +144,7 @@ static uint64_t pod_blocks(const struct scenario *s) {
 }
 
 int pods_refused(const struct engine *e, struct err *err) {
-    if (!scenario_pods_are_ranks(e->s)) return 0;
+    if (!scenario_pods_are_ranks(e->s)) return shards_refused(e, err);
     uint64_t pods = e->s->fleet.pods;
     if (scenario_ranks(e->s) != pods)
         return err_set(err, KVF_ERR_USAGE,
@@ -154,11 +161,6 @@ int pods_refused(const struct engine *e, struct err *err) {
 
 int pods_open(struct engine *e, struct err *err) {
     int rc = 0;
-    if (e->pod_count > 1 && scenario_ranks(e->s) > 1)
-        return err_set(
-            err, KVF_ERR_USAGE,
-            "a fleet of %u pods is simulated in one process; run it without ranks, or set fleet.pods: 1",
-            e->pod_count);
     if (e->pod_count > 1 && e->s->fleet.outages > 0 && crew_wanted(e->s))
         return err_set(
             err, KVF_ERR_USAGE,
@@ -260,16 +262,18 @@ void pods_route(struct engine *e, struct flight *f) {
     e->index_lost = trouble != NULL;
 }
 
+void pods_count_done(struct pod *p, const struct flight *f) {
+    p->counts.done++;
+    p->counts.tokens += f->req.generate_tokens;
+}
+
 void pods_done(struct engine *e, struct flight *f, bool served) {
     if (!e->fleet) return;
     struct pod *p = &e->pods[f->pod];
     pods_count_time(p, engine_now(e));
     fleet_done(e->fleet, f->pod);
     if (!served || f->failed) return;
-    if (engine_is_virtual(e)) {
-        p->counts.done++;
-        p->counts.tokens += f->req.generate_tokens;
-    }
+    if (engine_is_virtual(e) && !e->shards) pods_count_done(p, f);
     p->counts.expected_blocks += f->expected_blocks;
     if (f->expected_blocks > f->hit_blocks) p->counts.wrong_blocks += f->expected_blocks - f->hit_blocks;
 }
@@ -282,7 +286,7 @@ uint32_t pods_routed_to(const struct engine *e) {
 
 void pods_cache_of(const struct pod *p, struct cache_stats *out) {
     *out = p->told;
-    if (!engine_is_virtual(p->engine)) return;
+    if (!engine_is_virtual(p->engine) || !p->cache) return;
     pthread_mutex_lock(&p->engine->cache_lock);
     cache_stats(p->cache, out);
     pthread_mutex_unlock(&p->engine->cache_lock);
@@ -336,7 +340,7 @@ uint64_t pods_slots(const struct engine *e) {
 }
 
 uint32_t pods_machines(const struct engine *e) {
-    return e->pod_count * scenario_ranks(e->s);
+    return (engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1) * scenario_ranks(e->s);
 }
 
 uint32_t pods_tiers(const struct engine *e, int tier) {

@@ -1,8 +1,9 @@
 /* The serving machines of a run: one, or in a simulation the pods of a fleet. Each has its cache, its queue,
  * its slots and its modelled GPU; a fleet finds the pod of every request. On a real clock the one pod is that
  * of all workers, and those of a fleet are ranks, of which rank 0 has the routers, with rows that count what
- * it sent there (away.h); on a virtual one each pod has the worker of its number, and all run on the control
- * thread. */
+ * it sent there (away.h); on a virtual one each pod has a worker of its own, and all run on the control
+ * thread. Where messages take time the pods may be divided among ranks (shards.h): those of a rank come
+ * first, and rank 0, with the routers, has a row for each of the others. */
 #ifndef KVF_ENGINE_PODS_PODS_H
 #define KVF_ENGINE_PODS_PODS_H
 
@@ -67,6 +68,7 @@ uint32_t pods_blocks_of(const struct request *r); /* that it is made of, at that
 void pods_route(struct engine *e, struct flight *f);
 /* A routed request has ended, or found the queue full. Likewise. */
 void pods_done(struct engine *e, struct flight *f, bool served);
+void pods_count_done(struct pod *p, const struct flight *f); /* by a pod of a simulation, without failing */
 /* Brings the load's integral of a pod up to that run time. */
 void pods_count_time(struct pod *p, uint64_t now_ns);
 

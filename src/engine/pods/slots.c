@@ -55,7 +55,7 @@ static void pod_fill(struct engine *e, struct pod *p) {
     while (p->in_service < e->slots && p->queue.count > 0 && !atomic_load(&e->stopping) &&
            e->gone.state == POD_UP) {
         struct flight *f = queue_pop(&p->queue);
-        struct worker *w = engine_is_virtual(e) ? &e->workers[p->number] : least_loaded(e);
+        struct worker *w = engine_is_virtual(e) ? pod_worker(p) : least_loaded(e);
         e->queued--;
         e->in_service++;
         p->in_service++;

@@ -26,9 +26,10 @@ struct reading {
         open_ns[KVF_CLASSES_MAX]; /* arrival of the oldest request not yet done; KVF_NEVER: there is none */
     /* requests not yet done that are past the target of P95, P99, ...: whatever their latency becomes */
     uint64_t overdue[KVF_CLASSES_MAX][KVF_TARGETS];
-    struct usage_sums usage[USAGES];       /* of chunks */
-    uint64_t link_ns[KVF_TIERS][KVF_DIRS]; /* of tiers that keep time by channels: how long they were busy */
-    uint64_t memory_ns[KVF_DIRS];          /* of the gpu's own memory, where a simulation has its figures */
+    struct usage_sums usage[USAGES]; /* of chunks */
+    /* of tiers that keep time by channels: how long they were busy, all pods of a simulation added up; and of
+     * the gpu's own memory, where a simulation has its figures */
+    uint64_t link_ns[KVF_TIERS][KVF_DIRS], memory_ns[KVF_DIRS];
     uint64_t documents_in, documents_evicted; /* of retrieval */
     uint64_t
         on_way; /* of a real fleet: requests sent less those taken, which of one rank alone may be below 0 */

@@ -75,7 +75,7 @@ void together_set_users(struct engine *e, uint64_t users) {
     if (t->number == 0) rank_send_all(t->rank, RANK_COMMAND, 0, &cmd, sizeof cmd);
     t->users = users;
     uint64_t own = users / t->count + (t->number < users % t->count);
-    if (scenario_pods_are_ranks(e->s)) own = t->number == 0 ? users : 0;
+    if (e->s->fleet.pods > 1) own = t->number == 0 ? users : 0;
     dispatch_set_users(e, own);
 }
 
@@ -108,22 +108,23 @@ int together_open(struct engine *e, struct err *err) {
     return reading_open(&t->unpacked, err);
 }
 
+static void messages_free(struct rank_message *m) {
+    for (struct rank_message *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
+}
+
 void together_close(struct engine *e) {
     struct together *t = e->together;
     if (!t) return;
     for (unsigned i = 1; t->members && i < t->count; i++) {
         struct member *m = &t->members[i];
-        for (struct rank_message *next; m->first; m->first = next) {
-            next = m->first->next;
-            free(m->first);
-        }
+        messages_free(m->first);
         free(m->newest);
         free(m->before);
     }
-    for (struct rank_message *next; t->early; t->early = next) {
-        next = t->early->next;
-        free(t->early);
-    }
+    messages_free(t->early);
     reading_close(&t->unpacked);
     reading_close(&t->part.last);
     reading_close(&t->part.base);
@@ -135,9 +136,8 @@ void together_close(struct engine *e) {
 
 /* ---- what comes ---- */
 
-static void end_because(struct together *t, enum run_status status, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static void end_because(struct together *t, enum run_status status, const char *fmt, ...) {
+__attribute__((format(printf, 3, 4))) static void end_because(struct together *t, enum run_status status,
+                                                              const char *fmt, ...) {
     va_list ap;
     if (t->ends) return;
     t->ends = true;
@@ -191,11 +191,12 @@ static void command_keep(struct together *t, const struct rank_message *m) {
     memcpy(&t->commands[t->kept++], m->bytes, sizeof *t->commands);
 }
 
-static void reading_keep(struct together *t, struct rank_message *m) {
+static bool reading_keep(struct together *t, struct rank_message *m) {
     struct member *from = &t->members[m->from];
     m->next = NULL;
     *from->tail = m;
     from->tail = &m->next;
+    return true;
 }
 
 void together_early(struct engine *e) {
@@ -218,10 +219,8 @@ static void message_take(struct engine *e, struct rank_message *m) {
         t->early_tail = &m->next;
         return;
     }
-    if (m->kind == RANK_READING && from_member) {
-        reading_keep(t, m);
-        return;
-    }
+    if (m->kind == RANK_READING && from_member && reading_keep(t, m)) return;
+    if (m->kind == RANK_WINDOW && shards_take(e, m)) return;
     if (m->kind == RANK_READY && from_member)
         t->members[m->from].ready = true;
     else if (m->kind == RANK_START && t->number > 0)
@@ -288,12 +287,20 @@ void together_command(struct engine *e, const struct command *cmd) {
     if (t && t->number == 0) rank_send_all(t->rank, RANK_COMMAND, 0, cmd, sizeof *cmd);
 }
 
-/* ---- beginning and end ---- */
-
 static void wait_for_message(const struct together *t, int ms) {
     struct pollfd p = {.fd = rank_fd(t->rank), .events = POLLIN};
     poll(&p, 1, ms);
 }
+
+bool together_wait(struct engine *e) {
+    rank_await(e->together->rank, true);
+    wait_for_message(e->together, WAIT_MS);
+    rank_await(e->together->rank, false);
+    hear(e);
+    return !e->together->ends;
+}
+
+/* ---- beginning and end ---- */
 
 /* Rank 0: a time that all can keep, once every rank is prepared and its clock is known. */
 static void start_name(struct engine *e) {
@@ -368,17 +375,18 @@ void together_end(struct engine *e, enum run_status status, const char *why) {
 
 static void note_take(struct together *t, uint64_t moment) {
     t->note.late_ns = (int64_t)(t->begun_ns - t->start_ns);
-    t->note.interval = t->part.interval;
-    t->note.measured = t->part.measured;
+    t->note.interval = t->part.interval, t->note.measured = t->part.measured;
     t->note.interval.rank.rank = t->note.measured.rank.rank = t->number;
     if (t->number > 0) return;
     t->members[0].note = t->note;
     t->members[0].moment = moment;
 }
 
-static void reading_send(struct together *t, const struct reading *r, uint64_t moment) {
+static void reading_send(struct engine *e, const struct reading *r, uint64_t moment) {
+    struct together *t = e->together;
     struct buf bytes = {0};
     buf_bytes(&bytes, &t->note, sizeof t->note);
+    shards_pack(e, &bytes);
     reading_pack(r, &bytes);
     rank_send(t->rank, 0, RANK_READING, moment, bytes.data, bytes.len);
     buf_free(&bytes);
@@ -433,8 +441,10 @@ static bool member_read(struct engine *e, unsigned i) {
     struct together *t = e->together;
     struct member *m = &t->members[i];
     while (m->newest) {
-        const size_t at = sizeof m->note;
-        if (reading_unpack(&t->unpacked, m->newest->bytes + at, m->newest->len - at) == 0) {
+        const unsigned char *pods = m->newest->bytes + sizeof m->note;
+        size_t len = m->newest->len - sizeof m->note, before = shards_packed(e, i);
+        if (before <= len && reading_unpack(&t->unpacked, pods + before, len - before) == 0) {
+            shards_told(e, i, pods);
             m->is_read = true;
             free(m->before);
             m->before = NULL;
@@ -456,6 +466,7 @@ static void members_merge(struct engine *e, struct reading *r) {
             pods_told(e, i, &t->unpacked);
             reading_merge(r, &t->unpacked, rank_shares_host(t->rank, i));
         }
+    r->ranks = kvf_min(r->ranks, scenario_ranks(e->s));
 }
 
 uint64_t together_cpu_ns(const struct engine *e) {
@@ -475,7 +486,7 @@ void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
     uint64_t begun_ns = clock_thread_cpu_ns();
     note_take(t, moment);
     if (t->number > 0) {
-        reading_send(t, r, moment);
+        reading_send(e, r, moment);
         t->packing_ns += clock_thread_cpu_ns() - begun_ns;
         while (engine_is_virtual(e) && moment < TOGETHER_END && t->go < moment && !t->ends) {
             wait_for_message(t, WAIT_MS);
@@ -538,7 +549,7 @@ static int slower_first(const void *a, const void *b) {
 void together_hosts(const struct engine *e, struct snapshot *snap) {
     const struct together *t = e->together;
     unsigned *order;
-    if (!t || t->number > 0 || t->members[0].moment == 0) return;
+    if (!t || t->number > 0 || t->members[0].moment == 0 || e->shards) return;
     order = mem_alloc(t->count * sizeof *order);
     for (unsigned i = 0; i < t->count; i++) order[i] = i;
     by_latency = t;
@@ -563,7 +574,7 @@ void together_results(struct engine *e, struct run_record *run) {
     struct together *t = e->together;
     double first = INFINITY, last = -INFINITY;
     unsigned hosts = 0, lost = 0;
-    if (!t || t->number > 0) return;
+    if (!t || t->number > 0 || e->shards) return;
     for (unsigned i = 0; i < t->count; i++) {
         const struct member *m = &t->members[i];
         struct run_rank rank = {.start_late_ms = m->moment ? ms((double)m->note.late_ns) : KVF_MISSING};

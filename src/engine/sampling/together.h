@@ -42,6 +42,8 @@ void together_set_users(struct engine *e, uint64_t users);
 void together_event(struct engine *e, const struct record_event *ev);
 /* Hears the others. A command of rank 0's for this rank, one at a time; false: no more. */
 bool together_hear(struct engine *e, struct command *out);
+/* Hears the others, after some milliseconds at most without a message; several ranks. False: the run ends. */
+bool together_wait(struct engine *e);
 /* Rank 0: hands a command on to all others. */
 void together_command(struct engine *e, const struct command *cmd);
 /* Why the run has to end because of the others, how, and the sentence; false: it goes on. */

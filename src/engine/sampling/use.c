@@ -7,8 +7,7 @@
 #include "tier/channels.h"
 #include "tier/station.h"
 
-/* Mean of the pods: of a tier's channels, or (-1) of the gpu's own memory; of those that all share the time
- * itself. */
+/* Of all pods here: of a tier's channels, or (-1) of the gpu's own memory. */
 static uint64_t simulated_ns(const struct engine *e, int tier, enum kvf_dir dir) {
     uint64_t sum = 0;
     if (tier == KVF_TIER_REMOTE && e->store_link) return channels_used_ns(e->store_link, dir, engine_now(e));
@@ -16,7 +15,13 @@ static uint64_t simulated_ns(const struct engine *e, int tier, enum kvf_dir dir)
         const struct simmover *m = e->workers[i].simulated;
         sum += tier < 0 ? simmover_memory_used_ns(m, dir) : simmover_used_ns(m, tier, dir);
     }
-    return sum / e->pod_count;
+    return sum;
+}
+
+/* Pods of a rank whose times are summed: a tier that all share has its own. */
+static double summed(const struct engine *e, int tier) {
+    bool one = !engine_is_virtual(e) || (tier == KVF_TIER_REMOTE && e->store_link);
+    return one ? 1 : (double)e->s->fleet.pods;
 }
 
 void use_take(struct engine *e, struct reading *r) {
@@ -54,7 +59,7 @@ static void tier_use(const struct engine *e, const struct reading *from, const s
     const struct usage_sums *a = &from->usage[t], *b = &to->usage[t];
     bool link = e->tiers[t]->ops->used_ns != NULL;
     for (int d = 0; d < KVF_DIRS; d++)
-        out->busy[t][d] = link ? share(from->link_ns[t][d], to->link_ns[t][d], wall_ns)
+        out->busy[t][d] = link ? share(from->link_ns[t][d], to->link_ns[t][d], wall_ns * summed(e, t))
                                : share(a->busy_ns[d], b->busy_ns[d], wall_ns);
     out->in_flight[t] = mean(a->chunk_ns[KVF_DIR_READ] + a->chunk_ns[KVF_DIR_WRITE],
                              b->chunk_ns[KVF_DIR_READ] + b->chunk_ns[KVF_DIR_WRITE], wall_ns) *
@@ -77,7 +82,7 @@ static void link_use(const struct engine *e, const struct reading *from, const s
             timed ? out->busy[t][d] : share(a[USAGE_LINK].busy_ns[d], b[USAGE_LINK].busy_ns[d], wall_ns);
         if (!gpu) continue;
         out->memory_busy[d] =
-            timed ? share(from->memory_ns[d], to->memory_ns[d], wall_ns)
+            timed ? share(from->memory_ns[d], to->memory_ns[d], wall_ns * summed(e, t))
                   : share(a[USAGE_GPU_MEMORY].busy_ns[d], b[USAGE_GPU_MEMORY].busy_ns[d], wall_ns);
     }
     out->link_any[t] = timed ? out->tier_busy[t] : share(a[USAGE_LINK].any_ns, b[USAGE_LINK].any_ns, wall_ns);

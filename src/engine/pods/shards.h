@@ -1,0 +1,86 @@
+/* A simulated fleet whose messages take time (fleet.delay), so that ranks can divide its pods among them.
+ *
+ *     rank 0: users, routers ── a request, fleet.delay later ──► pods of any rank
+ *                            ◄── its answer, fleet.delay later ──
+ *                            ◄── a block stored or removed, known fleet.index.staleness later ──
+ *
+ * Time goes on in windows no longer than the lesser of the two: what is sent in one arrives in a later one.
+ * So in a window the routers and each pod depend on nobody else, and every rank carries it out by itself.
+ * Between two windows messages are exchanged, and rank 0 takes what pods say in the order of time, pod, and
+ * saying: the same for any number of ranks, one among them, whose messages go the same way. Rank 0 begins the
+ * next window where the first rank has something to do.
+ *
+ * Each rank has consecutive pods, rank 0 the first. Counts are sums of integers, so that those of all pods do
+ * not tell either who counted them. A simulation of ranks is one machine's: it has no rows of ranks.
+ *
+ * Control thread only; those that send, and shards_due(), with queue_lock. */
+#ifndef KVF_ENGINE_PODS_SHARDS_H
+#define KVF_ENGINE_PODS_SHARDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/terms.h"
+
+struct buf;
+struct engine;
+struct fleet_block;
+struct flight;
+struct rank_message;
+struct shards;
+
+void shards_open(struct engine *e); /* where messages take time; on a virtual clock, before the pods */
+void shards_close(struct engine *e);
+/* Before anything is created: whether ranks cannot divide a fleet, with the remedy. 0 for what is no fleet.
+ */
+int shards_refused(const struct engine *e, struct err *err);
+/* The pods of this rank. */
+void shards_place(const struct engine *e, uint32_t *first, uint32_t *count);
+bool shards_served(const struct engine *e);  /* by rank 0, which is another: there are no users here */
+bool shards_indexed(const struct engine *e); /* routers want to know which blocks pods have */
+
+/* A routed request goes to its pod; it is away until its answer has come. */
+void shards_send(struct engine *e, struct flight *f);
+/* A request that a pod here had from a router has ended. */
+void shards_answer(struct engine *e, const struct flight *f, bool dropped);
+void shards_moved(struct engine *e, const struct fleet_block *block, uint32_t pod, enum kvf_tier tier,
+                  bool stored);
+
+struct shards_message {
+    uint64_t number;   /* of the router's flight */
+    bool answer;       /* to it; else it is a request, a parcel */
+    const char *bytes; /* of that, until the next call */
+    size_t len;
+    uint32_t hit_blocks; /* of an answer, as the next two */
+    bool failed, dropped;
+};
+/* The next message to a pod or router here that has arrived by then. */
+bool shards_due(struct engine *e, uint64_t now_ns, struct shards_message *out);
+uint64_t shards_next_ns(const struct engine *e); /* when it arrives; KVF_NEVER: there is none */
+
+/* Rank 0, whose own pods and routers have something to do at own_ns: when the first of all has. */
+uint64_t shards_from_ns(const struct engine *e, uint64_t own_ns);
+/* The latest end of a window that begins there. */
+uint64_t shards_end_ns(const struct engine *e, uint64_t from_ns);
+/* The others carry out a window to there, those that have something to do in it or all. */
+void shards_begin(struct engine *e, uint64_t end_ns, bool all);
+bool shards_replied(const struct engine *e); /* all that carry it out have */
+/* All have, this rank too: takes what pods have said. */
+void shards_gather(struct engine *e);
+bool shards_level(const struct engine *e); /* the last window was of all, who are at one time */
+/* Another rank: whether rank 0 has begun a window, and its end; the messages of it are here then. */
+bool shards_begun(struct engine *e, uint64_t *end_ns);
+/* It is carried out, and there is something to do here at own_ns. */
+void shards_reply(struct engine *e, uint64_t own_ns);
+
+/* A message of kind RANK_WINDOW, to free(); false: it is of no rank that can send it. */
+bool shards_take(struct engine *e, struct rank_message *m);
+/* Counts of the pods here, beside a reading of this rank; their length, of any rank; and rank 0 takes them.
+ * Nothing, and 0, where messages take no time. */
+void shards_pack(const struct engine *e, struct buf *out);
+size_t shards_packed(const struct engine *e, unsigned rank);
+void shards_told(struct engine *e, unsigned rank, const void *bytes);
+
+#endif

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""A simulated fleet whose pods ranks divide among them: the same bytes however many there are, and what is refused."""
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+
+from runs import check_identities, last_run, result, rows, unwrapped
+from tap import BUILD, SOURCE, Skip, case, database, finish, home, main, run, spawn, wait_until
+
+CHAT = SOURCE / "configs/fleet/chat-8-pods.yaml"
+SHORT = {"run.duration": "6s", "run.warmup": "4s", "fleet.delay": "2ms"}
+# what is of this machine, or of the moment
+OWN = re.compile(r"^(results\.real_s\.value|run\.(run_id|uuid|pid|host|started_at|ended_at|environment\..*))$")
+OWN_COLUMNS = {"run_id", "uuid", "pid", "pid_start", "started_at", "ended_at", "environment", "request_log", "at"}
+
+
+def need_mpi():
+    if not (BUILD / "kvfall-mpi.so").exists():
+        raise Skip("this build has no plugin for MPI: %s" % next(
+            line.strip() for line in run(["--version"]).stdout.splitlines() if "mpi" in line))
+
+
+def command(changes, *options, scenario=CHAT):
+    sets = [word for key, value in changes.items() for word in ("--set", "%s=%s" % (key, value))]
+    return ["run", str(scenario), "--headless", *sets, *map(str, options)]
+
+
+def flat(value, name=""):
+    if isinstance(value, dict):
+        return {key: leaf for part, inside in value.items() for key, leaf in flat(inside, name + "." * bool(name) + part).items()}
+    if isinstance(value, list):
+        return {key: leaf for i, inside in enumerate(value) for key, leaf in flat(inside, "%s[%d]" % (name, i)).items()}
+    return {name: value}
+
+
+def stored():
+    """All rows of the newest run, without what is of the moment."""
+    run_id, tables = last_run()["run_id"], {}
+    with sqlite3.connect(database()) as db:
+        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall():
+            columns = [one[1] for one in db.execute("PRAGMA table_info(%s)" % table)]
+            if "run_id" not in columns:
+                continue
+            found = db.execute("SELECT * FROM %s WHERE run_id = ?" % table, (run_id,)).fetchall()
+            tables[table] = [{name: value for name, value in zip(columns, row) if name not in OWN_COLUMNS}
+                             for row in found if "real_s" not in row]
+    assert tables["intervals"] and tables["results"] and tables["run_pods"], tables.keys()
+    return tables
+
+
+def simulated(ranks, changes, *options):
+    """Of a run of that many processes: its summary, all that it has stored, and the lines of all request logs."""
+    work = home() / "work"
+    work.mkdir(exist_ok=True)
+    for old in work.glob("log*"):
+        old.unlink()
+    more = ["--ranks", ranks] if ranks > 1 else []
+    got = run(command({**SHORT, **changes}, *more, "--json", work / "out.json", "--request-log", work / "log.jsonl", *options),
+              timeout=120)
+    assert got.rc == 0, got
+    logs = [path.read_text().splitlines() for path in work.glob("log*")]
+    assert len(logs) == ranks and all(logs), "a rank has served nobody"
+    summary = json.loads((work / "out.json").read_text())
+    check_identities(summary)
+    assert result(summary, "requests_done") > 100
+    return ({key: value for key, value in flat(summary).items() if not OWN.match(key)}, stored(),
+            sorted(line for log in logs for line in log))
+
+
+def check_same(one, other, what):
+    assert one[0].keys() == other[0].keys(), "%s: %s" % (what, one[0].keys() ^ other[0].keys())
+    for key in one[0]:
+        assert one[0][key] == other[0][key], "%s: %s is %s and %s" % (what, key, one[0][key], other[0][key])
+    for table in one[1]:
+        assert len(one[1][table]) == len(other[1][table]), "%s: rows of %s" % (what, table)
+        for pair in zip(one[1][table], other[1][table]):
+            assert pair[0] == pair[1], "%s: table %s, %s" % (what, table, [
+                (key, *(row[key] for row in pair)) for key in pair[0] if pair[0][key] != pair[1][key]])
+    assert one[2] == other[2], "%s: other request logs" % what
+
+
+def check_ranks(changes, counts=(2, 4)):
+    alone = simulated(1, changes)
+    for ranks in counts:
+        check_same(alone, simulated(ranks, changes), "%d ranks, %s" % (ranks, changes))
+    return alone
+
+
+@case("precise routing gives 1, 2, 3, 4 and 8 ranks the same bytes: summary, database, request logs")
+def _():
+    need_mpi()
+    summary = check_ranks({}, (2, 3, 4, 8))[0]
+    assert summary["results.routed_blocks.value"] > 0 and summary["results.index_events.value"] > 0
+    assert not [key for key in summary if key.startswith(("ranks", "results.rank"))], "ranks are no part of what is simulated"
+
+
+@case("every routing gives 1, 2 and 4 ranks the same bytes")
+def _():
+    need_mpi()
+    for routing in ("random", "round_robin", "least_loaded", "session", "estimated"):
+        check_ranks({"fleet.routing": routing, "fleet.routers": 3})
+
+
+@case("so do routers with views of their own that read the loads now and then, classes, and any number of workers")
+def _():
+    need_mpi()
+    check_ranks({"fleet.routers": 3, "fleet.index.spread": "400ms", "fleet.load_refresh": "70ms", "engine.slots": 8})
+    for workers in (1, 7):
+        check_ranks({"engine.workers": workers, "workload.users": 300}, (4,))
+
+
+@case("an index that is known sooner than messages arrive makes shorter windows, and the same bytes")
+def _():
+    need_mpi()
+    check_ranks({"fleet.index.staleness": "3ms", "fleet.delay": "20ms", "workload.users": 300})
+
+
+@case("a run that ends with its last request ends at the same time on all ranks, and an autoscaler acts the same")
+def _():
+    need_mpi()
+    summary = check_ranks({"run.max_requests": 400, "run.warmup": "0s", "run.duration": "10m", "workload.users": 100})[0]
+    assert summary["results.requests_done.value"] == 400
+    check_ranks({"autoscaler.mode": "capacity", "autoscaler.stage": "2s", "autoscaler.max_users": 400, "workload.users": 100,
+                 "run.warmup": "0s", "run.duration": "40s"})
+
+
+@case("a trace with block ids gives the same bytes")
+def _():
+    need_mpi()
+    trace = home() / "work/ids.jsonl"
+    trace.parent.mkdir(exist_ok=True)
+    trace.write_text("".join(json.dumps({
+        "timestamp": 20 * n, "input_length": 512 * 5, "output_length": 40,
+        "hash_ids": [n % 7 * 10, n % 7 * 10 + 1, n % 7 * 10 + 2, 1000 + 2 * n, 1001 + 2 * n]}) + "\n" for n in range(300)))
+    changes = {"workload": json.dumps({"source": "mooncake", "path": str(trace)}), "cache.block_tokens": 512, "run.warmup": "0s",
+               "run.duration": "1m"}
+    assert check_ranks(changes)[0]["results.requests_done.value"] == 300
+
+
+@case("messages that take time are waited for: the queue wait is theirs where slots are free")
+def _():
+    for delay_ms in (5, 40):
+        got = run(command({**SHORT, "fleet.delay": "%dms" % delay_ms, "workload.users": 50}, "--json", "-", "--db", "none"))
+        assert got.rc == 0, got
+        summary = json.loads(got.stdout)
+        assert abs(result(summary, "queue_wait_mean_ms") - delay_ms) < 0.02 * delay_ms, result(summary, "queue_wait_mean_ms")
+        assert abs(result(summary, "queue_wait_max_ms") - delay_ms) < 0.02 * delay_ms, result(summary, "queue_wait_max_ms")
+
+
+@case("what ranks cannot divide is refused, with the key and the remedy")
+def _():
+    for changes, sentence in (
+            ({"tiers.remote.capacity": "1GiB"}, "fleet.delay: pods know at once what is in the remote tier that they share"),
+            ({"fleet.outages": "[{pod: 1, at: 1s, for: 1s}]"}, "fleet.delay: routers know at once what is gone"),
+            ({"fleet.index.staleness": "0s"}, "fleet.index.staleness: the index cannot know at once"),
+            ({"ranks.users": "per_rank"}, "ranks.users: the users of a fleet are those of its routers")):
+        got = run(["check", str(CHAT), "--set", "fleet.delay=1ms", *[word for key, value in changes.items()
+                                                                   for word in ("--set", "%s=%s" % (key, value))]])
+        assert got.rc == 2 and sentence in " ".join((got.stdout + got.stderr).split()), got
+    need_mpi()
+    for changes, options, sentence in (
+            ({"fleet.delay": "0s"}, (2,), "ranks divide the 8 pods of a simulated fleet where messages take time; set fleet.delay"),
+            ({"fleet.pods": 2}, (3,), "3 ranks cannot divide 2 pods; run it with --ranks 2"),
+            ({}, (2, "--keep-going"), "a simulated fleet ends with the first rank that is lost; run it without --keep-going")):
+        got = run(command({**SHORT, **changes}, "--db", "none", "--ranks", *options))
+        assert got.rc == 2 and sentence in got.stderr, got
+
+
+def others():
+    """The processes of the case's ranks behind the first."""
+    found = []
+    for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words, own = one.read_bytes().split(b"\0"), (one.parent / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        number = [int(word.partition(b"=")[2]) for word in own if word.startswith((b"PMIX_RANK=", b"PMI_RANK="))]
+        if ("HOME=%s" % home()).encode() in own and b"--headless" in words and number and number[0] > 0:
+            found.append(int(one.parent.name))
+    return found
+
+
+def measured():
+    try:
+        return rows("SELECT 1 FROM intervals WHERE phase = 'measured' AND done > 0")
+    except sqlite3.OperationalError:  # the database is still being made
+        return False
+
+
+@case("a rank that is killed is named, the run has failed, and nobody waits for it; SIGINT ends all in order")
+def _():
+    need_mpi()
+    for number, status, rc in ((signal.SIGKILL, "failed", 1), (signal.SIGINT, "interrupted", 130)):
+        database().unlink(missing_ok=True)
+        process = spawn(command({**SHORT, "run.warmup": "0s", "run.duration": "100h", "run.speed": 1}, "--quiet", "--ranks", 3))
+        wait_until(measured, what="an interval")
+        found = others()
+        assert len(found) == 2, found
+        if number == signal.SIGKILL:
+            os.kill(found[0], number)
+        else:
+            process.send_signal(number)
+        got = finish(process)
+        assert got.rc == rc and last_run()["status"] == status, got
+        if number == signal.SIGKILL:
+            assert re.search(r"rank [12] on \S+ is lost", unwrapped(got)), got
+        wait_until(lambda: not any(os.path.exists("/proc/%d" % one) for one in found), what="the end of the others")
+
+
+main()
