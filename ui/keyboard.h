@@ -1,4 +1,5 @@
-/* The keyboard: one table that drives dispatch, the help view, `kvfall help keys` and the manual. */
+/* The keyboard: one table that drives dispatch, the help view, `kvfall help keys` and the manual. Constant;
+ * any thread. */
 #ifndef KVF_UI_KEYBOARD_H
 #define KVF_UI_KEYBOARD_H
 

@@ -1,5 +1,5 @@
-/* Two stored runs on one screen: their figures in columns side by side, their curves over each other. Knows
- * nothing but what it is given. */
+/* Two stored runs on one screen: their metrics in columns side by side, their curves in one graph. Knows only
+ * what it is given. Screen thread only. */
 #ifndef KVF_UI_PAIR_H
 #define KVF_UI_PAIR_H
 

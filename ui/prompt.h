@@ -12,6 +12,7 @@ struct prompt {
 };
 enum prompt_result { PROMPT_GOES_ON, PROMPT_DONE, PROMPT_DROPPED };
 
+/* Asks a question with `text` as the answer to edit. */
 void prompt_start(struct prompt *p, const char *question, const char *text);
 /* A key while the question stands: characters, backspace (a whole character), Ctrl-U (all), Enter
  * (done), Escape and Ctrl-C (dropped). Characters without room are left out. The question stays until

@@ -1,4 +1,5 @@
-/* Effects of keys and typed commands on the screen. For the files of the screen. */
+/* The effects of keys and typed commands on the screen, for the files of the screen alone. Screen thread
+ * only. */
 #ifndef KVF_UI_SCREEN_INSIDE_H
 #define KVF_UI_SCREEN_INSIDE_H
 
@@ -11,7 +12,7 @@ extern const struct screen_generation {
     unsigned ms;
 } screen_generations[SCREEN_GENERATIONS];
 
-void screen_show_view(struct screen *s, size_t view);
+void screen_show_view(struct screen *s, size_t view); /* by its index in ui_views */
 /* The place of what is selected among the rows that were drawn; -1: it is none of them. */
 int screen_picked(const struct screen *s);
 void screen_move(struct screen *s, int by); /* the selection, or the place in a list */

@@ -33,9 +33,9 @@ struct settings {
     unsigned hidden; /* bit i: column i of requests is left out */
 };
 
-struct settings settings_default(void);
-const char *setting_name(enum setting id); /* "?" when unknown */
-const char *setting_help(enum setting id);
+struct settings settings_default(void);      /* before any file is read */
+const char *setting_name(enum setting id);   /* "?" when unknown */
+const char *setting_help(enum setting id);   /* one phrase */
 enum setting setting_find(const char *name); /* SETTINGS when unknown */
 /* Takes over a value as it is typed; false when it is none. */
 bool setting_set(struct settings *s, enum setting id, const char *text);

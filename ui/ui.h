@@ -57,7 +57,7 @@ void ui_hold(struct ui *ui);
 void ui_go_on(struct ui *ui);
 void ui_forget(void);
 
-bool ui_view_known(const char *name);
+bool ui_view_known(const char *name); /* whether a view has that name */
 /* "overview, tiers, ..." for messages. */
 char *ui_view_names(char *out, size_t len);
 /* A picture without any terminal, as text or as SVG: the view by name (ui_view_known), at run time at_s (NaN:

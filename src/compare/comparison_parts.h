@@ -1,4 +1,4 @@
-/* Shared by the files of the comparison. */
+/* Functions shared by the files of the comparison. One thread at a time. */
 #ifndef KVF_COMPARE_COMPARISON_PARTS_H
 #define KVF_COMPARE_COMPARISON_PARTS_H
 

@@ -23,6 +23,7 @@ struct queue {
     uint64_t aging_ns; /* that one class is worth; 0: strict */
 };
 
+/* Begins empty, for at most `limit` requests; aging_ns 0 is strict. */
 void queue_init(struct queue *q, uint64_t limit, uint64_t aging_ns);
 void queue_destroy(struct queue *q);                /* not the flights */
 bool queue_push(struct queue *q, struct flight *f); /* false: full */

@@ -7,8 +7,8 @@
 #include "engine/scale/autoscaler.h"
 
 struct scaling;
-void scaling_open(struct engine *e);
-void scaling_close(struct engine *e);
+void scaling_open(struct engine *e);  /* before the run begins */
+void scaling_close(struct engine *e); /* takes an engine without one */
 
 /* The measured part begins, and with it what the scenario or a command asked for. */
 void scaling_begin(struct engine *e);

@@ -22,7 +22,7 @@ struct simulator {
 };
 
 struct engine;
-void simulator_begin(struct engine *e);
+void simulator_begin(struct engine *e); /* sets the virtual clock to its beginning */
 /* Goes on to that run time, but returns earlier when the control thread was woken, a few times in a second
  * of real time, so that it looks after its commands, and when the speed asks for a wait: then with the real
  * time to wait, else with 0. */

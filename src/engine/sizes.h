@@ -10,6 +10,7 @@
 #include "scenario/scenario.h"
 
 struct sizes;
+/* Opens the workload a second time. NULL with a sentence where it cannot be opened. */
 struct sizes *sizes_open(const struct scenario *s, struct err *e);
 void sizes_close(struct sizes *z); /* takes NULL */
 /* Bytes of the next entry of at most `most` bytes; 0: there is none among the next `tries`. */

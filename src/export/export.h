@@ -1,5 +1,5 @@
-/* A run with its intervals in the form that another program reads. One table of formats drives --format, the
- * help and the manual; each format is one file. Knows no database. */
+/* A run with its intervals in a form that other programs read. One table of formats drives --format, the help
+ * and the manual; each format is one file. Knows no database. One thread at a time. */
 #ifndef KVF_EXPORT_EXPORT_H
 #define KVF_EXPORT_EXPORT_H
 
@@ -48,6 +48,8 @@ bool export_field_is_moment(const struct snapshot_field *f);
 
 #define EXPORT_JSON_SCHEMA "kvfall-export"
 enum { EXPORT_JSON_VERSION = 1 };
+/* Appends {"schema", "version", "runs": [...]}, each run with its intervals; missing is null. 0, or a
+ * negative code. */
 int export_json(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
 /* The results, in the families of report/openmetrics.h. */

@@ -1,4 +1,4 @@
-/* The pages of a workbook of runs. */
+/* The sheets of a workbook of runs. One thread; each returns 0 or a negative code. */
 #ifndef KVF_EXPORT_EXPORT_XLSX_H
 #define KVF_EXPORT_EXPORT_XLSX_H
 

@@ -15,8 +15,8 @@
  * come to our own but for a nanosecond: at most 0.79 % off. */
 enum { HDR_DIGITS = 2 };
 
-struct hdr; /* what writing many of them needs; one thread at a time */
-struct hdr *hdr_new(void);
+struct hdr;                   /* what writing many of them needs; one thread at a time */
+struct hdr *hdr_new(void);    /* ends the program without memory */
 void hdr_free(struct hdr *h); /* takes NULL */
 /* Adds the encoding, without what compresses it, to `out`. */
 void hdr_encode(const struct histogram *histogram, struct buf *out);

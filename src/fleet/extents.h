@@ -17,8 +17,8 @@
 #include "fleet/holders.h"
 
 struct extents;
-struct extents *extents_open(uint32_t pods);
-void extents_close(struct extents *x); /* takes NULL */
+struct extents *extents_open(uint32_t pods); /* empty; ends the program without memory */
+void extents_close(struct extents *x);       /* takes NULL */
 /* The pod has the block in that tier (too), or no longer. */
 void extents_add(struct extents *x, uint64_t context, uint32_t number, uint32_t pod, enum kvf_tier tier);
 void extents_remove(struct extents *x, uint64_t context, uint32_t number, uint32_t pod, enum kvf_tier tier);

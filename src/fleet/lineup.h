@@ -16,9 +16,10 @@ struct lineup {
 };
 
 void lineup_open(struct lineup *l, uint32_t count); /* nothing to do */
-void lineup_close(struct lineup *l);
-void lineup_set(struct lineup *l, uint32_t i, uint64_t at_ns);
-void lineup_call(struct lineup *l, uint32_t i);
+void lineup_close(struct lineup *l);                /* frees what it owns */
+void lineup_set(struct lineup *l, uint32_t i,
+                uint64_t at_ns);                 /* the next time of member i; KVF_NEVER: none */
+void lineup_call(struct lineup *l, uint32_t i);  /* calls member i out of turn */
 uint64_t lineup_next_ns(const struct lineup *l); /* 0: a router was called */
 /* Takes out of the list those called so far and those whose time has come, as far as `room` goes: of the
  * former all, in order of calling, before the latter. Returns how many. A time that has come is KVF_NEVER

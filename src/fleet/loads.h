@@ -14,8 +14,8 @@ struct loads {
     uint32_t *least, *most; /* winners: root at 1, leaf of pod p at width + p */
 };
 
-void loads_open(struct loads *l, uint32_t pods);
-void loads_close(struct loads *l);
+void loads_open(struct loads *l, uint32_t pods);          /* all idle and up */
+void loads_close(struct loads *l);                        /* frees what it owns */
 void loads_change(struct loads *l, uint32_t pod, int by); /* one more (1) or one fewer (-1) */
 /* All loads of `from`, which has as many pods. O(pods + changed × log pods). */
 void loads_copy(struct loads *l, const struct loads *from);

@@ -1,4 +1,4 @@
-/* A routing as the fleet sees it: one file each, and a row of traits/routings.h. */
+/* The interface of a routing: one file each, and a row of traits/routings.h. One thread. */
 #ifndef KVF_FLEET_ROUTING_H
 #define KVF_FLEET_ROUTING_H
 

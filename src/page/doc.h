@@ -16,6 +16,7 @@
 #include "draw/plot.h"
 
 struct doc;
+/* An empty document; the program ends when memory is exhausted. */
 struct doc *doc_new(const char *title, const char *subtitle);
 void doc_free(struct doc *d); /* takes NULL */
 

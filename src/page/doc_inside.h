@@ -52,6 +52,7 @@ extern const char page_script[];
 void doc_plot_table(const struct plot *p, struct doc_block *out);
 void doc_block_free(struct doc_block *b);
 
+/* Append the document in one form each; doc_forms has the table of them. */
 void doc_page(const struct doc *d, const struct format_style *style, struct buf *out);
 void doc_markdown(const struct doc *d, const struct format_style *style, struct buf *out);
 void doc_plain(const struct doc *d, const struct format_style *style, struct buf *out);

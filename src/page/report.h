@@ -1,4 +1,5 @@
-/* The summary of a run from its plain record as text for people. Knows no database and no engine. */
+/* The summary of a run, from its plain record, as text for people. Knows no database and no engine. One
+ * thread at a time. */
 #ifndef KVF_PAGE_REPORT_H
 #define KVF_PAGE_REPORT_H
 

@@ -1,5 +1,5 @@
-/* The report on stored runs as a document: what came out and whether that is good enough, what it ran on, how
- * it went over time, and every figure. Several runs are compared first. Knows no database. */
+/* The report on stored runs as a document: results and criteria, the machine, the course over time, and every
+ * metric. Several runs are compared first. Knows no database. One thread at a time. */
 #ifndef KVF_PAGE_RUN_DOC_H
 #define KVF_PAGE_RUN_DOC_H
 

@@ -1,5 +1,4 @@
-/* The chapters of a run's report. Each adds what there is to say and leaves out what the run does not know.
- */
+/* The chapters of a run's report. Each leaves out what the run does not know. One thread at a time. */
 #ifndef KVF_PAGE_RUN_DOC_INSIDE_H
 #define KVF_PAGE_RUN_DOC_INSIDE_H
 
@@ -17,6 +16,7 @@ struct run_part {
     unsigned level;                      /* of its chapters */
 };
 
+/* Each appends one chapter to p->doc. */
 void run_doc_summary(const struct run_part *p);
 void run_doc_events(const struct run_part *p);
 void run_doc_progress(const struct run_part *p); /* over time */
@@ -32,11 +32,13 @@ void run_doc_place(const struct run_part *p); /* the machine */
 void run_doc_scenario(const struct run_part *p);
 void run_doc_measures(const struct run_part *p);
 void run_doc_trials(const struct run_part *p); /* the group it is one of */
+/* The chapters of several runs: the comparison `c`, then their curves side by side. */
 void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t count,
                      const struct comparison *c);
 
+/* Appends one of the long lists of a run as a table. */
 void run_doc_list(struct doc *d, enum run_list list, const struct run_record *r);
-enum doc_tone run_event_tone(const struct record_event *e);
+enum doc_tone run_event_tone(const struct record_event *e); /* by its level */
 /* Values that look alike in three digits and are judged differently get more of them. */
 void run_criterion_cells(const struct run_criterion *c, struct format_cell *actual,
                          struct format_cell *target);

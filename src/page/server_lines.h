@@ -8,6 +8,7 @@
 #include "record/run.h"
 
 void server_lines(struct format_page *p, const struct run_record *run); /* nothing where there is none */
+/* The context length from which loading beats computing again, by tier; nothing where it is unknown. */
 void server_break_even_line(struct format_page *p, const struct run_record *run);
 /* Life and health of the drives, watts and joules; nothing where none of it is known but the bytes a day. */
 void server_endurance_line(struct format_page *p, const struct run_record *run);

@@ -1,4 +1,5 @@
-/* Between a plain struct and a row: what column_kind says about each member, both ways. */
+/* Binding a plain struct to a row of a statement, and reading it back, by the column_kind of each member. On
+ * the thread of the connection. */
 #ifndef KVF_STORE_ROW_H
 #define KVF_STORE_ROW_H
 

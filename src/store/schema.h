@@ -1,5 +1,5 @@
 /* The tables of the database: one description of each drives its CREATE TABLE, its migration, its
- * INSERT, the binding of a plain struct to it and the loading back. */
+ * INSERT, the binding of a plain struct to it and the loading back. Constant; any thread. */
 #ifndef KVF_STORE_SCHEMA_H
 #define KVF_STORE_SCHEMA_H
 
@@ -98,7 +98,8 @@ const char *schema_view(size_t i, struct buf *out);
 /* The statements that make the views, in place of those there are. */
 void schema_views(struct buf *out);
 
-const struct table *schema_table(enum table_id id);
+const struct table *schema_table(enum table_id id); /* never NULL */
+/* The columns of a table by index: its head, the fields of its struct, its tail. */
 size_t schema_column_count(const struct table *t);
 struct column schema_column(const struct table *t, size_t i);
 /* 1-based parameter of a column in schema_insert_sql(); 0 when there is none. */

@@ -1,4 +1,4 @@
-/* Where a run took place, as the JSON object that is stored with it. */
+/* The environment of a run, as the JSON object that is stored with it. Main thread only. */
 #ifndef KVF_STUDY_ENVIRONMENT_H
 #define KVF_STUDY_ENVIRONMENT_H
 

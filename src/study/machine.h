@@ -1,4 +1,4 @@
-/* The resources that this machine offers to a scenario. */
+/* The resources that this machine offers to a scenario. Main thread only. */
 #ifndef KVF_STUDY_MACHINE_H
 #define KVF_STUDY_MACHINE_H
 

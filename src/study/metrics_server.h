@@ -18,7 +18,8 @@ int metrics_server_open(const char *address, struct metrics_server **out, struct
 /* Cuts all clients off; returns at once. Takes NULL. */
 void metrics_server_close(struct metrics_server *m);
 
-const char *metrics_server_url(const struct metrics_server *m);
+const char *
+metrics_server_url(const struct metrics_server *m);         /* of its page: "http://127.0.0.1:9464/metrics" */
 bool metrics_server_public(const struct metrics_server *m); /* other machines may reach it */
 /* Where the engine puts its sums (struct totals). */
 struct newest *metrics_server_totals(struct metrics_server *m);

@@ -1,4 +1,4 @@
-/* The tables behind the command lines: which options each command takes. */
+/* The tables behind the command lines: the options of each command. Constant; any thread. */
 #ifndef KVF_STUDY_OPTION_TABLES_H
 #define KVF_STUDY_OPTION_TABLES_H
 

@@ -52,7 +52,7 @@ struct options {
 int options_parse(struct options *o, int argc, char **argv, struct err *e);
 void options_free(struct options *o);
 
-bool options_has(const struct options *o, const char *name);
+bool options_has(const struct options *o, const char *name);          /* whether the option was given */
 const char *options_value(const struct options *o, const char *name); /* NULL when not given */
 /* A whole number of an option into *out, which stays as it is when the option was not given. */
 int options_number(const struct options *o, const char *name, uint64_t least, uint64_t most, uint64_t *out,

@@ -1,7 +1,7 @@
 /* Results of a serving engine's own benchmark, from its JSON: vllm bench throughput
  * (--output-json), vllm bench serve and its predecessor (--save-result), GuideLLM (benchmarks.json), SGLang
  * bench_serving (--output-file, its last line), trtllm-bench (--report_json), aiperf
- * (profile_export_aiperf.json). */
+ * (profile_export_aiperf.json). One thread at a time. */
 #ifndef KVF_STUDY_RIVAL_H
 #define KVF_STUDY_RIVAL_H
 

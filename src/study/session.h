@@ -53,6 +53,7 @@ struct session_run {                 /* one run; texts are copied */
     bool last;               /* its screen stays until somebody has seen how it ended */
 };
 
+/* A session that refers to `setup`, which outlives it; the program ends when memory is exhausted. */
 struct session *session_new(const struct session_setup *setup);
 void session_free(struct session *s); /* takes NULL */
 /* Takes over the signals and opens the study's screen, before the first run. 0 or a negative code. */

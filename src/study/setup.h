@@ -1,5 +1,5 @@
-/* Scenario loading as the commands share it: a file, standard input or the built-in quickstart, with
- * the settings of the command line on top. */
+/* Scenario loading for all commands: a file, standard input or the built-in quickstart, with the settings of
+ * the command line on top. Main thread only. */
 #ifndef KVF_STUDY_SETUP_H
 #define KVF_STUDY_SETUP_H
 

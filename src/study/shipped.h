@@ -1,4 +1,5 @@
-/* The scenario files of configs/ inside the program, made by shipped.awk at build time. */
+/* The scenario files of configs/ inside the program, made by shipped.awk at build time. Constant; any thread.
+ */
 #ifndef KVF_STUDY_SHIPPED_H
 #define KVF_STUDY_SHIPPED_H
 

@@ -14,7 +14,7 @@
 
 struct pager;
 struct pager *pager_new(uint64_t pages, uint64_t page_bytes); /* NULL when memory is exhausted */
-void pager_free(struct pager *p);
+void pager_free(struct pager *p);                             /* takes one all zero */
 /* First page of the chain that holds `bytes`; PAGER_NONE when there are not enough free pages. */
 uint64_t pager_alloc(struct pager *p, uint64_t bytes);
 void pager_release(struct pager *p, uint64_t first);

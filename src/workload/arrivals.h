@@ -1,5 +1,6 @@
-/* Open-loop arrivals at a stated rate: when requests come and which user asks each of them, drawn
- * from streams of their own, so neither depends on what is asked or on how fast it is served. */
+/* Open-loop arrivals at a stated rate: the time and the user of each request, drawn from streams of their
+ * own, so that neither depends on the requests or on how fast they are served. Not thread safe: one thread or
+ * one lock. */
 #ifndef KVF_WORKLOAD_ARRIVALS_H
 #define KVF_WORKLOAD_ARRIVALS_H
 

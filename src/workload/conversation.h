@@ -1,4 +1,5 @@
-/* The turns of conversations, for every source of them: names, shared prompts, history. */
+/* The turns of conversations, for every source that has them: names, shared prompts, history. Not thread
+ * safe: one thread or one lock. */
 #ifndef KVF_WORKLOAD_CONVERSATION_H
 #define KVF_WORKLOAD_CONVERSATION_H
 

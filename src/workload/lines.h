@@ -1,6 +1,6 @@
-/* Text files line by line in constant memory: one buffer, which holds the longest line seen but
- * never more than LINES_MAX bytes. Longer lines are reported once and skipped piecewise. A file that is
- * compressed with zstd, which its first bytes say, is read as what is in it. */
+/* Text files line by line in constant memory: one buffer, which holds the longest line seen but never more
+ * than LINES_MAX bytes. Longer lines are reported once and skipped. A file compressed with zstd, which its
+ * first bytes tell, is decompressed. One thread for each file. */
 #ifndef KVF_WORKLOAD_LINES_H
 #define KVF_WORKLOAD_LINES_H
 

@@ -1,4 +1,5 @@
-/* The shared prompts of a scenario, and the users that start with each. */
+/* The shared prompts of a scenario, and the draw of one for a conversation. Constant once made; any thread.
+ */
 #ifndef KVF_WORKLOAD_PROMPTS_H
 #define KVF_WORKLOAD_PROMPTS_H
 
@@ -17,8 +18,8 @@ struct prompts {
     double *sums;     /* of weights, in that order; NULL: all weigh the same */
 };
 
-void prompts_init(struct prompts *p, const struct scenario *s);
-void prompts_free(struct prompts *p); /* takes one all zero */
+void prompts_init(struct prompts *p, const struct scenario *s); /* those of the scenario */
+void prompts_free(struct prompts *p);                           /* takes one all zero */
 /* Draws for one conversation whose first context has `context` tokens: the index of a prompt that is
  * shorter, or any of them on top of it, or REQUEST_NO_PROMPT. Each of those is equally likely, or, with pick
  * zipf, the n-th that the scenario lists in proportion to 1 / n (Zipf's law with exponent 1; for requests of

@@ -28,6 +28,7 @@ struct scaled { /* all zero at the start, but for `scale` and `seed` */
     struct trace_row *taken; /* given last */
 };
 
+/* Learns each row of the trace; scaled_learned() comes after the last. */
 void scaled_learn(struct scaled *s, const struct trace_row *row);
 void scaled_learned(struct scaled *s);
 /* A cycle begins. */

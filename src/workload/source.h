@@ -1,6 +1,7 @@
-/* A workload source as the rest of this room sees it: users with a stream each (synthetic), or with the
+/* The interface of a workload source: users with a stream each (synthetic), or with the
  * conversations of a file (sharegpt, agentic), or rows of a file in one of several formats. Each is one file,
- * and a row of traits/sources.h, which has what scenarios need to know of it. */
+ * and a row of traits/sources.h, which has what scenarios need to know of it. Not thread safe: one thread or
+ * one lock. */
 #ifndef KVF_WORKLOAD_SOURCE_H
 #define KVF_WORKLOAD_SOURCE_H
 

@@ -54,7 +54,7 @@ void workload_close(struct workload *w); /* takes NULL */
 /* Whether it would open: without making its users. */
 int workload_check(const struct scenario *s, struct err *e);
 
-bool workload_open_loop(const struct workload *w);
+bool workload_open_loop(const struct workload *w); /* whether arrivals do not wait for answers */
 /* Whether requests say which user asks, and at which turn: rows of a trace that come at their own times do
  * not. */
 bool workload_knows_users(const struct workload *w);

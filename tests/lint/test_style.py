@@ -128,6 +128,33 @@ def _():
     expect_none(found)
 
 
+def declarations(path):
+    """(line number, the declaration's text, whether a comment stands above its block or behind it)."""
+    at = path.read_text().split("\n")
+    for number, line in enumerate(at):
+        if not re.match(r"(?!static|typedef|return|#)[a-z_][\w *]*?[ *]\w+\(", line):
+            continue
+        end = number
+        while ";" not in at[end] and "{" not in at[end]:
+            end += 1
+        above = number - 1
+        while above >= 0 and at[above].strip() and not ("*/" in at[above] and at[above][0] in "/ "):
+            above -= 1
+        yield number + 1, line, "/*" in "".join(at[number:end + 1]) or (above >= 0 and bool(at[above].strip()))
+
+
+@case("a header is a contract: it has a thread rule, and says of each function what it does")
+def _():
+    found = []
+    for path in files("src/**/*.h", "ui/**/*.h"):
+        name = path.relative_to(SOURCE)
+        functions = list(declarations(path))
+        if functions and not re.search(r"thread|lock\b", path.read_text(), re.IGNORECASE):
+            found.append("%s: no thread rule" % name)
+        found += ["%s:%d: %s" % (name, number, line) for number, line, told in functions if not told]
+    expect_none(found)
+
+
 @case("nothing below study ends the process, but for the child that makes a workbook")
 def _():
     ends = re.compile(r"(?<![\w.>])(exit|_exit|_Exit|quick_exit)\s*\(")

@@ -1,4 +1,4 @@
-/* Tables whose columns appear by importance as there is room. */
+/* Tables that show as many columns as there is room for, the important ones first. Screen thread only. */
 #ifndef KVF_UI_PANEL_COLUMNS_H
 #define KVF_UI_PANEL_COLUMNS_H
 

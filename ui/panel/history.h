@@ -20,7 +20,7 @@
 #define X(id, name)  ZOOM_##id,
 enum zoom { ZOOM_LIST(X) ZOOMS };
 #undef X
-const char *zoom_name(enum zoom z);
+const char *zoom_name(enum zoom z); /* "1 min" */
 
 enum { HISTORY_SLOTS = 1200, HISTORY_EVENTS = 1000, HISTORY_DECISIONS = 500 };
 
@@ -99,9 +99,9 @@ static inline int series_gpu(int place, enum series_gpu s) {
 }
 
 struct history;
-struct history *history_new(void); /* aborts when memory is exhausted */
-void history_free(struct history *h);
-size_t history_bytes(void); /* memory of one history, in all */
+struct history *history_new(void);    /* aborts when memory is exhausted */
+void history_free(struct history *h); /* what it owns */
+size_t history_bytes(void);           /* memory of one history, in all */
 
 /* An interval in the order of time. Looks between intervals (snapshot.peek) and intervals that are not
  * newer than the last one are left out. */

@@ -1,4 +1,4 @@
-/* Where things stand on the screen: pure functions from sizes to rectangles. */
+/* The layout of the screen: pure functions from sizes to rectangles. Any thread. */
 #ifndef KVF_UI_PANEL_LAYOUT_H
 #define KVF_UI_PANEL_LAYOUT_H
 

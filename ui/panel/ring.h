@@ -1,6 +1,7 @@
 /* A ring of time slots for history.c: each holds one interval or several that lie in the same stretch of
  * slot_s, joined as each series asks, and knows from when to when it speaks. A ring with a span drops
- * its oldest slots; one without (span_s 0) joins neighbours and doubles slot_s when it is full. */
+ * its oldest slots; one without (span_s 0) joins neighbours and doubles slot_s when it is full. Screen thread
+ * only. */
 #ifndef KVF_UI_PANEL_RING_H
 #define KVF_UI_PANEL_RING_H
 

@@ -31,7 +31,7 @@ void term_ask_background(struct term *t);
 /* Gives the screen back: what is still to be sent gets `patience_ns` at most. Takes NULL. */
 void term_close(struct term *t, uint64_t patience_ns);
 
-int term_fd(const struct term *t);
+int term_fd(const struct term *t);       /* readable when a key has come */
 short term_events(const struct term *t); /* what to poll for: POLLIN, POLLOUT when something waits */
 bool term_gone(const struct term *t);    /* hung up, or writing failed: nothing works any more */
 bool term_active(const struct term *t);  /* false while suspended or in the background */

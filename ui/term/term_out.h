@@ -10,11 +10,12 @@ struct term_out {
     size_t len, sent, cap;
 };
 
-void term_out_free(struct term_out *q); /* takes an empty one */
-void term_out_clear(struct term_out *q);
-bool term_out_waits(const struct term_out *q);
+void term_out_free(struct term_out *q);                /* takes an empty one */
+void term_out_clear(struct term_out *q);               /* drops what waits */
+bool term_out_waits(const struct term_out *q);         /* whether bytes are left */
 bool term_out_cut(const struct term_out *q);           /* a part has been sent and a part not */
 void term_out_reserve(struct term_out *q, size_t len); /* memory for so many bytes in all */
+/* Appends bytes; they are copied. */
 void term_out_add(struct term_out *q, const char *bytes, size_t len);
 /* Adds what was written to a memory file since its position was at the beginning, and puts it back. */
 void term_out_take(struct term_out *q, int memory);

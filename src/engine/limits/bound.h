@@ -7,7 +7,7 @@
  * reads / read bandwidth + writes / write bandwidth is at most the time, at full duplex each of them, and
  * both together by what both may have. (A calibrated tier, which has a rate for each depth, is not held to
  * that.) It follows that tokens/s is at most tokens / owed bytes x the sum of the tiers' bandwidths. A run
- * that breaks one of the first two counts as done what was not done. Pure. */
+ * that breaks one of the first two counts as done what was not done. Pure. Any thread. */
 #ifndef KVF_ENGINE_LIMITS_BOUND_H
 #define KVF_ENGINE_LIMITS_BOUND_H
 

@@ -1,4 +1,4 @@
-/* The cache that a scenario describes. */
+/* The configuration of the cache that a scenario describes. Pure; any thread. */
 #ifndef KVF_ENGINE_LIMITS_CACHECONFIG_H
 #define KVF_ENGINE_LIMITS_CACHECONFIG_H
 

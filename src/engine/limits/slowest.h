@@ -1,4 +1,4 @@
-/* Which rank of a run was the slowest, and whether that is its load or its machine. Pure function. */
+/* The slowest rank of a run, and the reason: its load or its machine. Pure; any thread. */
 #ifndef KVF_ENGINE_LIMITS_SLOWEST_H
 #define KVF_ENGINE_LIMITS_SLOWEST_H
 

@@ -62,6 +62,7 @@ struct compute_stats {
 };
 
 struct compute;
+/* An idle GPU; copies `config`. The program ends when memory is exhausted. */
 struct compute *compute_open(const struct compute_config *config);
 const struct roofline *compute_roofline(const struct compute *c); /* while it is open */
 /* All sequences are let go of, their callers with them; the sums go on. */

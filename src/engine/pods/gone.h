@@ -33,8 +33,8 @@ struct gone {
     struct gone_cost cost;                      /* rank 0: of all pods */
 };
 
-void gone_open(struct engine *e); /* with the number of workers known */
-void gone_close(struct engine *e);
+void gone_open(struct engine *e);  /* with the number of workers known */
+void gone_close(struct engine *e); /* frees what gone_open() made */
 /* Rank 0: takes the pod out of routing, or back, and tells the rank that it is. Control thread. */
 void gone_tell(struct engine *e, uint32_t pod, bool gone);
 /* Of this rank: rank 0 says so. Control thread. */

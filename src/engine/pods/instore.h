@@ -14,8 +14,8 @@ struct engine;
 struct fleet_block;
 struct flight;
 
-void instore_open(struct engine *e); /* where pods share a server; rank 0 */
-void instore_close(struct engine *e);
+void instore_open(struct engine *e);  /* where pods share a server; rank 0 */
+void instore_close(struct engine *e); /* frees what instore_open() made */
 /* A pod has put a block there, or taken it away. */
 void instore_event(struct engine *e, const struct fleet_block *block, uint32_t pod, bool stored);
 /* Adds a bit for each block of a request whose hashes are at hand: whether it is there. */

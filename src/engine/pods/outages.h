@@ -23,9 +23,9 @@ struct outages;
 enum { OUTAGES_MEAN = 5, OUTAGES_BEFORE = 30 };
 
 void outages_begin(struct engine *e, uint64_t zero_ns); /* arrivals begin at that run time */
-void outages_close(struct engine *e);
-uint64_t outages_next_ns(const struct engine *e); /* run time of the next change; KVF_NEVER: none */
-void outages_due(struct engine *e, uint64_t now_ns);
+void outages_close(struct engine *e);                   /* frees what outages_begin() made */
+uint64_t outages_next_ns(const struct engine *e);       /* run time of the next change; KVF_NEVER: none */
+void outages_due(struct engine *e, uint64_t now_ns);    /* begins and ends what is due */
 /* At the end of an interval. Hit ratio and P95 of the TTFT are taken over OUTAGES_MEAN intervals, and held
  * against the OUTAGES_BEFORE before the outage: they have recovered when they are back within a tenth, for
  * the first time after the part came back. */

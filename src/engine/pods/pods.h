@@ -95,6 +95,7 @@ uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns)
 /* The fleet and its pods in the interval that ends now, or so far where it is a peek. Nothing for one pod. */
 void pods_interval(struct engine *e, struct snapshot *snap);
 
+/* The measured part begins, and ends: the counts between the two are in the results. */
 void pods_measure_from_here(struct engine *e);
 void pods_measure_to_here(struct engine *e);
 /* Measures of the fleet and a row for each pod; nothing where there is one. */

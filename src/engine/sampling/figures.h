@@ -1,5 +1,5 @@
 /* Results that follow from one snapshot of the whole measured part and the histograms of that time. A run
- * that has just ended and runs that are merged as ranks get them from the same formulas. Pure. */
+ * that has just ended and runs that are merged as ranks get them from the same formulas. Pure. Any thread. */
 #ifndef KVF_ENGINE_SAMPLING_FIGURES_H
 #define KVF_ENGINE_SAMPLING_FIGURES_H
 
@@ -13,6 +13,7 @@ struct figures {
     bool by_ttft;                /* targets are of the time to first token */
 };
 
+/* Each appends the results of its subject. */
 void figures_requests(struct result_list *out, const struct figures *f);
 void figures_classes(struct result_list *out, const struct figures *f);
 void figures_cache(struct result_list *out, const struct figures *f);

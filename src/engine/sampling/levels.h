@@ -1,5 +1,5 @@
-/* Percentiles of what is in counters, as snapshots and windows have them: those of samples that are too few
- * are missing. Pure. */
+/* Percentiles of counters for snapshots and windows; with too few samples a percentile is missing. Pure; any
+ * thread. */
 #ifndef KVF_ENGINE_SAMPLING_LEVELS_H
 #define KVF_ENGINE_SAMPLING_LEVELS_H
 

@@ -88,6 +88,7 @@ bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]);
 void sampler_between(struct engine *e, const struct reading *from, const struct reading *to,
                      struct snapshot *snap, struct use *use);
 
+/* Opens the sampler of an engine. 0, or a negative code; sampler_close() in either case. */
 int sampler_open(struct engine *e, struct err *err);
 void sampler_close(struct engine *e);
 /* The clock of intervals starts now. Called once before the preparation too, whose looks count from

@@ -29,7 +29,8 @@ struct vitals {
     uint64_t looked_ns;
 };
 
-void vitals_open(struct engine *e, struct vitals *v);
+void vitals_open(struct engine *e,
+                 struct vitals *v); /* opens drives and powercap; what cannot be opened stays missing */
 /* Fills the snapshot, whose GPUs are there already. An interval ends unless it is a peek, which has the
  * figures of the one before. Drives are asked every ten seconds; a warning that one begins to give is an
  * event. */

@@ -58,6 +58,7 @@ struct window {
     unsigned first, count;
 };
 
+/* Adds sums up; window_add() adds the interval that ends now. */
 void window_sums_add(struct window_sums *to, const struct window_sums *s);
 void window_begin(struct window *w); /* empty */
 void window_add(struct window *w, const struct window_sums *interval);

@@ -32,6 +32,7 @@ struct evidence {
     struct evidence_scale scale[EVIDENCE_SCALES];
 };
 
+/* Adds an interval: its deviation x, its weight, and the least variance of the deviation. */
 void evidence_add(struct evidence *e, double x, double weight, double floor);
 void evidence_join(struct evidence *e, const struct evidence *more);  /* adds all of it */
 void evidence_leave(struct evidence *e, const struct evidence *part); /* takes a part away that was joined */

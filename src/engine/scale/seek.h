@@ -1,4 +1,4 @@
-/* Shared by the two searches of the autoscaler; no other file includes it. */
+/* Functions shared by the two searches of the autoscaler, for them alone. One thread. */
 #ifndef KVF_ENGINE_SCALE_SEEK_H
 #define KVF_ENGINE_SCALE_SEEK_H
 

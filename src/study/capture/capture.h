@@ -47,7 +47,7 @@ enum capture_field { CAPTURE_FIELD_LIST(X) CAPTURE_FIELDS };
 #define X(id, text) CAPTURE_REJECT_##id,
 enum capture_reject { CAPTURE_REJECT_LIST(X) CAPTURE_REJECTS };
 #undef X
-const char *capture_reject_text(enum capture_reject r);
+const char *capture_reject_text(enum capture_reject r); /* a phrase: "without a prompt" */
 
 enum {
     CAPTURE_PATHS = 64,

@@ -53,8 +53,8 @@ struct capture_events {
     struct histogram residence; /* ns from stored to removed */
 };
 
-void capture_events_init(struct capture_events *ev, struct capture *c);
-void capture_events_free(struct capture_events *ev);
+void capture_events_init(struct capture_events *ev, struct capture *c); /* writes its requests through `c` */
+void capture_events_free(struct capture_events *ev);                    /* what it owns */
 /* Writes to a file what is stored and removed, as rows of CSV. 0 or a negative code. */
 int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e);
 /* Closes it, where there is one; 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE, also for an earlier write. */

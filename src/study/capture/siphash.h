@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-uint64_t siphash(const uint64_t key[2], const void *data, size_t len);
+uint64_t siphash(const uint64_t key[2], const void *data,
+                 size_t len); /* of `len` bytes under a key of 128 bits */
 
 #endif

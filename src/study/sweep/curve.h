@@ -5,7 +5,8 @@
  * policies are tried on the cache itself, one capacity at a time; of many accesses a sample: the entries of
  * which a hash of the key is below a threshold, in a cache that is smaller by the same part (Waldspurger,
  * Park, Garthwaite, Ahmad: Efficient MRC Construction with SHARDS, FAST 2015; Waldspurger, Saemundsson,
- * Ahmad, Park: Cache Modeling and Optimization using Miniature Simulations, ATC 2017). */
+ * Ahmad, Park: Cache Modeling and Optimization using Miniature Simulations, ATC 2017). One thread for each
+ * curve. */
 #ifndef KVF_STUDY_SWEEP_CURVE_H
 #define KVF_STUDY_SWEEP_CURVE_H
 

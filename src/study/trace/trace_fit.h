@@ -42,7 +42,8 @@ struct trace_fit {       /* all zero at the start */
     unsigned prompts;
 };
 
-void trace_fit_free(struct trace_fit *f);
+void trace_fit_free(struct trace_fit *f); /* what it owns; takes one all zero */
+/* The first pass: learns each request; after the last one trace_fit_learned() draws the conclusions. */
 void trace_fit_learn(struct trace_fit *f, const struct trace_item *item);
 void trace_fit_learned(struct trace_fit *f);
 /* Adds the whole blocks of the request to `t`: synthetic users store no part of a block. */

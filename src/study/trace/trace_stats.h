@@ -82,8 +82,8 @@ struct trace_stats {
     double nodes, inner, branches, most_children; /* of the tree, estimated from the sample */
 };
 
-void trace_stats_init(struct trace_stats *t);
-void trace_stats_free(struct trace_stats *t);
+void trace_stats_init(struct trace_stats *t); /* empty */
+void trace_stats_free(struct trace_stats *t); /* what it owns */
 /* One request of an input that stays open until trace_stats_end(). */
 void trace_stats_add(struct trace_stats *t, const struct trace_input *in, const struct trace_item *item);
 /* Behind the last request: curves of these policies, a bit for each, and the working set. 0 or a negative

@@ -96,6 +96,7 @@ void cuda_place_walk(const struct cuda_tier *t, uint64_t place, uint64_t from, u
 
 /* ---- cuda_pin.c: host memory ---- */
 
+/* Pins host memory for copies, piece by piece; undoes it. Contracts: struct tier_ops. */
 int cuda_pin(struct tier *t, void *at, uint64_t bytes, const struct tier_setup *setup, struct err *e);
 void cuda_unpin(struct tier *t, void *at);
 /* How many of `bytes` from `at` on one copy may take: it crosses no border of what was pinned in one. */
@@ -107,6 +108,7 @@ uint64_t cuda_pin_reach(const struct cuda_tier *t, const uint8_t *at, uint64_t b
 struct cuda_content cuda_content_of(const struct cuda_tier *t, const struct cuda_device *d,
                                     const struct payload_id *id);
 
+/* ---- queues: the operations of struct tier_ops, on the worker's thread ---- */
 int cuda_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e);
 void cuda_queue_close(struct tier_queue *q);
 unsigned cuda_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n);

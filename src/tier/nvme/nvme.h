@@ -169,6 +169,7 @@ void nvme_gds_end(struct nvme_tier *t, struct nvme_op *op);
 /* After an entry operation on a file without direct I/O: waits for its data and drops the cache. */
 void nvme_drop_cache(const struct nvme_dir *d, int fd, enum kvf_dir dir, uint64_t offset, uint64_t len);
 
+/* ---- queues: the operations of struct tier_ops, on the worker's thread ---- */
 int nvme_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e);
 void nvme_queue_close(struct tier_queue *q);
 int nvme_queue_begin(struct tier_queue *q, uint64_t place, uint64_t bytes, enum kvf_dir dir);

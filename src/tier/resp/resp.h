@@ -116,7 +116,8 @@ static inline struct resp_tier *resp_of(const struct tier_queue *q) {
 
 /* ---- resp_names.c: what values are called, and what describes them ---- */
 
-void resp_names_open(struct resp_tier *t, const struct scenario *s);
+void resp_names_open(struct resp_tier *t,
+                     const struct scenario *s); /* the names of values in the layout of the scenario */
 enum resp_name { RESP_NAME_VALUE, RESP_NAME_ABOUT };
 /* The name of a value of an entry, or of what describes it; its length. */
 size_t resp_key(const struct resp_tier *t, const struct remote_place *p, uint64_t value, enum resp_name which,

@@ -32,6 +32,7 @@ struct resp_head {
     const char *why; /* of BAD: a phrase, static */
 };
 
+/* Reads the head of the reply at `at`, of which `len` bytes have come. */
 struct resp_head resp_head_read(const char *at, size_t len);
 
 #endif

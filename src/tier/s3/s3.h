@@ -1,5 +1,5 @@
-/* Shared by the parts of the s3 backend: an object store that speaks S3 (AWS, SeaweedFS, MinIO, Ceph's
- * gateway), through libcurl. Included by those parts alone. */
+/* The inside of the s3 backend: an object store that speaks S3 (AWS, SeaweedFS, MinIO, Ceph's gateway),
+ * through libcurl. For the files of the backend alone. A queue belongs to its worker's thread. */
 #ifndef KVF_TIER_S3_S3_H
 #define KVF_TIER_S3_S3_H
 

@@ -27,8 +27,9 @@ struct counts {
     char id[JSON_TEXT_MAX + 1]; /* "" when the row has none */
 };
 
+/* Opens the file; 0 or -KVF_ERR_USAGE. */
 int counts_open(struct counts *c, const char *path, struct err *e);
-void counts_close(struct counts *c); /* takes one that is all zero */
-enum counts_row counts_next(struct counts *c);
+void counts_close(struct counts *c);           /* takes one that is all zero */
+enum counts_row counts_next(struct counts *c); /* the next row, into *c */
 
 #endif

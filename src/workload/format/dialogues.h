@@ -8,7 +8,7 @@
  * and function_call are the model's own text; that of everybody else (human, user, system, tool,
  * observation, ...) is what it reads. A turn is what has been said since the model spoke last, its
  * context, and what the model then says, several messages in a row taken together. What the model
- * says first belongs to the first context; an unanswered message is no turn. */
+ * says first belongs to the first context; an unanswered message is no turn. One thread at a time. */
 #ifndef KVF_WORKLOAD_FORMAT_DIALOGUES_H
 #define KVF_WORKLOAD_FORMAT_DIALOGUES_H
 

@@ -1,4 +1,4 @@
-/* Shared by the files of the JSON reader. */
+/* Functions shared by the files of the JSON reader. One thread for each reader. */
 #ifndef KVF_WORKLOAD_FORMAT_JSON_INSIDE_H
 #define KVF_WORKLOAD_FORMAT_JSON_INSIDE_H
 

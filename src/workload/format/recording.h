@@ -1,6 +1,7 @@
 /* Recorded conversations of agents, as kv-cache-tester keeps them: a JSON object each, whose requests name
  * the blocks of their context by ids of the file's own. All of them are held in memory, ids as runs of
- * consecutive numbers, since each request mostly repeats the one before: a few hundred bytes a request. */
+ * consecutive numbers, since each request mostly repeats the one before: a few hundred bytes a request. One
+ * thread at a time until they are read; then any thread. */
 #ifndef KVF_WORKLOAD_FORMAT_RECORDING_H
 #define KVF_WORKLOAD_FORMAT_RECORDING_H
 
