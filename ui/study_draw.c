@@ -19,14 +19,11 @@ enum { CHART_LEAST = 7, CHART_MOST = 24, TABLE_LEAST = 5, NARROW = 60 };
 
 static const char *state_of(const struct study *s, enum tone *tone) {
     const struct board_view *v = &s->view;
-    *tone = TONE_STATE_GOOD;
-    if (v->head.status == RUN_COMPLETED) return "COMPLETED";
-    *tone = v->head.status == RUN_FAILED ? TONE_STATE_BAD : TONE_STATE_WARN;
-    if (v->head.status == RUN_FAILED) return "FAILED";
-    if (v->head.status == RUN_INTERRUPTED) return "INTERRUPTED";
+    const char *word = parts_status(v->head.status, tone);
+    if (v->head.status != RUN_RUNNING) return word;
     if (s->stop_sent) return "STOPPING";
     *tone = TONE_STATE_GOOD;
-    return "RUNNING";
+    return word;
 }
 
 /* "12/40", or "12" when nobody knows how many there will be. */

@@ -21,6 +21,20 @@ struct format_cell format_ms(double ms) {
     return c;
 }
 
+const char *format_status(enum run_status status, enum format_tone *tone) {
+    static const struct {
+        const char *word;
+        enum format_tone tone;
+    } of[RUN_STATUSES] = {[RUN_RUNNING] = {"RUNNING", FORMAT_WARN},
+                          [RUN_COMPLETED] = {"COMPLETED", FORMAT_GOOD},
+                          [RUN_INTERRUPTED] = {"INTERRUPTED", FORMAT_WARN},
+                          [RUN_FAILED] = {"FAILED", FORMAT_BAD},
+                          [RUN_CRASHED] = {"CRASHED", FORMAT_BAD}};
+    bool known = (unsigned)status < RUN_STATUSES;
+    *tone = known ? of[status].tone : FORMAT_BAD;
+    return known ? of[status].word : "UNKNOWN";
+}
+
 struct format_cell format_seconds(double s) {
     return format_ms(s * 1e3);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "record/run.h"
 
 /* The look of text for people. */
 struct format_style {
@@ -13,6 +14,8 @@ struct format_style {
     bool ascii;       /* no characters beyond ASCII */
     unsigned columns; /* 0: 80 */
 };
+
+enum format_tone { FORMAT_PLAIN, FORMAT_HEADING, FORMAT_GOOD, FORMAT_WARN, FORMAT_BAD };
 
 /* A short text by value, so that several fit into one call of printf. */
 struct format_cell {
@@ -27,6 +30,10 @@ struct format_cell format_rate(double v);        /* two decimals, for GiB/s */
 struct format_cell format_seconds(double s);     /* as format_ms */
 struct format_cell format_percent(double ratio); /* "97.2 %" */
 struct format_cell format_times(double ratio);   /* "1.02x" */
+/* The word for how a run or a sweep stands, "COMPLETED", wherever it heads a page, a summary or the screen,
+ * and its tone. Constant. */
+const char *format_status(enum run_status status, enum format_tone *tone);
+
 /* A metric in its unit, "12.4k tok/s"; ratios and shares, which have none, as percent. */
 struct format_cell format_measure(double v, const char *unit, const char *metric);
 /* The actual value of a criterion: format_measure(), but "no data" where it is missing. */
@@ -40,7 +47,6 @@ char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size
  * second column, at most in the middle of the line. Colour sequences have no width. */
 void format_narrow(const char *text, unsigned columns, struct buf *out);
 
-enum format_tone { FORMAT_PLAIN, FORMAT_HEADING, FORMAT_GOOD, FORMAT_WARN, FORMAT_BAD };
 /* Appends a text, in its colour where the style has colours. */
 void format_coloured(const struct format_style *style, enum format_tone tone, const char *text,
                      struct buf *out);

@@ -34,20 +34,13 @@ static void put_sentence(struct format_page *p, enum format_tone tone, const cha
 }
 
 static void put_verdict(struct summary *s) {
-    static const struct {
-        const char *word;
-        enum format_tone tone;
-    } verdicts[RUN_STATUSES] = {[RUN_RUNNING] = {"RUNNING", FORMAT_WARN},
-                                [RUN_COMPLETED] = {"COMPLETED", FORMAT_GOOD},
-                                [RUN_INTERRUPTED] = {"INTERRUPTED", FORMAT_WARN},
-                                [RUN_FAILED] = {"FAILED", FORMAT_BAD},
-                                [RUN_CRASHED] = {"CRASHED", FORMAT_BAD}};
     const struct run_record *r = s->run;
     struct format_page *p = &s->page;
-    bool known = (unsigned)r->status < RUN_STATUSES;
+    enum format_tone tone;
+    const char *status = format_status(r->status, &tone);
     char stands[STANDING_TEXT];
 
-    format_label(p, known ? verdicts[r->status].tone : FORMAT_BAD, known ? verdicts[r->status].word : "?");
+    format_label(p, tone, status);
     format_item(p, "%s", r->name[0] ? r->name : "unnamed");
     format_item(p, "%s", r->model);
     format_item(p, "%s", r->mode);

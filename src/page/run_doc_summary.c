@@ -7,20 +7,11 @@
 #include "page/run_doc_inside.h"
 #include "record/standing.h"
 
-static const struct {
-    const char *word;
-    enum doc_tone tone;
-} verdicts[RUN_STATUSES] = {[RUN_RUNNING] = {"RUNNING", DOC_WARN},
-                            [RUN_COMPLETED] = {"COMPLETED", DOC_GOOD},
-                            [RUN_INTERRUPTED] = {"INTERRUPTED", DOC_WARN},
-                            [RUN_FAILED] = {"FAILED", DOC_BAD},
-                            [RUN_CRASHED] = {"CRASHED", DOC_BAD}};
-
 static void put_verdict(const struct run_part *p) {
     const struct run_record *r = p->run;
     struct buf text = {0};
-    bool known = (unsigned)r->status < RUN_STATUSES;
-    enum doc_tone tone = known ? verdicts[r->status].tone : DOC_BAD;
+    enum format_tone tone;
+    const char *status = format_status(r->status, &tone);
     struct standing standing;
     char stands[STANDING_TEXT];
     standing_of(r, p->trials, &standing);
@@ -37,9 +28,9 @@ static void put_verdict(const struct run_part *p) {
         size_t at = text.len;
         buf_addf(&text, "%s.", stands);
         if (standing.trials <= 1) text.data[at] = (char)toupper((unsigned char)text.data[at]);
-        if (!standing_good(&standing) && tone == DOC_GOOD) tone = DOC_WARN;
+        if (!standing_good(&standing) && tone == FORMAT_GOOD) tone = FORMAT_WARN;
     }
-    doc_verdict(p->doc, tone, known ? verdicts[r->status].word : "UNKNOWN", buf_text(&text));
+    doc_verdict(p->doc, (enum doc_tone)tone, status, buf_text(&text));
     buf_free(&text);
 }
 

@@ -107,7 +107,7 @@ def _():
     root = page(report("sweep:latest"))
     points = table(root, "Points")
     assert [row[4] for row in points[1:]] == ["+0.0 %", "+100.0 %", "+10.0 %", "--", "+20.0 %", "+50.0 %"], points
-    assert "STOPPED" in words(root) and points[4][-1] == "not run", points
+    assert "INTERRUPTED" in words(root) and points[4][-1] == "not run", points
 
 
 @case("without numbers there are bars, with one point no chart")

@@ -12,6 +12,8 @@ void parts_footer(const struct pane *p, const struct frame *f);
 /* The last word, over the row above the keys; nothing where there is none. */
 void parts_message(const struct pane *p, const struct frame *f);
 void parts_too_small(const struct pane *p, const struct frame *f);
+/* format_status() with the tone of the first row. */
+const char *parts_status(enum run_status status, enum tone *tone);
 
 /* ---- what is shown: a moment, or the whole run ---- */
 

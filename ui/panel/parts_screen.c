@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "draw/format.h"
 #include "draw/number.h"
 #include "ui/keyboard.h"
 #include "ui/panel/panels.h"
@@ -18,19 +19,17 @@ struct state {
     enum tone tone;
 };
 
+const char *parts_status(enum run_status status, enum tone *tone) {
+    enum format_tone of;
+    const char *word = format_status(status, &of);
+    *tone = of == FORMAT_GOOD ? TONE_STATE_GOOD : of == FORMAT_BAD ? TONE_STATE_BAD : TONE_STATE_WARN;
+    return word;
+}
+
 static struct state state_when_over(const struct frame *f) {
-    switch (f->run->status) {
-    case RUN_COMPLETED:
-        return (struct state){"COMPLETED", TONE_STATE_GOOD};
-    case RUN_INTERRUPTED:
-        return (struct state){"INTERRUPTED", TONE_STATE_WARN};
-    case RUN_FAILED:
-        return (struct state){"FAILED", TONE_STATE_BAD};
-    case RUN_CRASHED:
-        return (struct state){"CRASHED", TONE_STATE_BAD};
-    default:
-        return (struct state){"ENDED", TONE_STATE_WARN};
-    }
+    struct state s;
+    s.name = parts_status(f->run->status, &s.tone);
+    return f->run->status == RUN_RUNNING ? (struct state){"ENDED", TONE_STATE_WARN} : s;
 }
 
 /* An earlier moment, and its phase where that is not what is measured. */

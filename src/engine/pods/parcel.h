@@ -1,4 +1,5 @@
-/* A routed request on its way to a pod elsewhere: a message, for another process of the same build. Pure. */
+/* A routed request on its way to a pod elsewhere: a message for another process of the same build. Pure; any
+ * thread. */
 #ifndef KVF_ENGINE_PODS_PARCEL_H
 #define KVF_ENGINE_PODS_PARCEL_H
 

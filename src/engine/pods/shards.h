@@ -31,8 +31,8 @@ struct flight;
 struct rank_message;
 struct shards;
 
-void shards_open(struct engine *e); /* where messages take time; on a virtual clock, before the pods */
-void shards_close(struct engine *e);
+void shards_open(struct engine *e);  /* where messages take time; on a virtual clock, before the pods */
+void shards_close(struct engine *e); /* frees what shards_open() made */
 /* Before anything is created: whether ranks cannot divide a fleet, with the remedy. 0 for what is no fleet.
  */
 int shards_refused(const struct engine *e, struct err *err);

@@ -15,20 +15,14 @@ enum { POINTS_OPEN = 30, POINTS_MOST = 1000 }; /* rows that stand open, and that
 /* ---- what it was ---- */
 
 static void put_verdict(const struct outcome *o, struct doc *d) {
-    static const struct {
-        const char *word;
-        enum doc_tone tone;
-    } of[] = {[RUN_RUNNING] = {"RUNNING", DOC_PLAIN},
-              [RUN_COMPLETED] = {"COMPLETED", DOC_GOOD},
-              [RUN_INTERRUPTED] = {"STOPPED", DOC_WARN},
-              [RUN_FAILED] = {"FAILED", DOC_BAD},
-              [RUN_CRASHED] = {"CRASHED", DOC_BAD}};
     const struct sweep_record *r = &o->record;
     struct buf text = {0};
+    enum format_tone tone;
+    const char *status = format_status(r->status, &tone);
     buf_addf(&text, "%" PRIu64 " of %" PRIu64 " points done", r->done, r->points);
     if (r->failed > 0) buf_addf(&text, ", %" PRIu64 " failed", r->failed);
     if (r->status_reason[0]) buf_addf(&text, ": %s", r->status_reason);
-    doc_verdict(d, of[r->status].tone, of[r->status].word, buf_text(&text));
+    doc_verdict(d, (enum doc_tone)tone, status, buf_text(&text));
     buf_free(&text);
     if (r->answer[0]) doc_text(d, DOC_PLAIN, "%s", r->answer);
     if (strcmp(r->mode, "simulate") == 0)

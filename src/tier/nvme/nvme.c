@@ -177,22 +177,8 @@ void nvme_tier_drop(struct tier *base, uint64_t place, uint64_t bytes) {
 
 const struct tier_ops tier_nvme_ops = {
     .name = "nvme",
-    .refusal = nvme_tier_refusal,
     .open = nvme_open,
-    .close = nvme_tier_close,
     .describe = nvme_describe,
-    .caps = nvme_tier_caps,
-    .alloc = nvme_tier_alloc,
-    .drop = nvme_tier_drop,
-    .queue_open = nvme_queue_open,
-    .queue_close = nvme_queue_close,
     .begin = nvme_queue_begin,
-    .end = nvme_queue_end,
-    .submit = nvme_queue_submit,
-    .reap = nvme_queue_reap,
-    .fd = nvme_queue_fd,
-    .next_ns = nvme_queue_next_ns,
-    .why = nvme_queue_why,
-    .where = nvme_queue_where,
-    .notice = nvme_tier_notice,
+    NVME_OPS,
 };

@@ -180,5 +180,12 @@ int nvme_queue_fd(const struct tier_queue *q);
 uint64_t nvme_queue_next_ns(const struct tier_queue *q);
 void nvme_queue_where(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len);
 const char *nvme_queue_why(const struct tier_queue *q);
+/* The operations that backend nvme shares with the shared directory. */
+#define NVME_OPS                                                                                             \
+    .refusal = nvme_tier_refusal, .close = nvme_tier_close, .caps = nvme_tier_caps,                          \
+    .alloc = nvme_tier_alloc, .drop = nvme_tier_drop, .queue_open = nvme_queue_open,                         \
+    .queue_close = nvme_queue_close, .end = nvme_queue_end, .submit = nvme_queue_submit,                     \
+    .reap = nvme_queue_reap, .fd = nvme_queue_fd, .next_ns = nvme_queue_next_ns, .why = nvme_queue_why,      \
+    .where = nvme_queue_where, .notice = nvme_tier_notice
 
 #endif
