@@ -10,6 +10,8 @@
 
 #include "base/err.h"
 
+enum { PAGE = 4096 };
+
 static void (*_Atomic acts[MEM_ACTS])(void);
 static void (*_Atomic ends)(int);
 static atomic_flag ending = ATOMIC_FLAG_INIT;
@@ -68,8 +70,17 @@ void *mem_realloc(void *p, size_t len) {
     return q;
 }
 
+void mem_renew(void *p, size_t len) {
+    uintptr_t from = (uintptr_t)p / PAGE * PAGE, to = ((uintptr_t)p + len + PAGE - 1) / PAGE * PAGE;
+    void *fresh = mmap(NULL, to - from, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fresh == MAP_FAILED) mem_exhausted(to - from);
+    memcpy(fresh, (void *)from, to - from);
+    if (mremap(fresh, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, from) == MAP_FAILED)
+        mem_exhausted(to - from);
+}
+
 void mem_scattered(void *p, size_t len) {
-    enum { PAGE = 4096, HUGE = 2 << 20 };
+    enum { HUGE = 2 << 20 };
     uintptr_t from = ((uintptr_t)p + PAGE - 1) / PAGE * PAGE, to = ((uintptr_t)p + len) / PAGE * PAGE;
     if (len >= 2 * HUGE) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
 }

@@ -16,6 +16,11 @@ char *mem_strndup(const char *text, size_t most);
  * page tables. Pieces under two huge pages are left alone. Any thread. */
 void mem_scattered(void *p, size_t len);
 
+/* Gives private memory new pages with the same content: references to the old pages, in a pipe or a socket,
+ * keep what they had. Takes whole pages around the range, which other threads may read meanwhile. Calls
+ * mem_exhausted() when there is no memory. Any thread. */
+void mem_renew(void *p, size_t len);
+
 /* Ends the process: runs the acts below, prints that `bytes` could not be had, and exits with the status of
  * KVF_ERR_NOMEM. The database keeps what it has; the next start finds the run as crashed. Any thread. */
 _Noreturn void mem_exhausted(size_t bytes);

@@ -45,6 +45,17 @@ def _():
         assert server.keys() == []
 
 
+@case("large values, which go out without a copy where one chunk holds them, are whole on either side")
+def _():
+    for server in (Redis(), Redis(tcp=True)):
+        for tokens, io_size in ((256, "1MiB"), (100, "512KiB"), (200, "256KiB")):
+            changes = {**on(server), "tiers.nvme.io_size": io_size, "tiers.nvme.capacity": "2MiB", "run.max_requests": 60}
+            changes["tiers.remote"]["chunk_tokens"] = tokens
+            _, summary = measure(changes)
+            kept_and_read(summary)
+            assert server.keys() == []
+
+
 OPS = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "run.duration": "5m", "cache.verify": "full",
        "workload": {"source": "ops", "path": "ops.csv"}}
 

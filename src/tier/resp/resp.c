@@ -139,6 +139,8 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
     remote_open(&t->remote, setup);
     t->ttl_ms = (s->remote.ttl_ns + KVF_NS_PER_MS - 1) / KVF_NS_PER_MS;
     resp_names_open(t, s);
+    /* a device has the pages of buffers that are pinned for it */
+    atomic_init(&t->splices, !(setup->gpu && setup->gpu->ops->pin));
     t->remote.claims = s->remote.layout == KVF_REMOTE_LAYOUT_PLAIN; /* LMCache's commands are what they are */
     struct err why = {0};
     int rc = resp_server_find(&t->server, s, "tiers.remote.url", s->remote.url, &why);

@@ -108,6 +108,7 @@ struct resp_tier {
     char tail[32];                /* of every name that is not plain */
     uint8_t about[RESP_ABOUT];    /* what describes a whole value; its length comes first */
     uint32_t token_bytes;
+    atomic_bool splices; /* large values are sent without a copy */
     struct resp_watch *watch;
 };
 static inline struct resp_tier *resp_of(const struct tier_queue *q) {
@@ -160,6 +161,8 @@ enum resp_progress { PROGRESS_DONE, PROGRESS_WAITS, PROGRESS_STALLED, PROGRESS_B
 struct resp_line {
     int fd;             /* -1 */
     struct ssl_st *tls; /* of an encrypted one */
+    int pipe[2];        /* that pages go through; the second is 0: none was needed */
+    size_t in_pipe;     /* bytes of the value that are in it */
 };
 /* Where a command is to go: a server of a cluster; 0 without one. */
 struct resp_way {
@@ -179,6 +182,7 @@ struct resp_conn {
     size_t out_len, out_at;
     char tail[RESP_TAIL]; /* what is to be sent behind it */
     size_t tail_len, tail_at;
+    struct iovec lent;  /* a value whose pages the system may still have; empty: none */
     char in[RESP_LINE]; /* what has come and was not read */
     size_t in_len;
     unsigned fore;                      /* answers that come ahead of the one that counts */
@@ -224,6 +228,17 @@ bool resp_line_turn(struct resp_conn *c, unsigned node, uint64_t now_ns);
 /* Goes on with connecting and with the greeting. */
 void resp_line_run(struct resp_conn *c, uint64_t now_ns);
 void resp_line_close(struct resp_conn *c); /* for good */
+
+/* ---- resp_splice.c: values that are sent without a copy ---- */
+
+/* Whether the job's value can be. */
+bool resp_splice_can(struct resp_conn *c);
+/* As resp_line_pass() for sending, of the first piece alone, which is of the head, the value or the tail. */
+ssize_t resp_splice_pass(struct resp_conn *c, struct iovec *iov);
+void resp_splice_read(struct resp_conn *c); /* the server has read the value */
+/* The line ends. What the server may still find there is not the buffer's any more, which goes back. */
+void resp_splice_part(struct resp_conn *c);
+void resp_splice_end(struct resp_line *l); /* closes its pipe */
 
 /* ---- resp_conn.c: what a queue asks of them ---- */
 

@@ -175,6 +175,8 @@ static void set_run(struct resp_conn *c, uint64_t now_ns) {
     enum resp_progress r = resp_line_receive(c, sizeof c->in, now_ns);
     if (r == PROGRESS_BROKEN) return;
     struct resp_head h = resp_line_head(c);
+    bool answered = h.kind == RESP_SIMPLE || h.kind == RESP_ERROR || h.kind == RESP_NIL;
+    if (answered && p == PROGRESS_DONE && c->fore == 0) resp_splice_read(c);
     if (h.kind == RESP_BAD) {
         resp_line_absurd(c, now_ns, h.why);
     } else if (h.kind == RESP_MORE && p == PROGRESS_STALLED) {
@@ -279,8 +281,15 @@ static void take_early(struct resp_conn *c) {
     }
 }
 
+static size_t room_of(const struct iovec *iov, int n) {
+    size_t room = 0;
+    for (int i = 0; i < n; i++) room += iov[i].iov_len;
+    return room;
+}
+
 static enum resp_progress get_body(struct resp_conn *c, uint64_t now_ns) {
     struct remote_job *job = c->remote.job;
+    bool emptied = false;
     for (int i = 0;; i++) {
         struct iovec iov[REMOTE_PIECES + 1];
         bool whole = false;
@@ -296,7 +305,7 @@ static enum resp_progress get_body(struct resp_conn *c, uint64_t now_ns) {
             if (whole) iov[n++] = (struct iovec){c->in + c->in_len, 2 - c->in_len};
         }
         /* only after a look at what has come: nothing wakes us for that again */
-        if (i >= RECEIVES && !resp_tls_holds(c->line.tls)) return PROGRESS_WAITS;
+        if ((i >= RECEIVES || emptied) && !resp_tls_holds(c->line.tls)) return PROGRESS_WAITS;
         ssize_t rc = resp_line_pass(c, iov, n, false);
         if (rc < 0 && errno == EAGAIN) return PROGRESS_WAITS;
         if (rc <= 0) {
@@ -304,6 +313,7 @@ static enum resp_progress get_body(struct resp_conn *c, uint64_t now_ns) {
             return PROGRESS_BROKEN;
         }
         uint64_t got = (uint64_t)rc, left = job->len - job->passed;
+        emptied = !c->line.tls && got < room_of(iov, n);
         if (c->skip > 0) {
             c->skip -= got;
             continue;

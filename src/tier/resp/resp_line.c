@@ -34,12 +34,14 @@ void resp_line_idle(struct resp_conn *c) {
 
 static void line_end(struct resp_line *l) {
     resp_tls_end(l->tls);
+    resp_splice_end(l);
     if (l->fd >= 0) close(l->fd);
     *l = (struct resp_line){.fd = -1};
 }
 
 /* Ends what the connection has of the system. */
 static void hang_up(struct resp_conn *c) {
+    resp_splice_part(c);
     line_end(&c->line);
     c->events = 0;
     c->state = CONN_DOWN;
@@ -120,6 +122,7 @@ bool resp_line_quiet(struct resp_conn *c) {
 
 enum resp_progress resp_line_send(struct resp_conn *c, uint64_t now_ns) {
     struct remote_job *job = c->state == CONN_SET ? c->remote.job : NULL;
+    bool splices = job && resp_splice_can(c);
     for (;;) {
         struct iovec iov[REMOTE_PIECES + 2];
         int n = 0;
@@ -133,12 +136,14 @@ enum resp_progress resp_line_send(struct resp_conn *c, uint64_t now_ns) {
         if (job && whole && c->tail_at < c->tail_len)
             iov[n++] = (struct iovec){c->tail + c->tail_at, c->tail_len - c->tail_at};
         if (n == 0) return PROGRESS_DONE;
-        ssize_t rc = resp_line_pass(c, iov, n, true);
+        ssize_t rc =
+            splices ? resp_splice_pass(c, iov) : resp_tls_pass(c->line.fd, c->line.tls, iov, n, true);
         if (rc < 0 && errno == EAGAIN) return PROGRESS_WAITS;
         if (rc < 0) {
             resp_line_lost(c, now_ns, errno);
             return PROGRESS_BROKEN;
         }
+        remote_count(&c->remote.q->tier->sent_bytes, (uint64_t)rc);
         size_t sent = (size_t)rc, head = c->out_len - c->out_at;
         if (head > sent) head = sent;
         c->out_at += head;
