@@ -5,19 +5,9 @@
 #include "ui/panel/panels.h"
 
 /* In the order of help. The code of a control character is its letter's minus 64. */
+#define X(name, code, key, action, words) {code, key, ACTION_##action, PANEL_##name, words},
 const struct key_entry keyboard[] = {
-    {'1', "1", ACTION_VIEW, PANEL_overview, "overview: what limits the run, and what to change"},
-    {'2', "2", ACTION_VIEW, PANEL_tiers, "tiers: occupancy, bandwidth, latency, falls"},
-    {'3', "3", ACTION_VIEW, PANEL_latency, "latency: percentiles and heat map"},
-    {'4', "4", ACTION_VIEW, PANEL_queue, "queue: depth, waits, QoS classes"},
-    {'5', "5", ACTION_VIEW, PANEL_autoscaler, "autoscaler: users, saturation, decisions"},
-    {'6', "6", ACTION_VIEW, PANEL_system, "system: CPU, memory, disk, network, GPU"},
-    {'7', "7", ACTION_VIEW, PANEL_requests, "requests: those longest in service"},
-    {'8', "8", ACTION_VIEW, PANEL_log, "log: events and warnings"},
-    {'9', "9", ACTION_VIEW, PANEL_hosts, "hosts: ranks of a run over several, the slowest first"},
-    {'0', "0", ACTION_VIEW, PANEL_pods, "pods: each pod of a fleet, the most loaded first"},
-    {'b', "b", ACTION_EVIDENCE, 0, "evidence: numbers and rule behind the verdict, and back"},
-    {'?', "?", ACTION_HELP, 0, "help, and back"},
+    PANEL_LIST(X) /* of the views */
     {KEY_CODE_ENTER, "Enter", ACTION_OPEN, 0, "open the row, a request's user, or the time of an event"},
     {KEY_CODE_ESCAPE, "Esc", ACTION_CLOSE, 0, "close what is open: help, evidence, detail, filter, the past"},
     {':', ":", ACTION_COMMAND, 0, "type a command, such as users 50; Tab completes it"},
@@ -67,6 +57,7 @@ const struct key_entry keyboard[] = {
     {KEY_CODE_INTERRUPT, "Ctrl-C", ACTION_QUIT, 0, NULL},
     {KEY_CODE_ABORT, "Ctrl-\\", ACTION_ABORT, 0, "end at once"},
 };
+#undef X
 const size_t keyboard_count = sizeof keyboard / sizeof keyboard[0];
 
 const struct key_entry *keyboard_find(int code) {

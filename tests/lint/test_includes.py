@@ -31,6 +31,11 @@ def rows(header):
     return set(re.findall(r'\bX\(KVF_\w+, "[^"]+",\s*(\w+)', text))
 
 
+def views():
+    """The names of the screen's views."""
+    return set(re.findall(r"\bX\((\w+), '", (SOURCE / "ui/panel/panels.h").read_text()))
+
+
 # Rooms whose members stand side by side and know nothing of each other. A member's files carry its
 # name as a word: nvme.c, nvme_ring.c, policy_lru.c.
 MEMBERS = {
@@ -39,7 +44,7 @@ MEMBERS = {
     "cache": rows("policies"),
     "page": ["html", "md", "txt"],
     "export": ["csv", "fio", "hdr", "mlperf", "prometheus", "xlsx"],
-    "ui": ["overview", "tiers", "latency", "queue", "autoscaler", "system", "requests", "log", "help"],
+    "ui": views(),
 }
 UI_READS = {"ui", "base", "record", "draw"}
 # Libraries that are the business of one room.

@@ -88,7 +88,6 @@ struct frame {
 struct panel_ops {
     const char *name;  /* "overview" */
     const char *title; /* for help: the question it answers */
-    int key;           /* '1' */
     const struct layout_section *sections;
     size_t section_count;
     int sort_columns;                       /* columns a table of it can be sorted by; 0: no table */

@@ -265,7 +265,6 @@ static void draw(struct canvas *c, const struct rect *where, const struct frame 
 const struct panel_ops panel_autoscaler = {
     .name = "autoscaler",
     .title = "how many users the machine is given, and who changed that and why",
-    .key = '5',
     .sections = sections,
     .section_count = SECTIONS,
     .list = true,

@@ -212,7 +212,6 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 
 const struct panel_ops panel_evidence = {.name = "evidence",
                                          .title = "the numbers and the rule behind the verdict",
-                                         .key = 'b',
                                          .sections = sections,
                                          .section_count = SECTIONS,
                                          .list = true,

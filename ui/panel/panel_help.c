@@ -119,7 +119,7 @@ static void strip_keys(struct strip *s, const struct frame *f) {
 
 static void strip_views(struct strip *s) {
     for (int v = 0; v < PANELS; v++) {
-        const char key[] = {(char)panels[v]->key, ' ', '\0'};
+        const char key[] = {(char)panels_key((size_t)v), ' ', '\0'};
         char sign[24];
         snprintf(sign, sizeof sign, "%s%s", key, panels[v]->name);
         strip_line(s, sign, TONE_KEY, TONE_NORMAL, panels[v]->title);
@@ -216,7 +216,6 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 const struct panel_ops panel_help = {
     .name = "help",
     .title = "the keys, and what stands on the screen",
-    .key = '?',
     .sections = sections,
     .section_count = SECTIONS,
     .list = true,

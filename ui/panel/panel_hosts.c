@@ -211,7 +211,6 @@ static const char *column_name(int column) {
 
 const struct panel_ops panel_hosts = {.name = "hosts",
                                       .title = "each rank of a run over several: which is the slowest",
-                                      .key = '9',
                                       .sections = sections,
                                       .section_count = SECTIONS,
                                       .sort_columns = SORTS,

@@ -238,7 +238,6 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 const struct panel_ops panel_latency = {
     .name = "latency",
     .title = "how long requests and entry operations take, and how that is spread over time",
-    .key = '3',
     .sections = sections,
     .section_count = SECTIONS,
     .draw = draw,

@@ -88,7 +88,6 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 const struct panel_ops panel_log = {
     .name = "log",
     .title = "what happened, and what was changed by hand",
-    .key = '8',
     .sections = sections,
     .section_count = SECTIONS,
     .list = true,

@@ -463,7 +463,6 @@ static void draw(struct canvas *c, const struct rect *where, const struct frame 
 const struct panel_ops panel_overview = {
     .name = "overview",
     .title = "what limits the run, why, and what to change",
-    .key = '1',
     .sections = sections,
     .section_count = SECTIONS,
     .draw = draw,

@@ -332,7 +332,6 @@ static const char *column_name(int column) {
 const struct panel_ops panel_pods = {.name = "pods",
                                      .title =
                                          "each pod of a fleet: load, hits, and how well routers know them",
-                                     .key = '0',
                                      .sections = sections,
                                      .section_count = SECTIONS,
                                      .sort_columns = SORTS,

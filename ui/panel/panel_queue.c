@@ -254,7 +254,6 @@ static void draw(struct canvas *c, const struct rect *where, const struct frame 
 const struct panel_ops panel_queue = {
     .name = "queue",
     .title = "what waits and for how long, and whether each class meets its target",
-    .key = '4',
     .sections = sections,
     .section_count = SECTIONS,
     .draw = draw};

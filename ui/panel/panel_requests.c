@@ -430,7 +430,6 @@ static const char *column_name(int column) {
 
 const struct panel_ops panel_requests = {.name = "requests",
                                          .title = "the 64 requests longest in service, one by one",
-                                         .key = '7',
                                          .sections = sections,
                                          .section_count = SECTIONS,
                                          .sort_columns = SORTS,

@@ -234,7 +234,6 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 const struct panel_ops panel_system = {
     .name = "system",
     .title = "what the machine has to give and what the run takes of it",
-    .key = '6',
     .sections = sections,
     .section_count = SECTIONS,
     .draw = draw,

@@ -550,7 +550,6 @@ static void draw(struct canvas *c, const struct rect *places, const struct frame
 const struct panel_ops panel_tiers = {
     .name = "tiers",
     .title = "what each tier holds, carries and costs, why, and what the disk says",
-    .key = '2',
     .sections = sections,
     .section_count = SECTIONS,
     .draw = draw,

@@ -80,6 +80,6 @@ void parts_class_table(const struct pane *p, const struct frame *f) {
     for (uint32_t k = 0; k < shown; k++) draw_class(p, 1 + (int)k, f, k, c, at);
     if (shown == n) return;
     if (parts_class_missed(f, shown)) pane_text(p, 1 + (int)shown, 0, TONE_BAD, "!");
-    snprintf(text, sizeof text, "%u more in view %c", n - shown, panels[PANEL_queue]->key);
+    snprintf(text, sizeof text, "%u more in view %c", n - shown, panels_key(PANEL_queue));
     pane_clip(&body, 1 + (int)shown, 0, body.at.cols, TONE_DIM, text);
 }

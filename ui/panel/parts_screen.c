@@ -212,16 +212,16 @@ static void hints_of_views(struct hints *h, const struct frame *f, bool wide) {
         *x = (struct hint){.rank = 3, .label = "views", .tabs = true};
         for (int v = 0, n = 0; v <= PANEL_pods; v++) {
             if (!view_offered(f, v)) continue;
-            x->key[n++] = (char)panels[v]->key;
-            if ((size_t)v == f->view) x->code = panels[v]->key;
+            x->key[n++] = (char)panels_key((size_t)v);
+            if ((size_t)v == f->view) x->code = panels_key((size_t)v);
         }
         return;
     }
     for (int v = 0; v <= PANEL_pods; v++) {
         if (!view_offered(f, v)) continue;
         struct hint *x = &h->hint[h->count++];
-        *x = (struct hint){.code = panels[v]->key, .rank = 3, .selected = (size_t)v == f->view};
-        snprintf(x->key, sizeof x->key, "%c", panels[v]->key);
+        *x = (struct hint){.code = panels_key((size_t)v), .rank = 3, .selected = (size_t)v == f->view};
+        snprintf(x->key, sizeof x->key, "%c", panels_key((size_t)v));
         snprintf(x->label, sizeof x->label, "%s", panels[v]->name);
     }
 }

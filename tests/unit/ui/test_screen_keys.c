@@ -293,8 +293,8 @@ static void every_key_of_the_help_does_what_it_says(void **state) {
         assert_non_null(end);
         keys += expect_keys(row + 2, (size_t)(end - row - 2));
     }
-    for (int view = 0; panels[view]->key != 'b'; view++) { /* their keys stand before their names */
-        char shown[40], name[2] = {(char)panels[view]->key, '\0'};
+    for (int view = 0; panels_key(view) != 'b'; view++) { /* their keys stand before their names */
+        char shown[40], name[2] = {(char)panels_key(view), '\0'};
         snprintf(shown, sizeof shown, " %s %s ", name, panels[view]->name);
         if (!strstr(buf_text(&b), shown)) fail_msg("the help does not have %s", shown);
         expect_key(name);
