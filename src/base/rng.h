@@ -24,7 +24,9 @@ enum rng_stream {
     KVF_RNG_RETRIEVAL, /* which requests retrieve, and what */
     KVF_RNG_RESAMPLE,  /* draws of a comparison */
     KVF_RNG_ROUTER,    /* pods of routing random */
-    KVF_RNG_SERVICE    /* service times of a measured tier and direction */
+    KVF_RNG_SERVICE,   /* service times of a measured tier and direction */
+    KVF_RNG_TIMER,     /* how late arrivals are seen */
+    KVF_RNG_WAKE       /* how late a worker sees a request */
 };
 
 /* Begins the stream of one user, source or class; `index` counts them within their kind. */

@@ -54,8 +54,9 @@ struct calibrate {
     const char *output; /* "-" for standard output */
     uint64_t time_ns, disk_bytes, cpu_bytes;
     struct showing showing;
-    struct command_queue *commands; /* of the screen; NULL: there is none */
-    struct calibrate_wakes wakes;
+    struct command_queue *commands;             /* of the screen; NULL: there is none */
+    struct calibrate_wakes wakes[MEASURED + 1]; /* before each tier and at the end */
+    unsigned wakes_count;
     struct calibrate_result result[MEASURED];
     int tiers;    /* up to nvme, or up to the remote one where an address was given */
     int tier;     /* under way; those before it are measured */
@@ -324,7 +325,8 @@ static int calibrate_one(struct calibrate *c, enum kvf_tier tier, struct calibra
 
 /* ---- what came out ---- */
 
-static void put_head(const struct calibrate *c, struct buf *out) {
+static void put_head(struct calibrate *c, struct buf *out) {
+    struct calibrate_wakes middle;
     char when[40] = "", host[400];
     time_t now = (time_t)(clock_wall_ns() / KVF_NS_PER_S);
     struct tm utc;
@@ -334,8 +336,9 @@ static void put_head(const struct calibrate *c, struct buf *out) {
     utf8_clean(host, 0);
     buf_addf(out, "# What the tiers of %s can do, measured by kvfall %s, %s.\n", host, build_version(), when);
     buf_add(out, "# For `include:' of a scenario or --include; turns no tier on.\n");
-    buf_addf(out, "engine: {workers: %u, timer_late: %.0fns, wake: %.0fns}\ntiers:\n",
-             (unsigned)c->scenario.engine.workers, c->wakes.timer_ns, c->wakes.wake_ns);
+    calibrate_wakes_middle(c->wakes, c->wakes_count, &middle);
+    calibration_engine_yaml((unsigned)c->scenario.engine.workers, &middle, out);
+    buf_add(out, "tiers:\n");
 }
 
 /* Windows that lie far apart: something else was there. */
@@ -358,21 +361,30 @@ static void warn_shared(enum kvf_tier tier, const struct calibrate_result *r) {
             r->device_times > CALIBRATION_BYTES_MOST ? " and used its device" : "");
 }
 
+static int measure_wakes(struct calibrate *c, struct err *e) {
+    return calibrate_wakes(&c->wakes[c->wakes_count++], board_stop_flag(c->showing.board), e);
+}
+
 static int measure_into(struct calibrate *c, struct buf *out, struct err *e) {
-    int rc = calibrate_wakes(&c->wakes, board_stop_flag(c->showing.board), e);
-    if (rc) return rc;
-    put_head(c, out);
-    for (int t = first_tier(c); t < c->tiers; t++) {
+    struct buf tiers = {0};
+    int rc = measure_wakes(c, e);
+    for (int t = first_tier(c); t < c->tiers && rc == 0; t++) {
         struct calibrate_result *r = &c->result[t];
         rc = calibrate_one(c, (enum kvf_tier)t, r, e);
-        if (rc) return rc;
-        calibration_yaml((enum kvf_tier)t, r, out);
+        if (rc == 0) rc = measure_wakes(c, e);
+        if (rc) break;
+        calibration_yaml((enum kvf_tier)t, r, &tiers);
         warn_apart((enum kvf_tier)t, r);
         warn_shared((enum kvf_tier)t, r);
     }
-    c->tier = c->tiers;
-    show(c);
-    return 0;
+    if (rc == 0) {
+        put_head(c, out);
+        buf_addf(out, "%s", buf_text(&tiers));
+        c->tier = c->tiers;
+        show(c);
+    }
+    buf_free(&tiers);
+    return rc;
 }
 
 /* Buffers, chunks, layout, depth and workers are those of the scenario that will use the file, where one is

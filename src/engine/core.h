@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/heap.h"
+#include "base/rng.h"
 #include "cache/cache.h"
 #include "engine/engine.h"
 #include "engine/hang.h"
@@ -75,6 +76,7 @@ struct worker {
     struct simmover *simulated; /* in its place on a virtual clock; else NULL */
     int open_rc;                /* what became of its opening, once workers_open was posted */
     struct err open_err;
+    struct rng wake_rng; /* virtual clock: how late it sees requests */
     uint32_t deaths;     /* of its pod, that it has seen */
     uint32_t in_service; /* queue_lock */
 };
@@ -174,6 +176,11 @@ struct engine {
     uint64_t preconditioned_bytes, prepopulated_bytes; /* of the steps that have ended; control thread */
     uint64_t generator_wake_ns;                        /* end of the generator's sleep */
     bool generator_due;                                /* virtual clock: it was woken */
+    struct {
+        uint64_t late_ns; /* of the next that arrives */
+        bool used;        /* one has arrived since it was drawn */
+        struct rng rng;
+    } sight; /* virtual clock: how late arrivals are seen */
     pthread_t generator;
     bool generator_started;
     int generator_fd;

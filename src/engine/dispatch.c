@@ -14,6 +14,7 @@
 #include "engine/pods/away.h"
 #include "engine/pods/parcel.h"
 #include "engine/sampling/sampler.h"
+#include "tier/station.h"
 
 enum { PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
 /* Between holds, when arrivals come faster than they can be taken. */
@@ -76,6 +77,7 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
 /* A request is counted where it is served. The sample of accesses is of all pods, and is told in the order of
  * routing where no pod knows when others serve theirs. */
 static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
+    e->sight.used = true;
     pods_route(e, f);
     if (e->shards) {
         lateness_note(e, f, now);
@@ -138,9 +140,17 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
         user_goes_on(e, user, now + (think > DROPPED_PAUSE_NS ? think : DROPPED_PAUSE_NS));
 }
 
-/* In a simulation: a thread that sleeps until a time sees it later, as measured. */
+/* In a simulation: a thread that sleeps until a time sees it later, as measured; not twice as late by the
+ * same. */
 static uint64_t late_ns(const struct engine *e) {
-    return engine_is_virtual(e) ? e->s->engine.timer_late_ns : 0;
+    return e->sight.late_ns;
+}
+
+static void late_draw(struct engine *e) {
+    if (!engine_is_virtual(e) || !e->sight.used) return;
+    double factor = station_draw(&e->s->engine.timer_spread, &e->sight.rng);
+    e->sight.late_ns = (uint64_t)((double)e->s->engine.timer_late_ns * factor);
+    e->sight.used = false;
 }
 
 /* Without delays (speed-up 0) rows arrive as fast as they are served: one per slot waits, if the queue holds
@@ -275,6 +285,7 @@ static uint64_t generator_next_ns(const struct engine *e) {
 void dispatch_turn(struct engine *e) {
     pthread_mutex_lock(&e->queue_lock);
     e->generator_due = generate(e);
+    late_draw(e);
     pthread_mutex_unlock(&e->queue_lock);
 }
 
@@ -521,6 +532,8 @@ void dispatch_init(struct engine *e) {
     e->generator_wake_ns = KVF_NEVER;
     e->lateness = mem_zalloc(1, sizeof *e->lateness);
     histogram_init(e->lateness);
+    rng_init(&e->sight.rng, e->s->seed, KVF_RNG_TIMER, 0);
+    e->sight.used = true;
 }
 
 int dispatch_start(struct engine *e, struct err *err) {
@@ -531,6 +544,7 @@ int dispatch_start(struct engine *e, struct err *err) {
         for (uint32_t i = 0; i < e->pod_count && crew_wanted(e->s); i++)
             e->pods[i].crew_load = mem_zalloc(e->s->engine.workers, sizeof *e->pods[i].crew_load);
         e->generator_wake_ns = 0; /* nobody sleeps who would have to be woken earlier */
+        late_draw(e);
         return 0;
     }
     e->generator_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

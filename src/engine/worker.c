@@ -14,6 +14,7 @@
 #include "engine/pipeline/compute.h"
 #include "engine/pipeline/sample.h"
 #include "engine/tracelog.h"
+#include "tier/station.h"
 
 enum {
     CPU_EVERY = 64,   /* loops between looks at the thread's CPU clock */
@@ -239,9 +240,12 @@ static bool run_timers(struct worker *w, uint64_t now) {
 
 /* A request that was handed to this worker. In a simulation it is seen as late as a sleeping thread wakes. */
 static void flight_seen(struct worker *w, struct flight *f, uint64_t now_ns) {
-    uint64_t wake_ns = w->simulated ? w->engine->s->engine.wake_ns : 0;
+    const struct scenario *s = w->engine->s;
+    uint64_t wake_ns = w->simulated ? s->engine.wake_ns : 0;
     if (wake_ns > 0)
-        heap_push(&w->timers, now_ns + wake_ns, f->req.id, f);
+        heap_push(&w->timers,
+                  now_ns + (uint64_t)((double)wake_ns * station_draw(&s->engine.wake_spread, &w->wake_rng)),
+                  f->req.id, f);
     else
         flight_start(w, f, now_ns);
 }
@@ -466,6 +470,7 @@ static void *worker_main(void *arg) {
 static void worker_init(struct engine *e, struct worker *w, uint32_t index) {
     bool shares = engine_is_virtual(e); /* the control thread is all workers */
     w->engine = e;
+    rng_init(&w->wake_rng, e->s->seed, KVF_RNG_WAKE, index);
     w->pod = &e->pods[shares ? index : 0];
     uint32_t thread = shares ? 0 : index;
     w->x = (struct executor){.ops = &worker_executor_ops, .counters = &e->counters[thread], .worker = thread};

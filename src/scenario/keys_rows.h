@@ -95,15 +95,22 @@
         K("tiers." word ".windows_apart", NUMBER, tier[KVF_TIER_##TIER].service.windows_apart, "",           \
           "0 to 1000000", "0", LINK, ALL,                                                                    \
           "How far equal windows of its measurement lay apart, in parts of their median.")
-#define SERVICE_OWN(word, TIER)                                                                              \
-    SERVICE_LIST(word, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",        \
-                 "Bandwidth of reads in device memory with so many entries under way."),                     \
-        SERVICE_LIST(word, TIER, "own_write_rates", own_rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",  \
-                     "Bandwidth of writes in device memory with so many entries under way."),                \
-        K("tiers." word ".own_latency", DURATION, tier[KVF_TIER_##TIER].service.own_latency_ns, "",          \
-          "0 to 10s", "0", LINK, ALL, "Time an operation in device memory takes besides its bytes."),        \
-        K("tiers." word ".own_gap", DURATION, tier[KVF_TIER_##TIER].service.own_gap_ns, "", "0 to 10s", "0", \
-          LINK, ALL, "How much of it passes between operations that one worker hands over together.")
+#define SERVICE_OWN(word, TIER)                                                                                    \
+    SERVICE_LIST(word, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",              \
+                 "Bandwidth of reads in device memory with so many entries under way."),                           \
+        SERVICE_LIST(word, TIER, "own_write_rates", own_rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",        \
+                     "Bandwidth of writes in device memory with so many entries under way."),                      \
+        K("tiers." word ".own_latency", DURATION, tier[KVF_TIER_##TIER].service.own_latency_ns, "",                \
+          "0 to 10s", "0", LINK, ALL, "Mean time an operation in device memory takes besides its bytes."),         \
+        SERVICE_LIST(word, TIER, "own_latency_spread", own_latency_spread, "", "0 to 1000000",                     \
+                     "That time, slice by slice of equal size, in parts of the mean of all."),                     \
+        K("tiers." word ".own_gap", DURATION, tier[KVF_TIER_##TIER].service.own_gap_ns, "", "0 to 10s", "0",       \
+          LINK, ALL, "How much of it passes between operations that one worker hands over together."),             \
+        K("tiers." word ".woken_latency", NUMBER, tier[KVF_TIER_##TIER].service.woken_latency, "",                 \
+          "1 to 1000", "1", LINK, ALL,                                                                             \
+          "Latency of an operation of a worker that has rested for 10 ms, in parts of one that follows another."), \
+        K("tiers." word ".woken_gap", NUMBER, tier[KVF_TIER_##TIER].service.woken_gap, "", "1 to 1000", "1",       \
+          LINK, ALL, "Likewise the gap between operations that it hands over together.")
 #define SERVICE_REST(word, TIER, read, write)                                                                \
     K("tiers." word ".rested_read", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_READ], "",          \
       "0.01 to 1000", "1", LINK, ALL, read ", in parts of one that follows another."),                       \

@@ -191,11 +191,15 @@ struct scenario_service {
     struct scenario_figures rates[KVF_DIRS];     /* MB/s with so many, latency apart */
     struct scenario_figures own_rates[KVF_DIRS]; /* of a device in its own memory, entries under way */
     uint64_t own_latency_ns;                     /* of an operation there */
+    struct scenario_figures own_latency_spread;  /* by slices of equal size, in parts of its mean */
     uint64_t own_gap_ns;                         /* between two that one worker hands over together */
     double windows_apart;                        /* of the measurement, in parts of their median */
     struct scenario_figures spread[KVF_DIRS];    /* times in parts of their mean, by slices of equal size */
-    double first_write;                          /* time of a write to new room, in parts of one to old */
-    struct scenario_begins begins[2];            /* of writes to room written before, to new room */
+    /* Of a device, in parts of the time of one that follows another: an operation's latency, and the gap,
+     * where its worker has rested for CREW_REST_NS (engine/move/crew.h). */
+    double woken_latency, woken_gap;
+    double first_write;               /* time of a write to new room, in parts of one to old */
+    struct scenario_begins begins[2]; /* of writes to room written before, to new room */
     double rested[KVF_DIRS]; /* time of one after a rest, of the drive or of the worker that copies, in parts
                                 of one that follows another */
     double staging_mb_per_s; /* of a worker that copies from memory to its buffers; 0: as any copy */
@@ -395,8 +399,10 @@ struct scenario {
     } qos;
     struct {
         uint64_t workers, slots, queue_limit, max_concurrent_writes, room_wait_ns, staging_bytes, noise_bytes;
-        uint64_t timer_late_ns, wake_ns; /* of a simulation: what threads of the machine take */
-        char cpus[256];                  /* "" = null; a list like "0-3,8" */
+        uint64_t timer_late_ns,
+            wake_ns; /* of a simulation: what threads of the machine take, in the mean, .. */
+        struct scenario_figures timer_spread, wake_spread; /* .. and by slices, in parts of it */
+        char cpus[256];                                    /* "" = null; a list like "0-3,8" */
     } engine;
     struct {
         uint64_t pods, routers;

@@ -490,7 +490,9 @@ def _():
     assert len(shares) == 10 and shares == sorted(shares) and shares[0] == 0 and shares[5] == 33 and shares[-1] > 60, got
     assert [name for name in created() if not name.endswith(("/peaks.yaml", "/use.yaml"))] == [], created()
     text = (home() / "work/peaks.yaml").read_text()
-    assert re.search(r"^engine: {workers: 3, timer_late: \d+ns, wake: \d+ns}$", text, re.MULTILINE), text
+    figures = r"\[[\d.e+, -]+\]"
+    assert re.search(r"^engine:\n  workers: 3\n  timer_late: \d+ns\n  timer_late_spread: %s\n  wake: \d+ns\n  wake_spread: %s$" %
+                     (figures, figures), text, re.MULTILINE), text
     cpu, nvme = (re.search(r"    depths: (.*)\n", text.split("  %s: #" % tier)[1]).group(1) for tier in ("cpu", "nvme"))
     assert (cpu, nvme) == ("[1, 2, 3]", "[1, 2, 6]"), text
     for tier in ("cpu", "nvme"):

@@ -257,6 +257,10 @@ def _():
     done = [result(which, "requests_done") for which in (prompt, slow)]
     assert done[0] > 300 and abs(done[0] - done[1]) <= 1, done
     assert abs(result(slow, "e2e_mean_ms") - result(prompt, "e2e_mean_ms") - 8) < 0.1, (prompt["results"], slow["results"])
+    spread = {"engine.timer_late_spread": [0.5, 1.5], "engine.wake_spread": [0, 2]}
+    _, spread = measure({**changes, **late, **spread}, "--db", "none")
+    assert abs(result(spread, "queue_wait_mean_ms") - 3) < 0.4 and abs(result(spread, "e2e_mean_ms") - result(slow, "e2e_mean_ms")) < 1
+    assert abs(result(spread, "queue_wait_p50_ms") - 3) > 1.4 and abs(result(spread, "queue_wait_max_ms") - 4.5) < 0.1
 
 
 @case("the depth of the drive's queue bounds what it carries; more workers have more of it")

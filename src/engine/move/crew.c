@@ -25,6 +25,7 @@ struct crew {
     struct channels channels[KVF_TIERS]; /* of those that were not measured */
     struct station station[STATIONS];    /* of drives and links, and of a device's own memory */
     struct rng rng[KVF_DIRS], begins;    /* of copies, and of what writes begin with */
+    struct rng own_rng;                  /* of latencies in a device's own memory */
     double used_ns[KVF_DIRS];            /* of memory */
     uint64_t written_bytes;              /* to nvme, up to what it holds */
     struct hand *hand;
@@ -159,8 +160,14 @@ static double bytes_served(struct crew *l, const struct piece *p, int tier) {
 /* A device takes up what one worker has for its memory one after the other. */
 static void own_next(struct crew *l, struct hand *hand, uint64_t now_ns) {
     struct piece *p = piece_take(&hand->own);
+    double gap_ns = (double)crew_own_gap_ns(l->setup.scenario) * hand->own_apart;
     hand->own_taken = p != NULL;
-    if (p) heap_push(&l->starts, now_ns + crew_own_gap_ns(l->setup.scenario), l->ties++, p);
+    if (p) heap_push(&l->starts, now_ns + (uint64_t)gap_ns, l->ties++, p);
+}
+
+/* A figure as the last rest has made it; after a whole one it is `times` as large. */
+static double woken(const struct hand *hand, double times) {
+    return 1 + (fmax(times, 1) - 1) * hand->woken;
 }
 
 static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
@@ -169,13 +176,19 @@ static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
     leg_comes(l, o, p->dir, now_ns);
     if (p->direct) leg_comes(l, o, p->dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ, now_ns);
     p->since_ns = now_ns;
+    const struct scenario_service *gpu = &l->setup.scenario->tier[KVF_TIER_GPU].service;
+    struct hand *hand = &l->hand[o->hand];
+    double late = tier == KVF_TIER_GPU ? woken(hand, gpu->woken_latency) : 1;
+    p->late = late;
     if (!o->whole) {
         station_join(&l->station[tier], p, p->dir, bytes_served(l, p, tier), now_ns);
         return;
     }
-    struct hand *hand = &l->hand[o->hand];
     piece_add(&hand->own, p);
-    if (!hand->own_taken) own_next(l, hand, now_ns);
+    if (hand->own_taken) return;
+    hand->own_late = late * station_draw(&gpu->own_latency_spread, &l->own_rng);
+    hand->own_apart = woken(hand, gpu->woken_gap);
+    own_next(l, hand, now_ns);
 }
 
 static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
@@ -187,8 +200,10 @@ static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
 }
 
 static void piece_served(struct crew *l, int station, struct piece *p, uint64_t now_ns) {
-    heap_push(&l->delays, now_ns + crew_latency_ns(l->setup.scenario, station), l->ties++, p);
-    if (station == OWN) own_next(l, &l->hand[p->op->hand], now_ns);
+    struct hand *hand = &l->hand[p->op->hand];
+    double late = station == OWN ? hand->own_late : p->late;
+    heap_push(&l->delays, now_ns + crew_latency_ns(l->setup.scenario, station, late), l->ties++, p);
+    if (station == OWN) own_next(l, hand, now_ns);
 }
 
 static bool stations_pump(struct crew *l, uint64_t now_ns) {
@@ -228,14 +243,6 @@ static uint64_t copy_ns(struct crew *l, const struct hand *hand, enum kvf_dir di
 
 /* ---- a worker's turn ---- */
 
-static bool has_leg(const struct handled *o, enum kvf_dir dir) {
-    return o->t.leg[dir].tier >= 0;
-}
-
-static bool leg_copies(const struct handled *o, enum kvf_dir dir) {
-    return o->t.leg[dir].tier == KVF_TIER_CPU && !o->t.leg[dir].timed;
-}
-
 /* A buffer that something was read into gets its noise back before a write is made in it. */
 static void fill_buffer(const struct crew *l, struct hand *hand, bool staging) {
     if (!l->measured[KVF_TIER_CPU]) return;
@@ -258,15 +265,6 @@ static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_
     leg->device_ns += ns;
     leg->end_ns = hand->until_ns;
     leg->done_bytes += bytes;
-}
-
-static void give_back(struct hand *hand, const struct piece *p) {
-    if (p->direct) {
-        hand->holders++;
-    } else if (!p->op->whole) {
-        hand->buffers++;
-        hand->clean += p->clean;
-    }
 }
 
 /* A buffer for what is read, or for what is made: the used ones are for reads, as long as there are any. */
@@ -358,7 +356,9 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     struct piece *p;
     bool any = hand->reaped.first != NULL;
     hand->until_ns = now_ns;
-    if (now_ns - hand->idle_ns >= CREW_REST_NS) hand->since_ns = now_ns;
+    uint64_t rest_ns = now_ns - hand->idle_ns;
+    if (rest_ns >= CREW_REST_NS) hand->since_ns = now_ns;
+    hand->woken = sqrt(fmin((double)rest_ns / CREW_REST_NS, 1));
     while ((p = piece_take(&hand->reaped)) != NULL) reap(l, hand, p);
     any = issue_line(l, hand, &hand->whole, NULL, UINT32_MAX) || any;
     any = issue_line(l, hand, &hand->direct, &hand->holders, UINT32_MAX) || any;
@@ -578,6 +578,7 @@ struct crew *crew_open(const struct mover_setup *setup) {
     for (int d = 0; d < KVF_DIRS; d++)
         rng_init(&l->rng[d], s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + (uint64_t)d);
     rng_init(&l->begins, s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + KVF_DIRS);
+    rng_init(&l->own_rng, s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + KVF_DIRS + 1);
     crew_stop(l);
     return l;
 }

@@ -20,6 +20,7 @@ struct piece {
     bool direct;       /* it has a holder, not a buffer */
     bool clean;        /* its buffer still has the noise that writes are made of */
     uint64_t since_ns; /* at the device */
+    double late;       /* its latency there, in parts of the mean */
 };
 
 struct pieces {
@@ -55,8 +56,18 @@ struct hand {
     uint64_t copied[KVF_DIRS];                  /* pieces copied in this turn */
     bool busy, listed, counted;                 /* in a turn, in line for one, among those that copy */
     bool own_taken;                             /* a device's memory has taken up one */
+    double own_late, own_apart; /* of those that it takes up together: latency, gap, in parts of the mean */
+    double woken;               /* part of what a rest does to it that the last one did */
     struct hand *next_ready;
 };
+
+static inline bool has_leg(const struct handled *o, enum kvf_dir dir) {
+    return o->t.leg[dir].tier >= 0;
+}
+
+static inline bool leg_copies(const struct handled *o, enum kvf_dir dir) {
+    return o->t.leg[dir].tier == KVF_TIER_CPU && !o->t.leg[dir].timed;
+}
 
 static inline void line_add(struct line *line, struct handled *o) {
     o->next = NULL;
@@ -84,6 +95,15 @@ static inline struct piece *piece_take(struct pieces *list) {
     list->first = p->next;
     if (!list->first) list->last = NULL;
     return p;
+}
+
+static inline void give_back(struct hand *hand, const struct piece *p) {
+    if (p->direct) {
+        hand->holders++;
+    } else if (!p->op->whole) {
+        hand->buffers++;
+        hand->clean += p->clean;
+    }
 }
 
 #endif

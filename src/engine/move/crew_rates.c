@@ -1,5 +1,7 @@
 #include "engine/move/crew_rates.h"
 
+#include <math.h>
+
 #include "base/terms.h"
 #include "tier/station.h"
 
@@ -19,7 +21,8 @@ uint64_t crew_own_gap_ns(const struct scenario *s) {
     return kvf_min(v->own_gap_ns, v->own_latency_ns);
 }
 
-uint64_t crew_latency_ns(const struct scenario *s, int tier) {
-    if (tier != CREW_OWN) return s->tier[tier].emulation.latency_ns;
-    return s->tier[KVF_TIER_GPU].service.own_latency_ns - crew_own_gap_ns(s);
+uint64_t crew_latency_ns(const struct scenario *s, int tier, double times) {
+    if (tier != CREW_OWN) return (uint64_t)((double)s->tier[tier].emulation.latency_ns * times);
+    double whole = (double)s->tier[KVF_TIER_GPU].service.own_latency_ns * times;
+    return (uint64_t)fmax(whole - (double)crew_own_gap_ns(s), 0);
 }

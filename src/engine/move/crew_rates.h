@@ -16,7 +16,8 @@ double crew_copy_rate(const struct scenario *s, uint32_t copying, enum kvf_dir d
 double crew_staging_part(const struct scenario *s);
 /* Between operations of one worker in a device's own memory, besides their bytes. */
 uint64_t crew_own_gap_ns(const struct scenario *s);
-/* From when a tier, or CREW_OWN, has moved the bytes until the worker can see it. */
-uint64_t crew_latency_ns(const struct scenario *s, int tier);
+/* From when a tier, or CREW_OWN, has moved the bytes until the worker can see it, where its latency is so
+ * many times the mean. */
+uint64_t crew_latency_ns(const struct scenario *s, int tier, double times);
 
 #endif

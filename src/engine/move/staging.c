@@ -60,6 +60,9 @@ void staging_give(struct staging_pool *p, struct staging *s) {
         feed(p, STAGING_SLOTS);
     else if (s->buf && !s->instant)
         feed(p, STAGING_BUFFERS);
+    /* Buffers for copies are used in turn: where copies come one by one, the last one would stay in a
+     * processor's cache. */
+    while (s->instant && *to) to = &(*to)->next;
     s->next = *to;
     *to = s;
 }

@@ -46,10 +46,11 @@ struct calibration {
     struct rig *rig;
     uint64_t window_ns;
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
-    double gaps[CALIBRATE_ROUNDS];                                                           /* ns */
     double filling;                                         /* whole entries written for the first time, .. */
     double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
     struct histogram times[KVF_DIRS], awake[KVF_DIRS], rested[KVF_DIRS], small[2], ignored[KVF_DIRS], copies;
+    struct histogram bursts[2],
+        woken; /* of small operations in a device's own memory: bursts without and after rests */
     struct begins begins[CALIBRATE_ROOMS][BESIDES];
     unsigned windows, done; /* of the rounds, about; those that are over */
 };
@@ -281,24 +282,33 @@ static int measure_again(struct calibration *c, unsigned round, struct err *e) {
     return rc;
 }
 
-static int measure_small(struct calibration *c, bool own, struct err *e) {
-    struct rig_window w = {.kind = kind_of(c, own, KVF_DIR_READ),
-                           .set = RIG_SMALL,
-                           .depth = 1,
-                           .ns = c->window_ns,
-                           .times = c->ignored};
-    int rc = window_run(c, &w, e);
-    histogram_add(&c->small[own], &c->ignored[KVF_DIR_READ]);
+/* Adds to `out` what small reads took, in a device's own memory or over its link. */
+static int small_run(struct calibration *c, bool own, struct rig_window *w, struct histogram *out,
+                     struct err *e) {
     for (int d = 0; d < KVF_DIRS; d++) histogram_init(&c->ignored[d]);
+    w->kind = kind_of(c, own, KVF_DIR_READ);
+    w->set = RIG_SMALL;
+    w->ns = c->window_ns;
+    w->times = c->ignored;
+    int rc = window_run(c, w, e);
+    histogram_add(out, &c->ignored[KVF_DIR_READ]);
     return rc;
 }
 
-/* How fast a device ends small operations that one worker hands over together. */
-static int measure_gap(struct calibration *c, unsigned round, struct err *e) {
-    struct rig_window w = {
-        .kind = RIG_READ, .set = RIG_SMALL, .depth = RIG_SMALLS, .alone = true, .ns = c->window_ns};
-    int rc = window_run(c, &w, e);
-    c->gaps[round] = w.seconds * 1e9 / fmax((double)w.bytes / RIG_SMALL_BYTES, 1);
+static int measure_small(struct calibration *c, bool own, struct err *e) {
+    return small_run(c, own, &(struct rig_window){.depth = 1}, &c->small[own], e);
+}
+
+/* Small operations that one worker hands over together, and one, both after rests and without. */
+static int measure_woken(struct calibration *c, struct err *e) {
+    int rc = 0;
+    for (int rests = 0; rests < 2 && rc == 0; rests++) {
+        struct rig_window burst = {
+            .depth = RIG_SMALLS, .alone = true, .bursts = true, .rest_ns = rests ? CREW_REST_NS : 0};
+        struct rig_window one = {.depth = 1, .rest_ns = CREW_REST_NS};
+        rc = small_run(c, true, &burst, &c->bursts[rests], e);
+        if (rc == 0 && rests) rc = small_run(c, true, &one, &c->woken, e);
+    }
     return rc;
 }
 
@@ -317,7 +327,7 @@ static int measure_rounds(struct calibration *c, struct err *e) {
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_copies(c, e);
         if (rc == 0 && device) rc = measure_curve(c, true, r, e);
         if (rc == 0 && device) rc = measure_small(c, true, e);
-        if (rc == 0 && device) rc = measure_gap(c, r, e);
+        if (rc == 0 && device) rc = measure_woken(c, e);
     }
     return rc;
 }
@@ -346,9 +356,10 @@ static double slices_of(const struct histogram *h, double out[CALIBRATE_SLICES])
     return sum / CALIBRATE_SLICES;
 }
 
-static void spread_of(const struct histogram *h, double out[CALIBRATE_SLICES]) {
+double calibrate_spread(const struct histogram *h, double out[CALIBRATE_SLICES]) {
     double mean = slices_of(h, out);
     for (int i = 0; i < CALIBRATE_SLICES; i++) out[i] = mean > 0 ? out[i] / mean : 1;
+    return mean;
 }
 
 /* A beginning that has to wait for the drive takes longer the more is there. */
@@ -375,6 +386,24 @@ static void recycled(struct calibration *c) {
     for (uint32_t p = 0; p < curve->points; p++) rate_times(&curve->rate[KVF_DIR_WRITE][p], again / over);
 }
 
+/* The operations of a burst end one after the other, and their mean is later than the first by half of the
+ * way to the last. */
+static double gap_of(const struct histogram *burst, const struct histogram *alone) {
+    double later = histogram_quantile(burst, 0.5) - histogram_quantile(alone, 0.5);
+    return fmax(later, 0) * 2 / (RIG_SMALLS - 1);
+}
+
+static void device_figures(struct calibration *c) {
+    const struct histogram *alone = &c->small[true];
+    struct calibrate_result *out = c->out;
+    double gap = gap_of(&c->bursts[0], alone);
+    double latency = histogram_quantile(&c->woken, 0.5) / fmax(histogram_quantile(alone, 0.5), 1);
+    out->own.latency_ns = calibrate_spread(alone, out->own_spread);
+    out->own.gap_ns = gap;
+    out->woken_latency = fmin(fmax(latency, 1), RESTED_MOST);
+    out->woken_gap = fmin(fmax(gap_of(&c->bursts[1], &c->woken) / fmax(gap, 1), 1), RESTED_MOST);
+}
+
 static void figures_of(struct calibration *c) {
     struct calibrate_result *out = c->out;
     for (int own = 0; own < 2; own++) {
@@ -383,11 +412,11 @@ static void figures_of(struct calibration *c) {
             for (uint32_t p = 0; p < curve->points; p++) curve->rate[d][p] = rate_of(c->samples[own][d][p]);
         curve->latency_ns = curve->points ? histogram_quantile(&c->small[own], 0.5) : 0;
     }
-    out->own.gap_ns = rate_of(c->gaps).median;
+    if (out->own.points) device_figures(c);
     out->both = rate_of(c->both);
     if (c->tier == KVF_TIER_NVME) recycled(c);
     for (int d = 0; d < KVF_DIRS; d++) {
-        spread_of(&c->times[d], out->spread[d]);
+        calibrate_spread(&c->times[d], out->spread[d]);
         const struct histogram *other = c->tier == KVF_TIER_CPU ? &c->awake[d] : &c->times[d];
         double ratio = histogram_mean(&c->rested[d]) / histogram_mean(other);
         /* none of one, or of both: not told; as far apart as a scenario takes it */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "metrics/histogram.h"
 #include "scenario/scenario.h"
 
 enum { CALIBRATE_DEPTHS = 8, CALIBRATE_SLICES = 40, CALIBRATE_ROUNDS = 3 };
@@ -39,7 +40,7 @@ struct calibrate_curve {
     uint64_t depth[CALIBRATE_DEPTHS]; /* operations under way, ascending */
     uint64_t entry_bytes;             /* of each */
     struct calibrate_rate rate[KVF_DIRS][CALIBRATE_DEPTHS];
-    double latency_ns; /* of a small read; median */
+    double latency_ns; /* of a small read; median, in a device's own memory the mean */
     double gap_ns;     /* between small ones of one worker, in a device's own memory; median */
 };
 
@@ -50,6 +51,9 @@ struct calibrate_result {
     /* Of operations one at a time, on a whole entry of a drive, else on a chunk: mean times of slices of
      * equal size, in parts of the mean. */
     double spread[KVF_DIRS][CALIBRATE_SLICES];
+    double own_spread[CALIBRATE_SLICES]; /* of latencies in a device's own memory, likewise */
+    /* In a device's own memory after a rest of CREW_REST_NS, in parts of those without: latency, gap. */
+    double woken_latency, woken_gap;
     double first_write; /* time of filling, in parts of that of writing again */
     /* For how long the beginning of a write to a drive holds its worker, ns: with nothing at the drive, and
      * for each chunk that is there; by slices of equal size. */
@@ -71,6 +75,9 @@ struct calibrate_result {
 int calibrate_tier(const struct calibrate_setup *setup, enum kvf_tier tier, struct calibrate_result *out,
                    struct err *e);
 
+/* Mean times of slices of equal size, in parts of the mean, which is returned; of an empty histogram 0, and
+ * the parts are 1. */
+double calibrate_spread(const struct histogram *h, double out[CALIBRATE_SLICES]);
 /* How far the windows of a kind lay apart, in parts of their median. */
 double calibrate_apart(const struct calibrate_rate *rate);
 /* The bandwidth besides the latency, as scenario keys want it: n operations move n x size in latency + n x

@@ -212,7 +212,8 @@ static struct piece *replaced(struct rig *r, struct pieces *set) {
 static void rest(struct rig_worker *w) {
     const struct rig_window *win = w->rig->window;
     struct timespec left = {(time_t)(win->rest_ns / KVF_NS_PER_S), (long)(win->rest_ns % KVF_NS_PER_S)};
-    if (win->rest_ns == 0 || run_clock_now(&w->rig->clock) - w->work_ns < win->work_ns) return;
+    if (win->rest_ns == 0 || w->out > 0) return;
+    if (run_clock_now(&w->rig->clock) - w->work_ns < win->work_ns) return;
     nanosleep(&left, NULL);
     w->awake = false;
     w->work_ns = run_clock_now(&w->rig->clock);
@@ -225,14 +226,16 @@ static void window_run(struct rig_worker *w) {
     bool copies = win->kind >= RIG_OUT;
 
     w->bytes = w->cpu_ns = w->writes = w->chunks_beside = w->turn = 0;
-    w->ever = quota == 0;
+    if (quota == 0) return; /* it sleeps, as one without work does in a run */
+    w->ever = false;
     w->awake = true;
     w->work_ns = run_clock_now(&w->rig->clock);
     if (win->once && !win->on) own->next = 0;
     if (win->once && win->kind == RIG_OUT) pieces_beside_give(own);
     for (bool more = true; more || w->out > 0;) {
         more = more && window_open(w, run_clock_now(&w->rig->clock));
-        while (more && w->out < quota) {
+        uint32_t most = win->bursts && w->out > 0 ? 0 : quota;
+        while (more && w->out < most) {
             bool writes = next_writes(w, win->kind);
             struct pieces *set = set_next(w);
             struct piece *p = writes && win->recycle ? replaced(w->rig, set)

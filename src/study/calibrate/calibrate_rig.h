@@ -27,6 +27,7 @@ struct rig_window {
     enum rig_set set;
     uint32_t depth; /* operations under way, of all workers */
     bool alone;     /* all of one worker */
+    bool bursts;    /* a worker begins anew only when all that it had begun have ended */
     uint32_t first; /* the worker that works even where the depth is 1; the others follow it */
     bool once;      /* every entry of the set once and in order; at most ns, but one at least */
     bool on;        /* of once: from where the last such window of the set ended */
@@ -37,8 +38,8 @@ struct rig_window {
     /* Writes are of new entries of many sizes, and the oldest go for them, as in a run whose cache is full:
      * to room that was written before, but seldom to all of a file or only to that. */
     bool recycle;
-    /* Between the end of an operation and the beginning of the worker's next, where it has worked for as long
-     * as `work_ns`. */
+    /* Where a worker has worked for as long as `work_ns`, between the end of all that it had begun and the
+     * beginning of the next. */
     uint64_t rest_ns, work_ns;
     /* bytes_s is that of the time in which something was at the tier. A write whose beginning holds its
      * worker, which then hands over nothing, takes nothing of the tier's bandwidth. */

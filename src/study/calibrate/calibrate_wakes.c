@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,7 +14,7 @@
 #include "base/clock.h"
 #include "metrics/histogram.h"
 
-enum { TIMES = 100 };
+enum { TIMES = 200 };
 #define SLEEP_NS KVF_NS_PER_MS
 
 struct sleeper {
@@ -84,7 +86,26 @@ int calibrate_wakes(struct calibrate_wakes *out, const atomic_bool *stop, struct
     close(s.fd);
     if (times < TIMES)
         return err_set(e, KVF_ERR_CANCELLED, "stopped while it was measured how fast threads wake");
-    out->timer_ns = histogram_quantile(&late, 0.5);
-    out->wake_ns = histogram_quantile(&s.late, 0.5);
+    out->timer_ns = calibrate_spread(&late, out->timer_spread);
+    out->wake_ns = calibrate_spread(&s.late, out->wake_spread);
     return 0;
+}
+
+static int by_timer(const void *a, const void *b) {
+    const struct calibrate_wakes *x = a, *y = b;
+    return (x->timer_ns > y->timer_ns) - (x->timer_ns < y->timer_ns);
+}
+
+static int by_wake(const void *a, const void *b) {
+    const struct calibrate_wakes *x = a, *y = b;
+    return (x->wake_ns > y->wake_ns) - (x->wake_ns < y->wake_ns);
+}
+
+void calibrate_wakes_middle(struct calibrate_wakes *rounds, unsigned count, struct calibrate_wakes *out) {
+    qsort(rounds, count, sizeof *rounds, by_timer);
+    struct calibrate_wakes timer = rounds[count / 2];
+    qsort(rounds, count, sizeof *rounds, by_wake);
+    *out = rounds[count / 2];
+    out->timer_ns = timer.timer_ns;
+    memcpy(out->timer_spread, timer.timer_spread, sizeof out->timer_spread);
 }

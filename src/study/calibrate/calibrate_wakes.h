@@ -6,13 +6,18 @@
 #include <stdatomic.h>
 
 #include "base/err.h"
+#include "study/calibrate/calibrate.h"
 
 struct calibrate_wakes {
-    double timer_ns, wake_ns; /* medians */
+    double timer_ns, wake_ns;                                             /* means */
+    double timer_spread[CALIBRATE_SLICES], wake_spread[CALIBRATE_SLICES]; /* by slices, in parts of them */
 };
 
-/* Takes about half a second, less when `stop` becomes true, then -KVF_ERR_CANCELLED. Caller's thread, and one
- * of its own. */
+/* Of rounds taken at several times the middle one of each figure: who else used the machine at one time
+ * counts for nothing. Sorts them. */
+void calibrate_wakes_middle(struct calibrate_wakes *rounds, unsigned count, struct calibrate_wakes *out);
+/* Takes about a quarter of a second, less when `stop` becomes true, then -KVF_ERR_CANCELLED. Caller's thread,
+ * and one of its own. */
 int calibrate_wakes(struct calibrate_wakes *out, const atomic_bool *stop, struct err *e);
 
 #endif

@@ -46,10 +46,14 @@ static void put_rates(struct buf *out, const char *key, const struct calibrate_c
     buf_add(out, " %\n");
 }
 
-static void put_slices(struct buf *out, const char *key, const double slice[CALIBRATE_SLICES], double unit) {
-    buf_addf(out, "    %s: ", key);
+static void put_list(struct buf *out, const double slice[CALIBRATE_SLICES], double unit) {
     for (int i = 0; i < CALIBRATE_SLICES; i++) buf_addf(out, "%s%.3g", i ? ", " : "[", slice[i] / unit);
     buf_add(out, "]\n");
+}
+
+static void put_slices(struct buf *out, const char *key, const double slice[CALIBRATE_SLICES], double unit) {
+    buf_addf(out, "    %s: ", key);
+    put_list(out, slice, unit);
 }
 
 /* Reads and writes of a half-duplex tier together are no faster than each alone. */
@@ -92,7 +96,9 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     put_rates(out, "own_read_rates", own, KVF_DIR_READ);
     put_rates(out, "own_write_rates", own, KVF_DIR_WRITE);
     buf_addf(out, "    own_latency: %s\n", latency_text(own->latency_ns, latency));
+    put_slices(out, "own_latency_spread", r->own_spread, 1);
     buf_addf(out, "    own_gap: %s\n", latency_text(own->gap_ns, latency));
+    buf_addf(out, "    woken_latency: %.3g\n    woken_gap: %.3g\n", r->woken_latency, r->woken_gap);
 }
 
 static void put_rested(const struct calibrate_result *r, struct buf *out) {
@@ -152,4 +158,12 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
     if (tier != KVF_TIER_REMOTE) put_service(r, out);
     if (tier == KVF_TIER_NVME) put_writes(r, out);
     if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
+}
+
+void calibration_engine_yaml(unsigned workers, const struct calibrate_wakes *w, struct buf *out) {
+    buf_addf(out, "engine:\n  workers: %u\n  timer_late: %.0fns\n  timer_late_spread: ", workers,
+             w->timer_ns);
+    put_list(out, w->timer_spread, 1);
+    buf_addf(out, "  wake: %.0fns\n  wake_spread: ", w->wake_ns);
+    put_list(out, w->wake_spread, 1);
 }

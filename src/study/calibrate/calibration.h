@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "study/calibrate/calibrate.h"
+#include "study/calibrate/calibrate_wakes.h"
 
 /* Whether windows of a kind lay further apart than that, as when something else used the processors or the
  * device; how far the worst did. */
@@ -14,6 +15,8 @@ bool calibration_disturbed(const struct calibrate_result *r, double *apart);
 #define CALIBRATION_CPU_MOST   0.1 /* of all processors */
 #define CALIBRATION_BYTES_MOST 1.2 /* the kernel's bytes to ours */
 bool calibration_shared(const struct calibrate_result *r);
+/* Adds the keys of the engine: its workers, and how late threads wake. */
+void calibration_engine_yaml(unsigned workers, const struct calibrate_wakes *w, struct buf *out);
 /* Adds the keys of one tier, below "tiers:". Its peaks are those of the tier where it is; the bandwidths,
  * which an emulated tier has instead, those of its link. */
 void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out);

@@ -572,6 +572,54 @@ static void a_device_takes_up_what_a_worker_has_one_after_the_other(void **state
                 r->end_ns[d] < 10000 + 30 + 400 + 21); /* side by side */
 }
 
+/* After a whole rest 4 times the latency and twice the gap; after a quarter of one half as much more. */
+static void a_device_is_late_for_a_worker_that_rested(void **state) {
+    (void)state;
+    measured_set(GPU, 1000, 1000);
+    measured_set(CPU, 1000, 1000);
+    r->s.tier[GPU].service.own_latency_ns = 50;
+    r->s.tier[GPU].service.own_gap_ns = 30;
+    r->s.tier[GPU].service.woken_latency = 4;
+    r->s.tier[GPU].service.woken_gap = 2;
+    rig_begin(1, 4);
+    time_to(2 * CREW_REST_NS);
+    unsigned a = op_begin_by(0, GPU, -1, 2000), b = op_begin_by(0, GPU, -1, 2000);
+    time_to(3 * CREW_REST_NS);
+    assert_int_equal(r->end_ns[a], 2 * CREW_REST_NS + 60 + 200 + 170);
+    assert_int_equal(r->end_ns[b], 2 * CREW_REST_NS + 260 + 60 + 200 + 170);
+    uint64_t began_ns = 3 * CREW_REST_NS;
+    unsigned c = op_begin_by(0, GPU, -1, 2000); /* it has rested again, all but 740 ns */
+    time_to(began_ns + 5000);
+    uint64_t late_ns = r->end_ns[c] - began_ns;
+    assert_true(late_ns <= 60 + 200 + 170 && late_ns >= 59 + 200 + 169);
+    began_ns = r->end_ns[c] + CREW_REST_NS / 4;
+    time_to(began_ns);
+    unsigned d = op_begin_by(0, GPU, -1, 2000);
+    to_the_end();
+    assert_int_equal(r->end_ns[d], began_ns + 45 + 200 + 95);
+}
+
+/* All that a worker hands over together has one latency, drawn from the slices. */
+static void latencies_of_a_device_are_spread(void **state) {
+    (void)state;
+    measured_set(GPU, 1000, 1000);
+    r->s.tier[GPU].service.own_latency_ns = 100;
+    r->s.tier[GPU].service.own_latency_spread = (struct scenario_figures){2, {0.5, 1.5}};
+    rig_begin(1, 4);
+    unsigned seen[2] = {0, 0};
+    for (unsigned i = 0; i < OPS / 2; i++) {
+        uint64_t began_ns = 10000 * (i + 1);
+        time_to(began_ns);
+        unsigned a = op_begin_by(0, GPU, -1, 2000), b = op_begin_by(0, GPU, -1, 2000);
+        time_to(began_ns + 5000);
+        uint64_t took_ns = r->end_ns[a] - began_ns - 200;
+        assert_true(took_ns == 50 || took_ns == 150);
+        assert_int_equal(r->end_ns[b] - r->end_ns[a], 200);
+        seen[took_ns == 150]++;
+    }
+    assert_true(seen[0] > 0 && seen[1] > 0);
+}
+
 /* A tier that was not calibrated has its channel: the entry whole, before its bytes pass. */
 static void an_emulated_tier_passes_whole_entries(void **state) {
     (void)state;
@@ -627,6 +675,8 @@ int main(void) {
         TEST(a_worker_that_rested_copies_slower),
         TEST(a_device_copies_over_its_link_alone),
         TEST(a_device_takes_up_what_a_worker_has_one_after_the_other),
+        TEST(a_device_is_late_for_a_worker_that_rested),
+        TEST(latencies_of_a_device_are_spread),
         TEST(an_emulated_tier_passes_whole_entries),
         TEST(a_stop_ends_what_is_measured_too),
     };

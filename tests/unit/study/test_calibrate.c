@@ -2,6 +2,7 @@
 #include "tests/unit/cuda_fixture.h"
 
 #include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -77,6 +78,8 @@ static void a_device_is_measured_inside_and_over_its_link(void **state) {
     assert_int_equal(r.own.points, 1);
     assert_true(r.own.entry_bytes < 16 << 20 && r.own.entry_bytes > (16 << 20) - (128 << 10));
     assert_true(r.own.rate[KVF_DIR_READ][0].low > 0 && r.own.latency_ns > 0 && r.own.gap_ns > 0);
+    assert_true(r.woken_latency >= 1 && r.woken_gap >= 1);
+    expect_spread(r.own_spread);
     expect_spread(r.spread[KVF_DIR_READ]);
     expect_spread(r.spread[KVF_DIR_WRITE]);
     assert_true(r.both.median > 0);
@@ -238,6 +241,58 @@ static void a_worker_rests_before_each_operation(void **state) {
     rig_close(rig);
 }
 
+/* Four of 15 in a burst: three rests of one between them. */
+static void a_burst_ends_before_the_next_begins(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    struct histogram times[KVF_DIRS], rested[KVF_DIRS];
+    (void)state;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        histogram_init(&times[d]);
+        histogram_init(&rested[d]);
+    }
+    assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
+    struct rig_window w = window_run(rig, (struct rig_window){.kind = RIG_WRITE,
+                                                              .depth = 4,
+                                                              .alone = true,
+                                                              .bursts = true,
+                                                              .once = true,
+                                                              .rest_ns = 2 * KVF_NS_PER_MS,
+                                                              .slow_ns = UINT64_MAX,
+                                                              .times = times,
+                                                              .rested = rested});
+    assert_int_equal(w.bytes, 15 << 20);
+    assert_int_equal(histogram_count(&rested[KVF_DIR_WRITE]), 15); /* the first too: it rests before it */
+    assert_true(w.seconds >= 4 * 0.002);
+    rig_close(rig);
+}
+
+static uint64_t processor_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * KVF_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* A worker that has nothing to do in a window is not in the way of those that have. */
+static void workers_without_a_part_sleep(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    (void)state;
+    scenario.engine.workers = 4;
+    assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
+    window_run(rig, (struct rig_window){.kind = RIG_WRITE, .depth = 4, .once = true});
+    uint64_t before_ns = processor_ns();
+    struct rig_window w = window_run(rig, (struct rig_window){.kind = RIG_READ,
+                                                              .depth = 1,
+                                                              .alone = true,
+                                                              .ns = 100 * KVF_NS_PER_MS,
+                                                              .rest_ns = 10 * KVF_NS_PER_MS});
+    assert_true(w.bytes > 0);
+    /* four that look for work all the time would take as long as there are processors for */
+    assert_true(processor_ns() - before_ns < 60 * KVF_NS_PER_MS);
+    rig_close(rig);
+}
+
 /* However long the machine has been up: neither a rest nor an operation after one. */
 static void a_worker_rests_only_after_its_work(void **state) {
     struct rig *rig = NULL;
@@ -285,7 +340,24 @@ static void threads_wake_late_but_at_all(void **state) {
     (void)state;
     if (calibrate_wakes(&w, &stop, &e) != 0) fail_msg("%s", e.text);
     assert_true(w.timer_ns > 0 && w.wake_ns > 0);
+    expect_spread(w.timer_spread);
+    expect_spread(w.wake_spread);
     assert_int_equal(calibrate_wakes(&w, &at_once, &e), -KVF_ERR_CANCELLED);
+}
+
+/* Each figure is that of its own middle round, and its slices go with it. */
+static void of_rounds_the_middle_counts(void **state) {
+    struct calibrate_wakes round[3] =
+        {{.timer_ns = 50, .wake_ns = 7, .timer_spread = {0.5}, .wake_spread = {0.7}},
+         {.timer_ns = 900, .wake_ns = 8, .timer_spread = {0.9}, .wake_spread = {0.8}},
+         {.timer_ns = 40, .wake_ns = 600, .timer_spread = {0.4}, .wake_spread = {0.6}}},
+                           got;
+    (void)state;
+    calibrate_wakes_middle(round, 3, &got);
+    assert_true(got.timer_ns == 50 && got.timer_spread[0] == 0.5);
+    assert_true(got.wake_ns == 8 && got.wake_spread[0] == 0.8);
+    calibrate_wakes_middle(round, 1, &got);
+    assert_true(got.timer_ns == round[0].timer_ns && got.wake_ns == round[0].wake_ns);
 }
 
 static void expect_times(const double slice[CALIBRATE_SLICES], bool ascend) {
@@ -386,8 +458,11 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     struct buf yaml = {0};
     (void)state;
     gpu.own.gap_ns = 2500;
+    gpu.woken_latency = 2.5;
+    gpu.woken_gap = 1.25;
     for (int i = 0; i < CALIBRATE_SLICES; i++)
-        gpu.spread[0][i] = gpu.spread[1][i] = nvme.spread[0][i] = nvme.spread[1][i] = 0.5 + i / 39.0;
+        gpu.own_spread[i] = gpu.spread[0][i] = gpu.spread[1][i] = nvme.spread[0][i] = nvme.spread[1][i] =
+            0.5 + i / 39.0;
     for (int i = 0; i < CALIBRATE_SLICES; i++) {
         nvme.begin_ns[CALIBRATE_AGAIN][i] = 1e3 * (i + 1);
         nvme.behind_ns[CALIBRATE_AGAIN][i] = 500;
@@ -431,6 +506,9 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 2);
     assert_int_equal(service->own_latency_ns, 5000);
     assert_int_equal(service->own_gap_ns, 2500);
+    assert_int_equal(service->own_latency_spread.count, CALIBRATE_SLICES);
+    assert_true(service->own_latency_spread.v[39] == 1.5);
+    assert_true(service->woken_latency == 2.5 && service->woken_gap == 1.25);
     scenario_load_free(&report);
     buf_free(&yaml);
 }
@@ -445,8 +523,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(writes_to_a_drive_are_taken_apart, drive_setup, drive_teardown),
         cmocka_unit_test_setup(a_worker_rests_before_each_operation, each_setup),
         cmocka_unit_test_setup(a_worker_rests_only_after_its_work, each_setup),
+        cmocka_unit_test_setup(a_burst_ends_before_the_next_begins, each_setup),
+        cmocka_unit_test_setup(workers_without_a_part_sleep, each_setup),
         cmocka_unit_test_setup(rests_of_a_worker_are_measured_in_memory, each_setup),
         cmocka_unit_test_setup(threads_wake_late_but_at_all, each_setup),
+        cmocka_unit_test(of_rounds_the_middle_counts),
         cmocka_unit_test_setup_teardown(a_drive_is_measured_as_a_run_uses_it, drive_setup, drive_teardown),
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
