@@ -60,5 +60,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(buffers_for_copies_are_used_in_turn, pool_setup, pool_teardown),
         cmocka_unit_test_setup_teardown(reads_leave_clean_buffers_to_writes, pool_setup, pool_teardown),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("staging", tests, NULL, NULL);
 }
