@@ -4,9 +4,9 @@
 
 #include "scenario/scenario.h"
 
-/* CPU, memory, kernel, GPU or why there is none, build, and for each nvme path its file system,
- * mount options, device, firmware and the outcome of the direct-I/O probe. What the machine does not
- * tell is null. malloc'd text, never NULL. */
+/* CPU, memory, kernel, GPU or the reason why there is none, build, and for each nvme path its file system,
+ * mount options, device, firmware and the outcome of the direct-I/O probe. Unknown values are null. The
+ * caller frees the text, which is never NULL. */
 char *environment_json(const struct scenario *s);
 
 #endif

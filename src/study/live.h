@@ -1,5 +1,5 @@
-/* The running engine as a screen sees it: snapshots from the slot, events from a queue of their own,
- * the past from the database where the run is stored. */
+/* The running engine as the screen's provider: snapshots from the slot, events from a queue of their own, the
+ * past from the database where the run is stored. */
 #ifndef KVF_STUDY_LIVE_H
 #define KVF_STUDY_LIVE_H
 
@@ -10,8 +10,8 @@
 #include "scenario/scenario.h"
 
 struct live;
-/* run: known parts filled; db and run_id of where it is stored, db NULL when it is not. All must outlive
- * the screen. What is in the slot already is another run's. Main thread, before the run begins. */
+/* `run` has what is known before the run, with its run_id in `db` (NULL: not stored). All must outlive the
+ * screen. A snapshot already in the slot is another run's. Main thread, before the run begins. */
 struct live *live_new(const struct scenario *s, const struct run_record *run, struct slot *slot,
                       const char *db);
 void live_free(struct live *l); /* takes NULL */

@@ -1,4 +1,4 @@
-/* Where metrics are served: the value of --metrics, and the socket that listens there. */
+/* The address at which metrics are served, and its listening socket. Main thread only. */
 #ifndef KVF_STUDY_METRICS_ADDRESS_H
 #define KVF_STUDY_METRICS_ADDRESS_H
 
@@ -8,12 +8,12 @@
 
 struct metrics_address {
     int fd;         /* listens, does not block, is closed at exec; the caller's */
-    bool loopback;  /* nobody beyond this machine reaches it */
-    char text[300]; /* "127.0.0.1:9464", "[::1]:9464": the port that it has, also where any was asked for */
+    bool loopback;  /* it cannot be reached from other machines */
+    char text[300]; /* "127.0.0.1:9464", "[::1]:9464", with its real port */
 };
 
-/* `text` is HOST:PORT, [IPV6]:PORT, :PORT or PORT; without a host 127.0.0.1, port 0 any that is free. 0,
- * -KVF_ERR_USAGE for what is no address or not to be had, -KVF_ERR_IO. */
+/* Listens at `text`: HOST:PORT, [IPV6]:PORT, :PORT or PORT; the default host is 127.0.0.1, and port 0 is any
+ * free one. 0, -KVF_ERR_USAGE for a wrong or unavailable address, or -KVF_ERR_IO. */
 int metrics_address_listen(const char *text, struct metrics_address *out, struct err *e);
 
 #endif

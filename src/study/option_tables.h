@@ -19,7 +19,7 @@ struct option_command {
 };
 const struct option_command *option_command_find(const char *name); /* NULL: unknown */
 
-/* An option of a command by its name, of which the first `len` bytes count, or by its letter; NULL: none. */
+/* An option of a command by the first `len` bytes of its name, or by its letter; NULL: none. */
 const struct option_spec *option_find(const struct option_command *c, const char *name, size_t len);
 const struct option_spec *option_find_letter(const struct option_command *c, char letter);
 
@@ -28,7 +28,7 @@ void options_help(const char *command, struct buf *out);
 /* Whether an option of this name belongs to every command (--ascii, --no-color). */
 bool options_common(const char *argument);
 
-/* Adds a line for each value of an option of which the values are a table: "csv: a row for each run". */
+/* Appends a line for each value of an option whose values are a table: "csv: a row for each run". */
 void option_choices(const struct option_spec *s, struct buf *out);
 
 #endif

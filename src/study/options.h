@@ -1,5 +1,5 @@
-/* The options of every command: one table each, which parses the command line, names the nearest
- * option to a mistyped one, and prints the command's help. */
+/* The options of every command: one table each drives parsing, the suggestion for a mistyped option, and the
+ * command's help. Main thread only. */
 #ifndef KVF_STUDY_OPTIONS_H
 #define KVF_STUDY_OPTIONS_H
 
@@ -54,7 +54,8 @@ void options_free(struct options *o);
 
 bool options_has(const struct options *o, const char *name);          /* whether the option was given */
 const char *options_value(const struct options *o, const char *name); /* NULL when not given */
-/* A whole number of an option into *out, which stays as it is when the option was not given. */
+/* Stores the whole number of an option in *out, which is unchanged when the option was not given. 0 or
+ * -KVF_ERR_USAGE. */
 int options_number(const struct options *o, const char *name, uint64_t least, uint64_t most, uint64_t *out,
                    struct err *e);
 

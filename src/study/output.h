@@ -12,37 +12,36 @@ struct options;
 struct preferences;
 struct ui_setup;
 
-/* Says the error on standard error as "kvfall: sentence" and returns its exit status. */
+/* Prints an error on standard error as "kvfall: sentence" and returns its exit status. */
 int output_fail(const struct err *e);
-/* Writes to standard error what people read, cleaned for terminals. The caller ends the line. */
+/* Writes text for people to standard error, cleaned for terminals. The caller ends the line. */
 void output_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Writes text for people to standard output, cleaned for terminals; whether it arrived is asked once, by
- * output_finish(). */
+/* Writes text for people to standard output, cleaned for terminals. output_finish() checks for write errors.
+ */
 void output_print(const struct buf *text);
-/* The same for a text with colours of ours, its lines no wider than output_style() has columns. */
+/* output_print() of a text with our own colours, wrapped to the columns of output_style(). */
 void output_print_styled(const struct buf *text);
-/* The same for what programs read: to the byte, unless standard output is a terminal. */
+/* Writes text for programs: unchanged, unless standard output is a terminal. */
 void output_print_data(const struct buf *text);
-/* Hands over all that was printed so far, before more is done. */
+/* Flushes standard output. */
 void output_flush(void);
-/* Once, before anything is written: a pipe without a reader is an error of a write like others. */
+/* Once, before any output: makes a pipe without a reader an ordinary write error. */
 void output_start(void);
-/* Exit status of the program: `status`, or 1 with a sentence when standard output could not take everything.
- * After a success a reader that has gone ends the process by SIGPIPE, unless its parent ignores that. */
+/* The exit status of the program: `status`, or 1 with a sentence when standard output did not take
+ * everything. After a success a closed pipe ends the process by SIGPIPE, unless its parent ignores that. */
 int output_finish(int status);
-/* After a screen: a terminal that takes nothing for ten seconds more ends the program with `status`
- * instead of keeping it. */
+/* After a screen: a terminal that takes no output for ten seconds ends the program with `status`. */
 void output_bound(int status);
-/* How a screen on standard output is to look and begin: --theme, else KVFALL_THEME, else the user's own file,
- * else as the terminal answers to the question for its background, before that light where COLORFGBG says so,
- * else dark; mono by --no-color and NO_COLOR; ASCII as
- * in output_style(). The preferences outlive the setup. 0 or -KVF_ERR_USAGE. */
+/* The look of a screen on standard output: --theme, else KVFALL_THEME, else the user's file, else the
+ * terminal's answer about its background (until then light if COLORFGBG says so, else dark); mono with
+ * --no-color or NO_COLOR; ASCII as in output_style(). The preferences must outlive the setup. 0 or
+ * -KVF_ERR_USAGE. */
 int output_screen_style(const struct options *o, const struct preferences *p, struct ui_setup *setup,
                         struct err *e);
-/* How standard output wants its text: colour on a terminal unless --no-color or NO_COLOR, ASCII
- * with --ascii or in a locale without UTF-8. The width is the terminal's, else that of COLUMNS, else 80. */
+/* The style of standard output: colour on a terminal unless --no-color or NO_COLOR, ASCII with --ascii or in
+ * a locale without UTF-8. The width is the terminal's, else COLUMNS, else 80. */
 struct format_style output_style(const struct options *o);
-/* Of text for people: breaks lines that are wider than output_style() has columns. */
+/* Wraps text for people to the columns of output_style(). */
 void output_narrow(struct buf *text);
 /* The form of a list: --json, --csv, else a table. 0, or -KVF_ERR_USAGE for both. */
 int output_form(const struct options *o, enum sheet_form *form, struct err *e);

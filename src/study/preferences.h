@@ -1,5 +1,5 @@
-/* The user's own file of settings, $XDG_CONFIG_HOME/kvfall/config: what the screen begins with, and options
- * of `run` that are given without being typed. One thread. */
+/* The user's file of settings, $XDG_CONFIG_HOME/kvfall/config: initial settings of the screen, and default
+ * options of `run`. Main thread only; preferences_keep() on the screen's thread. */
 #ifndef KVF_STUDY_PREFERENCES_H
 #define KVF_STUDY_PREFERENCES_H
 
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "ui/settings.h"
 
-/* Options of `run` that may stand below "run:"; what they are stands in its table. */
+/* The number of options of `run` that may stand below "run:"; they are listed in preferences.c. */
 enum { PREFERENCES_RUN = 5, PREFERENCES = SETTINGS + PREFERENCES_RUN };
 
 struct preferences {
@@ -25,14 +25,15 @@ struct preferences {
 /* The i-th key: "theme", "run.fit". The screen's come first. */
 const char *preference_name(int i, char *out, size_t len);
 const char *preference_help(int i);
-/* Reads the file. None is like an empty one. 0, or -KVF_ERR_USAGE with file, line and column; to be freed in
- * either case. */
+/* Reads the file; a missing file is like an empty one. 0, or -KVF_ERR_USAGE with file, line and column. Free
+ * it in either case. */
 int preferences_load(struct preferences *p, struct err *e);
 void preferences_free(struct preferences *p);
-/* The command line of `run` with the file's options in front, where those that are typed win. The caller
- * frees the array alone; the file's texts are the preferences'. */
+/* The command line of `run` with the file's options in front, so that typed ones win. The caller frees the
+ * array but not its texts. */
 char **preferences_arguments(const struct preferences *p, int *argc, char **argv);
-/* Writes the screen's settings into the file, and leaves all else in it as it is. `path` gets its name. */
+/* Writes the screen's settings to the file and leaves everything else in it unchanged; appends its name to
+ * `path`. 0 or a negative code. */
 int preferences_keep(const struct settings *now, struct buf *path, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
-/* Progress of a headless run on standard error: one line that is rewritten on a terminal, cut to what
- * matters most where it is narrow; a line per interval elsewhere, of a simulation no more than one a second.
- * Control thread of the engine only. */
+/* Progress of a headless run on standard error. On a terminal one line is rewritten, shortened where it is
+ * narrow; elsewhere there is a line per interval, for a simulation at most one a second. Control thread of
+ * the engine only. */
 #ifndef KVF_STUDY_PROGRESS_H
 #define KVF_STUDY_PROGRESS_H
 
@@ -11,7 +11,7 @@
 #include "scenario/scenario.h"
 
 struct progress {
-    bool quiet, terminal, open; /* open: the terminal's cursor stands behind an unfinished line */
+    bool quiet, terminal, open; /* open: an unfinished line is on the terminal */
     uint64_t total_ns;          /* warm-up and measured part together */
     uint64_t last_prepare_ns;
     uint64_t last_simulated_ns; /* real time of the last line of a simulation */

@@ -19,8 +19,8 @@ struct rival {
     bool benchmarks;                     /* it has some to choose from, as GuideLLM's has */
 };
 
-/* `number` is the result to take of a GuideLLM report, from 1; 0: the one with most tokens per second.
- * 0, or -KVF_ERR_USAGE with a sentence: the file cannot be read, is no JSON, or none of these. */
+/* Reads a file. `number` selects a result of a GuideLLM report, from 1; 0: the one with the most tokens per
+ * second. 0, or -KVF_ERR_USAGE with a sentence: the file cannot be read, is not JSON, or is none of these. */
 int rival_read(struct rival *r, const char *path, uint64_t number, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
-/* Runs, one after another: each from a loaded scenario to the record of what came out, on the screen or
- * with lines of progress, stored in one database, stopped by one set of signals. All functions: the main
- * thread alone, before it has started others. */
+/* Runs, one after another: each from a loaded scenario to the record of its results, on the screen or with
+ * lines of progress, stored in one database, stopped by one set of signals. Main thread only, before it has
+ * started others. */
 #ifndef KVF_STUDY_SESSION_H
 #define KVF_STUDY_SESSION_H
 
@@ -19,10 +19,10 @@
 
 struct session_setup {              /* the same for all runs; texts must outlive the session */
     const char *db;                 /* a path, "none", or NULL for the usual place */
-    bool headless;                  /* no screen, although standard output is a terminal that can show it */
+    bool headless;                  /* no screen, even on a terminal */
     bool keep_going;                /* errors of operations do not fail a run */
     bool quiet;                     /* no progress on standard error */
-    struct metrics_server *metrics; /* tells of the runs, and is closed after them; NULL: none */
+    struct metrics_server *metrics; /* serves the runs, and is closed after them; NULL: none */
     uint64_t start_at_ns;           /* wall clock of the start, since the epoch; 0: when prepared */
     struct rank *rank;              /* this one of several that share the runs; NULL: alone */
     struct ui_setup look;           /* output_screen_style(), fd and at_s; the rest is filled in */
@@ -47,10 +47,10 @@ struct session_run {                 /* one run; texts are copied */
     const char *io_trace;            /* paths or NULL */
     const char *request_log;
     const char *verify_dump; /* a directory, for the engine; NULL: none */
-    const struct fit *fit;   /* what was scaled, or NULL; events of the run */
-    const char *fit_by;      /* who scaled; NULL: --fit, in session_check() */
+    const struct fit *fit;   /* the changes of scaling, or NULL; become events of the run */
+    const char *fit_by;      /* the command that scaled; NULL: --fit, in session_check() */
     size_t row;              /* of the study's board */
-    bool last;               /* its screen stays until somebody has seen how it ended */
+    bool last;               /* its screen stays after the end until a key is pressed */
 };
 
 /* A session that refers to `setup`, which outlives it; the program ends when memory is exhausted. */
@@ -59,16 +59,15 @@ void session_free(struct session *s); /* takes NULL */
 /* Takes over the signals and opens the study's screen, before the first run. 0 or a negative code. */
 int session_show(struct session *s, struct err *e);
 
-/* Whether the scenario can be run here and now: paths (what dead runs left there is removed), memory and
- * disk unless `force`, the trace. With `fit`, which may be NULL, it is scaled to this machine first.
- * Resolves what is auto. Makes nothing. 0 or a negative code; a command that is refused so ends with
- * status 2. */
+/* Checks that the scenario can run here and now: paths (removing what dead runs left), memory and disk unless
+ * `force`, the trace. With `fit` (may be NULL) it is scaled to this machine first. Resolves every `auto` and
+ * creates nothing. 0, or a negative code, with which a command ends with status 2. */
 int session_check(struct scenario *scenario, bool force, struct fit *fit, struct err *e);
 
-/* Runs to the end and returns when it is stored and its screen is left. `run` need not be initialised and
- * is the caller's to free whatever is returned. The first run takes over the signals and opens the
- * database. 0: run->status says how it ended; negative: the database refused it, or it could not start,
- * which is then stored as failed; -KVF_ERR_CANCELLED: session_stopped() before it began, nothing made. */
+/* Runs to the end and returns when the run is stored and its screen is left. `run` need not be initialised;
+ * the caller frees it in any case. The first run takes over the signals and opens the database. 0:
+ * run->status tells how it ended. -KVF_ERR_CANCELLED: session_stopped() before it began, and nothing was
+ * created. Other negative codes: the database refused it, or it could not start and is stored as failed. */
 int session_run(struct session *s, const struct session_run *what, struct run_record *run, struct err *e);
 
 /* Runs the scenario as often as its run.trials says, a simulation with seed, seed + 1 and so on, each a run
@@ -78,22 +77,18 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
  * trials it is session_run() and `group` stays empty. */
 int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
                    struct trials *group, struct err *e);
-/* The name of a log of several: "ops.csv.zst" is "ops-trial2.csv.zst" for "trial" and 2; what is no ordinary
- * file stays as it is. malloc'd; NULL for NULL. */
+/* The name of one of several logs: "ops.csv.zst" becomes "ops-trial2.csv.zst" for "trial" and 2; a path that
+ * is not an ordinary file is unchanged. The caller frees it; NULL for NULL. */
 char *session_numbered_file(const char *path, const char *of, unsigned number);
-
-/* Whether somebody wants no further run: a signal, or a run that was stopped by hand. */
+/* Whether no further run is wanted: a signal came, or a run was stopped by hand. */
 bool session_stopped(const struct session *s);
-
-/* After the last run: closes the server of metrics and gives the signals back. The one that asked for the
- * end, or 0. */
+/* After the last run: closes the metrics server and restores the signals. Returns the signal that asked for
+ * the end, or 0. */
 int session_end(struct session *s);
-/* Whether the results of any run have not reached the database that they were for. */
+/* Whether results of a run are missing in the database that they were for. */
 bool session_unstored(const struct session *s);
-
-/* Before anything is written to the standard streams after the last run: lets out what was held back
- * behind a screen. The terminal that it was on gets ten seconds to take all that follows, then the
- * program ends with `status`. */
+/* After the last run, before anything is written to the standard streams: prints what was held back behind a
+ * screen. Its terminal then has ten seconds to take all further output, or the program ends with `status`. */
 void session_release(struct session *s, int status);
 
 #endif

@@ -9,18 +9,17 @@
 #include "scenario/scenario.h"
 #include "study/options.h"
 
-/* path: a file, "-" for standard input, NULL for the built-in quickstart. *yaml (may be NULL) gets
- * the text as given, malloc'd; "" for the built-in. Errors go to standard error, one
- * file:line:column a line, then a closing sentence. Returns 0 or the exit status. The report is the
- * caller's to free, whatever is returned. */
+/* Loads `path`: a file, "-" for standard input, NULL for the built-in quickstart. *yaml (may be NULL) gets
+ * the text as given ("" for the built-in), which the caller frees. Prints errors on standard error, one
+ * file:line:column a line, then a closing sentence. Returns 0 or the exit status; the caller frees the report
+ * in either case. */
 int setup_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
                    struct scenario_report *report);
 
-/* The scenario as it is stored: paths of traces hold in every folder. */
+/* The scenario for the database: with absolute paths of traces. */
 struct scenario setup_placed(const struct scenario *s);
-
-/* Options and settings of the command line that this scenario makes nothing of, a warning each; keys of its
- * file are for `check` to list. */
+/* Warns of each option and setting of the command line that has no effect in this scenario; `check` lists
+ * keys of the file. */
 void setup_say_unused(const struct scenario_report *report);
 
 /* Prints the changes of --fit, a line each on standard error. */

@@ -1,5 +1,5 @@
-/* A study of several runs as people see it: a board that it publishes, and the screen over it where standard
- * output is a terminal that can show one. Main thread. */
+/* The display of a study of several runs: a board that it publishes, and a screen that shows the board where
+ * standard output is a suitable terminal. Main thread only. */
 #ifndef KVF_STUDY_SHOWING_H
 #define KVF_STUDY_SHOWING_H
 
@@ -20,22 +20,21 @@ struct showing {
     struct ui *ui; /* NULL: headless, or not open */
 };
 
-/* The board, and the look of the screen by command line and preferences. 0 or -KVF_ERR_USAGE; free it in
- * either case. */
+/* Makes the board, and decides the look of the screen by command line and preferences. 0 or -KVF_ERR_USAGE;
+ * free it in either case. */
 int showing_prepare(struct showing *s, const struct options *o, bool headless, struct err *e);
 void showing_free(struct showing *s); /* takes a zeroed one */
-/* Opens the screen, unless it is headless or the terminal cannot show one, which a sentence says. Signals are
- * taken (study/signals.h); `commands` hears of the wish to stop. */
+/* Opens the screen, unless it is headless or the terminal cannot show one, which a sentence says. Signals
+ * have been taken over (study/signals.h); the screen puts its requests to stop into `commands`. */
 void showing_open(struct showing *s, struct command_queue *commands);
-/* The study has ended, and its board says how: the screen stays until it is left, unless somebody wanted the
- * end. Then what was held back behind it comes out; a terminal that takes nothing more ends the program with
- * `status`. */
+/* After the end of the study, which its board tells: the screen stays until it is left, unless the end was
+ * asked for. Then held-back output is printed; a terminal that takes none ends the program with `status`. */
 void showing_close(struct showing *s, int status);
-/* The measures of a study whose rows are runs, and a row of what a run came to. */
+/* Fills the measures of a study whose rows are runs, and a row from the results of a run. */
 void showing_run_measures(struct board_head *h);
 void showing_run_row(struct board_row *r, const struct run_record *run);
-void showing_wake(const struct showing *s); /* there is something new to see */
-/* A child process has neither screen nor signals nor messages of its parent's. */
+void showing_wake(const struct showing *s); /* the board has changed */
+/* In a forked child: drops screen, signals and messages of the parent. */
 void showing_forget(struct showing *s);
 
 #endif

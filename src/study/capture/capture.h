@@ -1,6 +1,6 @@
-/* A trace from the log of a gateway or an engine, a JSON object a line. Text never leaves the process: what
- * is written of a prompt are blocks, each a keyed hash of its tokens and of the block before it, and these
- * are numbered densely. One thread. */
+/* A trace from the log of a gateway or an engine, a JSON object a line. Text never leaves the process: a
+ * prompt is written as blocks, each a keyed hash of its tokens and of the block before it, and hashes become
+ * dense numbers. One thread. */
 #ifndef KVF_STUDY_CAPTURE_CAPTURE_H
 #define KVF_STUDY_CAPTURE_CAPTURE_H
 
@@ -70,9 +70,9 @@ struct capture_blocks {
     bool any;
 };
 
-/* The times of one log or pod. A time is believed that is within a day of the one before it, or of the one
- * behind it, or lies between the two: so a row with a wrong clock waits for the next one and is rejected
- * alone. Where a clock has been set back, what follows goes on from there. */
+/* The times of one log or pod. A time is accepted if it is within a day of the one before it or after it, or
+ * between the two; so a row with a wrong clock waits for the next row and is rejected alone. Where a clock
+ * was set back, later times go on from there. */
 struct capture_clock {
     uint64_t at_ns;     /* of the last that was believed, in the trace's time; 0: none yet */
     uint64_t behind_ns; /* what the clock was set back by */
@@ -117,53 +117,50 @@ struct capture {
     struct capture_blocks now;
 };
 
-/* Options: `map` FIELD=PATH, one of them; "" or NULL ends nothing. 0 or -KVF_ERR_USAGE. */
+/* Adds an option FIELD=PATH of --map; "" or NULL adds none. 0 or -KVF_ERR_USAGE. */
 int capture_map(struct capture *c, const char *map, struct err *e);
-/* How text is cut: "chars4", or a file of ranks. 0 or -KVF_ERR_USAGE. */
+/* Chooses how text is cut into tokens: "chars4", or a file of ranks. 0 or -KVF_ERR_USAGE. */
 int capture_tokenizer(struct capture *c, const char *name, struct err *e);
-/* A salt from a file of 16 bytes, which is made with mode 0600 when it is not there; NULL: a random one,
- * which is kept nowhere. 0 or a negative code. */
+/* Takes the salt from a file of 16 bytes, which is created with mode 0600 when missing; NULL: a random salt
+ * that is not kept. 0 or a negative code. */
 int capture_salt(struct capture *c, const char *path, struct err *e);
-/* A line of the log, without its end; the text may be changed. */
+/* Takes a line of the log without its end; may change the text. */
 void capture_line(struct capture *c, char *text, size_t len);
-/* A request at a time since the epoch by c->clock; what it points to is copied. */
+/* Takes a request at a time since the epoch by c->clock; copies what it points to. */
 void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_out *line);
-void capture_reject(struct capture *c, enum capture_reject why);
-/* No row comes behind the one that waits: it is believed where it is the only one, or at most 30 days later
- * than the one before, else rejected. */
+void capture_reject(struct capture *c, enum capture_reject why); /* counts a rejected row */
+/* The end of a clock's rows: accepts the waiting row if it is the only one or at most 30 days after the one
+ * before, or rejects it. */
 void capture_clock_end(struct capture *c, struct capture_clock *k);
-/* So often what is recorded goes to the system: with what is on its way, a kill loses less than a second. */
+/* The period of flushes: a kill loses less than a second of a recording. */
 #define CAPTURE_FLUSH_NS (KVF_NS_PER_S / 2)
 
-/* Writes the requests that wait for earlier ones, and hands what is written to the system. */
+/* Writes the requests that wait for earlier ones, and hands the file to the system. */
 void capture_flush(struct capture *c);
-/* The requests that wait, and others at their times, which are not whole, as rows that the next flush
- * replaces: a kill leaves them. Of items, a struct trace_line_out each. */
+/* Writes waiting requests and unfinished ones (each item is a struct trace_line_out) as rows that the next
+ * flush replaces, so that they survive a kill. */
 void capture_tail(struct capture *c, const struct heap_item *open, size_t count);
-/* The same as capture_flush() at the end of what is read, where the next row will not tell any more which
- * clock is wrong. */
+/* capture_flush() at the end of the input, where no further row tells which clock is wrong. */
 void capture_end(struct capture *c);
 void capture_free(struct capture *c);
-
-/* Reads logs to their end, paths or "-" for standard input, as one: always from the log whose last row is the
- * earliest. With `follow` one goes on and on until a signal asks for the end, also behind a rotation: the old
- * file is read on for ten minutes after its last line. 0 or a negative code. */
+/* Merges logs (paths, or "-" for standard input): always reads on from the log whose last row is the
+ * earliest. With `follow` it goes on until a signal asks for the end, also after a rotation: the old file is
+ * read for ten more minutes after its last line. 0 or a negative code. */
 int capture_read(struct capture *c, const char *const *paths, size_t count, bool follow,
                  void (*tell)(const struct capture *c), struct err *e);
 
 enum { CAPTURE_TOKENS = 64 /* that are put at once at most */ };
-/* Tokens, as the bytes of a block have them. */
+/* Appends tokens in the byte form that blocks hash. */
 void capture_tokens_put(struct buf *bytes, const uint64_t *token, size_t count);
-
-/* For capture_line(). */
+/* The blocks of one prompt, for capture_line(): begin, add texts and tokens, end. */
 void capture_blocks_begin(struct capture *c);
 void capture_blocks_text(struct capture *c, const char *text, size_t len); /* a piece */
-/* Behind the last piece of a text, where `units` were before it: what no text has stands between two. Whether
- * it had anything. */
+/* Ends a text, before which there were `units`: puts a separator that no text contains. Returns whether the
+ * text had anything. */
 bool capture_blocks_text_end(struct capture *c, uint64_t units);
 void capture_blocks_put(struct capture *c, const uint64_t *token, size_t count); /* at most CAPTURE_TOKENS */
 void capture_blocks_end(struct capture *c);                                      /* of a prompt */
-/* Tokens of the prompt so far: those there were, or a quarter of its characters. */
+/* Tokens of the prompt so far: as counted, or a quarter of its characters. */
 uint64_t capture_blocks_tokens(const struct capture *c);
 
 #endif

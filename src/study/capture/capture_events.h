@@ -55,24 +55,25 @@ struct capture_events {
 
 void capture_events_init(struct capture_events *ev, struct capture *c); /* writes its requests through `c` */
 void capture_events_free(struct capture_events *ev);                    /* what it owns */
-/* Writes to a file what is stored and removed, as rows of CSV. 0 or a negative code. */
+/* Opens a file for a CSV row for each block stored or removed. 0 or a negative code. */
 int capture_events_blocks(struct capture_events *ev, const char *path, struct err *e);
-/* Closes it, where there is one; 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE, also for an earlier write. */
+/* Closes that file, if any: 0, or -KVF_ERR_IO or -KVF_ERR_NOSPACE, also for an earlier write. */
 int capture_events_blocks_end(struct capture_events *ev, const char *path, struct err *e);
-/* So many batches of a pod did not come. */
+/* Counts batches of a pod that were lost. */
 void capture_events_lost(struct capture_events *ev, unsigned pod, uint64_t batches);
-/* The payload of one message; false when it is none. What of it could be read is kept. */
+/* Takes the payload of one message. false: it is malformed; the readable part of it is kept. */
 bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len);
-/* A run of the pod at hand: a request, or more of one. */
+/* Adds a run of ev->pod: a new request, or the next part of one. */
 void capture_run_add(struct capture_events *ev, const struct capture_run *run);
-/* Tells requests of which nothing came for so long that their prompts are whole: by the times of the pod's
- * batches, and with `silent` by the clock here, of all pods. */
+/* Writes requests whose prompts must be complete, because nothing has come for long enough by the times of
+ * the pod's batches; with `silent` by the local clock, for all pods. */
 void capture_runs_settle(struct capture_events *ev, bool silent);
-/* capture_flush(), with what is there of the others in rows that a kill leaves; those behind them wait. */
+/* capture_flush(), with unfinished requests in rows that survive a kill; later requests wait for them. */
 void capture_runs_flush(struct capture_events *ev);
-void capture_runs_end(struct capture_events *ev); /* tells all of them */
-/* Publishers and, behind a comma, where they replay: "tcp://host:5557,tcp://host:5558". Receives until a
- * signal asks for the end. 0 or a negative code: also where libzmq is not installed. */
+void capture_runs_end(struct capture_events *ev); /* writes all of them */
+/* Receives from publishers until a signal asks for the end. An endpoint is the publisher's and, after a
+ * comma, that of its replay: "tcp://host:5557,tcp://host:5558". 0 or a negative code, also where libzmq is
+ * missing. */
 int capture_events_receive(struct capture_events *ev, const char *const *endpoints, unsigned count,
                            void (*tell)(const struct capture *c), struct err *e);
 

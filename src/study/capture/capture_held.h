@@ -1,5 +1,6 @@
-/* The blocks that the engines hold, and the chains that they end: a block is known by its tokens and those
- * before it, the same in all pods. One that no pod holds, and that none follows, is forgotten. One thread. */
+/* The blocks that engines hold, with the chains that lead to them. A block is identified by its tokens and
+ * those before it, in all pods alike. A block is forgotten when no pod holds it and none follows it. One
+ * thread. */
 #ifndef KVF_STUDY_CAPTURE_CAPTURE_HELD_H
 #define KVF_STUDY_CAPTURE_CAPTURE_HELD_H
 
@@ -30,20 +31,20 @@ struct capture_held { /* all zero is empty */
     uint64_t dropped;                /* entries beyond that */
 };
 
-/* The node of a block, made when it is not there: kept by the caller until capture_held_let_go(). `number` is
- * asked for when it is made. */
+/* The node of a block, made when missing and then numbered by `numbers` (*fresh). It stays until
+ * capture_held_let_go(). */
 uint32_t capture_held_node(struct capture_held *h, uint64_t id, uint32_t parent, struct names *numbers,
                            bool *fresh);
-void capture_held_keep(struct capture_held *h, uint32_t node);
+void capture_held_keep(struct capture_held *h, uint32_t node); /* once more */
 void capture_held_let_go(struct capture_held *h, uint32_t node);
 /* A pod has the block under this hash since `at_ns`. */
 void capture_held_add(struct capture_held *h, unsigned pod, uint64_t hash, uint32_t node, uint64_t at_ns);
-/* Node + 1 of a hash, and since when, UINT64_MAX: not known; 0: the pod does not have it. */
+/* Node + 1 of a hash, and the time since when the pod holds it (UINT64_MAX: unknown); 0: the pod does not. */
 uint32_t capture_held_find(const struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
-/* The same, and the pod has it no more; the node is good until the next call, where nobody keeps it. */
+/* capture_held_find(), and the pod no longer holds it. Unless kept, the node is valid until the next call. */
 uint32_t capture_held_remove(struct capture_held *h, unsigned pod, uint64_t hash, uint64_t *since_ns);
-void capture_held_clear(struct capture_held *h, unsigned pod);
-bool capture_held_full(const struct capture_held *h); /* a pod is to be cleared */
+void capture_held_clear(struct capture_held *h, unsigned pod); /* the pod holds nothing */
+bool capture_held_full(const struct capture_held *h);          /* a pod must be cleared */
 void capture_held_free(struct capture_held *h);
 
 #endif

@@ -1,4 +1,4 @@
-/* One run over several processes: joins them and settles what each of them does. Main thread. */
+/* One run over several processes: joins them and decides the part of each. Main thread only. */
 #ifndef KVF_STUDY_RANKS_RANKS_H
 #define KVF_STUDY_RANKS_RANKS_H
 
@@ -13,9 +13,9 @@
  * -KVF_ERR_USAGE. */
 int ranks_join(struct run_options *o, int argc, char **argv, struct scenario *s, struct rank **out,
                struct err *e);
-/* Leaves the others. The launcher that --ranks has started ends with this process. Takes NULL. */
+/* Leaves the run's processes. The launcher that --ranks has started ends with this process. Takes NULL. */
 void ranks_leave(struct rank *r);
-/* Tells the others that this rank will not run, and leaves them. */
+/* Tells the other ranks that this one will not run, and leaves. */
 void ranks_give_up(struct rank *r, const char *why);
 
 #endif

@@ -1,5 +1,5 @@
-/* `kvfall suite`: many tests on one plan. What its parts share: the tests there are, those that were
- * chosen with what they will run, and what came out. One thread. */
+/* `kvfall suite`: many tests in one plan. Shared by its parts: the known tests, the chosen ones with their
+ * scenarios, and the results. Main thread only. */
 #ifndef KVF_STUDY_SUITE_SUITE_H
 #define KVF_STUDY_SUITE_SUITE_H
 
@@ -84,18 +84,19 @@ struct suite {
     int signal;
 };
 
-/* Finds what the machine offers and where to work: --path, else the best drive. 0 or a negative code. */
+/* Measures the machine and chooses the working directory: --path, else the best drive. 0 or a negative code.
+ */
 int suite_look(struct suite *s, struct err *e);
 /* The most that a test of group `suite` gives its cpu tier of memory / part. */
 uint64_t suite_cpu_bytes(const struct suite *s, uint32_t part);
 
-/* Loads, sizes and checks the chosen tests. What cannot run says why in its entry. 0 or -KVF_ERR_USAGE for
- * what the command line got wrong. */
+/* Loads, sizes and checks the chosen tests; the entry of one that cannot run says why. 0, or -KVF_ERR_USAGE
+ * for a wrong command line. */
 int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_t count, struct err *e);
 /* How the events of runs tell what a stored suite has no row for. */
 /* Gives the first run of the plan an event for each test that is left out. */
 void suite_note_left_out(struct suite *s);
-/* The longest time that a test takes: all trials with their warm-up. */
+/* The longest time that a test takes, in seconds: all trials with their warm-up. */
 double suite_entry_s(const struct suite_entry *e);
 /* Allowance for preparing and cleaning up after each run. */
 enum { SUITE_AROUND_S = 6, SUITE_QUICK_S = 290 };
@@ -118,13 +119,13 @@ void suite_leave(struct suite *s, int status);
 
 /* Whether a test has a run that counts. */
 bool suite_done(const struct suite_entry *e);
-/* Mean of a metric over the trials that count, of a test that was stopped what there is; NaN when missing. */
+/* The mean of a metric over the complete trials, or over all trials of a stopped test; NaN when missing. */
 double suite_metric(const struct suite_entry *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The largest instead. */
 double suite_metric_largest(const struct suite_entry *e, const char *metric);
 const struct suite_entry *suite_find(const struct suite *s, const char *name); /* NULL: not in the plan */
 
-/* Adds the comparison, a row a test, and for group tiers the ranking. */
+/* Appends the comparison, a row a test, and for group tiers the ranking. */
 void suite_put_tables(const struct suite *s, struct doc *d);
 /* The meaning of the figures, in sentences. */
 struct suite_words {

@@ -18,18 +18,17 @@
 
 /* Usable bytes of a tier of that capacity. */
 uint64_t curve_usable_bytes(const struct scenario *s, enum kvf_tier tier, uint64_t capacity_bytes);
-
-/* LRU at each capacity; the accesses are blocks. Exact where the tier holds the largest request as a whole.
- * out->capacity_bytes are given. */
+/* The misses of LRU over blocks at each out->capacity_bytes. Exact where the tier holds the largest request
+ * as a whole. */
 void curve_stack(const struct references *r, const struct scenario *s, enum kvf_tier tier,
                  struct sweep_curve *out, size_t count);
-/* A policy at out->capacity_bytes with out->sample of the entries. 0 or a negative code. */
+/* Simulates a policy at out->capacity_bytes with out->sample of the entries. 0 or a negative code. */
 int curve_try(const struct references *r, const struct scenario *s, enum kvf_tier tier,
               enum scenario_eviction policy, struct sweep_curve *out, struct err *e);
-/* The part of the entries to try so that about that many accesses remain: 1, or a power of a half. */
+/* The share of entries to sample so that about that many accesses remain: 1, or a power of a half. */
 double curve_sample(const struct references *r, uint64_t accesses);
-/* That part, or as much more of them as a tier of so many usable bytes needs: a cache that is smaller by the
- * part has to hold a hundred entries still, or it is none, and its misses say nothing. */
+/* The share `part`, or a larger one where the scaled-down tier of so many usable bytes would not hold a
+ * hundred entries, because its misses would then say nothing. */
 double curve_sample_at(const struct references *r, uint64_t usable_bytes, double part);
 
 #endif

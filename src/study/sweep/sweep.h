@@ -1,4 +1,4 @@
-/* kvfall sweep: many runs of one scenario with some of its keys varied. Main thread. */
+/* kvfall sweep: many runs of one scenario with some of its keys varied. Main thread only. */
 #ifndef KVF_STUDY_SWEEP_SWEEP_H
 #define KVF_STUDY_SWEEP_SWEEP_H
 
@@ -93,11 +93,11 @@ struct sweep {
 };
 
 /* ---- points (sweep_points.c) ---- */
-/* The scenario with the settings of the command line. Says errors itself; 0 or the exit status. */
+/* Loads the scenario with the settings of the command line and prints errors; 0 or the exit status. */
 int sweep_base_load(struct sweep_base *b, const char *path, const struct options *o);
-/* The plan, of a scenario that has been loaded. */
+/* Makes the plan of the loaded scenario. */
 void sweep_base_plan(struct sweep_base *b);
-/* The variation in one line: "6 points: tiers.cpu.capacity (2) x workload.users (3)". */
+/* Appends the dimensions in one line: "6 points: tiers.cpu.capacity (2) x workload.users (3)". */
 void sweep_base_text(const struct sweep_base *b, struct buf *out);
 void sweep_base_free(struct sweep_base *b);
 /* The settings of point `i` of the plan, or of the search at `value`. Returns their number. */
