@@ -1,4 +1,4 @@
-/* Commands that are typed behind ":", such as "users 50" or "set theme light". Pure. Any thread. */
+/* Commands typed after ":", such as "users 50" or "set theme light". Pure; any thread. */
 #ifndef KVF_UI_COMMAND_LINE_H
 #define KVF_UI_COMMAND_LINE_H
 
@@ -35,12 +35,12 @@ struct command_line {
 const char *command_line_name(enum command_line_id id);
 const char *command_line_argument(enum command_line_id id); /* "": it takes none */
 const char *command_line_help(enum command_line_id id);
-/* A name may be cut as long as no other begins so. */
+/* Parses a command; a name may be shortened while it is unique. */
 struct command_line command_line_parse(const char *text);
-/* Completes what is typed as far as there is one way to go on, names and values alike; false when nothing
+/* Completes the typed text, names and values alike, as far as the continuation is unique; false when nothing
  * was added. */
 bool command_line_complete(char *text, size_t len);
-/* The words that may come next, "view, users, ...". */
+/* The words that may follow: "view, users, ...". */
 char *command_line_next(const char *text, char *out, size_t len);
 
 #endif

@@ -28,8 +28,8 @@ enum {
     KEY_CODE_ESCAPE,
     KEY_CODE_MOUSE,  /* with row and column */
     KEY_CODE_OTHER,  /* a function key without a meaning here */
-    KEY_CODE_DARK,   /* the terminal says of its background that it is dark, */
-    KEY_CODE_LIGHT,  /* or light */
+    KEY_CODE_DARK,   /* the terminal reports a dark background, */
+    KEY_CODE_LIGHT,  /* or a light one */
     KEY_CODE_COLUMN, /* a click on the head of column 0; others follow */
     KEY_CODE_COLUMN_LAST = KEY_CODE_COLUMN + 31,
     KEY_CODE_INTERRUPT = 3,

@@ -1,4 +1,4 @@
-/* Pictures of the screen in files. One thread. */
+/* Pictures of the screen in files. Screen thread only. */
 #ifndef KVF_UI_PICTURE_H
 #define KVF_UI_PICTURE_H
 
@@ -14,10 +14,10 @@ struct picture {                               /* drawn anew, without a line tha
     struct style style; /* of the screen; a text has no colours to tell curves apart */
 };
 
-/* Into a new file of this folder, "kvfall-NAME-20260131-120000.svg" or .txt. `said` has a sentence on what
- * became of it. */
+/* Saves into a new file of the current directory, "kvfall-NAME-20260131-120000.svg" or .txt. `said` gets a
+ * sentence on the outcome. */
 void picture_save(const struct picture *p, const char *name, bool svg, char *said, size_t len);
-/* Into a new file of that name, whose ending decides: .svg, .txt or .ansi. */
+/* Saves into a new file of that name, whose ending decides the form: .svg, .txt or .ansi. */
 void picture_save_as(const struct picture *p, const char *path, char *said, size_t len);
 
 #endif

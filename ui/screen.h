@@ -1,5 +1,5 @@
-/* The screen's content and its keys, without any terminal: takes in what the provider has,
- * keeps the moment shown, the view and the questions asked, and draws the whole picture. One thread. */
+/* The screen's content and its keys, without a terminal: takes in the provider's news, keeps the moment
+ * shown, the view and the open question, and draws the whole picture. Screen thread only. */
 #ifndef KVF_UI_SCREEN_H
 #define KVF_UI_SCREEN_H
 
@@ -83,7 +83,7 @@ enum screen_wish {
 
 /* The autoscaler's mode at the moment shown: "off", "qos" or "capacity". */
 const char *screen_autoscaler(const struct screen *s);
-/* A few words for the footer, for some seconds. */
+/* Shows a few words in the footer for some seconds. */
 void screen_say(struct screen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void screen_init(struct screen *s, const struct ui_setup *setup);
 void screen_free(struct screen *s);

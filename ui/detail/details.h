@@ -1,4 +1,4 @@
-/* Details: a view of one thing, opened from its row and closed by Esc. */
+/* Details: a view of one object, opened from its row and closed by Esc. Constant. */
 #ifndef KVF_UI_DETAIL_DETAILS_H
 #define KVF_UI_DETAIL_DETAILS_H
 

@@ -17,10 +17,10 @@ struct column_place {
     int col, cols; /* cols 0: no room for it */
 };
 
-/* Places in `room` columns with one between two. The first that does not fit by rank ends it, so that
- * more room never takes a column away. */
+/* Places columns in `room`, with one blank between two. The first by rank that does not fit ends the placing,
+ * so that more room never takes a column away. */
 void columns_place(const struct column *c, int count, int room, struct column_place *out);
-/* A text in a column's place, cut to it; nothing where there is no place. */
+/* Draws a text in a column's place, cut to it; nothing for a column without a place. */
 void columns_cell(const struct pane *p, int row, const struct column *c, struct column_place at,
                   enum tone tone, const char *text);
 void columns_headings(const struct pane *p, int row, const struct column *c, int count,

@@ -1,5 +1,5 @@
-/* A panel's input: the moment to show and how. Panels draw this into their pane and compute,
- * remember and fetch nothing. */
+/* The input of a panel: the moment to show, and how. Panels only draw it into their pane; they compute,
+ * remember and fetch nothing. Screen thread only. */
 #ifndef KVF_UI_PANEL_FRAME_H
 #define KVF_UI_PANEL_FRAME_H
 
@@ -21,7 +21,7 @@ struct frame_table {
     unsigned hidden; /* bit i: column i is left out */
 };
 
-/* Something that a row stands for and that has a detail of its own. */
+/* The object of a row, which has a detail of its own. */
 enum frame_kind {
     FRAME_NOTHING,
     FRAME_TIER,
@@ -37,7 +37,7 @@ struct frame_thing {
     enum frame_kind kind;
     uint64_t number; /* of the tier, class, device, rank, user */
 };
-/* Rows that were drawn, from the top; each can be selected, opened and clicked. */
+/* The drawn rows, from the top; each can be selected, opened and clicked. */
 enum { FRAME_ROWS_MOST = 96 };
 struct frame_rows {
     unsigned count;

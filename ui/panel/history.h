@@ -103,8 +103,8 @@ struct history *history_new(void);    /* aborts when memory is exhausted */
 void history_free(struct history *h); /* what it owns */
 size_t history_bytes(void);           /* memory of one history, in all */
 
-/* An interval in the order of time. Looks between intervals (snapshot.peek) and intervals that are not
- * newer than the last one are left out. */
+/* Adds an interval, in order of time. Ignores peeks between intervals (snapshot.peek) and intervals that are
+ * not newer than the last one. */
 void history_add(struct history *h, const struct snapshot *snap);
 void history_event(struct history *h, const struct record_event *e);
 
@@ -129,7 +129,7 @@ double history_top(const struct history *h, int series, enum zoom z, double end_
 void history_heat(const struct history *h, int scope, enum zoom z, double end_s, size_t points,
                   uint32_t *counts);
 
-/* Events and decisions, oldest first; i from 0. The pointers are good until the next one is added. */
+/* Events and decisions, oldest first; i from 0. Pointers are valid until the next one is added. */
 size_t history_events(const struct history *h);
 const struct record_event *history_event_at(const struct history *h, size_t i);
 size_t history_decisions(const struct history *h);

@@ -1,4 +1,4 @@
-/* Pieces that several views share. */
+/* Pieces that several views share. Screen thread only. */
 #ifndef KVF_UI_PANEL_PARTS_H
 #define KVF_UI_PANEL_PARTS_H
 
@@ -6,25 +6,25 @@
 #include "draw/graph.h"
 #include "ui/panel/frame.h"
 
-/* The first and the last row of the screen, and the line of a terminal that is too small. */
+/* Draw the first and the last row of the screen. */
 void parts_header(const struct pane *p, const struct frame *f);
 void parts_footer(const struct pane *p, const struct frame *f);
-/* The last word, over the row above the keys; nothing where there is none. */
+/* Draws the last message over the row above the keys; nothing without one. */
 void parts_message(const struct pane *p, const struct frame *f);
-void parts_too_small(const struct pane *p, const struct frame *f);
+void parts_too_small(const struct pane *p, const struct frame *f); /* the only line of a small terminal */
 /* format_status() with the tone of the first row. */
 const char *parts_status(enum run_status status, enum tone *tone);
 
 /* ---- what is shown: a moment, or the whole run ---- */
 
-/* Whether the figures are those of the whole run: it is over with results, and no earlier moment is
- * shown. What a crashed run has left is its last interval. */
+/* Whether the values are those of the whole run: it is over with results, and no earlier moment is shown. A
+ * crashed run shows its last interval. */
 bool parts_whole_run(const struct frame *f);
 /* Whether the clock has not begun yet. */
 bool parts_preparing(const struct frame *f);
-/* The figures of that interval or of the run, where gauges such as bytes used or requests waiting are
- * those at its end. What a run has no result for is missing: the steal, the network, what is in flight.
- * Whole numbers cannot be missing: of a tier that is off they are 0. */
+/* The values of that interval or of the run; gauges, such as bytes used or requests waiting, are those at its
+ * end. Values without a result of the run are missing: steal, network, I/O in flight. Whole numbers cannot be
+ * missing; they are 0 for a tier that is off. */
 struct parts_figures {
     bool any, whole; /* false, false: nothing is known yet, and all below is missing or 0 */
     struct snapshot_interval interval;
@@ -33,8 +33,7 @@ struct parts_figures {
     double d2c_p95_ms[KVF_DIRS]; /* of requests at the drive, by the kernel */
 };
 void parts_figures(const struct frame *f, struct parts_figures *out);
-/* An amount of what is shown per second of it; missing for a look between intervals, which has no
- * length. */
+/* An amount per second of the time shown; missing for a peek between intervals, which has no length. */
 double parts_per_second(const struct frame *f, double amount);
 /* The same for a QoS class, k from 0 on. */
 struct parts_class {
@@ -48,8 +47,8 @@ struct parts_class {
 };
 uint32_t parts_classes(const struct frame *f);
 void parts_class(const struct frame *f, uint32_t k, struct parts_class *out);
-/* Its share inside the target, or "starved", which says more than the share of those few it is of. Of a
- * whole run the share. */
+/* The share inside the target, or "starved", which says more than a share of few requests. For a whole run
+ * the share. */
 const char *parts_class_met(const struct frame *f, const struct parts_class *x, char *out);
 bool parts_class_missed(const struct frame *f, uint32_t from); /* any class from that one on */
 double parts_shortest_target_ms(const struct frame *f);        /* of the classes; missing: none has one */
@@ -61,61 +60,61 @@ bool parts_judged_by_e2e(const struct frame *f); /* classes by end-to-end latenc
 bool parts_tier_on(const struct frame *f, int tier);
 int parts_tiers_on(const struct frame *f);
 bool parts_tier_emulated(const struct frame *f, int tier);
-/* "gpu emul", "cpu", "nvme vda": how a tier is called where its figures stand. */
+/* The label of a tier beside its values: "gpu emul", "cpu", "nvme vda". */
 const char *parts_tier_label(const struct frame *f, int tier, char *out, size_t len);
 enum tone parts_tier_tone(int tier);
-/* A table of the tiers, a heading and a row each: occupancy bar, used / usable, read and write rate,
- * P95s, entries, falls. Columns appear by importance as there is room. */
+/* Draws a table of the tiers, a heading and a row each: occupancy bar, used / usable, read and write rate,
+ * P95s, entries, falls. Important columns appear first. */
 void parts_tiers(const struct pane *p, const struct frame *f);
-/* A table of the GPUs, with a heading where there is more than a row; nothing where there are none. */
+/* Draws a table of the GPUs, with a heading where there is more than one row; nothing without GPUs. */
 void parts_gpus(const struct pane *p, const struct frame *f);
-/* The server behind the remote tier, in two rows; the newest interval knows of one. */
+/* Draws the server behind the remote tier in two rows; the newest interval has one. */
 void parts_server(const struct pane *p, const struct frame *f);
 
 /* ---- ranks ---- */
 
-/* Ranks of what is shown, 0 for a run of one process; and one of them, in their order. */
+/* The number of ranks shown, 0 for a run of one process; and rank i in their order. */
 uint32_t parts_hosts(const struct frame *f);
 const struct snapshot_host *parts_host(const struct frame *f, uint32_t i);
 
 /* ---- details ---- */
 
-/* Leaves a row for the keys and the mouse; the column before the pane is its margin. */
+/* Registers a row for the keys and the mouse; the column before the pane is its margin. */
 void parts_row(const struct pane *p, int row, const struct frame *f, enum frame_kind kind, uint64_t number);
 /* Percentiles of a tier's reads or writes, and of a class: of the window, of the whole run, or of an interval
  * as far as that has them. */
-/* From how many tokens of context on loading from the tier beats computing again; 0: never; NaN: not known.
- */
+/* The context length in tokens from which loading from the tier beats computing again; 0: never; NaN:
+ * unknown. */
 double parts_break_even(const struct frame *f, int tier);
 struct windows_levels parts_op_levels(const struct frame *f, int tier, int dir, enum windows_part part);
 struct windows_levels parts_class_levels(const struct frame *f, uint32_t k, enum windows_latency latency);
-/* Figures with their names, in as many columns as have room, row by row. */
+/* Draws values with their names, row by row, in as many columns as there is room for. */
 struct parts_facts {
     const struct pane *p;
     int count, columns;
 };
 struct parts_facts parts_facts(const struct pane *p);
 void parts_fact(struct parts_facts *x, const char *name, enum tone tone, const char *figure);
-/* A table of levels: a heading, then a row each. */
+/* Draw a table of percentiles: the heading, and a row. */
 void parts_levels_heading(const struct pane *p, const struct frame *f, const char *title);
 void parts_levels(const struct pane *p, int row, const char *name, enum tone tone, struct windows_levels x);
 
 /* ---- sentences ---- */
 
-/* The limit, the remedy and the parts of a request's time: a row each, as many as there are. */
+/* Draws the limit, the remedy and the parts of a request's time, a row each, as far as there are rows. */
 void parts_verdict(const struct pane *p, const struct frame *f);
-/* A remedy in so many columns: "4 x cpu capacity: tokens/s 9.94k -> 18.3k", the less important words left out
- * where there is little room and no figure ever cut. */
+/* A remedy in `cols` columns: "4 x cpu capacity: tokens/s 9.94k -> 18.3k". Less important words are left out
+ * where there is little room; numbers are never cut. */
 void parts_remedy(const struct pane *p, const struct verdict_remedy *r, int cols, char *out, size_t len);
-/* Warnings from a row on, and writes that found no room; returns the rows used. */
+/* Draws warnings from `row` on, and writes that found no room; returns the rows used. */
 int parts_warnings(const struct pane *p, int row, const struct frame *f);
-/* " (10 s)": the window of the tables, for their headings; "" for one interval or the whole run. */
+/* The window of the tables, for their headings: " (10 s)"; "" for one interval or the whole run. */
 const char *parts_span(const struct frame *f, char *out, size_t len);
 /* A table of the classes, with a heading. */
 void parts_class_table(const struct pane *p, const struct frame *f);
-/* Whether requests come at times of their own, with no users whose number could be changed. */
+/* Whether requests arrive in an open loop, without users whose number could be changed. */
 bool parts_open_loop(const struct frame *f);
-/* "Autoscaler qos   users 50 -> 60 ...", or the users and the last change by hand. */
+/* Draws "Autoscaler qos   users 50 -> 60 ...", or the users and the last change by hand. */
 void parts_users(const struct pane *p, const struct frame *f);
 
 /* ---- over time ---- */
@@ -141,9 +140,9 @@ void parts_tier_graph(const struct pane *p, const struct frame *f, const char *t
  * columns used. */
 int parts_spark(const struct pane *p, int row, int col, int cols, const struct frame *f, const char *label,
                 const char *figure, int series, double top, enum tone tone);
-/* Where graphs end, as the functions of the history want it: NaN for the newest. */
+/* The run time at which graphs end, for the functions of the history: NaN for the newest. */
 double parts_end_s(const struct frame *f);
-/* The marks of a stretch of run time, GRAPH_MARKS at most, the newest first; returns how many. */
+/* The marks of a stretch of run time, at most GRAPH_MARKS, the newest first; returns their number. */
 unsigned parts_marks(const struct frame *f, double from_s, double to_s, struct graph_mark *out);
 
 /* ---- events and signs ---- */
@@ -151,9 +150,9 @@ unsigned parts_marks(const struct frame *f, double from_s, double to_s, struct g
 /* Signs that have another form in ASCII. */
 enum parts_sign { PARTS_DOT, PARTS_ARROW, PARTS_LEFT_RIGHT, PARTS_SIGNS };
 const char *parts_sign(const struct canvas *c, enum parts_sign sign);
-/* Whether an event was caused by hand or by the autoscaler, is a mark, or went wrong: shown on graphs. */
+/* Whether an event is shown on graphs: caused by hand or by the autoscaler, a mark, or an error. */
 bool parts_event_marked(const struct record_event *e, char *sign, enum tone *tone);
-/* Whether an event has happened by the moment shown; one in a row: run time, level, message. */
+/* Whether an event has happened by the moment shown; and its row: run time, level, message. */
 bool parts_event_shown(const struct frame *f, const struct record_event *e);
 void parts_event(const struct pane *p, int row, const struct record_event *e);
 /* Whether a text passes a filter: contains it, letter case ignored; "" passes all. */
