@@ -98,6 +98,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if bucket != BUCKET:
                 return name, error(404, "NoSuchBucket")
             if self.command == "PUT":
+                if self.headers.get("If-None-Match"):
+                    assert self.headers["If-None-Match"] == "*", self.headers
+                    played.claims.append(name)
+                    if played.knows_claims is False:
+                        return name, error(501, "NotImplemented", "A header that this server does not know")
+                    if name in played.objects:
+                        return name, error(412, "PreconditionFailed")
                 played.objects[name] = body
                 return name, (200, b"")
             if self.command == "DELETE":
@@ -160,6 +167,7 @@ class PlayedS3:
     def __init__(self, answer=lambda method, name, usual: usual, region="us-east-1", token=None, tls=None, port=0):
         self.answer, self.region, self.token = answer, region, token
         self.key, self.secret = KEY, SECRET
+        self.claims, self.knows_claims = [], True  # names of PUTs that leave what is there
         self.objects, self.requests, self.lock, self.ended = {}, [], threading.Lock(), threading.Event()
         self.http = Server(("127.0.0.1", port), Handler)
         self.http.played = self

@@ -56,6 +56,32 @@ def _():
     assert "nothing has come back for" in got.stderr and "has not answered within tiers.remote.timeout" in got.stderr.splitlines()[-1], got
 
 
+@case("a value that the server stores after its write was given up, and after its entry was deleted, leaves nothing")
+def _():
+    late, deleted = {}, []
+
+    def slow(words, usual):
+        if words[0] == b"SET" and words[1].endswith(b":2"):
+            late[words[1]] = server.values.pop(words[1])
+            return SILENCE
+        if words[0] == b"UNLINK" and words[1] in late:
+            deleted.append(words[1])
+            server.values[words[1]] = late.pop(words[1])
+        return usual
+    server = Played(slow)
+    _, summary = operations(server, "--keep-going", timeout="1s")
+    assert result(summary, "operation_errors") == 1 and result(summary, "hits") == 0, summary["results"]
+    assert len(deleted) == 1 and server.values == {}, (deleted, list(server.values))
+
+
+@case("of a shared prompt it stays, as other runs may use it, and a warning counts what may be there")
+def _():
+    server = Played(lambda words, usual: SILENCE if words[0] == b"SET" and words[1].endswith(b":2") else usual)
+    (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,prompt-1,200\nread,prompt-1,200\n")
+    got, _ = measure(on(server, OPS, share_prompts=True, timeout="1s"), "--keep-going")
+    assert "up to 4 values of shared prompts may stay on the server at" in got.stderr, got
+
+
 @case("a server that stops in the middle of a value")
 def _():
     half = Played(lambda words, usual: usual[:5000] if words[0] == b"GET" else usual)

@@ -177,6 +177,68 @@ def _():
     assert server.objects == {}, sorted(server.objects)
 
 
+PROMPTS = "op,key,tokens\nwrite,prompt-1,96\nread,prompt-1,96\n"
+
+
+@case("of two runs that write a prompt at the same moment the first one owns it: the other's PUT leaves it")
+def _():
+    kept = {}
+
+    def sooner(method, name, usual):
+        if method == "PUT":
+            kept.setdefault(name, server.objects.get(name))
+        if method == "HEAD" and ":shared:" in name and again:
+            with server.lock:
+                again.append(name)
+                if len(again) == 4:
+                    server.objects.update(kept)  # between our lookup and our write
+        return usual
+    server, again = PlayedS3(), []
+    server.answer = sooner
+    (home() / "work/ops.csv").write_text(PROMPTS)
+    changes = {**on(server, chunk_tokens=32, share_prompts=True), **OPS}
+    _, summary = measure(changes, env=server.env)
+    assert len(kept) == 3 == server.count("PUT") and not server.objects, sorted(server.objects)
+    assert len(server.claims) == 1, server.claims
+    again.append(True)
+    _, summary = measure(changes, env=server.env)
+    assert server.count("PUT") == 4 and len(server.claims) == 2 and server.objects == kept, server.requests
+    assert result(summary, "remote_found") == 1 == result(summary, "remote_hits"), summary["results"]
+    assert result(summary, "remote_write_bytes") == 0 == result(summary, "verify_mismatched"), summary["results"]
+
+
+@case("a server that knows no condition for a PUT is asked once: the prompt is written all the same")
+def _():
+    server = PlayedS3()
+    server.knows_claims = False
+    (home() / "work/ops.csv").write_text(PROMPTS + PROMPTS.partition("\n")[2].replace("prompt-1", "prompt-2"))
+    _, summary = measure({**on(server, chunk_tokens=32, share_prompts=True), **OPS}, env=server.env)
+    kept_and_read(summary)
+    assert len(server.claims) == 1 and server.count("PUT") == 7 and server.objects == {}, server.requests
+
+
+@case("a PUT that is carried out after it was given up, and after its entry was deleted, leaves nothing")
+def _():
+    late, deleted = {}, []
+
+    def slow(method, name, usual):
+        if method == "PUT" and name.endswith(":2"):
+            with server.lock:
+                late[name] = server.objects.pop(name)
+            return SILENCE
+        if method == "DELETE" and name in late:
+            deleted.append(name)
+            with server.lock:
+                server.objects[name] = late.pop(name)
+        return usual
+    server = PlayedS3(slow)
+    (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,1/1,200\nread,1/1,200\n" + "write,2/1,64\nread,2/1,64\n" * 20)
+    _, summary = measure({**on(server, timeout="1s"), **OPS}, "--keep-going", env=server.env)
+    assert result(summary, "operation_errors") == 1 == result(summary, "misses"), summary["results"]
+    assert len(deleted) == 1 and server.objects == {}, (deleted, sorted(server.objects))
+    server.close()
+
+
 @case("without a server, a bucket or the right to it a run ends with one sentence, and nothing is made")
 def _():
     server = PlayedS3()

@@ -42,6 +42,17 @@ def _():
     kept_and_read(summary)
 
 
+@case("SeaweedFS: prompts that runs share are put where nothing of their name is, and nothing stays")
+def _():
+    server = SeaweedFS()
+    changes = {**SMALL, "tiers.nvme": None, "workload.prefix": {"prompt_tokens": 64, "count": 40, "probability": 1},
+               "tiers.remote": bucket(server, share_prompts=True)}
+    for _ in range(2):
+        _, summary = measure(changes, env=server.env)
+        kept_and_read(summary)
+        assert result(summary, "remote_found") == 0 == result(summary, "operation_errors"), summary["results"]
+
+
 @case("two runs on one server share their prompts: each counts what it found of the other's, and deletes its own alone")
 def _():
     server = Redis()

@@ -23,7 +23,8 @@ enum {
     REMOTE_BATCH = 64,
     REMOTE_PIECES = 16,
     REMOTE_PLACES = 512,
-    REMOTE_OWN = 4096
+    REMOTE_OWN = 4096,
+    REMOTE_DOUBTS = 65536
 };
 
 /* An entry's values in the store; a place of the cache is a pointer to one. */
@@ -55,7 +56,7 @@ struct remote_tier {
     uint32_t connections, workers;
     bool asks;                           /* a lookup goes before a read */
     bool deletes;                        /* what the cache drops */
-    bool claims;                         /* a write may be told to leave what is there */
+    atomic_bool claims;                  /* a write may be told to leave what is there */
     bool keeps;                          /* nothing can be deleted, at the end either */
     atomic_bool hung;                    /* a call has not returned, and uses the tier's library still */
     bool one_by_one;                     /* a lookup asks for one value after another */
@@ -65,7 +66,9 @@ struct remote_tier {
     _Atomic uint64_t up, trips, sent_bytes, received_bytes; /* connections; by all workers */
     _Atomic uint64_t found, absent;                         /* entries of other runs */
     _Atomic uint64_t alone;                                 /* generations of prompts that are not shared */
-    pthread_mutex_t own_lock; /* of what follows; no other lock is taken under it */
+    pthread_mutex_t own_lock;    /* of the next three; no other lock is taken under it */
+    struct remote_place *doubts; /* copies: of entries whose write had no answer .. */
+    size_t doubt_count;          /* .. REMOTE_DOUBTS at most */
     struct remote_place
         *own[REMOTE_OWN];                /* stored under shared names, by hash; also while they are deleted */
     struct remote_place *free;           /* the cache lock's */
@@ -93,6 +96,9 @@ void remote_push(_Atomic(struct remote_place *) *stack, struct remote_place *p);
 uint64_t remote_values(const struct remote_tier *t, uint64_t bytes); /* of an entry of so many bytes */
 /* Something of a place is in the store from now on, or nothing any more. Any thread. */
 void remote_stored(struct remote_tier *t, struct remote_place *p, bool stored);
+/* A write of the entry ended without an answer: the store may still carry it out, even after its values were
+ * deleted. They are deleted once more when the run ends. Any thread. */
+void remote_doubt(struct remote_tier *t, const struct remote_place *p);
 /* Whether this run has written values of a place's shared names for another place. Any thread. */
 bool remote_is_own(struct remote_tier *t, const struct remote_place *p);
 /* <head><entry>.<generation>:<value>, or <shared head><entry>.<bytes>:<value>; its length. */

@@ -48,13 +48,37 @@ static void work(struct tier_queue *q, uint64_t places) {
     }
 }
 
+/* Entries whose write had no answer are deleted like others that are left. Under a shared name there may be
+ * another run's meanwhile, which is no business of ours; returns how many of those there are. */
+static uint64_t doubts_take(struct remote_tier *t) {
+    uint64_t shared = 0;
+    for (size_t i = 0; i < t->doubt_count; i++) {
+        const struct remote_place *one = &t->doubts[i];
+        if (one->shared && !remote_is_own(t, one)) {
+            shared += remote_values(t, one->bytes);
+        } else if (!one->shared) {
+            struct remote_place *p = (struct remote_place *)(uintptr_t)remote_alloc(&t->base, one->bytes);
+            *p = *one;
+        }
+    }
+    t->doubt_count = 0;
+    return shared;
+}
+
 void remote_clean(struct remote_tier *t) {
     struct run_clock clock = {0}; /* the run's may stand still */
     const struct run_clock *before = t->clock;
     struct tier_queue *q;
     atomic_store(&t->dead, NULL);
     atomic_store(&t->buried, NULL);
+    uint64_t in_doubt = doubts_take(t);
     uint64_t places, left = values_left(t, true, &places);
+    if (in_doubt > 0)
+        log_line(KVF_LOG_WARNING,
+                 "up to %" PRIu64
+                 " values of shared prompts may stay on the server at %s: their writes had no answer, and "
+                 "other runs may use them; their names begin with %s",
+                 in_doubt, t->name, t->shared_head);
     if (left == 0) return;
     t->clock = &clock;
     t->workers = 1;

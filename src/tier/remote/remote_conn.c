@@ -59,6 +59,7 @@ void remote_conn_lost(struct remote_conn *c, uint64_t now_ns) {
     struct remote_item item[REMOTE_BATCH];
     unsigned items = c->items, answered = c->answered;
     memcpy(item, c->item, items * sizeof *item);
+    if (job && job->op->dir == KVF_DIR_WRITE) remote_doubt(q->tier, job->op->place);
     remote_conn_down(c, now_ns);
     for (unsigned i = answered; i < items; i++) remote_item_lost(q, &item[i]);
     if (job) remote_job_interrupted(q, job);

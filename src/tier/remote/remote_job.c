@@ -239,6 +239,7 @@ void remote_op_fail(struct tier_queue *q, struct remote_op *op, int error) {
     for (struct remote_job *job = op->jobs, *next; job; job = next) {
         next = job->next_of_op;
         if (job->conn) {
+            if (op->dir == KVF_DIR_WRITE) remote_doubt(q->tier, op->place);
             q->tier->wire->detach(job->conn, now_ns);
             job_free(q, job);
         } else if (job->lined) {

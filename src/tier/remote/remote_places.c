@@ -10,6 +10,8 @@
 /* Places are names of values. The cache's index decides what is there; what it drops is put on a stack, and
  * whichever worker comes next deletes it. What is left at the end goes with the tier. */
 
+enum { DOUBTS_BACK = 64 }; /* that are searched for the same entry */
+
 void remote_push(_Atomic(struct remote_place *) *stack, struct remote_place *p) {
     struct remote_place *head = atomic_load(stack);
     do p->next = head;
@@ -75,6 +77,26 @@ bool remote_is_own(struct remote_tier *t, const struct remote_place *p) {
     return at != NULL;
 }
 
+void remote_doubt(struct remote_tier *t, const struct remote_place *p) {
+    pthread_mutex_lock(&t->own_lock);
+    bool known = false;
+    for (size_t i = t->doubt_count; i-- > 0 && !known;) { /* the values of one fail together */
+        const struct remote_place *one = &t->doubts[i];
+        known = one->key_hi == p->key_hi && one->key_lo == p->key_lo && one->generation == p->generation;
+        if (t->doubt_count - i > DOUBTS_BACK) break;
+    }
+    if (!known && t->doubt_count < REMOTE_DOUBTS) {
+        if ((t->doubt_count & (t->doubt_count - 1)) == 0)
+            t->doubts = mem_realloc(t->doubts, (t->doubt_count ? 2 * t->doubt_count : 1) * sizeof *t->doubts);
+        struct remote_place *one = &t->doubts[t->doubt_count++];
+        *one = (struct remote_place){.bytes = p->bytes, .shared = p->shared, .stored = true};
+        one->key_hi = p->key_hi;
+        one->key_lo = p->key_lo;
+        one->generation = p->generation;
+    }
+    pthread_mutex_unlock(&t->own_lock);
+}
+
 void remote_drop(struct tier *base, uint64_t place, uint64_t bytes) {
     struct remote_tier *t = (struct remote_tier *)base;
     struct remote_place *p = (struct remote_place *)(uintptr_t)place;
@@ -124,6 +146,7 @@ int remote_refuse(struct err *e, const struct err *why) {
 void remote_close(struct remote_tier *t) {
     for (size_t s = 0; s < t->slab_count; s++) free(t->slabs[s]);
     free(t->slabs);
+    free(t->doubts);
     pthread_mutex_destroy(&t->own_lock);
 }
 

@@ -55,6 +55,7 @@ static int s3_open(struct tier **out, const struct tier_setup *setup, struct err
     t->remote.base.ops = &tier_s3_ops;
     t->remote.wire = &s3_conn_wire;
     remote_open(&t->remote, setup);
+    t->remote.claims = true;
     int rc = server_open(&t->server, setup->scenario, kind, sizeof kind, e);
     if (rc != 0) {
         s3_free(t);

@@ -25,6 +25,7 @@ struct s3_server {
     char user[URL_WORD], secret[URL_WORD];
     char signing[96];           /* for CURLOPT_AWS_SIGV4 */
     struct curl_slist *headers; /* of every request; NULL: none */
+    struct curl_slist *claim;   /* and of a PUT that leaves what is there */
 };
 /* Finds address and credentials; contacts no server. 0, -KVF_ERR_USAGE or -KVF_ERR_UNAVAILABLE. */
 int s3_server_find(struct s3_server *s, const struct scenario *scenario, struct err *e);

@@ -14,6 +14,8 @@
  *
  *   DOWN ─► GREETING ─► IDLE ─► ITEM or VALUE ─► IDLE
  * Asked to slow down, a connection keeps its state, is `slowed`, and sends the same request again later.
+ * The first object of a shared entry is put only where none of its name is: 412 says that one is, 409 that
+ * another is on its way, 501 that this server knows no such condition, and none asks it again.
  * A value that waits for a chunk of ours is paused and has no deadline. libcurl hands what it could not place
  * over once more; `taken` is what the chunks have of it already. */
 
@@ -174,6 +176,7 @@ static void request(struct s3_conn *c, uint64_t now_ns) {
     const struct s3_tier *t = s3_of(c->remote.q);
     const struct remote_job *job = c->remote.job;
     const struct remote_item *item = &c->remote.item[0];
+    bool claims = c->state == S3_VALUE && job->first;
     char name[REMOTE_KEY] = "", url[S3_URL];
     int running;
     c->answer = (struct s3_answer){0};
@@ -181,6 +184,7 @@ static void request(struct s3_conn *c, uint64_t now_ns) {
     c->taken = c->skip = 0;
     (void)s3_curl.easy_setopt(c->h, CURLOPT_CUSTOMREQUEST, NULL);
     (void)s3_curl.easy_setopt(c->h, CURLOPT_HTTPGET, 1L);
+    (void)s3_curl.easy_setopt(c->h, CURLOPT_HTTPHEADER, claims ? t->server.claim : t->server.headers);
     if (c->state == S3_VALUE) {
         (void)remote_name(&t->remote, job->op->place, job->value, name);
         set_value(c, job);
@@ -221,12 +225,15 @@ static void value_ended(struct s3_conn *c, long status) {
     struct tier_queue *q = c->remote.q;
     struct remote_job *job = c->remote.job;
     bool read = job->op->dir == KVF_DIR_READ;
+    bool taken = job->first && status == 412;
     bool good = status / 100 == 2 && (!read || (fits(c) && job->passed == job->len));
-    if (good) c->remote.failures = 0;
-    if (!good && !c->misfit) refused(c);
+    if (good || taken) c->remote.failures = 0;
+    if (!good && !taken && !c->misfit) refused(c);
     to_idle(c);
     job->conn = NULL;
-    if (good)
+    if (taken)
+        remote_job_forestalled(q, job);
+    else if (good)
         remote_job_done(q, job);
     else
         remote_op_fail(q, job->op, read && status == 404 ? ENODATA : EREMOTEIO);
@@ -246,9 +253,14 @@ static void item_ended(struct s3_conn *c, long status, uint64_t now_ns) {
 }
 
 static bool may_ask_again(struct s3_conn *c, long status) {
+    struct remote_job *job = c->state == S3_VALUE ? c->remote.job : NULL;
     bool busy = status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
-    return busy && c->state != S3_GREETING && c->slow + 1 < SLOW_TRIES &&
-           (c->state != S3_VALUE || remote_job_rewind(c->remote.job));
+    bool conflict = job && job->first && status == 409, unknown = job && job->first && status == 501;
+    if (unknown) atomic_store(&c->remote.q->tier->claims, false);
+    bool again = (busy || conflict || unknown) && c->state != S3_GREETING && c->slow + 1 < SLOW_TRIES &&
+                 (!job || remote_job_rewind(job));
+    if (again && job && !conflict) job->first = false; /* what is there may be ours */
+    return again;
 }
 
 static void ended(struct s3_conn *c, CURLcode code, uint64_t now_ns) {

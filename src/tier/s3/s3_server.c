@@ -62,10 +62,13 @@ static int find_credentials(struct s3_server *s, const char *url, struct err *e)
     (void)snprintf(s->secret, sizeof s->secret, "%s", secret);
     /* without it this libcurl signs what S3 does not check, and a body would have to be read twice */
     s->headers = s3_curl.slist_append(NULL, "x-amz-content-sha256:UNSIGNED-PAYLOAD");
+    s->claim = s3_curl.slist_append(NULL, "x-amz-content-sha256:UNSIGNED-PAYLOAD");
+    s->claim = s3_curl.slist_append(s->claim, "If-None-Match:*");
     if (own || !token[0]) return 0;
     struct buf header = {0};
     buf_addf(&header, "x-amz-security-token:%s", token);
     s->headers = s3_curl.slist_append(s->headers, buf_text(&header));
+    s->claim = s3_curl.slist_append(s->claim, buf_text(&header));
     buf_free(&header);
     return 0;
 }
@@ -108,7 +111,8 @@ int s3_server_find(struct s3_server *s, const struct scenario *scenario, struct 
 
 void s3_server_forget(struct s3_server *s) {
     if (s->headers) s3_curl.slist_free_all(s->headers);
-    s->headers = NULL;
+    if (s->claim) s3_curl.slist_free_all(s->claim);
+    s->headers = s->claim = NULL;
 }
 
 void s3_server_url(const struct s3_server *s, const char *object, char out[S3_URL]) {
@@ -170,6 +174,8 @@ void s3_server_words(const struct s3_server *s, const struct s3_answer *a, char 
         {"NoSuchBucket", 0, "has no such bucket; create it, or name another in tiers.remote.url"},
         {"SlowDown", 503,
          "is asked too much at once, and said so after several tries; lower tiers.remote.connections"},
+        {"NotImplemented", 501,
+         "does not know what it was asked; without tiers.remote.share_prompts a PUT has no condition"},
         {"InsufficientStorage", 507, "has no room left; give it more, or tiers.remote less capacity"},
         {"", 403, "does not let these credentials do that; they need to get, put, delete and list objects"},
     };

@@ -93,6 +93,7 @@ static struct rig *rig_open(void) {
 
 static void rig_close(struct rig *r) {
     remote_queue_close(r->q);
+    remote_close(&r->t.remote);
     close(r->fd);
     close(r->listener);
     munmap(r->buf, VALUE);
