@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/build.h"
 #include "base/clock.h"
+#include "base/terms.h"
 #include "probe/host.h"
 #include "rank/launcher.h"
 #include "rank/link.h"
@@ -26,8 +27,9 @@ enum { LOOK_LEAST_US = 100, LOOK_HURRY_US = 500, LOOK_MOST_US = 20000 };
 enum { BEAT_MS = 500, JOIN_S = 60, END_S = 5 };
 /* Processes of one boot have one clock: the few questions there tell whether that is so. */
 enum { QUESTIONS = 40, QUESTIONS_HERE = 3 };
-#define HOT_NS    (20 * KVF_NS_PER_MS) /* after a question of the clock, or its answer */
-#define WARM_NS   KVF_NS_PER_MS        /* after another message; after a beat nothing is awaited */
+#define HOT_NS    (20 * KVF_NS_PER_MS)  /* after a question of the clock, or its answer */
+#define WARM_NS   KVF_NS_PER_MS         /* after another message; after a beat nothing is awaited */
+#define KEEN_NS   (300 * KVF_NS_PER_US) /* that messages are looked for all the time */
 #define LEAVE_NS  (2 * KVF_NS_PER_S)
 #define ASK_LATER (50 * KVF_NS_PER_MS)
 
@@ -64,9 +66,10 @@ struct rank {
     int wake_fd, come_fd;
     int launcher_fd; /* can be read when the launcher is gone; -1: nobody asks */
     void (*gone)(void);
-    _Atomic bool leaving, orderly, hurry, awaited;
-    unsigned beside;  /* ranks on this host, when joined */
-    uint64_t look_us; /* the least between two looks for a message */
+    _Atomic bool leaving, orderly, hurry;
+    _Atomic uint64_t awaited_ns; /* since when the caller waits; 0: it does not */
+    unsigned beside;             /* ranks on this host, when joined */
+    uint64_t look_us;            /* the least between two looks for a message */
     pthread_mutex_t lock;
     struct sending *first_out, **out_tail;    /* lock */
     struct rank_message *first_in, **in_tail; /* lock */
@@ -313,8 +316,20 @@ static void serve_sleep(struct rank *r, uint64_t sleep_us) {
     r->gone();
 }
 
+/* Nothing has come since last_ns. A long message on its way wants looks on both sides. */
+static void serve_rest(struct rank *r, uint64_t sleep_us, uint64_t last_ns, uint64_t now_ns) {
+    uint64_t awaited_ns = atomic_load(&r->awaited_ns);
+    bool keen = awaited_ns > 0 || (r->under_way && atomic_load(&r->hurry));
+    if (!keen)
+        serve_sleep(r, sleep_us);
+    else if (now_ns < kvf_max(awaited_ns, last_ns) + KEEN_NS)
+        sched_yield(); /* who computes on this processor goes first */
+    else
+        serve_sleep(r, LOOK_LEAST_US);
+}
+
 static void serve(struct rank *r) {
-    uint64_t sleep_us = r->look_us, left_ns = 0, begun_ns = clock_now_ns();
+    uint64_t sleep_us = r->look_us, left_ns = 0, last_ns = 0, begun_ns = clock_now_ns();
     for (;;) {
         uint64_t now = clock_now_ns();
         bool leaving = atomic_load(&r->leaving), any = send_all_posted(r);
@@ -332,11 +347,10 @@ static void serve(struct rank *r) {
         } else if (sleep_us < most_us) {
             sleep_us *= 2;
         }
-        if (any) continue;
-        if (atomic_load(&r->awaited))
-            sched_yield(); /* who computes on this processor goes first */
+        if (any)
+            last_ns = now;
         else
-            serve_sleep(r, sleep_us);
+            serve_rest(r, sleep_us, last_ns, now);
     }
 }
 
@@ -513,7 +527,8 @@ void rank_hurry(struct rank *r) {
 }
 
 void rank_await(struct rank *r, bool awaits) {
-    if (atomic_exchange(&r->awaited, awaits) != awaits && awaits) wake(r->wake_fd);
+    bool waits = atomic_exchange(&r->awaited_ns, awaits ? clock_now_ns() : 0) != 0;
+    if (awaits && !waits) wake(r->wake_fd);
 }
 
 struct rank_message *rank_take(struct rank *r) {

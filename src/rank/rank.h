@@ -64,7 +64,7 @@ void rank_next_run(struct rank *r);
 /* Requests travel from now on: messages are looked for every millisecond at least. */
 void rank_hurry(struct rank *r);
 /* The caller does nothing until a message comes, or does something again: meanwhile messages are looked for
- * all the time, where there is a processor for it. */
+ * all the time at first, then often. */
 void rank_await(struct rank *r, bool awaits);
 unsigned rank_number(const struct rank *r);
 unsigned rank_count(const struct rank *r);

@@ -103,12 +103,24 @@ static bool line_due(struct line *l, uint64_t now_ns, struct shards_message *out
 
 /* ---- who is where ---- */
 
+/* Users, routers and index take a quarter of the time that all pods take together, measured with 1,000 pods
+ * and precise routing: rank 0, with P of R ranks' pods, has as much to do as another where
+ * P + 1/4 = (1 + 1/4) / R. It has one pod at least. */
+static uint32_t first_pods(const struct engine *e) {
+    uint64_t pods = e->s->fleet.pods, ranks = e->shards->count;
+    return ranks < 5 ? (uint32_t)kvf_max(1, pods * (5 - ranks) / (4 * ranks)) : 1;
+}
+
 static uint32_t first_of(const struct engine *e, unsigned rank) {
-    return (uint32_t)(e->s->fleet.pods * rank / e->shards->count);
+    uint64_t before = first_pods(e), ranks = e->shards->count;
+    if (rank < 2) return rank == 0 ? 0 : (uint32_t)before;
+    return (uint32_t)(before + (e->s->fleet.pods - before) * (rank - 1) / (ranks - 1));
 }
 
 static unsigned rank_of(const struct engine *e, uint32_t pod) {
-    return (unsigned)((((uint64_t)pod + 1) * e->shards->count - 1) / e->s->fleet.pods);
+    uint64_t before = first_pods(e), others = e->shards->count - 1;
+    if (pod < before) return 0;
+    return (unsigned)(1 + ((pod - before + 1) * others - 1) / (e->s->fleet.pods - before));
 }
 
 void shards_place(const struct engine *e, uint32_t *first, uint32_t *count) {

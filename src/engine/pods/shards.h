@@ -10,8 +10,9 @@
  * saying: the same for any number of ranks, one among them, whose messages go the same way. Rank 0 begins the
  * next window where the first rank has something to do.
  *
- * Each rank has consecutive pods, rank 0 the first. Counts are sums of integers, so that those of all pods do
- * not tell either who counted them. A simulation of ranks is one machine's: it has no rows of ranks.
+ * Each rank has consecutive pods, rank 0 the first, and fewer of them. Counts are sums of integers, so that
+ * those of all pods do not tell either who counted them. A simulation of ranks is one machine's: it has no
+ * rows of ranks.
  *
  * Control thread only; those that send, and shards_due(), with queue_lock. */
 #ifndef KVF_ENGINE_PODS_SHARDS_H
