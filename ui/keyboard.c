@@ -28,7 +28,7 @@ const struct key_entry keyboard[] = {
     {'s', "s", ACTION_SAVE, 0, "save the screen to a text file"},
     {'S', "S", ACTION_SAVE_SVG, 0, "save the screen as an SVG picture, in colour"},
     {'p', "p", ACTION_FREEZE, 0, "freeze the screen while the run goes on, or follow it again"},
-    {'i', "i", ACTION_WINDOW, 0, "window of the figures: 1 s, 10 s, 60 s, all of the run"},
+    {'i', "i", ACTION_WINDOW, 0, "window of the values: 1 s, 10 s, 60 s, all of the run"},
     {'z', "z", ACTION_ZOOM_OUT, 0, "graphs: zoom out (minute, ten minutes, all)"},
     {'Z', "Z", ACTION_ZOOM_IN, 0, "graphs: zoom in"},
     {'e', "e", ACTION_HEAT, 0, "heat map: e2e, nvme reads, writes; of pods load, hits, wrong"},

@@ -18,7 +18,7 @@ const struct study_key_help study_keys[] = {
     {ACTION_PAGE_DOWN, "a page down"},
     {ACTION_FIRST, "first row"},
     {ACTION_LAST, "follow the run that goes on"},
-    {ACTION_HEAT, "chart of the next measure"},
+    {ACTION_HEAT, "chart of the next metric"},
     {ACTION_SCHEME, "next colour scheme"},
     {ACTION_SAVE, "save the screen to a text file"},
     {ACTION_SAVE_SVG, "save the screen as an SVG picture, in colour"},

@@ -39,7 +39,7 @@ static int no_metric(const char *name, struct err *e) {
     char near[METRIC_NAME];
     const char *nearest = metric_nearest(name, NULL, 0, near);
     if (nearest) return err_set(e, KVF_ERR_USAGE, "there is no metric %s; did you mean %s?", name, nearest);
-    return err_set(e, KVF_ERR_USAGE, "there is no metric %s; kvfall-results(7) lists them under MEASURES",
+    return err_set(e, KVF_ERR_USAGE, "there is no metric %s; kvfall-results(7) lists them under METRICS",
                    name);
 }
 

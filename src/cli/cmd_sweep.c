@@ -218,7 +218,7 @@ static void conclude(struct sweep *s) {
     r->points = s->points;
     for (unsigned m = 0; m < s->metrics && r->done > 0; m++)
         if (!s->known[m])
-            buf_addf(&s->warnings, "Warning: no run has a measure called %s; kvfall-results(7) lists them.\n",
+            buf_addf(&s->warnings, "Warning: no run has a metric called %s; kvfall-results(7) lists them.\n",
                      s->metric[m]);
     r->ended_at = (double)clock_wall_ns() / 1e9;
     r->status = r->failed > 0 ? RUN_FAILED : s->stopped ? RUN_INTERRUPTED : RUN_COMPLETED;

@@ -425,9 +425,9 @@ int xlsx_qos(struct xlsx *x, struct err *e) {
 /* Behind the pages of that name; charts are there where there is something to draw. */
 static int add_index(struct xlsx *x, struct err *e) {
     static const struct book_entry pages[] = {
-        {"summary", "what ran and how it ended, the usual measures and the criteria; a column for each run"},
+        {"summary", "what ran and how it ended, the usual metrics and the criteria; a column for each run"},
         {"parameters", "every key of the scenario with its value; keys that differ are coloured"},
-        {"metrics", "every measure that a run has, with its unit and its samples"},
+        {"metrics", "every metric that a run has, with its unit and its samples"},
         {"qos", "each class of each run: its targets and what was met"},
         {"intervals",
          "each interval of each run, and each tier in it; on paper the columns up to the hit ratio"},

@@ -220,7 +220,7 @@ static int fill(const void *ctx, struct buf *out, struct err *e) {
         {"sweep", "what was swept, on what, and how it ended"},
         {"curves", "the miss ratio of each policy at each capacity"},
         {"peaks", "the best point of each configuration, with its difference from the baseline"},
-        {"points", "every point with its run and all measures"}};
+        {"points", "every point with its run and all metrics"}};
     struct book_entry shown[3] = {pages[0], pages[curves ? 1 : 2], pages[3]};
     char title[120];
     snprintf(title, sizeof title, "kvfall, sweep %" PRId64 " %s", x.outcome->record.sweep_id,

@@ -172,7 +172,7 @@ void doc_runs(const struct doc *d, void (*take)(void *ctx, int64_t run_id), void
 
 void doc_plot(struct doc *d, struct plot *p) {
     if (plot_empty(p)) {
-        doc_text(d, DOC_PLAIN, "%s: no figures.", p->title);
+        doc_text(d, DOC_PLAIN, "%s: no values.", p->title);
         plot_free(p);
         return;
     }

@@ -69,7 +69,7 @@ static void events(struct doc *d, const struct run_record *r) {
 
 /* To the digit, as programs have them. */
 static void measures(struct doc *d, const struct run_record *r) {
-    doc_table(d, "Measures", "measure|>value|unit|>samples");
+    doc_table(d, "Metrics", "metric|>value|unit|>samples");
     for (size_t i = 0; i < r->results.count; i++) {
         const struct result *m = &r->results.items[i];
         char value[40];
@@ -132,7 +132,7 @@ static const struct {
 } lists[RUN_LISTS] = {[RUN_DECISIONS] = {"decisions", "Decisions", decisions},
                       [RUN_EVENTS] = {"events", "Events", events},
                       [RUN_CRITERIA] = {"criteria", "Criteria", criteria},
-                      [RUN_MEASURES] = {"measures", "Measures", measures},
+                      [RUN_MEASURES] = {"measures", "Metrics", measures},
                       [RUN_RANKS] = {"ranks", "Ranks", ranks}};
 
 const char *run_list_name(enum run_list list) {

@@ -208,7 +208,7 @@ void run_doc_scenario(const struct run_part *p) {
 void run_doc_measures(const struct run_part *p) {
     struct doc *d = p->doc;
     if (p->run->results.count == 0) return;
-    doc_section(d, p->level, "All measures");
+    doc_section(d, p->level, "All metrics");
     doc_fold(d, "By their names, as the manual and the database have them");
     run_doc_list(d, RUN_MEASURES, p->run);
     doc_fold_end(d);

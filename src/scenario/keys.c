@@ -391,7 +391,7 @@ const struct key key_table[] = {
       "The reference for differences: GROUP=NAME for a variant; with keys also a point, from 1; with rates "
       "also a run of the database."),
     K("sweep.metrics", TEXT, sweep.metrics, "", "", "\"\"", SWEPT_RUNS, ALL,
-      "Measures that the table shows, with commas between them; the best is judged by the first."),
+      "Metrics that the table shows, with commas between them; the best is judged by the first."),
     K("sweep.points", INTEGER, sweep.points, "points", "2 to 1000", "10", SWEPT_POINTS, ALL,
       "Number of runs of profile rates, of capacities of profile miss_ratio without sweep.capacities."),
     K("sweep.capacities", SIZES, sweep.capacity_bytes, "bytes", "4KiB to 1024TiB", "null", SWEPT_SIZES, ALL,
@@ -407,7 +407,7 @@ const struct key key_table[] = {
     K("sweep.between", BOUNDS, sweep.between, "", "", "null", SOUGHT, ALL,
       "Smallest and largest value of that key, such as [1GiB, 1TiB]."),
     K("sweep.target.metric", TEXT, sweep.target.metric, "", "", "\"\"", SOUGHT, ALL,
-      "The measure that has to be reached."),
+      "The metric that has to be reached."),
     K("sweep.target.op", CHOICE, sweep.target.op, "", CHOICES(SCENARIO_OP_LIST), ">=", SOUGHT, ALL,
       "How it is compared; in quotes."),
     K("sweep.target.value", NUMBER, sweep.target.value, "", "-1e300 to 1e300", "0", SOUGHT, ALL,

@@ -53,7 +53,7 @@ def _():
     assert "carries 25 % of what gpu, cpu and nvme carry together (100 of 400 tok/s)." in text, text
     assert "carries 2.50 times what nvme alone does, and answers 50 % of the hits" in text, text
     assert "production: the disk is full." in text and "Run 4: the disk is full" in text, text
-    assert sections(root) == ["What it means", "Comparison", "Main measures", "storage-only", "cpu-storage",
+    assert sections(root) == ["What it means", "Comparison", "Main metrics", "storage-only", "cpu-storage",
                               "gpu-cpu-storage", "production"], sections(root)
     bars = [node for node in root.iter(XHTML + "figure") if words(node[0]) == "Tokens/s"][0]
     assert {"storage-only", "100 tok/s", "400 tok/s"} <= {words(node) for node in bars.iter(SVG + "text")}, charts(root)

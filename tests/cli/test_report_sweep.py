@@ -256,7 +256,7 @@ def _():
     names = ("throughput_tok_s", "hit_ratio", "ttft_mean_ms", "e2e_p95_ms")
     simulate({"sweep": {"variants": {"size": {"s": {}, "m": {"tiers.gpu.capacity": "9MiB"}}}, "keys": {"workload.users": [1, 2, 4, 8]},
                         "baseline": "size=s", "metrics": ", ".join(names)}})
-    rows = [[words(cell) for cell in row] for row in chart(page(report("sweep:1")), "Correlations of measures").iter(XHTML + "tr")]
+    rows = [[words(cell) for cell in row] for row in chart(page(report("sweep:1")), "Correlations of metrics").iter(XHTML + "tr")]
     assert run(["export", "sweep:1", "--format", "json", "-o", "points.json"]).rc == 0
     points = json.loads((home() / "work/points.json").read_text())["points"]
     value = [[point["results"][name]["value"] for point in points] for name in names]

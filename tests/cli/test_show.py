@@ -47,8 +47,8 @@ def _():
         "hits       hit_ratio           50.0 %  >=   30.0 %  PASS\n"
         "reads      nvme_read_p95_ms   no data  <   5.00 ms  FAIL\n")
     assert show("1", "--measures") == summary + (
-        "\nMeasures\n"
-        "measure    value  unit  samples\n"
+        "\nMetrics\n"
+        "metric     value  unit  samples\n"
         "hit_ratio    0.5  --         --\n"
         "misses        --  --         --\n")
     both = show("1", "--events", "--decisions")

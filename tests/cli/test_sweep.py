@@ -89,7 +89,7 @@ def _():
 @case("a measure that no run has is told; where requests come by themselves the hit ratio comes first")
 def _():
     got, _ = sweep({**SIMULATED, "sweep": {"keys": {"seed": [1, 2]}, "metrics": "hit_ratio, hit_ration"}})
-    assert "Warning: no run has a measure called hit_ration" in got.stdout, got
+    assert "Warning: no run has a metric called hit_ration" in got.stdout, got
     got, _ = sweep({**SIMULATED, "workload.arrival": {"process": "poisson", "rate": 5}, "sweep": {"keys": {"seed": [1, 2]}}})
     assert re.match(r"point +seed +hit ratio with decode +tokens/s", got.stdout) and "Warning" not in got.stdout, got
 

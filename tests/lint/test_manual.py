@@ -176,10 +176,10 @@ def _():
         assert re.search(r"^\.Sh %s$" % name.upper(), page("kvfall-export.5"), re.MULTILINE), name
 
 
-@case("the measures of kvfall-results(7) are the results of runs")
+@case("the metrics of kvfall-results(7) are the results of runs")
 def _():
-    section = re.search(r"^\.Sh MEASURES\n(.*?)^\.Sh ", page("kvfall-results.7"), re.MULTILINE | re.DOTALL)
-    assert section, "kvfall-results(7) has no section MEASURES"
+    section = re.search(r"^\.Sh METRICS\n(.*?)^\.Sh ", page("kvfall-results.7"), re.MULTILINE | re.DOTALL)
+    assert section, "kvfall-results(7) has no section METRICS"
     documented = set(re.findall(r"^\.It Va (\w+)", section.group(1), re.MULTILINE)) - {
         "miss_ratio", "ranks", "rank_hosts", "ranks_lost", "ranks_gather_cpu_ratio", "start_skew_ms", "requests_on_way_at_end"}  # of curves, and of several ranks alone
     patterns = {word: re.compile(re.sub("|".join(MEASURE_WORDS), lambda part: MEASURE_WORDS[part.group()], word))

@@ -279,7 +279,7 @@ struct doc *outcome_doc(const struct outcome *o) {
     doc_section(d, 1,
                 curves   ? "Miss ratios over capacity"
                 : search ? "The search"
-                         : "Measures over what was swept");
+                         : "Metrics over what was swept");
     if (curves) {
         outcome_put_curves(o, d);
         if (o->curves > 0) {

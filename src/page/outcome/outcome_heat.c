@@ -128,14 +128,14 @@ void outcome_put_correlations(const struct outcome *o, struct doc *d) {
     size_t done = 0;
     for (size_t i = 0; i < o->points; i++) done += o->point[i].state == OUTCOME_DONE;
     if (o->groups == 0 || o->chosen < MEASURES_LEAST || o->chosen > COLUMNS || done < POINTS_LEAST) return;
-    struct plot *p = plot_new(PLOT_HEAT, "Correlations of measures");
-    plot_axis(&p->x, "measure", "");
+    struct plot *p = plot_new(PLOT_HEAT, "Correlations of metrics");
+    plot_axis(&p->x, "metric", "");
     plot_axis(&p->y, "r", "");
     p->diverging = true;
     plot_caption(
         p,
         "Pearson's r over the %zu finished points. Blue: they rise together; orange: one falls as the "
-        "other rises. Hatched: a measure that does not vary.",
+        "other rises. Hatched: a metric that does not vary.",
         done);
     for (size_t m = 0; m < o->chosen; m++) plot_category(p, outcome_measure_title(o->measure[m].name).text);
     for (size_t m = 0; m < o->chosen; m++) {

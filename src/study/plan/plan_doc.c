@@ -388,7 +388,7 @@ static void put_confirmed(const struct plan *p, struct doc *d) {
         doc_text(d, DOC_WARN, "%.*s", (int)len, line);
         line += len;
     }
-    doc_table(d, "The answer on this machine, real and simulated", "measure|>real|>simulated|>difference");
+    doc_table(d, "The answer on this machine, real and simulated", "metric|>real|>simulated|>difference");
     for (size_t i = 0; i < sizeof c->measure / sizeof *c->measure; i++) {
         const struct plan_compared *m = &c->measure[i];
         char apart[40];

@@ -53,7 +53,7 @@ static void put_repeat(const struct suite *s, struct doc *d) {
 static void put_bars(const struct suite *s, struct doc *d) {
     static const char *const charts[] = {"throughput_tok_s", "storage_throughput_tok_s", "e2e_p95_ms",
                                          "ttft_p95_ms", "reuse_hit_ratio"};
-    doc_section(d, 1, "Main measures");
+    doc_section(d, 1, "Main metrics");
     for (size_t c = 0; c < sizeof charts / sizeof *charts; c++) {
         const struct metric *m = metric_find(charts[c]);
         char label[64];
