@@ -13,9 +13,9 @@ enum {
     LOOKS = 256,       /* times between looks at the real clock, where nobody waits for it */
     TURN_LOOKS = 16,   /* turns at one time between such looks */
     STILL = 1000000,   /* turns at one time after which it is not believed that time will go on */
-    STILL_LOOKS = 256, /* turns at one time between looks at what has ended */
-    /* requests that ended at one time, and more of them for each user who asks again at once */
-    STILL_ENDED = 10000,
+    STILL_LOOKS = 256, /* turns at one time between looks at what has arrived */
+    /* requests that arrived at one time, and more of them for each user who asks again at once */
+    STILL_ARRIVED = 10000,
     STILL_EACH = 20
 };
 #define SLICE_NS       (50 * KVF_NS_PER_MS)
@@ -80,18 +80,15 @@ static void stands_still(struct engine *e) {
     engine_error(e, text);
 }
 
-/* Rows of a trace come to an end; users who wait for answers go on asking. */
+/* Rows of a trace come to an end; users go on asking, where their requests or their thoughts take no time. */
 static bool is_still(struct engine *e, uint64_t now_ns) {
     struct simulator *s = &e->simulator;
     if (s->still_ns != now_ns) s->turns = 0;
     s->still_ns = now_ns;
     if (++s->turns >= STILL) return true;
     if (s->turns % STILL_LOOKS || workload_open_loop(e->workload)) return false;
-    uint64_t ended = 0;
-    for (uint32_t w = 0; w < e->counter_count; w++)
-        ended += counters_get(&e->counters[w].requests_done) + counters_get(&e->counters[w].requests_failed);
-    if (s->turns == STILL_LOOKS) s->ended = ended;
-    return ended - s->ended > STILL_ENDED + STILL_EACH * e->users.active;
+    if (s->turns == STILL_LOOKS) s->arrived = e->arrived;
+    return e->arrived - s->arrived > STILL_ARRIVED + STILL_EACH * e->users.active;
 }
 
 /* One turn of every pod that has something to do; whether any did something. One that did has another turn,

@@ -18,7 +18,7 @@ struct simulator {
     uint64_t pauses_ns;      /* real time of those that have ended */
     uint64_t still_ns;       /* the time at which the clock is, and since it came there: */
     uint64_t turns;          /* turns, and */
-    uint64_t ended;          /* requests that had ended by the first look */
+    uint64_t arrived;        /* requests that had arrived by the first look */
 };
 
 struct engine;

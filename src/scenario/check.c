@@ -238,6 +238,13 @@ static void check_arrival(struct loading *l, const char *source) {
         problem_add(l, place, key,
                     "paced needs think times, which source %s does not have; take %sclosed, poisson or gamma",
                     source, timed ? "trace, " : "");
+    for (uint32_t i = 0; i < s->workload.personas && s->workload.source == KVF_SOURCE_SYNTHETIC; i++)
+        if (s->workload.arrival.process == KVF_ARRIVAL_PACED && s->workload.persona[i].think_ns.hi == 0)
+            problem_add(
+                l, place, key,
+                "paced asks again a think time after the last request, and persona %s does not think: "
+                "its requests have no end; give it a think time, or take closed",
+                s->workload.persona[i].name);
     if (s->workload.scale != 1 && scenario_source_has(s, SOURCE_FILE) &&
         !scenario_source_has(s, SOURCE_BY_TIMES) &&
         !(scenario_source_has(s, SOURCE_RECORDED) && s->workload.arrival.process == KVF_ARRIVAL_TRACE))

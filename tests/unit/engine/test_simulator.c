@@ -232,6 +232,23 @@ static void requests_refused_at_once_end_it(void **state) {
     }
 }
 
+/* A user that asks again without a thought, answered or not, asks for ever at one time. */
+static void requests_without_end_end_it(void **state) {
+    (void)state;
+    setup_of(SIMULATE MODEL_4K
+             "engine: {slots: 4, queue_limit: 100000000}\n"
+             "tiers: {gpu: {capacity: 64MiB, latency: 80us}}\n"
+             "workload: {users: 4, arrival: {process: paced}, prefix: {probability: 0}, personas: [{name: a, "
+             "context: [100, 300], generate: [1, 1], think: [1ms, 1ms]}]}\n"
+             "run: {duration: 10s, warmup: 0s}\n",
+             1);
+    t.s.workload.persona[0].think_ns = (struct scenario_range){0, 0};
+    run_go();
+    expect_status(RUN_FAILED);
+    assert_non_null(strstr(t.run.status_reason, "the simulation stands still at "));
+    run_end();
+}
+
 static void ask_for_speed(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     note_that(!snap->simulated);
@@ -298,6 +315,7 @@ int main(void) {
         TEST(a_paused_one_is_stopped),
         TEST(a_simulation_that_stands_still_fails),
         TEST(requests_refused_at_once_end_it),
+        TEST(requests_without_end_end_it),
         TEST(a_real_run_has_no_speed),
         TEST(a_slow_reader_is_waited_for),
     };

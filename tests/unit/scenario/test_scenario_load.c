@@ -200,6 +200,10 @@ static const struct {
     {GOOD "workload: {source: ops, path: x, arrival: {process: paced, rate: 5}}\n",
      "3:53: workload.arrival.process: paced needs think times, which source ops does not have; take trace, "
      "closed, poisson or gamma\n"},
+    {GOOD "workload: {arrival: {process: paced}, personas: [{name: a, think: [0s, 1s]}, {name: b, think: "
+          "[0s, 0s]}]}\n",
+     "3:31: workload.arrival.process: paced asks again a think time after the last request, and persona b does "
+     "not think: its requests have no end; give it a think time, or take closed\n"},
     {GOOD "workload: {arrival: {process: poisson}}\n",
      "3:31: workload.arrival.rate: arrivals of process poisson need the requests per second, such as rate: "
      "10\n"},
