@@ -30,6 +30,7 @@ static void document_begin(struct engine *e, struct flight *f) {
 
 static void document_ended(struct engine *e, const struct flight *f) {
     struct ingest *i = &e->ingest;
+    i->refused += f->refused;
     i->done[f->req.conversation % INGEST_AHEAD] = true;
     for (; i->done[i->in % INGEST_AHEAD]; i->in++) i->done[i->in % INGEST_AHEAD] = false;
     if (--i->out == 0) i->spent_ns += engine_now(e) - i->since_ns;

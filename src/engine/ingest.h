@@ -22,6 +22,7 @@ struct ingest {
     const struct rag *rag;   /* NULL: none */
     uint64_t begun;          /* documents */
     uint64_t in;             /* all documents below are in */
+    uint64_t refused;        /* documents of which a chunk was refused */
     bool done[INGEST_AHEAD]; /* by number modulo: ended, but one below has not */
     uint32_t out;            /* under way */
     uint64_t since_ns;       /* run time from which on there are any */

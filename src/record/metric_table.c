@@ -257,6 +257,9 @@ const struct metric metric_rows[] = {
     {"rag_bytes_ingested", BYTES, FREE, "bytes ingested", "Bytes written for these documents."},
     {"rag_ingest_s", SECONDS, FREE, "ingestion",
      "Seconds in which any document was being written, likewise."},
+    {"rag_documents_refused", COUNT, DOWN, "documents refused",
+     "Documents of which a chunk was larger than every tier or found no room, likewise; nothing behind it was "
+     "written."},
     {"rag_documents_evicted", COUNT, FREE, "documents evicted",
      "Documents that left for new ones under workload.rag.max_documents, likewise."},
     {"rag_chunks_evicted", COUNT, FREE, "chunks evicted",

@@ -27,6 +27,7 @@ static const struct {
     const char *metric, *one, *many;
 } undone[STANDING_UNDONE] = {{"requests_failed", "request failed", "requests failed"},
                              {"requests_dropped", "arrival was dropped", "arrivals were dropped"},
+                             {"rag_documents_refused", "document was refused", "documents were refused"},
                              {"fell_through", "write fell through", "writes fell through"},
                              {"not_admitted", "write was not admitted", "writes were not admitted"},
                              {"copies_skipped", "copy was skipped", "copies were skipped"}};

@@ -5,11 +5,11 @@
 
 #include "record/trials.h"
 
-/* Work that was not done, or not as the scenario asks: requests failed or dropped, writes that fell through
- * or were not admitted, copies skipped. Less work is done sooner, so the throughput of the rest is not
- * comparable. Writes and copies count only where no GPU is modelled: a modelled GPU computes again what was
- * not kept. */
-enum { STANDING_UNDONE = 5 };
+/* Work that was not done, or not as the scenario asks: requests failed or dropped, documents refused, writes
+ * that fell through or were not admitted, copies skipped. Less work is done sooner, so the throughput of the
+ * rest is not comparable. Writes and copies count only where no GPU is modelled: a modelled GPU computes
+ * again what was not kept. */
+enum { STANDING_UNDONE = 6 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t criteria, passed; /* no data is no pass */
@@ -26,7 +26,7 @@ bool standing_good(const struct standing *s);
 const char *standing_undone_metric(size_t i);
 /* Only the first STANDING_UNDONE_COMPUTED kinds count for a run that has the metric `standing_computes`: its
  * modelled GPU computes again what was not kept. */
-enum { STANDING_UNDONE_COMPUTED = 2 };
+enum { STANDING_UNDONE_COMPUTED = 3 };
 extern const char standing_computes[];
 /* The index of a metric in undone[]; STANDING_UNDONE: it is none of them. */
 size_t standing_undone_find(const char *metric);

@@ -135,7 +135,7 @@ def check_identities(summary):
         assert part["open_at_start"] + part["arrived"] == part["done"] + part["failed"] + part["queued_at_end"] + part[
             "in_service_at_end"], (one, part)
     # what was not kept is computed again where a GPU is modelled, and is not undone
-    asked = sum(value[what] or 0 for what in ("requests_failed", "requests_dropped"))
+    asked = sum(value.get(what) or 0 for what in ("requests_failed", "requests_dropped", "rag_documents_refused"))
     lost = asked + sum(value[what] or 0 for what in ("fell_through", "not_admitted", "copies_skipped"))
     undone = asked if value.get("batch_running_mean") is not None else lost
     assert (summary["run"]["undone"] is not None) == (undone > 0), (undone, lost, summary["run"])

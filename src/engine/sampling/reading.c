@@ -132,6 +132,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     overdue_take(e, r);
     r->users = e->users.active;
     r->documents_in = e->ingest.in;
+    r->documents_refused = e->ingest.refused;
     r->on_way = e->on_way;
     pods_read(e);
     r->documents_evicted = ingest_evicted(e);
@@ -227,6 +228,7 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     ADD_ALL(link_ns);
     ADD_ALL(memory_ns);
     to->documents_in += from->documents_in;
+    to->documents_refused += from->documents_refused;
     to->on_way += from->on_way;
     to->documents_evicted += from->documents_evicted;
     if (from->writes_most > to->writes_most) to->writes_most = from->writes_most;

@@ -1,4 +1,5 @@
 #include "tests/unit/run_fixture.h"
+#include "record/standing.h"
 #include "workload/rag.h"
 
 /* Real runs with documents: 1,000 tokens of 4 KiB each, in chunks of 300, 300, 300 and 100. */
@@ -21,6 +22,7 @@ static void documents_are_in_before_the_clock(void **state) {
     expect_result("requests_done", 200);
     expect_result("rag_documents_ingested", 5);
     expect_result("rag_documents_evicted", 0);
+    expect_result("rag_documents_refused", 0);
     expect_result("rag_chunks_ingested", 20);
     expect_result("rag_chunks_evicted", 0);
     expect_result("rag_bytes_ingested", 5. * DOCUMENT);
@@ -72,6 +74,40 @@ static void no_more_documents_than_there_may_be(void **state) {
     assert_true(read[6] > read[7] && read[7] > read[8] && read[8] > 0);
     free(io);
     run_end();
+}
+
+/* A chunk of 300 tokens is larger than the tier: its document ends with it, and that is in the result, though
+ * it was so before the clock. */
+static void a_document_that_is_refused_is_work_undone(void **state) {
+    static const char *const when[] = {"before", "during"}; /* then the second would come after the end */
+    static const char *const told[] = {"2 documents were refused", "1 document was refused"};
+    char yaml[1024], undone[STANDING_TEXT];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(yaml, sizeof yaml, "%s%s, ingest: %s}}\n%s",
+                 MODEL_4K ENGINE "tiers: {cpu: {capacity: 1MiB}}\nassess: {profile: throughput}\n",
+                 "workload: {" TEN_USERS ", rag: {probability: 0.5, chunk_tokens: 300, tokens: [1000, 1000], "
+                 "top_k: 3, documents: 2",
+                 when[i], REQUESTS);
+        run_yaml(yaml, 3);
+        expect_status(RUN_COMPLETED);
+        expect_identities();
+        expect_result("requests_done", 200);
+        expect_result("rag_chunks_ingested", 0);
+        expect_result("rag_documents_refused", 2 - i);
+        assert_string_equal(standing_run_undone(&t.run, undone), told[i]);
+        bool judged = false;
+        for (size_t k = 0; k < t.run.criterion_count; k++) {
+            const struct run_criterion *c = &t.run.criteria[k];
+            if (strcmp(c->metric, "rag_documents_refused") != 0) continue;
+            judged = true;
+            assert_false(c->passed);
+        }
+        assert_true(judged);
+        const struct verdict *v = &t.run.verdict;
+        assert_non_null(strstr(v->warning[v->warnings - 1], told[i]));
+        run_end();
+    }
 }
 
 /* 20 chunks come into a tier that has room for 8 of the shortest: what is not there has been evicted. */
@@ -303,6 +339,7 @@ int main(void) {
         TEST(documents_are_in_before_the_clock),
         TEST(without_documents_there_are_no_such_measures),
         TEST(no_more_documents_than_there_may_be),
+        TEST(a_document_that_is_refused_is_work_undone),
         TEST(chunks_evicted_to_make_room_are_counted),
         TEST(the_same_chunks_whatever_the_number_of_workers),
         TEST(documents_fall_through_the_tiers),
