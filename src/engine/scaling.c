@@ -186,6 +186,13 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
     s->finished = e->s->autoscaler.when_found == KVF_AUTOSCALER_FOUND_STOP;
 }
 
+/* As standing.h has it: what was not kept is computed again where a GPU is modelled. */
+static bool left_undone(const struct engine *e, const struct snapshot_interval *i) {
+    const struct cache_stats *c = &e->sampler->cache; /* of the last interval */
+    if (i->failed + i->dropped > 0) return true;
+    return !e->pods[0].pipeline.compute && i->fell_through + i->not_admitted + c->copies_skipped > 0;
+}
+
 static void signals_of(const struct engine *e, const struct snapshot *snap, const struct counters *d,
                        struct stage_signals *in) {
     const struct snapshot_interval *i = &snap->interval;
@@ -202,6 +209,7 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
     for (uint32_t k = 0; k < snap->classes; k++)
         if (snap->qos[k].queued > 0) in->oldest_ms = fmax(in->oldest_ms, snap->qos[k].oldest_wait_ms);
     const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
+    in->undone = left_undone(e, i);
     in->arrived = i->arrived;
     in->done = histogram_count(e2e);
     if (in->done) in->e2e_s = histogram_mean(e2e) * (double)in->done / 1e9;

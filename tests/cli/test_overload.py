@@ -184,6 +184,20 @@ def _():
     assert "cannot be met within the bounds" in flat and "writes were not admitted" in flat, got
 
 
+@case("the autoscaler calls no throughput the peak that comes from work left undone")
+def _():
+    scale = {"autoscaler": "{mode: capacity, max_users: 500}", "run.duration": "300s", "engine.slots": 2, "engine.queue_limit": 1,
+             "workload.personas": "[{name: a, context: [500, 1000], generate: [50, 100], think: [0s, 100ms]}]"}
+    got, _ = quick(scale)
+    users = int(result(got, "autoscaler_users"))
+    assert result(got, "requests_dropped") > 0 and got["decisions"][1]["reason"].endswith("; work is left undone; nothing below %d was tried: try %d users" % (
+        got["decisions"][1]["users_before"], got["decisions"][1]["users_after"])), got["decisions"]
+    fixed, _ = quick({**scale, "autoscaler.mode": "off", "workload.users": users})
+    assert users == 3 and fixed["run"]["undone"] is None, (users, fixed["run"])
+    got, _ = quick({**scale, "autoscaler.min_users": 8})
+    assert result(got, "autoscaler_found") == 0 and got["decisions"][-1]["reason"] == "work is left undone with 8 users already", got["decisions"]
+
+
 @case("a class that starves passes no assessment, though one or two of its requests were done")
 def _():
     for slots, starved in ((1, 2), (50, 0)):

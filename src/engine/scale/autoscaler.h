@@ -94,6 +94,7 @@ struct autoscaler {
     bool probing;           /* qos: this window is one */
     bool growing;           /* capacity */
     bool gently;            /* capacity: x 1.5 from now on */
+    bool undone;            /* capacity: most of a stage left work undone */
     double grown_from;      /* capacity: objective of the stage before */
     double per_context;     /* capacity: tokens generated to a token of context; NaN: tokens are counted */
 

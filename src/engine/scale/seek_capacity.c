@@ -5,6 +5,9 @@
  * reaches the line, by itself and its neighbours (evidence.h: fewer users never bring more, up to the
  * highest). The candidate is the good level with the fewest users.
  *
+ * An interval that leaves work undone is worth nothing: less work is done sooner. While all are, half the
+ * users follow, down to the fewest.
+ *
  * How many tokens requests have is chance, and it is not that of the system: a drive that is busy all the
  * time moves as many bytes a second whether the answers happen to be long or short. Where the contexts
  * answered in a second scatter less than the tokens generated, throughput is those contexts times the tokens
@@ -151,7 +154,8 @@ static void say_level(struct snapshot_decision *out, const struct autoscaler *a,
     if (than > 0)
         seek_say(out, ", %.2f %% %s than the best, %s", fabs(more), more < 0 ? "less" : "more",
                  seek_count(than).text);
-    if (than > 0 && !a->growing && l->good) seek_say(out, ": as good");
+    if (than > 0 && !a->growing && l->good && !a->last.undone) seek_say(out, ": as good");
+    if (a->last.undone) seek_say(out, "; work is left undone");
     if (a->last.piled) seek_say(out, "; requests pile up");
 }
 
@@ -161,8 +165,12 @@ static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     seek_act(out, "found");
     if (!(high->value > 0)) {
         a->answer = AUTOSCALER_TOO_MANY;
-        seek_say(out, "nothing was generated in any of %u stages: raise autoscaler.stage, %s is too short",
-                 a->levels, seek_s(a->config.stage_s).text);
+        if (a->undone)
+            seek_say(out, "work is left undone with %s already", seek_users(l->users).text);
+        else
+            seek_say(out,
+                     "nothing was generated in any of %u stages: raise autoscaler.stage, %s is too short",
+                     a->levels, seek_s(a->config.stage_s).text);
         return true;
     }
     bool most = l->users == a->config.max_users;
@@ -282,7 +290,7 @@ static const struct autoscaler_level *lucky(const struct autoscaler *a) {
 static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     unsigned i = candidate_of(a);
     uint64_t users = a->level[i].users, above = gap_above(a, i), below = gap_below(a, i);
-    if (!(highest_of(a)->value > 0)) return found(a, out);
+    if (!(highest_of(a)->value > 0) && !(a->undone && users > a->config.min_users)) return found(a, out);
     if (i == 0 && users > a->config.min_users) return go_below(a, out, users);
     const struct autoscaler_level *best = lucky(a);
     if (best) {
@@ -384,13 +392,14 @@ static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_dec
     (void)over; /* the levels say what follows */
     judge_levels(a);
     seek_act(out, "");
+    a->undone = a->undone || a->last.undone;
     say_level(out, a, now, best);
     peak_note(a);
     if (a->growing) {
         bool few = thinking(a), rises = a->levels == 1 || few || better(a, now, before, noise);
         a->gently = a->gently || (!few && before > 0 && now->value < PAYS * a->grown_from);
         a->grown_from = now->value;
-        a->growing = rises && !a->last.piled && a->users < a->config.max_users;
+        a->growing = rises && !a->last.piled && !a->last.undone && a->users < a->config.max_users;
     }
     if (!a->growing) return narrow(a, out);
     grow(a, out);
@@ -413,7 +422,9 @@ static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
     uint64_t from, to;
     int used = 0;
     if (a->answer == AUTOSCALER_TOO_MANY)
-        used = snprintf(out, len, "nothing was generated in any stage");
+        used = snprintf(out, len, "%s",
+                        a->undone ? "every number of users tried left work undone"
+                                  : "nothing was generated in any stage");
     else if (!a->levels)
         used = snprintf(out, len, "no answer yet: no stage has ended");
     else

@@ -62,6 +62,7 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
     struct stage_class *first = &s->klass[STAGE_OF_FIGURE];
     s->judged_s += in->length_s;
     s->intervals++;
+    s->undone += in->undone;
     s->tokens += in->tokens;
     s->nvme_tokens += in->nvme_tokens;
     s->arrived += in->arrived;
@@ -80,11 +81,12 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
         s->unfinished += in->klass[k].waiting + in->klass[k].in_service;
     }
     s->unfinished_s += (double)s->unfinished * in->length_s;
+    double counts = in->undone ? 0 : 1;
     if (rules->figure == STAGE_TOKENS) {
-        prove(first, in->tokens, in->length_s, 0);
-        prove(&s->klass[STAGE_OF_CONTEXT], in->context, in->length_s, 0);
+        prove(first, counts * in->tokens, in->length_s, 0);
+        prove(&s->klass[STAGE_OF_CONTEXT], counts * in->context, in->length_s, 0);
     }
-    if (rules->figure == STAGE_NVME) prove(first, in->nvme_tokens, in->length_s, 0);
+    if (rules->figure == STAGE_NVME) prove(first, in->undone ? 0 : in->nvme_tokens, in->length_s, 0);
 }
 
 /* Whether this interval belongs to the judged part. */
@@ -164,6 +166,7 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
                                   .done_s = kvf_ratio((double)s->done, s->judged_s),
                                   .unfinished = kvf_ratio(s->unfinished_s, s->judged_s),
                                   .e2e_s = kvf_ratio(s->e2e_s, (double)s->done),
+                                  .undone = 2 * s->undone > s->intervals,
                                   .piled = piled(s),
                                   .worst = -1,
                                   .p95_ms = KVF_MISSING,
@@ -205,7 +208,7 @@ static bool undecided_limit(const struct stage *s, const struct stage_rules *rul
 static bool undecided(const struct stage *s, const struct stage_rules *rules, const struct stage_reading *r,
                       double z) {
     if (stage_limited(rules)) return undecided_limit(s, rules, z);
-    if (s->busy && !(r->value > 0)) return true;
+    if (s->busy && !(r->value > 0) && !r->undone) return true;
     if (!s->plan.patient) return false;
     if (!kvf_present(s->plan.line)) return SURE * r->noise > s->plan.fine * r->value;
     return fabs(r->value - s->plan.line) < SURE * r->noise;

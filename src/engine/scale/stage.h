@@ -66,6 +66,7 @@ struct stage_signals {
     uint64_t arrived;   /* requests */
     uint64_t done;
     double e2e_s; /* end-to-end latencies of those done, summed */
+    bool undone;  /* not all was done that was asked for: tokens are no throughput */
     struct stage_class_signals klass[KVF_CLASSES_MAX];
 };
 
@@ -94,7 +95,7 @@ struct stage_class {
 struct stage {
     struct stage_plan plan;
     double since_s, settle_left_s, judged_s;
-    unsigned intervals;
+    unsigned intervals, undone; /* of these, those that left work undone */
     double tokens, nvme_tokens;
     double saturation_sum, saturation_s;
     uint64_t arrived, done, unfinished; /* unfinished: now */
@@ -118,6 +119,7 @@ struct stage_reading {
     double share, of; /* its requests that missed, of all at this number of users, and how many those are */
     bool starved;     /* p95_ms is how long one of it has been waiting, none was answered */
     bool silent;      /* users asked, and none was answered */
+    bool undone;      /* work was, in most of its intervals */
     bool piled;       /* requests arrived that were not answered, more and more */
     double arrived_s, done_s; /* requests a second */
     double unfinished;        /* mean number of requests that wait or are in service */

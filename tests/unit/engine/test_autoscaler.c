@@ -577,6 +577,36 @@ static void nothing_generated_is_no_peak(void **state) {
     expect_known("nothing was generated in any stage");
 }
 
+/* Where requests fail, their tokens are no throughput: 100 tok/s a user, 300 where work is left undone. */
+static uint64_t answer_below(uint64_t begins, uint64_t too_many) {
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(begins);
+    for (unsigned n = 0; n < 1000; n++) {
+        interval(50, 20);
+        in.undone = a.users >= too_many;
+        in.tokens = (in.undone ? 300 : 100) * (double)a.users;
+        in.context = 10 * in.tokens;
+        in.done = 50;
+        in.e2e_s = 50 * 0.02;
+        if (step() && strcmp(d.action, "found") == 0) return a.peak > 0 ? a.peak_users : 0;
+    }
+    fail_msg("%" PRIu64 " users too many, from %" PRIu64 ": no answer in 1,000 intervals", too_many, begins);
+    return 0;
+}
+
+static void work_left_undone_is_no_throughput(void **state) {
+    static const uint64_t from[] = {1, 6, 40, 1000};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(answer_below(from[i], 8), 7);
+        expect_answer(7, true);
+    }
+    assert_int_equal(answer_below(40, 1), 0);
+    assert_string_equal(d.reason, "work is left undone with 1 user already");
+    expect_known("every number of users tried left work undone");
+    expect_answer(NAN, false);
+}
+
 /* Users who think for 45 s, of 100 tokens and 10 ms each: the stages of the first have a request or none.
  * What came in them is chance, and the link is idle. */
 static void few_requests_of_users_who_think_end_nothing(void **state) {
@@ -663,6 +693,7 @@ int main(void) {
         cmocka_unit_test(from_above_it_goes_down_first),
         cmocka_unit_test(capacity_at_its_limits),
         cmocka_unit_test(nothing_generated_is_no_peak),
+        cmocka_unit_test(work_left_undone_is_no_throughput),
         cmocka_unit_test(few_requests_of_users_who_think_end_nothing),
         cmocka_unit_test(users_who_ask_for_more_than_is_answered_are_enough),
         cmocka_unit_test(intervals_without_length_are_none),
