@@ -470,8 +470,8 @@ static void *worker_main(void *arg) {
 static void worker_init(struct engine *e, struct worker *w, uint32_t index) {
     bool shares = engine_is_virtual(e); /* the control thread is all workers */
     w->engine = e;
-    rng_init(&w->wake_rng, e->s->seed, KVF_RNG_WAKE, index);
     w->pod = &e->pods[shares ? index : 0];
+    rng_init(&w->wake_rng, e->s->seed, KVF_RNG_WAKE, w->pod->number); /* of a pod, whichever rank has it */
     uint32_t thread = shares ? 0 : index;
     w->x = (struct executor){.ops = &worker_executor_ops, .counters = &e->counters[thread], .worker = thread};
     w->run_tail = &w->run;

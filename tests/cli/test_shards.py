@@ -112,6 +112,13 @@ def _():
         check_ranks({"engine.workers": workers, "workload.users": 300}, (4,))
 
 
+@case("calibrated workers that wake late, by slices, wake as late on any rank")
+def _():
+    need_mpi()
+    check_ranks({"engine.wake": "200us", "engine.wake_spread": [0.5, 0.75, 1.75], "engine.timer_late": "100us",
+                 "engine.timer_late_spread": [0.2, 1.8]})
+
+
 @case("an index that is known sooner than messages arrive makes shorter windows, and the same bytes")
 def _():
     need_mpi()
