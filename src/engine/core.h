@@ -232,8 +232,9 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
  * answer to one of this rank's, from the rank that it was sent to. */
 void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t len);
 void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const void *bytes, size_t len);
-/* Messages between routers and pods of a simulation (pods/shards.h) whose time has come. */
-void dispatch_messages(struct engine *e);
+/* Messages between routers and pods of a simulation (pods/shards.h) whose time has come. A pod: it is gone
+ * now, for outages_pod_goes(), and there may be more messages. */
+struct pod *dispatch_messages(struct engine *e);
 /* Sends requests that wait at a pod which is down to others, or back to rank 0, whose routers do; how many.
  */
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);

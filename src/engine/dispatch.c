@@ -224,7 +224,9 @@ static void route_again(struct engine *e, struct flight *f, uint64_t now) {
     pods_route(e, f);
     f->again = true;
     e->moved_on++;
-    if (!away_send(e, f) && !arrive_here(e, f, now) && closed_loop(e))
+    if (e->shards)
+        shards_send(e, f);
+    else if (!away_send(e, f) && !arrive_here(e, f, now) && closed_loop(e))
         user_goes_on(e, user, now + DROPPED_PAUSE_NS);
 }
 
@@ -241,7 +243,10 @@ uint64_t dispatch_reroute(struct engine *e, struct pod *p) {
             route_again(e, f, now);
             continue;
         }
-        away_back(e, f);
+        if (e->shards)
+            shards_back(e, f);
+        else
+            away_back(e, f);
         flights_release(&e->flights, f);
     }
     slots_fill(e);
@@ -400,7 +405,7 @@ static void answered(struct engine *e, struct flight *f, const struct away_answe
     e->away--;
     f->away = false;
     if (a->back) {
-        e->on_way--;
+        if (!e->shards) e->on_way--;
         e->moved_on--; /* for route_again(): that rank has it */
         route_again(e, f, engine_now(e));
         return;
@@ -431,7 +436,8 @@ void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const voi
 static bool message_comes(struct engine *e, const struct shards_message *m, uint64_t now) {
     struct flight *f;
     if (m->answer) {
-        struct away_answer a = {.hit_blocks = m->hit_blocks, .failed = m->failed, .dropped = m->dropped};
+        struct away_answer a = {
+            .hit_blocks = m->hit_blocks, .failed = m->failed, .dropped = m->dropped, .back = m->back};
         if (!(f = flights_at(&e->flights, m->number)) || !f->away) return false;
         answered(e, f, &a);
         return true;
@@ -446,17 +452,24 @@ static bool message_comes(struct engine *e, const struct shards_message *m, uint
     return true;
 }
 
-void dispatch_messages(struct engine *e) {
+struct pod *dispatch_messages(struct engine *e) {
     struct shards_message m;
     uint64_t now = engine_now(e);
+    struct pod *ends = NULL;
     bool whole = true;
     pthread_mutex_lock(&e->queue_lock);
-    while (shards_due(e, now, &m)) whole = message_comes(e, &m, now) && whole;
+    while (!ends && shards_due(e, now, &m)) {
+        if (m.ends)
+            ends = &e->pods[m.pod - e->pod_first];
+        else
+            whole = message_comes(e, &m, now) && whole;
+    }
     slots_fill(e);
     workload_done_check(e);
     pthread_mutex_unlock(&e->queue_lock);
     if (!whole)
         engine_error(e, "a message between routers and pods cannot be read; install one build on all hosts");
+    return ends;
 }
 
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {

@@ -138,12 +138,17 @@ static uint64_t own_next_ns(const struct engine *e) {
 
 /* ---- windows of a fleet whose messages take time ---- */
 
+static void messages(struct engine *e) {
+    struct pod *ends = dispatch_messages(e);
+    if (ends) outages_pod_goes(e, ends);
+}
+
 /* All that happens here before end_ns, after which the clock stands there. */
 static void window(struct engine *e, uint64_t end_ns) {
     uint64_t next, begun_ns = clock_now_ns();
     while (!atomic_load(&e->failed) && (next = kvf_max(own_next_ns(e), engine_now(e))) < end_ns) {
         run_clock_set(&e->clock, next);
-        if (shards_next_ns(e) <= next) dispatch_messages(e);
+        while (shards_next_ns(e) <= next) messages(e);
         while (!instant(e, next, begun_ns)) {}
     }
     run_clock_set(&e->clock, end_ns);

@@ -110,9 +110,6 @@ static void check_delay(struct loading *l) {
     if (s->tier[KVF_TIER_REMOTE].on)
         problem_of(l, "fleet.delay", "tiers.remote.capacity",
                    "pods know at once what is in the remote tier that they share; leave out one of the two");
-    if (s->fleet.outages > 0)
-        problem_of(l, "fleet.delay", "fleet.outages",
-                   "routers know at once what is gone; leave out one of the two");
     if (asks && s->fleet.index.staleness_ns == 0)
         problem_of(l, "fleet.index.staleness", "fleet.delay",
                    "the index cannot know at once what messages tell it; set it to at least fleet.delay");

@@ -134,6 +134,15 @@ def _():
                  "run.warmup": "0s", "run.duration": "40s"})
 
 
+@case("so do outages of pods, of a router and of the index: what was lost, what was routed anew, and the recovery")
+def _():
+    need_mpi()
+    summary = check_ranks({"fleet.outages": "[{pod: 7, at: 3s, for: 2s}, {pod: 0, at: 5s, for: 1ms}, {router: 1, at: 4s, for: 3s}, "
+                           "{index: true, at: 6s, for: 1s}]", "fleet.routers": 2, "engine.slots": 4}, (2, 4, 8))[0]
+    assert summary["results.outages.value"] == 4 and summary["results.outage_requests_failed.value"] > 0
+    assert summary["results.outage_requests_rerouted.value"] > 0 and summary["results.outage_lost_bytes.value"] > 0
+
+
 @case("a trace with block ids gives the same bytes")
 def _():
     need_mpi()
@@ -161,7 +170,6 @@ def _():
 def _():
     for changes, sentence in (
             ({"tiers.remote.capacity": "1GiB"}, "fleet.delay: pods know at once what is in the remote tier that they share"),
-            ({"fleet.outages": "[{pod: 1, at: 1s, for: 1s}]"}, "fleet.delay: routers know at once what is gone"),
             ({"fleet.index.staleness": "0s"}, "fleet.index.staleness: the index cannot know at once"),
             ({"ranks.users": "per_rank"}, "ranks.users: the users of a fleet are those of its routers")):
         got = run(["check", str(CHAT), "--set", "fleet.delay=1ms", *[word for key, value in changes.items()

@@ -30,7 +30,7 @@ struct gone {
     _Atomic uint32_t stopped;                   /* of these, caches have let everything go */
     pthread_barrier_t at_rest;                  /* of all workers */
     atomic_bool rested;                         /* they have met there */
-    struct gone_cost cost;                      /* rank 0: of all pods */
+    struct gone_cost cost;                      /* of this rank; on rank 0 as far as told of all */
 };
 
 void gone_open(struct engine *e);  /* with the number of workers known */

@@ -29,7 +29,6 @@ struct outages {
     /* of the last intervals, the newest at (intervals - 1) % OUTAGES_BEFORE */
     double hits[OUTAGES_BEFORE], lookups[OUTAGES_BEFORE], ttft_ms[OUTAGES_BEFORE];
     uint64_t intervals;
-    uint64_t failed, rerouted, lost_bytes;
 };
 
 /* ---- a pod ---- */
@@ -50,26 +49,25 @@ static void service_fails(struct engine *e, struct pod *p) {
         next = f->service_next;
         if (f->pod != p->number) continue;
         pipeline_abort(&p->pipeline, &w->x, f);
-        e->outages->failed++;
+        e->gone.cost.failed++;
     }
 }
 
 /* Operations end as at the end of a run: abandoned, with nothing counted. */
-static void pod_goes(struct engine *e, struct pod *p) {
+void outages_pod_goes(struct engine *e, struct pod *p) {
     struct worker *w = pod_worker(p);
     struct cache_op *op;
-    fleet_set_pod_down(e->fleet, p->number, true);
     cache_stop(p->cache);
     while ((op = cache_next_ready(p->cache)) != NULL) worker_post_op(w, op);
     writegate_stop(&p->writes);
     worker_abandon(w);
     writegate_go_on(&p->writes);
     if (p->pipeline.compute) compute_clear(p->pipeline.compute, engine_now(e));
-    e->outages->rerouted += dispatch_reroute(e, p);
+    e->gone.cost.rerouted += dispatch_reroute(e, p);
     service_fails(e, p);
-    e->outages->lost_bytes += used_bytes(p->cache, 0, KVF_TIER_REMOTE - 1);
+    e->gone.cost.lost_bytes += used_bytes(p->cache, 0, KVF_TIER_REMOTE - 1);
     cache_restart(p->cache, KVF_TIERS);
-    lineup_set(&e->lineup, p->number, worker_next_ns(w));
+    lineup_set(&e->lineup, (uint32_t)(w - e->workers), worker_next_ns(w));
 }
 
 /* ---- changes ---- */
@@ -93,17 +91,19 @@ static void part_set_down(struct engine *e, const struct scenario_outage *o, boo
             fleet_set_router_down(e->fleet, (uint32_t)o->router, down);
         pthread_mutex_unlock(&e->queue_lock);
     } else if (o->remote && down) {
-        e->outages->lost_bytes += used_bytes(e->store.cache, KVF_TIER_REMOTE, KVF_TIER_REMOTE);
+        e->gone.cost.lost_bytes += used_bytes(e->store.cache, KVF_TIER_REMOTE, KVF_TIER_REMOTE);
         cache_clear(e->store.cache);
         cache_stop(e->store.cache);
     } else if (o->remote) {
         cache_restart(e->store.cache, KVF_TIERS);
     } else if (!engine_is_virtual(e)) {
         gone_tell(e, (uint32_t)o->pod, down);
-    } else if (down) {
-        pod_goes(e, &e->pods[o->pod]);
     } else {
-        fleet_set_pod_down(e->fleet, (uint32_t)o->pod, false);
+        fleet_set_pod_down(e->fleet, (uint32_t)o->pod, down);
+        if (down && e->shards)
+            shards_end_pod(e, (uint32_t)o->pod);
+        else if (down)
+            outages_pod_goes(e, &e->pods[o->pod]);
     }
 }
 
@@ -221,14 +221,14 @@ static double longest(const struct outages *all, bool hits) {
 
 void outages_results(const struct engine *e, struct result_list *out) {
     const struct outages *all = e->outages;
-    const struct gone_cost *real = &e->gone.cost; /* workers have ended */
+    const struct gone_cost *cost = &e->gone.cost; /* workers have ended */
     uint64_t begun = 0;
     if (!all) return;
     for (uint32_t i = 0; i < all->count; i++) begun += all->at[i].state != TO_COME;
     result_add(out, (double)begun, 0, "outages");
-    result_add(out, (double)(all->failed + real->failed), 0, "outage_requests_failed");
-    result_add(out, (double)(all->rerouted + real->rerouted), 0, "outage_requests_rerouted");
-    result_add(out, (double)(all->lost_bytes + real->lost_bytes), 0, "outage_lost_bytes");
+    result_add(out, (double)cost->failed, 0, "outage_requests_failed");
+    result_add(out, (double)cost->rerouted, 0, "outage_requests_rerouted");
+    result_add(out, (double)cost->lost_bytes, 0, "outage_lost_bytes");
     result_add(out, begun > 0 ? longest(all, true) : KVF_MISSING, begun, "outage_hits_back_s");
     result_add(out, begun > 0 ? longest(all, false) : KVF_MISSING, begun, "outage_ttft_back_s");
 }

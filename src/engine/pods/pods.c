@@ -161,7 +161,7 @@ int pods_refused(const struct engine *e, struct err *err) {
 
 int pods_open(struct engine *e, struct err *err) {
     int rc = 0;
-    if (e->pod_count > 1 && e->s->fleet.outages > 0 && crew_wanted(e->s))
+    if (engine_is_virtual(e) && e->s->fleet.pods > 1 && e->s->fleet.outages > 0 && crew_wanted(e->s))
         return err_set(
             err, KVF_ERR_USAGE,
             "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "

@@ -8,7 +8,7 @@
 #include "engine/core.h"
 #include "engine/pods/parcel.h"
 
-enum kind { REQUEST, ANSWER, BLOCK };
+enum kind { REQUEST, END_POD, ANSWER, BACK, BLOCK };
 
 /* Travels as it stands, with what follows it, padded to eight bytes. */
 struct head {
@@ -32,6 +32,7 @@ struct part {
     uint64_t first_ns, next_ns; /* arrival of the first of them; when it has something else to do */
     bool begun;                 /* it carries out the window, and has not replied */
     struct rank_message *reply; /* NULL: it has not come */
+    struct gone_cost cost;      /* of its pods, as it has told last */
 };
 
 /* Where a message begins that a pod has sent to the routers. */
@@ -93,7 +94,10 @@ static bool line_due(struct line *l, uint64_t now_ns, struct shards_message *out
     *out = (struct shards_message){.bytes = l->bytes.data + l->at + sizeof h,
                                    .len = h.len,
                                    .number = h.number,
-                                   .answer = h.kind == ANSWER,
+                                   .answer = h.kind == ANSWER || h.kind == BACK,
+                                   .ends = h.kind == END_POD,
+                                   .pod = h.pod,
+                                   .back = h.kind == BACK,
                                    .hit_blocks = h.hit_blocks,
                                    .failed = h.failed,
                                    .dropped = h.dropped};
@@ -138,18 +142,28 @@ bool shards_indexed(const struct engine *e) {
 
 /* ---- messages ---- */
 
+static void send(struct engine *e, const struct head *h, const void *bytes) {
+    struct shards *s = e->shards;
+    unsigned to = rank_of(e, h->pod);
+    if (to > 0 && s->part[to].requests.len == 0) s->part[to].first_ns = h->at_ns;
+    message_add(to > 0 ? &s->part[to].requests : &s->requests.bytes, h, bytes);
+}
+
+void shards_end_pod(struct engine *e, uint32_t pod) {
+    struct head h = {.at_ns = engine_now(e) + e->shards->delay_ns, .pod = pod, .kind = END_POD};
+    send(e, &h, NULL);
+}
+
 void shards_send(struct engine *e, struct flight *f) {
     struct shards *s = e->shards;
     struct buf bytes = {0};
-    unsigned to = rank_of(e, f->pod);
     parcel_pack(f, f->req.arrival_ns, &bytes);
     struct head h = {.at_ns = engine_now(e) + s->delay_ns,
                      .number = f->number,
                      .pod = f->pod,
                      .len = (uint32_t)bytes.len,
                      .kind = REQUEST};
-    if (to > 0 && s->part[to].requests.len == 0) s->part[to].first_ns = h.at_ns;
-    message_add(to > 0 ? &s->part[to].requests : &s->requests.bytes, &h, bytes.data);
+    send(e, &h, bytes.data);
     buf_free(&bytes);
     e->away++;
     f->away = true;
@@ -164,6 +178,13 @@ void shards_answer(struct engine *e, const struct flight *f, bool dropped) {
                      .dropped = dropped,
                      .kind = ANSWER};
     message_add(&e->shards->said, &h, NULL);
+}
+
+void shards_back(struct engine *e, const struct flight *f) {
+    struct head h = {
+        .at_ns = engine_now(e) + e->shards->delay_ns, .number = f->guest, .pod = f->pod, .kind = BACK};
+    message_add(&e->shards->said, &h, NULL);
+    e->moved_on++;
 }
 
 void shards_moved(struct engine *e, const struct fleet_block *block, uint32_t pod, enum kvf_tier tier,
@@ -249,7 +270,7 @@ static void saying_take(struct engine *e, const struct saying *s) {
     struct head h;
     struct fleet_block block;
     memcpy(&h, s->bytes, sizeof h);
-    if (h.kind == ANSWER) {
+    if (h.kind == ANSWER || h.kind == BACK) {
         message_add(&e->shards->answers.bytes, &h, s->bytes + sizeof h);
     } else if (h.kind == BLOCK && h.len == sizeof block && h.tier < KVF_TIERS) {
         memcpy(&block, s->bytes + sizeof h, sizeof block);
@@ -316,6 +337,7 @@ struct counts {
 };
 
 void shards_pack(const struct engine *e, struct buf *out) {
+    if (e->shards) buf_bytes(out, &e->gone.cost, sizeof e->gone.cost);
     for (uint32_t i = 0; e->shards && i < e->pod_count; i++) {
         const struct pod *p = &e->pods[i];
         struct counts c = {.done = p->counts.done, .tokens = p->counts.tokens};
@@ -325,13 +347,26 @@ void shards_pack(const struct engine *e, struct buf *out) {
 }
 
 size_t shards_packed(const struct engine *e, unsigned rank) {
-    return e->shards ? (first_of(e, rank + 1) - first_of(e, rank)) * sizeof(struct counts) : 0;
+    if (!e->shards) return 0;
+    return sizeof(struct gone_cost) + (first_of(e, rank + 1) - first_of(e, rank)) * sizeof(struct counts);
+}
+
+static void cost_told(struct engine *e, struct part *p, const struct gone_cost *now) {
+    struct gone_cost *all = &e->gone.cost;
+    all->failed += now->failed - p->cost.failed;
+    all->rerouted += now->rerouted - p->cost.rerouted;
+    all->lost_bytes += now->lost_bytes - p->cost.lost_bytes;
+    p->cost = *now;
 }
 
 void shards_told(struct engine *e, unsigned rank, const void *bytes) {
     struct counts c;
+    struct gone_cost cost;
     const char *at = bytes;
     if (!e->shards) return;
+    memcpy(&cost, at, sizeof cost);
+    cost_told(e, &e->shards->part[rank], &cost);
+    at += sizeof cost;
     for (uint32_t i = first_of(e, rank); i < first_of(e, rank + 1); i++, at += sizeof c) {
         struct pod *p = &e->pods[i];
         memcpy(&c, at, sizeof c);

@@ -44,18 +44,23 @@ bool shards_indexed(const struct engine *e); /* routers want to know which block
 
 /* A routed request goes to its pod; it is away until its answer has come. */
 void shards_send(struct engine *e, struct flight *f);
-/* A request that a pod here had from a router has ended. */
+/* A request that a pod here had from a router has ended; or is not served, and goes back. */
 void shards_answer(struct engine *e, const struct flight *f, bool dropped);
+void shards_back(struct engine *e, const struct flight *f);
+/* A pod is gone from when this arrives, behind all requests that were sent to it. */
+void shards_end_pod(struct engine *e, uint32_t pod);
 void shards_moved(struct engine *e, const struct fleet_block *block, uint32_t pod, enum kvf_tier tier,
                   bool stored);
 
 struct shards_message {
-    uint64_t number;   /* of the router's flight */
-    bool answer;       /* to it; else it is a request, a parcel */
+    uint64_t number; /* of the router's flight */
+    bool answer;     /* to it; else it is a request, a parcel, ... */
+    bool ends;       /* ... or the end of that pod */
+    uint32_t pod;
     const char *bytes; /* of that, until the next call */
     size_t len;
-    uint32_t hit_blocks; /* of an answer, as the next two */
-    bool failed, dropped;
+    uint32_t hit_blocks; /* of an answer, as the next three */
+    bool failed, dropped, back;
 };
 /* The next message to a pod or router here that has arrived by then. */
 bool shards_due(struct engine *e, uint64_t now_ns, struct shards_message *out);
