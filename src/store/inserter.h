@@ -21,13 +21,13 @@ struct inserter inserter_open(sqlite3 *db, enum table_id id, const char *verb, c
 /* Frees the statement and returns rc. */
 int inserter_close(struct inserter *in);
 void inserter_reset(struct inserter *in);
-/* The columns that no struct member fills; texts and bytes must live until the row is in. */
+/* Bind the columns that no struct member fills; texts and bytes must live until inserter_row(). */
 void inserter_text(struct inserter *in, const char *column, const char *text);
 void inserter_number(struct inserter *in, const char *column, int64_t v);
 void inserter_real(struct inserter *in, const char *column, double v); /* NaN: NULL */
 void inserter_blob(struct inserter *in, const char *column, const void *data, size_t len);
-/* Binds the members of `object` (NULL: there are none) and inserts; what was bound by hand stays
- * bound for the next row. */
+/* Binds the members of `object` (NULL: none) and inserts the row; values bound by hand stay bound for the
+ * next row. */
 void inserter_row(struct inserter *in, const void *object);
 
 #endif

@@ -17,11 +17,11 @@ struct intervals;
  * stays as it is without rows. SQLite's code. */
 int intervals_open(struct intervals **out, sqlite3 *db, const struct run_record *run, unsigned parts);
 void intervals_close(struct intervals *i); /* takes NULL */
-/* Reads the first `most` intervals whose seq is at least `from`, with all that belongs to them, in one
- * read transaction; none is open before or after. *count tells how many there were. What a file of an
- * older version lacks is missing. SQLite's code, with *count 0 after a failure. */
+/* Reads the first `most` intervals with seq >= `from`, and all that belongs to them, in one read transaction;
+ * none is open before or after. *count is their number, 0 after a failure. Values that a file of an older
+ * version lacks are missing. Returns SQLite's code. */
 int intervals_read(struct intervals *i, int64_t from, size_t most, struct snapshot *out, size_t *count);
-/* The scope that a column of the current row names (enum record_scope); RECORD_SCOPES when it is none. */
+/* The scope named in a column of the current row (enum record_scope); RECORD_SCOPES: unknown. */
 int intervals_scope(sqlite3_stmt *stmt, int column);
 
 #endif

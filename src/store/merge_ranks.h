@@ -1,4 +1,5 @@
-/* Runs that a harness started apart while they are made one. For merge_ranks*.c alone. */
+/* Runs that a harness started apart, while they are merged into one. For merge_ranks*.c alone. Main thread
+ * only. */
 #ifndef KVF_STORE_MERGE_RANKS_H
 #define KVF_STORE_MERGE_RANKS_H
 
@@ -23,7 +24,7 @@ struct store_ranks {
     struct err *e;
 };
 
-/* The results, ranks, criteria and verdict of what is put together, into w->run. */
+/* Fills results, ranks, criteria and verdict of the merged run, w->run. */
 void merge_ranks_results(struct store_ranks *w, const struct store_whole *done);
 
 #endif

@@ -8,13 +8,13 @@
 
 #include "store/store.h"
 
-/* For a run that is about to begin: 0, or -KVF_ERR_NOSPACE. A file system that keeps no room is none of its
- * business. */
+/* Reserves room for a run that is about to begin: 0, or -KVF_ERR_NOSPACE. 0 also on a file system that cannot
+ * reserve room. */
 int reserve_take(struct store *s, const struct run_record *r, struct err *e);
-/* Whether a transaction of a record or two leaves it whole; of many, whether there is so much room that it
- * will. Any thread. */
+/* Whether a transaction of one or two records leaves the reserve intact; with `many` whether there is room
+ * enough for a large one. Any thread. */
 bool reserve_stays(const struct store *s, bool many);
-/* Before how the run ends is written; also without one. */
+/* Gives the reserve back, before the end of the run is written; also without one. */
 void reserve_give_back(struct store *s);
 
 #endif

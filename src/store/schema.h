@@ -95,7 +95,7 @@ struct table {
 
 /* The i-th view, "VIEW name AS SELECT ...", and its name; NULL behind the last. */
 const char *schema_view(size_t i, struct buf *out);
-/* The statements that make the views, in place of those there are. */
+/* Appends the statements that replace all views. */
 void schema_views(struct buf *out);
 
 const struct table *schema_table(enum table_id id); /* never NULL */

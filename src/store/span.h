@@ -1,5 +1,5 @@
-/* A window of a stored run: its intervals from one to another, put together, and moved on by what comes and
- * what goes. Belongs to the thread of its connection. */
+/* A window of a stored run: the combination of its intervals in a range, updated as intervals enter and leave
+ * it. Belongs to the thread of its connection. */
 #ifndef KVF_STORE_SPAN_H
 #define KVF_STORE_SPAN_H
 
@@ -10,19 +10,19 @@
 #include "record/run.h"
 #include "record/windows.h"
 
-/* NONE: an interval has not what windows are made of, as those of older versions. */
+/* NONE: an interval lacks the data that windows need, as in files of older versions. */
 enum span_state { SPAN_READY, SPAN_MORE, SPAN_NONE };
 struct span;
 struct kept;
 /* `run` gives run_id and the order of the classes; it is not kept. SQLite's code. */
 int span_open(struct span **out, sqlite3 *db, const struct run_record *run);
 void span_close(struct span *s); /* takes NULL */
-/* Makes it that of the intervals from seq `from` to `to`, which are there, in steps that are soon over: MORE
- * asks for another call. SQLite's code. */
+/* Moves it to the existing intervals from seq `from` to `to`, in short steps: MORE asks for another call.
+ * Returns SQLite's code. */
 int span_move(struct span *s, int64_t from, int64_t to, enum span_state *state);
-/* READY: all that was put together. */
+/* The combined data; only when READY. */
 const struct kept *span_kept(const struct span *s);
-/* READY: the view of it. */
+/* The view of the window; only when READY. */
 void span_view(const struct span *s, struct windows_view *out);
 
 #endif

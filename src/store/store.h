@@ -16,8 +16,8 @@
 
 enum { STORE_APPLICATION_ID = 0x6b766631 /* "kvf1" */, STORE_SCHEMA_VERSION = 14 };
 
-/* --db FILE, else $KVFALL_DB, else $XDG_DATA_HOME/kvfall/history.db, else ~/.local/share/kvfall/
- * history.db. `option` may be NULL. 0 or -KVF_ERR_USAGE (no HOME). */
+/* The path of the database: --db FILE (`option`, may be NULL), else $KVFALL_DB, else
+ * $XDG_DATA_HOME/kvfall/history.db, else ~/.local/share/kvfall/history.db. 0 or -KVF_ERR_USAGE (no HOME). */
 int store_path(const char *option, char *out, size_t len, struct err *e);
 
 struct store;
@@ -25,21 +25,21 @@ struct store;
  * STORE_CHANGE: the same on a file that is there).
  * Not a database, a newer schema, another application's file, corrupt, read-only: one sentence. */
 enum store_mode { STORE_READ, STORE_WRITE, STORE_CHANGE };
-/* From now on SQLite ends the program where it finds no memory, for commands that only read or edit: what
- * they print must not look as if a part of it were not there. Before anything else of the store. */
+/* From now on SQLite ends the program when memory is exhausted: for commands that only read or edit, whose
+ * output must not silently lack a part. Call it before anything else of the store. */
 void store_memory_or_end(void);
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
-/* "" or a sentence worth telling: rollback journal on a network file system. */
+/* A notice for the user, such as on the rollback journal on a network file system; "": none. */
 const char *store_notice(const struct store *s);
 
-/* Inserts the row of a run that starts (status running) and sets r->run_id and r->uuid; of a first trial
- * without a parent also r->parent_id, to itself. From now on room is kept on the database's disk for how the
- * run ends; where there is none, nothing is inserted: -KVF_ERR_NOSPACE. */
+/* Inserts the row of a starting run (status running) and sets r->run_id and r->uuid; for a first trial
+ * without a parent also r->parent_id, to itself. Reserves room on the database's disk for the end of the run;
+ * without that room nothing is inserted: -KVF_ERR_NOSPACE. */
 int store_begin_run(struct store *s, struct run_record *r, struct err *e);
 
-/* The same for a sweep: its row as it starts, and what is known at its end, with the points of its curves.
- * Runs name it by r->sweep_id before their store_begin_run(). */
+/* Inserts the row of a starting sweep; stores its end with the points of its curves. Its runs name it by
+ * r->sweep_id before their store_begin_run(). */
 int store_begin_sweep(struct store *s, struct sweep_record *r, struct err *e);
 int store_finish_sweep(struct store *s, const struct sweep_record *r, const struct sweep_curve *curve,
                        size_t points, struct err *e);
@@ -47,7 +47,7 @@ int store_finish_sweep(struct store *s, const struct sweep_record *r, const stru
 /* The baseline of a sweep of rates: a run, or all runs of the sweep of rates that it belongs to. */
 int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e);
 
-/* A reference of a sweep, as store_resolve() has those of runs. */
+/* Resolves the reference of a sweep, like store_resolve() that of a run. */
 int store_resolve_sweep(struct store *s, const char *ref, int64_t *sweep_id, struct err *e);
 /* A run of a sweep. Texts last until the call returns. */
 struct store_point {
@@ -56,9 +56,8 @@ struct store_point {
     enum run_status status;
     const char *reason, *values; /* values: a JSON object; either may be "" */
 };
-/* Loads the record, whose texts are then the caller's to free, and calls for all that belongs to it: begin()
- * when the record is there, points in their order, then the results of each, then curves. In one read
- * transaction. */
+/* Loads the record, whose texts the caller frees, and calls the reader in one read transaction: begin() after
+ * the record, then points in their order, the results of each, and curves. */
 struct store_sweep_reader {
     void (*begin)(void *ctx);
     void (*point)(void *ctx, const struct store_point *p);
@@ -68,7 +67,7 @@ struct store_sweep_reader {
 };
 int store_load_sweep(struct store *s, int64_t sweep_id, struct sweep_record *r,
                      const struct store_sweep_reader *read, struct err *e);
-/* Calls sweep() for the newest `limit`, 0 for all, newest first; the record is the store's. */
+/* Calls sweep() for the newest `limit` sweeps (0: all), newest first; the record is the store's. */
 int store_list_sweeps(struct store *s, int64_t limit, void (*sweep)(void *ctx, const struct sweep_record *r),
                       void *ctx, struct err *e);
 
@@ -90,18 +89,16 @@ int store_writer_start(struct store_writer **out, const struct store_writer_setu
  * not take it. Returns records that could not be stored. cpu_ns (may be NULL): the thread's CPU time. */
 uint64_t store_writer_stop(struct store_writer *w, uint64_t timeout_ns, uint64_t *cpu_ns);
 
-/* Writes what is known at the end: status, end time, results, criteria, histograms, in one
- * transaction (events and decisions of the FIFO are already there). Events of r that did not go
- * through the FIFO are not written twice: only those from index first_event on. */
+/* Stores the end of a run in one transaction: status, end time, results, criteria, histograms. Events and
+ * decisions of the FIFO are already there; of r's events only those from index first_event on are written. */
 int store_finish_run(struct store *s, const struct run_record *r, size_t first_event, struct err *e);
 
-/* The status, its reason and the end of a run or sweep alone, for when there is no room for the rest. */
+/* Stores only status, reason and end time of a run or sweep, for when there is no room for the rest. */
 int store_end_run(struct store *s, const struct run_record *r, struct err *e);
 int store_end_sweep(struct store *s, const struct sweep_record *r, struct err *e);
 
-/* For a sweep, whose runs are stored by other processes: room on the database's disk in a file without a
- * name, to be given back when the disk is full and it must be put down how the sweep has ended. A descriptor
- * of the caller's to close, which gives the room back; -1 where there is no such room. */
+/* Reserves room on the database's disk in a file without a name, for the end of a sweep whose runs other
+ * processes store. Returns a descriptor; closing it gives the room back. -1: there is no such room. */
 int store_reserve(const char *path);
 
 /* A run reference: an id, "latest", "latest~2", a UUID or its unique beginning of at least 8, or a
@@ -110,12 +107,12 @@ int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err 
 /* Loads everything `show` needs, results and events included. run_record_init() first. */
 int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct err *e);
 
-/* Appends the intervals of a run that was loaded to a series_init() one, with the parts it is for. What comes
- * while a run goes on may be there or not. */
+/* Appends the intervals of a loaded run to a series, with the parts that series_init() asked for. Intervals
+ * that arrive meanwhile may be missing. */
 int store_load_series(struct store *s, const struct run_record *run, struct series *out, struct err *e);
 
-/* Calls each() with every coded histogram of the intervals first to last, ascending by seq; bytes last until
- * it returns. */
+/* Calls each() with every coded histogram of the intervals `first` to `last`, by ascending seq; its bytes are
+ * valid during the call. */
 struct store_histograms {
     uint64_t first, last;
     void (*each)(void *ctx, uint64_t seq, const char *scope, const uint8_t *data, size_t len);
@@ -124,21 +121,21 @@ struct store_histograms {
 int store_interval_histograms(struct store *s, int64_t run_id, const struct store_histograms *h,
                               struct err *e);
 
-/* Calls run() with the id of each trial of the group that a trial belongs to, in their order: they have its
- * parent and its name. A suite is the parent of trials of several names. */
+/* Calls run() with the id of each trial in the group of a trial, in their order: they share its parent and
+ * its name. A suite is the parent of trials of several names. */
 int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
                  struct err *e);
 
-/* The first run of a suite: "latest", "latest~1", or any run of it as store_resolve() takes them; and all its
- * runs, in any order. */
+/* Resolves a suite to its first run: "latest", "latest~1", or any run of it as for store_resolve().
+ * store_suite() calls run() for all its runs, in any order. */
 int store_resolve_suite(struct store *s, const char *ref, int64_t *first_id, struct err *e);
 int store_suite(struct store *s, int64_t first_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
                 struct err *e);
 
-/* Bytes of a tag and of all tags of a run, with the NUL. */
+/* The sizes of a tag and of all tags of a run in bytes, with the NUL. */
 enum { STORE_TAG_MAX = 64, STORE_TAGS_MAX = sizeof(((struct run_record *)0)->tags) };
 
-/* Measures in a line of `history`, by which it can be sorted too. */
+/* Metrics in a line of `history`, by which it can also be sorted. */
 #define STORE_LISTED(X)                                                                                      \
     X(throughput_tok_s)                                                                                      \
     X(storage_throughput_tok_s) X(e2e_p95_ms) X(nvme_read_p95_ms) X(hit_ratio) X(reuse_hit_ratio)
@@ -160,7 +157,7 @@ struct store_filter {
     bool reverse;
     int64_t limit; /* of the sorted list; 0: all */
 };
-/* The columns that `sort` may name, NULL behind the last. */
+/* The i-th column that `sort` may name; NULL after the last. */
 const char *store_sort_column(size_t i);
 /* Calls row() for each, in order. An unknown `sort` is -KVF_ERR_USAGE. */
 int store_list(struct store *s, const struct store_filter *f,
@@ -173,25 +170,26 @@ struct store_glance {
     unsigned points;
 };
 int store_glance(struct store *s, int64_t run_id, struct store_glance *out, struct err *e);
-/* Adds tags to a run, or removes them; without any, only asks. The tags that it has then, with commas
- * between, go into *now. A change is one transaction, on a store opened for changes. */
+/* Adds tags to a run, or removes them; without any it only reads. Appends the resulting tags, separated by
+ * commas, to *now. A change is one transaction, on a store opened for changes. */
 struct store_tags {
     const char *const *tag;
     size_t count;
     bool remove;
 };
 int store_tag(struct store *s, int64_t run_id, const struct store_tags *t, struct buf *now, struct err *e);
-/* The note of a run into *now, after `text` has become it: NULL changes nothing, "" takes it away. */
+/* Sets the note of a run to `text` (NULL: no change, "": removes it) and appends the resulting note to *now.
+ */
 int store_note(struct store *s, int64_t run_id, const char *text, struct buf *now, struct err *e);
 
-/* Deletes runs with all that belongs to them, in one transaction, and counts them: the others of a
- * group go with its first, a sweep without curves with its last run. A run that goes on refuses all
- * of it unless `force`. */
+/* Deletes runs with all that belongs to them, in one transaction, and counts them. The others of a group go
+ * with its first run, a sweep without curves with its last run. A run in progress refuses the whole call
+ * unless `force`. */
 int store_delete(struct store *s, const int64_t *run_id, size_t count, bool force, uint64_t *deleted,
                  struct err *e);
-/* How many other runs go with a run. */
+/* The number of other runs that are deleted with a run. */
 int store_members(struct store *s, int64_t run_id, uint64_t *members, struct err *e);
-/* Calls run() for each that ended, began before `before` (epoch seconds) and is none of the newest
+/* Calls run() for each ended run that began before `before` (epoch seconds) and is not among the newest
  * `keep`, oldest first. A group is as old as its newest run. */
 struct store_age {
     int64_t keep;
@@ -199,12 +197,12 @@ struct store_age {
 };
 int store_old_runs(struct store *s, const struct store_age *age, void (*run)(void *ctx, int64_t run_id),
                    void *ctx, struct err *e);
-/* Gives the room of what was deleted back to the disk; bytes of the file before and after. */
+/* Gives the room of deleted rows back to the disk; *before and *after are the bytes of the file. */
 int store_vacuum(struct store *s, uint64_t *before, uint64_t *after, struct err *e);
 
-/* Takes over the runs and sweeps of another history with all that belongs to them, under new numbers, in
- * one transaction: all or nothing. What is here by its UUID stays as it is; what still goes on there is
- * left out. `from` is opened for reading. */
+/* Copies the runs and sweeps of another history, with all that belongs to them, under new numbers and in one
+ * transaction. Runs already here (by UUID) are unchanged; runs still in progress there are left out. `from`
+ * is opened for reading. */
 struct store_merged {
     uint64_t runs, sweeps; /* that came */
     uint64_t known;        /* runs that were here */
@@ -212,10 +210,10 @@ struct store_merged {
 };
 int store_merge(struct store *into, struct store *from, struct store_merged *done, struct err *e);
 
-/* Makes one run of runs that a harness started apart, one in each store (its newest, which has ended well),
- * in the time in which all of them measured: a run over ranks, by their order. Whole intervals are counted,
- * those of which half or more lies in that time. Real runs are laid side by side by the wall clock of their
- * hosts, simulations by their own. The runs stay as they are. */
+/* Merges runs that a harness started apart into one run over ranks: the newest run of each store, which must
+ * have ended well, in the order of the stores, over the time in which all of them measured. An interval
+ * counts as a whole if at least half of it lies in that time. Real runs are aligned by the wall clocks of
+ * their hosts, simulations by their own clock. The original runs are unchanged. */
 struct store_whole {
     int64_t run_id;
     double window_s;          /* the common time */
@@ -223,16 +221,16 @@ struct store_whole {
     uint64_t inside, outside; /* intervals of all runs: counted, and left out */
 };
 struct store_ranks;
-/* Reads and judges; the stores stay open until it is closed, and so does `e`, which takes later errors too.
- */
+/* Reads the runs and makes the verdict. The stores and `e`, which also takes later errors, must stay until
+ * store_ranks_close(). */
 int store_ranks_open(struct store_ranks **out, struct store *const *from, size_t count,
                      struct store_whole *done, struct err *e);
 int store_ranks_write(struct store_ranks *w, struct store *into, struct store_whole *done);
 void store_ranks_close(struct store_ranks *w); /* takes NULL */
 
-/* A statement of the user's, on a store opened for reading. The columns come first, then the values of
- * each row in turn; texts last until the call returns, bytes come as hexadecimal text. One statement
- * that only reads, without parameters: else, and for one that is wrong, -KVF_ERR_USAGE. */
+/* Executes the user's statement on a store opened for reading. Calls column() for each column, then value()
+ * for the values of each row; texts are valid during the call, blobs come as hexadecimal text. -KVF_ERR_USAGE
+ * unless it is one correct statement that only reads, without parameters. */
 enum store_kind { STORE_NULL, STORE_NUMBER, STORE_TEXT };
 struct store_reader {
     void (*column)(void *ctx, const char *name);
@@ -240,7 +238,7 @@ struct store_reader {
     void *ctx;
 };
 int store_select(struct store *s, const char *sql, const struct store_reader *r, struct err *e);
-/* The schema as SQL text, for `schema`, the manual's test and users. */
+/* Appends the schema as SQL text, for `kvfall schema` and the test of the manual. */
 void store_schema(struct buf *out);
 
 #endif

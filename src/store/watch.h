@@ -1,5 +1,5 @@
-/* A stored run as a provider for the screen: one that goes on in this or another process, or one that
- * has ended. Reads through a connection of its own, holds no lock between calls and writes nothing.
+/* A stored run as a provider for the screen, in progress (in any process) or ended. Reads through a
+ * connection of its own, holds no lock between calls and writes nothing.
  *
  * The database is asked whether it has changed at most every 100 ms, its file whether it is still the
  * same every second. What is wrong with either (locked for long, damaged, the run deleted, the file
@@ -21,15 +21,15 @@
 struct store_watch;
 /* 0 with *out; or a negative code with a sentence: what store_open() and store_load_run() say. */
 int store_watch_open(struct store_watch **out, const char *path, int64_t run_id, struct err *e);
-/* The same by another clock than clock_now_ns(). */
+/* store_watch_open() with another clock than clock_now_ns(), for tests. */
 int store_watch_open_by(struct store_watch **out, const char *path, int64_t run_id, uint64_t (*now_ns)(void),
                         struct err *e);
-/* The part of the run that could not be read so far: the code of that sentence, or 0. On the thread that asks
- * the provider. */
+/* The code and sentence of the error that kept a part of the run from being read so far, or 0. On the
+ * provider's thread. */
 int store_watch_unread(const struct store_watch *w, struct err *e);
 /* Valid until the watch is closed. */
 void store_watch_provider(struct store_watch *w, struct provider *out);
-/* Whether a window that was asked for is still being put together. */
+/* Whether a requested window is still being combined. */
 bool store_watch_reading(const struct store_watch *w);
 void store_watch_close(struct store_watch *w); /* takes NULL */
 

@@ -22,11 +22,11 @@ struct arrivals {
     uint64_t together; /* requests of the present batch that are still to come */
 };
 
-/* From workload.arrival of a scenario whose process is poisson or gamma and whose rate is above 0. */
+/* Begins the arrivals of a scenario whose process is poisson or gamma and whose rate is above 0. */
 void arrivals_init(struct arrivals *a, const struct scenario *s);
-/* When the next request arrives, ns after the start: never less than before, and 0 for the first batch. */
+/* The arrival of the next request in ns after the start; never decreases, and is 0 for the first batch. */
 uint64_t arrivals_next_ns(struct arrivals *a);
-/* Which of n users asks it, each equally likely; n is at least 1. */
+/* The user of a request: one of n, each equally likely; n is at least 1. */
 uint64_t arrivals_pick(struct arrivals *a, uint64_t n);
 
 #endif

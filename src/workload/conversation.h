@@ -16,12 +16,12 @@ struct conversation {
     uint32_t prompt;         /* index, or REQUEST_NO_PROMPT */
 };
 
-/* Numbers that are unique in a run and come from the user alone: its `number`-th request, turn `turn`
- * of its `conversation`-th conversation, all from 1. */
+/* Sets the ids of a request, which are unique in a run and depend on the user alone: its `number`-th request,
+ * turn `turn` of its `conversation`-th conversation, all from 1. */
 void conversation_name(struct request *r, uint64_t user, uint32_t number, uint32_t conversation,
                        uint32_t turn);
-/* Completes a request whose turn, context and generation are set: whether it is prefill only, its
- * shared prompt, drawn from `rng` at the first turn, and its blocks. */
+/* Completes a request whose turn, context and generation are set: decides whether it is prefill only, draws
+ * its shared prompt from `rng` at the first turn, and sets its blocks. */
 void conversation_turn(const struct workload *w, struct conversation *c, struct rng *rng, struct request *r);
 
 #endif

@@ -37,10 +37,10 @@ struct lines {
     bool eof, skipping, error_told;
 };
 
-/* Opens a regular file; anything else, and a file that cannot be read, is -KVF_ERR_USAGE. */
+/* Opens a regular file: 0, or -KVF_ERR_USAGE for anything else and for a file that cannot be read. */
 int lines_open(struct lines *l, const char *path, struct err *e);
 void lines_close(struct lines *l); /* takes one that is closed or all zero */
-/* From the first line again; false when the file cannot be set back. */
+/* Goes back to the first line; false when the file cannot be rewound. */
 bool lines_rewind(struct lines *l);
 /* The next line, NUL-terminated, without "\n" or "\r\n", good until the next call. A byte-order mark
  * at the start of the file is dropped; the last line needs no end. */

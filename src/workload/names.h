@@ -1,5 +1,5 @@
-/* Names as numbers from 0 in the order in which they come. With `most` it knows so many of the last names at
- * least and twice as many at the most; one that comes back after more has a new number. One thread. */
+/* Numbers for names, from 0 in order of appearance. With `most` it remembers at least that many of the latest
+ * names and at most twice as many; an older name gets a new number. One thread. */
 #ifndef KVF_WORKLOAD_NAMES_H
 #define KVF_WORKLOAD_NAMES_H
 

@@ -20,11 +20,11 @@ struct prompts {
 
 void prompts_init(struct prompts *p, const struct scenario *s); /* those of the scenario */
 void prompts_free(struct prompts *p);                           /* takes one all zero */
-/* Draws for one conversation whose first context has `context` tokens: the index of a prompt that is
- * shorter, or any of them on top of it, or REQUEST_NO_PROMPT. Each of those is equally likely, or, with pick
- * zipf, the n-th that the scenario lists in proportion to 1 / n (Zipf's law with exponent 1; for requests of
- * documents see Breslau et al., Web Caching and Zipf-like Distributions, INFOCOM 1999). Takes two numbers of
- * the stream whatever comes out, so the prompts shift nothing that is drawn afterwards. O(log count). */
+/* Draws the prompt of a conversation whose first context has `context` tokens: the index of a shorter prompt
+ * (of any prompt with on_top), or REQUEST_NO_PROMPT. All are equally likely; with pick zipf the n-th of the
+ * scenario has weight 1 / n (Zipf's law with exponent 1; Breslau et al., Web Caching and Zipf-like
+ * Distributions, INFOCOM 1999). Always takes two numbers of the stream, so that prompts shift no later draw.
+ * O(log count). */
 uint32_t prompts_draw(const struct prompts *p, struct rng *rng, uint64_t context);
 
 #endif

@@ -1,6 +1,6 @@
-/* Documents for retrieval: how long each is, how it is cut into chunks, which requests retrieve and what.
- * Everything is a function of the seed and of a number (the document's, the request's), so nothing is
- * kept per document and no draw shifts another.
+/* Documents for retrieval: their lengths and chunks, and what each request retrieves. Everything is a
+ * function of the seed and a number (the document's, the request's), so nothing is kept per document and no
+ * draw shifts another.
  *
  * Documents are numbered from 0 in the order in which they are ingested. Those that are in are the ones
  * of a window: numbers at least `first` and below `next`. Constant once made; any thread. */
@@ -31,7 +31,7 @@ struct rag_window {
     uint32_t first, next;
 };
 
-/* Whether chunks are shorter than the scenario asks for, and that in a sentence. */
+/* Whether chunks are shorter than the scenario asks; `buf` gets a sentence on it. */
 enum { RAG_NOTE = 200 };
 bool rag_note(const struct scenario *s, char *buf, size_t len);
 

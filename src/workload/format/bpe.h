@@ -25,15 +25,17 @@ enum {
 };
 
 struct bpe;
-/* Reads the file. One that cannot be read, is none of ranks, names a token twice or lacks one of the
- * 256 single bytes is -KVF_ERR_USAGE with its line. `where` is what names the file, for that sentence. */
+/* Reads a file of ranks. 0, or -KVF_ERR_USAGE with the line: it cannot be read, is not a file of ranks, names
+ * a token twice or lacks one of the 256 single bytes. `where` is the key that names the file, for messages.
+ */
 int bpe_open(struct bpe **out, const char *path, const char *where, struct err *e);
 void bpe_close(struct bpe *r); /* takes NULL */
-/* A text in pieces that may end anywhere: begin, feed each, end gives its tokens. */
+/* Counts the tokens of a text in pieces, which may end anywhere: begin, feed each piece; end returns the
+ * count. */
 void bpe_begin(struct bpe *r);
 void bpe_feed(struct bpe *r, const char *bytes, size_t len);
 uint64_t bpe_end(struct bpe *r);
-/* From now on each token of a text is told by its rank, in their order. */
+/* From now on calls token() with the rank of each token, in their order. */
 void bpe_listen(struct bpe *r, void (*token)(void *ctx, uint32_t rank), void *ctx);
 
 #endif

@@ -16,7 +16,7 @@ enum { COUNTS_MAX = 1 << 20 }; /* of one row */
 enum counts_row {
     COUNTS_ROW,
     COUNTS_END,
-    COUNTS_WRONG /* this row and those behind it cannot be used: json_error(&c->json) says why */
+    COUNTS_WRONG /* this row and all after it are unusable: json_error(&c->json) says why */
 };
 
 struct counts {

@@ -48,15 +48,15 @@ struct dialogues {
     char id[JSON_TEXT_MAX + 1];
 };
 
-/* Opens the file and the tokenizer (its name as in the scenario) and reads nothing yet. */
+/* Opens the file and the tokenizer (named as in the scenario) without reading. 0 or -KVF_ERR_USAGE. */
 int dialogues_open(struct dialogues *d, const char *path, const char *tokenizer, uint64_t limit,
                    struct workload_rows *rows, struct err *e);
 void dialogues_close(struct dialogues *d); /* takes one that is all zero */
-/* Whether there is a usable conversation `index`, from 0. Reads on until there is, or to the end. */
+/* Whether usable conversation `index` (from 0) exists; reads on as far as needed. */
 bool dialogues_have(struct dialogues *d, uint64_t index);
-/* Reads on until there is one more, the end has come, or `bytes` of the file have been read. */
+/* Reads on until one more conversation, the end, or `bytes` of the file. */
 void dialogues_probe(struct dialogues *d, uint64_t bytes);
-/* Its turns, at least one; the pointer is good until more is read. */
+/* The turns of a conversation, at least one; the pointer is valid until the next read. */
 uint32_t dialogues_turns(const struct dialogues *d, uint64_t index, const struct dialogue_turn **turn);
 
 #endif

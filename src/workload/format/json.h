@@ -76,24 +76,26 @@ void json_close(struct json *j); /* takes one that is all zero */
 
 /* The next token. What is left of a string that was not read to its end is checked and skipped. */
 enum json_token json_next(struct json *j);
-/* The rest of the value that `token`, just given, has begun; of a key, its value. False on an error. */
+/* Skips the rest of the value that `token`, just returned, has begun; for a key, its value. False on an
+ * error. */
 bool json_skip(struct json *j, enum json_token token);
 /* Reads on until only `depth` objects and arrays are open; false on an error or at the end. */
 bool json_leave(struct json *j, unsigned depth);
-/* Objects and arrays open: one more behind JSON_OBJECT and JSON_ARRAY, one less behind their ends. */
+/* The number of open objects and arrays: one more after JSON_OBJECT and JSON_ARRAY, one less after their
+ * ends. */
 unsigned json_depth(const struct json *j);
 
 /* The next decoded piece of the string just begun, good until the next call; false at its end or on
  * an error. Meanwhile j->bytes and j->chars (code points) count what was given. Pieces end anywhere
  * but inside a code point. */
 bool json_piece(struct json *j, const char **piece, size_t *len);
-/* Reads the string just begun to its end and gives none of it: then j->bytes and j->chars are the
- * whole's. Nothing when no string is being read; false on an error. */
+/* Reads the string just begun to its end without returning it; j->bytes and j->chars are then those of the
+ * whole. No effect when no string is being read; false on an error. */
 bool json_measure(struct json *j);
 /* The key, number or string just given, NUL-terminated and cut at JSON_TEXT_MAX bytes; a string is
  * read to its end. *len is the whole length. NULL on an error. */
 const char *json_text(struct json *j, uint64_t *len);
-/* Whether that is exactly this text. */
+/* Whether json_text() is exactly this text. */
 bool json_text_is(struct json *j, const char *text);
 
 enum json_number { JSON_NUMBER_OK, JSON_NUMBER_NEGATIVE, JSON_NUMBER_FRACTION, JSON_NUMBER_LARGE };
@@ -102,8 +104,7 @@ enum json_number { JSON_NUMBER_OK, JSON_NUMBER_NEGATIVE, JSON_NUMBER_FRACTION, J
  * by JSON_NUMBER_OK alone. */
 enum json_number json_fixed(const struct json *j, unsigned decimals, uint64_t most, uint64_t *out);
 
-/* Ends the reading with a sentence of the caller's about the token given last; returns false. The
- * first error stays. */
+/* Ends the reading with the caller's sentence about the last token; returns false. The first error stays. */
 bool json_fail(struct json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *json_error(const struct json *j); /* "" when there is none */
 /* The first fault of a string since the last clear; "" when there is none. */

@@ -56,9 +56,9 @@ struct recordings {
     char first_rejected_why[160]; /* with the name of its file */
 };
 
-/* The file, or the *.json files of the directory, at most `limit` of them (0: all), whose blocks have
- * `block_tokens` tokens. What of a file cannot be used is counted in its conversation; a file that is none
- * of the kind counts as one request. -KVF_ERR_USAGE when there is nothing to use, or too much to hold. */
+/* Reads a file, or the *.json files of a directory, at most `limit` (0: all), with blocks of `block_tokens`
+ * tokens. Unusable requests are counted in their conversation; a file of another kind counts as one. 0, or
+ * -KVF_ERR_USAGE when there is nothing usable, or too much to hold. */
 int recordings_open(struct recordings *r, const char *path, uint64_t limit, uint64_t block_tokens,
                     struct err *e);
 /* Adds the conversation of one more file. */

@@ -1,5 +1,5 @@
-/* How many tokens a text has: an estimate from its characters, counts that came with the data set,
- * or byte-pair encoding. Not thread safe. */
+/* The number of tokens of a text: an estimate from its characters, counts that came with the data set, or
+ * byte-pair encoding. One thread for each tokenizer. */
 #ifndef KVF_WORKLOAD_FORMAT_TOKENIZER_H
 #define KVF_WORKLOAD_FORMAT_TOKENIZER_H
 
@@ -23,19 +23,19 @@ enum tokenizer_row {
 };
 
 struct tokenizer;
-/* "chars4", or the name of a file. */
+/* Opens "chars4", or a file by its name. 0 or -KVF_ERR_USAGE. */
 int tokenizer_open(struct tokenizer **out, const char *name, struct err *e);
 void tokenizer_close(struct tokenizer *t); /* takes NULL */
-/* Before each conversation, usable or not, in their order. `why` is set unless READY. */
+/* Called before each conversation, usable or not, in their order. Sets `why` unless READY. */
 enum tokenizer_row tokenizer_begin(struct tokenizer *t, char *why, size_t len);
-/* Tokens of the string that the reader is at; reads it to its end. */
+/* The tokens of the reader's current string, which is read to its end. */
 uint64_t tokenizer_string(struct tokenizer *t, struct json *j);
-/* Behind the last text of a conversation: whether the counts were for as many, and for this id ("" for
- * none); otherwise why not. */
+/* Called after the last text of a conversation: whether the counts were for as many texts and for this id (""
+ * for none); false with `why`. */
 bool tokenizer_end(struct tokenizer *t, const char *id, char *why, size_t len);
 
-/* A label of `name` for the results: "chars4", "FILE (counts)" or "FILE (ranks)". A file that cannot be
- * read is given as it is. Any thread. */
+/* The label of a tokenizer in results: "chars4", "FILE (counts)" or "FILE (ranks)"; only FILE where it cannot
+ * be read. Any thread. */
 void tokenizer_label(const char *name, char *out, size_t len);
 
 #endif
