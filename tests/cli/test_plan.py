@@ -171,6 +171,21 @@ def _():
         assert got.rc == 2 and words in got.stderr, got
 
 
+@case("a machine that drops arrivals carries nothing, though fewer than a twentieth of them are")
+def _():
+    # as many arrivals may wait as one GPU lets wait once in a while
+    dropping = {"engine": {"slots": 12, "queue_limit": 1}}
+    _, out = plan("--target", "all.p95=60s", load=scenario(**dropping))
+    runs = {machine["name"]: (machine, simulated(machine)) for machine in out["machines"] if machine["state"] in ("meets", "misses")}
+    told = [name for name, (machine, results) in runs.items() if results["slo_all_p95_met"] == 1 and results["requests_dropped"] > 0]
+    assert told, {name: (results["slo_all_p95_met"], results["requests_dropped"]) for name, (_, results) in runs.items()}
+    for name, (machine, results) in runs.items():
+        of = machine["full"] or machine["short"]
+        assert (machine["state"] == "meets") == (of["undone"] is None and of["classes"]["all"]["met"]), machine
+    assert all(runs[name][0]["state"] == "misses" or not runs[name][0]["full"] for name in told), told
+    assert out["pick"] is None or runs[out["pick"]][1]["requests_dropped"] == 0, out["pick"]
+
+
 @case("a GPU that cannot hold the model is named, and nothing is run with it")
 def _():
     small = {**GPU, "name": "S", "gpu": "l40s", "count": 1}

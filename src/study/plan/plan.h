@@ -32,8 +32,8 @@ struct plan_option {         /* one way to fill a place of the machine */
 
 enum plan_state {
     PLAN_OPEN,      /* not run, and not needed for the answer */
-    PLAN_MEETS,     /* every target */
-    PLAN_MISSES,    /* a target */
+    PLAN_MEETS,     /* every target, with nothing left undone */
+    PLAN_MISSES,    /* a target, or it leaves work undone */
     PLAN_FAILED,    /* its simulation did not end well */
     PLAN_WEAKER,    /* no more of any part than machine `by`, which misses */
     PLAN_POINTLESS, /* keeps no more than machine `by`, which is cheaper */
@@ -53,8 +53,9 @@ struct plan_result {
     double years;                     /* until they are worn out; NaN: no drive, INFINITY: no writes */
     double class_ms[KVF_CLASSES_MAX]; /* P95 by plan_class */
     bool met[KVF_CLASSES_MAX];
-    unsigned worst; /* class farthest from its target */
-    double over;    /* its P95 against the target: 0.38 is 38 % beyond */
+    unsigned worst;                 /* class farthest from its target */
+    double undone[STANDING_UNDONE]; /* as standing.h has them */
+    double over;                    /* its P95 against the target: 0.38 is 38 % beyond */
 };
 
 struct plan_machine {

@@ -67,8 +67,11 @@ static void put_load(const struct plan *p, struct buf *out) {
 }
 
 static void put_miss(const struct plan *p, const struct plan_result *r, struct buf *out) {
+    char undone[STANDING_TEXT];
     if (r->over > 0)
         buf_addf(out, "misses %s P95 %s", p->klass[r->worst].name, beyond(r->over).text);
+    else if (standing_undone(r->undone, undone, sizeof undone)[0])
+        buf_addf(out, "leaves work undone: %s", undone);
     else
         buf_addf(out, "misses %s P95 when the requests still waiting at the end count",
                  p->klass[r->worst].name);
@@ -130,6 +133,16 @@ void plan_sentence(const struct plan *p, struct buf *out) {
 
 /* ---- tables ---- */
 
+static void say_miss(const struct plan *p, const struct plan_result *r, char out[200]) {
+    char undone[STANDING_TEXT];
+    if (r->over > 0)
+        snprintf(out, 200, "misses %s %s", p->klass[r->worst].name, beyond(r->over).text);
+    else if (standing_undone(r->undone, undone, sizeof undone)[0])
+        snprintf(out, 200, "%.190s", undone);
+    else
+        snprintf(out, 200, "misses %s: requests still wait at the end", p->klass[r->worst].name);
+}
+
 const char *plan_verdict(const struct plan *p, const struct plan_machine *m, char out[200]) {
     struct buf name = {0};
     if (m->by != SIZE_MAX) plan_name(p, &p->machine[m->by], &name);
@@ -138,9 +151,7 @@ const char *plan_verdict(const struct plan *p, const struct plan_machine *m, cha
         snprintf(out, 200, "meets every target");
         break;
     case PLAN_MISSES:
-        snprintf(out, 200, "misses %s%s%s", p->klass[plan_result(m)->worst].name,
-                 plan_result(m)->over > 0 ? " " : ": requests still wait at the end",
-                 plan_result(m)->over > 0 ? beyond(plan_result(m)->over).text : "");
+        say_miss(p, plan_result(m), out);
         break;
     case PLAN_FAILED:
         snprintf(out, 200, "cannot run: %.180s",

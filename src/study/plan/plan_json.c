@@ -8,6 +8,7 @@
 static json_t *result_object(const struct plan *p, const struct plan_result *r) {
     if (!r->done) return json_null();
     json_t *classes = json_object();
+    char undone[STANDING_TEXT];
     for (unsigned k = 0; k < p->classes; k++)
         json_object_set_new(classes, p->klass[k].name,
                             JSON_OBJECT({"p95_ms", json_part_number(r->class_ms[k])},
@@ -19,7 +20,8 @@ static json_t *result_object(const struct plan *p, const struct plan_result *r) 
         {"cost_per_million_tokens", json_part_number(r->per_mtok)},
         {"nvme_written_per_day_bytes", json_part_number(r->written_per_day)},
         {"nvme_lifetime_years", json_part_number(r->years)}, {"classes", classes},
-        {"worst_over", json_part_number(r->over)});
+        {"worst_over", json_part_number(r->over)},
+        {"undone", json_part_some(standing_undone(r->undone, undone, sizeof undone))});
 }
 
 static json_t *machine_name(const struct plan *p, size_t i) {

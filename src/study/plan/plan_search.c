@@ -53,14 +53,16 @@ static double years_of(const struct plan *p, const struct plan_machine *m, doubl
     return written_per_day > 0 ? all * drives->part->endurance / written_per_day / DAYS_OF_YEAR : INFINITY;
 }
 
-static void result_take(const struct plan *p, const struct plan_machine *m, const double *value,
+static void result_take(const struct plan *p, const struct plan_machine *m, const struct sweep_point *point,
                         struct plan_result *r) {
+    const double *value = point->value;
     double written = isnan(value[WRITTEN]) ? 0 : value[WRITTEN];
     *r = (struct plan_result){.done = true,
                               .tok_s = value[TOK_S],
                               .ttft_ms = value[TTFT],
                               .requests = value[REQUESTS],
                               .over = -INFINITY};
+    memcpy(r->undone, point->undone, sizeof r->undone);
     r->written_per_day = value[MEASURED] > 0 ? written / value[MEASURED] * SECONDS_OF_DAY : NAN;
     r->years = years_of(p, m, r->written_per_day);
     r->hourly = m->hourly;
@@ -81,17 +83,18 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
     }
 }
 
-static bool all_met(const struct plan *p, const struct plan_result *r) {
+/* Less work is done sooner: a machine that leaves some undone does not carry the load. */
+static bool carries(const struct plan *p, const struct plan_result *r) {
     for (unsigned k = 0; k < p->classes; k++)
         if (!r->met[k]) return false;
-    return true;
+    return standing_comparable(r->undone);
 }
 
 /* The verdict on a machine that was run, and what follows for others. */
 static void judge(struct plan *p, size_t i) {
     struct plan_machine *m = &p->machine[i];
     const struct plan_result *r = plan_result(m);
-    m->state = all_met(p, r) ? PLAN_MEETS : PLAN_MISSES;
+    m->state = carries(p, r) ? PLAN_MEETS : PLAN_MISSES;
     for (size_t k = 0; k < p->machines; k++) {
         struct plan_machine *o = &p->machine[k];
         if (m->state == PLAN_MISSES && o->state == PLAN_OPEN && plan_covers(p, m, o)) {
@@ -118,7 +121,7 @@ static void run_jobs(struct plan *p, const struct plan_simulation *job, size_t c
         struct plan_machine *m = &p->machine[job[i].machine];
         if (point->state == OUTCOME_DONE) {
             p->simulated++;
-            result_take(p, m, point->value, &m->result[job[i].length]);
+            result_take(p, m, point, &m->result[job[i].length]);
             judge(p, job[i].machine);
         } else if (point->state == OUTCOME_FAILED) {
             m->state = PLAN_FAILED;
@@ -202,13 +205,19 @@ static size_t choose(const struct plan *p, size_t best, struct plan_simulation j
     return jobs;
 }
 
-/* Cheaper than `best`, and so near a target that the full simulation has to tell. */
+/* So near a target, or inside all of them with work left undone, that a longer simulation may tell otherwise.
+ */
+static bool is_near(const struct plan_result *r) {
+    return r->over <= NEAR_TARGET && (r->over >= -NEAR_TARGET || !standing_comparable(r->undone));
+}
+
+/* Cheaper than `best`, and the full simulation has to tell. */
 static size_t choose_near(const struct plan *p, size_t best, struct plan_simulation job[ROUND]) {
     size_t jobs = 0;
     for (size_t i = 0; i < p->machines && jobs < ROUND; i++) {
         const struct plan_machine *m = &p->machine[i];
         bool run = m->result[PLAN_SHORT].done && !m->result[PLAN_FULL].done;
-        if (run && m->state == PLAN_MISSES && fabs(m->result[PLAN_SHORT].over) <= NEAR_TARGET &&
+        if (run && m->state == PLAN_MISSES && is_near(&m->result[PLAN_SHORT]) &&
             (best == SIZE_MAX || plan_hourly(m) < plan_hourly(&p->machine[best])))
             job[jobs++] = (struct plan_simulation){i, PLAN_FULL};
     }
