@@ -87,6 +87,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
     const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E], *ttft = &d->latency[REQUEST_LATENCY_TTFT];
     struct window_sums w = {.length_s = i->length_s,
                             .requests = (double)histogram_count(e2e),
+                            .arrived = (double)i->arrived,
                             .e2e_ms = sum_ms(e2e),
                             .ttft_ms = sum_ms(ttft),
                             .first_tokens = (double)histogram_count(ttft),
@@ -127,8 +128,11 @@ static struct window_facts facts_of(const struct engine *e) {
                                  gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
                              .reuse_bytes = e->sampler->reuse_bytes,
                              .reuse_error = e->sampler->reuse_error};
-    for (int t = 0; t < KVF_TIERS; t++)
+    for (int t = 0; t < KVF_TIERS; t++) {
         f.linked[t] = e->tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
+        f.full[t] =
+            e->tiers[t] && e->tiers[t]->ops->used_ns && e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
+    }
     return f;
 }
 

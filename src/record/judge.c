@@ -456,7 +456,7 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
 static void load(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     say(v, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, most.busy);
-    phrase_add(t, "load: %.3g requests/s arrive", requests_per_s(in));
+    phrase_add(t, "load: %.3g requests/s arrive", in->length_s > 0 ? in->arrived / in->length_s : 0);
     if (!isnan(most.busy)) {
         phrase_add(t, ", and the most loaded, ");
         add_resource(t, &most, in);

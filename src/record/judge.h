@@ -45,6 +45,7 @@ struct judge_input {
     double slots_ratio;                   /* mean in service / slots */
     uint64_t slots;                       /* there are; 0 where unknown */
     uint64_t requests;                    /* done */
+    double arrived;                       /* requests that came, done or not */
     double users;                         /* mean number of users; missing in an open loop */
     uint64_t backlog;                     /* waiting at the end */
     double oldest_ms;                     /* age of the one that waits longest by then; 0 when none waits */

@@ -1,5 +1,6 @@
 #include "engine/sampling/window.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,7 @@ static void window_targets(const struct window_sums *s, struct judge_input *in) 
 void window_means(const struct window_sums *s, struct judge_input *in) {
     in->length_s = s->length_s;
     in->requests = (uint64_t)(s->requests + 0.5);
+    in->arrived = s->arrived;
     in->e2e_ms = kvf_ratio(s->e2e_ms, s->requests);
     in->queue_ms = kvf_ratio(s->queue_ms, s->requests);
     in->storage_ms = kvf_ratio(s->storage_ms, s->requests);
@@ -94,6 +96,10 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     window_targets(s, in);
 }
 
+static double busier_of(const double busy[KVF_DIRS]) {
+    return fmax(busy[KVF_DIR_READ], busy[KVF_DIR_WRITE]);
+}
+
 void window_describe(const struct window_facts *f, const struct snapshot *snap, struct judge_input *in) {
     for (int t = 0; t < KVF_TIERS; t++) {
         const struct snapshot_tier *v = &snap->tier[t];
@@ -102,6 +108,11 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
         in->used_bytes[t] = in->on[t] ? (double)v->used_bytes : KVF_MISSING;
         in->emulated[t] = in->on[t] && snap->tier_emulated[t];
         in->compat[t] = in->on[t] && snap->tier_compat[t];
+        /* the busier of each interval may be now one, now the other */
+        if (f->full[t] > 0) {
+            in->tier_busy[t] = busier_of(in->busy[t]);
+            in->link_any[t] = busier_of(in->link_busy[t]);
+        }
         if (!(f->linked[t] > 0)) in->link_any[t] = KVF_MISSING;
     }
     if (!(f->gpu_memory > 0)) in->memory_any = KVF_MISSING;

@@ -14,7 +14,7 @@
  * beside the seconds in which it was known. */
 struct window_sums {
     double length_s;
-    double requests; /* completed */
+    double requests, arrived; /* completed; that came */
     double e2e_ms, queue_ms, storage_ms, prefill_ms;
     double generation_ms;
     double ttft_ms, first_tokens;     /* of those that have one */
@@ -48,6 +48,7 @@ struct window_facts {
     double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error; /* of the sample of accesses */
+    double full[KVF_TIERS];          /* 1: its directions do not share time; the busier one bounds it */
 };
 
 /* Sums so far at a few moments, the oldest of them the newest that is ten seconds back. */

@@ -208,6 +208,33 @@ static void means_are_weighted(void **state) {
     assert_int_equal(in.slots, 8);
 }
 
+/* A link of two directions, each busy for all of every other second: either has half of its time left, and so
+ * has the link. Where they share its time it is full. */
+static void directions_in_turn_leave_half_of_a_full_duplex_link(void **state) {
+    static struct snapshot snap;
+    static const struct window_facts shared = {.linked = {[KVF_TIER_REMOTE] = 1}},
+                                     apart = {.linked = {[KVF_TIER_REMOTE] = 1},
+                                              .full = {[KVF_TIER_REMOTE] = 1}};
+    struct judge_input in = {0};
+    (void)state;
+    for (int n = 0; n < 10; n++) {
+        struct window_sums i = {.length_s = 1, .tier_busy_s = {[KVF_TIER_REMOTE] = 1}};
+        i.busy_s[KVF_TIER_REMOTE][n % 2] = i.link_s[KVF_TIER_REMOTE][n % 2] = i.link_any_s[KVF_TIER_REMOTE] =
+            1;
+        window_add(&w, &i);
+    }
+    struct window_sums sums = look();
+    snap.tier_on[KVF_TIER_REMOTE] = true;
+    window_means(&sums, &in);
+    window_describe(&shared, &snap, &in);
+    near(in.tier_busy[KVF_TIER_REMOTE], 1);
+    near(in.link_any[KVF_TIER_REMOTE], 1);
+    window_describe(&apart, &snap, &in);
+    near(in.tier_busy[KVF_TIER_REMOTE], 0.5);
+    near(in.link_any[KVF_TIER_REMOTE], 0.5);
+    near(in.busy[KVF_TIER_REMOTE][KVF_DIR_READ], 0.5);
+}
+
 static void what_nobody_measured_is_missing(void **state) {
     (void)state;
     struct judge_input in = {0};
@@ -229,6 +256,7 @@ int main(void) {
         cmocka_unit_test_setup(it_agrees_with_a_list_of_all_intervals, begin),
         cmocka_unit_test_setup(what_is_only_looked_at_is_not_kept, begin),
         cmocka_unit_test_setup(means_are_weighted, begin),
+        cmocka_unit_test_setup(directions_in_turn_leave_half_of_a_full_duplex_link, begin),
         cmocka_unit_test_setup(what_nobody_measured_is_missing, begin),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -43,7 +43,8 @@ static struct judge_input unknown(void) {
                              .capacity_ratio = NAN,
                              .ttft_ms = NAN,
                              .reuse_bytes = NAN,
-                             .requests = 100};
+                             .requests = 100,
+                             .arrived = 100};
     for (int t = 0; t < KVF_TIERS; t++) {
         in.tier_busy[t] = in.used_bytes[t] = in.usable_bytes[t] = in.link_any[t] = NAN;
         for (int d = 0; d < KVF_DIRS; d++)
@@ -192,6 +193,8 @@ static void too_few_arrivals_are_load(void **state) {
     EXPECT(&in, VERDICT_LOAD, VERDICT_CAUSE_DEMAND,
            "load: 10 requests/s arrive, and the most loaded, nvme reads, is 34 % busy; the mean end-to-end "
            "latency of 40.0 ms is 100 % storage I/O");
+    in.arrived = 830; /* many more than were done */
+    assert_int_equal(strncmp(judged(&in).sentence, "load: 83 requests/s arrive, ", 28), 0);
 }
 
 /* 9.8 s of 10 at the drive for 100 requests: 98 ms each, and no more than 10.2 a second. */
