@@ -159,8 +159,8 @@ static int print_working_set(const struct model *m, const struct options *o, str
     print_size(out, label, one);
     units_size_human((double)one, bytes, sizeof bytes);
     units_size_human((double)users * (double)one, total, sizeof total);
-    buf_addf(out, "%-18s%s users x %s = %s\n", "working set", grouped(users, count, sizeof count), bytes,
-             total);
+    buf_addf(out, "%-18s%s user%s x %s = %s\n", "working set", grouped(users, count, sizeof count),
+             users == 1 ? "" : "s", bytes, total);
     buf_addf(out, "%-18s%s\n", "tiers of",
              from_file ? o->operand[1] : "the built-in quickstart on this machine");
     print_fall(s, users, one, out);

@@ -223,7 +223,8 @@ static void conclude(struct sweep *s) {
     r->ended_at = (double)clock_wall_ns() / 1e9;
     r->status = r->failed > 0 ? RUN_FAILED : s->stopped ? RUN_INTERRUPTED : RUN_COMPLETED;
     if (s->stopped)
-        snprintf(r->status_reason, sizeof r->status_reason, "stopped with %zu points not done", open);
+        snprintf(r->status_reason, sizeof r->status_reason, "stopped with %zu point%s not done", open,
+                 open == 1 ? "" : "s");
     else if (r->failed > 0)
         snprintf(r->status_reason, sizeof r->status_reason, "%" PRIu64 " of %" PRIu64 " points failed",
                  r->failed, r->points);

@@ -56,6 +56,12 @@ struct format_cell format_count(double n) {
     return c;
 }
 
+struct format_cell format_things(double n, const char *one, const char *many) {
+    struct format_cell c;
+    snprintf(c.text, sizeof c.text, "%.12s %.24s", format_count(n).text, n == 1 ? one : many);
+    return c;
+}
+
 struct format_cell format_tok_s(double v) {
     if (!isfinite(v)) return missing;
     struct format_cell c;

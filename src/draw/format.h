@@ -21,9 +21,10 @@ enum format_tone { FORMAT_PLAIN, FORMAT_HEADING, FORMAT_GOOD, FORMAT_WARN, FORMA
 struct format_cell {
     char text[40];
 };
-struct format_cell format_ms(double ms);         /* "42.0 ms" */
-struct format_cell format_bytes(double bytes);   /* "1.25 GiB" */
-struct format_cell format_count(double n);       /* exact below 100,000, else "145k" */
+struct format_cell format_ms(double ms);       /* "42.0 ms" */
+struct format_cell format_bytes(double bytes); /* "1.25 GiB" */
+struct format_cell format_count(double n);     /* exact below 100,000, else "145k" */
+struct format_cell format_things(double n, const char *one, const char *many); /* "1 user", "44 users" */
 struct format_cell format_exact(double n);       /* every digit, in groups: "12,031" */
 struct format_cell format_tok_s(double v);       /* tokens/s, in three digits everywhere: "1.40k" */
 struct format_cell format_rate(double v);        /* two decimals, for GiB/s */

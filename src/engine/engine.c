@@ -524,9 +524,10 @@ static void rejected_event(struct engine *e) {
     const struct workload_rows *r = workload_rows(e->workload);
     if (r->read > r->emitted)
         engine_event(e, "warning",
-                     "%" PRIu64 " of %" PRIu64 " rows of the trace were rejected, the first at line %" PRIu64
+                     "%" PRIu64 " of %" PRIu64 " rows of the trace %s rejected, the first at line %" PRIu64
                      ": %s",
-                     (r->read - r->emitted), r->read, r->first_rejected_line, r->first_rejected_why);
+                     (r->read - r->emitted), r->read, r->read - r->emitted == 1 ? "was" : "were",
+                     r->first_rejected_line, r->first_rejected_why);
     if (r->lost > 0) engine_event(e, "warning", "the trace has gaps; lost messages: %" PRIu64, r->lost);
     if (r->stopped_why[0])
         engine_event(e, "warning", "the file of the workload was read no further: %s", r->stopped_why);
@@ -554,7 +555,7 @@ static void run_finish(struct engine *e, bool ran) {
         if (run->status == RUN_COMPLETED)
             (void)together_ends(e, &run->status, run->status_reason, sizeof run->status_reason);
         result_fill(e, run);
-        if (!shards_served(e)) assess_nothing_done(run);
+        if (!shards_served(e)) assess_nothing_done(e->s, run);
         hang_fail(e, run);
         rejected_event(e);
         ingest_finish(e);
@@ -564,8 +565,7 @@ static void run_finish(struct engine *e, bool ran) {
     result_assess(e, run);
     trace_hash(e, run);
     if (e->setup->fifo && fifo_dropped(e->setup->fifo) > 0)
-        engine_event(e, "warning",
-                     "%" PRIu64 " intervals were lost because the database did not take them in time",
+        engine_event(e, "warning", "intervals lost because the database did not take them in time: %" PRIu64,
                      fifo_dropped(e->setup->fifo));
     events_flush(e);
 }

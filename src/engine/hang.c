@@ -88,8 +88,8 @@ static void hang_words(const struct engine *e, enum kvf_tier tier, char *out, si
     int n = snprintf(out, len, "the device of the %s tier hangs: nothing has come back for %.1f s",
                      tier_name(tier), e->hang.hung_s[tier]);
     if (n > 0 && (size_t)n < len)
-        snprintf(out + n, len - (size_t)n, "; %" PRIu64 " chunks and %" PRIu64 " calls are there",
-                 there.chunks, there.calls);
+        snprintf(out + n, len - (size_t)n, "; there are %" PRIu64 " chunk%s and %" PRIu64 " call%s",
+                 there.chunks, there.chunks == 1 ? "" : "s", there.calls, there.calls == 1 ? "" : "s");
 }
 
 static void hang_say(struct engine *e, enum kvf_tier tier, double before_s) {

@@ -53,7 +53,8 @@ bool ingest_prepare_next(struct engine *e, struct flight *f) {
 }
 
 double ingest_prepare_progress(const struct engine *e, char *what, size_t len) {
-    snprintf(what, len, "ingesting %" PRIu64 " documents", e->prepare.total);
+    snprintf(what, len, "ingesting %" PRIu64 " document%s", e->prepare.total,
+             e->prepare.total == 1 ? "" : "s");
     return (double)(e->prepare.made - e->prepare.out) / (double)e->prepare.total;
 }
 

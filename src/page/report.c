@@ -89,7 +89,7 @@ static void put_throughput(struct summary *s) {
     format_item(p, "%s done", format_count(metric(s, "requests_done")).text);
     format_item(p, "%s failed", format_count(metric(s, "requests_failed")).text);
     format_item(p, "%s dropped", format_count(metric(s, "requests_dropped")).text);
-    format_item(p, "%s tokens", format_count(metric(s, "tokens_generated")).text);
+    format_item(p, "%s", format_things(metric(s, "tokens_generated"), "token", "tokens").text);
     format_item(p, "late P99 %s", format_ms(metric(s, "lateness_p99_ms")).text);
     format_end(p);
 }
@@ -226,8 +226,8 @@ static void put_hits(struct summary *s) {
     format_item(p, "%s of %s lookups, %s", format_count(metric(s, "hits") - found).text,
                 format_count(metric(s, "lookups") - again).text,
                 format_percent(metric(s, "reuse_hit_ratio")).text);
+    format_item(p, "misses %s", format_count(metric(s, "misses") - (again - found)).text);
     format_item(p, "with decode %s", format_percent(metric(s, "hit_ratio")).text);
-    format_item(p, "misses %s", format_count(metric(s, "misses")).text);
     for (unsigned c = 0; c < KVF_CAUSES; c++) {
         const char *cause = cause_name((enum kvf_cause)c);
         double lookups = metric(s, "%s_lookups", cause);
@@ -255,12 +255,12 @@ static void put_rag(struct summary *s) {
     double documents = metric(s, "rag_documents_ingested"), evicted = metric(s, "rag_documents_evicted");
     if (!kvf_present(documents)) return;
     format_label(p, FORMAT_HEADING, "RAG");
-    format_item(p, "%s documents in %s chunks", format_count(documents).text,
-                format_count(metric(s, "rag_chunks_ingested")).text);
+    format_item(p, "%s in %s", format_things(documents, "document", "documents").text,
+                format_things(metric(s, "rag_chunks_ingested"), "chunk", "chunks").text);
     format_item(p, "%s ingested in %s", format_bytes(metric(s, "rag_bytes_ingested")).text,
                 format_seconds(metric(s, "rag_ingest_s")).text);
     if (evicted > 0) format_item(p, "%s left", format_count(evicted).text);
-    format_item(p, "%s requests read %s", format_count(metric(s, "rag_requests")).text,
+    format_item(p, "%s read %s", format_things(metric(s, "rag_requests"), "request", "requests").text,
                 format_bytes(metric(s, "rag_bytes_read")).text);
     if (metric(s, "rag_requests_empty") > 0)
         format_item(p, "%s found no document", format_count(metric(s, "rag_requests_empty")).text);
@@ -324,16 +324,15 @@ static void put_autoscaler(struct summary *s) {
     format_label(p, FORMAT_HEADING, "Autoscaler");
     format_item(p, "%s", s->run->decisions[n - 1].mode);
     if (found == 1)
-        format_item(p, "%s user%s found", format_count(users).text, users == 1 ? "" : "s");
+        format_item(p, "%s found", format_things(users, "user", "users").text);
     else if (kvf_present(users))
-        format_item(p, "no answer, best known %s users", format_count(users).text);
+        format_item(p, "no answer, best known %s", format_things(users, "user", "users").text);
     else
         format_item(p, "no answer");
     double peak = metric(s, "peak_throughput_tok_s"), at = metric(s, "users_at_peak");
     if (kvf_present(peak))
-        format_item(p,
-                    at == users ? "%s tok/s with %s users" : "the most in one stage: %s tok/s with %s users",
-                    format_tok_s(peak).text, format_count(at).text);
+        format_item(p, at == users ? "%s tok/s with %s" : "the most in one stage: %s tok/s with %s",
+                    format_tok_s(peak).text, format_things(at, "user", "users").text);
     format_item(p, "%zu decision%s", n, n == 1 ? "" : "s");
     format_end(p);
     for (size_t i = 0; i < n; i++) {
@@ -356,7 +355,7 @@ static void put_rows(struct summary *s) {
     format_item(p, "%s read = %s emitted + %s rejected", format_exact(read).text,
                 format_exact(metric(s, "rows_emitted")).text, format_exact(metric(s, "rows_rejected")).text);
     if (metric(s, "rows_skipped") > 0)
-        format_item(p, "%s moves skipped", format_exact(metric(s, "rows_skipped")).text);
+        format_item(p, "%s skipped", format_things(metric(s, "rows_skipped"), "move", "moves").text);
     if (s->run->trace_sha256[0]) format_item(p, "sha256 %.12s", s->run->trace_sha256);
     if (s->run->tokenizer[0]) format_item(p, "tokenizer %s", s->run->tokenizer);
     format_end(p);
@@ -365,17 +364,18 @@ static void put_rows(struct summary *s) {
 static void put_errors(struct summary *s) {
     struct format_page *p = &s->page;
     format_label(p, FORMAT_HEADING, "Errors");
-    format_item(p, "%s operations failed", format_count(metric(s, "operation_errors")).text);
+    format_item(p, "%s failed", format_things(metric(s, "operation_errors"), "operation", "operations").text);
     if (metric(s, "fell_through") > 0)
-        format_item(p, "%s writes fell through", format_count(metric(s, "fell_through")).text);
+        format_item(p, "%s fell through", format_things(metric(s, "fell_through"), "write", "writes").text);
     if (metric(s, "not_admitted") > 0)
-        format_item(p, "%s writes not admitted", format_count(metric(s, "not_admitted")).text);
+        format_item(p, "%s not admitted", format_things(metric(s, "not_admitted"), "write", "writes").text);
     format_item(p, "%s refused for room", format_count(metric(s, "refused")).text);
     double checked = metric(s, "verify_checked"), unverified = metric(s, "verify_unverified");
     double mismatched = metric(s, "verify_mismatched");
     if (checked > 0 || mismatched > 0)
         format_item(p, "%s of %s blocks wrong", format_count(mismatched).text, format_count(checked).text);
-    if (unverified > 0) format_item(p, "%s emulated reads unverified", format_count(unverified).text);
+    if (unverified > 0)
+        format_item(p, "%s unverified", format_things(unverified, "emulated read", "emulated reads").text);
     format_end(p);
 }
 

@@ -99,14 +99,16 @@ static void put_story(const struct run_part *p) {
     const struct run_record *r = p->run;
     double users = run_metric(p, "autoscaler_users");
     const char *mode = r->decisions[r->decision_count - 1].mode;
+    struct format_cell made = format_things((double)r->decision_count, "decision", "decisions");
+    const char *decisions = made.text;
     if (run_metric(p, "autoscaler_found") == 1)
-        doc_text(p->doc, DOC_GOOD, "Mode %s found %s user%s in %zu decisions.", mode,
-                 format_count(users).text, users == 1 ? "" : "s", r->decision_count);
+        doc_text(p->doc, DOC_GOOD, "Mode %s found %s in %s.", mode,
+                 format_things(users, "user", "users").text, decisions);
     else if (kvf_present(users))
-        doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %zu decisions; the best known is %s users.",
-                 mode, r->decision_count, format_count(users).text);
+        doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %s; the best known is %s.", mode, decisions,
+                 format_things(users, "user", "users").text);
     else
-        doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %zu decisions.", mode, r->decision_count);
+        doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %s.", mode, decisions);
     if (kvf_present(run_metric(p, "peak_throughput_tok_s")))
         doc_fact(p->doc, "Peak", format_measure(run_metric(p, "peak_throughput_tok_s"), "tok/s", "").text);
     if (kvf_present(run_metric(p, "users_at_peak")))

@@ -112,7 +112,7 @@ static void put_troubles(const struct run_part *p) {
         else
             left++;
     }
-    if (left) doc_text(p->doc, DOC_WARN, "And %zu more errors and warnings, listed under Events.", left);
+    if (left) doc_text(p->doc, DOC_WARN, "And %zu more, listed under Events.", left);
 }
 
 /* The limit of the run, and the remedies with their estimates. */

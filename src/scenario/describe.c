@@ -67,7 +67,12 @@ void scenario_describe(const struct scenario *s, char *out, size_t len) {
     add_model(s, &text);
     add_manner(s, &text);
     add_tiers(s, &text);
-    buf_addf(&text, ", for %s", units_duration_exact(s->run.duration_ns, duration, sizeof duration));
+    if (s->run.max_requests)
+        buf_addf(&text, ", for %" PRIu64 " request%s, at most", s->run.max_requests,
+                 s->run.max_requests == 1 ? "" : "s");
+    else
+        buf_add(&text, ", for");
+    buf_addf(&text, " %s", units_duration_exact(s->run.duration_ns, duration, sizeof duration));
     if (scenario_ranks(s) > 1)
         buf_addf(&text, ", on %u ranks, %s", s->ranks.count,
                  s->ranks.users == KVF_DEAL_TOTAL ? "which share the load" : "each with such a load");

@@ -62,7 +62,8 @@ void problems_report(struct loading *l, struct scenario_report *report) {
         free(l->problems[i].text);
     }
     if (l->problem_count > SCENARIO_ERRORS_MAX)
-        buf_addf(&report->errors, "and %zu more errors\n", l->problem_count - SCENARIO_ERRORS_MAX);
+        buf_addf(&report->errors, "and %zu more error%s\n", l->problem_count - SCENARIO_ERRORS_MAX,
+                 l->problem_count - SCENARIO_ERRORS_MAX == 1 ? "" : "s");
     report->error_count += (unsigned)l->problem_count;
     free(l->problems);
     l->problems = NULL;

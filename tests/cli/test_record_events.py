@@ -112,7 +112,7 @@ def _():
 
     rows, got = recording([engine], serve, turn="2s")
     assert [(row["timestamp"], len(row["hash_ids"])) for row in rows] == [(0, 11), (5600, 17), (9000, 18)], rows
-    assert "18 blocks stored" in got.stdout and "Stored while answering: 3 blocks" in got.stdout, got
+    assert "18 blocks stored" in got.stdout and "Blocks stored while answering, which are no lookups: 3" in got.stdout, got
     assert "Hits of the engine: %.1f %%" % (100 - 100 * (11 + 3 + 1) / (11 + 17 + 18)) in got.stdout, got
     refused = run(["record", "--events", "tcp://127.0.0.1:9", "-o", home() / "work/x.jsonl", "--turn-after", "soon"])
     assert refused.rc == 2 and "--turn-after" in refused.stderr, refused
@@ -202,7 +202,7 @@ def _():
         return 5
 
     rows, got = recording([engine], serve)
-    assert "Asked for again: 2 batches came" in got.stdout and "Lost batches" not in got.stdout, got
+    assert "Batches that came when asked for again: 2" in got.stdout and "Lost batches" not in got.stdout, got
 
 
 @case("an end that comes late, amid the next answer, does not end it")
@@ -232,7 +232,7 @@ def _():
         return 4
 
     rows, got = recording([engine], serve)
-    assert "Asked for again: 1 batches came" in got.stdout and "Lost batches: 1." in got.stdout, got
+    assert "Batches that came when asked for again: 1" in got.stdout and "Lost batches: 1." in got.stdout, got
 
 
 @case("batches that were not heard are asked for again; those that nobody has are counted, in every replay too")
@@ -252,7 +252,7 @@ def _():
 
     rows, got = recording([engine], serve)
     assert alike(wanted, [row["hash_ids"] for row in rows]), got
-    assert "Asked for again: 10 batches came" in got.stdout and "Lost batches: 1" in got.stdout, got
+    assert "Batches that came when asked for again: 10" in got.stdout and "Lost batches: 1" in got.stdout, got
     assert sum(row.get("lost", 0) for row in rows) == 1 == rows[0]["lost_in_all"]
     path = home() / "work/events.jsonl"
     assert json.loads(run(["trace", path, "--json", "-"]).stdout)["lost"] == 1

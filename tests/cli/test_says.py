@@ -46,6 +46,38 @@ def _():
         assert said in told, (settings, told)
 
 
+@case("a run that ends with its last request says how many it is for")
+def _():
+    for most, said in ((1, ", for 1 request, at most 20s"), (7, ", for 7 requests, at most 20s"), (0, ", for 20s")):
+        (home() / "work/summary.json").unlink(missing_ok=True)
+        got = run(["run", SOURCE / "configs/three-tier.yaml", *SIMULATED, "--set", "run.max_requests=%d" % most])
+        assert got.rc == 0, got
+        told = json.loads((home() / "work/summary.json").read_text())["run"]["description"]
+        assert told.endswith(said), told
+
+
+@case("how busy a link of two directions is does not hang on the interval")
+def _():
+    keys = ("tiers.gpu.capacity=0 tiers.cpu.capacity=4GiB tiers.nvme.capacity=1GiB tiers.remote.capacity=256GiB model=llama3.2-3b "
+            "workload.users=6 workload.arrival.process=gamma workload.arrival.rate=10 cache.granularity=block cache.eviction=ttl "
+            "workload.prefix.probability=0.5 engine.slots=8 mode=simulate run.warmup=20s seed=1106").split()
+    keys.append("qos.classes=[{name: a, share: 0.5, p95: 5s}, {name: b, share: 0.5}]")
+    said = []
+    for interval in ("500ms", "10s"):
+        (home() / "work/summary.json").unlink(missing_ok=True)
+        got = run(["run", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--json", "summary.json", "--duration", "300s",
+                   *(word for key in [*keys, "run.interval=" + interval] for word in ("--set", key))])
+        assert got.rc == 0, got
+        summary = json.loads((home() / "work/summary.json").read_text())
+        evidence = {e["name"]: e["value"] for e in summary["verdict"]["evidence"]}
+        busy = [summary["results"]["remote_%sbusy_ratio" % way]["value"] for way in ("read_", "write_", "")]
+        assert 0.3 < busy[0] < busy[1] == busy[2] < 0.95, busy  # now the one direction is full, now the other
+        assert abs(evidence["remote_link_busy"] - busy[2]) < 1e-6, (evidence["remote_link_busy"], busy)
+        assert abs(evidence["remote_busy"] - busy[2]) < 1e-6, (evidence["remote_busy"], busy)
+        said.append(summary["verdict"]["sentence"])
+    assert said[0] == said[1], said
+
+
 @case("the banner counts targets missed and the criteria of every trial")
 def _():
     with make() as db:

@@ -151,7 +151,7 @@ def _():
             t.wait_for(row(engine.address, r"\S+ %", 0, 1))  # told of, though the replay goes on
             end(t, signal.SIGINT)
             assert t.status(20) == 130
-            assert "2 requests" in t.all() and "Asked for again: 1 batches" in t.all(), t.all()
+            assert "2 requests" in t.all() and "Batches that came when asked for again: 1" in t.all(), t.all()
     finally:
         engine.close()
 

@@ -64,7 +64,7 @@ static void summary(const struct capture *c, bool events, struct buf *out) {
                  c->gaps);
     if (c->moved > 0)
         buf_addf(out,
-                 "Later than their time, as later ones came first: %" PRIu64 " requests, by %s at most.\n",
+                 "Requests later than their time, as later ones came first: %" PRIu64 ", by %s at most.\n",
                  c->moved, format_seconds((double)c->moved_most_ns / 1e9).text);
     if (c->counted_tokens > 0 && c->logged_tokens != c->counted_tokens)
         buf_addf(out, "Tokens of prompts: %s of those that the log counts; text has %s.\n",
@@ -143,7 +143,7 @@ static void events_summary(const struct capture_events *ev, struct buf *out) {
                  "Hits of the engine: %s of the blocks of requests that stored any; others send no event.\n",
                  format_percent(1 - (double)ev->computed / (double)ev->looked_up).text);
     if (ev->answered > 0)
-        buf_addf(out, "Stored while answering: %" PRIu64 " blocks, which are no lookups.\n", ev->answered);
+        buf_addf(out, "Blocks stored while answering, which are no lookups: %" PRIu64 ".\n", ev->answered);
     if (ev->held.dropped > 0)
         buf_addf(out,
                  "Forgotten: %" PRIu64
@@ -155,11 +155,12 @@ static void events_summary(const struct capture_events *ev, struct buf *out) {
                  format_seconds(histogram_quantile(&ev->residence, 0.5) / 1e9).text,
                  format_seconds(histogram_quantile(&ev->residence, 0.9) / 1e9).text,
                  format_seconds(histogram_mean(&ev->residence) / 1e9).text);
-    if (ev->replayed > 0) buf_addf(out, "Asked for again: %" PRIu64 " batches came.\n", ev->replayed);
+    if (ev->replayed > 0)
+        buf_addf(out, "Batches that came when asked for again: %" PRIu64 ".\n", ev->replayed);
     if (ev->lost > 0) buf_addf(out, "The recording has gaps. Lost batches: %" PRIu64 ".\n", ev->lost);
     if (ev->orphans > 0)
         buf_addf(out,
-                 "Without what came before them: %" PRIu64 " runs of blocks, which were stored earlier.\n",
+                 "Runs of blocks without what came before them, which was stored earlier: %" PRIu64 ".\n",
                  ev->orphans);
     if (ev->malformed > 0)
         buf_addf(out, "Left out: %" PRIu64 " of %" PRIu64 " batches that are no events.\n", ev->malformed,

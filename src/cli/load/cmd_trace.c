@@ -251,8 +251,9 @@ static int fit(const struct options *o, struct wish *w, struct trace_input *in, 
     if (!rc) rc = trace_fit_write(&f, t, path ? &yaml : &r->text, &q, e);
     if (!rc && path) rc = output_file_write(path, &yaml, e);
     if (!rc && path)
-        buf_addf(&r->text, "%s: a scenario for %" PRIu64 " requests, miss ratios of lru within %.1f points\n",
-                 path, t->requests, 100 * q.curve);
+        buf_addf(&r->text,
+                 "%s: a scenario for %" PRIu64 " request%s, miss ratios of lru within %.1f points\n", path,
+                 t->requests, t->requests == 1 ? "" : "s", 100 * q.curve);
     if (!path) r->print = output_print_data;
     trace_fit_free(&f);
     buf_free(&yaml);
@@ -273,8 +274,9 @@ int cmd_trace(const struct options *o, struct command_reply *r, struct err *e) {
         int ended = trace_write_end(&write, rc ? &(struct err){0} : e);
         if (!rc) rc = ended;
         if (!rc)
-            buf_addf(&r->text, "%s: %" PRIu64 " requests, %" PRIu64 " accesses to blocks\n", write.path,
-                     write.requests, write.accesses);
+            buf_addf(&r->text, "%s: %" PRIu64 " request%s, %" PRIu64 " access%s to blocks\n", write.path,
+                     write.requests, write.requests == 1 ? "" : "s", write.accesses,
+                     write.accesses == 1 ? "" : "es");
     } else if (!rc && !fits) {
         rc = trace_stats_end(t, w.policies, e);
         if (!rc) rc = tell(o, &w, t, r, e);

@@ -16,9 +16,9 @@ static double share(uint64_t part, uint64_t whole) {
 }
 
 void record_figures(const struct capture *c, struct buf *out) {
-    buf_addf(out, "%s requests, %s tokens in, %s out, %s of the blocks seen before",
-             format_exact((double)c->out.requests).text, format_count((double)c->input_tokens).text,
-             format_count((double)c->output_tokens).text,
+    buf_addf(out, "%s request%s, %s tokens in, %s out, %s of the blocks seen before",
+             format_exact((double)c->out.requests).text, c->out.requests == 1 ? "" : "s",
+             format_count((double)c->input_tokens).text, format_count((double)c->output_tokens).text,
              format_percent(c->blocks ? share(c->known_blocks, c->blocks) : 0).text);
 }
 

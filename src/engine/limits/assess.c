@@ -118,10 +118,12 @@ void assess_again(struct run_record *run) {
     }
 }
 
-void assess_nothing_done(struct run_record *run) {
+void assess_nothing_done(const struct scenario *s, struct run_record *run) {
     const struct result_list *r = &run->results;
     double arrived = result_value(r, "requests_arrived"), failed = result_value(r, "requests_failed");
     double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
+    double refused = result_value(r, "requests_refused");
+    bool decode = s->workload.phase == KVF_WORKLOAD_PHASE_DECODE;
     double on_way = result_value(r, "requests_on_way_at_end");
     if (kvf_present(on_way)) left += on_way;
     if (run->status != RUN_COMPLETED || result_value(r, "requests_done") != 0) return;
@@ -130,8 +132,10 @@ void assess_nothing_done(struct run_record *run) {
         run->status_reason, sizeof run->status_reason,
         "no request was done: %.0f arrived, %.0f failed (%.0f refused for want of room), %.0f dropped, and %.0f "
         "waited or were in service at the end; %s",
-        arrived, failed, result_value(r, "requests_refused"), result_value(r, "requests_dropped"), left,
-        left > 0     ? "run.duration is shorter than a request takes, or the load is far beyond the tiers"
-        : failed > 0 ? "no tier has room for them"
-                     : "nobody asked in the time measured");
+        arrived, failed, refused, result_value(r, "requests_dropped"), left,
+        left > 0      ? "run.duration is shorter than a request takes, or the load is far beyond the tiers"
+        : refused > 0 ? "no tier has room for them"
+        : failed > 0 && decode ? "the entries that they would read had left the tiers"
+        : failed > 0           ? "the events say why they failed"
+                               : "nobody asked in the time measured");
 }

@@ -16,6 +16,6 @@ void assess_run(const struct scenario *s, struct run_record *run);
  * device that has no value now is on ours, and is named so. */
 void assess_again(struct run_record *run);
 /* A completed run in which no request was done has failed, whatever else went well. */
-void assess_nothing_done(struct run_record *run);
+void assess_nothing_done(const struct scenario *s, struct run_record *run);
 
 #endif

@@ -176,8 +176,8 @@ void seek_stage(struct autoscaler *a, struct snapshot_decision *out, uint64_t us
         a->drain_to = users;
         a->drain_plan = p;
         a->users = a->config.min_users;
-        seek_say(out, "; drain %" PRIu64 " requests first, with %s", a->system.unfinished,
-                 seek_users(a->users).text);
+        seek_say(out, "; drain %" PRIu64 " request%s first, with %s", a->system.unfinished,
+                 a->system.unfinished == 1 ? "" : "s", seek_users(a->users).text);
     } else {
         stage_of(a, users, &p);
     }

@@ -294,7 +294,7 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     if (i == 0 && users > a->config.min_users) return go_below(a, out, users);
     const struct autoscaler_level *best = lucky(a);
     if (best) {
-        seek_say(out, "; %" PRIu64 " users did best, which may be chance: measure them again", best->users);
+        seek_say(out, "; %s did best, which may be chance: measure again", seek_users(best->users).text);
         return go(a, out, "again", best->users);
     }
     if (above == 0 && below == 0) {
@@ -306,7 +306,7 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     }
     const struct autoscaler_level *far = i ? unlucky(a, i) : NULL;
     if (far) {
-        seek_say(out, "; %" PRIu64 " users may do as well: measure them again", far->users);
+        seek_say(out, "; %s may do as well: measure again", seek_users(far->users).text);
         return go(a, out, "again", far->users);
     }
     const struct autoscaler_level *from = below >= above ? &a->level[i - 1] : &a->level[i];

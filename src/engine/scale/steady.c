@@ -185,13 +185,14 @@ static void say_trend(const char *what, const struct steady_trend *t, double len
     char last[24];
     units_duration_human(length_s * 1e9, last, sizeof last);
     if (fabs(t->slope) > STEADY_SLOPE_MOST)
-        snprintf(out, len, "not reached: %s %s by %.0f %% over the last %s", what,
+        snprintf(out, len, "not reached: %s %s by %.0f %% of its mean over the last %s", what,
                  t->slope < 0 ? "fell" : "rose", fabs(t->slope) * 100, last);
     else if (t->drift != 0)
-        snprintf(out, len, "not reached: %s %s by %.0f %% over the whole measured part", what,
+        snprintf(out, len, "not reached: %s %s by %.0f %% of its mean over the whole measured part", what,
                  t->drift < 0 ? "fell" : "rose", fabs(t->drift) * 100);
     else
-        snprintf(out, len, "not reached: %s varied by %.0f %% over the last %s", what, t->range * 100, last);
+        snprintf(out, len, "not reached: %s varied by %.0f %% of its mean over the last %s", what,
+                 t->range * 100, last);
 }
 
 void steady_sentence(const struct steady_result *r, char *out, size_t len) {

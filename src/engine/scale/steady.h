@@ -62,7 +62,8 @@ struct steady_result {
 void steady_judge(const struct steady *s, struct steady_result *out);
 
 /* "from 12.0 s on, for 48.0 s: 12.4k tok/s, nvme 98.1k tok/s, slope +0.8 %", "not reached: throughput fell by
- * 31 % over the last 30.0 s" or "... by 12 % over the whole measured part"; "" when not known. */
+ * 31 % of its mean over the last 30.0 s" or "... by 12 % of its mean over the whole measured part"; "" when
+ * not known. */
 void steady_sentence(const struct steady_result *r, char *out, size_t len);
 
 #endif

@@ -137,7 +137,8 @@ static void mean_users(const struct suite_entry *e, struct suite_words *w) {
     if (!e) return;
     double users = suite_metric(e, "autoscaler_users");
     if (kvf_present(users) && suite_metric(e, "autoscaler_found") != 0)
-        say(w, "users", "%s: about %.0f users keep every class inside its P95 target.", e->test->name, users);
+        say(w, "users", "%s: about %s every class inside its P95 target.", e->test->name,
+            format_things(users, "user keeps", "users keep").text);
     else
         say_unfinished(e, "users", w);
 }

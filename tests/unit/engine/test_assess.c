@@ -229,6 +229,36 @@ static void own_criteria_stand_behind_in_their_order(void **state) {
     expect(FIRST + 3 * OPS, "no_such_ms", "!=", 1, 0); /* "!=" of nothing is no pass either */
 }
 
+static void nothing_done_for(const char *why) {
+    r.status = RUN_COMPLETED;
+    assess_nothing_done(s, &r);
+    assert_int_equal(r.status, RUN_FAILED);
+    const char *said = strstr(r.status_reason, "; ");
+    assert_non_null(said);
+    assert_string_equal(said + 2, why);
+}
+
+static void why_nothing_was_done_is_what_the_counts_say(void **state) {
+    (void)state;
+    static const char *const none[] = {"requests_done", "requests_dropped", "requests_queued_at_end",
+                                       "requests_in_service_at_end"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) add(none[i], 0);
+    add("requests_arrived", 2);
+    add("requests_failed", 2);
+    add("requests_refused", 0);
+    nothing_done_for("the events say why they failed");
+    s->workload.phase = KVF_WORKLOAD_PHASE_DECODE;
+    nothing_done_for("the entries that they would read had left the tiers");
+    r.results.count -= 1;
+    add("requests_refused", 2);
+    nothing_done_for("no tier has room for them");
+    r.results.count -= 3;
+    add("requests_arrived", 0);
+    add("requests_failed", 0);
+    add("requests_refused", 0);
+    nothing_done_for("nobody asked in the time measured");
+}
+
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
@@ -242,6 +272,7 @@ int main(void) {
         CASE(profile_throughput_with_a_threshold),
         CASE(work_undone_passes_nothing),
         CASE(own_criteria_stand_behind_in_their_order),
+        CASE(why_nothing_was_done_is_what_the_counts_say),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("assess", tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void a_falling_rate_is_not_steady(void **state) {
     assert_true(r.from_s == 30 && r.length_s == 30);
     expect_near(r.throughput.slope, -4 * 61.0169 / 847.458, 1e-5);
     expect_near(r.throughput.range, 4 * 61.0169 / 847.458, 1e-5);
-    expect_words("not reached: throughput fell by 29 % over the last 30.0 s");
+    expect_words("not reached: throughput fell by 29 % of its mean over the last 30.0 s");
 }
 
 /* A drift that halves of the measured part hide: each of them has half of it. */
@@ -157,7 +157,21 @@ static void a_rising_rate_is_not_steady(void **state) {
     assert_true(r.known && !r.reached && r.throughput.slope > 0.1);
     /* the last 20 s: rounds of 4 s, 40 apart, mean 395 */
     expect_near(r.throughput.slope, 160 / 395.0, 1e-9);
-    expect_words("not reached: throughput rose by 41 % over the last 20.0 s");
+    expect_words("not reached: throughput rose by 41 % of its mean over the last 20.0 s");
+}
+
+/* Rounds of 900, 0, 0, 0, 0 after such cells: a line that falls by four times the mean of 180, which no rate
+ * does of itself. */
+static void a_rate_that_ends_falls_by_parts_of_its_mean(void **state) {
+    (void)state;
+    steady_begin(&s, 0);
+    for (int i = 0; i < 20; i++) add(1, 900, 0, 0);
+    for (int i = 0; i < 4; i++) add(1, 900, 0, 0);
+    for (int i = 0; i < 16; i++) add(1, 0, 0, 0);
+    steady_judge(&s, &r);
+    assert_true(r.known && !r.reached);
+    expect_near(r.throughput.slope, -4, 1e-9);
+    expect_words("not reached: throughput fell by 400 % of its mean over the last 20.0 s");
 }
 
 /* Rounds of 1,000, 1,000, 700, 1,000, 1,000: no slope, but a range of 300 / 940. */
@@ -171,7 +185,7 @@ static void a_rate_that_swings_is_not_steady(void **state) {
     assert_true(r.known && !r.reached && r.from_s == 50);
     expect_near(r.throughput.slope, 0, 1e-12);
     expect_near(r.throughput.range, 300 / 940.0, 1e-12);
-    expect_words("not reached: throughput varied by 32 % over the last 50.0 s");
+    expect_words("not reached: throughput varied by 32 % of its mean over the last 50.0 s");
 }
 
 /* The limits are SNIA's and belong to what is allowed: a range of 20 % holds, a little more does not. */
@@ -227,7 +241,7 @@ static void nvme_counts_from_a_tenth_of_the_traffic_on(void **state) {
         assert_int_equal(isnan(r.nvme.slope), !much);
         if (!much) continue;
         expect_near(r.nvme.slope, -48 / 100.0, 1e-9); /* rounds of 6 s, 12 apart, mean 100 */
-        expect_words("not reached: nvme traffic fell by 48 % over the last 30.0 s");
+        expect_words("not reached: nvme traffic fell by 48 % of its mean over the last 30.0 s");
     }
 }
 
@@ -303,6 +317,7 @@ int main(void) {
         CASE(a_slow_drift_is_not_steady),
         CASE(noise_is_no_drift),
         CASE(a_rising_rate_is_not_steady),
+        CASE(a_rate_that_ends_falls_by_parts_of_its_mean),
         CASE(a_rate_that_swings_is_not_steady),
         CASE(the_limits),
         CASE(a_later_beginning_is_found),

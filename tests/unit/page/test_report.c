@@ -62,7 +62,7 @@ static void fill_identity(struct run_record *r) {
     strcpy(r->verdict.sentence,
            "queue wait 274 s of 318 s mean end-to-end (86 %): overload, not the disk; 256 of 256 slots "
            "busy");
-    strcpy(r->steady, "not reached: throughput fell by 31 % over the last 30.0 s");
+    strcpy(r->steady, "not reached: throughput fell by 31 % of its mean over the last 30.0 s");
 }
 
 static void fill_tiers(struct run_record *r) {
@@ -485,6 +485,59 @@ static void test_text_without_content(void **state) {
     run_record_free(&r);
 }
 
+/* Misses are those of the lookups before them: decode's stand with its own. And one of a thing is one. */
+static void test_text_of_few(void **state) {
+    static const char *const lines[] = {
+        "\nHits        173 of 466 lookups, 37.1 %  misses 293  with decode 32.2 %\n"
+        "            decode 0/71  conversation 173/466\n",
+        "\nRAG         1 document in 1 chunk  1.00 GiB ingested in 2.50 s\n"
+        "            1 request read 0 B\n",
+        "  1 token  ", "\nErrors      1 operation failed  1 write fell through  ",
+        "\nAutoscaler  capacity  no answer, best known 1 user  167 tok/s with 1 user\n"
+        "            1 decision\n"};
+    static const struct {
+        const char *metric;
+        double value;
+    } values[] = {{"lookups", 537},
+                  {"hits", 173},
+                  {"misses", 364},
+                  {"hit_ratio", 0.322},
+                  {"decode_lookups", 71},
+                  {"decode_hits", 0},
+                  {"requests_done", 1},
+                  {"tokens_generated", 1},
+                  {"reuse_hit_ratio", 173. / 466},
+                  {"rag_requests", 1},
+                  {"rag_bytes_read", 0},
+                  {"conversation_lookups", 466},
+                  {"autoscaler_users", 1},
+                  {"fell_through", 1},
+                  {"conversation_hits", 173},
+                  {"users_at_peak", 1},
+                  {"operation_errors", 1},
+                  {"rag_documents_ingested", 1},
+                  {"autoscaler_found", 0},
+                  {"rag_chunks_ingested", 1},
+                  {"peak_throughput_tok_s", 167}};
+    struct run_record r;
+    struct buf out = {0};
+    (void)state;
+    run_record_init(&r);
+    add(&r, "measured_s", 2, "s");
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        add(&r, values[i].metric, values[i].value, "");
+    add(&r, "rag_bytes_ingested", 1073741824, "B");
+    add(&r, "rag_ingest_s", 2.5, "s");
+    struct snapshot_decision d = {.users_after = 1};
+    snprintf(d.mode, sizeof d.mode, "capacity");
+    run_record_decision(&r, &d, 1);
+    report_text(&r, &(struct format_style){0}, &out);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (!strstr(out.data, lines[i])) fail_msg("no \"%s\" in:\n%s", lines[i], out.data);
+    buf_free(&out);
+    run_record_free(&r);
+}
+
 static void test_text_of_retrieval(void **state) {
     (void)state;
     struct run_record r;
@@ -823,6 +876,7 @@ int main(void) {
         cmocka_unit_test(test_text_of_class_names),
         cmocka_unit_test(test_text_of_a_long_criterion),
         cmocka_unit_test(test_text_without_content),
+        cmocka_unit_test(test_text_of_few),
         cmocka_unit_test(test_text_of_retrieval),
         cmocka_unit_test(test_text_of_compatibility_mode),
         cmocka_unit_test(test_text_of_an_empty_record),

@@ -48,7 +48,7 @@ static void fill_end(struct run_record *r) {
     verdict_add_remedy(&r->verdict, "half the users", "e2e_p95_ms", 300, KVF_MISSING);
     verdict_warn(&r->verdict, "another program reads from the device");
     COPY(r->not_comparable, "RAG is on");
-    COPY(r->steady, "not reached: throughput fell by 31 % over the last 30.0 s");
+    COPY(r->steady, "not reached: throughput fell by 31 % of its mean over the last 30.0 s");
     r->ended_at = r->started_at + 60.25;
     result_add(&r->results, 12345.678, 60, "throughput_tok_s");
     result_add(&r->results, KVF_MISSING, 12, "e2e_p9999_ms");
