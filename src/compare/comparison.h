@@ -1,5 +1,5 @@
-/* Two and more runs side by side: how their scenarios differ, what makes them unfair to compare, every
- * metric with its change against the baseline, and whether that is more than noise. Made of plain records,
+/* The comparison of two or more runs: the differences of their scenarios, what makes the comparison unfair,
+ * every metric with its change against the baseline, and whether that is beyond noise. Made of plain records,
  * for text, CSV, JSON and HTML alike; knows no database. One thread at a time. */
 #ifndef KVF_COMPARE_COMPARISON_H
 #define KVF_COMPARE_COMPARISON_H
@@ -15,7 +15,7 @@
 #include "record/series.h"
 #include "record/trials.h"
 
-/* One side of a comparison. Nothing of it is kept, all of it has to last until comparison_make() returns. */
+/* One side of a comparison. All of it must last until comparison_make() returns, which keeps none of it. */
 struct comparison_shares;
 struct comparison_input {
     const struct run_record *run;     /* the run, or any of the trials for the whole group */
@@ -25,17 +25,17 @@ struct comparison_input {
     struct comparison_shares *shares; /* likewise of its percentiles */
 };
 
-/* How the values of each interval lie about the percentiles of the whole run: what the noise of e2e,
- * nvme_read and nvme_write percentiles is told from. Takes the coded histograms of the intervals (table
- * interval_histograms), ascending by seq; other scopes and broken ones are passed over. `run` is loaded and
- * not kept. */
+/* The position of each interval's values relative to the percentiles of the whole run, from which the noise
+ * of e2e, nvme_read and nvme_write percentiles is judged. Takes the coded histograms of the intervals (table
+ * interval_histograms) by ascending seq; ignores other scopes and broken ones. `run` is loaded and not kept.
+ */
 struct comparison_shares *comparison_shares_new(const struct run_record *run);
 void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char *scope, const uint8_t *data,
                            size_t len);
 void comparison_shares_free(struct comparison_shares *s); /* takes NULL */
 
 enum { COMPARISON_NEIGHBOURS = 3 };
-/* The tier below memory that a side loads from, and what computing again takes instead. */
+/* The tier below memory from which a side loads, and the time of computing again instead. */
 struct comparison_store {
     char name[16];                                          /* "nvme"; "": it has none */
     char about[120];                                        /* "resp: Valkey 9.1.2 at 127.0.0.1:6379" */
@@ -151,9 +151,9 @@ struct comparison {
     size_t failures;
 };
 
-/* Compares sides, the first of which is the baseline. Metrics beyond the usual selection and `extra` (ends
- * with NULL; NULL: none) only with `all`. The same input gives the same output: resampling draws from a
- * fixed seed. Free it with comparison_free(). */
+/* Compares sides; the first is the baseline. Takes the usual metrics and `extra` (ends with NULL; NULL:
+ * none), with `all` every metric. The same input gives the same output, as resampling has a fixed seed. Free
+ * it with comparison_free(). */
 struct comparison_wish {
     bool all;
     const char *const *extra;
@@ -162,32 +162,30 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
                      struct comparison *out);
 void comparison_free(struct comparison *c); /* frees all it owns; leaves it empty */
 const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric);
-/* Whether the sides load from different stores, and one at least has read enough to tell how long it takes.
- */
+/* Whether the sides load from different stores and at least one has read enough to know its time. */
 bool comparison_stores_differ(const struct comparison *c);
 
-/* Holds every side against the baseline. It fails when a limited metric gets worse by more than its limit,
- * unless that is within noise; a change whose noise is not known counts. So does a metric that one of the two
- * has and the other lacks, a side that has not completed or has no complete trial, and nothing to hold at
- * all. Once at most. */
+/* Checks every side against the baseline. A failure is: a limited metric that gets worse by more than its
+ * limit, unless that is within noise (unknown noise counts); a metric that only one of the two has; a side
+ * that has not completed, or without a complete trial; nothing to check at all. Call it at most once. */
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits);
 
 #define COMPARISON_JSON_SCHEMA "kvfall-comparison"
 enum { COMPARISON_JSON_VERSION = 1 }; /* as of a run */
-/* One JSON object; and a row of CSV for each metric and side. */
+/* Appends one JSON object; or a row of CSV for each metric and side. */
 void comparison_json(const struct comparison *c, struct buf *out);
 void comparison_junit(const struct comparison *c,
                       struct buf *out); /* what was held, as a test suite in XML */
 void comparison_csv(const struct comparison *c, struct buf *out);
 
-/* A value as people read it, rates without the unit that their label has; a change with its sign, of ratios
- * in percentage points. */
+/* A value for people, rates without the unit that their label has; and a change with its sign, of ratios in
+ * percentage points. */
 struct format_cell comparison_cell(double v, const struct comparison_metric *m);
 struct format_cell comparison_delta(double v, const struct comparison_metric *m);
 struct format_cell comparison_percent(double relative); /* "+5.6 %" */
 
-/* "better", "worse", "same", "--"; "more" or "less" of what is neither, or only looks better because work was
- * left undone. */
+/* "better", "worse", "same", "--"; "more" or "less" for a neutral metric, or one that only looks better
+ * because work was left undone. */
 const char *comparison_direction_word(const struct comparison_change *v);
 const char *comparison_noise_word(enum comparison_noise n);   /* "beyond", "within", "--" */
 const char *comparison_reason_name(enum comparison_reason r); /* "neighbour", ...; "" for none */

@@ -8,7 +8,8 @@
 void comparison_scenarios(const struct comparison_input *input, struct comparison *c);
 /* Fills c->warning; the sides are known. */
 void comparison_fairness(const struct comparison_input *input, struct comparison *c);
-void comparison_warn(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void comparison_warn(struct comparison *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* adds one */
 
 /* Fills the store of a side. */
 void comparison_store(const struct comparison_input *i, struct comparison_store *out);
@@ -16,10 +17,10 @@ void comparison_store(const struct comparison_input *i, struct comparison_store 
 /* Fills noise, method, interval and p of every change, and c->note. */
 void comparison_judge(const struct comparison_input *input, struct comparison *c);
 
-/* One sentence on what a side is to the baseline, and why. */
+/* Appends one sentence on a side against the baseline, with the reason. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
 
-/* So many more, and so many times as many as before, are more than chance. */
+/* Whether a count exceeds another by more than chance: by a quarter and by more than one. */
 static inline bool comparison_far_more(double n, double than) {
     return n > 1.25 * than + 1;
 }
@@ -55,12 +56,11 @@ struct comparison_scatter {
 };
 /* False when there are no intervals for it, or too few. */
 bool comparison_scatter(const struct comparison_input *i, const char *metric, struct comparison_scatter *out);
-/* The same of the change between two runs of as many intervals, to either side: what both met in the same
- * interval, such as a burst of arrivals, is in neither. False when they are not as many, or no value tells.
- */
+/* The scatter of the change between two runs with the same number of intervals: effects on both in the same
+ * interval, such as a burst of arrivals, cancel out. False when the numbers differ, or no value tells. */
 bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
                                double half[COMPARISON_LEVELS]);
-/* How many intervals of the measured part there are. */
+/* The number of intervals of the measured part. */
 size_t comparison_intervals(const struct comparison_input *i);
 
 /* The percentile that a metric is, "ttft_p50_ms", of the whole run's histogram, in ms, straight inside its

@@ -275,7 +275,8 @@ void tiers_close(struct engine *e); /* those that there are */
 /* Which tiers there are, of which kind, and their capacity (describe.c). */
 void engine_describe_tiers(const struct engine *e, struct snapshot *snap);
 
-/* At the end of a simulated run: no request is counted as done whose bytes were not moved (engine/bound.h).
+/* At the end of a simulated run: no request is counted as done whose bytes were not moved
+ * (engine/limits/bound.h).
  */
 void overload_check(struct engine *e);
 /* Warns in the verdict of writes that found no room, from the results. */

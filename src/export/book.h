@@ -1,5 +1,5 @@
-/* A workbook (Office Open XML, .xlsx) that is filled page by page, from left to right and from top to bottom;
- * nothing of it stays in memory but the row in hand. Missing values are empty cells. One thread. */
+/* A workbook (Office Open XML, .xlsx) that is filled page by page, from left to right and from top to bottom.
+ * Only the current row is in memory. Missing values are empty cells. One thread. */
 #ifndef KVF_EXPORT_BOOK_H
 #define KVF_EXPORT_BOOK_H
 
@@ -43,21 +43,20 @@ struct book_page {
     lxw_col_t column, columns; /* the most of a row so far */
 };
 
-/* Runs `fill` in a process of its own: the library goes on with a null pointer where it finds no memory, and
- * its signal must not be ours. What it adds to `out`, and its error, come back; a child that a signal ends is
- * -KVF_ERR_NOMEM. For a process of one thread. */
+/* Runs `fill` in a child process, because the library crashes without memory. Returns what the child adds to
+ * `out` and its error; a child ended by a signal is -KVF_ERR_NOMEM. Only in a process of one thread. */
 int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), const void *ctx, struct buf *out,
                struct err *e);
 
 /* `created_s`, since the epoch, is the date that it bears: the same content makes the same bytes. 0, or
  * -KVF_ERR_IO where its temporary files cannot be made; then there is nothing to free. */
 int book_open(struct book *b, double created_s, struct err *e);
-/* Adds the whole file to `out`, and frees the book. -KVF_ERR_NOSPACE where the temporary files have no room:
- * the library does not look at what becomes of its writes to them. */
+/* Appends the whole file to `out` and frees the book. 0, or -KVF_ERR_NOSPACE where the temporary files have
+ * no room, which the library does not check itself. */
 int book_close(struct book *b, struct buf *out, struct err *e);
 
-/* A page, which others may follow once it is filled. Printed it lies across, is as wide as the paper, and has
- * its name and number at the foot. -KVF_ERR_IO as above. */
+/* Begins a page, after the one before is filled. It prints in landscape, as wide as the paper, with its name
+ * and number at the foot. 0 or -KVF_ERR_IO. */
 int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e);
 /* The first page: the others by name, with what is on them, as links. */
 struct book_entry {
@@ -65,7 +64,7 @@ struct book_entry {
 };
 int book_index(struct book *b, const char *title, const struct book_entry *entry, size_t count,
                struct err *e);
-/* The next cell. Texts that are none in XML are cleaned, and cut at what a cell holds. */
+/* Fills the next cell. Texts are cleaned for XML and cut at the size of a cell. */
 void book_text(struct book_page *p, enum book_style style, const char *text);
 void book_number(struct book_page *p, enum book_style style, double v);
 void book_count(struct book_page *p, enum book_style style, uint64_t v);
@@ -76,11 +75,11 @@ void book_next_row(struct book_page *p);
 /* A row as high as a text of `length` takes in a column of `width` characters: not every spreadsheet sees to
  * it. */
 void book_next_row_high(struct book_page *p, size_t length, unsigned width);
-/* The style of a measure in its unit; a plain number is a count or a ratio. */
+/* The style of a metric by its unit; a plain number is a count or a ratio. */
 enum book_style book_unit_style(const char *unit, double v);
 /* Width of a column in characters. */
 void book_width(struct book_page *p, unsigned column, unsigned characters);
-/* Ends a page: its first row and columns up to `column` stay in sight and are on every sheet of paper, and
+/* Ends a page: its first row and the columns up to `column` stay visible and repeat on every printed sheet;
  * rows can be filtered. */
 void book_freeze(struct book_page *p, unsigned column);
 /* Printed on one sheet of paper. */

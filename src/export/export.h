@@ -29,11 +29,11 @@ struct export_format {
 };
 extern const struct export_format export_formats[];
 extern const size_t export_format_count;
-/* By its name, or by the ending of a file's; NULL: none. */
+/* The format of a name, or of a file's ending; NULL: none. */
 const struct export_format *export_format_named(const char *name);
 const struct export_format *export_format_of(const char *path);
 
-/* Adds a line for each format, "csv  a row for ...; FILE.csv": help. */
+/* Appends a line of help for each format: "csv  a row for ...; FILE.csv". */
 void export_formats_list(struct buf *out);
 
 /* Tidy: a row for each run, interval and tier. */
@@ -52,14 +52,14 @@ enum { EXPORT_JSON_VERSION = 1 };
  * negative code. */
 int export_json(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
-/* The results, in the families of report/openmetrics.h. */
+/* The results, in the families of export/openmetrics.h. */
 int export_prometheus(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
 /* The latency histograms of one run as a log of HdrHistogram: those of intervals, and of the whole measured
  * part what intervals have none of. */
 int export_hdr(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
-/* A fio job that does on a drive what one run did on its nvme tier; an error when that is nothing. */
+/* A fio job that repeats on a drive what one run did on its nvme tier; an error when it did nothing. */
 int export_fio(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
 /* A workbook: summary, parameters, metrics and classes with the runs side by side, intervals with charts. */

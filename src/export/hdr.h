@@ -22,7 +22,7 @@ void hdr_free(struct hdr *h); /* takes NULL */
 void hdr_encode(const struct histogram *histogram, struct buf *out);
 /* Adds its compressed form as base64. */
 void hdr_add(struct hdr *h, const struct histogram *histogram, struct buf *out);
-/* Their greatest value of it; 0 when empty. */
+/* The largest value of a histogram after this encoding; 0 when empty. */
 uint64_t hdr_max(const struct histogram *histogram);
 
 #endif

@@ -1,4 +1,4 @@
-/* Values of JSON made of what may have come from anywhere. References are the caller's. Any thread. */
+/* JSON values from untrusted data. The caller owns the references. Any thread. */
 #ifndef KVF_EXPORT_JSON_PART_H
 #define KVF_EXPORT_JSON_PART_H
 
@@ -6,15 +6,14 @@
 
 #include "base/buf.h"
 
-/* Text may be cut inside a character or be no UTF-8 at all: then "?" stands for each byte beyond ASCII. NULL
- * is null. */
+/* A text; if it is not UTF-8, or cut inside a character, each byte beyond ASCII becomes "?". NULL is null. */
 json_t *json_part_text(const char *s);
 /* NaN and infinities have no form in JSON and mean "missing": null. Whole numbers that a double holds exactly
  * are integers. */
 json_t *json_part_number(double v);
-/* The same where "" means missing too. */
+/* json_part_text(), but "" is null too. */
 json_t *json_part_some(const char *s);
-/* A number of things; a key of the database, of which 0 and below are none: null. */
+/* A count; and a key of the database, null for 0 and below. */
 json_t *json_part_count(uint64_t n);
 json_t *json_part_id(int64_t id);
 /* A point in time, ISO 8601 in UTC with so many decimals, or null. */

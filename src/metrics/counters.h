@@ -41,7 +41,7 @@ struct counters {
     _Atomic uint64_t requests_refused; /* of these: a write of it found no room */
     _Atomic uint64_t tokens_generated;
     _Atomic uint64_t carried_tokens;    /* of these: work that was done before the measured part began */
-    _Atomic uint64_t owed_bytes;        /* that the requests done had to move (engine/bound.h) */
+    _Atomic uint64_t owed_bytes;        /* that the requests done had to move (engine/limits/bound.h) */
     _Atomic uint64_t context_tokens;    /* of the requests done */
     _Atomic uint64_t prompt_seen;       /* requests that start with a shared prompt */
     _Atomic uint64_t prompt_hits;       /* the ones that found all of it resident */

@@ -250,6 +250,16 @@ def _():
     expect_none(["  " + " and ".join(files) for files in names.values() if len(files) > 1], "a name tells where to look")
 
 
+@case("comments name headers that are there, by their whole path")
+def _():
+    found = []
+    for path in project_files():
+        for comment in re.findall(r"/\*.*?\*/", path.read_text(errors="replace"), re.DOTALL):
+            names = re.findall(r"(?<![\w./<-])((?:[a-z_]+/)+[a-z0-9_]+\.[ch])\b", comment)
+            found += [edge(path, name) for name in names if not resolve(path, name)]
+    expect_none(found, "what has moved is named where it is now")
+
+
 @case("curses is included by ui/term/term.c alone")
 def _():
     expect_none([edge(path, name) for path, room, bracket, name, _ in includes()

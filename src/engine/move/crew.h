@@ -1,8 +1,8 @@
 /* The workers of a simulated run whose tiers were measured (scenario_service), chunk by chunk as those of a
- * real run go about it (engine/transfer.h). Each is one thread: it reaps, issues as many chunks as it has
- * buffers, copies through memory, submits, and comes back when that is done; meanwhile it looks at nothing
- * else. Drives and links serve the chunks of all workers as they were measured to (tier/station.h). Copies of
- * several workers at once share what memory was measured to carry.
+ * real run go about it (engine/move/transfer.h). Each is one thread: it reaps, issues as many chunks as it
+ * has buffers, copies through memory, submits, and comes back when that is done; meanwhile it looks at
+ * nothing else. Drives and links serve the chunks of all workers as they were measured to (tier/station.h).
+ * Copies of several workers at once share what memory was measured to carry.
  *
  *   read, write of cpu   up to four chunks, then the drive's turn again;
  *   with a leg on nvme   a buffer for every chunk; what goes from cpu to nvme is copied before it is

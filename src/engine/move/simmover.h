@@ -13,7 +13,7 @@
  * takes at least latency and a chunk's time.
  *
  * Operations at a tier that calibration has measured are carried out by modelled workers, chunk by chunk
- * (engine/crew.h).
+ * (engine/move/crew.h).
  *
  * Bytes count when an operation is complete; one that is cut off counts none. */
 #ifndef KVF_ENGINE_MOVE_SIMMOVER_H

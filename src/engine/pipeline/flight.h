@@ -55,7 +55,7 @@ struct flight {
     bool kept_out;            /* its context was not let in by the rule of admission; not tried again */
     bool prompt_missed;       /* some of its shared prompt was not resident */
     bool retrieved;           /* it found a document to read chunks of */
-    uint64_t owed_bytes;      /* that it has to move before it is done (engine/bound.h) */
+    uint64_t owed_bytes;      /* that it has to move before it is done (engine/limits/bound.h) */
     uint64_t slot_ns;         /* when it got its slot; written with queue_lock */
     uint64_t first_token_ns;  /* end of prefill; 0 before */
     uint64_t done_ns;         /* when it ended, for counts and for the log alike; 0 before */

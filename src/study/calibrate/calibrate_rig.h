@@ -1,7 +1,7 @@
 /* The rig that measures a tier: as many workers as a run would have, each with a mover of its own
- * (engine/transfer.h), so that buffers, stamps, checks, files and chunks are those of runs. A window is a
- * stretch of time in which they keep so many operations of one kind under way; nothing else is: no cache, no
- * requests. Caller's thread and its own. */
+ * (engine/move/transfer.h), so that buffers, stamps, checks, files and chunks are those of runs. A window is
+ * a stretch of time in which they keep so many operations of one kind under way; nothing else is: no cache,
+ * no requests. Caller's thread and its own. */
 #ifndef KVF_STUDY_CALIBRATE_CALIBRATE_RIG_H
 #define KVF_STUDY_CALIBRATE_CALIBRATE_RIG_H
 

@@ -1,4 +1,4 @@
-/* Kernels of the cuda backend. The work of one thread is in tier/cuda_content.h, the cooperation of threads here. One tile of an extent a thread block where order does not matter, one warp a 4 KiB block
+/* Kernels of the cuda backend. The work of one thread is in tier/cuda/cuda_content.h, the cooperation of threads here. One tile of an extent a thread block where order does not matter, one warp a 4 KiB block
  * where it does. */
 #include <cuda_runtime.h>
 
