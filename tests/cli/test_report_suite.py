@@ -59,6 +59,34 @@ def _():
     assert {"storage-only", "100 tok/s", "400 tok/s"} <= {words(node) for node in bars.iter(SVG + "text")}, charts(root)
 
 
+def leave_undone(db, run_id, metric, n):
+    histories.insert(db, "results", run_id=run_id, n=1000, metric=metric, value=n, unit="")
+
+
+@case("a test that left work undone is compared with none, has no rank, and is marked where its throughput is drawn")
+def _():
+    with histories.make() as db:
+        first = add_test(db, "storage-only", None, 1000.0, ["nvme"])
+        leave_undone(db, first, "requests_failed", 12)
+        add_test(db, "cpu-storage", first, 250.0, ["cpu", "nvme"])
+        add_test(db, "gpu-cpu-storage", first, 400.0, ["gpu", "cpu", "nvme"])
+        add_test(db, "storage-saturation", first, 2000.0, ["nvme"])
+        for name, tok_s in (("tiers-nvme", 100.0), ("tiers-gpu", 900.0), ("tiers-gpu-cpu", 300.0)):
+            run_id = add_test(db, name, first, tok_s, ["gpu", "cpu", "nvme"])
+            if name == "tiers-gpu":
+                leave_undone(db, run_id, "fell_through", 3)
+    root = page(report("suite:latest"))
+    text = words(root)
+    assert not any(word in text for word in ("carries", "times the throughput", "tiers-gpu 9.0")), text
+    assert "storage-only: 12 requests failed; its throughput is that of less work, and comparable to none." in text, text
+    assert "tiers-gpu: 3 writes fell through; its throughput is that of less work" in text, text
+    assert "multiple of nvme alone (published for an H100 NVL): tiers-gpu-cpu 3.0 (5.9)." in text, text
+    ranks = [row[:2] + row[5:6] for row in table(root, "Ranked by storage throughput, mean over trials:")[1:]]
+    assert ranks == [["1", "tiers-gpu-cpu", "3.00x"], ["2", "tiers-nvme", "1.00x"], ["--", "tiers-gpu", "--"]], ranks
+    bars = [node for node in root.iter(XHTML + "figure") if words(node[0]) == "Tokens/s"][0]
+    assert {"storage-only *", "cpu-storage"} <= {words(node) for node in bars.iter(SVG + "text")} and "* left work undone" in words(bars), words(bars)
+
+
 @case("trials of one test are one line, tests of other versions and hostile names are shown as they are")
 def _():
     with histories.make() as db:

@@ -13,6 +13,7 @@
 #include "probe/drive.h"
 #include "probe/host.h"
 #include "record/run.h"
+#include "record/standing.h"
 #include "scenario/fit.h"
 #include "scenario/scenario.h"
 #include "store/store.h"
@@ -124,6 +125,9 @@ double suite_metric(const struct suite_entry *e, const char *fmt, ...) __attribu
 /* The largest instead. */
 double suite_metric_largest(const struct suite_entry *e, const char *metric);
 const struct suite_entry *suite_find(const struct suite *s, const char *name); /* NULL: not in the plan */
+/* "12 requests failed", as standing.h has it: its throughput is comparable to none; "": nothing was left. */
+const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]);
+bool suite_comparable(const struct suite_entry *e); /* done, with nothing left undone */
 
 /* Appends the comparison, a row a test, and for group tiers the ranking. */
 void suite_put_tables(const struct suite *s, struct doc *d);
@@ -132,7 +136,7 @@ struct suite_words {
     struct {
         char topic[16];
         char text[600];
-    } line[24];
+    } line[40];
     unsigned lines;
 };
 void suite_meaning(const struct suite *s, struct suite_words *w);

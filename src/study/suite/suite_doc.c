@@ -54,6 +54,7 @@ static void put_bars(const struct suite *s, struct doc *d) {
     static const char *const charts[] = {"throughput_tok_s", "storage_throughput_tok_s", "e2e_p95_ms",
                                          "ttft_p95_ms", "reuse_hit_ratio"};
     doc_section(d, 1, "Main metrics");
+    bool left = false;
     for (size_t c = 0; c < sizeof charts / sizeof *charts; c++) {
         const struct metric *m = metric_find(charts[c]);
         char label[64];
@@ -61,12 +62,18 @@ static void put_bars(const struct suite *s, struct doc *d) {
         label[0] = (char)toupper((unsigned char)label[0]);
         struct plot *p = plot_new(PLOT_BARS, label);
         plot_axis(&p->y, label, metric_form_percent(m->form) ? "%" : metric_form_unit(m->form));
-        for (size_t i = 0; i < s->entries; i++) plot_category(p, s->entry[i].test->name);
+        for (size_t i = 0; i < s->entries; i++) {
+            char name[80], undone[STANDING_TEXT];
+            bool marked = suite_undone(&s->entry[i], undone)[0];
+            left = left || marked;
+            snprintf(name, sizeof name, "%s%s", s->entry[i].test->name, marked ? " *" : "");
+            plot_category(p, name);
+        }
         struct plot_line *line = plot_line_room(p, label, s->entries, false);
         for (size_t i = 0; i < s->entries; i++)
             if (suite_done(&s->entry[i])) line->y[i] = suite_metric(&s->entry[i], "%s", charts[c]);
-        plot_caption(p, "%s is better; of several trials the mean.",
-                     m->better == METRIC_LOWER ? "Less" : "More");
+        plot_caption(p, "%s is better; of several trials the mean.%s",
+                     m->better == METRIC_LOWER ? "Less" : "More", left ? " * left work undone." : "");
         doc_plot(d, p);
     }
 }

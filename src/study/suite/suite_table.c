@@ -14,6 +14,19 @@ bool suite_done(const struct suite_entry *e) {
     return trials_complete(&e->group) > 0;
 }
 
+const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]) {
+    struct standing of;
+    out[0] = '\0';
+    if (e->runs == 0) return out;
+    standing_of(&e->run[0], &e->group, &of);
+    return standing_undone(of.undone, out, STANDING_TEXT);
+}
+
+bool suite_comparable(const struct suite_entry *e) {
+    char undone[STANDING_TEXT];
+    return suite_done(e) && !suite_undone(e, undone)[0];
+}
+
 static void values_of(const struct suite_entry *e, const char *metric, struct statistics *out) {
     const struct trial_metric *m = trials_metric(&e->group, metric);
     double there = e->runs ? result_value(&e->run[0].results, metric) : KVF_MISSING;
@@ -131,9 +144,13 @@ static void put_comparison(const struct suite *s, struct doc *d) {
 struct ranked {
     const struct suite_entry *entry;
     struct statistics score; /* storage throughput */
+    bool comparable;
 };
 
+/* Tests that left work undone come last. */
 static int by_score(const void *a, const void *b) {
+    bool last = !((const struct ranked *)a)->comparable, first = !((const struct ranked *)b)->comparable;
+    if (last != first) return last - first;
     double x = ((const struct ranked *)a)->score.mean, y = ((const struct ranked *)b)->score.mean;
     if (isnan(x) || isnan(y)) return isnan(x) - isnan(y);
     return (x < y) - (x > y);
@@ -145,6 +162,7 @@ static size_t rank(const struct suite *s, struct ranked *out) {
         const struct suite_entry *e = &s->entry[i];
         if (e->test->group != SUITE_GROUP_TIERS) continue;
         out[n].entry = e;
+        out[n].comparable = suite_comparable(e);
         values_of(e, "storage_throughput_tok_s", &out[n++].score);
     }
     qsort(out, n, sizeof *out, by_score);
@@ -154,6 +172,7 @@ static size_t rank(const struct suite *s, struct ranked *out) {
 static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc *d) {
     doc_table(d, "Ranked by storage throughput, mean over trials:",
               ">rank|hierarchy|>tok/s|>SD|>CV|>x nvme|>hits|>trials");
+    bool left = false;
     for (size_t i = 0; i < n; i++) {
         char place[32], trials[32];
         const struct suite_entry *e = r[i].entry;
@@ -161,15 +180,17 @@ static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc 
         bool known = suite_done(e) && score->n;
         snprintf(trials, sizeof trials, "%zu of %u", trials_complete(&e->group), e->trials);
         snprintf(place, sizeof place, "%zu", i + 1);
-        doc_cell(d, known ? place : NULL);
+        left = left || (known && !r[i].comparable);
+        doc_cell(d, r[i].comparable && known ? place : NULL);
         doc_cell(d, e->test->name);
         doc_cell(d, known ? format_count(round(score->mean)).text : NULL);
         doc_cell(d, known ? format_count(round(score->sd)).text : NULL);
         doc_cell(d, format_percent(score->cv).text);
-        doc_cell(d, format_times(score->mean / nvme).text);
+        doc_cell(d, format_times(r[i].comparable ? score->mean / nvme : KVF_MISSING).text);
         doc_cell(d, format_percent(suite_metric(e, "reuse_hit_ratio")).text);
         doc_cell(d, trials);
     }
+    if (left) doc_text(d, DOC_WARN, "Without a rank: left work undone, and less work is done sooner.");
 }
 
 static void put_moved(const struct ranked *r, size_t n, struct doc *d) {
@@ -191,6 +212,7 @@ void suite_put_tables(const struct suite *s, struct doc *d) {
     put_comparison(s, d);
     size_t n = rank(s, ranks);
     if (n == 0) return;
-    put_ranks(ranks, n, nvme ? suite_metric(nvme, "storage_throughput_tok_s") : KVF_MISSING, d);
+    bool known = nvme && suite_comparable(nvme);
+    put_ranks(ranks, n, known ? suite_metric(nvme, "storage_throughput_tok_s") : KVF_MISSING, d);
     put_moved(ranks, n, d);
 }

@@ -29,6 +29,12 @@ static const struct suite_entry *done(const struct suite *s, const char *name) {
     return e && suite_done(e) ? e : NULL;
 }
 
+/* The test, if its throughput can be held against that of others. */
+static const struct suite_entry *comparable(const struct suite *s, const char *name) {
+    const struct suite_entry *e = suite_find(s, name);
+    return e && suite_comparable(e) ? e : NULL;
+}
+
 static double tok_s(const struct suite_entry *e) {
     return suite_metric(e, "throughput_tok_s");
 }
@@ -56,10 +62,9 @@ static bool nobody_done(const struct suite_entry *e, const char *topic, struct s
 }
 
 static void mean_nvme(const struct suite *s, struct suite_words *w) {
-    const struct suite_entry *alone = done(s, "storage-only"), *all = done(s, "gpu-cpu-storage");
+    const struct suite_entry *alone = done(s, "storage-only"), *all = comparable(s, "gpu-cpu-storage");
     char reads[200];
-    if (!alone) return;
-    if (nobody_done(alone, "nvme alone", w)) return;
+    if (!alone || nobody_done(alone, "nvme alone", w) || !suite_comparable(alone)) return;
     say_reads(alone, reads, sizeof reads);
     double share = all ? tok_s(alone) / tok_s(all) : KVF_MISSING;
     if (kvf_present(share))
@@ -70,7 +75,7 @@ static void mean_nvme(const struct suite *s, struct suite_words *w) {
 }
 
 static void mean_memory(const struct suite *s, struct suite_words *w) {
-    const struct suite_entry *alone = done(s, "storage-only"), *cpu = done(s, "cpu-storage");
+    const struct suite_entry *alone = comparable(s, "storage-only"), *cpu = comparable(s, "cpu-storage");
     if (!alone || !cpu || suite_metric(alone, "requests_done") == 0) return;
     double times = tok_s(cpu) / tok_s(alone), hits = suite_metric(cpu, "hits"),
            own = suite_metric(cpu, "cpu_hits");
@@ -98,6 +103,7 @@ static void mean_load(const struct suite *s, struct suite_words *w) {
     const struct suite_entry *base = done(s, "storage-only"), *high = done(s, "storage-saturation");
     if (!base || !high) return;
     if (nobody_done(high, "load", w) || suite_metric(base, "requests_done") == 0) return;
+    if (!suite_comparable(base) || !suite_comparable(high)) return;
     double times = tok_s(high) / tok_s(base);
     double slower = suite_metric(high, "e2e_p95_ms") / suite_metric(base, "e2e_p95_ms");
     if (!kvf_present(times) || !kvf_present(slower)) return;
@@ -206,9 +212,9 @@ static void mean_tiers(const struct suite *s, struct suite_words *w) {
             "Trials of one hierarchy differ by up to %.0f %% (coefficient of variation): smaller "
             "differences between hierarchies are noise.",
             widest * 100);
-    if (!nvme) return;
+    if (!nvme || !suite_comparable(nvme)) return;
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
-        const struct suite_entry *e = done(s, of[i].name);
+        const struct suite_entry *e = comparable(s, of[i].name);
         double times =
             e ? suite_metric(e, "storage_throughput_tok_s") / suite_metric(nvme, "storage_throughput_tok_s")
               : KVF_MISSING;
@@ -234,6 +240,10 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
             else if (e->run[k].status == RUN_COMPLETED && e->group.trial[k].incomplete[0])
                 say(w, "left out", "%s%s%.0u: %s.", e->test->name, e->trials > 1 ? ", trial " : "",
                     e->trials > 1 ? k + 1 : 0, e->group.trial[k].incomplete);
+        char undone[STANDING_TEXT];
+        if (suite_done(e) && suite_undone(e, undone)[0])
+            say(w, "left undone", "%s: %s; its throughput is that of less work, and comparable to none.",
+                e->test->name, undone);
         if (e->refused[0]) say(w, "not run", "%s: %s.", e->test->name, e->refused);
     }
     if (emulated)
