@@ -38,8 +38,12 @@ _Static_assert(sizeof(struct block_spread) % sizeof(unsigned long long) == 0 &&
                    sizeof(struct block_events) % sizeof(unsigned long long) == 0 &&
                    sizeof(struct block_user_counts) % sizeof(unsigned long long) == 0,
                "all of them are counts alone");
-_Static_assert(sizeof(struct block_cell) == 64 && offsetof(struct block_state, cells) % 64 == 0,
-               "a cell is a line of the cache");
+_Static_assert(sizeof(struct block_cell) == BLOCK_LINE &&
+                   offsetof(struct block_near, cells) % BLOCK_LINE == 0 &&
+                   sizeof(struct block_dir_counts) == BLOCK_LINE,
+               "a cell is a line of the cache, and so are the counts of a direction");
+_Static_assert(sizeof(struct block_near) + BLOCK_LINE + 512 <= 32768,
+               "the kernel takes it from its large pages");
 
 void block_add_up(void *out, const void *in, size_t bytes, int sign) {
     unsigned long long *o = out;
@@ -61,19 +65,17 @@ void block_since(const struct block_counts *to, const struct block_counts *from,
         }
 }
 
-uint64_t block_sweep(struct block_state *state, uint64_t old_ns) {
+uint64_t block_sweep(const struct block_cell *cells, uint32_t count, uint64_t old_ns,
+                     bool (*forget)(void *ctx, uint32_t place, uint64_t name), void *ctx) {
     uint64_t own = 0;
-    for (uint32_t i = 0; i < BLOCK_CELLS; i++) {
-        struct block_cell *c = &state->cells[i];
-        unsigned long long name = __atomic_load_n(&c->name, __ATOMIC_RELAXED);
-        unsigned long long issued_ns = __atomic_load_n(&c->issued_ns, __ATOMIC_RELAXED);
-        unsigned long long queued_ns = __atomic_load_n(&c->queued_ns, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block_cell *c = &cells[i];
+        uint64_t name = __atomic_load_n(&c->name, __ATOMIC_RELAXED);
+        uint64_t issued_ns = __atomic_load_n(&c->issued_ns, __ATOMIC_RELAXED);
+        uint64_t queued_ns = __atomic_load_n(&c->queued_ns, __ATOMIC_RELAXED);
         uint64_t ours = c->own ? 1 + (uint64_t)c->joined : 0;
         if (name == 0 || queued_ns >= old_ns || issued_ns >= old_ns) continue;
-        if (!__atomic_compare_exchange_n(&c->name, &name, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            continue;
-        if (issued_ns) __atomic_fetch_sub(&state->in_flight, 1, __ATOMIC_RELAXED);
-        own += ours;
+        if (forget(ctx, i, name)) own += ours;
     }
     return own;
 }

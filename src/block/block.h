@@ -65,8 +65,9 @@ int block_devices(const char *root, unsigned major, unsigned minor, struct block
  * does not tell. */
 uint32_t block_cpus(const char *root);
 
-/* Frees what has been at a device, or on its way there, since before `old_ns`: its end was not seen. Any
- * program may use the cells meanwhile. Returns how many operations of ours were among them. */
-uint64_t block_sweep(struct block_state *state, uint64_t old_ns);
+/* Frees what has been at a device, or on its way there, since before `old_ns`, through `forget`, which tells
+ * whether it was still so: its end was not seen. Returns how many operations of ours were among them. */
+uint64_t block_sweep(const struct block_cell *cells, uint32_t count, uint64_t old_ns,
+                     bool (*forget)(void *ctx, uint32_t place, uint64_t name), void *ctx);
 
 #endif

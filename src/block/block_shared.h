@@ -15,6 +15,9 @@ enum {
     BLOCK_LAST_BIT = 38, /* from 2^38 ns, 275 s, on in the last */
     BLOCK_BINS = (BLOCK_LAST_BIT - BLOCK_FIRST_BIT - 1) * (1 << BLOCK_SUB_BITS) + 2,
     BLOCK_CELLS = 1 << 15, /* operations under way */
+    BLOCK_NEAR = 1 << 8,   /* and before these, near at hand */
+    BLOCK_FAR = 1 << 30,   /* the place of one that is not */
+    BLOCK_NEAR_CPUS = 96,  /* whose counts are near too */
     BLOCK_STATUSES = 32,   /* of a request that failed: the kernel's BLK_STS_... */
     BLOCK_IO_ERROR = 10,   /* of them BLK_STS_IOERR */
     BLOCK_COMM = 16,
@@ -47,18 +50,6 @@ struct block_cell {
     unsigned joined, joined_size; /* operations behind it in its request, without cells now; their bytes */
 };
 
-/* All that the programs keep of what is under way; it begins at a page. */
-struct block_state {
-    unsigned long long in_flight; /* requests at the devices, anybody's */
-    unsigned long long others;    /* how often the counts of others have changed */
-    unsigned long long unused[6];
-    unsigned long long base;     /* its own address, as a number */
-    unsigned long long own_tgid; /* as its first namespace counts */
-    unsigned long long drive;    /* the first of the list: beside the others it takes no line of its own */
-    unsigned long long unused_too[5];
-    struct block_cell cells[BLOCK_CELLS];
-};
-
 struct block_spread {
     unsigned long long sum_ns[BLOCK_STAGES];
     unsigned long long bin[BLOCK_STAGES][BLOCK_BINS];
@@ -71,6 +62,36 @@ struct block_dir_counts {
     unsigned long long bios, bio_bytes;       /* operations that came to the block layer and ended */
     unsigned long long bio_ns, bio_device_ns; /* of these from queued, or first issued, to completed */
 };
+
+/* Read or written by nearly every call of a program, in so little memory that the kernel takes it from its
+ * large pages: a small page seldom has its address in the processor when a program comes to it. Only programs
+ * write to it.
+ */
+struct block_near {
+    unsigned long long in_flight; /* requests at the devices, anybody's */
+    unsigned long long unused[7];
+    unsigned long long base;     /* its own address, as a number */
+    unsigned long long own_tgid; /* as its first namespace counts */
+    unsigned long long drive;    /* the first of the list: beside the others it takes no line of its own */
+    unsigned long long unused_too[5];
+    struct block_cell cells[BLOCK_NEAR];
+    struct block_dir_counts dir[BLOCK_NEAR_CPUS][BLOCK_DIRS]; /* of CPUs, beside those in their own counts */
+};
+enum { BLOCK_LINE = 64 }; /* of the cache */
+
+/* The rest of what is under way; it begins at a page. */
+struct block_far {
+    struct block_cell cells[BLOCK_CELLS];
+    unsigned long long others;      /* how often the counts of others have changed */
+    unsigned long long near_begins; /* behind the beginning of its map's value */
+};
+
+/* For the program that forgets an operation. */
+struct block_forget {
+    unsigned long long name, old_ns; /* as it was looked at; since when no time of it may be */
+    unsigned place, unused;
+};
+
 /* Of this program's own I/O but for the last. */
 struct block_events {
     struct block_dir_counts dir[BLOCK_DIRS];

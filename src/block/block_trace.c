@@ -24,6 +24,7 @@
 #include "block_object.h" /* made by the build: block_object[] */
 
 enum { PROGRAMS = 16, HANDLE_KERNFS = 0xfe };
+#define NEAR_MAP ".data.near"
 #define UNIFIED  "/sys/fs/cgroup"
 #define OF_BLKIO "/sys/fs/cgroup/blkio"
 /* The kernel gives up on a request of a drive before. */
@@ -37,7 +38,9 @@ struct block_trace {
     int users; /* likewise of a map */
     uint32_t cpus;
     const struct block_cpu *counts;                      /* one of every CPU, which the kernel writes */
-    struct block_state *state;                           /* likewise */
+    const struct block_far *far;                         /* likewise */
+    char *near_at;                                       /* its map's value as last copied */
+    int near_map, forget;                                /* descriptors */
     struct block_spread spread[BLOCK_DIRS][BLOCK_SIZES]; /* sums over CPUs as last read */
     uint64_t missed, swept; /* events that the kernel left out; ends of ours that were never seen */
     uint64_t missed_ns;     /* when an end was last known to be unseen */
@@ -92,25 +95,28 @@ static int load(struct block_trace *t, const struct block_setup *s, struct err *
     int rc =
         bpf_map__set_initial_value(bpf_object__find_map_by_name(t->object, ".rodata.setup"), s, sizeof *s);
     if (rc == 0) rc = bpf_map__set_max_entries(bpf_object__find_map_by_name(t->object, "counts"), t->cpus);
+    if (rc == 0) rc = bpf_map__set_map_flags(bpf_object__find_map_by_name(t->object, NEAR_MAP), 0);
     if (rc == 0) rc = bpf_object__load(t->object);
     return rc ? refused(e, rc, "load a program") : 0;
 }
 
 /* The values of a map, in place. */
-static void *values_of(struct block_trace *t, const char *map, size_t bytes, int access) {
-    void *at = mmap(NULL, bytes, access, MAP_SHARED, map_of(t, map), 0);
+static const void *values_of(struct block_trace *t, const char *map, size_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, map_of(t, map), 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
 /* The program must run in this process to learn which one it is. */
-static int set_up(struct block_trace *t, const struct block_setup *s, struct err *e) {
+static int set_up(struct block_trace *t, struct err *e) {
     struct bpf_program *self = bpf_object__find_program_by_name(t->object, "own_process");
     LIBBPF_OPTS(bpf_test_run_opts, run);
     t->users = map_of(t, "users");
-    t->counts = values_of(t, "counts", t->cpus * sizeof *t->counts, PROT_READ);
-    t->state = values_of(t, ".bss", sizeof *t->state, PROT_READ | PROT_WRITE);
-    if (!t->counts || !t->state) return refused(e, -errno, "share the counts of a program");
-    t->state->drive = s->devices[0];
+    t->near_map = map_of(t, NEAR_MAP);
+    t->forget = bpf_program__fd(bpf_object__find_program_by_name(t->object, "forget"));
+    t->near_at = mem_zalloc(1, sizeof(struct block_near) + BLOCK_LINE);
+    t->counts = values_of(t, "counts", t->cpus * sizeof *t->counts);
+    t->far = values_of(t, ".bss", sizeof *t->far);
+    if (!t->counts || !t->far) return refused(e, -errno, "share the counts of a program");
     int rc = bpf_prog_test_run_opts(bpf_program__fd(self), &run);
     return rc ? refused(e, rc, "run a program") : 0;
 }
@@ -135,7 +141,7 @@ int block_open(struct block_trace **out, const struct blockdev *devices, uint32_
     if (rc == 0 && t->cpus == 0) rc = refused(e, -ENOENT, "number its CPUs in /sys");
     t->groups = s.groups_of_blkio ? OF_BLKIO : UNIFIED;
     if (rc == 0) rc = load(t, &s, e);
-    if (rc == 0) rc = set_up(t, &s, e);
+    if (rc == 0) rc = set_up(t, e);
     if (rc == 0) rc = attach(t, e);
     if (rc != 0) {
         block_close(t);
@@ -149,9 +155,16 @@ void block_close(struct block_trace *t) {
     if (!t) return;
     for (unsigned i = 0; i < t->links; i++) bpf_link__destroy(t->link[i]);
     if (t->counts) munmap((void *)(uintptr_t)t->counts, t->cpus * sizeof *t->counts);
-    if (t->state) munmap(t->state, sizeof *t->state);
+    if (t->far) munmap((void *)(uintptr_t)t->far, sizeof *t->far);
+    free(t->near_at);
     bpf_object__close(t->object);
     free(t);
+}
+
+static const struct block_near *near_now(struct block_trace *t) {
+    uint32_t first = 0;
+    (void)bpf_map_lookup_elem(t->near_map, &first, t->near_at); /* fails on no map of one value */
+    return (const struct block_near *)(const void *)(t->near_at + t->far->near_begins);
 }
 
 /* The bins of a spread are read only when the time at the device tells that they have changed. */
@@ -170,6 +183,9 @@ static void read_counts(struct block_trace *t, struct block_counts *out) {
     memset(&out->events, 0, sizeof out->events);
     for (uint32_t i = 0; i < t->cpus; i++)
         block_add_up(&out->events, &t->counts[i].events, sizeof out->events, 1);
+    const struct block_near *near = near_now(t);
+    for (uint32_t i = 0; i < t->cpus && i < BLOCK_NEAR_CPUS; i++)
+        block_add_up(out->events.dir, near->dir[i], sizeof near->dir[i], 1);
 }
 
 /* A group's id is the handle of its folder. */
@@ -214,7 +230,7 @@ static uint32_t place_of(struct block_trace *t, const struct block_user_key *key
 static void read_users(struct block_trace *t, struct block_counts *out) {
     struct block_user_key key, *last = NULL;
     struct block_user_counts n;
-    uint64_t others = __atomic_load_n(&t->state->others, __ATOMIC_ACQUIRE);
+    uint64_t others = __atomic_load_n(&t->far->others, __ATOMIC_ACQUIRE);
     if (others != t->others) memset(t->user_counts, 0, sizeof t->user_counts);
     while (others != t->others && bpf_map_get_next_key(t->users, last, &key) == 0) {
         if (bpf_map_lookup_elem(t->users, &key, &n) == 0)
@@ -237,6 +253,27 @@ static uint64_t missed(const struct block_trace *t) {
     return n;
 }
 
+struct forgetting {
+    struct block_trace *trace;
+    struct block_forget of;
+    uint32_t first; /* place of the cells that are looked at */
+};
+
+static bool forget(void *ctx, uint32_t place, uint64_t name) {
+    struct forgetting *f = ctx;
+    LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &f->of, .ctx_size_in = sizeof f->of);
+    f->of.place = f->first + place;
+    f->of.name = name;
+    return bpf_prog_test_run_opts(f->trace->forget, &run) == 0 && run.retval == 1;
+}
+
+static uint64_t sweep(struct block_trace *t, uint64_t old_ns) {
+    struct forgetting near = {.trace = t, .of.old_ns = old_ns}, far = near;
+    far.first = BLOCK_FAR;
+    return block_sweep(near_now(t)->cells, BLOCK_NEAR, old_ns, forget, &near) +
+           block_sweep(t->far->cells, BLOCK_CELLS, old_ns, forget, &far);
+}
+
 /* A request whose end was not seen counts as being at the device until it is swept. */
 static uint64_t ends_unseen(struct block_trace *t) {
     struct timespec now;
@@ -246,7 +283,7 @@ static uint64_t ends_unseen(struct block_trace *t) {
     if (n != t->missed && t->sweep_ns == 0) t->sweep_ns = now_ns + OLD_NS;
     t->missed = n;
     if (t->sweep_ns != 0 && now_ns > t->sweep_ns) {
-        t->swept += block_sweep(t->state, now_ns - OLD_NS);
+        t->swept += sweep(t, now_ns - OLD_NS);
         t->sweep_ns =
             t->missed_ns + OLD_NS > now_ns ? t->missed_ns + OLD_NS : 0; /* once more for the latest */
     }
