@@ -14,9 +14,9 @@
  * move the bytes that it moved. */
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run);
 
-/* The same of a run that goes on, from what was measured over some time, of which `snap` is: the network
- * alone, with the hits of larger tiers from the sample's distances, so that it takes a few milliseconds at
- * most. None for more than a thousand users or slots. */
+/* Adds remedies to the verdict of a run in progress, from the measurements over the time of `snap`: by the
+ * network alone, with the hits of larger tiers from the sample's distances, in a few milliseconds at most.
+ * None for more than a thousand users or slots. */
 void forecast_recent(struct engine *e, const struct judge_input *in, const struct snapshot *snap,
                      struct verdict *v);
 

@@ -1,5 +1,5 @@
-/* A device that hangs: it has been given work, or a call into it has not come back, and nothing of it ends.
- * Looked for while the run goes on and at its end, which waits for the workers. */
+/* Detection of a hanging device: it has work, or a call into it has not returned, and nothing completes.
+ * Watched during the run and at its end, which waits for the workers. */
 #ifndef KVF_ENGINE_HANG_H
 #define KVF_ENGINE_HANG_H
 
@@ -35,17 +35,17 @@ struct hang {
 /* All by the control thread. */
 void hang_open(struct engine *e); /* when tiers and counters are there */
 void hang_close(struct engine *e);
-void hang_look(struct engine *e); /* says what begins to hang and what goes on again */
-/* For how long the control thread may sleep at most; KVF_NEVER: as long as it likes. */
+void hang_look(struct engine *e); /* reports tiers that begin to hang, or recover */
+/* The longest time that the control thread may sleep; KVF_NEVER: no limit. */
 uint64_t hang_patience_ns(const struct engine *e);
-bool hang_is(const struct engine *e); /* some tier does */
-/* The longest in the interval until now, which begins anew unless it is only peeked at; missing: the tier is
- * none that can hang. */
+bool hang_is(const struct engine *e); /* whether any tier hangs */
+/* The longest hang in the interval so far, in seconds; starts a new interval unless `peek`. Missing for a
+ * tier that cannot hang. */
 double hang_interval_s(struct engine *e, enum kvf_tier tier, bool peek);
-/* Joins the workers, looking on meanwhile. false: what hangs did not come back in three times the time that
- * makes it hang. Its worker goes on for ever, and nothing that it may touch can be freed. */
+/* Joins the workers, and watches them meanwhile. false: a device did not recover within three times the
+ * limit; its worker is left behind, and nothing that it may touch can be freed. */
 bool hang_join(struct engine *e);
-/* A run whose device hung at its end has failed, whatever else is said of it. */
+/* Makes a run failed whose device hung at its end. */
 void hang_fail(const struct engine *e, struct run_record *run);
 
 #endif

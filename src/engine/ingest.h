@@ -38,10 +38,10 @@ bool ingest_prepare_begin(struct engine *e);
 bool ingest_prepare_next(struct engine *e, struct flight *f);
 double ingest_prepare_progress(const struct engine *e, char *what, size_t len);
 
-/* With queue_lock held, the next three. During the run: begins a document if one is due. */
+/* The next three with queue_lock held. During the run: begins a document if one is due. */
 void ingest_due(struct engine *e, uint64_t now_ns);
-uint64_t ingest_next_ns(const struct engine *e); /* run time at which that may be; KVF_NEVER: not known */
-/* A flight has ended, one of a document perhaps. True: it had no slot and is done with. */
+uint64_t ingest_next_ns(const struct engine *e); /* run time when one may be due; KVF_NEVER: unknown */
+/* Takes an ended flight if it is a document's. True: it was, and had no slot. */
 bool ingest_took(struct engine *e, const struct flight *f);
 
 uint64_t ingest_evicted(const struct engine *e); /* documents; with queue_lock held */

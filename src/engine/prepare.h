@@ -15,7 +15,7 @@
 struct engine;
 struct prepare_step {
     const char *name;
-    /* Whether the scenario asks for it and there is anything to do. */
+    /* Whether the scenario asks for the step and it has anything to do. */
     bool (*begin)(struct engine *e);
     /* The next entry: its key, size and cause are put into the flight. False: there are no more now;
      * asked again after each end of one. */

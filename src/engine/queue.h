@@ -1,9 +1,9 @@
 /* The QoS queue: requests that wait for a slot. Within a class by scheduled arrival, then by id.
  *
- * Between classes, strict: the first class with anybody waiting is served first, however long others
- * have waited. Aging: by scheduled arrival + class x aging, the smallest first, of equals the more urgent
- * class. The key of a request never changes, so that nothing is sorted again while it waits, and whoever
- * arrives later than class x aging after it, of whatever class, is served after it: nobody starves.
+ * Between classes, strict: the first class with a waiting request is served first, however long others have
+ * waited. Aging: by scheduled arrival + class x aging, the smallest first, of equals the more urgent class.
+ * The key of a request never changes, so nothing is sorted again while it waits. A request that arrives more
+ * than class x aging later is served later, whatever its class, so no class starves.
  *
  * Not thread safe: the engine's queue lock. */
 #ifndef KVF_ENGINE_QUEUE_H
@@ -30,7 +30,7 @@ bool queue_push(struct queue *q, struct flight *f); /* false: full */
 struct flight *queue_pop(struct queue *q);          /* NULL: empty */
 /* Scheduled arrival of the longest waiting request of a class; KVF_NEVER when none waits. */
 uint64_t queue_oldest_ns(const struct queue *q, uint32_t klass);
-/* How many of a class arrived before that; looks at all that wait. */
+/* The number of waiting requests of a class that arrived before a time; walks all that wait. */
 uint64_t queue_older(const struct queue *q, uint32_t klass, uint64_t arrival_ns);
 
 #endif

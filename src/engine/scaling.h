@@ -1,5 +1,5 @@
-/* The autoscaler in the engine: hands it each interval of the measured part, obeys what it decides, and
- * records that. Saturation is told for every interval, with or without it. Control thread only. */
+/* The autoscaler in the engine: gives it each interval of the measured part, carries out its decisions and
+ * records them. Saturation is computed for every interval, with or without it. Control thread only. */
 #ifndef KVF_ENGINE_SCALING_H
 #define KVF_ENGINE_SCALING_H
 
@@ -10,24 +10,23 @@ struct scaling;
 void scaling_open(struct engine *e);  /* before the run begins */
 void scaling_close(struct engine *e); /* takes an engine without one */
 
-/* The measured part begins, and with it what the scenario or a command asked for. */
+/* The measured part begins: starts the autoscaler that the scenario or a command asked for. */
 void scaling_begin(struct engine *e);
-/* An interval was closed: saturation was filled in; adds the decisions since the last one. `d` is what was
- * counted in it. The autoscaler takes only intervals of the measured part. */
+/* An interval with its saturation was closed: adds the decisions since the last one to it. `d` has its
+ * counters. The autoscaler takes only intervals of the measured part. */
 void scaling_interval(struct engine *e, struct snapshot *snap, const struct counters *d);
-/* The answer was found and the run is to stop at it. */
+/* Whether the answer was found and the run should stop there. */
 bool scaling_finished(const struct engine *e);
-/* The measured part is about to end: what is known is the last decision. */
+/* The measured part is about to end: records the knowledge so far as the last decision. */
 void scaling_end(struct engine *e);
-
-/* COMMAND_AUTOSCALER: value is an enum autoscaler_mode. One that goes on is ended, the users stay. */
+/* Carries out COMMAND_AUTOSCALER, whose value is an enum autoscaler_mode. Ends a running search; users stay.
+ */
 void scaling_command(struct engine *e, const struct command *cmd);
-/* The users were changed by hand: that ends the autoscaler. */
+/* The users were changed by hand, which ends the autoscaler. */
 void scaling_by_hand(struct engine *e, const struct command *cmd);
-
-/* Saturation of an interval whose snapshot is complete but for it; NaN when nothing tells it. */
+/* The saturation of an interval from its otherwise complete snapshot; NaN: unknown. */
 double scaling_saturation(struct engine *e, const struct snapshot *snap);
-/* autoscaler_users and the others; none where there was no autoscaler. */
+/* Appends autoscaler_users and the other results; none without an autoscaler. */
 void scaling_results(const struct engine *e, struct result_list *out);
 
 #endif

@@ -1,14 +1,14 @@
 /* The event loop of a run on a virtual clock: arrivals, requests, operations and timers of the whole run,
- * on the control thread. Whatever can happen at a time happens; then the clock is set to the next time at
- * which anything will. At one time arrivals come first, then what ends, in the order in which it was begun:
- * nothing depends on the machine. Control thread only. */
+ * on the control thread. All events of a time are handled; then the clock is set to the time of the next
+ * event. At one time arrivals come first, then endings in the order of their beginnings, so that nothing
+ * depends on the machine. Control thread only. */
 #ifndef KVF_ENGINE_SIMULATOR_H
 #define KVF_ENGINE_SIMULATOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How the virtual clock goes with the real one. */
+/* The relation of the virtual clock to the real one. */
 struct simulator {
     double speed;            /* times real time; 0: as fast as it can */
     uint64_t from_ns;        /* run time ... */
@@ -23,9 +23,9 @@ struct simulator {
 
 struct engine;
 void simulator_begin(struct engine *e); /* sets the virtual clock to its beginning */
-/* Goes on to that run time, but returns earlier when the control thread was woken, a few times in a second
- * of real time, so that it looks after its commands, and when the speed asks for a wait: then with the real
- * time to wait, else with 0. */
+/* Simulates up to a run time. Returns earlier when the control thread was woken, and a few times a second of
+ * real time so that commands are handled. Returns the real time to wait, in ns, where the speed requires a
+ * wait, else 0. */
 uint64_t simulator_run(struct engine *e, uint64_t until_ns);
 void simulator_speed(struct engine *e, double speed); /* from now on */
 void simulator_paused(struct engine *e, bool paused); /* the clock has been paused, or goes on */

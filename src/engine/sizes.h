@@ -13,7 +13,7 @@ struct sizes;
 /* Opens the workload a second time. NULL with a sentence where it cannot be opened. */
 struct sizes *sizes_open(const struct scenario *s, struct err *e);
 void sizes_close(struct sizes *z); /* takes NULL */
-/* Bytes of the next entry of at most `most` bytes; 0: there is none among the next `tries`. */
+/* The size of the next entry of at most `most` bytes; 0: none among the next `tries`. */
 uint64_t sizes_next(struct sizes *z, uint64_t most, unsigned tries);
 
 #endif

@@ -1,8 +1,8 @@
-/* The times at which numbers are due: a queue for millions of them. What is due next is in a small binary
- * heap; the rest lies unsorted in buckets, by the highest bit in which a time differs from the last that the
- * heap is for (a radix heap: Ahuja, Mehlhorn, Orlin and Tarjan, 1990). A number is moved from bucket to
- * bucket in sequence, some times in its life, where a heap of a million would wait for memory at every level.
- * Times may be added in any order. Not thread safe. */
+/* A queue of millions of numbers by the times at which they are due. Those due next are in a small binary
+ * heap; the rest lies unsorted in buckets, by the highest bit in which a time differs from last_ns (a radix
+ * heap: Ahuja, Mehlhorn, Orlin and Tarjan, 1990). A number moves from bucket to bucket a few times,
+ * sequentially in memory, where a heap of a million would miss the cache at every level. Times may be added
+ * in any order. Not thread safe: the owner's lock. */
 #ifndef KVF_ENGINE_TIMERS_H
 #define KVF_ENGINE_TIMERS_H
 
@@ -25,7 +25,7 @@ void timers_add(struct timers *t, uint64_t at_ns,
                 uint64_t number);                           /* ends the program when memory is exhausted */
 uint64_t timers_next_ns(const struct timers *t);            /* UINT64_MAX when empty */
 bool timers_next(const struct timers *t, uint64_t *number); /* false: empty */
-/* The earliest; of equal times the least number. False: empty. */
+/* Takes the earliest; of equal times the least number. False: empty. */
 bool timers_take(struct timers *t, uint64_t *number, uint64_t *at_ns);
 void timers_free(struct timers *t); /* leaves it empty */
 

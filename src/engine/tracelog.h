@@ -16,13 +16,13 @@ struct tracelog;
 /* Creates the files; either path may be NULL. ".zst" compresses the I/O trace. */
 int tracelog_open(struct tracelog **out, const struct scenario *s, const char *io_trace,
                   const char *request_log, uint32_t workers, struct err *e);
-/* Worker's thread. The end of every operation with a seq: complete ones make rows, the others only
- * tell that no row will come. */
+/* The end of an operation with a seq: a complete one makes a row; any other only tells that none will come.
+ * Worker's thread. */
 void tracelog_op(struct tracelog *l, uint32_t worker, const struct cache_op *op, const struct transfer *t);
 /* Times of rows are run time from the first request on, as that clock has it, not the epoch's. Takes NULL. */
 void tracelog_virtual(struct tracelog *l, const struct run_clock *clock);
 void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *f, uint64_t now_ns);
-/* From now on rows are written (the first request); before, operations are only followed. */
+/* From now on (the first request) rows are written; before, operations are only followed. */
 void tracelog_arm(struct tracelog *l, uint64_t run_ns);
 void tracelog_disarm(struct tracelog *l); /* no rows any more: the measured part has ended */
 /* Writes the rest and closes; -KVF_ERR_IO when a file could not take everything. Takes NULL. */

@@ -1,4 +1,4 @@
-/* Users as timers: when each active user asks next. A million users are a million timers and no
+/* Users as timers: the time at which each active user asks next. A million users are a million timers and no
  * thread. Not thread safe: the engine's queue lock. */
 #ifndef KVF_ENGINE_USERS_H
 #define KVF_ENGINE_USERS_H
@@ -38,12 +38,12 @@ uint64_t users_next_ns(const struct users *s); /* KVF_NEVER when no user waits *
 bool users_due(struct users *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns);
 bool users_next(const struct users *s, uint64_t *user); /* the user due next; false: no user waits */
 
-/* A hint: that user asks soon, and its request ends. */
+/* Prefetches the state of a user that asks soon, or whose request ends soon. */
 void users_soon(const struct users *s, uint64_t user);
 /* A request has ended, after that long. Users with large numbers, as of recorded sessions, are not counted.
  */
 void users_count(struct users *s, uint64_t user, bool failed, double e2e_ms);
-/* All 0 where nothing is known. */
+/* The tally of a user; all 0 where nothing is known. */
 struct users_tally users_told(const struct users *s, uint64_t user);
 
 #endif

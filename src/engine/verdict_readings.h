@@ -5,16 +5,16 @@
 
 #include "engine/sampling/sampler.h"
 
-/* Fills the sentence of a snapshot that is complete but for it; an interval counts for those that follow. */
+/* Fills the sentence of an otherwise complete snapshot; an interval also counts for the following ones. */
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use);
 /* The verdict on the time from a reading to p->now, of which `snap` is; after verdict_snap() of the interval
  * that ends there. `out` has the last one of its kind: remedies stay while the limit and its cause do, unless
  * `forecasts`. */
 void verdict_between(struct engine *e, const struct reading *from, const struct snapshot *snap,
                      const struct use *use, bool forecasts, struct verdict *out);
-/* Intervals of the measured part are counted from here on. */
+/* The measured part begins: counts intervals from here on. */
 void verdict_measure_from_here(struct engine *e);
-/* Makes the run's verdict; its results are there. */
+/* Makes the run's verdict from its results. */
 void verdict_run(struct engine *e, struct run_record *run);
 
 #endif
