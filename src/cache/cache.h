@@ -128,6 +128,7 @@ struct cache_stats {
     uint64_t promotions_skipped;                        /* no room without waiting */
     uint64_t copies_dropped[KVF_TIERS]; /* to make room there, and the entry stayed in another tier */
     uint64_t copies_skipped;            /* to a lower tier: no room without waiting */
+    uint64_t outage_dropped;            /* out of the cache, as the shared store is stopped */
     uint64_t room_inline;               /* writes that made room for themselves */
     uint64_t room_background;           /* victims that left ahead of need */
     uint64_t refused;                   /* writes: too large for every tier, or no room in time */

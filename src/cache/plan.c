@@ -142,10 +142,15 @@ static bool room_possible(const struct cache *c, int tier, uint64_t bytes) {
     return t->level + bytes <= t->usable + t->idle;
 }
 
+/* Whether that tier is a store that is stopped. */
+static bool is_gone(const struct cache *c, int tier) {
+    return tier == KVF_TIER_REMOTE && c->config.shared && c->config.shared->stopped;
+}
+
 /* Where a victim goes; -1: out of the cache. */
 static int fall_to(const struct cache *c, int tier, const struct entry *e, bool falls) {
     int below = falls ? tier_below(c, tier, e->bytes) : -1;
-    if (below == KVF_TIER_REMOTE && c->config.shared && c->config.shared->stopped) return -1;
+    if (is_gone(c, below)) return -1;
     return below >= 0 && shared_has(c, below, e->key) ? -1 : below;
 }
 
@@ -230,7 +235,11 @@ static void plan_commit(struct cache *c, uint32_t worker) {
     c->stats.decisions += 1 + c->step_count;
     for (uint32_t i = 0; i < c->step_count; i++) seat_commit(c, &c->steps[i]);
     for (uint32_t i = 0; i < c->step_count; i++) {
-        if (c->steps[i].to < 0) step_evict(c, c->steps[i].entry);
+        const struct plan_step *step = &c->steps[i];
+        if (step->to >= 0) continue;
+        c->stats.outage_dropped += c->config.placement == KVF_PLACEMENT_WATERFALL &&
+                                   is_gone(c, tier_below(c, step->from, cache_entry(c, step->entry)->bytes));
+        step_evict(c, step->entry);
     }
     for (uint32_t i = 0; i < c->step_count; i++) {
         if (c->steps[i].to >= 0) step_fall(c, &c->steps[i], worker);

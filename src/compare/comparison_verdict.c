@@ -138,7 +138,7 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
 static const char *more_lost(const struct comparison *c, size_t side, size_t than) {
     static const char *const counts[] = {
         "refused",      "requests_failed", "requests_dropped", "rag_documents_refused",
-        "fell_through", "not_admitted",    "copies_skipped"};
+        "fell_through", "not_admitted",    "copies_skipped",   "outage_dropped"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (comparison_far_more(lost(c, counts[i], side), lost(c, counts[i], than))) return counts[i];
     return NULL;
@@ -166,6 +166,7 @@ static const char *harm_words(const char *metric) {
            : strcmp(metric, "fell_through") == 0          ? "writes fall through"
            : strcmp(metric, "not_admitted") == 0          ? "writes are not admitted"
            : strcmp(metric, "copies_skipped") == 0        ? "copies are skipped"
+           : strcmp(metric, "outage_dropped") == 0        ? "entries are dropped in outages"
                                                           : "requests miss their target";
 }
 

@@ -135,6 +135,12 @@ void overload_warn(const struct engine *e, struct run_record *run) {
             &run->verdict,
             "%s skipped for want of room in a slower tier; less was written than cache.placement asks for",
             counted(skipped, "copy was", "copies were").text);
+    double lost = result_value(&run->results, "outage_dropped");
+    if (lost > 0)
+        verdict_warn(&run->verdict,
+                     "%s dropped because the remote tier was gone; what would have moved there did not, so "
+                     "the throughput is that of less work",
+                     counted(lost, "entry was", "entries were").text);
     double carried = result_value(&run->results, "tokens_carried_ratio");
     if (carried >= CARRIED)
         verdict_warn(

@@ -190,7 +190,8 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
 static bool left_undone(const struct engine *e, const struct snapshot_interval *i) {
     const struct cache_stats *c = &e->sampler->cache; /* of the last interval */
     if (i->failed + i->dropped > 0) return true;
-    return !e->pods[0].pipeline.compute && i->fell_through + i->not_admitted + c->copies_skipped > 0;
+    return !e->pods[0].pipeline.compute &&
+           i->fell_through + i->not_admitted + c->copies_skipped + c->outage_dropped > 0;
 }
 
 static void signals_of(const struct engine *e, const struct snapshot *snap, const struct counters *d,

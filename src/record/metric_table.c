@@ -191,6 +191,8 @@ const struct metric metric_rows[] = {
      "Requests that waited at a pod when it went, and were routed anew."},
     {"outage_lost_bytes", BYTES, DOWN, "lost in outages",
      "Entries of pods and of the remote tier that were lost."},
+    {"outage_dropped", COUNT, DOWN, "dropped in outages",
+     "Entries that left the cache because the remote tier, to which they would have fallen, was gone."},
     {"outage_hits_back_s", SECONDS, DOWN, "hits back after",
      "Time from an outage's begin until the hit ratio is back within a tenth, of the slowest; missing where it is not."},
     {"outage_ttft_back_s", SECONDS, DOWN, "TTFT back after", "The same of the P95 of the TTFT."},

@@ -25,12 +25,14 @@ static void add_targets(struct standing *s, const struct run_record *r, const st
 
 static const struct {
     const char *metric, *one, *many;
-} undone[STANDING_UNDONE] = {{"requests_failed", "request failed", "requests failed"},
-                             {"requests_dropped", "arrival was dropped", "arrivals were dropped"},
-                             {"rag_documents_refused", "document was refused", "documents were refused"},
-                             {"fell_through", "write fell through", "writes fell through"},
-                             {"not_admitted", "write was not admitted", "writes were not admitted"},
-                             {"copies_skipped", "copy was skipped", "copies were skipped"}};
+} undone[STANDING_UNDONE] = {
+    {"requests_failed", "request failed", "requests failed"},
+    {"requests_dropped", "arrival was dropped", "arrivals were dropped"},
+    {"rag_documents_refused", "document was refused", "documents were refused"},
+    {"fell_through", "write fell through", "writes fell through"},
+    {"not_admitted", "write was not admitted", "writes were not admitted"},
+    {"copies_skipped", "copy was skipped", "copies were skipped"},
+    {"outage_dropped", "entry was dropped in an outage", "entries were dropped in an outage"}};
 
 const char *standing_undone_metric(size_t i) {
     return undone[i].metric;

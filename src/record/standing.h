@@ -6,10 +6,10 @@
 #include "record/trials.h"
 
 /* Work that was not done, or not as the scenario asks: requests failed or dropped, documents refused, writes
- * that fell through or were not admitted, copies skipped. Less work is done sooner, so the throughput of the
- * rest is not comparable. Writes and copies count only where no GPU is modelled: a modelled GPU computes
- * again what was not kept. */
-enum { STANDING_UNDONE = 6 };
+ * that fell through or were not admitted, copies skipped, entries dropped because their next tier was gone.
+ * Less work is done sooner, so the throughput of the rest is not comparable. Writes and copies count only
+ * where no GPU is modelled: a modelled GPU computes again what was not kept. */
+enum { STANDING_UNDONE = 7 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t criteria, passed; /* no data is no pass */

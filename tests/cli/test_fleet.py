@@ -359,6 +359,11 @@ def _():
     assert [(line["pod"], line["hits"]["gpu"], line["hits"].get("remote", 0)) for line in lines] == want
     assert all(w[2] == 0 for n, w in enumerate(want) if begin <= n * APART_MS < end) and any(w[2] for w in want[-20:])
     assert summary["results"]["outage_lost_bytes"]["value"] == lost * 512 * 131072 > 0
+    dropped = summary["results"]["outage_dropped"]["value"]
+    assert dropped > 0 and "%d entries were dropped because the remote tier was gone" % dropped in " ".join(summary["verdict"]["warnings"])
+    assert {one["name"]: one["passed"] for one in summary["criteria"]}["entries dropped in outages"] is False
+    whole, _ = simulated("round_robin", store=STORED, outages=[{"remote": True, "at": "23h", "for": "25s"}])
+    assert whole["results"]["outage_dropped"]["value"] == 0 and whole["run"]["undone"] is None, whole["run"]
 
 
 @case("a router that goes leaves its requests to the others and forgets what it sent")

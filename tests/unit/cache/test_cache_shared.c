@@ -93,6 +93,26 @@ static void order_of_all(void **state) {
     crowd_close(&w);
 }
 
+/* While the store is stopped a victim leaves the cache instead, and is counted. */
+static void victims_of_a_stopped_store(void **state) {
+    (void)state;
+    struct crowd w;
+    crowd_open(&w, 60, 120, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER);
+    put(&w.of[0], 'A', 60);
+    put(&w.of[0], 'B', 60); /* A falls */
+    assert_int_equal(fixture_stats(&w.of[0]).outage_dropped, 0);
+    cache_stop(w.store.c);
+    put(&w.of[0], 'C', 60);
+    assert_int_equal(look(&w, 0, 'B'), -1);
+    assert_int_equal(fixture_stats(&w.of[0]).outage_dropped, 1);
+    assert_int_equal(fixture_stats(&w.of[0]).evictions[GPU], 1);
+    cache_restart(w.store.c, KVF_TIERS);
+    put(&w.of[0], 'D', 60); /* C falls */
+    assert_int_equal(look(&w, 1, 'C'), REMOTE);
+    assert_int_equal(fixture_stats(&w.of[0]).outage_dropped, 1);
+    crowd_close(&w);
+}
+
 /* A read outlasts its entry; the next lookup misses. */
 static void read_of_what_is_dropped(void **state) {
     (void)state;
@@ -181,9 +201,13 @@ static void anything_in_any_order(void **state) {
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(found_by_others),   cmocka_unit_test(falls_without_a_move),
-        cmocka_unit_test(order_of_all),      cmocka_unit_test(read_of_what_is_dropped),
-        cmocka_unit_test(promoted_and_kept), cmocka_unit_test(anything_in_any_order),
+        cmocka_unit_test(found_by_others),
+        cmocka_unit_test(falls_without_a_move),
+        cmocka_unit_test(order_of_all),
+        cmocka_unit_test(victims_of_a_stopped_store),
+        cmocka_unit_test(read_of_what_is_dropped),
+        cmocka_unit_test(promoted_and_kept),
+        cmocka_unit_test(anything_in_any_order),
     };
     return cmocka_run_group_tests_name("cache_shared", tests, NULL, NULL);
 }
