@@ -39,10 +39,21 @@ static void drop_cache(const struct nixl_where *w, int fd, enum nixl_direction d
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
-static int give_name(const struct nixl_where *w, const char *at, const char *name, bool first) {
-    if (!first) return renameat(w->dir_fd, at, w->dir_fd, name) == 0 ? 0 : errno;
+/* The first value of a name stays, by the call that its file system has: a rename that replaces nothing, as
+ * on local ones, or a hard link, as on NFS. Where it has neither, of two that are written in one moment the
+ * later one stays; their bytes are the same. */
+static int give_name_once(const struct nixl_where *w, const char *at, const char *name) {
+    if (renameat2(w->dir_fd, at, w->dir_fd, name, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
     if (linkat(w->dir_fd, at, w->dir_fd, name, 0) == 0) return 0;
-    return errno;
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return errno;
+    if (faccessat(w->dir_fd, name, F_OK, 0) == 0) return EEXIST;
+    return renameat(w->dir_fd, at, w->dir_fd, name) == 0 ? 0 : errno;
+}
+
+static int give_name(const struct nixl_where *w, const char *at, const char *name, bool first) {
+    if (first) return give_name_once(w, at, name);
+    return renameat(w->dir_fd, at, w->dir_fd, name) == 0 ? 0 : errno;
 }
 
 int nixl_files_keep(const struct nixl_where *w, int fd, const char *name, bool first) {
