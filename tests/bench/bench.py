@@ -51,8 +51,8 @@ def options_parse():
     parser.add_argument("--workers", type=int, default=min(max(len(os.sched_getaffinity(0)), 2), 16),
                         help="workers of kvfall and jobs of fio (usable CPUs, 2 to 16)")
     parser.add_argument("--dir", default=".", help="directory on the disk to measure (.)")
-    parser.add_argument("--case", action="append", metavar="WORDS", help="of bench truth only the cases with these words in "
-                        "their names; may be repeated")
+    parser.add_argument("--case", action="append", metavar="WORDS", help="of the benches truth and remote only the cases "
+                        "with these words in their names; may be repeated")
     parser.add_argument("--traces", help="directory with mooncake/conversation_trace.jsonl")
     options = parser.parse_args()
     unknown = [name for name in options.bench if name not in names]

@@ -101,6 +101,10 @@ def theirs(bench, argv, moved, env=None):
     return moved / GIB / took, cpu / (moved / GIB)
 
 
+def wanted(bench, what):
+    return not bench.options.case or any(words in what for words in bench.options.case)
+
+
 def rows(bench, what, pairs, least, most):
     bench.row_ratio(what, [(a[0], b[0]) for a, b in pairs], "%.2f GiB/s", least=least)
     bench.row_ratio("  CPU time", [(a[1] * 1e3, b[1] * 1e3) for a, b in pairs], "%.0f ms/GiB", most=most)
@@ -137,6 +141,9 @@ def redis(bench):
         entries = room // (value * MIB) // 2
         redis_fill(path, entries, value * MIB)
         for reads in (True, False):
+            what = "resp %s, values of %s" % ("read" if reads else "write", size(value * MIB))
+            if not wanted(bench, what):
+                continue
             command = ["GET", "key:__rand_int__"] if reads else ["-t", "set"]
             state = {"requests": 2 * entries}
 
@@ -148,7 +155,7 @@ def redis(bench):
             # as long as a run, by the better of its two forms
             threads = max((1, bench.workers), key=lambda one: client(one)[0])
             state["requests"] = max(entries, int(seconds * client(threads)[0] * GIB / (value * MIB)))
-            what, shares = "resp %s, values of %s" % ("read" if reads else "write", size(value * MIB)), []
+            shares = []
 
             def run():
                 busy = Busy(server, 0.8 * seconds)
@@ -185,6 +192,9 @@ def s3(bench):
     for value, tokens in VALUES:
         put = max(CONNECTIONS, 128 // value)
         for reads in (False, True):
+            what = "s3 %s, objects of %s" % ("read" if reads else "write", size(value * MIB))
+            if not wanted(bench, what):
+                continue
             state = {"requests": put}
 
             def client():
@@ -193,7 +203,6 @@ def s3(bench):
                 return theirs(bench, [str(word) for word in argv], state["requests"] * value * MIB)
 
             state["requests"] = max(put, int(seconds * client()[0] * GIB / (value * MIB)))
-            what = "s3 %s, objects of %s" % ("read" if reads else "write", size(value * MIB))
             pairs = bench.pair(what, lambda: ours(bench, "backend: s3, url: \"%s\"" % bucket, value, tokens, put, reads,
                                                   seconds, env={**os.environ, **KEYS}), client)
             rows(bench, what, pairs, 0.95, None)
