@@ -80,6 +80,7 @@ struct cache_op {
     /* the executor's, zero when the operation is made */
     uint64_t deadline_ns;
     uint32_t role;
+    bool part; /* READ: of a block, whose request loads several at once */
     struct cache_op *wait_prev, *wait_next;
     void *user;
     uint64_t held_since_ns; /* in line for its turn among the writes; 0: it never was */

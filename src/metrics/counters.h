@@ -55,7 +55,8 @@ struct counters {
     _Atomic uint64_t rag_requests;      /* done, that read chunks of a document */
     _Atomic uint64_t rag_empty;         /* done, that found no document to read chunks of */
     _Atomic uint64_t rag_evicted;       /* chunks dropped with their documents */
-    /* reads of entries by requests: how many, and sums of size, its square, time, and their product */
+    /* loads by requests, each of an entry or of all blocks that one found at a tier: how many, and sums of
+     * size, its square, time, and their product */
     _Atomic uint64_t loads[KVF_TIERS], load_kib[KVF_TIERS], load_kib_kib[KVF_TIERS], load_us[KVF_TIERS],
         load_kib_us[KVF_TIERS];
     _Atomic uint64_t cpu_ns; /* of the thread, set by itself now and then */
@@ -97,6 +98,15 @@ uint64_t counters_bytes(const struct counters *c, unsigned count, int tier, int 
 /* An addition by the one writer: plain load, add, store. */
 static inline void counters_add(_Atomic uint64_t *v, uint64_t n) {
     atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_relaxed);
+}
+/* A load of so many bytes from a tier; the one writer. */
+static inline void counters_load(struct counters *c, int tier, uint64_t bytes, uint64_t ns) {
+    uint64_t kib = bytes / 1024, us = ns / 1000;
+    counters_add(&c->loads[tier], 1);
+    counters_add(&c->load_kib[tier], kib);
+    counters_add(&c->load_kib_kib[tier], kib * kib);
+    counters_add(&c->load_us[tier], us);
+    counters_add(&c->load_kib_us[tier], kib * us);
 }
 /* The last addition of an event: a counters_sum() that contains it also contains what the writer recorded
  * before it. */

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """A store in the network below the drive, capacities in blocks, and the price of asking an index."""
+import json
+
 from runs import TOKEN_BYTES, measure, refused, result, rows, write
-from tap import case, main, run
+from tap import case, home, main, run
 
 BLOCKS = {"cache.granularity": "block", "cache.block_tokens": 16}
 BLOCK_BYTES = 16 * TOKEN_BYTES
@@ -41,6 +43,26 @@ def _():
     assert result(summary, "requests_done") > 0
     assert result(summary, "ttft_p50_ms") >= 19.8, summary["results"]["ttft_p50_ms"]
     assert result(summary, "storage_io_p50_ms") < result(summary, "ttft_p50_ms") - 19, summary["results"]
+
+
+@case("blocks that a request finds in a store are one load: its latency once, its bandwidth for all of them")
+def _():
+    requests = []
+    for k in range(1, 61):  # a prompt of 5 to 300 blocks is written, and asked for again a second later
+        for at in (2 * k, 2 * k + 1):
+            requests.append({"timestamp": 1000 * at, "input_length": 16 * 5 * k, "output_length": 1,
+                             "hash_ids": list(range(1000 * k, 1000 * k + 5 * k))})
+    (home() / "work/blocks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in requests))
+    _, summary = measure({**BLOCKS, "mode": "simulate", "tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None,
+                          "tiers.remote": {"capacity": "1GiB", "read_bandwidth": "100MB/s", "write_bandwidth": "1GB/s",
+                                           "latency": "5ms"},
+                          "compute": {"mode": "roofline", "gpu": "h100"}, "run.duration": "5m", "engine.slots": 600,
+                          "workload": {"source": "mooncake", "path": "blocks.jsonl"}})
+    for size, tokens in (("1k", 1000), ("4k", 4000), ("16k", 16000)):
+        expected = 5 + tokens * TOKEN_BYTES / 1e5
+        got = result(summary, "remote_load_%s_ms" % size)
+        assert abs(got - expected) < 0.01 * expected, (size, got, expected)
+    assert result(summary, "recompute_4k_ms") > 0 and result(summary, "remote_break_even_tokens") is not None
 
 
 main()

@@ -32,8 +32,8 @@ static bool loads_sooner(const struct scenario *s, const struct roofline *r, str
 /* Whether the tier's loads can be held against a prefill. */
 static bool is_known(const struct scenario *s, const struct counters *d, enum kvf_tier tier,
                      struct roofline *r) {
-    return s->cache.granularity != KVF_GRANULARITY_BLOCK && s->tier[tier].on &&
-           counters_get(&d->loads[tier]) >= BREAKEVEN_LOADS && scenario_roofline(s, r, NULL) == 0;
+    return s->tier[tier].on && counters_get(&d->loads[tier]) >= BREAKEVEN_LOADS &&
+           scenario_roofline(s, r, NULL) == 0;
 }
 
 double breakeven_tokens(const struct scenario *s, const struct counters *d, enum kvf_tier tier) {

@@ -16,17 +16,6 @@ static bool leg_is_paced(const struct transfer *t, enum kvf_dir dir) {
     return other->tier >= 0 && !leg->timed && !other->timed && leg->tier < other->tier;
 }
 
-/* For what it takes to load so many bytes. */
-static void load_record(const struct transfer *t, struct counters *c, uint64_t total_ns) {
-    int tier = t->leg[KVF_DIR_READ].tier;
-    uint64_t kib = t->op->bytes / KVF_KIB, us = total_ns / 1000;
-    counters_add(&c->loads[tier], 1);
-    counters_add(&c->load_kib[tier], kib);
-    counters_add(&c->load_kib_kib[tier], kib * kib);
-    counters_add(&c->load_us[tier], us);
-    counters_add(&c->load_kib_us[tier], kib * us);
-}
-
 static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counters *c, const uint32_t *caps,
                        enum scenario_verify verify) {
     const struct transfer_leg *leg = &t->leg[dir];
@@ -36,7 +25,8 @@ static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counte
     uint64_t end = t->landing ? t->leg[KVF_DIR_WRITE].end_ns : leg->end_ns;
     uint64_t total = end - (chained ? t->issue_ns : leg->start_ns);
     if (leg_is_paced(t, dir)) total = leg->device_ns;
-    if (dir == KVF_DIR_READ && t->leg[KVF_DIR_WRITE].tier < 0) load_record(t, c, total);
+    if (dir == KVF_DIR_READ && t->leg[KVF_DIR_WRITE].tier < 0 && !t->op->part)
+        counters_load(c, leg->tier, t->op->bytes, total);
     uint64_t device = leg->device_ns < total ? leg->device_ns : total;
     counters_add(&c->io[leg->tier][dir][transfer_cause(t, dir)].ops, 1);
     histogram_record(&c->op_total[leg->tier][dir], total);

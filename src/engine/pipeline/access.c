@@ -101,6 +101,7 @@ uint64_t access_read(struct pipeline *p, struct executor *x, struct flight *f, s
     if (p->compute && role == ROLE_TURN_READ)
         f->found_tokens += model_kv_tokens(&s->model, s->tensor_parallel, op->bytes);
     op->role = role;
+    op->part = role == ROLE_BLOCK_READ;
     if (!decodes) f->owed_bytes += op->bytes;
     flight_at(f, op->from);
     op_begun(x, f);

@@ -71,7 +71,9 @@ struct flight {
     /* block granularity, and the chunks of a document that is ingested */
     uint64_t rank; /* first of its recency ranks */
     uint32_t blocks, hit_blocks, next_block;
-    bool room_blocked; /* a write of it waits for room: no further one is planned */
+    uint64_t load_ns;                /* when the reads of blocks that it has found began .. */
+    uint64_t load_end_ns[KVF_TIERS]; /* .. and the last of each tier ended; 0: none did */
+    bool room_blocked;               /* a write of it waits for room: no further one is planned */
     /* decode */
     uint32_t reads_left;
     uint64_t decode_bytes; /* of each of these reads, as far as is known */

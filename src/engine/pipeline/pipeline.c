@@ -136,6 +136,13 @@ static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *
     f->prompt_missed = f->hit_blocks < r->prompt_blocks;
 }
 
+/* The blocks of a tier are loaded when the last of them is there. */
+static void blocks_loaded(struct executor *x, const struct flight *f) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (f->load_end_ns[t] > 0)
+            counters_load(x->counters, t, atomic_load(&f->read_bytes[t]), f->load_end_ns[t] - f->load_ns);
+}
+
 /* Finds the longest resident prefix. A block in it that is being written is waited for before
  * anything is counted or pinned, and the scan begins again. */
 static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight *f) {
@@ -158,7 +165,8 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
         if (presence != CACHE_RESIDENT) break;
     }
     if (!waiting) {
-        flight_enter(f, FLIGHT_READS, x->ops->now(x));
+        f->load_ns = x->ops->now(x);
+        flight_enter(f, FLIGHT_READS, f->load_ns);
         f->hit_blocks = i;
         blocks_touch(p, x, f);
     }
@@ -373,6 +381,7 @@ static void flight_step(struct pipeline *p, struct executor *x, struct flight *f
         break;
     case FLIGHT_READS:
         f->wait_deadline_ns = 0;
+        if (blocks) blocks_loaded(x, f);
         if (!inference_prefill(p, x, f)) write_begin(p, x, f);
         break;
     case FLIGHT_COMPUTE:
@@ -576,6 +585,7 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
     access_room_found(x, f, &was);
     f->failed = f->failed || failed;
     if (outcome == CACHE_DONE) count_bytes(f, &was);
+    if (outcome == CACHE_DONE && was.part && was.from >= 0) f->load_end_ns[was.from] = x->ops->now(x);
     /* before access_ended, so that a wait turning into a read is one stretch of storage time */
     if (!f->failed && lost)
         role_lost(p, x, f, &was);

@@ -80,9 +80,6 @@ static void what_cannot_be_told_is_missing(void **state) {
     atomic_store(&counters->loads[KVF_TIER_REMOTE], BREAKEVEN_LOADS - 1);
     assert_true(isnan(tokens()));
     loads(100, 20);
-    scenario->cache.granularity = KVF_GRANULARITY_BLOCK;
-    assert_true(isnan(tokens()));
-    scenario->cache.granularity = KVF_GRANULARITY_REQUEST;
     scenario->tier[KVF_TIER_REMOTE].on = false;
     assert_true(isnan(tokens()));
     scenario->tier[KVF_TIER_REMOTE].on = true;
