@@ -606,6 +606,7 @@ def _():
                                       "real pods find blocks that others have stored; set cache.granularity: block"),
                                      ({"tiers.remote": {"capacity": "1GiB", "backend": "resp", "url": "redis://127.0.0.1:1"},
                                        "fleet.outages": [{"remote": True, "at": "1s", "for": "1s"}]}, 3, "is a server, which kvfall does not stop"),
+                                     ({"fleet.routing": "least_load"}, 3, 'fleet.routing: "least_load" is none of random | round_robin | least_loaded'),
                                      ({"ranks.users": "per_rank"}, 3, "the users of a fleet are those of its routers; set ranks.users: total")):
         got = finish(start({**SHARED, **pods("random"), **changes}, "--ranks", ranks))
         assert got.rc == 2 and sentence in " ".join((got.stdout + got.stderr).split()), got
@@ -671,6 +672,23 @@ def _():
         assert failed == (result(summary, "outage_requests_failed") if outages else 0), failed
         check_identities(summary)
         assert redis.keys() == []
+
+
+@case("pods whose shared server is killed end their run with its name and what was measured")
+def _():
+    need_mpi()
+    redis = servers.Redis(maxmemory="1gb")
+    changes = {**pods("precise", users=12), "tensor_parallel": 8}
+    changes["tiers"] = {"cpu": {"capacity": "16MiB"}, "remote": servers.remote(redis, capacity="256MiB")}
+    process, others = running(changes=changes)
+    redis.kill()
+    got = finish(process)
+    run_id = last_run()["run_id"]
+    assert got.rc == 1 and last_run()["status"] == "failed", got
+    assert redis.address in unwrapped(got), got
+    assert rows("SELECT count(*) AS n FROM intervals WHERE run_id = ? AND done > 0", run_id)[0]["n"] > 0
+    assert [one["pod"] for one in rows("SELECT pod FROM run_pods WHERE run_id = ? ORDER BY pod", run_id)] == [0, 1, 2]
+    wait_until(lambda: gone(others), what="the end of the others")
 
 
 @case("a pod that is killed ends the fleet's run by name, with what was measured; so does an index that is gone")
