@@ -1,7 +1,9 @@
 """A server that speaks RESP and does what a test wants it to: refuses, lies, falls silent, or closes in the middle of
 a value. And a proxy in front of a real one that cuts connections."""
+import queue
 import socket
 import threading
+import time
 
 from tap import scratch
 
@@ -153,3 +155,36 @@ class Proxy(Listener):
                 one.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+
+class Distant(Proxy):
+    """In front of a server on a socket: what goes either way comes so many seconds later, in order."""
+
+    def __init__(self, server, delay):
+        self.delay = delay
+        super().__init__(server)
+
+    def _pipe(self, way, source, target, near, far):
+        under_way = queue.SimpleQueue()
+        threading.Thread(target=self._arrive, args=(under_way, target), daemon=True).start()
+        data = b"."
+        while data:
+            try:
+                data = source.recv(65536)
+            except OSError:
+                data = b""
+            under_way.put((time.monotonic() + self.delay, data))
+
+    @staticmethod
+    def _arrive(under_way, target):
+        data = b"."
+        while data:
+            at, data = under_way.get()
+            time.sleep(max(at - time.monotonic(), 0))
+            try:
+                if data:
+                    target.sendall(data)
+                else:
+                    target.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return
