@@ -52,6 +52,11 @@
 /* An open loop is at its limit when it does less than this of what is offered and the rest waits for a slot:
  * those in service are only not done yet. */
 #define ACHIEVED 0.97
+/* Fewer requests than this, or than so many of each user where their number is limited, are no mean; nor are
+ * tokens of which a larger part is of work done before. */
+#define REQUESTS_LEAST 30
+#define TURNS_LEAST    10
+#define CARRIED_MOST   0.1
 
 struct forecast {
     struct engine *e;
@@ -202,23 +207,14 @@ static int try_effective(struct forecast *f) {
     return rc;
 }
 
-static double bytes_per_context(const struct trial_counts *c, unsigned from, unsigned parts, int t, int d) {
-    double bytes = 0, contexts = 0;
-    for (unsigned p = from; p < from + parts; p++) {
-        bytes += (double)c->part_bytes[p][t][d];
-        contexts += (double)c->part_contexts[p];
-    }
-    return contexts > 0 ? bytes / contexts : 0;
-}
-
 /* A request's demand on a tier in one part of the accesses. */
 static double part_demand(const struct trial_counts *c, unsigned part, int t,
                           const double demand_s[KVF_DIRS]) {
     double sum = 0;
     for (int d = 0; d < KVF_DIRS; d++)
         if (c->bytes[t][d] > 0)
-            sum += demand_s[d] * bytes_per_context(c, part, 1, t, d) /
-                   bytes_per_context(c, 0, TRIAL_PARTS, t, d);
+            sum += demand_s[d] * trial_bytes_per_context(c, part, 1, t, d) /
+                   trial_bytes_per_context(c, 0, TRIAL_PARTS, t, d);
     return sum;
 }
 
@@ -257,7 +253,7 @@ static void growth_of(const struct forecast *f, const struct trial_counts *c,
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int d = 0; d < KVF_DIRS; d++) {
             growth[t][d] = 0;
-            for (int h = 0; h < 2; h++) bytes[h] = bytes_per_context(c, (unsigned)h * half, half, t, d);
+            for (int h = 0; h < 2; h++) bytes[h] = trial_bytes_per_context(c, (unsigned)h * half, half, t, d);
             if (bytes[0] > 0 && bytes[1] > 0 && apart > 0)
                 growth[t][d] = fmin(fmax(log(bytes[1] / bytes[0]) / apart, -GROWTH), GROWTH);
         }
@@ -350,6 +346,12 @@ static bool thinned(const struct forecast *f) {
            sample_part(f->e->pods[0].pipeline.sample) < 1;
 }
 
+/* More than arrives is never done. */
+static double no_more_than_arrives(const struct forecast *f, double per_s) {
+    double arrive = f->in->arrived / f->in->length_s;
+    return f->closed || !(arrive > 0) ? per_s : fmin(per_s, arrive);
+}
+
 static bool larger(const struct change *c) {
     return memcmp(c->capacity, as_it_is.capacity, sizeof c->capacity) != 0;
 }
@@ -378,6 +380,7 @@ static bool estimate(const struct forecast *f, const struct change *c, struct es
            alone = noise_of(f, &tried, demand_s, false);
     growth_of(f, &tried, growth);
     settle_on(f, &n, demand_s, steady, &plain);
+    double bound = fmax(network_bound(&n), f->per_s);
     settle_on(f, &n, demand_s, growth, out);
     double apart = out->per_s / plain.per_s;
     out->per_s = sqrt(out->per_s * plain.per_s);
@@ -388,7 +391,8 @@ static bool estimate(const struct forecast *f, const struct change *c, struct es
         settle_on(f, &n, demand_s, steady, &alone_there);
         out->error += fmax(alone_there.per_s / plain.per_s - 1, 0) / 2;
     }
-    out->per_s = at_most(f, &n, out->per_s, tries);
+    out->per_s = no_more_than_arrives(f, at_most(f, &n, out->per_s, tries));
+    if (!tries) out->per_s = fmin(out->per_s, bound); /* what is asked of the tiers stays as it is */
     if (f->closed && f->settled) out->e2e_ms = fmax(n.users / out->per_s - n.think_s, 0) * 1e3;
     return out->per_s > 0;
 }
@@ -462,7 +466,7 @@ static void add_larger(struct forecast *f, int t, double times, const char *what
         above = now[i], above_then = then[i];
     }
     settle_on(f, &n, demand_s, steady, &got);
-    got.per_s = at_most(f, &n, got.per_s, true);
+    got.per_s = no_more_than_arrives(f, at_most(f, &n, got.per_s, true));
     if (got.per_s > FASTER_MOST * f->per_s) return;
     if (f->tok_s > 0) offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
     if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && got.per_s >= KEPT * f->per_s && !f->in->misses_free)
@@ -480,7 +484,7 @@ static void add_other(struct forecast *f, const struct change *c, const char *wh
     n.users *= f->closed ? c->users : c->slots;
     settle_on(f, &n, demand_s, steady, &got);
     if (!(got.per_s > 0)) return;
-    got.per_s = at_most(f, &n, got.per_s, false);
+    got.per_s = no_more_than_arrives(f, at_most(f, &n, got.per_s, false));
     double e2e_ms = fmax(n.users / got.per_s - n.think_s, 0) * 1e3;
     if (c->users < 1 && f->in->e2e_ms < FEWER_LEAST * e2e_ms) return;
     if (f->tok_s > 0 && c->users >= 1)
@@ -567,6 +571,13 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
     sample_looked(e->pods[0].pipeline.sample);
 }
 
+/* Whether what was done is enough for means that would come out so again. */
+static bool enough_done(const struct forecast *f) {
+    double limited = f->e->s->run.max_requests > 0 && f->closed ? TURNS_LEAST * f->in->users : 0;
+    return f->requests >= fmax(REQUESTS_LEAST, limited) &&
+           !(result_value(f->results, "tokens_carried_ratio") > CARRIED_MOST);
+}
+
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run) {
     const struct result_list *r = &run->results;
     double undone[STANDING_UNDONE];
@@ -581,6 +592,7 @@ void forecast_remedies(struct engine *e, const struct judge_input *in, struct ru
     standing_count(r, undone);
     if (!standing_comparable(undone)) run->verdict.gap = VERDICT_GAP_UNDONE;
     if (!standing_comparable(undone) || !measure(&f)) return;
+    if (!enough_done(&f)) return;
     if (fabs(result_value(r, "steady_slope")) > DRIFT_MOST) return; /* false where it is not known */
     try_base(&f);
     consider_all(&f);

@@ -213,3 +213,12 @@ int trial_run(const struct references *r, const struct trial_setup *setup, struc
     cache_close(t.cache);
     return 0;
 }
+
+double trial_bytes_per_context(const struct trial_counts *c, unsigned from, unsigned parts, int t, int d) {
+    double bytes = 0, contexts = 0;
+    for (unsigned p = from; p < from + parts; p++) {
+        bytes += (double)c->part_bytes[p][t][d];
+        contexts += (double)c->part_contexts[p];
+    }
+    return contexts > 0 ? bytes / contexts : 0;
+}

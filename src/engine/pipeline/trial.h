@@ -31,5 +31,7 @@ struct trial_counts {
 /* 0 or a negative code: there is no such cache. */
 int trial_run(const struct references *r, const struct trial_setup *setup, struct trial_counts *out,
               struct err *e);
+/* Bytes of a tier and direction for each context, in so many parts from one on; 0 without contexts. */
+double trial_bytes_per_context(const struct trial_counts *c, unsigned from, unsigned parts, int t, int d);
 
 #endif
