@@ -10,15 +10,16 @@
 
 #include "block/block_shared.h"
 
-/* One lower than the number of the highest bit; without a branch, as nothing could foretell it. */
+/* One lower than the number of the highest bit. Times are much alike, so that the processor foretells each
+ * branch. */
 static __always_inline __u32 log2_of(__u64 v) {
-    __u32 r = (0xffffffffULL - v) >> 63 << 5, more;
-    v >>= r;
-    more = (0xffffULL - v) >> 63 << 4, v >>= more, r += more;
-    more = (0xffULL - v) >> 63 << 3, v >>= more, r += more;
-    more = (0xfULL - v) >> 63 << 2, v >>= more, r += more;
-    more = (0x3ULL - v) >> 63 << 1, v >>= more, r += more;
-    return r + (__u32)((1ULL - v) >> 63);
+    __u32 r = 0;
+    if (v >> 32) v >>= 32, r += 32;
+    if (v >> 16) v >>= 16, r += 16;
+    if (v >> 8) v >>= 8, r += 8;
+    if (v >> 4) v >>= 4, r += 4;
+    if (v >> 2) v >>= 2, r += 2;
+    return r + (v >> 1 ? 1 : 0);
 }
 
 static __always_inline void spread_add(struct block_spread *s, int stage, __u64 ns) {
