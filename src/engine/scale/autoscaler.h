@@ -53,6 +53,7 @@ struct autoscaler_level {
     unsigned against;                       /* so many */
     double errors; /* qos: standard errors over the line, in the order of all levels */
     bool good;     /* qos: not over it */
+    bool undone;   /* capacity: most of its latest stage left work undone */
 };
 
 enum autoscaler_step { AUTOSCALER_SEEK, AUTOSCALER_CONFIRM, AUTOSCALER_WATCH, AUTOSCALER_DONE };

@@ -280,10 +280,17 @@ static const struct autoscaler_level *unlucky(const struct autoscaler *a, unsign
     return wide && below->visits < VISITS && -below->errors < CERTAIN ? below : NULL;
 }
 
+/* All others left work undone: whatever that level is worth, it is not held against them. */
+static bool stands_alone(const struct autoscaler *a, const struct autoscaler_level *high) {
+    for (unsigned i = 0; i < a->levels; i++)
+        if (&a->level[i] != high && !a->level[i].undone) return false;
+    return a->levels > 1;
+}
+
 /* The highest level, while it may be so by luck alone: the others are held against it. */
 static const struct autoscaler_level *lucky(const struct autoscaler *a) {
     const struct autoscaler_level *high = highest_of(a);
-    bool certain = SURE * high->noise <= a->config.tolerance * high->value;
+    bool certain = SURE * high->noise <= a->config.tolerance * high->value || stands_alone(a, high);
     return !certain && high->visits < AGAIN ? high : NULL;
 }
 
@@ -392,6 +399,7 @@ static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_dec
     (void)over; /* the levels say what follows */
     judge_levels(a);
     seek_act(out, "");
+    a->level[now - a->level].undone = a->last.undone;
     a->undone = a->undone || a->last.undone;
     say_level(out, a, now, best);
     peak_note(a);

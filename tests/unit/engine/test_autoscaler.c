@@ -607,6 +607,26 @@ static void work_left_undone_is_no_throughput(void **state) {
     expect_answer(NAN, false);
 }
 
+/* However much what it brings scatters. */
+static void a_number_beside_others_that_leave_work_undone_is_the_answer(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(1);
+    for (unsigned n = 0; n < 1000; n++) {
+        interval(50, 20);
+        in.undone = a.users > 1;
+        in.tokens = in.undone ? 600 : n % 3 == 0 ? 300 : 10;
+        in.context = 10 * in.tokens;
+        in.done = 50;
+        in.e2e_s = 50 * 0.02;
+        if (!step()) continue;
+        assert_string_not_equal(d.action, "again");
+        if (strcmp(d.action, "found") == 0) break;
+    }
+    assert_string_equal(d.action, "found");
+    expect_answer(1, true);
+}
+
 /* Users who think for 45 s, of 100 tokens and 10 ms each: the stages of the first have a request or none.
  * What came in them is chance, and the link is idle. */
 static void few_requests_of_users_who_think_end_nothing(void **state) {
@@ -694,6 +714,7 @@ int main(void) {
         cmocka_unit_test(capacity_at_its_limits),
         cmocka_unit_test(nothing_generated_is_no_peak),
         cmocka_unit_test(work_left_undone_is_no_throughput),
+        cmocka_unit_test(a_number_beside_others_that_leave_work_undone_is_the_answer),
         cmocka_unit_test(few_requests_of_users_who_think_end_nothing),
         cmocka_unit_test(users_who_ask_for_more_than_is_answered_are_enough),
         cmocka_unit_test(intervals_without_length_are_none),
