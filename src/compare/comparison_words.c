@@ -8,7 +8,8 @@
 
 enum { SENTENCE = 1200 };
 
-static void sentence_add(char ***list, size_t *count, const char *fmt, va_list args) {
+__attribute__((format(printf, 3, 0))) static void sentence_add(char ***list, size_t *count, const char *fmt,
+                                                               va_list args) {
     char text[SENTENCE];
     vsnprintf(text, sizeof text, fmt, args);
     *list = mem_realloc(*list, (*count + 1) * sizeof **list);
