@@ -16,8 +16,8 @@
  * alone. A line that ends without one may still have our pages in its queue, and a server that is late may
  * still store what it finds there: the buffer gets new pages then, and those that are out keep their content.
  *
- * What cannot be done so is sent as ever: through TLS, in small values, of buffers that a device has pinned,
- * and where the system has no such calls. */
+ * These are still copied: small values, what goes through TLS, and buffers that a device has pinned; and
+ * everything on a system without these calls. */
 
 /* SEND_ROOM: of a Unix socket, whose usual 208 KiB would wake us several times a value, and which holds no
  * copies now; TCP sizes its own. */

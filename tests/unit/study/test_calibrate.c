@@ -241,16 +241,20 @@ static void a_worker_rests_before_each_operation(void **state) {
     rig_close(rig);
 }
 
+static void times_init(struct histogram times[KVF_DIRS], struct histogram rested[KVF_DIRS]) {
+    for (int d = 0; d < KVF_DIRS; d++) {
+        histogram_init(&times[d]);
+        histogram_init(&rested[d]);
+    }
+}
+
 /* Four of 15 in a burst: three rests of one between them. */
 static void a_burst_ends_before_the_next_begins(void **state) {
     struct rig *rig = NULL;
     struct err e = {0};
     struct histogram times[KVF_DIRS], rested[KVF_DIRS];
     (void)state;
-    for (int d = 0; d < KVF_DIRS; d++) {
-        histogram_init(&times[d]);
-        histogram_init(&rested[d]);
-    }
+    times_init(times, rested);
     assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
     struct rig_window w = window_run(rig, (struct rig_window){.kind = RIG_WRITE,
                                                               .depth = 4,
@@ -286,7 +290,7 @@ static void workers_without_a_part_sleep(void **state) {
                                                               .depth = 1,
                                                               .alone = true,
                                                               .ns = 100 * KVF_NS_PER_MS,
-                                                              .rest_ns = 10 * KVF_NS_PER_MS});
+                                                              .rest_ns = 50 * KVF_NS_PER_MS});
     assert_true(w.bytes > 0);
     /* four that look for work all the time would take as long as there are processors for */
     assert_true(processor_ns() - before_ns < 60 * KVF_NS_PER_MS);
@@ -299,10 +303,7 @@ static void a_worker_rests_only_after_its_work(void **state) {
     struct err e = {0};
     struct histogram times[KVF_DIRS], rested[KVF_DIRS];
     (void)state;
-    for (int d = 0; d < KVF_DIRS; d++) {
-        histogram_init(&times[d]);
-        histogram_init(&rested[d]);
-    }
+    times_init(times, rested);
     assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
     struct rig_window w = {.kind = RIG_WRITE,
                            .depth = 1,
