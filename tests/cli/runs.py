@@ -190,6 +190,20 @@ def last_run(path=None):
     return rows("SELECT * FROM runs ORDER BY run_id DESC LIMIT 1", path=path)[0]
 
 
+def other_ranks():
+    """The processes of the case's ranks behind the first, by number."""
+    found = {}
+    for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words, own = one.read_bytes().split(b"\0"), (one.parent / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        number = [int(word.partition(b"=")[2]) for word in own if word.startswith((b"PMIX_RANK=", b"PMI_RANK="))]
+        if ("HOME=%s" % home()).encode() in own and b"--headless" in words and number and number[0] > 0:
+            found[number[0]] = int(one.parent.name)
+    return found
+
+
 def healthy(path=None):
     """Whether the database passes SQLite's own check."""
     return rows("PRAGMA integrity_check", path=path) == [{"integrity_check": "ok"}]

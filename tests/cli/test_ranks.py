@@ -14,7 +14,7 @@ import subprocess
 import time
 
 import servers
-from runs import check_identities, last_run, result, rows, start, unwrapped, write
+from runs import check_identities, last_run, other_ranks, result, rows, start, unwrapped, write
 from tap import BUILD, KVFALL, Skip, case, database, environment, finish, home, main, run, spawn, wait_until
 
 OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
@@ -166,23 +166,9 @@ def running(*options, changes=None):
     process = start({**SHARED, "run": {"duration": "10m", "warmup": "0s", "interval": "200ms"}, **(changes or {})}, "--ranks", "3",
                     "--quiet", *options)
     wait_until(lambda: measures(process.pid), what="an interval")
-    found = others()
+    found = other_ranks()
     assert len(found) == 2, found
     return process, list(found.values())
-
-
-def others():
-    """The processes of the case's ranks behind the first, by number."""
-    found = {}
-    for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words, own = one.read_bytes().split(b"\0"), (one.parent / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        number = [int(word.partition(b"=")[2]) for word in own if word.startswith((b"PMIX_RANK=", b"PMI_RANK="))]
-        if str(home()).encode() in b" ".join(words) and number and number[0] > 0:
-            found[number[0]] = int(one.parent.name)
-    return found
 
 
 def parent_of(process):
@@ -566,7 +552,7 @@ def _():
     json_path = home() / "work/out.json"
     process = start({**SHARED, **changes}, "--ranks", 3, "--json", json_path, "--request-log", home() / "work/log.jsonl")
     wait_until(lambda: known("SELECT 1 FROM runs WHERE pid = ?", process.pid), what="a run")
-    number = others()
+    number = other_ranks()
     os.kill(number[2], signal.SIGSTOP)  # nobody begins
     before = turns(number[1])
     wait_until(lambda: turns(number[1]) > before + 200, what="a rank that is ready")

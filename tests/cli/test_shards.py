@@ -2,12 +2,11 @@
 """A simulated fleet whose pods ranks divide among them: the same bytes however many there are, and what is refused."""
 import json
 import os
-import pathlib
 import re
 import signal
 import sqlite3
 
-from runs import check_identities, last_run, result, rows, unwrapped
+from runs import check_identities, last_run, other_ranks, result, rows, unwrapped
 from tap import BUILD, SOURCE, Skip, case, database, finish, home, main, run, spawn, wait_until
 
 CHAT = SOURCE / "configs/fleet/chat-8-pods.yaml"
@@ -184,20 +183,6 @@ def _():
         assert got.rc == 2 and sentence in got.stderr, got
 
 
-def others():
-    """The processes of the case's ranks behind the first."""
-    found = []
-    for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words, own = one.read_bytes().split(b"\0"), (one.parent / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        number = [int(word.partition(b"=")[2]) for word in own if word.startswith((b"PMIX_RANK=", b"PMI_RANK="))]
-        if ("HOME=%s" % home()).encode() in own and b"--headless" in words and number and number[0] > 0:
-            found.append(int(one.parent.name))
-    return found
-
-
 def measured():
     try:
         return rows("SELECT 1 FROM intervals WHERE phase = 'measured' AND done > 0")
@@ -212,17 +197,17 @@ def _():
         database().unlink(missing_ok=True)
         process = spawn(command({**SHORT, "run.warmup": "0s", "run.duration": "100h", "run.speed": 1}, "--quiet", "--ranks", 3))
         wait_until(measured, what="an interval")
-        found = others()
+        found = other_ranks()
         assert len(found) == 2, found
         if number == signal.SIGKILL:
-            os.kill(found[0], number)
+            os.kill(found[1], number)
         else:
             process.send_signal(number)
         got = finish(process)
         assert got.rc == rc and last_run()["status"] == status, got
         if number == signal.SIGKILL:
             assert re.search(r"rank [12] on \S+ is lost", unwrapped(got)), got
-        wait_until(lambda: not any(os.path.exists("/proc/%d" % one) for one in found), what="the end of the others")
+        wait_until(lambda: not any(os.path.exists("/proc/%d" % one) for one in found.values()), what="the end of the others")
 
 
 main()
