@@ -101,7 +101,9 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .slots_s = (double)i->slots * i->length_s,
                             .users_s = (double)i->users * i->length_s,
                             .lookups = (double)reuses(p->cache.lookups),
-                            .misses = (double)reuses(p->cache.misses)};
+                            .misses = (double)reuses(p->cache.misses),
+                            .failed = (double)counters_get(&d->requests_failed),
+                            .refused = (double)counters_get(&d->requests_refused)};
     w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15 / pods_machines(e);
     for (uint32_t k = 0; k < snap->classes; k++) {
         if (!kvf_present(snap->qos[k].violations)) continue;

@@ -515,7 +515,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
 static void unknown_latency(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     char number[24];
     say(v, VERDICT_NONE, VERDICT_CAUSES, most_loaded(in).busy);
-    phrase_add(t, "none to be named: the end-to-end latency of %s %s is %s",
+    phrase_add(t, VERDICT_UNNAMED ": the end-to-end latency of %s %s is %s",
                units_count_human((double)in->requests, number, sizeof number),
                in->requests == 1 ? "request" : "requests", in->e2e_ms <= 0 ? "0" : "missing");
 }
@@ -577,6 +577,8 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
     warn_of_neighbour(v, in);
     if (in->requests == 0)
         nothing_done(&t, in, v);
+    else if (judge_fails(in))
+        judge_say_failing(in, &t, v);
     else if (!(in->e2e_ms > 0) || isinf(in->e2e_ms))
         unknown_latency(&t, in, v);
     else if (in->targets && in->targets_met && !backlog_grows(in))

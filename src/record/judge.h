@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/terms.h"
+#include "record/phrase.h"
 #include "record/verdict.h"
 
 /* The other programs with the most bytes at the device under nvme, the largest first. */
@@ -46,6 +47,7 @@ struct judge_input {
     uint64_t slots;                       /* there are; 0 where unknown */
     uint64_t requests;                    /* done */
     double arrived;                       /* requests that came, done or not */
+    double failed, refused;               /* that failed; of these, that no tier had room for */
     double users;                         /* mean number of users; missing in an open loop */
     uint64_t backlog;                     /* waiting at the end */
     double oldest_ms;                     /* age of the one that waits longest by then; 0 when none waits */
@@ -69,6 +71,7 @@ struct judge_input {
 
 /* Fills the verdict except its remedies, and adds warnings to those already there. The order of the rules:
  * - no request done: so, and what operations took most time so far
+ * - most requests failed: the last tier's capacity where most of these found no room in time, else none
  * - targets met and no backlog: none, and the most loaded resource
  * - a neighbour: the tier that would be named is on a device that another program uses
  * - the gate of writes: most operation time is spent waiting at it
@@ -107,6 +110,10 @@ struct judge_leader {
     double line_share;   /* of its own time, in line for the device; NaN when missing */
 };
 struct judge_leader judge_leader_of(const struct judge_input *in);
+/* Whether half of the requests that ended failed, or more. */
+bool judge_fails(const struct judge_input *in);
+/* Says so: the last tier's capacity limits where most of them found no room, else nothing is named. */
+void judge_say_failing(const struct judge_input *in, struct phrase *t, struct verdict *v);
 /* The ratio of the kernel's bytes to ours where it shows another program at the device, else 0. */
 double judge_foreign(const struct judge_input *in);
 double judge_foreign_bytes(double kernel, double ours, double length_s);

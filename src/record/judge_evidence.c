@@ -114,3 +114,29 @@ void judge_names(const struct judge_input *in, char *out, size_t len) {
         phrase_add(&t, "%s %s %s", i == 0 ? ":" : ",", in->neighbour[i].name, bytes);
     }
 }
+
+bool judge_fails(const struct judge_input *in) {
+    return in->failed > 0 && in->failed >= (double)in->requests;
+}
+
+/* "room for writes: 80 requests failed, 78 of them because no tier had room in time, and 20 were completed".
+ * Bandwidth or slots would not make these succeed. */
+void judge_say_failing(const struct judge_input *in, struct phrase *t, struct verdict *v) {
+    bool room = in->refused >= in->failed / 2;
+    int last = KVF_TIERS - 1;
+    char failed[24], done[24], refused[24];
+    while (last > 0 && !in->on[last]) last--;
+    v->limited_by = room ? verdict_limit_of((enum kvf_tier)last) : VERDICT_NONE;
+    v->cause = room ? VERDICT_CAUSE_CAPACITY : VERDICT_CAUSES;
+    v->share = in->failed / (in->failed + (double)in->requests);
+    verdict_add_evidence(v, VERDICT_FAILED_SHARE, v->share, "");
+    phrase_add(t, "%s: %s %s failed", room ? "room for writes" : VERDICT_UNNAMED,
+               units_count_human(in->failed, failed, sizeof failed),
+               in->failed == 1 ? "request" : "requests");
+    if (in->refused > 0)
+        phrase_add(t, ", %s of them because no tier had room in time,",
+                   units_count_human(in->refused, refused, sizeof refused));
+    phrase_add(t, " and %s %s completed; throughput and latencies describe these alone",
+               units_count_human((double)in->requests, done, sizeof done),
+               in->requests == 1 ? "was" : "were");
+}

@@ -97,6 +97,10 @@ double verdict_value(const struct verdict *v, const char *name);
 /* Sequences that wait to join the batch of a modelled GPU: evidence of a batch without room, and of nothing
  * else. */
 #define VERDICT_BATCH_WAITING "batch_waiting"
+/* Requests that failed, of those that ended: evidence where most of them did, and of nothing else. */
+#define VERDICT_FAILED_SHARE "failed_share"
+/* How the sentence begins where no limit could be named. */
+#define VERDICT_UNNAMED "none to be named"
 /* The relative gain of a remedy in its metric: 0.5 is 50 % better. */
 double verdict_gain(const struct verdict_remedy *r);
 /* Scales the remedies of a metric, in ms, to another present value: the factor stays; no estimate is below

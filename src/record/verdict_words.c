@@ -17,6 +17,10 @@ static bool is_batch(const struct verdict *v) {
            verdict_value(v, VERDICT_BATCH_WAITING) > 0;
 }
 
+static bool most_failed(const struct verdict *v) {
+    return verdict_value(v, VERDICT_FAILED_SHARE) > 0;
+}
+
 static double share_at(const struct verdict *v, const char *where) {
     char name[48];
     snprintf(name, sizeof name, "%s_%s_share", verdict_limit_name(v->limited_by), where);
@@ -27,6 +31,7 @@ static double share_at(const struct verdict *v, const char *where) {
 /* The time that the sentence is about stands at the screen's tables and at its own end. */
 static size_t sentence_end(const char *sentence) {
     const char *end = strstr(sentence, "; the mean "), *time = strstr(sentence, " (last ");
+    if (!end) end = strstr(sentence, "; throughput and latencies describe");
     if (!end) end = strstr(sentence, "; of "); /* so older runs have it */
     if (!end) end = sentence + strlen(sentence);
     return (size_t)((time && time < end ? time : end) - sentence);
@@ -42,7 +47,8 @@ static char *capacity_headline(const struct verdict *v, char *out, size_t len) {
 }
 
 char *verdict_headline(const struct verdict *v, char *out, size_t len) {
-    if (v->cause == VERDICT_CAUSE_CAPACITY && verdict_value(v, "working_set") > 0 && !is_batch(v))
+    if (v->cause == VERDICT_CAUSE_CAPACITY && verdict_value(v, "working_set") > 0 && !is_batch(v) &&
+        !most_failed(v))
         return capacity_headline(v, out, len);
     size_t end = sentence_end(v->sentence);
     double device = share_at(v, "device"), line = share_at(v, "line"), host = share_at(v, "host");
@@ -118,8 +124,23 @@ static const struct words batch = {
     "The modelled GPU is busy for 85 % of its time or more, the KV of its batch fills the gpu tier, and sequences "
     "wait to join: a larger batch would do more at once."};
 
+static const struct words failing[] = {
+    {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY, 0, "a larger # tier, or fewer users",
+     "Half of the requests that ended failed, or more, most of them because no tier had room for a write within "
+     "engine.room_wait."},
+    {VERDICT_NONE, VERDICT_CAUSES, 0, "first find out why requests fail: the errors and warnings name it",
+     "Half of the requests that ended failed, or more: what limits the others says nothing of these."}};
+
+/* Requests that ended but have no latency. */
+static const struct words timeless = {VERDICT_NONE, VERDICT_CAUSES, 0, "a longer run",
+                                      "The requests that were completed have no end-to-end latency."};
+
 static const struct words *words_of(const struct verdict *v) {
     if (is_batch(v)) return &batch;
+    if (most_failed(v)) return &failing[v->limited_by == VERDICT_NONE];
+    if (v->limited_by == VERDICT_NONE &&
+        strncmp(v->sentence, VERDICT_UNNAMED, sizeof VERDICT_UNNAMED - 1) == 0)
+        return &timeless;
     size_t i = 0, last = sizeof table / sizeof table[0] - 1;
     for (; i < last; i++) {
         bool limit =
@@ -143,7 +164,9 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     char bytes[24];
     out[0] = '\0';
     if (!v->known) return out;
-    if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
+    if (most_failed(v))
+        put_advice(words_of(v)->advice, tier, out, len);
+    else if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
         snprintf(out, len, "%s more in the %s tier, %sor fewer users",

@@ -107,6 +107,17 @@ def _():
     assert "Warning %d writes were refused, larger than every tier or without room in time" % value["refused"] in summary["text"], summary["text"]
 
 
+@case("where most requests fail for room, no verdict is made of those that were completed")
+def _():
+    value, _, summary = overloaded(("nvme",), "waterfall", room={"nvme": 4}, wait="10ms")
+    verdict = summary["verdict"]
+    assert value["requests_failed"] >= value["requests_done"] > 0, value
+    assert (verdict["limited_by"], verdict["cause"]) == ("nvme", "capacity"), verdict
+    assert verdict["sentence"].startswith("room for writes: "), verdict
+    share = value["requests_failed"] / (value["requests_failed"] + value["requests_done"])
+    assert abs(verdict["share"] - share) < 1e-6 and verdict["remedies"] == [], verdict
+
+
 def quick(changes, *options):
     """Of the quickstart in simulate: the JSON summary, and the text as one line."""
     path = home() / "work/quick.json"

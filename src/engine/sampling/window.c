@@ -62,6 +62,8 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->length_s = s->length_s;
     in->requests = (uint64_t)(s->requests + 0.5);
     in->arrived = s->arrived;
+    in->failed = s->failed;
+    in->refused = s->refused;
     in->e2e_ms = kvf_ratio(s->e2e_ms, s->requests);
     in->queue_ms = kvf_ratio(s->queue_ms, s->requests);
     in->storage_ms = kvf_ratio(s->storage_ms, s->requests);

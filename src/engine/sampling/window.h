@@ -36,6 +36,7 @@ struct window_sums {
     double host_busy_s, host_known_s, host_own_s; /* the part of this process */
     double slots_busy_s, slots_s;                 /* in service, and slots there are, times seconds */
     double lookups, misses;                       /* without decode */
+    double failed, refused; /* requests that failed, and those of them that no tier had room for */
 };
 
 /* Facts that the rule wants beside sums and beside what a snapshot has: doubles alone as well. */

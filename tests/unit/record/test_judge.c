@@ -606,6 +606,47 @@ static void full_slots_come_before_a_busy_host_where_time_is_a_timer(void **stat
     assert_int_equal(judged(&in).limited_by, VERDICT_NEIGHBOUR);
 }
 
+/* Nothing that completed requests waited for would make the others succeed. */
+static void failures_come_before_every_limit(void **state) {
+    (void)state;
+    char text[200];
+    struct judge_input in = means(40, 0, 40, 0);
+    works(&in, CPU, 1, 1, 0.3, 0.7);
+    works(&in, NVME, 3, 1, 0.1, 0.1);
+    in.reuse_bytes = 100 * GIB;
+    in.miss_ratio = 0.9;
+    in.first_ratio = 0.1;
+    in.failed = 99;
+    in.refused = 99;
+    assert_int_not_equal(judged(&in).cause, VERDICT_CAUSES);
+    in.failed = 300;
+    in.refused = 299;
+    EXPECT(
+        &in, VERDICT_NVME, VERDICT_CAUSE_CAPACITY,
+        "room for writes: 300 requests failed, 299 of them because no tier had room in time, and 100 were completed; throughput and latencies describe these alone");
+    struct verdict v = judged(&in);
+    assert_true(fabs(v.share - 0.75) < 1e-9);
+    assert_string_equal(
+        verdict_headline(&v, text, sizeof text),
+        "room for writes: 300 requests failed, 299 of them because no tier had room in time, and 100 were completed");
+    assert_string_equal(verdict_advice(&v, text, sizeof text), "a larger nvme tier, or fewer users");
+    assert_non_null(strstr(verdict_rule(&v), "room"));
+    in.refused = 3;
+    EXPECT(
+        &in, VERDICT_NONE, VERDICT_CAUSES,
+        "none to be named: 300 requests failed, 3 of them because no tier had room in time, and 100 were completed; "
+        "throughput and latencies describe these alone");
+    v = judged(&in);
+    assert_null(strstr(verdict_advice(&v, text, sizeof text), "nothing has to change"));
+    assert_null(strstr(verdict_rule(&v), "meets"));
+    /* nor has a run all is well with whose latency is not known */
+    in.failed = in.refused = 0;
+    in.e2e_ms = 0;
+    v = judged(&in);
+    assert_null(strstr(verdict_advice(&v, text, sizeof text), "nothing has to change"));
+    assert_null(strstr(verdict_rule(&v), "meets"));
+}
+
 static void every_verdict_has_advice_and_a_rule(void **state) {
     (void)state;
     char text[200];
@@ -664,6 +705,7 @@ int main(void) {
         cmocka_unit_test(a_headline_says_how_much_of_a_request_it_is),
         cmocka_unit_test(full_slots_come_before_a_busy_host_where_time_is_a_timer),
         cmocka_unit_test(every_verdict_has_advice_and_a_rule),
+        cmocka_unit_test(failures_come_before_every_limit),
         cmocka_unit_test(with_all_targets_met_nothing_is_a_bottleneck),
         cmocka_unit_test(misses_that_are_free_are_told_of_a_run_without_a_limit),
         cmocka_unit_test(the_latency_of_the_targets_is_divided),
