@@ -21,19 +21,19 @@
 #include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
 #include "engine/sampling/together.h"
-#include "engine/tracelog.h"
+#include "engine/service/tracelog.h"
 #include "workload/format/listing.h"
 
 /* ---- events ---- */
 
 /* Into the record of the run and, in order with the intervals, to the database. */
 static void events_flush(struct engine *e) {
-    pthread_mutex_lock(&e->error_lock);
-    struct record_event *events = e->events;
-    size_t count = e->event_count;
-    e->events = NULL;
-    e->event_count = e->event_cap = 0;
-    pthread_mutex_unlock(&e->error_lock);
+    pthread_mutex_lock(&e->events.lock);
+    struct record_event *events = e->events.list;
+    size_t count = e->events.count;
+    e->events.list = NULL;
+    e->events.count = e->events.cap = 0;
+    pthread_mutex_unlock(&e->events.lock);
     for (size_t i = 0; i < count; i++) {
         run_record_event(e->setup->run, &events[i]);
         if (e->setup->on_event) e->setup->on_event(e->setup->ctx, &events[i]);
@@ -53,74 +53,81 @@ static void events_flush(struct engine *e) {
 static void devices_open(struct engine *e) {
     const struct scenario *s = e->s;
     if (!s->tier[KVF_TIER_NVME].on || engine_is_virtual(e)) return;
-    e->devices = mem_zalloc(s->nvme.path_count, sizeof *e->devices);
+    e->control.devices = mem_zalloc(s->nvme.path_count, sizeof *e->control.devices);
     for (uint32_t i = 0; i < s->nvme.path_count; i++) {
         struct blockdev d;
         if (blockdev_find(s->nvme.path[i], &d, NULL) != 0 || !d.present) continue;
         bool known = false;
-        for (uint32_t k = 0; k < e->device_count; k++)
-            known = known || (e->devices[k].major == d.major && e->devices[k].minor == d.minor);
-        if (!known) e->devices[e->device_count++] = d;
+        for (uint32_t k = 0; k < e->control.device_count; k++)
+            known =
+                known || (e->control.devices[k].major == d.major && e->control.devices[k].minor == d.minor);
+        if (!known) e->control.devices[e->control.device_count++] = d;
     }
 }
 
 static int workers_start(struct engine *e, struct err *err) {
     int rc = 0;
-    e->counter_count = engine_is_virtual(e) ? 1 : e->worker_count;
-    e->counters = counters_new(e->counter_count);
-    if (!e->counters)
-        return err_set(err, KVF_ERR_NOMEM, "no memory for the counters of %u workers", e->worker_count);
-    e->workers = mem_zalloc(e->worker_count, sizeof *e->workers);
-    for (uint32_t i = 0; i < e->worker_count; i++) e->workers[i].wake_fd = -1;
+    e->service.counter_count = engine_is_virtual(e) ? 1 : e->service.worker_count;
+    e->service.counters = counters_new(e->service.counter_count);
+    if (!e->service.counters)
+        return err_set(err, KVF_ERR_NOMEM, "no memory for the counters of %u workers",
+                       e->service.worker_count);
+    e->service.workers = mem_zalloc(e->service.worker_count, sizeof *e->service.workers);
+    for (uint32_t i = 0; i < e->service.worker_count; i++) e->service.workers[i].wake_fd = -1;
     if (engine_is_virtual(e)) {
-        lineup_open(&e->lineup, e->worker_count);
-        for (uint32_t i = 0; i < e->worker_count; i++) worker_simulate(e, &e->workers[i]);
+        lineup_open(&e->service.lineup, e->service.worker_count);
+        for (uint32_t i = 0; i < e->service.worker_count; i++) worker_simulate(e, &e->service.workers[i]);
         return 0;
     }
-    for (uint32_t i = 0; i < e->worker_count && rc == 0; i++) rc = worker_start(e, &e->workers[i], i, err);
-    for (uint32_t i = 0; i < e->worker_count; i++) {
-        if (!e->workers[i].started) continue;
-        while (sem_wait(&e->workers_open) != 0) {}
+    for (uint32_t i = 0; i < e->service.worker_count && rc == 0; i++)
+        rc = worker_start(e, &e->service.workers[i], i, err);
+    for (uint32_t i = 0; i < e->service.worker_count; i++) {
+        if (!e->service.workers[i].started) continue;
+        while (sem_wait(&e->service.workers_open) != 0) {}
     }
-    for (uint32_t i = 0; i < e->worker_count && rc == 0; i++)
-        if ((rc = e->workers[i].open_rc) != 0) *err = e->workers[i].open_err;
+    for (uint32_t i = 0; i < e->service.worker_count && rc == 0; i++)
+        if ((rc = e->service.workers[i].open_rc) != 0) *err = e->service.workers[i].open_err;
     return rc;
 }
 
 static void write_post(void *ctx, struct cache_op *op) {
     struct pod *p = ctx;
-    worker_post_op(engine_is_virtual(p->engine) ? pod_worker(p) : &p->engine->workers[op->worker], op);
+    worker_post_op(engine_is_virtual(p->engine) ? pod_worker(p) : &p->engine->service.workers[op->worker],
+                   op);
 }
 
 /* In the order in which things can be refused: what creates nothing first. */
 static int engine_open(struct engine *e, const struct engine_setup *setup, struct err *err) {
     e->setup = setup;
     e->s = setup->scenario;
-    e->worker_count = (uint32_t)e->s->engine.workers;
+    e->service.worker_count = (uint32_t)e->s->engine.workers;
     if (e->s->mode == KVF_MODE_SIMULATE) {
         run_clock_virtual(&e->clock);
         simulator_begin(e);
         shards_open(e);
     }
-    pthread_mutex_init(&e->cache_lock, NULL);
-    pthread_mutex_init(&e->error_lock, NULL);
-    sem_init(&e->workers_open, 0, 0);
+    pthread_mutex_init(&e->service.cache_lock, NULL);
+    pthread_mutex_init(&e->events.lock, NULL);
+    sem_init(&e->service.workers_open, 0, 0);
     pods_init(e, write_post);
-    if (engine_is_virtual(e)) e->worker_count = e->pod_count; /* each does what all of a pod would */
+    if (engine_is_virtual(e))
+        e->service.worker_count = e->service.pod_count; /* each does what all of a pod would */
     gone_open(e);
     dispatch_init(e);
-    for (int t = 0; t < USAGES; t++) usage_init(&e->usage[t]);
-    e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
-    int rc = workload_open(&e->workload, e->s, err);
-    if (rc == 0 && scenario_policy_has(e->s, POLICY_LOOKS_AHEAD)) rc = oracle_open(&e->oracle, e->s, err);
+    for (int t = 0; t < USAGES; t++) usage_init(&e->service.usage[t]);
+    e->events.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (e->events.fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
+    int rc = workload_open(&e->dispatch.workload, e->s, err);
+    if (rc == 0 && scenario_policy_has(e->s, POLICY_LOOKS_AHEAD))
+        rc = oracle_open(&e->service.oracle, e->s, err);
     uint64_t noise_bytes = scenario_holds_bytes(e->s) ? e->s->engine.noise_bytes : KVF_MIB; /* the least */
-    if (rc == 0 && !engine_is_virtual(e) && !(e->payload = payload_open(e->s->seed, noise_bytes, err)))
+    if (rc == 0 && !engine_is_virtual(e) &&
+        !(e->service.payload = payload_open(e->s->seed, noise_bytes, err)))
         rc = -(int)err->code;
     if (rc == 0)
-        rc = tracelog_open(&e->log, e->s, setup->io_trace_path, setup->request_log_path,
-                           engine_is_virtual(e) ? 1 : e->worker_count, err);
-    if (rc == 0 && engine_is_virtual(e)) tracelog_virtual(e->log, &e->clock);
+        rc = tracelog_open(&e->service.log, e->s, setup->io_trace_path, setup->request_log_path,
+                           engine_is_virtual(e) ? 1 : e->service.worker_count, err);
+    if (rc == 0 && engine_is_virtual(e)) tracelog_virtual(e->service.log, &e->clock);
     if (rc == 0) rc = blocks_refused(e->s, err);
     if (rc == 0) rc = pods_refused(e, err);
     if (rc == 0) rc = tiers_open(e, err);
@@ -141,26 +148,26 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
 /* ---- the end ---- */
 
 static bool workers_stop(struct engine *e) {
-    atomic_store(&e->stopping, true);
+    atomic_store(&e->service.stopping, true);
     dispatch_stop(e);
-    for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
-        if (e->workers[i].started) worker_wake(&e->workers[i]);
-    for (uint32_t i = 0; i < e->pod_count; i++) pod_stop(&e->pods[i]);
-    atomic_store(&e->drained, true);
-    for (uint32_t i = 0; e->workers && i < e->worker_count; i++) {
+    for (uint32_t i = 0; e->service.workers && i < e->service.worker_count; i++)
+        if (e->service.workers[i].started) worker_wake(&e->service.workers[i]);
+    for (uint32_t i = 0; i < e->service.pod_count; i++) pod_stop(&e->service.pods[i]);
+    atomic_store(&e->service.drained, true);
+    for (uint32_t i = 0; e->service.workers && i < e->service.worker_count; i++) {
         uint64_t one = 1;
-        if (e->workers[i].started) (void)!write(e->workers[i].wake_fd, &one, sizeof one);
+        if (e->service.workers[i].started) (void)!write(e->service.workers[i].wake_fd, &one, sizeof one);
     }
     if (!hang_join(e)) return false;
-    for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
-        if (e->workers[i].engine) worker_close(&e->workers[i]);
+    for (uint32_t i = 0; e->service.workers && i < e->service.worker_count; i++)
+        if (e->service.workers[i].engine) worker_close(&e->service.workers[i]);
     return true;
 }
 
 static struct engine *given_up; /* what a worker in a device that hangs may still touch */
 
 static void engine_close(struct engine *e) {
-    if (atomic_load(&e->hang.given_up)) {
+    if (atomic_load(&e->service.hang.given_up)) {
         given_up = e;
         return;
     }
@@ -173,58 +180,27 @@ static void engine_close(struct engine *e) {
     gone_close(e);
     pods_close(e);
     shards_close(e);
-    lineup_close(&e->lineup);
-    counters_free(e->counters, e->counter_count);
-    free(e->workers);
-    block_close(e->block);
-    free(e->devices);
-    payload_close(e->payload);
+    lineup_close(&e->service.lineup);
+    counters_free(e->service.counters, e->service.counter_count);
+    free(e->service.workers);
+    block_close(e->control.block);
+    free(e->control.devices);
+    payload_close(e->service.payload);
     dispatch_destroy(e);
-    for (int t = 0; t < USAGES; t++) usage_destroy(&e->usage[t]);
-    oracle_close(e->oracle);
-    workload_close(e->workload);
-    if (e->control_fd >= 0) close(e->control_fd);
-    free(e->events);
-    sem_destroy(&e->workers_open);
-    pthread_mutex_destroy(&e->cache_lock);
-    pthread_mutex_destroy(&e->error_lock);
+    for (int t = 0; t < USAGES; t++) usage_destroy(&e->service.usage[t]);
+    oracle_close(e->service.oracle);
+    workload_close(e->dispatch.workload);
+    if (e->events.fd >= 0) close(e->events.fd);
+    free(e->events.list);
+    sem_destroy(&e->service.workers_open);
+    pthread_mutex_destroy(&e->service.cache_lock);
+    pthread_mutex_destroy(&e->events.lock);
     free(e);
-}
-
-/* The identities that hold at the end of every run whatever happened in it. */
-static void identities_check(struct engine *e) {
-    struct err broken = {0};
-    uint64_t done = 0, failed = 0;
-    for (uint32_t w = 0; w < e->counter_count; w++) {
-        done += counters_get(&e->counters[w].requests_done);
-        failed += counters_get(&e->counters[w].requests_failed);
-    }
-    uint64_t queued = 0, in_service = 0;
-    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        queued += e->klass[k].queued;
-        in_service += e->klass[k].in_service;
-    }
-    uint64_t left = 0;
-    if (pods_check(e, &broken) != 0) engine_error(e, broken.text);
-    for (uint32_t i = 0; i < e->pod_count; i++) left += cache_under_way(e->pods[i].cache);
-    char text[200];
-    if (left > 0) {
-        snprintf(text, sizeof text, "operations do not add up: %" PRIu64 " were begun and not ended", left);
-        engine_error(e, text);
-    }
-    overload_check(e);
-    if (e->arrived == done + failed + e->dropped + queued + in_service + e->moved_on) return;
-    snprintf(text, sizeof text,
-             "requests do not add up: %" PRIu64 " arrived, %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64
-             " dropped, %" PRIu64 " queued, %" PRIu64 " "
-             "in service, %" PRId64 " moved on",
-             e->arrived, done, failed, e->dropped, queued, in_service, e->moved_on);
-    engine_error(e, text);
 }
 
 /* ---- control ---- */
 
-struct control {
+struct course {
     struct engine *e;
     enum kvf_run_phase phase;
     uint64_t phase_end_ns, next_sample_ns;
@@ -232,9 +208,9 @@ struct control {
     bool closed; /* with an interval that was just closed */
 };
 
-static void control_end(struct control *c, enum run_status status, const char *fmt, ...)
+static void control_end(struct course *c, enum run_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void control_end(struct control *c, enum run_status status, const char *fmt, ...) {
+static void control_end(struct course *c, enum run_status status, const char *fmt, ...) {
     struct run_record *run = c->e->setup->run;
     va_list ap;
     if (c->ended) return;
@@ -254,7 +230,7 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
     if (engine_is_virtual(e)) simulator_paused(e, pause);
     engine_changed(e, RECORD_EVENT_PAUSE, pause ? "on" : "off", "%s by %s", pause ? "paused" : "resumed",
                    who);
-    for (uint32_t i = 0; i < e->worker_count; i++) worker_wake(&e->workers[i]);
+    for (uint32_t i = 0; i < e->service.worker_count; i++) worker_wake(&e->service.workers[i]);
     dispatch_wake(e);
 }
 
@@ -263,7 +239,7 @@ static void users_change(struct engine *e, const struct command *cmd) {
     uint64_t most = e->s->workload.users > COMMAND_USERS_MAX ? e->s->workload.users : COMMAND_USERS_MAX,
              users = cmd->value < most ? cmd->value : most;
     char value[24];
-    if (workload_open_loop(e->workload)) {
+    if (workload_open_loop(e->dispatch.workload)) {
         engine_event(e, "warning", "users cannot be changed: in an open loop requests do not wait for them");
     } else if (users == 0) {
         engine_event(e, "warning", "users cannot be 0: the fewest is 1; to stop all requests, pause the run");
@@ -279,13 +255,14 @@ static void users_change(struct engine *e, const struct command *cmd) {
 static void generation_change(struct engine *e, const struct command *cmd) {
     uint64_t ns = cmd->value < TOKEN_NS_MAX ? cmd->value : TOKEN_NS_MAX;
     char ms[24];
-    if (e->pods[0].pipeline.compute) {
+    if (e->service.pods[0].pipeline.compute) {
         engine_event(e, "warning", "generation cannot be changed: the modelled GPU sets the time");
         return;
     }
     snprintf(ms, sizeof ms, "%.3g", (double)ns / 1e6);
     engine_changed(e, RECORD_EVENT_GENERATION, ms, "generation %s ms per token by %s", ms, cmd->text);
-    for (uint32_t i = 0; i < e->pod_count; i++) atomic_store(&e->pods[i].pipeline.ns_per_token, ns);
+    for (uint32_t i = 0; i < e->service.pod_count; i++)
+        atomic_store(&e->service.pods[i].pipeline.ns_per_token, ns);
 }
 
 static void speed_change(struct engine *e, const struct command *cmd) {
@@ -293,7 +270,7 @@ static void speed_change(struct engine *e, const struct command *cmd) {
     char value[24];
     if (!engine_is_virtual(e)) {
         engine_event(e, "warning", "the speed cannot be changed: this run is real, in real time");
-    } else if (speed != e->simulator.speed) {
+    } else if (speed != e->control.simulator.speed) {
         simulator_speed(e, speed);
         snprintf(value, sizeof value, "%.4g", speed);
         engine_changed(e, RECORD_EVENT_SPEED, value, "speed %s%s by %s",
@@ -301,7 +278,7 @@ static void speed_change(struct engine *e, const struct command *cmd) {
     }
 }
 
-static void command_obey(struct control *c, const struct command *cmd) {
+static void command_obey(struct course *c, const struct command *cmd) {
     struct engine *e = c->e;
     if (cmd->kind == COMMAND_PAUSE || cmd->kind == COMMAND_RESUME || cmd->kind == COMMAND_GENERATION)
         together_command(e, cmd);
@@ -339,9 +316,9 @@ static void command_obey(struct control *c, const struct command *cmd) {
     }
 }
 
-static void control_wait(struct control *c, uint64_t until_ns) {
+static void control_wait(struct course *c, uint64_t until_ns) {
     struct engine *e = c->e;
-    struct pollfd p[3] = {{.fd = e->control_fd, .events = POLLIN},
+    struct pollfd p[3] = {{.fd = e->events.fd, .events = POLLIN},
                           {.fd = e->setup->commands ? command_fd(e->setup->commands) : -1, .events = POLLIN},
                           {.fd = together_fd(e), .events = POLLIN}};
     uint64_t wait = KVF_NEVER, look = hang_patience_ns(e), written = use_written_look_ns(e);
@@ -360,10 +337,10 @@ static void control_wait(struct control *c, uint64_t until_ns) {
     if (use_written_out(e, c->phase == KVF_PHASE_PREPARE, why))
         control_end(c, c->phase == KVF_PHASE_PREPARE ? RUN_FAILED : RUN_COMPLETED, "%s", why);
     if (hang_is(e) && !c->ended) sampler_peek(e, c->phase);
-    atomic_store(&e->control_woken, false);
+    atomic_store(&e->events.woken, false);
     if (p[0].revents & POLLIN) {
         uint64_t count;
-        (void)!read(e->control_fd, &count, sizeof count);
+        (void)!read(e->events.fd, &count, sizeof count);
     }
     /* Of consecutive changes of the number of users, only the last counts. */
     struct command cmd, next;
@@ -378,14 +355,15 @@ static void control_wait(struct control *c, uint64_t until_ns) {
         cmd = next;
     }
     events_flush(e);
-    if (atomic_load(&e->failed) && !e->setup->keep_going) control_end(c, RUN_FAILED, "%s", e->error);
+    if (atomic_load(&e->events.failed) && !e->setup->keep_going)
+        control_end(c, RUN_FAILED, "%s", e->events.error);
     enum run_status status;
     char because[400];
     if (!c->ended && together_ends(e, &status, because, sizeof because))
         control_end(c, status, "%s", because);
 }
 
-static void step_carry_out(struct control *c, const struct prepare_step *step) {
+static void step_carry_out(struct course *c, const struct prepare_step *step) {
     struct engine *e = c->e;
     char what[80];
     double share;
@@ -401,10 +379,10 @@ static void step_carry_out(struct control *c, const struct prepare_step *step) {
 }
 
 /* The steps of the preparation; false when the run has ended in it. */
-static bool prepare(struct control *c) {
+static bool prepare(struct course *c) {
     struct engine *e = c->e;
     for (const struct prepare_step *step = prepare_steps; step->name && !c->ended; step++) {
-        e->prepare = (struct prepare){0};
+        e->preparation.now = (struct prepare){0};
         if (!step->begin(e)) continue;
         step_carry_out(c, step);
         dispatch_prepare_end(e);
@@ -414,7 +392,7 @@ static bool prepare(struct control *c) {
 }
 
 /* Runs that nobody joins begin together by the clock on the wall. Too late is said, not made up for. */
-static bool begin_at(struct control *c) {
+static bool begin_at(struct course *c) {
     struct engine *e = c->e;
     uint64_t at = e->setup->start_at_ns, now = clock_wall_ns();
     if (at == 0 || engine_is_virtual(e)) return !c->ended;
@@ -434,7 +412,7 @@ static bool begin_at(struct control *c) {
 }
 
 /* Ranks begin together, and those that are ready before the others wait. */
-static bool begin_together(struct control *c) {
+static bool begin_together(struct course *c) {
     struct engine *e = c->e;
     if (scenario_ranks(e->s) > 1 && e->setup->on_prepare)
         e->setup->on_prepare(e->setup->ctx, "waiting for the other ranks", 1);
@@ -442,19 +420,19 @@ static bool begin_together(struct control *c) {
     return !c->ended;
 }
 
-static void phase_begin(struct control *c, enum kvf_run_phase phase, uint64_t length_ns) {
-    uint64_t now = c->e->sampler->last.run_ns;
+static void phase_begin(struct course *c, enum kvf_run_phase phase, uint64_t length_ns) {
+    uint64_t now = c->e->control.sampler->last.run_ns;
     c->phase = phase;
     c->phase_end_ns = now + length_ns;
     c->next_sample_ns = now + c->e->s->run.interval_ns;
 }
 
 /* A phase's end closes its interval; a workload that ended in the warm-up is measured as a whole. */
-static void control_step(struct control *c) {
+static void control_step(struct course *c) {
     struct engine *e = c->e;
     uint64_t now = engine_now(e);
     if (c->phase == KVF_PHASE_WARMUP && now >= c->phase_end_ns && !c->ended) {
-        e->moment = TOGETHER_MEASURED;
+        e->control.moment = TOGETHER_MEASURED;
         sampler_interval(e, c->phase);
         sampler_measure_from_here(e);
         phase_begin(c, KVF_PHASE_MEASURED, e->s->run.duration_ns);
@@ -463,7 +441,7 @@ static void control_step(struct control *c) {
         control_end(c, RUN_COMPLETED, "%s", "");
     } else if (now >= c->next_sample_ns && !c->ended) {
         /* absolute deadlines; what a stall of the machine skipped is not made up for */
-        for (; c->next_sample_ns <= now; e->moment++) c->next_sample_ns += e->s->run.interval_ns;
+        for (; c->next_sample_ns <= now; e->control.moment++) c->next_sample_ns += e->s->run.interval_ns;
         sampler_interval(e, c->phase);
     }
     if (scaling_finished(e) && !c->ended) {
@@ -471,22 +449,22 @@ static void control_step(struct control *c) {
         control_end(c, RUN_COMPLETED,
                     "the autoscaler has found its answer, and autoscaler.when_found is stop");
     }
-    if (atomic_load(&e->workload_done) && together_done(e)) control_end(c, RUN_COMPLETED, "%s", "");
+    if (atomic_load(&e->dispatch.done) && together_done(e)) control_end(c, RUN_COMPLETED, "%s", "");
 }
 
-static uint64_t next_ns(const struct control *c) {
+static uint64_t next_ns(const struct course *c) {
     uint64_t next = c->phase_end_ns < c->next_sample_ns ? c->phase_end_ns : c->next_sample_ns;
     uint64_t outage = engine_is_virtual(c->e) ? KVF_NEVER : outages_next_ns(c->e);
     return outage < next ? outage : next;
 }
 
-static void control_run(struct control *c) {
+static void control_run(struct course *c) {
     struct engine *e = c->e;
-    e->moment = 1;
+    e->control.moment = 1;
     sampler_begin(e);
-    tracelog_arm(e->log, e->sampler->zero_ns);
-    outages_begin(e, e->sampler->zero_ns);
-    dispatch_begin_arrivals(e, e->sampler->zero_ns);
+    tracelog_arm(e->service.log, e->control.sampler->zero_ns);
+    outages_begin(e, e->control.sampler->zero_ns);
+    dispatch_begin_arrivals(e, e->control.sampler->zero_ns);
     together_early(e);
     bool warmup = e->s->run.warmup_ns > 0;
     phase_begin(c, warmup ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED,
@@ -504,11 +482,11 @@ static void control_run(struct control *c) {
                      "the run ended during the warm-up, so the warm-up was counted as measured; run.warmup: "
                      "0 avoids this");
     scaling_end(e);
-    e->moment = TOGETHER_END;
+    e->control.moment = TOGETHER_END;
     together_end(e, e->setup->run->status, e->setup->run->status_reason);
     if (!c->closed) sampler_interval(e, KVF_PHASE_MEASURED);
     sampler_measure_to_here(e);
-    tracelog_disarm(e->log);
+    tracelog_disarm(e->service.log);
 }
 
 static void trace_hash(struct engine *e, struct run_record *run) {
@@ -521,7 +499,7 @@ static void trace_hash(struct engine *e, struct run_record *run) {
 }
 
 static void rejected_event(struct engine *e) {
-    const struct workload_rows *r = workload_rows(e->workload);
+    const struct workload_rows *r = workload_rows(e->dispatch.workload);
     if (r->read > r->emitted)
         engine_event(e, "warning",
                      "%" PRIu64 " of %" PRIu64 " rows of the trace %s rejected, the first at line %" PRIu64
@@ -539,18 +517,19 @@ static void run_finish(struct engine *e, bool ran) {
     bool whole = workers_stop(e);
     /* an incomplete log is an error of the run, and known only now */
     if (whole) {
-        if (tracelog_close(e->log, &err) != 0) engine_error(e, err.text);
-        e->log = NULL;
-        identities_check(e);
+        if (tracelog_close(e->service.log, &err) != 0) engine_error(e, err.text);
+        e->service.log = NULL;
+        engine_check_sums(e);
     }
     if (ran) {
-        e->moment = TOGETHER_DRAINED;
+        e->control.moment = TOGETHER_DRAINED;
         events_flush(e); /* before the last counts: what comes after them is heard no more */
-        if (atomic_load(&e->failed) && !e->setup->keep_going) together_end(e, RUN_FAILED, e->error);
+        if (atomic_load(&e->events.failed) && !e->setup->keep_going)
+            together_end(e, RUN_FAILED, e->events.error);
         sampler_interval(e, KVF_PHASE_DRAIN);
-        if (atomic_load(&e->failed) && !e->setup->keep_going && run->status == RUN_COMPLETED) {
+        if (atomic_load(&e->events.failed) && !e->setup->keep_going && run->status == RUN_COMPLETED) {
             run->status = RUN_FAILED;
-            snprintf(run->status_reason, sizeof run->status_reason, "%s", e->error);
+            snprintf(run->status_reason, sizeof run->status_reason, "%s", e->events.error);
         }
         if (run->status == RUN_COMPLETED)
             (void)together_ends(e, &run->status, run->status_reason, sizeof run->status_reason);
@@ -573,14 +552,14 @@ static void run_finish(struct engine *e, bool ran) {
 int engine_run(const struct engine_setup *setup, struct err *e) {
     struct engine *engine = mem_zalloc(1, sizeof *engine);
     struct run_record *run = setup->run;
-    struct control c = {.e = engine, .phase = KVF_PHASE_PREPARE};
-    engine->control_fd = -1;
+    struct course c = {.e = engine, .phase = KVF_PHASE_PREPARE};
+    engine->events.fd = -1;
     uint64_t begun = clock_now_ns();
     run->status = RUN_RUNNING;
     int rc = engine_open(engine, setup, e);
     if (rc != 0) {
         workers_stop(engine);
-        tracelog_discard(engine->log);
+        tracelog_discard(engine->service.log);
         engine_close(engine);
         if (run->status != RUN_INTERRUPTED) return rc;
         assess_run(setup->scenario, run);
@@ -588,8 +567,8 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
     }
     sampler_begin(engine);
     bool ran = prepare(&c);
-    uint64_t took =
-        engine_is_virtual(engine) ? engine_now(engine) - engine->sampler->zero_ns : clock_now_ns() - begun;
+    uint64_t took = engine_is_virtual(engine) ? engine_now(engine) - engine->control.sampler->zero_ns
+                                              : clock_now_ns() - begun;
     result_add(&run->results, (double)took / 1e9, 0, "prepare_s");
     ran = ran && begin_at(&c) && begin_together(&c);
     if (ran) control_run(&c);

@@ -38,7 +38,7 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
 
 void engine_describe_tiers(const struct engine *e, struct snapshot *snap) {
     for (int t = 0; t < KVF_TIERS; t++) {
-        const struct tier *tier = e->tiers[t];
+        const struct tier *tier = e->service.tiers[t];
         snap->tier_on[t] = tier != NULL;
         if (!tier) continue;
         snap->tier_emulated[t] = (tier->ops->caps(tier) & TIER_EMULATED) != 0;

@@ -1,3 +1,5 @@
+#include "engine/events.h"
+
 #include "engine/core.h"
 
 #include <stdarg.h>
@@ -8,15 +10,15 @@
 #include "engine/sampling/sampler.h"
 
 static void event_add(struct engine *e, struct record_event *ev) {
-    pthread_mutex_lock(&e->error_lock);
-    if (atomic_load(&e->arrivals_on))
-        ev->t_s = (double)(engine_now(e) - e->sampler->zero_ns) / (double)KVF_NS_PER_S;
-    if (e->event_count == e->event_cap) {
-        e->event_cap = e->event_cap ? 2 * e->event_cap : 16;
-        e->events = mem_realloc(e->events, e->event_cap * sizeof *e->events);
+    pthread_mutex_lock(&e->events.lock);
+    if (atomic_load(&e->dispatch.on))
+        ev->t_s = (double)(engine_now(e) - e->control.sampler->zero_ns) / (double)KVF_NS_PER_S;
+    if (e->events.count == e->events.cap) {
+        e->events.cap = e->events.cap ? 2 * e->events.cap : 16;
+        e->events.list = mem_realloc(e->events.list, e->events.cap * sizeof *e->events.list);
     }
-    e->events[e->event_count++] = *ev;
-    pthread_mutex_unlock(&e->error_lock);
+    e->events.list[e->events.count++] = *ev;
+    pthread_mutex_unlock(&e->events.lock);
 }
 
 void engine_event(struct engine *e, const char *level, const char *fmt, ...) {
@@ -42,16 +44,16 @@ void engine_changed(struct engine *e, enum record_event_kind kind, const char *v
 enum { ERRORS_NAMED = 10 };
 
 void engine_error(struct engine *e, const char *sentence) {
-    pthread_mutex_lock(&e->error_lock);
-    uint64_t n = e->error_count++;
-    if (n == 0) snprintf(e->error, sizeof e->error, "%s", sentence);
-    pthread_mutex_unlock(&e->error_lock);
+    pthread_mutex_lock(&e->events.lock);
+    uint64_t n = e->events.errors++;
+    if (n == 0) snprintf(e->events.error, sizeof e->events.error, "%s", sentence);
+    pthread_mutex_unlock(&e->events.lock);
     if (n < ERRORS_NAMED) engine_event(e, "error", "%s", sentence);
-    if (!atomic_exchange(&e->failed, true)) engine_wake_control(e);
+    if (!atomic_exchange(&e->events.failed, true)) engine_wake_control(e);
 }
 
 void engine_wake_control(struct engine *e) {
     uint64_t one = 1;
-    atomic_store(&e->control_woken, true);
-    (void)!write(e->control_fd, &one, sizeof one);
+    atomic_store(&e->events.woken, true);
+    (void)!write(e->events.fd, &one, sizeof one);
 }

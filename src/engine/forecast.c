@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/core.h"
 #include "engine/limits/cacheconfig.h"
 #include "engine/limits/network.h"
 #include "engine/pipeline/sample.h"
@@ -175,7 +176,7 @@ static double effective_times(const struct forecast *f, const struct change *c, 
 static int try_change(const struct forecast *f, const struct change *c, struct trial_counts *out) {
     uint64_t from;
     struct err err = {0};
-    const struct references *r = sample_references(f->e->pods[0].pipeline.sample, &from);
+    const struct references *r = sample_references(f->e->service.pods[0].pipeline.sample, &from);
     struct trial_setup setup = {.scenario = f->e->s,
                                 .part = 1,
                                 .counts_from = from,
@@ -184,7 +185,7 @@ static int try_change(const struct forecast *f, const struct change *c, struct t
     for (int t = 0; t < KVF_TIERS; t++)
         setup.cache.usable_bytes[t] =
             (uint64_t)((double)setup.cache.usable_bytes[t] * effective_times(f, c, c->capacity[t]) *
-                       sample_part(f->e->pods[0].pipeline.sample));
+                       sample_part(f->e->service.pods[0].pipeline.sample));
     return trial_run(r, &setup, out, &err);
 }
 
@@ -246,7 +247,7 @@ static double noise_of(const struct forecast *f, const struct trial_counts *trie
 static void growth_of(const struct forecast *f, const struct trial_counts *c,
                       double growth[KVF_TIERS][KVF_DIRS]) {
     uint64_t from;
-    const struct references *r = sample_references(f->e->pods[0].pipeline.sample, &from);
+    const struct references *r = sample_references(f->e->service.pods[0].pipeline.sample, &from);
     double begin = (double)from, all = (double)r->count, bytes[2];
     const unsigned half = TRIAL_PARTS / 2;
     double apart = log((begin + 3 * all) / (3 * begin + all)); /* of the middles of both halves */
@@ -261,7 +262,7 @@ static void growth_of(const struct forecast *f, const struct trial_counts *c,
 }
 
 static void try_base(struct forecast *f) {
-    double part = sample_part(f->e->pods[0].pipeline.sample), all = 0, otherwise = 0;
+    double part = sample_part(f->e->service.pods[0].pipeline.sample), all = 0, otherwise = 0;
     if (try_effective(f) != 0) return;
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int d = 0; d < KVF_DIRS && f->in->on[t]; d++) {
@@ -278,7 +279,7 @@ static void try_base(struct forecast *f) {
 /* The demands with what the trial moved instead of what it moves at the run's capacities. */
 static void moved_demands(const struct forecast *f, const struct trial_counts *c,
                           double demand_s[KVF_TIERS][KVF_DIRS]) {
-    double part = sample_part(f->e->pods[0].pipeline.sample);
+    double part = sample_part(f->e->service.pods[0].pipeline.sample);
     double requests = c->contexts > 0 ? (double)f->base.contexts / (double)c->contexts : 1;
     for (int t = 0; t < KVF_TIERS; t++) {
         const struct scenario_emulation *speed = &f->e->s->tier[t].emulation;
@@ -343,7 +344,7 @@ static double at_most(const struct forecast *f, const struct network *n, double 
 /* A hit of a block is one of all before it: a sample of blocks does not tell where those end. */
 static bool thinned(const struct forecast *f) {
     return f->e->s->cache.granularity == KVF_GRANULARITY_BLOCK &&
-           sample_part(f->e->pods[0].pipeline.sample) < 1;
+           sample_part(f->e->service.pods[0].pipeline.sample) < 1;
 }
 
 /* More than arrives is never done. */
@@ -443,7 +444,7 @@ static void curve_of(const struct forecast *f, const double usable[KVF_TIERS], d
     double bytes = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         bytes += f->in->on[t] ? usable[t] : 0;
-        miss[t] = bytes > 0 ? sample_miss_ratio(f->e->pods[0].pipeline.sample, bytes, NULL) : 1;
+        miss[t] = bytes > 0 ? sample_miss_ratio(f->e->service.pods[0].pipeline.sample, bytes, NULL) : 1;
     }
 }
 
@@ -543,7 +544,7 @@ static void consider_all(struct forecast *f) {
 
 /* Whether less was done than asked for: a model of all of it says nothing of that. */
 static bool undone_of_late(const struct engine *e, const struct snapshot_interval *i) {
-    const struct cache_stats *c = &e->sampler->cache; /* of the last interval */
+    const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
     return i->failed + i->dropped + i->fell_through + c->not_admitted + c->copies_skipped +
                c->outage_dropped >
            0;
@@ -566,9 +567,9 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
     else if (undone_of_late(e, i))
         v->gap = VERDICT_GAP_UNDONE;
     if (v->gap != VERDICT_GAP_UNSURE || !measure(&f)) return;
-    sample_look(e->pods[0].pipeline.sample);
+    sample_look(e->service.pods[0].pipeline.sample);
     consider_all(&f);
-    sample_looked(e->pods[0].pipeline.sample);
+    sample_looked(e->service.pods[0].pipeline.sample);
 }
 
 /* Whether what was done is enough for means that would come out so again. */

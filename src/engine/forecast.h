@@ -4,9 +4,10 @@
 #ifndef KVF_ENGINE_FORECAST_H
 #define KVF_ENGINE_FORECAST_H
 
-#include "engine/core.h"
 #include "record/judge.h"
 #include "record/run.h"
+
+struct engine;
 
 /* Adds remedies to the run's verdict: 2 and 4 times each tier's capacity, twice its bandwidth, twice the
  * slots, half the users. None where the model does not hold: work was left undone (standing.h), an autoscaler

@@ -21,13 +21,13 @@ static bool moved_by_requests(int cause) {
 
 /* Of simulations, whose tiers have the bandwidths that they are given. */
 void overload_check(struct engine *e) {
-    const struct counters *c = e->counters; /* of the one worker */
+    const struct counters *c = e->service.counters; /* of the one worker */
     struct bound_input in = {.owed_bytes = counters_get(&c->owed_bytes), .run_ns = engine_now(e)};
     struct err broken = {0};
     if (!engine_is_virtual(e)) return;
     for (int t = 0; t < KVF_TIERS; t++) {
         /* one that was calibrated has a rate for each depth, and a spread */
-        in.on[t] = e->tiers[t] != NULL && !station_measured(&e->s->tier[t].service, false) &&
+        in.on[t] = e->service.tiers[t] != NULL && !station_measured(&e->s->tier[t].service, false) &&
                    !station_measured(&e->s->tier[t].service, true);
         in.link[t] = e->s->tier[t].emulation;
         in.links[t] = pods_tiers(e, t);
@@ -158,8 +158,9 @@ void overload_warn(const struct engine *e, struct run_record *run) {
 
 void overload_finish(struct engine *e) {
     char late[24];
-    if (!e->next_row || workload_unpaced(e->workload)) return;
-    uint64_t due_ns = e->begin_ns + e->next_row->req.arrival_ns, end_ns = e->sampler->end.run_ns;
+    if (!e->dispatch.next_row || workload_unpaced(e->dispatch.workload)) return;
+    uint64_t due_ns = e->dispatch.begin_ns + e->dispatch.next_row->req.arrival_ns,
+             end_ns = e->control.sampler->end.run_ns;
     if (due_ns + LATE_NS >= end_ns) return;
     engine_event(
         e, "warning",

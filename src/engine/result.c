@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "engine/core.h"
 #include "engine/limits/assess.h"
 #include "engine/limits/breakeven.h"
 #include "engine/pods/outages.h"
@@ -37,7 +38,7 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
     const struct histogram *total = &m->d->op_total[t][dir];
     uint64_t peak = m->e->s->tier[t].peak_bytes_per_s[dir];
-    bool judged = m->e->tiers[t] && peak != KVF_UNSET;
+    bool judged = m->e->service.tiers[t] && peak != KVF_UNSET;
     double bytes = (double)counters_bytes(m->d, 1, t, dir);
     double line_ns = (double)counters_get(&m->d->line_ns[t][dir]);
     result_add(m->out, judged ? kvf_ratio(bytes / (double)peak, m->wall_s) : KVF_MISSING, 0,
@@ -64,7 +65,7 @@ static void add_cache(struct measure *m) {
     add_count(m, "recomputed_tokens", counters_get(&m->d->recomputed_tokens));
     add_count(m, "copies_dropped", tier_sum(s->copies_dropped));
     add_count(m, "copies_skipped", s->copies_skipped);
-    if (m->e->outages) add_count(m, "outage_dropped", s->outage_dropped);
+    if (m->e->routes.outages) add_count(m, "outage_dropped", s->outage_dropped);
     add_count(m, "room_inline", s->room_inline);
     add_count(m, "room_background", s->room_background);
 }
@@ -91,7 +92,7 @@ static void add_reuse(struct measure *m) {
 /* Ingestion counts from the preparation on: mostly it is over when the measured part begins. */
 static void add_rag(struct measure *m) {
     const struct counters *all = m->to->workers;
-    if (!m->e->ingest.rag) return;
+    if (!m->e->preparation.ingest.rag) return;
     add_count(m, "rag_requests", counters_get(&m->d->rag_requests));
     add_count(m, "rag_requests_empty", counters_get(&m->d->rag_empty));
     result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_RAG, true), 0, "rag_bytes_read");
@@ -106,7 +107,7 @@ static void add_rag(struct measure *m) {
 
 /* Of the gate; without a limit nobody counts. */
 static void add_writes(struct measure *m) {
-    bool limited = m->e->pods[0].writes.limit > 0;
+    bool limited = m->e->service.pods[0].writes.limit > 0;
     uint64_t held = counters_get(&m->d->writes_held);
     double held_ms = (double)counters_get(&m->d->writes_held_ns) / 1e6;
     result_add(m->out, limited ? (double)m->to->writes_most : KVF_MISSING, 0, "writes_in_flight_max");
@@ -115,7 +116,7 @@ static void add_writes(struct measure *m) {
 }
 
 static void add_checks(struct measure *m) {
-    const struct counters *ever = m->e->sampler->last.workers; /* whatever fails the run is counted */
+    const struct counters *ever = m->e->control.sampler->last.workers; /* whatever fails the run is counted */
     uint64_t errors = 0, verified = 0, mismatched = 0, unverified = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int dir = 0; dir < KVF_DIRS; dir++) errors += counters_get(&ever->errors[t][dir]);
@@ -134,7 +135,7 @@ static void add_checks(struct measure *m) {
  * all that it had, which may be less. */
 static void add_asked(struct measure *m) {
     bool limited = m->e->s->run.max_requests > 0;
-    bool ended = scenario_source_has(m->e->s, SOURCE_FILE) && atomic_load(&m->e->workload_done);
+    bool ended = scenario_source_has(m->e->s, SOURCE_FILE) && atomic_load(&m->e->dispatch.done);
     double done = (double)counters_get(&m->to->workers->requests_done);
     double asked = (double)(ended ? m->to->arrived : m->e->s->run.max_requests);
     result_add(m->out, limited ? asked : KVF_MISSING, 0, "requests_asked");
@@ -168,7 +169,7 @@ static double prefill_mean_ms(const struct measure *m) {
 static void add_batch(struct measure *m) {
     const struct compute_stats *a = &m->from->compute, *b = &m->to->compute;
     double fs = m->wall_s * 1e15, room = (double)scenario_batch_bytes(m->e->s);
-    if (!m->e->pods[0].pipeline.compute) return;
+    if (!m->e->service.pods[0].pipeline.compute) return;
     double kv = scenario_batch_bytes(m->e->s) == UINT64_MAX ? KVF_MISSING : (double)(b->kv - a->kv) / room;
     double all_fs = fs * pods_machines(m->e); /* each has such a GPU */
     result_add(m->out, prefill_mean_ms(m), counters_get(&m->d->requests_done), "prefill_mean_ms");
@@ -182,7 +183,7 @@ static void add_batch(struct measure *m) {
 
 /* Where requests do not wait for answers, what was asked of the system and what it did are two things. */
 static void add_load(struct measure *m) {
-    const struct workload *w = m->e->workload;
+    const struct workload *w = m->e->dispatch.workload;
     if (!workload_open_loop(w)) return;
     double arrived = (double)(m->to->arrived - m->from->arrived);
     double offered = workload_unpaced(w) ? KVF_MISSING : kvf_ratio(arrived, m->wall_s);
@@ -201,7 +202,7 @@ static void add_unserved(struct measure *m) {
     for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
         uint64_t since_ns = m->to->open_ns[k];
         bool waited = since_ns < m->to->run_ns && (double)(m->to->run_ns - since_ns) / 1e9 > m->wall_s / 2;
-        bool starved = m->e->sampler->starved_s[k] > m->wall_s / 2;
+        bool starved = m->e->control.sampler->starved_s[k] > m->wall_s / 2;
         n += starved || (waited && counters_get(&m->d->klass[k].done) == 0);
     }
     add_count(m, "classes_unserved", n);
@@ -246,13 +247,14 @@ static void add_class(struct measure *m, uint32_t k) {
         result_add(m->out, target_met(&kept, i), kept.all + kept.overdue[i], "slo_%s_%s_met", name,
                    stat_name(stat_of_target(i)));
     bool judged = kept.klass->p95_ns != KVF_UNSET;
-    result_add(m->out, judged ? m->e->sampler->starved_s[k] : KVF_MISSING, 0, "class_%s_starved_s", name);
+    result_add(m->out, judged ? m->e->control.sampler->starved_s[k] : KVF_MISSING, 0, "class_%s_starved_s",
+               name);
 }
 
 static void add_machine(struct measure *m) {
     double gather_s = (double)(m->to->gather_ns - m->from->gather_ns) / 1e9;
     bool real = !engine_is_virtual(m->e);
-    if (m->e->together && !m->e->shards)
+    if (m->e->control.together && !m->e->routes.shards)
         result_add(m->out, real ? kvf_ratio(gather_s, m->wall_s * (double)m->to->ranks) : KVF_MISSING, 0,
                    "ranks_gather_cpu_ratio");
     result_add(m->out, m->to->host.process_rss_peak_bytes, 0, "rss_peak_bytes");
@@ -261,7 +263,7 @@ static void add_machine(struct measure *m) {
 
 /* Of the devices themselves, as the driver has them. */
 static void add_devices(struct measure *m) {
-    const struct gpus *g = &m->e->sampler->gpus;
+    const struct gpus *g = &m->e->control.sampler->gpus;
     double watts = gpus_power_w(g), joules = watts * m->wall_s;
     double tokens = (double)counters_get(&m->d->tokens_generated);
     result_add(m->out, watts, 0, "gpu_power_mean_w");
@@ -275,10 +277,11 @@ static void add_devices(struct measure *m) {
 
 static void add_rows(struct measure *m) {
     if (!scenario_source_has(m->e->s, SOURCE_FILE)) return;
-    const struct workload_rows *r = workload_rows(m->e->workload);
+    const struct workload_rows *r = workload_rows(m->e->dispatch.workload);
     /* a row that was read to learn its time, which never came; of sharegpt a conversation is a row */
     bool talks = m->e->s->workload.source == KVF_SOURCE_SHAREGPT;
-    uint64_t rejected = 0, ahead = m->e->next_row && (!talks || m->e->next_row->req.turn == 1) ? 1 : 0;
+    uint64_t rejected = 0,
+             ahead = m->e->dispatch.next_row && (!talks || m->e->dispatch.next_row->req.turn == 1) ? 1 : 0;
     for (int i = 0; i < WORKLOAD_REJECTS; i++) rejected += r->rejected[i];
     add_count(m, "rows_read", r->read - ahead);
     add_count(m, "rows_emitted", r->emitted - ahead);
@@ -296,13 +299,13 @@ static void add_rows(struct measure *m) {
 /* An autoscaler changes the load on purpose: there is no one state to be steady in. */
 static void add_steady(struct measure *m, struct run_record *run) {
     struct steady_result r = {0};
-    if (m->e->s->autoscaler.mode == KVF_AUTOSCALER_OFF) steady_judge(&m->e->sampler->steady, &r);
+    if (m->e->s->autoscaler.mode == KVF_AUTOSCALER_OFF) steady_judge(&m->e->control.sampler->steady, &r);
     double none = KVF_MISSING;
     result_add(m->out, r.known ? (double)r.reached : none, 0, "steady");
     result_add(m->out, r.reached ? r.from_s : none, 0, "steady_from_s");
     result_add(m->out, r.reached ? r.length_s : none, 0, "steady_s");
     result_add(m->out, r.reached ? r.tokens_per_s : none, 0, "steady_throughput_tok_s");
-    result_add(m->out, r.reached && m->e->tiers[KVF_TIER_NVME] ? r.nvme_tokens_per_s : none, 0,
+    result_add(m->out, r.reached && m->e->service.tiers[KVF_TIER_NVME] ? r.nvme_tokens_per_s : none, 0,
                "steady_nvme_tok_s");
     result_add(m->out, r.known ? r.throughput.slope : none, 0, "steady_slope");
     result_add(m->out, r.known ? r.throughput.range : none, 0, "steady_range");
@@ -313,7 +316,7 @@ static void add_steady(struct measure *m, struct run_record *run) {
 
 /* Results of counters that no snapshot has, and of the engine itself. */
 static void add_own(struct measure *m, struct run_record *run) {
-    struct sampler *p = m->e->sampler;
+    struct sampler *p = m->e->control.sampler;
     add_throughput(m);
     add_load(m);
     add_lateness(m);
@@ -332,8 +335,8 @@ static void add_own(struct measure *m, struct run_record *run) {
     add_machine(m);
     blocks_results(m->from, m->to, m->out);
     add_devices(m);
-    result_add(m->out, (double)m->e->preconditioned_bytes, 0, "precondition_bytes");
-    result_add(m->out, (double)m->e->prepopulated_bytes, 0, "prepopulate_bytes");
+    result_add(m->out, (double)m->e->preparation.preconditioned_bytes, 0, "precondition_bytes");
+    result_add(m->out, (double)m->e->preparation.prepopulated_bytes, 0, "prepopulate_bytes");
     add_rows(m);
     add_steady(m, run);
     scaling_results(m->e, m->out);
@@ -341,7 +344,7 @@ static void add_own(struct measure *m, struct run_record *run) {
 }
 
 void result_fill(struct engine *e, struct run_record *run) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     struct snapshot *snap = mem_zalloc(1, sizeof *snap);
     struct use use;
     struct measure m = {.e = e,

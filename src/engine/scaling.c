@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/core.h"
 #include "engine/scale/saturation.h"
 #include "engine/sampling/together.h"
 
@@ -33,7 +34,8 @@ static double target_ms(const struct scenario_class *c) {
 
 /* Users that wait for their answers cannot be more than the slots unless there are more of them. */
 static bool can_wait(const struct engine *e, uint64_t users) {
-    bool closed = !workload_open_loop(e->workload) && e->s->workload.arrival.process != KVF_ARRIVAL_PACED;
+    bool closed =
+        !workload_open_loop(e->dispatch.workload) && e->s->workload.arrival.process != KVF_ARRIVAL_PACED;
     return !closed || users > pods_slots(e);
 }
 
@@ -43,7 +45,7 @@ double scaling_saturation(struct engine *e, const struct snapshot *snap) {
     struct saturation_input in = {.classes = snap->classes,
                                   .can_wait = can_wait(e, i->users),
                                   .arrived = i->arrived,
-                                  .waiting_before = e->sampler->last.queued,
+                                  .waiting_before = e->control.sampler->last.queued,
                                   .waiting = i->queue_depth,
                                   .in_service = i->in_service_now,
                                   .device_busy = i->device_busy_ratio,
@@ -95,22 +97,22 @@ static struct autoscaler_config config_of(const struct scenario *s, enum autosca
 }
 
 static uint64_t users_now(struct engine *e) {
-    if (e->together) return together_users(e);
-    pthread_mutex_lock(&e->queue_lock);
-    uint64_t users = e->users.active;
-    pthread_mutex_unlock(&e->queue_lock);
+    if (e->control.together) return together_users(e);
+    pthread_mutex_lock(&e->service.queue_lock);
+    uint64_t users = e->dispatch.users.active;
+    pthread_mutex_unlock(&e->service.queue_lock);
     return users;
 }
 
 static void decided(struct engine *e, const struct snapshot_decision *d) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     if (s->pendings < PENDING) s->pending[s->pendings++] = *d;
     if (d->users_after != users_now(e)) together_set_users(e, d->users_after);
 }
 
 /* Notes a change that no stage has caused. */
 static void note_end(struct engine *e, const char *action, const char *reason) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     uint64_t users = users_now(e);
     struct snapshot_decision d = {.users_before = users,
                                   .users_after = users,
@@ -138,7 +140,7 @@ static void warn_of_time(struct engine *e, const struct autoscaler_config *c) {
 }
 
 static void search_begin(struct engine *e) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     struct autoscaler_config config = config_of(e->s, s->mode);
     struct snapshot_decision d;
     autoscaler_init(&s->search, &config, users_now(e), &d);
@@ -150,7 +152,7 @@ static void search_begin(struct engine *e) {
 /* A search that was begun and ended between two intervals leaves no trace; one that was to begin and was
  * called off leaves one. */
 static void search_end(struct engine *e, const char *reason) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     if (s->mode == AUTOSCALER_OFF) return;
     if (s->measuring && s->fresh)
         s->pendings--;
@@ -161,7 +163,7 @@ static void search_end(struct engine *e, const char *reason) {
 }
 
 void scaling_begin(struct engine *e) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     s->measuring = true;
     if (s->mode == AUTOSCALER_OFF) return;
     search_begin(e);
@@ -169,7 +171,7 @@ void scaling_begin(struct engine *e) {
 }
 
 static void tell_answer(struct engine *e, enum autoscaler_answer before, const struct snapshot_decision *d) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     char known[200];
     if (s->search.answer == before) return;
     if (s->search.answer == AUTOSCALER_SEEKING) {
@@ -188,9 +190,9 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
 
 /* As standing.h has it: what was not kept is computed again where a GPU is modelled. */
 static bool left_undone(const struct engine *e, const struct snapshot_interval *i) {
-    const struct cache_stats *c = &e->sampler->cache; /* of the last interval */
+    const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
     if (i->failed + i->dropped > 0) return true;
-    return !e->pods[0].pipeline.compute &&
+    return !e->service.pods[0].pipeline.compute &&
            i->fell_through + i->not_admitted + c->copies_skipped + c->outage_dropped > 0;
 }
 
@@ -224,7 +226,7 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
 }
 
 static void step(struct engine *e, const struct snapshot *snap, const struct counters *d) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     enum autoscaler_answer before = s->search.answer;
     struct snapshot_decision decision;
     struct stage_signals in;
@@ -236,7 +238,7 @@ static void step(struct engine *e, const struct snapshot *snap, const struct cou
 }
 
 void scaling_interval(struct engine *e, struct snapshot *snap, const struct counters *d) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     if (s->measuring && s->mode != AUTOSCALER_OFF) step(e, snap, d);
     snap->decisions = s->pendings;
     memcpy(snap->decision, s->pending, s->pendings * sizeof s->pending[0]);
@@ -247,11 +249,11 @@ void scaling_interval(struct engine *e, struct snapshot *snap, const struct coun
 }
 
 bool scaling_finished(const struct engine *e) {
-    return e->scaling->finished;
+    return e->control.scaling->finished;
 }
 
 void scaling_end(struct engine *e) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     char known[200];
     if (s->measuring && s->mode != AUTOSCALER_OFF && s->search.answer == AUTOSCALER_SEEKING) {
         autoscaler_known(&s->search, known, sizeof known);
@@ -265,13 +267,13 @@ void scaling_end(struct engine *e) {
 /* ---- commands ---- */
 
 void scaling_command(struct engine *e, const struct command *cmd) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     enum autoscaler_mode mode =
         cmd->value <= AUTOSCALER_CAPACITY ? (enum autoscaler_mode)cmd->value : AUTOSCALER_OFF;
     const char *key = "", *why = NULL;
     char reason[200];
     if (mode == s->mode) return;
-    if (workload_open_loop(e->workload))
+    if (workload_open_loop(e->dispatch.workload))
         why = "arrivals come from the trace, not from users";
     else
         why = scenario_autoscaler_refusal(e->s, (enum scenario_autoscaler)mode, &key);
@@ -289,7 +291,7 @@ void scaling_command(struct engine *e, const struct command *cmd) {
 }
 
 void scaling_by_hand(struct engine *e, const struct command *cmd) {
-    struct scaling *s = e->scaling;
+    struct scaling *s = e->control.scaling;
     char reason[200];
     if (s->mode == AUTOSCALER_OFF) return;
     snprintf(reason, sizeof reason,
@@ -303,7 +305,7 @@ void scaling_by_hand(struct engine *e, const struct command *cmd) {
 /* ---- results ---- */
 
 void scaling_results(const struct engine *e, struct result_list *out) {
-    const struct scaling *s = e->scaling;
+    const struct scaling *s = e->control.scaling;
     bool found;
     if (!s->used) return;
     double users = autoscaler_users(&s->search, &found);
@@ -316,13 +318,13 @@ void scaling_results(const struct engine *e, struct result_list *out) {
 }
 
 void scaling_open(struct engine *e) {
-    e->scaling = mem_zalloc(1, sizeof *e->scaling);
-    if (e->s->ranks.number == 0) e->scaling->mode = (enum autoscaler_mode)e->s->autoscaler.mode;
+    e->control.scaling = mem_zalloc(1, sizeof *e->control.scaling);
+    if (e->s->ranks.number == 0) e->control.scaling->mode = (enum autoscaler_mode)e->s->autoscaler.mode;
 }
 
 void scaling_close(struct engine *e) {
-    free(e->scaling);
-    e->scaling = NULL;
+    free(e->control.scaling);
+    e->control.scaling = NULL;
 }
 
 _Static_assert((int)AUTOSCALER_QOS == (int)KVF_AUTOSCALER_QOS &&

@@ -26,22 +26,22 @@ enum {
 /* ---- real time ---- */
 
 static void pace_from_here(struct engine *e) {
-    e->simulator.from_ns = engine_now(e);
-    e->simulator.from_real_ns = clock_now_ns();
+    e->control.simulator.from_ns = engine_now(e);
+    e->control.simulator.from_real_ns = clock_now_ns();
 }
 
 void simulator_begin(struct engine *e) {
-    e->simulator = (struct simulator){.speed = e->s->run.speed, .begun_real_ns = clock_now_ns()};
+    e->control.simulator = (struct simulator){.speed = e->s->run.speed, .begun_real_ns = clock_now_ns()};
     pace_from_here(e);
 }
 
 void simulator_speed(struct engine *e, double speed) {
-    e->simulator.speed = speed;
+    e->control.simulator.speed = speed;
     pace_from_here(e);
 }
 
 void simulator_paused(struct engine *e, bool paused) {
-    struct simulator *s = &e->simulator;
+    struct simulator *s = &e->control.simulator;
     uint64_t now_ns = clock_now_ns();
     if (!paused && s->paused_real_ns) s->pauses_ns += now_ns - s->paused_real_ns;
     s->paused_real_ns = paused ? now_ns : 0;
@@ -49,14 +49,14 @@ void simulator_paused(struct engine *e, bool paused) {
 }
 
 double simulator_real_s(const struct engine *e) {
-    const struct simulator *s = &e->simulator;
+    const struct simulator *s = &e->control.simulator;
     uint64_t now_ns = s->paused_real_ns ? s->paused_real_ns : clock_now_ns();
     return (double)(now_ns - s->begun_real_ns - s->pauses_ns) / (double)KVF_NS_PER_S;
 }
 
 /* How long the clock may not be set to that time yet. */
 static uint64_t pace_ns(struct engine *e, uint64_t run_ns) {
-    struct simulator *s = &e->simulator;
+    struct simulator *s = &e->control.simulator;
     uint64_t gone_ns = clock_now_ns() - s->from_real_ns;
     double due_ns = (double)(run_ns - s->from_ns) / s->speed;
     if (due_ns > (double)gone_ns)
@@ -70,7 +70,7 @@ static uint64_t pace_ns(struct engine *e, uint64_t run_ns) {
 /* Requests that take no time, one after the other: the clock would never be set forward. */
 static void stands_still(struct engine *e) {
     char text[240], at[32];
-    double s = (double)(engine_now(e) - e->sampler->zero_ns);
+    double s = (double)(engine_now(e) - e->control.sampler->zero_ns);
     snprintf(
         text, sizeof text,
         "the simulation stands still at %s: requests follow each other and take no time; give the users "
@@ -82,13 +82,13 @@ static void stands_still(struct engine *e) {
 
 /* Rows of a trace come to an end; users go on asking, where their requests or their thoughts take no time. */
 static bool is_still(struct engine *e, uint64_t now_ns) {
-    struct simulator *s = &e->simulator;
+    struct simulator *s = &e->control.simulator;
     if (s->still_ns != now_ns) s->turns = 0;
     s->still_ns = now_ns;
     if (++s->turns >= STILL) return true;
-    if (s->turns % STILL_LOOKS || workload_open_loop(e->workload)) return false;
-    if (s->turns == STILL_LOOKS) s->arrived = e->arrived;
-    return e->arrived - s->arrived > STILL_ARRIVED + STILL_EACH * e->users.active;
+    if (s->turns % STILL_LOOKS || workload_open_loop(e->dispatch.workload)) return false;
+    if (s->turns == STILL_LOOKS) s->arrived = e->dispatch.arrived;
+    return e->dispatch.arrived - s->arrived > STILL_ARRIVED + STILL_EACH * e->dispatch.users.active;
 }
 
 /* One turn of every pod that has something to do; whether any did something. One that did has another turn,
@@ -96,12 +96,12 @@ static bool is_still(struct engine *e, uint64_t now_ns) {
 static bool workers_turn(struct engine *e, uint64_t now_ns) {
     uint32_t due[TURNS], n;
     bool any = false;
-    while ((n = lineup_due(&e->lineup, now_ns, due, TURNS)) > 0) {
+    while ((n = lineup_due(&e->service.lineup, now_ns, due, TURNS)) > 0) {
         for (uint32_t i = 0; i < n; i++) {
-            struct worker *w = &e->workers[due[i]];
+            struct worker *w = &e->service.workers[due[i]];
             bool did = worker_turn(w, false);
-            lineup_set(&e->lineup, due[i], worker_next_ns(w));
-            if (did) lineup_call(&e->lineup, due[i]);
+            lineup_set(&e->service.lineup, due[i], worker_next_ns(w));
+            if (did) lineup_call(&e->service.lineup, due[i]);
             any = any || did;
         }
         if (any) return true;
@@ -131,8 +131,8 @@ static bool instant(struct engine *e, uint64_t now_ns, uint64_t begun_ns) {
 
 /* When something is to be done here. */
 static uint64_t own_next_ns(const struct engine *e) {
-    uint64_t next = kvf_min(dispatch_next_ns(e), lineup_next_ns(&e->lineup));
-    if (e->shards) next = kvf_min(next, shards_next_ns(e));
+    uint64_t next = kvf_min(dispatch_next_ns(e), lineup_next_ns(&e->service.lineup));
+    if (e->routes.shards) next = kvf_min(next, shards_next_ns(e));
     return kvf_min(next, outages_next_ns(e));
 }
 
@@ -146,7 +146,7 @@ static void messages(struct engine *e) {
 /* All that happens here before end_ns, after which the clock stands there. */
 static void window(struct engine *e, uint64_t end_ns) {
     uint64_t next, begun_ns = clock_now_ns();
-    while (!atomic_load(&e->failed) && (next = kvf_max(own_next_ns(e), engine_now(e))) < end_ns) {
+    while (!atomic_load(&e->events.failed) && (next = kvf_max(own_next_ns(e), engine_now(e))) < end_ns) {
         run_clock_set(&e->clock, next);
         while (shards_next_ns(e) <= next) messages(e);
         while (!instant(e, next, begun_ns)) {}
@@ -167,12 +167,13 @@ static uint64_t windows_lead(struct engine *e, uint64_t until_ns) {
     do {
         uint64_t from_ns = kvf_max(shards_from_ns(e, own_next_ns(e)), engine_now(e));
         end_ns = kvf_min(shards_end_ns(e, from_ns), until_ns);
-        if (e->simulator.speed > 0) wait_ns = kvf_min(pace_ns(e, kvf_min(from_ns, until_ns)), SLICE_NS);
+        if (e->control.simulator.speed > 0)
+            wait_ns = kvf_min(pace_ns(e, kvf_min(from_ns, until_ns)), SLICE_NS);
         if (wait_ns > 0) break;
         shards_begin(e, end_ns, end_ns == until_ns);
         window(e, end_ns);
         if (!window_end(e)) return 0;
-    } while (end_ns < until_ns && !atomic_load(&e->control_woken) && clock_now_ns() - begun_ns < SLICE_NS);
+    } while (end_ns < until_ns && !atomic_load(&e->events.woken) && clock_now_ns() - begun_ns < SLICE_NS);
     if (!shards_level(e)) { /* the run may end here, or be looked at */
         shards_begin(e, engine_now(e), true);
         (void)window_end(e);
@@ -194,17 +195,17 @@ static uint64_t windows_follow(struct engine *e, uint64_t until_ns) {
 uint64_t simulator_run(struct engine *e, uint64_t until_ns) {
     uint64_t begun_ns = clock_now_ns();
     if (e->setup->fifo && fifo_behind(e->setup->fifo)) return BEHIND_WAIT_NS;
-    if (e->shards && !e->arrivals_on) return 0; /* nothing is prepared */
+    if (e->routes.shards && !e->dispatch.on) return 0; /* nothing is prepared */
     if (shards_served(e)) return windows_follow(e, until_ns);
-    if (e->shards) return windows_lead(e, until_ns);
+    if (e->routes.shards) return windows_lead(e, until_ns);
     for (unsigned n = 1;; n++) {
         if (!instant(e, engine_now(e), begun_ns)) return 0;
-        if (atomic_load(&e->control_woken)) return 0;
+        if (atomic_load(&e->events.woken)) return 0;
         uint64_t next = own_next_ns(e);
         bool reached = next > until_ns;
         if (reached) next = until_ns;
         if (next == KVF_NEVER) return 0;
-        uint64_t wait_ns = e->simulator.speed > 0 ? pace_ns(e, next) : 0;
+        uint64_t wait_ns = e->control.simulator.speed > 0 ? pace_ns(e, next) : 0;
         if (wait_ns > 0) return wait_ns < SLICE_NS ? wait_ns : SLICE_NS;
         run_clock_set(&e->clock, next);
         if (reached) return 0;

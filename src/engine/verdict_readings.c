@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core.h"
 #include "engine/forecast.h"
 #include "engine/pipeline/sample.h"
 #include "record/judge.h"
@@ -70,18 +71,18 @@ static void sum_machine(struct window_sums *w, const struct snapshot *snap) {
 
 /* New and all lookups as the sample weighs them, so that both belong to the same time. */
 static void sum_reuse(struct engine *e, struct window_sums *w) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     double first, lookups;
-    sample_look(e->pods[0].pipeline.sample);
-    sample_firsts(e->pods[0].pipeline.sample, &first, &lookups);
-    sample_looked(e->pods[0].pipeline.sample);
+    sample_look(e->service.pods[0].pipeline.sample);
+    sample_firsts(e->service.pods[0].pipeline.sample, &first, &lookups);
+    sample_looked(e->service.pods[0].pipeline.sample);
     w->firsts = first - p->firsts;
     w->sampled = lookups - p->sampled;
 }
 
 static struct window_sums sums_of(const struct engine *e, const struct reading *from,
                                   const struct snapshot *snap, const struct use *use) {
-    const struct sampler *p = e->sampler;
+    const struct sampler *p = e->control.sampler;
     const struct snapshot_interval *i = &snap->interval;
     const struct counters *d = p->delta;
     const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E], *ttft = &d->latency[REQUEST_LATENCY_TTFT];
@@ -119,21 +120,21 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
 
 /* A tier without a link of its own has none that is idle either. */
 static struct window_facts facts_of(const struct engine *e) {
-    const struct tier *gpu = e->tiers[KVF_TIER_GPU];
+    const struct tier *gpu = e->service.tiers[KVF_TIER_GPU];
     bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
-    struct window_facts f = {.computes = e->pods[0].pipeline.compute != NULL,
-                             .misses_free = !e->pods[0].pipeline.compute,
+    struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
+                             .misses_free = !e->service.pods[0].pipeline.compute,
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
-                             .capacity_ratio = e->sampler->capacity_ratio,
-                             .open_loop = workload_open_loop(e->workload),
+                             .capacity_ratio = e->control.sampler->capacity_ratio,
+                             .open_loop = workload_open_loop(e->dispatch.workload),
                              .gpu_memory =
                                  gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
-                             .reuse_bytes = e->sampler->reuse_bytes,
-                             .reuse_error = e->sampler->reuse_error};
+                             .reuse_bytes = e->control.sampler->reuse_bytes,
+                             .reuse_error = e->control.sampler->reuse_error};
     for (int t = 0; t < KVF_TIERS; t++) {
-        f.linked[t] = e->tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
-        f.full[t] =
-            e->tiers[t] && e->tiers[t]->ops->used_ns && e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
+        f.linked[t] = e->service.tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
+        f.full[t] = e->service.tiers[t] && e->service.tiers[t]->ops->used_ns &&
+                    e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
     }
     return f;
 }
@@ -149,21 +150,22 @@ static bool turns_away(const struct scenario *s) {
 /* The sample of accesses, as it is now: of this rank's, which stand for those of all, and of all its pods'.
  */
 static void look_at_reuse(struct engine *e) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     double held = 0;
     for (int t = 0; t < KVF_TIERS; t++)
-        held += e->tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) * pods_tiers(e, t) /
-                                  scenario_ranks(e->s)
-                            : 0;
-    sample_look(e->pods[0].pipeline.sample);
-    p->reuse_bytes = sample_reuse_bytes(e->pods[0].pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
-    double by_size = sample_miss_ratio(e->pods[0].pipeline.sample, held, &p->reuse_error);
+        held += e->service.tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) *
+                                          pods_tiers(e, t) / scenario_ranks(e->s)
+                                    : 0;
+    sample_look(e->service.pods[0].pipeline.sample);
+    p->reuse_bytes =
+        sample_reuse_bytes(e->service.pods[0].pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
+    double by_size = sample_miss_ratio(e->service.pods[0].pipeline.sample, held, &p->reuse_error);
     p->capacity_ratio = turns_away(e->s) ? by_size : KVF_MISSING;
-    sample_looked(e->pods[0].pipeline.sample);
+    sample_looked(e->service.pods[0].pipeline.sample);
 }
 
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     struct window_sums interval = sums_of(e, &p->last, snap, use), recent;
     struct judge_input in = {.whole = false};
     static struct verdict v; /* control thread only */
@@ -188,7 +190,7 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
 
 void verdict_between(struct engine *e, const struct reading *from, const struct snapshot *snap,
                      const struct use *use, bool forecasts, struct verdict *out) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     struct window_sums w = sums_of(e, from, snap, use);
     struct judge_input in = {.whole = false};
     w.users_s = p->now.users_s - from->users_s;
@@ -211,7 +213,7 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
 }
 
 void verdict_measure_from_here(struct engine *e) {
-    e->sampler->measured = (struct window_sums){0};
+    e->control.sampler->measured = (struct window_sums){0};
 }
 
 /* ---- the run ---- */
@@ -248,7 +250,7 @@ static void describe_results(const struct result_list *of, struct judge_input *i
 
 /* The described part of a snapshot, at the end of the measured part. */
 static void end_of(const struct engine *e, struct snapshot *s) {
-    const struct reading *end = &e->sampler->end;
+    const struct reading *end = &e->control.sampler->end;
     *s = (struct snapshot){.interval = {.slots = pods_slots(e), .queue_depth = end->queued}};
     engine_describe_tiers(e, s);
     for (int t = 0; t < KVF_TIERS; t++) s->tier[t].used_bytes = end->cache.used_bytes[t];
@@ -259,7 +261,7 @@ static void end_of(const struct engine *e, struct snapshot *s) {
 }
 
 void verdict_run(struct engine *e, struct run_record *run) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     static struct snapshot end; /* control thread only; too large for its stack */
     struct judge_input in = {.whole = true};
     end_of(e, &end);

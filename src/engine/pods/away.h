@@ -5,8 +5,12 @@
 #define KVF_ENGINE_PODS_AWAY_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "engine/core.h"
+struct engine;
+struct fleet_block;
+struct flight;
 
 struct away_answer {
     uint64_t request; /* its id: a flight's number is used again */

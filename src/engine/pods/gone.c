@@ -7,33 +7,35 @@
 #include "engine/pods/away.h"
 
 void gone_open(struct engine *e) {
-    if (scenario_pods_are_ranks(e->s)) pthread_barrier_init(&e->gone.at_rest, NULL, e->worker_count);
+    if (scenario_pods_are_ranks(e->s))
+        pthread_barrier_init(&e->service.gone.at_rest, NULL, e->service.worker_count);
 }
 
 void gone_close(struct engine *e) {
-    if (scenario_pods_are_ranks(e->s)) pthread_barrier_destroy(&e->gone.at_rest);
+    if (scenario_pods_are_ranks(e->s)) pthread_barrier_destroy(&e->service.gone.at_rest);
 }
 
 static void workers_wake(struct engine *e) {
     uint64_t one = 1;
-    for (uint32_t i = 0; i < e->worker_count; i++) (void)!write(e->workers[i].wake_fd, &one, sizeof one);
+    for (uint32_t i = 0; i < e->service.worker_count; i++)
+        (void)!write(e->service.workers[i].wake_fd, &one, sizeof one);
 }
 
 static void pod_dies(struct engine *e) {
-    struct gone *g = &e->gone;
-    pthread_mutex_lock(&e->queue_lock);
+    struct gone *g = &e->service.gone;
+    pthread_mutex_lock(&e->service.queue_lock);
     bool was_up = g->state == POD_UP;
     if (was_up) g->state = POD_GOING;
     g->back = false;
-    pthread_mutex_unlock(&e->queue_lock);
-    uint64_t n = dispatch_reroute(e, &e->pods[0]);
-    pthread_mutex_lock(&e->queue_lock);
+    pthread_mutex_unlock(&e->service.queue_lock);
+    uint64_t n = dispatch_reroute(e, &e->service.pods[0]);
+    pthread_mutex_lock(&e->service.queue_lock);
     g->cost.rerouted += n;
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_unlock(&e->service.queue_lock);
     if (!was_up) return;
     uint32_t deaths = atomic_fetch_add(&g->deaths, 1) + 1;
     workers_wake(e);
-    pod_stop(&e->pods[0]);
+    pod_stop(&e->service.pods[0]);
     atomic_store(&g->stopped, deaths);
     workers_wake(e);
 }
@@ -43,17 +45,17 @@ void gone_set(struct engine *e, bool gone) {
         pod_dies(e);
         return;
     }
-    pthread_mutex_lock(&e->queue_lock);
-    e->gone.back = true;
-    if (e->gone.state == POD_GONE) e->gone.state = POD_UP;
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_lock(&e->service.queue_lock);
+    e->service.gone.back = true;
+    if (e->service.gone.state == POD_GONE) e->service.gone.state = POD_UP;
+    pthread_mutex_unlock(&e->service.queue_lock);
 }
 
 void gone_tell(struct engine *e, uint32_t pod, bool gone) {
-    pthread_mutex_lock(&e->queue_lock);
-    fleet_set_pod_down(e->fleet, pod, gone);
+    pthread_mutex_lock(&e->service.queue_lock);
+    fleet_set_pod_down(e->routes.fleet, pod, gone);
     rank_send(e->setup->rank, pod, RANK_OUTAGE, gone, NULL, 0);
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_unlock(&e->service.queue_lock);
     if (pod == e->s->ranks.number) gone_set(e, gone);
 }
 
@@ -61,31 +63,31 @@ void gone_told(struct engine *e, const void *bytes, size_t len) {
     struct gone_cost c;
     if (len != sizeof c) return;
     memcpy(&c, bytes, sizeof c);
-    pthread_mutex_lock(&e->queue_lock);
-    e->gone.cost.failed += c.failed;
-    e->gone.cost.rerouted += c.rerouted;
-    e->gone.cost.lost_bytes += c.lost_bytes;
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_lock(&e->service.queue_lock);
+    e->service.gone.cost.failed += c.failed;
+    e->service.gone.cost.rerouted += c.rerouted;
+    e->service.gone.cost.lost_bytes += c.lost_bytes;
+    pthread_mutex_unlock(&e->service.queue_lock);
 }
 
 static uint64_t tiers_empty(struct engine *e, struct cache *c) {
     struct cache_stats s;
     uint64_t lost_bytes = 0;
-    pthread_mutex_lock(&e->cache_lock);
+    pthread_mutex_lock(&e->service.cache_lock);
     cache_time(c, engine_now(e));
     cache_stats(c, &s);
     for (int t = 0; t < KVF_TIER_REMOTE; t++) lost_bytes += s.used_bytes[t];
     cache_restart(c, KVF_TIER_REMOTE); /* others have it too */
-    pthread_mutex_unlock(&e->cache_lock);
+    pthread_mutex_unlock(&e->service.cache_lock);
     return lost_bytes;
 }
 
 void gone_look(struct engine *e) {
-    struct gone *g = &e->gone;
+    struct gone *g = &e->service.gone;
     if (!atomic_exchange(&g->rested, false)) return;
-    uint64_t lost_bytes = tiers_empty(e, e->pods[0].cache);
-    writegate_go_on(&e->pods[0].writes);
-    pthread_mutex_lock(&e->queue_lock);
+    uint64_t lost_bytes = tiers_empty(e, e->service.pods[0].cache);
+    writegate_go_on(&e->service.pods[0].writes);
+    pthread_mutex_lock(&e->service.queue_lock);
     g->cost.lost_bytes += lost_bytes;
     g->state = g->back ? POD_UP : POD_GONE;
     away_moved_tell(e);
@@ -93,7 +95,7 @@ void gone_look(struct engine *e) {
         rank_send(e->setup->rank, 0, RANK_OUTAGE, 0, &g->cost, sizeof g->cost);
         g->cost = (struct gone_cost){0};
     }
-    slots_touch(&e->pods[0]);
+    slots_touch(&e->service.pods[0]);
     slots_fill(e);
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_unlock(&e->service.queue_lock);
 }

@@ -8,7 +8,7 @@
 void worker_wake(struct worker *w) {
     uint64_t one = 1;
     if (engine_is_virtual(w->engine)) {
-        lineup_call(&w->engine->lineup, (uint32_t)(w - w->engine->workers));
+        lineup_call(&w->engine->service.lineup, (uint32_t)(w - w->engine->service.workers));
         return;
     }
     if (atomic_exchange(&w->sleeping, 0)) (void)!write(w->wake_fd, &one, sizeof one);

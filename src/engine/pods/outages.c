@@ -45,11 +45,11 @@ static uint64_t used_bytes(const struct cache *c, int from, int to) {
 /* Requests in service there, whose operations and computing have ended. */
 static void service_fails(struct engine *e, struct pod *p) {
     struct worker *w = pod_worker(p);
-    for (struct flight *f = e->service_first, *next; f; f = next) {
+    for (struct flight *f = e->service.first, *next; f; f = next) {
         next = f->service_next;
         if (f->pod != p->number) continue;
         pipeline_abort(&p->pipeline, &w->x, f);
-        e->gone.cost.failed++;
+        e->service.gone.cost.failed++;
     }
 }
 
@@ -63,11 +63,11 @@ void outages_pod_goes(struct engine *e, struct pod *p) {
     worker_abandon(w);
     writegate_go_on(&p->writes);
     if (p->pipeline.compute) compute_clear(p->pipeline.compute, engine_now(e));
-    e->gone.cost.rerouted += dispatch_reroute(e, p);
+    e->service.gone.cost.rerouted += dispatch_reroute(e, p);
     service_fails(e, p);
-    e->gone.cost.lost_bytes += used_bytes(p->cache, 0, KVF_TIER_REMOTE - 1);
+    e->service.gone.cost.lost_bytes += used_bytes(p->cache, 0, KVF_TIER_REMOTE - 1);
     cache_restart(p->cache, KVF_TIERS);
-    lineup_set(&e->lineup, (uint32_t)(w - e->workers), worker_next_ns(w));
+    lineup_set(&e->service.lineup, (uint32_t)(w - e->service.workers), worker_next_ns(w));
 }
 
 /* ---- changes ---- */
@@ -84,26 +84,27 @@ static const char *name_of(const struct scenario_outage *o, char *out, size_t le
 
 static void part_set_down(struct engine *e, const struct scenario_outage *o, bool down) {
     if (o->router != KVF_UNSET || o->index) {
-        pthread_mutex_lock(&e->queue_lock);
+        pthread_mutex_lock(&e->service.queue_lock);
         if (o->index)
-            fleet_set_index_down(e->fleet, down);
+            fleet_set_index_down(e->routes.fleet, down);
         else
-            fleet_set_router_down(e->fleet, (uint32_t)o->router, down);
-        pthread_mutex_unlock(&e->queue_lock);
+            fleet_set_router_down(e->routes.fleet, (uint32_t)o->router, down);
+        pthread_mutex_unlock(&e->service.queue_lock);
     } else if (o->remote && down) {
-        e->gone.cost.lost_bytes += used_bytes(e->store.cache, KVF_TIER_REMOTE, KVF_TIER_REMOTE);
-        cache_clear(e->store.cache);
-        cache_stop(e->store.cache);
+        e->service.gone.cost.lost_bytes +=
+            used_bytes(e->service.store.cache, KVF_TIER_REMOTE, KVF_TIER_REMOTE);
+        cache_clear(e->service.store.cache);
+        cache_stop(e->service.store.cache);
     } else if (o->remote) {
-        cache_restart(e->store.cache, KVF_TIERS);
+        cache_restart(e->service.store.cache, KVF_TIERS);
     } else if (!engine_is_virtual(e)) {
         gone_tell(e, (uint32_t)o->pod, down);
     } else {
-        fleet_set_pod_down(e->fleet, (uint32_t)o->pod, down);
-        if (down && e->shards)
+        fleet_set_pod_down(e->routes.fleet, (uint32_t)o->pod, down);
+        if (down && e->routes.shards)
             shards_end_pod(e, (uint32_t)o->pod);
         else if (down)
-            outages_pod_goes(e, &e->pods[o->pod]);
+            outages_pod_goes(e, &e->service.pods[o->pod]);
     }
 }
 
@@ -121,7 +122,7 @@ static double mean_of(const struct outages *o, const double *values, const doubl
 }
 
 static void change(struct engine *e, struct outage *o) {
-    struct outages *all = e->outages;
+    struct outages *all = e->routes.outages;
     char name[40];
     name_of(o->is, name, sizeof name);
     o->state++;
@@ -152,20 +153,20 @@ static struct outage *change_next(struct outages *all) {
 }
 
 uint64_t outages_next_ns(const struct engine *e) {
-    return e->outages ? e->outages->next_ns : KVF_NEVER;
+    return e->routes.outages ? e->routes.outages->next_ns : KVF_NEVER;
 }
 
 void outages_due(struct engine *e, uint64_t now_ns) {
     struct outage *next;
-    while (outages_next_ns(e) <= now_ns && (next = change_next(e->outages)) != NULL) {
+    while (outages_next_ns(e) <= now_ns && (next = change_next(e->routes.outages)) != NULL) {
         change(e, next);
-        (void)change_next(e->outages);
+        (void)change_next(e->routes.outages);
     }
 }
 
 void outages_begin(struct engine *e, uint64_t zero_ns) {
-    if (!e->fleet || e->s->fleet.outages == 0) return;
-    struct outages *all = e->outages = mem_zalloc(1, sizeof *all);
+    if (!e->routes.fleet || e->s->fleet.outages == 0) return;
+    struct outages *all = e->routes.outages = mem_zalloc(1, sizeof *all);
     all->count = e->s->fleet.outages;
     for (uint32_t i = 0; i < all->count; i++) {
         const struct scenario_outage *o = &e->s->fleet.outage[i];
@@ -176,8 +177,8 @@ void outages_begin(struct engine *e, uint64_t zero_ns) {
 }
 
 void outages_close(struct engine *e) {
-    free(e->outages);
-    e->outages = NULL;
+    free(e->routes.outages);
+    e->routes.outages = NULL;
 }
 
 /* ---- recovery ---- */
@@ -189,7 +190,7 @@ static void figure_look(struct figure *f, double worse_by, bool back, double sin
 }
 
 void outages_interval(struct engine *e, const struct snapshot *snap) {
-    struct outages *all = e->outages;
+    struct outages *all = e->routes.outages;
     if (!all) return;
     uint64_t i = all->intervals++ % OUTAGES_BEFORE, now_ns = engine_now(e);
     all->hits[i] = snap->interval.reuse_hit_ratio;
@@ -220,8 +221,8 @@ static double longest(const struct outages *all, bool hits) {
 }
 
 void outages_results(const struct engine *e, struct result_list *out) {
-    const struct outages *all = e->outages;
-    const struct gone_cost *cost = &e->gone.cost; /* workers have ended */
+    const struct outages *all = e->routes.outages;
+    const struct gone_cost *cost = &e->service.gone.cost; /* workers have ended */
     uint64_t begun = 0;
     if (!all) return;
     for (uint32_t i = 0; i < all->count; i++) begun += all->at[i].state != TO_COME;

@@ -20,17 +20,17 @@
 /* ---- what the cache of a pod calls ---- */
 
 static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
-    struct tier *t = ((struct pod *)ctx)->engine->tiers[tier];
+    struct tier *t = ((struct pod *)ctx)->engine->service.tiers[tier];
     return t->ops->alloc(t, bytes);
 }
 
 static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
-    struct tier *t = ((struct pod *)ctx)->engine->tiers[tier];
+    struct tier *t = ((struct pod *)ctx)->engine->service.tiers[tier];
     t->ops->drop(t, place, bytes);
 }
 
 static void place_expect(void *ctx, uint64_t place, struct cache_key key) {
-    struct tier *t = ((struct pod *)ctx)->engine->tiers[KVF_TIER_REMOTE];
+    struct tier *t = ((struct pod *)ctx)->engine->service.tiers[KVF_TIER_REMOTE];
     t->ops->expect(t, place, key.hi, key.lo);
 }
 
@@ -52,27 +52,27 @@ static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) 
         if (told) away_moved(p->engine, &b, tier, stored);
         return;
     }
-    if (tier == KVF_TIER_REMOTE && p != &p->engine->store) return;
-    if (p->engine->shards) {
+    if (tier == KVF_TIER_REMOTE && p != &p->engine->service.store) return;
+    if (p->engine->routes.shards) {
         shards_moved(p->engine, &b, p->number, (enum kvf_tier)tier, stored);
         return;
     }
-    fleet_event(p->engine->fleet, engine_now(p->engine), &b, p->number, (enum kvf_tier)tier, stored);
+    fleet_event(p->engine->routes.fleet, engine_now(p->engine), &b, p->number, (enum kvf_tier)tier, stored);
 }
 
 /* ---- opening, closing ---- */
 
 void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
     bool aging = e->s->qos.scheduler == KVF_SCHEDULER_AGING;
-    e->pod_count = engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1;
-    if (e->shards) shards_place(e, &e->pod_first, &e->pod_count);
-    e->pods = mem_zalloc(e->s->fleet.pods, sizeof *e->pods);
-    pthread_mutex_init(&e->moved_lock, NULL);
+    e->service.pod_count = engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1;
+    if (e->routes.shards) shards_place(e, &e->service.pod_first, &e->service.pod_count);
+    e->service.pods = mem_zalloc(e->s->fleet.pods, sizeof *e->service.pods);
+    pthread_mutex_init(&e->routes.moved_lock, NULL);
     for (uint32_t i = 0; i < e->s->fleet.pods; i++) {
-        struct pod *p = &e->pods[i];
+        struct pod *p = &e->service.pods[i];
         p->engine = e;
-        p->number = e->pod_first + i;
-        if (i >= e->pod_count) continue;
+        p->number = e->service.pod_first + i;
+        if (i >= e->service.pod_count) continue;
         queue_init(&p->queue, e->s->engine.queue_limit, aging ? e->s->qos.aging_ns : 0);
         writegate_init(&p->writes, e->s->engine.max_concurrent_writes, post, p);
     }
@@ -80,21 +80,21 @@ void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
 
 static int cache_start(struct pod *p, struct err *err) {
     struct engine *e = p->engine;
-    const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
+    const struct tier *remote = e->service.tiers[KVF_TIER_REMOTE];
     bool shares = scenario_pods_share_server(e->s);
-    bool told = e->shards              ? shards_indexed(e)
-                : engine_is_virtual(e) ? e->fleet != NULL
+    bool told = e->routes.shards       ? shards_indexed(e)
+                : engine_is_virtual(e) ? e->routes.fleet != NULL
                                        : away_indexed(e) || shares;
     bool others = remote && remote->ops->expect && (e->s->remote.share_prompts || shares);
     struct cache_config c = {.ctx = p,
                              .alloc = place_alloc,
                              .drop = place_drop,
                              .moved = told ? block_moved : NULL,
-                             .shared = e->store.cache,
+                             .shared = e->service.store.cache,
                              .expect = others ? place_expect : NULL};
     cacheconfig_fill(&c, e->s);
     for (int t = 0; t < KVF_TIERS; t++)
-        c.on[t] = e->tiers[t] != NULL && (p != &e->store || t == KVF_TIER_REMOTE);
+        c.on[t] = e->service.tiers[t] != NULL && (p != &e->service.store || t == KVF_TIER_REMOTE);
     p->cache = cache_open(&c, err);
     return p->cache ? 0 : -(int)err->code;
 }
@@ -118,21 +118,21 @@ static int pod_open(struct pod *p, struct sample *sample, struct err *err) {
     int rc = cache_start(p, err);
     p->pipeline = (struct pipeline){.scenario = e->s,
                                     .cache = p->cache,
-                                    .oracle = e->oracle,
-                                    .rag = workload_rag(e->workload),
+                                    .oracle = e->service.oracle,
+                                    .rag = workload_rag(e->dispatch.workload),
                                     .sample = sample,
-                                    .settles = workload_one_by_one(e->workload)};
+                                    .settles = workload_one_by_one(e->dispatch.workload)};
     atomic_store(&p->pipeline.ns_per_token, e->s->compute.ns_per_token);
     return rc == 0 ? compute_start(p, err) : rc;
 }
 
 static int store_open(struct engine *e, struct err *err) {
-    if (!e->fleet || !e->tiers[KVF_TIER_REMOTE] || !engine_is_virtual(e)) return 0;
-    e->store.engine = e;
-    e->store.number = e->pod_count;
-    e->store_link = mem_alloc(sizeof *e->store_link);
-    channels_init(e->store_link, &e->s->tier[KVF_TIER_REMOTE].emulation);
-    return cache_start(&e->store, err);
+    if (!e->routes.fleet || !e->service.tiers[KVF_TIER_REMOTE] || !engine_is_virtual(e)) return 0;
+    e->service.store.engine = e;
+    e->service.store.number = e->service.pod_count;
+    e->service.store_link = mem_alloc(sizeof *e->service.store_link);
+    channels_init(e->service.store_link, &e->s->tier[KVF_TIER_REMOTE].emulation);
+    return cache_start(&e->service.store, err);
 }
 
 /* Blocks that the tiers of a pod hold. */
@@ -168,43 +168,44 @@ int pods_open(struct engine *e, struct err *err) {
             "calibration");
     struct sample *sample = sample_open();
     if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)
-        rc = fleet_open(&e->fleet, e->s, pod_blocks(e->s), err);
+        rc = fleet_open(&e->routes.fleet, e->s, pod_blocks(e->s), err);
     if (rc == 0) rc = store_open(e, err);
     instore_open(e);
-    for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = pod_open(&e->pods[i], sample, err);
-    if (rc != 0 && !e->pods[0].pipeline.sample) sample_close(sample);
+    for (uint32_t i = 0; i < e->service.pod_count && rc == 0; i++)
+        rc = pod_open(&e->service.pods[i], sample, err);
+    if (rc != 0 && !e->service.pods[0].pipeline.sample) sample_close(sample);
     return rc;
 }
 
 void pods_close(struct engine *e) {
-    if (!e->pods) return;
-    sample_close(e->pods[0].pipeline.sample);
-    for (uint32_t i = 0; i < e->pod_count; i++) {
-        struct pod *p = &e->pods[i];
+    if (!e->service.pods) return;
+    sample_close(e->service.pods[0].pipeline.sample);
+    for (uint32_t i = 0; i < e->service.pod_count; i++) {
+        struct pod *p = &e->service.pods[i];
         cache_close(p->cache);
         compute_close(p->pipeline.compute);
         queue_destroy(&p->queue);
         writegate_destroy(&p->writes);
         free(p->crew_load);
     }
-    cache_close(e->store.cache);
-    free(e->store_link);
-    fleet_close(e->fleet);
+    cache_close(e->service.store.cache);
+    free(e->service.store_link);
+    fleet_close(e->routes.fleet);
     instore_close(e);
-    buf_free(&e->moved);
-    pthread_mutex_destroy(&e->moved_lock);
-    free(e->hashes);
-    free(e->parts);
-    free(e->pods);
+    buf_free(&e->routes.moved);
+    pthread_mutex_destroy(&e->routes.moved_lock);
+    free(e->routes.hashes);
+    free(e->routes.parts);
+    free(e->service.pods);
 }
 
 void pod_stop(struct pod *p) {
     struct cache_op *op;
     if (p->cache) {
-        pthread_mutex_lock(&p->engine->cache_lock);
+        pthread_mutex_lock(&p->engine->service.cache_lock);
         cache_stop(p->cache);
         while ((op = cache_next_ready(p->cache)) != NULL) p->writes.post(p, op);
-        pthread_mutex_unlock(&p->engine->cache_lock);
+        pthread_mutex_unlock(&p->engine->service.cache_lock);
     }
     writegate_stop(&p->writes);
 }
@@ -217,39 +218,39 @@ uint32_t pods_blocks_of(const struct request *r) {
 
 static void blocks_fill(struct engine *e, const struct request *r, struct fleet_request *q) {
     q->blocks = pods_blocks_of(r);
-    if (q->blocks > e->hash_cap) {
-        e->hash_cap = 2 * q->blocks;
-        e->hashes = mem_realloc(e->hashes, e->hash_cap * sizeof *e->hashes);
-        e->parts = mem_realloc(e->parts, e->hash_cap * sizeof *e->parts);
+    if (q->blocks > e->routes.hash_cap) {
+        e->routes.hash_cap = 2 * q->blocks;
+        e->routes.hashes = mem_realloc(e->routes.hashes, e->routes.hash_cap * sizeof *e->routes.hashes);
+        e->routes.parts = mem_realloc(e->routes.parts, e->routes.hash_cap * sizeof *e->routes.parts);
     }
     for (uint32_t i = 0; i < q->blocks; i++) {
         struct fleet_block b = block_at(block_key(r, i));
-        e->hashes[i] = b.hash;
-        if (b.number == 0) e->parts[q->parts++] = (struct extents_part){.context = b.context};
-        e->parts[q->parts - 1].blocks++;
+        e->routes.hashes[i] = b.hash;
+        if (b.number == 0) e->routes.parts[q->parts++] = (struct extents_part){.context = b.context};
+        e->routes.parts[q->parts - 1].blocks++;
     }
-    q->block = e->hashes;
-    q->part = e->parts;
+    q->block = e->routes.hashes;
+    q->part = e->routes.parts;
 }
 
 void pods_count_time(struct pod *p, uint64_t now_ns) {
-    uint64_t load = p->engine->fleet ? fleet_load(p->engine->fleet, p->number) : 0;
+    uint64_t load = p->engine->routes.fleet ? fleet_load(p->engine->routes.fleet, p->number) : 0;
     p->counts.load_ns += load * (now_ns - p->counts.counted_ns);
     p->counts.counted_ns = now_ns;
 }
 
 void pods_route(struct engine *e, struct flight *f) {
-    if (!e->fleet) return;
+    if (!e->routes.fleet) return;
     struct fleet_request q = {.session = f->req.conversation, .now_ns = engine_now(e)};
     struct fleet_request unasked = {0};
-    if (fleet_asks_blocks(e->fleet))
+    if (fleet_asks_blocks(e->routes.fleet))
         blocks_fill(e, &f->req, &q);
-    else if (e->stored)
+    else if (e->routes.stored)
         blocks_fill(e, &f->req, &unasked);
     /* its load changes with the choice, and the time before it is that of the load before */
-    struct fleet_choice c = fleet_route(e->fleet, &q);
-    struct pod *p = &e->pods[c.pod];
-    p->counts.load_ns += (fleet_load(e->fleet, c.pod) - 1) * (q.now_ns - p->counts.counted_ns);
+    struct fleet_choice c = fleet_route(e->routes.fleet, &q);
+    struct pod *p = &e->service.pods[c.pod];
+    p->counts.load_ns += (fleet_load(e->routes.fleet, c.pod) - 1) * (q.now_ns - p->counts.counted_ns);
     p->counts.counted_ns = q.now_ns;
     p->counts.routed++;
     f->pod = c.pod;
@@ -257,9 +258,9 @@ void pods_route(struct engine *e, struct flight *f) {
     f->reason = (uint8_t)c.reason;
     f->expected_blocks = c.expected;
     if (engine_is_virtual(e)) f->index_ns += c.index_ns; /* on a real clock it has gone by */
-    const char *trouble = fleet_trouble(e->fleet);
-    if (trouble && !e->index_lost) engine_error(e, trouble);
-    e->index_lost = trouble != NULL;
+    const char *trouble = fleet_trouble(e->routes.fleet);
+    if (trouble && !e->routes.index_lost) engine_error(e, trouble);
+    e->routes.index_lost = trouble != NULL;
 }
 
 void pods_count_done(struct pod *p, const struct flight *f) {
@@ -268,12 +269,12 @@ void pods_count_done(struct pod *p, const struct flight *f) {
 }
 
 void pods_done(struct engine *e, struct flight *f, bool served) {
-    if (!e->fleet) return;
-    struct pod *p = &e->pods[f->pod];
+    if (!e->routes.fleet) return;
+    struct pod *p = &e->service.pods[f->pod];
     pods_count_time(p, engine_now(e));
-    fleet_done(e->fleet, f->pod);
+    fleet_done(e->routes.fleet, f->pod);
     if (!served || f->failed) return;
-    if (engine_is_virtual(e) && !e->shards) pods_count_done(p, f);
+    if (engine_is_virtual(e) && !e->routes.shards) pods_count_done(p, f);
     p->counts.expected_blocks += f->expected_blocks;
     if (f->expected_blocks > f->hit_blocks) p->counts.wrong_blocks += f->expected_blocks - f->hit_blocks;
 }
@@ -281,31 +282,31 @@ void pods_done(struct engine *e, struct flight *f, bool served) {
 /* ---- sums ---- */
 
 uint32_t pods_routed_to(const struct engine *e) {
-    return e->fleet ? (uint32_t)e->s->fleet.pods : 0;
+    return e->routes.fleet ? (uint32_t)e->s->fleet.pods : 0;
 }
 
 void pods_cache_of(const struct pod *p, struct cache_stats *out) {
     *out = p->told;
     if (!engine_is_virtual(p->engine) || !p->cache) return;
-    pthread_mutex_lock(&p->engine->cache_lock);
+    pthread_mutex_lock(&p->engine->service.cache_lock);
     cache_stats(p->cache, out);
-    pthread_mutex_unlock(&p->engine->cache_lock);
+    pthread_mutex_unlock(&p->engine->service.cache_lock);
 }
 
 _Static_assert(sizeof(struct cache_stats) % sizeof(uint64_t) == 0, "cache_stats is made of counts alone");
 
 void pods_cache_stats(const struct engine *e, struct cache_stats *out) {
     struct cache_stats one;
-    cache_stats(e->pods[0].cache, out);
-    for (uint32_t i = 1; i < e->pod_count; i++) {
-        cache_stats(e->pods[i].cache, &one);
+    cache_stats(e->service.pods[0].cache, out);
+    for (uint32_t i = 1; i < e->service.pod_count; i++) {
+        cache_stats(e->service.pods[i].cache, &one);
         const uint64_t *from = (const uint64_t *)&one;
         uint64_t *to = (uint64_t *)out;
         for (size_t n = 0; n < sizeof one / sizeof *to; n++) to[n] += from[n];
     }
-    if (!e->store.cache) return;
+    if (!e->service.store.cache) return;
     const int t = KVF_TIER_REMOTE;
-    cache_stats(e->store.cache, &one);
+    cache_stats(e->service.store.cache, &one);
     out->used_bytes[t] = one.used_bytes[t];
     out->entries[t] = one.entries[t];
     out->bytes_in[t] = one.bytes_in[t];
@@ -315,16 +316,17 @@ void pods_cache_stats(const struct engine *e, struct cache_stats *out) {
 }
 
 int pods_check(const struct engine *e, struct err *err) {
-    int rc = e->store.cache ? cache_check(e->store.cache, err) : 0;
-    for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = cache_check(e->pods[i].cache, err);
+    int rc = e->service.store.cache ? cache_check(e->service.store.cache, err) : 0;
+    for (uint32_t i = 0; i < e->service.pod_count && rc == 0; i++)
+        rc = cache_check(e->service.pods[i].cache, err);
     return rc;
 }
 
 void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_stats *out) {
     struct compute_stats one;
     *out = (struct compute_stats){0};
-    for (uint32_t i = 0; i < e->pod_count && e->pods[0].pipeline.compute; i++) {
-        compute_read(e->pods[i].pipeline.compute, now_ns, &one);
+    for (uint32_t i = 0; i < e->service.pod_count && e->service.pods[0].pipeline.compute; i++) {
+        compute_read(e->service.pods[i].pipeline.compute, now_ns, &one);
         out->busy += one.busy;
         out->running += one.running;
         out->waiting += one.waiting;
@@ -336,7 +338,7 @@ void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_s
 }
 
 uint64_t pods_slots(const struct engine *e) {
-    return e->slots * pods_machines(e);
+    return e->service.slots * pods_machines(e);
 }
 
 uint32_t pods_machines(const struct engine *e) {
@@ -349,8 +351,8 @@ uint32_t pods_tiers(const struct engine *e, int tier) {
 
 uint64_t pods_writes_most(struct engine *e) {
     uint64_t most = 0;
-    for (uint32_t i = 0; i < e->pod_count; i++) {
-        uint64_t n = writegate_most(&e->pods[i].writes);
+    for (uint32_t i = 0; i < e->service.pod_count; i++) {
+        uint64_t n = writegate_most(&e->service.pods[i].writes);
         if (n > most) most = n;
     }
     return most;
@@ -358,8 +360,8 @@ uint64_t pods_writes_most(struct engine *e) {
 
 uint64_t pods_oldest_ns(const struct engine *e, uint32_t klass) {
     uint64_t oldest = KVF_NEVER;
-    for (uint32_t i = 0; i < e->pod_count; i++) {
-        uint64_t at = queue_oldest_ns(&e->pods[i].queue, klass);
+    for (uint32_t i = 0; i < e->service.pod_count; i++) {
+        uint64_t at = queue_oldest_ns(&e->service.pods[i].queue, klass);
         if (at < oldest) oldest = at;
     }
     return oldest;
@@ -367,7 +369,8 @@ uint64_t pods_oldest_ns(const struct engine *e, uint32_t klass) {
 
 uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns) {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < e->pod_count; i++) n += queue_older(&e->pods[i].queue, klass, arrival_ns);
+    for (uint32_t i = 0; i < e->service.pod_count; i++)
+        n += queue_older(&e->service.pods[i].queue, klass, arrival_ns);
     return n;
 }
 
@@ -376,52 +379,53 @@ uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns)
 void pods_read(struct engine *e) {
     uint64_t now_ns = engine_now(e);
     for (uint32_t i = 0; i < pods_routed_to(e); i++) {
-        struct pod *p = &e->pods[i];
+        struct pod *p = &e->service.pods[i];
         pods_count_time(p, now_ns);
         p->read = p->counts;
     }
-    if (e->fleet && e->moment >= TOGETHER_END && scenario_pods_are_ranks(e->s)) e->routing_ended = true;
+    if (e->routes.fleet && e->control.moment >= TOGETHER_END && scenario_pods_are_ranks(e->s))
+        e->routes.ended = true;
 }
 
 void pods_told(struct engine *e, uint32_t pod, const struct reading *r) {
-    if (!e->fleet || !scenario_pods_are_ranks(e->s)) return;
-    struct pod *p = &e->pods[pod];
-    pthread_mutex_lock(&e->queue_lock);
+    if (!e->routes.fleet || !scenario_pods_are_ranks(e->s)) return;
+    struct pod *p = &e->service.pods[pod];
+    pthread_mutex_lock(&e->service.queue_lock);
     p->counts.done = p->read.done = counters_get(&r->workers->requests_done);
     p->counts.tokens = p->read.tokens = counters_get(&r->workers->tokens_generated);
     p->told = r->cache;
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_unlock(&e->service.queue_lock);
 }
 
 /* ---- results ---- */
 
 void pods_measure_from_here(struct engine *e) {
-    if (!e->fleet) return;
-    pthread_mutex_lock(&e->queue_lock);
+    if (!e->routes.fleet) return;
+    pthread_mutex_lock(&e->service.queue_lock);
     for (uint32_t i = 0; i < pods_routed_to(e); i++) {
-        struct pod *p = &e->pods[i];
+        struct pod *p = &e->service.pods[i];
         p->base = p->read;
         pods_cache_of(p, &p->base_cache);
     }
-    fleet_read(e->fleet, &e->fleet_base);
-    if (fleet_took(e->fleet)) histogram_copy(&e->index_base, fleet_took(e->fleet));
-    pthread_mutex_unlock(&e->queue_lock);
+    fleet_read(e->routes.fleet, &e->routes.base);
+    if (fleet_took(e->routes.fleet)) histogram_copy(&e->routes.index_base, fleet_took(e->routes.fleet));
+    pthread_mutex_unlock(&e->service.queue_lock);
 }
 
 void pods_measure_to_here(struct engine *e) {
-    if (!e->fleet) return;
-    pthread_mutex_lock(&e->queue_lock);
+    if (!e->routes.fleet) return;
+    pthread_mutex_lock(&e->service.queue_lock);
     for (uint32_t i = 0; i < pods_routed_to(e); i++) {
-        struct pod *p = &e->pods[i];
+        struct pod *p = &e->service.pods[i];
         p->end = p->read;
         pods_cache_of(p, &p->end_cache);
     }
-    fleet_read(e->fleet, &e->fleet_end);
-    if (fleet_took(e->fleet)) {
-        histogram_copy(&e->index_took, fleet_took(e->fleet));
-        histogram_subtract(&e->index_took, &e->index_base);
+    fleet_read(e->routes.fleet, &e->routes.end);
+    if (fleet_took(e->routes.fleet)) {
+        histogram_copy(&e->routes.index_took, fleet_took(e->routes.fleet));
+        histogram_subtract(&e->routes.index_took, &e->routes.index_base);
     }
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_unlock(&e->service.queue_lock);
 }
 
 static struct run_pod pod_row(const struct pod *p, double measured_ns) {
@@ -443,20 +447,20 @@ static struct run_pod pod_row(const struct pod *p, double measured_ns) {
 }
 
 void pods_results(struct engine *e, struct run_record *run) {
-    const struct sampler *p = e->sampler;
+    const struct sampler *p = e->control.sampler;
     double measured_ns = (double)(p->end.run_ns - p->base.run_ns), most = 0, sum = 0;
     uint64_t expected = 0, wrong = 0;
     uint32_t pods = pods_routed_to(e);
-    if (!e->fleet) return;
+    if (!e->routes.fleet) return;
     for (uint32_t i = 0; i < pods; i++) {
-        struct run_pod row = pod_row(&e->pods[i], measured_ns);
+        struct run_pod row = pod_row(&e->service.pods[i], measured_ns);
         run_record_pod(run, &row);
         sum += row.load_mean;
         if (row.load_mean > most) most = row.load_mean;
         expected += row.expected_blocks;
         wrong += row.wrong_blocks;
     }
-    const struct fleet_stats *a = &e->fleet_base, *b = &e->fleet_end;
+    const struct fleet_stats *a = &e->routes.base, *b = &e->routes.end;
     struct result_list *out = &run->results;
     /* each rank reads at its own moment, and may have what another has not sent by its own */
     int64_t on_way = (int64_t)p->end.on_way;
@@ -471,5 +475,5 @@ void pods_results(struct engine *e, struct run_record *run) {
     result_add(out, (double)(b->events - a->events), 0, "index_events");
     result_add(out, (double)b->entries, 0, "index_entries");
     result_add(out, (double)b->bytes, 0, "index_bytes");
-    levels_results(out, "index_lookup", &e->index_took);
+    levels_results(out, "index_lookup", &e->routes.index_took);
 }

@@ -13,7 +13,7 @@
 #include "cache/cache.h"
 #include "engine/move/writegate.h"
 #include "engine/pipeline/pipeline.h"
-#include "engine/queue.h"
+#include "engine/service/queue.h"
 #include "fleet/fleet.h"
 #include "record/run.h"
 

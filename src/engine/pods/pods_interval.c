@@ -11,7 +11,7 @@ static struct snapshot_pod pod_take(struct pod *p, const struct snapshot *snap) 
     const struct pod_counts *to = &p->read, *from = &p->last;
     struct snapshot_pod row = {.pod = p->number,
                                .pods = 1,
-                               .down = !fleet_pod_up(p->engine->fleet, p->number),
+                               .down = !fleet_pod_up(p->engine->routes.fleet, p->number),
                                .done = to->done - from->done,
                                .tokens = to->tokens - from->tokens,
                                .lookups = lookups - p->last_lookups,
@@ -48,18 +48,18 @@ static void row_join(struct snapshot_pod *row, const struct snapshot_pod *one) {
 
 static void index_take(struct engine *e, uint64_t now_ns, bool peek, struct snapshot_fleet *out) {
     struct fleet_stats now;
-    if (!peek) fleet_tell(e->fleet, now_ns); /* a look changes nothing */
-    fleet_read(e->fleet, &now);
-    out->index_lookups = now.lookups - e->fleet_last.lookups;
-    out->index_events = now.events - e->fleet_last.events;
+    if (!peek) fleet_tell(e->routes.fleet, now_ns); /* a look changes nothing */
+    fleet_read(e->routes.fleet, &now);
+    out->index_lookups = now.lookups - e->routes.last.lookups;
+    out->index_events = now.events - e->routes.last.events;
     out->index_entries = now.entries;
     out->index_bytes = now.bytes;
-    bool told = fleet_asks_index(e->fleet);
+    bool told = fleet_asks_index(e->routes.fleet);
     out->index_waiting = told ? (double)now.waiting : KVF_MISSING;
     out->index_behind_ms = !told             ? KVF_MISSING
                            : now.waiting > 0 ? (double)(now_ns - now.oldest_ns) / (double)KVF_NS_PER_MS
                                              : 0;
-    if (!peek) e->fleet_last = now;
+    if (!peek) e->routes.last = now;
 }
 
 void pods_interval(struct engine *e, struct snapshot *snap) {
@@ -67,10 +67,10 @@ void pods_interval(struct engine *e, struct snapshot *snap) {
     uint32_t pods = pods_routed_to(e);
     uint32_t each = (pods + SNAPSHOT_PODS - 1) / SNAPSHOT_PODS;
     double load = 0, most = 0;
-    if (!e->fleet) return;
-    pthread_mutex_lock(&e->queue_lock);
+    if (!e->routes.fleet) return;
+    pthread_mutex_lock(&e->service.queue_lock);
     for (uint32_t i = 0; i < pods; i++) {
-        struct snapshot_pod one = pod_take(&e->pods[i], snap);
+        struct snapshot_pod one = pod_take(&e->service.pods[i], snap);
         row_join(&snap->pod[i / each], &one);
         load += one.load_mean;
         if (one.load_mean > most) most = one.load_mean;
@@ -82,5 +82,5 @@ void pods_interval(struct engine *e, struct snapshot *snap) {
     all->pods = pods;
     all->load_imbalance = load > 0 ? most * (double)pods / load : KVF_MISSING;
     index_take(e, engine_now(e), snap->peek, all);
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_unlock(&e->service.queue_lock);
 }

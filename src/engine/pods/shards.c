@@ -111,51 +111,51 @@ static bool line_due(struct line *l, uint64_t now_ns, struct shards_message *out
  * and precise routing: rank 0, with P of R ranks' pods, has as much to do as another where
  * P + 1/4 = (1 + 1/4) / R. It has one pod at least. */
 static uint32_t first_pods(const struct engine *e) {
-    uint64_t pods = e->s->fleet.pods, ranks = e->shards->count;
+    uint64_t pods = e->s->fleet.pods, ranks = e->routes.shards->count;
     return ranks < 5 ? (uint32_t)kvf_max(1, pods * (5 - ranks) / (4 * ranks)) : 1;
 }
 
 static uint32_t first_of(const struct engine *e, unsigned rank) {
-    uint64_t before = first_pods(e), ranks = e->shards->count;
+    uint64_t before = first_pods(e), ranks = e->routes.shards->count;
     if (rank < 2) return rank == 0 ? 0 : (uint32_t)before;
     return (uint32_t)(before + (e->s->fleet.pods - before) * (rank - 1) / (ranks - 1));
 }
 
 static unsigned rank_of(const struct engine *e, uint32_t pod) {
-    uint64_t before = first_pods(e), others = e->shards->count - 1;
+    uint64_t before = first_pods(e), others = e->routes.shards->count - 1;
     if (pod < before) return 0;
     return (unsigned)(1 + ((pod - before + 1) * others - 1) / (e->s->fleet.pods - before));
 }
 
 void shards_place(const struct engine *e, uint32_t *first, uint32_t *count) {
-    *first = first_of(e, e->shards->number);
-    *count = first_of(e, e->shards->number + 1) - *first;
+    *first = first_of(e, e->routes.shards->number);
+    *count = first_of(e, e->routes.shards->number + 1) - *first;
 }
 
 bool shards_served(const struct engine *e) {
-    return e->shards && e->shards->number > 0;
+    return e->routes.shards && e->routes.shards->number > 0;
 }
 
 bool shards_indexed(const struct engine *e) {
-    return e->shards->indexed;
+    return e->routes.shards->indexed;
 }
 
 /* ---- messages ---- */
 
 static void send(struct engine *e, const struct head *h, const void *bytes) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     unsigned to = rank_of(e, h->pod);
     if (to > 0 && s->part[to].requests.len == 0) s->part[to].first_ns = h->at_ns;
     message_add(to > 0 ? &s->part[to].requests : &s->requests.bytes, h, bytes);
 }
 
 void shards_end_pod(struct engine *e, uint32_t pod) {
-    struct head h = {.at_ns = engine_now(e) + e->shards->delay_ns, .pod = pod, .kind = END_POD};
+    struct head h = {.at_ns = engine_now(e) + e->routes.shards->delay_ns, .pod = pod, .kind = END_POD};
     send(e, &h, NULL);
 }
 
 void shards_send(struct engine *e, struct flight *f) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     struct buf bytes = {0};
     parcel_pack(f, f->req.arrival_ns, &bytes);
     struct head h = {.at_ns = engine_now(e) + s->delay_ns,
@@ -165,26 +165,26 @@ void shards_send(struct engine *e, struct flight *f) {
                      .kind = REQUEST};
     send(e, &h, bytes.data);
     buf_free(&bytes);
-    e->away++;
+    e->dispatch.away++;
     f->away = true;
 }
 
 void shards_answer(struct engine *e, const struct flight *f, bool dropped) {
-    struct head h = {.at_ns = engine_now(e) + e->shards->delay_ns,
+    struct head h = {.at_ns = engine_now(e) + e->routes.shards->delay_ns,
                      .number = f->guest,
                      .pod = f->pod,
                      .hit_blocks = f->hit_blocks,
                      .failed = f->failed,
                      .dropped = dropped,
                      .kind = ANSWER};
-    message_add(&e->shards->said, &h, NULL);
+    message_add(&e->routes.shards->said, &h, NULL);
 }
 
 void shards_back(struct engine *e, const struct flight *f) {
     struct head h = {
-        .at_ns = engine_now(e) + e->shards->delay_ns, .number = f->guest, .pod = f->pod, .kind = BACK};
-    message_add(&e->shards->said, &h, NULL);
-    e->moved_on++;
+        .at_ns = engine_now(e) + e->routes.shards->delay_ns, .number = f->guest, .pod = f->pod, .kind = BACK};
+    message_add(&e->routes.shards->said, &h, NULL);
+    e->dispatch.moved_on++;
 }
 
 void shards_moved(struct engine *e, const struct fleet_block *block, uint32_t pod, enum kvf_tier tier,
@@ -195,11 +195,11 @@ void shards_moved(struct engine *e, const struct fleet_block *block, uint32_t po
                      .kind = BLOCK,
                      .tier = (uint8_t)tier,
                      .stored = stored};
-    message_add(&e->shards->said, &h, block);
+    message_add(&e->routes.shards->said, &h, block);
 }
 
 bool shards_due(struct engine *e, uint64_t now_ns, struct shards_message *out) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     if (line_due(&s->requests, now_ns, out) || line_due(&s->answers, now_ns, out)) return true;
     line_tidy(&s->requests);
     line_tidy(&s->answers);
@@ -207,7 +207,7 @@ bool shards_due(struct engine *e, uint64_t now_ns, struct shards_message *out) {
 }
 
 uint64_t shards_next_ns(const struct engine *e) {
-    return kvf_min(line_next_ns(&e->shards->requests), line_next_ns(&e->shards->answers));
+    return kvf_min(line_next_ns(&e->routes.shards->requests), line_next_ns(&e->routes.shards->answers));
 }
 
 /* ---- windows, on rank 0 ---- */
@@ -217,18 +217,19 @@ static uint64_t part_next_ns(const struct part *p) {
 }
 
 uint64_t shards_from_ns(const struct engine *e, uint64_t own_ns) {
-    const struct shards *s = e->shards;
+    const struct shards *s = e->routes.shards;
     uint64_t from = own_ns;
     for (unsigned i = 1; i < s->count; i++) from = kvf_min(from, part_next_ns(&s->part[i]));
     return from;
 }
 
 uint64_t shards_end_ns(const struct engine *e, uint64_t from_ns) {
-    return from_ns < KVF_NEVER - e->shards->window_ns ? from_ns + e->shards->window_ns : KVF_NEVER;
+    return from_ns < KVF_NEVER - e->routes.shards->window_ns ? from_ns + e->routes.shards->window_ns
+                                                             : KVF_NEVER;
 }
 
 void shards_begin(struct engine *e, uint64_t end_ns, bool all) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     for (unsigned i = 1; i < s->count; i++) {
         struct part *p = &s->part[i];
         if (!all && part_next_ns(p) >= end_ns) continue;
@@ -240,7 +241,7 @@ void shards_begin(struct engine *e, uint64_t end_ns, bool all) {
 }
 
 bool shards_replied(const struct engine *e) {
-    const struct shards *s = e->shards;
+    const struct shards *s = e->routes.shards;
     for (unsigned i = 1; i < s->count; i++)
         if (s->part[i].begun && !s->part[i].reply) return false;
     return true;
@@ -271,15 +272,15 @@ static void saying_take(struct engine *e, const struct saying *s) {
     struct fleet_block block;
     memcpy(&h, s->bytes, sizeof h);
     if (h.kind == ANSWER || h.kind == BACK) {
-        message_add(&e->shards->answers.bytes, &h, s->bytes + sizeof h);
+        message_add(&e->routes.shards->answers.bytes, &h, s->bytes + sizeof h);
     } else if (h.kind == BLOCK && h.len == sizeof block && h.tier < KVF_TIERS) {
         memcpy(&block, s->bytes + sizeof h, sizeof block);
-        fleet_event(e->fleet, h.at_ns, &block, h.pod, (enum kvf_tier)h.tier, h.stored);
+        fleet_event(e->routes.fleet, h.at_ns, &block, h.pod, (enum kvf_tier)h.tier, h.stored);
     }
 }
 
 void shards_gather(struct engine *e) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     s->sayings = 0;
     sayings_add(s, s->said.data, s->said.len);
     for (unsigned i = 1; i < s->count; i++)
@@ -298,13 +299,13 @@ void shards_gather(struct engine *e) {
 }
 
 bool shards_level(const struct engine *e) {
-    return e->shards->level;
+    return e->routes.shards->level;
 }
 
 /* ---- and on the others ---- */
 
 bool shards_begun(struct engine *e, uint64_t *end_ns) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     if (!s->window) return false;
     *end_ns = s->window->number;
     buf_bytes(&s->requests.bytes, s->window->bytes, s->window->len);
@@ -314,13 +315,13 @@ bool shards_begun(struct engine *e, uint64_t *end_ns) {
 }
 
 void shards_reply(struct engine *e, uint64_t own_ns) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     rank_send(e->setup->rank, 0, RANK_WINDOW, own_ns, s->said.data, s->said.len);
     s->said.len = 0;
 }
 
 bool shards_take(struct engine *e, struct rank_message *m) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     if (!s || m->from >= s->count || (s->number > 0) != (m->from == 0)) return false;
     struct rank_message **at = s->number > 0 ? &s->window : &s->part[m->from].reply;
     if (*at) return false;
@@ -337,9 +338,9 @@ struct counts {
 };
 
 void shards_pack(const struct engine *e, struct buf *out) {
-    if (e->shards) buf_bytes(out, &e->gone.cost, sizeof e->gone.cost);
-    for (uint32_t i = 0; e->shards && i < e->pod_count; i++) {
-        const struct pod *p = &e->pods[i];
+    if (e->routes.shards) buf_bytes(out, &e->service.gone.cost, sizeof e->service.gone.cost);
+    for (uint32_t i = 0; e->routes.shards && i < e->service.pod_count; i++) {
+        const struct pod *p = &e->service.pods[i];
         struct counts c = {.done = p->counts.done, .tokens = p->counts.tokens};
         cache_stats(p->cache, &c.cache);
         buf_bytes(out, &c, sizeof c);
@@ -347,12 +348,12 @@ void shards_pack(const struct engine *e, struct buf *out) {
 }
 
 size_t shards_packed(const struct engine *e, unsigned rank) {
-    if (!e->shards) return 0;
+    if (!e->routes.shards) return 0;
     return sizeof(struct gone_cost) + (first_of(e, rank + 1) - first_of(e, rank)) * sizeof(struct counts);
 }
 
 static void cost_told(struct engine *e, struct part *p, const struct gone_cost *now) {
-    struct gone_cost *all = &e->gone.cost;
+    struct gone_cost *all = &e->service.gone.cost;
     all->failed += now->failed - p->cost.failed;
     all->rerouted += now->rerouted - p->cost.rerouted;
     all->lost_bytes += now->lost_bytes - p->cost.lost_bytes;
@@ -363,12 +364,12 @@ void shards_told(struct engine *e, unsigned rank, const void *bytes) {
     struct counts c;
     struct gone_cost cost;
     const char *at = bytes;
-    if (!e->shards) return;
+    if (!e->routes.shards) return;
     memcpy(&cost, at, sizeof cost);
-    cost_told(e, &e->shards->part[rank], &cost);
+    cost_told(e, &e->routes.shards->part[rank], &cost);
     at += sizeof cost;
     for (uint32_t i = first_of(e, rank); i < first_of(e, rank + 1); i++, at += sizeof c) {
-        struct pod *p = &e->pods[i];
+        struct pod *p = &e->service.pods[i];
         memcpy(&c, at, sizeof c);
         p->counts.done = p->read.done = c.done;
         p->counts.tokens = p->read.tokens = c.tokens;
@@ -382,7 +383,7 @@ int shards_refused(const struct engine *e, struct err *err) {
     uint64_t pods = e->s->fleet.pods;
     uint32_t ranks = e->s->ranks.count;
     if (ranks < 2 || pods < 2) return 0;
-    if (!e->shards)
+    if (!e->routes.shards)
         return err_set(
             err, KVF_ERR_USAGE,
             "ranks divide the %" PRIu64
@@ -404,7 +405,7 @@ int shards_refused(const struct engine *e, struct err *err) {
 /* More ranks than pods are refused before there is a pod. */
 void shards_open(struct engine *e) {
     if (e->s->fleet.pods < 2 || e->s->fleet.delay_ns == 0) return;
-    struct shards *s = e->shards = mem_zalloc(1, sizeof *s);
+    struct shards *s = e->routes.shards = mem_zalloc(1, sizeof *s);
     s->count = e->s->ranks.count > 0 ? e->s->ranks.count : 1;
     s->number = e->s->ranks.number;
     s->indexed = (traits_routing(e->s->fleet.routing)->caps & ROUTING_ASKS_INDEX) != 0;
@@ -416,7 +417,7 @@ void shards_open(struct engine *e) {
 }
 
 void shards_close(struct engine *e) {
-    struct shards *s = e->shards;
+    struct shards *s = e->routes.shards;
     if (!s) return;
     for (unsigned i = 0; i < s->count; i++) {
         buf_free(&s->part[i].requests);
@@ -429,5 +430,5 @@ void shards_close(struct engine *e) {
     buf_free(&s->requests.bytes);
     buf_free(&s->answers.bytes);
     free(s);
-    e->shards = NULL;
+    e->routes.shards = NULL;
 }

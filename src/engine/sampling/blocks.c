@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/core.h"
 #include "engine/sampling/sampler.h"
 
 int blocks_refused(const struct scenario *s, struct err *err) {
@@ -15,10 +16,11 @@ int blocks_refused(const struct scenario *s, struct err *err) {
 
 int blocks_open(struct engine *e, struct err *err) {
     bool must = e->s->run.block_trace == KVF_BLOCK_TRACE_ON;
-    if (engine_is_virtual(e) || !e->tiers[KVF_TIER_NVME] || e->s->run.block_trace == KVF_BLOCK_TRACE_OFF)
+    if (engine_is_virtual(e) || !e->service.tiers[KVF_TIER_NVME] ||
+        e->s->run.block_trace == KVF_BLOCK_TRACE_OFF)
         return 0;
     if (!must && block_permitted("", NULL) != 0) return 0;
-    int rc = block_open(&e->block, e->devices, e->device_count, must ? err : NULL);
+    int rc = block_open(&e->control.block, e->control.devices, e->control.device_count, must ? err : NULL);
     return must ? rc : 0;
 }
 
@@ -26,7 +28,7 @@ enum { ERRORS_TOLD = 10 };
 
 /* An event for each status that came again: the kernel knows more of a failed request than an errno tells. */
 static void tell_errors(struct engine *e, const struct block_counts *c) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     for (unsigned s = 0; s < BLOCK_STATUSES; s++) {
         uint64_t more = c->events.errors[s] - p->request_errors[s];
         if (more == 0 || p->request_error_events >= ERRORS_TOLD) continue;
@@ -38,8 +40,8 @@ static void tell_errors(struct engine *e, const struct block_counts *c) {
 }
 
 void blocks_take(struct engine *e, struct reading *r) {
-    if (!e->block) return;
-    block_read(e->block, blocks_room(r));
+    if (!e->control.block) return;
+    block_read(e->control.block, blocks_room(r));
     tell_errors(e, r->block);
 }
 
@@ -136,7 +138,8 @@ void blocks_histograms(const struct reading *from, const struct reading *to, str
 static bool is_rank(const struct engine *e, uint32_t user) {
     const struct rank *r = e->setup->rank;
     return r && rank_beside(r) > 1 &&
-           strncmp(block_user(e->block, user)->process, program_invocation_short_name, BLOCK_COMM - 1) == 0;
+           strncmp(block_user(e->control.block, user)->process, program_invocation_short_name,
+                   BLOCK_COMM - 1) == 0;
 }
 
 /* The five with most bytes, the largest first; *all gets the bytes of everybody, ours too. */
@@ -154,7 +157,7 @@ static uint32_t top_of(const struct engine *e, const struct block_counts *c, str
         if (bytes == 0 || at == SNAPSHOT_NEIGHBOURS) continue;
         if (count < SNAPSHOT_NEIGHBOURS) count++;
         memmove(&out[at + 1], &out[at], (count - at - 1) * sizeof *out);
-        const struct block_user *u = block_user(e->block, i);
+        const struct block_user *u = block_user(e->control.block, i);
         out[at] = (struct snapshot_neighbour){.read_bytes = n->bytes[BLOCK_READ],
                                               .write_bytes = n->bytes[BLOCK_WRITE],
                                               .requests = n->requests[BLOCK_READ] + n->requests[BLOCK_WRITE]};

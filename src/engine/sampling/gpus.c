@@ -28,7 +28,7 @@ static void gpus_add_of_tier(struct engine *e, struct gpus *g, const struct nvml
 }
 
 static void gpus_choose(struct engine *e, struct gpus *g, const struct nvml *n) {
-    struct tier *t = e->tiers[KVF_TIER_GPU];
+    struct tier *t = e->service.tiers[KVF_TIER_GPU];
     struct tier_device device[SNAPSHOT_GPUS_MAX];
 
     if (t && t->ops->devices) {
@@ -45,7 +45,7 @@ static void gpus_choose(struct engine *e, struct gpus *g, const struct nvml *n) 
 void gpus_open(struct engine *e, struct gpus *g) {
     struct err err = {0};
     struct nvml *n;
-    struct tier *t = e->tiers[KVF_TIER_GPU];
+    struct tier *t = e->service.tiers[KVF_TIER_GPU];
     bool real = t && t->ops->devices;
 
     *g = (struct gpus){0};

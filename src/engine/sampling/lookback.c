@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/core.h"
 #include "engine/limits/breakeven.h"
 #include "engine/sampling/sampler.h"
 #include "engine/verdict_readings.h"
@@ -69,11 +70,11 @@ void lookback_close(struct lookback *l) {
 }
 
 void lookback_begin(struct engine *e) {
-    struct lookback *l = e->sampler->lookback;
+    struct lookback *l = e->control.sampler->lookback;
     if (!l) return;
     for (int s = 0; s < WINDOWS_RUN; s++) {
         l->marks[s].first = l->marks[s].count = 0;
-        marks_add(&l->marks[s], &e->sampler->last);
+        marks_add(&l->marks[s], &e->control.sampler->last);
     }
     memset(l->view, 0, sizeof l->view);
     for (int t = 0; t < KVF_TIERS; t++) l->view[WINDOWS_RUN].break_even_tokens[t] = KVF_MISSING;
@@ -89,7 +90,7 @@ static void remote_stretch(struct snapshot_remote *r, double times) {
 
 static void publish(struct engine *e, const struct reading *from, const struct snapshot *snap,
                     enum windows_span span) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     struct windows_view *v = &p->lookback->view[span];
     struct snapshot *s = &v->snap;
     struct use use;
@@ -122,7 +123,7 @@ static void publish(struct engine *e, const struct reading *from, const struct s
 }
 
 void lookback_interval(struct engine *e, const struct snapshot *snap) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     struct lookback *l = p->lookback;
     if (!l || snap->interval.phase == KVF_PHASE_PREPARE) return;
     uint64_t now_ns = clock_now_ns();

@@ -3,8 +3,10 @@
 #ifndef KVF_ENGINE_SAMPLING_LOOKBACK_H
 #define KVF_ENGINE_SAMPLING_LOOKBACK_H
 
-#include "engine/core.h"
+#include "base/err.h"
+#include "record/snapshot.h"
 
+struct engine;
 struct lookback;
 int lookback_open(struct lookback **out, struct err *e); /* 0 or -KVF_ERR_NOMEM */
 void lookback_close(struct lookback *l);                 /* takes NULL */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/core.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/together.h"
 #include "metrics/words.h"
@@ -42,10 +43,10 @@ void reading_swap(struct reading *a, struct reading *b) {
 
 static void devices_read(struct engine *e, struct reading *r) {
     r->device = (struct blockdev_counters){0};
-    r->device_present = e->device_count > 0;
-    for (uint32_t i = 0; i < e->device_count; i++) {
+    r->device_present = e->control.device_count > 0;
+    for (uint32_t i = 0; i < e->control.device_count; i++) {
         struct blockdev_counters c;
-        if (blockdev_counters(&e->devices[i], &c) != 0) {
+        if (blockdev_counters(&e->control.devices[i], &c) != 0) {
             r->device_present = false;
             continue;
         }
@@ -87,7 +88,7 @@ static void reading_in_service(const struct engine *e, struct reading *r) {
  * that has ended is in the counters. */
 static void overdue_in_service(const struct engine *e, struct reading *r) {
     bool ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT;
-    for (const struct flight *f = e->service_first; f; f = f->service_next) {
+    for (const struct flight *f = e->service.first; f; f = f->service_next) {
         uint32_t k = f->req.klass;
         uint64_t had_ns = atomic_load_explicit(&f->ttft_ns, memory_order_relaxed);
         uint64_t age_ns = r->run_ns > f->req.arrival_ns ? r->run_ns - f->req.arrival_ns : 0;
@@ -116,33 +117,33 @@ static void overdue_take(const struct engine *e, struct reading *r) {
 
 /* The requests in service go straight into `snap`, which may be NULL. */
 void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
-    pthread_mutex_lock(&e->queue_lock);
-    counters_sum(r->workers, e->counters, e->counter_count);
+    pthread_mutex_lock(&e->service.queue_lock);
+    counters_sum(r->workers, e->service.counters, e->service.counter_count);
     r->run_ns = engine_now(e);
     r->ranks = 1;
     slots_count_time(e, r->run_ns);
-    memcpy(r->klass, e->klass, sizeof r->klass);
-    r->arrived = e->arrived;
-    r->dropped = e->dropped;
+    memcpy(r->klass, e->service.klass, sizeof r->klass);
+    r->arrived = e->dispatch.arrived;
+    r->dropped = e->dispatch.dropped;
     r->queued = 0;
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        r->queued += e->klass[k].queued;
+        r->queued += e->service.klass[k].queued;
         r->oldest_ns[k] = pods_oldest_ns(e, k);
     }
     overdue_take(e, r);
-    r->users = e->users.active;
-    r->documents_in = e->ingest.in;
-    r->documents_refused = e->ingest.refused;
-    r->on_way = e->on_way;
+    r->users = e->dispatch.users.active;
+    r->documents_in = e->preparation.ingest.in;
+    r->documents_refused = e->preparation.ingest.refused;
+    r->on_way = e->routes.on_way;
     pods_read(e);
     r->documents_evicted = ingest_evicted(e);
-    histogram_copy(r->lateness, e->lateness);
+    histogram_copy(r->lateness, e->dispatch.lateness);
     if (snap) dispatch_requests(e, r->run_ns, snap);
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_unlock(&e->service.queue_lock);
     reading_in_service(e, r);
-    pthread_mutex_lock(&e->cache_lock);
+    pthread_mutex_lock(&e->service.cache_lock);
     pods_cache_stats(e, &r->cache);
-    pthread_mutex_unlock(&e->cache_lock);
+    pthread_mutex_unlock(&e->service.cache_lock);
     use_take(e, r);
     server_take(e, r);
     r->writes_most = pods_writes_most(e);

@@ -6,7 +6,19 @@
 #include "base/terms.h"
 #include "block/block.h"
 #include "cache/cache.h"
-#include "engine/core.h"
+#include "engine/pipeline/compute.h"
+#include "engine/service/service.h"
+#include "metrics/counters.h"
+#include "metrics/histogram.h"
+#include "metrics/usage.h"
+#include "probe/blockdev.h"
+#include "probe/host.h"
+#include "scenario/scenario.h"
+#include "tier/tier.h"
+
+struct buf;
+struct engine;
+struct snapshot;
 
 static inline uint64_t sampler_target_ns(const struct scenario_class *c, int i) {
     const uint64_t ns[KVF_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};

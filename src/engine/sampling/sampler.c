@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/core.h"
 #include "engine/pipeline/sample.h"
 #include "engine/pods/outages.h"
 #include "engine/sampling/kept.h"
@@ -53,7 +54,7 @@ static void snap_host(struct snapshot_interval *i, const struct reading *now, co
 
 static void snap_interval(struct engine *e, const struct reading *last, const struct reading *now,
                           struct snapshot *snap, const struct use *use) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     const struct counters *d = p->delta;
     struct snapshot_interval *i = &snap->interval;
     double s = seconds(now->run_ns - last->run_ns);
@@ -99,7 +100,7 @@ static void snap_interval(struct engine *e, const struct reading *last, const st
 
 static void snap_tier(struct engine *e, struct snapshot *snap, const struct counters *d,
                       const struct use *use, int t) {
-    const struct cache_stats *cache = &e->sampler->cache;
+    const struct cache_stats *cache = &e->control.sampler->cache;
     struct snapshot_tier *v = &snap->tier[t];
     v->used_bytes = cache->used_bytes[t];
     v->entries = cache->entries[t];
@@ -150,7 +151,7 @@ static double violations_since(struct sampler *p, uint32_t k, uint64_t ended_bey
 
 static void snap_class(struct engine *e, const struct reading *last, const struct reading *now,
                        struct snapshot *snap, const struct use *use, uint32_t k) {
-    const struct counters_class *c = &e->sampler->delta->klass[k];
+    const struct counters_class *c = &e->control.sampler->delta->klass[k];
     struct snapshot_qos *v = &snap->qos[k];
     snprintf(snap->class_name[k], sizeof snap->class_name[k], "%.31s", e->s->qos.klass[k].name);
     uint64_t dropped = now->klass[k].dropped - last->klass[k].dropped;
@@ -168,7 +169,7 @@ static void snap_class(struct engine *e, const struct reading *last, const struc
     bool judged = target_ns != KVF_UNSET;
     v->met_ratio = judged ? kvf_ratio((double)result_met(c), (double)(ended + v->overdue)) : KVF_MISSING;
     uint64_t ended_beyond = counters_get(&c->missed) + v->failed;
-    v->violations = judged ? violations_since(e->sampler, k, ended_beyond, snap->peek) : KVF_MISSING;
+    v->violations = judged ? violations_since(e->control.sampler, k, ended_beyond, snap->peek) : KVF_MISSING;
     bool waits = now->oldest_ns[k] < now->run_ns;
     bool old =
         waits && (double)(now->run_ns - now->oldest_ns[k]) > SAMPLER_STARVED_TARGETS * (double)target_ns;
@@ -188,14 +189,14 @@ static void snap_heat(struct snapshot *snap, const struct counters *d) {
 static void snap_tiers(struct engine *e, struct snapshot *snap, const struct use *use) {
     engine_describe_tiers(e, snap);
     for (int t = 0; t < KVF_TIERS; t++)
-        if (e->tiers[t]) snap_tier(e, snap, e->sampler->delta, use, t);
-    if (e->device_count > 0)
-        snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
+        if (e->service.tiers[t]) snap_tier(e, snap, e->control.sampler->delta, use, t);
+    if (e->control.device_count > 0)
+        snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->control.devices[0].disk);
 }
 
 void sampler_between(struct engine *e, const struct reading *from, const struct reading *to,
                      struct snapshot *snap, struct use *use) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     counters_sum(p->delta, to->workers, 1);
     counters_subtract(p->delta, from->workers);
     cache_stats_since(&p->cache, &to->cache, &from->cache);
@@ -216,7 +217,7 @@ static void part_fill(struct engine *e, const struct reading *from, struct snaps
     struct use use;
     memset(&snap, 0, offsetof(struct snapshot, request));
     snap.peek = true; /* it is no interval of the run */
-    sampler_between(e, from, &e->sampler->now, &snap, &use);
+    sampler_between(e, from, &e->control.sampler->now, &snap, &use);
     snapshot_host_fill(out, &snap);
     for (int t = 0; t < KVF_TIERS; t++)
         out->tier[t].capacity_bytes /= scenario_ranks(e->s); /* a snapshot has that of all */
@@ -225,27 +226,28 @@ static void part_fill(struct engine *e, const struct reading *from, struct snaps
 /* While the newest reading is of this rank alone. */
 static void part_take(struct engine *e) {
     struct together_part *part = together_part(e);
-    const struct reading *now = &e->sampler->now;
+    const struct reading *now = &e->control.sampler->now;
     if (!part) return;
-    if (e->moment > 1) part_fill(e, &part->last, &part->interval);
-    if (e->moment > 1 && e->moment <= TOGETHER_END) part_fill(e, &part->base, &part->measured);
+    if (e->control.moment > 1) part_fill(e, &part->last, &part->interval);
+    if (e->control.moment > 1 && e->control.moment <= TOGETHER_END)
+        part_fill(e, &part->base, &part->measured);
     reading_copy(&part->last, now);
-    if (e->moment == 1 || e->moment == TOGETHER_MEASURED) reading_copy(&part->base, now);
+    if (e->control.moment == 1 || e->control.moment == TOGETHER_MEASURED) reading_copy(&part->base, now);
 }
 
 static void reading_share(struct engine *e) {
     part_take(e);
-    together_reading(e, &e->sampler->now, e->moment);
+    together_reading(e, &e->control.sampler->now, e->control.moment);
 }
 
 static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek, struct snapshot *snap) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     struct use use;
     memset(snap, 0, sizeof *snap);
     snap->peek = peek;
     snap->simulated = engine_is_virtual(e);
     snap->real_s = snap->simulated ? simulator_real_s(e) : KVF_MISSING;
-    snap->speed = snap->simulated ? e->simulator.speed : KVF_MISSING;
+    snap->speed = snap->simulated ? e->control.simulator.speed : KVF_MISSING;
     snap->interval.phase = phase;
     reading_take(e, &p->now, snap);
     if (peek)
@@ -269,7 +271,7 @@ static void steady_note(struct engine *e, const struct snapshot *snap) {
         c.moved_tokens += bytes / per_token;
         if (t == KVF_TIER_NVME) c.nvme_tokens = bytes / per_token;
     }
-    steady_add(&e->sampler->steady, &c);
+    steady_add(&e->control.sampler->steady, &c);
 }
 
 /* ---- publication ---- */
@@ -287,7 +289,7 @@ static void record_histograms(struct record *r, struct sampler *p) {
 }
 
 static void totals_publish(struct engine *e, const struct snapshot *snap) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     if (!e->setup->totals) return;
     totals_add(&p->totals, snap, p->delta, &p->cache);
     newest_put(e->setup->totals, &p->totals);
@@ -307,23 +309,23 @@ static void reading_note(struct sampler *p, const struct snapshot *snap) {
 
 /* Extremes from before are of no part that is told. */
 static void extremes_from_here(struct engine *e) {
-    counters_forget(e->sampler->last.workers);
-    histogram_forget(e->sampler->last.lateness);
-    counters_restart(e->counters, e->counter_count);
-    histogram_restart(e->lateness);
+    counters_forget(e->control.sampler->last.workers);
+    histogram_forget(e->control.sampler->last.lateness);
+    counters_restart(e->service.counters, e->service.counter_count);
+    histogram_restart(e->dispatch.lateness);
 }
 
 /* Extremes of the interval count for all of its part; the next one begins with none. */
 static void extremes_go_on(struct engine *e) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     counters_extend(p->now.workers, p->last.workers);
     histogram_extend(p->now.lateness, p->last.lateness);
-    counters_restart(e->counters, e->counter_count);
-    histogram_restart(e->lateness);
+    counters_restart(e->service.counters, e->service.counter_count);
+    histogram_restart(e->dispatch.lateness);
 }
 
 void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     struct record *r = record_new(RECORD_SNAPSHOT);
     snapshot_make(e, phase, false, &r->snap);
     r->snap.interval.seq = p->seq++;
@@ -358,19 +360,19 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
 void sampler_peek(struct engine *e, enum kvf_run_phase phase) {
     static struct snapshot snap; /* control thread only; too large for its stack */
     snapshot_make(e, phase, true, &snap);
-    snap.interval.seq = e->sampler->seq;
-    reading_note(e->sampler, &snap);
+    snap.interval.seq = e->control.sampler->seq;
+    reading_note(e->control.sampler, &snap);
     lookback_interval(e, &snap);
     if (e->setup->slot) slot_put(e->setup->slot, &snap);
 }
 
 void sampler_begin(struct engine *e) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     reading_take(e, &p->now, NULL);
-    if (e->moment > 0) { /* the run begins */
+    if (e->control.moment > 0) { /* the run begins */
         reading_share(e);
         together_go(e);
-        e->moment++;
+        e->control.moment++;
     }
     reading_copy(&p->last, &p->now);
     reading_copy(&p->base, &p->now);
@@ -387,18 +389,18 @@ void sampler_begin(struct engine *e) {
 }
 
 void sampler_measure_from_here(struct engine *e) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     reading_copy(&p->base, &p->last);
     p->host_busy_sum = p->host_busy_s = 0;
     memset(p->starved_s, 0, sizeof p->starved_s);
     gpus_measure_from_here(&p->gpus);
     vitals_measure_from_here(e, &p->vitals);
-    for (uint32_t i = 0; i < e->pod_count; i++) {
-        writegate_most_from_here(&e->pods[i].writes);
-        atomic_store(&e->pods[i].pipeline.measured_from_ns, p->last.run_ns);
+    for (uint32_t i = 0; i < e->service.pod_count; i++) {
+        writegate_most_from_here(&e->service.pods[i].writes);
+        atomic_store(&e->service.pods[i].pipeline.measured_from_ns, p->last.run_ns);
     }
     pods_measure_from_here(e);
-    sample_measure_from_here(e->pods[0].pipeline.sample);
+    sample_measure_from_here(e->service.pods[0].pipeline.sample);
     verdict_measure_from_here(e);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
     extremes_from_here(e);
@@ -406,13 +408,13 @@ void sampler_measure_from_here(struct engine *e) {
 
 void sampler_measure_to_here(struct engine *e) {
     pods_measure_to_here(e);
-    reading_copy(&e->sampler->end, &e->sampler->last);
-    gpus_measure_to_here(&e->sampler->gpus);
-    vitals_measure_to_here(e, &e->sampler->vitals);
+    reading_copy(&e->control.sampler->end, &e->control.sampler->last);
+    gpus_measure_to_here(&e->control.sampler->gpus);
+    vitals_measure_to_here(e, &e->control.sampler->vitals);
 }
 
 int sampler_open(struct engine *e, struct err *err) {
-    struct sampler *p = e->sampler = mem_zalloc(1, sizeof *p);
+    struct sampler *p = e->control.sampler = mem_zalloc(1, sizeof *p);
     int rc = reading_open(&p->now, err);
     if (rc == 0) rc = reading_open(&p->last, err);
     if (rc == 0) rc = reading_open(&p->base, err);
@@ -426,7 +428,7 @@ int sampler_open(struct engine *e, struct err *err) {
 }
 
 void sampler_close(struct engine *e) {
-    struct sampler *p = e->sampler;
+    struct sampler *p = e->control.sampler;
     if (!p) return;
     gpus_close(&p->gpus);
     vitals_close(&p->vitals);
@@ -437,5 +439,5 @@ void sampler_close(struct engine *e) {
     reading_close(&p->end);
     counters_free(p->delta, 1);
     free(p);
-    e->sampler = NULL;
+    e->control.sampler = NULL;
 }

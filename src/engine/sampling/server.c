@@ -1,10 +1,11 @@
 /* The server behind the remote tier: its part of a snapshot and of the results. */
 #include <math.h>
 
+#include "engine/core.h"
 #include "engine/sampling/sampler.h"
 
 static const struct tier *tier_of(const struct engine *e) {
-    const struct tier *t = e->tiers[KVF_TIER_REMOTE];
+    const struct tier *t = e->service.tiers[KVF_TIER_REMOTE];
     return t && t->ops->server ? t : NULL;
 }
 
@@ -24,7 +25,7 @@ static double lost(const struct counters *d, const struct tier_server *then, con
 }
 
 void server_snap(const struct engine *e, struct snapshot *snap, const struct counters *d) {
-    const struct tier_server *now = &e->sampler->now.server, *last = &e->sampler->last.server;
+    const struct tier_server *now = &e->control.sampler->now.server, *last = &e->control.sampler->last.server;
     snap->remote_known = tier_of(e) != NULL;
     if (!snap->remote_known) return;
     const struct histogram *h = &d->lookup;
@@ -50,7 +51,7 @@ void server_snap(const struct engine *e, struct snapshot *snap, const struct cou
 void server_results(const struct engine *e, const struct reading *from, const struct reading *to,
                     const struct counters *d, struct result_list *out) {
     const struct tier_server *a = &from->server, *b = &to->server;
-    const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
+    const struct tier *remote = e->service.tiers[KVF_TIER_REMOTE];
     bool known = tier_of(e) != NULL, stores = remote && !(remote->ops->caps(remote) & TIER_EMULATED);
     bool shares = known && (e->s->remote.share_prompts || scenario_pods_share_server(e->s));
     double none = KVF_MISSING, hits = since(b->hits, a->hits), misses = since(b->misses, a->misses);

@@ -54,19 +54,19 @@ struct together {
 };
 
 struct together_part *together_part(const struct engine *e) {
-    return e->together ? &e->together->part : NULL;
+    return e->control.together ? &e->control.together->part : NULL;
 }
 
 int together_fd(const struct engine *e) {
-    return e->together ? rank_fd(e->together->rank) : -1;
+    return e->control.together ? rank_fd(e->control.together->rank) : -1;
 }
 
 uint64_t together_users(const struct engine *e) {
-    return e->together->users;
+    return e->control.together->users;
 }
 
 void together_set_users(struct engine *e, uint64_t users) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     struct command cmd = {.kind = COMMAND_USERS, .value = users, .text = "rank 0"};
     if (!t) {
         dispatch_set_users(e, users);
@@ -80,7 +80,7 @@ void together_set_users(struct engine *e, uint64_t users) {
 }
 
 void together_event(struct engine *e, const struct record_event *ev) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (t && t->number > 0 && strcmp(ev->level, "info") != 0)
         rank_send(t->rank, 0, RANK_EVENT, strcmp(ev->level, "error") == 0, ev->message, strlen(ev->message));
 }
@@ -88,7 +88,7 @@ void together_event(struct engine *e, const struct record_event *ev) {
 int together_open(struct engine *e, struct err *err) {
     struct rank *rank = e->setup->rank;
     if (!rank) return 0;
-    struct together *t = e->together = mem_zalloc(1, sizeof *t);
+    struct together *t = e->control.together = mem_zalloc(1, sizeof *t);
     t->rank = rank;
     t->early_tail = &t->early;
     t->number = rank_number(rank);
@@ -116,7 +116,7 @@ static void messages_free(struct rank_message *m) {
 }
 
 void together_close(struct engine *e) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (!t) return;
     for (unsigned i = 1; t->members && i < t->count; i++) {
         struct member *m = &t->members[i];
@@ -131,7 +131,7 @@ void together_close(struct engine *e) {
     free(t->members);
     free(t->commands);
     free(t);
-    e->together = NULL;
+    e->control.together = NULL;
 }
 
 /* ---- what comes ---- */
@@ -148,7 +148,7 @@ __attribute__((format(printf, 3, 4))) static void end_because(struct together *t
 }
 
 static void rank_failed(struct engine *e, unsigned i, const char *what) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (e->setup->keep_going)
         engine_event(e, "error", "rank %u on %s %s; the run goes on without it", i, rank_host(t->rank, i),
                      what);
@@ -158,12 +158,12 @@ static void rank_failed(struct engine *e, unsigned i, const char *what) {
 
 /* Said with the end of a workload, or of a run: its status, and the moment before it. */
 static uint64_t end_code(const struct engine *e, enum run_status status) {
-    return e->moment << 8 | (uint64_t)status;
+    return e->control.moment << 8 | (uint64_t)status;
 }
 
 /* A rank says that its workload has ended (RUN_RUNNING), or its run, and how; rank 0 that of all. */
 static void ended_take(struct engine *e, const struct rank_message *m) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     char why[300];
     snprintf(why, sizeof why, "%.*s", (int)m->len, (const char *)m->bytes);
     enum run_status status = (enum run_status)(m->number & 0xff);
@@ -200,7 +200,7 @@ static bool reading_keep(struct together *t, struct rank_message *m) {
 }
 
 void together_early(struct engine *e) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     for (struct rank_message *m; t && (m = t->early) != NULL; free(m)) {
         t->early = m->next;
         if (m->kind == RANK_OUTAGE)
@@ -211,10 +211,10 @@ void together_early(struct engine *e) {
 }
 
 static void message_take(struct engine *e, struct rank_message *m) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     bool from_member = t->number == 0 && m->from > 0 && m->from < t->count;
     bool in_order = m->kind == RANK_REQUEST || m->kind == RANK_OUTAGE; /* see gone.h */
-    if (in_order && t->number > 0 && !e->arrivals_on) {
+    if (in_order && t->number > 0 && !e->dispatch.on) {
         *t->early_tail = m;
         t->early_tail = &m->next;
         return;
@@ -248,7 +248,7 @@ static void message_take(struct engine *e, struct rank_message *m) {
 }
 
 static void silence_look(struct engine *e) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     for (unsigned i = 0; i < t->count; i++) {
         if (t->number > 0 && i > 0) break;
         if (i == t->number || rank_silent_ns(t->rank, i) < LOST_NS) continue;
@@ -266,14 +266,14 @@ static void silence_look(struct engine *e) {
 }
 
 static void hear(struct engine *e) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     struct rank_message *m;
     while ((m = rank_take(t->rank)) != NULL) message_take(e, m);
     silence_look(e);
 }
 
 bool together_hear(struct engine *e, struct command *out) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (!t) return false;
     hear(e);
     if (t->kept == 0) return false;
@@ -283,7 +283,7 @@ bool together_hear(struct engine *e, struct command *out) {
 }
 
 void together_command(struct engine *e, const struct command *cmd) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (t && t->number == 0) rank_send_all(t->rank, RANK_COMMAND, 0, cmd, sizeof *cmd);
 }
 
@@ -293,18 +293,18 @@ static void wait_for_message(const struct together *t, int ms) {
 }
 
 bool together_wait(struct engine *e) {
-    rank_await(e->together->rank, true);
-    wait_for_message(e->together, WAIT_MS);
-    rank_await(e->together->rank, false);
+    rank_await(e->control.together->rank, true);
+    wait_for_message(e->control.together, WAIT_MS);
+    rank_await(e->control.together->rank, false);
     hear(e);
-    return !e->together->ends;
+    return !e->control.together->ends;
 }
 
 /* ---- beginning and end ---- */
 
 /* Rank 0: a time that all can keep, once every rank is prepared and its clock is known. */
 static void start_name(struct engine *e) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     int64_t offset_ns;
     uint64_t error_ns;
     for (unsigned i = 1; i < t->count; i++)
@@ -317,7 +317,7 @@ static void start_name(struct engine *e) {
 }
 
 bool together_begins(struct engine *e) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (!t) return true;
     if (!t->said_ready && t->number > 0) rank_send(t->rank, 0, RANK_READY, 0, NULL, 0);
     t->said_ready = true;
@@ -333,12 +333,12 @@ bool together_begins(struct engine *e) {
         nanosleep(&rest, NULL);
     }
     t->begun_ns = clock_now_ns();
-    e->late_ns = t->begun_ns - t->start_ns;
+    e->control.late_ns = t->begun_ns - t->start_ns;
     return true;
 }
 
 bool together_ends(struct engine *e, enum run_status *status, char *why, size_t len) {
-    const struct together *t = e->together;
+    const struct together *t = e->control.together;
     if (!t || !t->ends) return false;
     *status = t->status;
     snprintf(why, len, "%s", t->why);
@@ -346,22 +346,23 @@ bool together_ends(struct engine *e, enum run_status *status, char *why, size_t 
 }
 
 bool together_done(struct engine *e) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (!t) return true;
-    if (e->fleet && t->number == 0) return true; /* the others have what it sends, which has come back */
+    if (e->routes.fleet && t->number == 0)
+        return true; /* the others have what it sends, which has come back */
     if (t->number > 0) {
         if (!t->said_done) rank_send(t->rank, 0, RANK_ENDED, end_code(e, RUN_RUNNING), NULL, 0);
         t->said_done = true;
         return false; /* rank 0 says when */
     }
     for (unsigned i = 1; i < t->count; i++)
-        if (!t->members[i].done || (engine_is_virtual(e) && t->members[i].done_moment >= e->moment))
+        if (!t->members[i].done || (engine_is_virtual(e) && t->members[i].done_moment >= e->control.moment))
             return false;
     return true;
 }
 
 void together_end(struct engine *e, enum run_status status, const char *why) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (!t || t->said_failed || (t->said_end && status != RUN_FAILED)) return;
     t->said_end = true;
     t->said_failed = status == RUN_FAILED;
@@ -383,7 +384,7 @@ static void note_take(struct together *t, uint64_t moment) {
 }
 
 static void reading_send(struct engine *e, const struct reading *r, uint64_t moment) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     struct buf bytes = {0};
     buf_bytes(&bytes, &t->note, sizeof t->note);
     shards_pack(e, &bytes);
@@ -400,7 +401,7 @@ static void member_use(struct member *m, struct rank_message *of, bool is_read) 
 }
 
 static void member_unreadable(struct engine *e, unsigned i) {
-    struct member *m = &e->together->members[i];
+    struct member *m = &e->control.together->members[i];
     if (!m->unreadable) rank_failed(e, i, "sent counts that cannot be read");
     m->unreadable = true;
 }
@@ -408,7 +409,7 @@ static void member_unreadable(struct engine *e, unsigned i) {
 /* The newest reading up to that moment; those before it are of no use any more, but for the last that could
  * be read. */
 static void member_bring(struct engine *e, unsigned i, uint64_t moment) {
-    struct member *m = &e->together->members[i];
+    struct member *m = &e->control.together->members[i];
     while (m->first && m->first->number <= moment) {
         struct rank_message *of = m->first, *next = of->next;
         m->first = next;
@@ -438,7 +439,7 @@ static bool all_there(const struct together *t, uint64_t moment) {
 
 /* Counts are sums since the start: where the newest cannot be read, those before it hold. */
 static bool member_read(struct engine *e, unsigned i) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     struct member *m = &t->members[i];
     while (m->newest) {
         const unsigned char *pods = m->newest->bytes + sizeof m->note;
@@ -459,7 +460,7 @@ static bool member_read(struct engine *e, unsigned i) {
 }
 
 static void members_merge(struct engine *e, struct reading *r) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     pods_told(e, 0, r);
     for (unsigned i = 1; i < t->count; i++)
         if (member_read(e, i)) {
@@ -470,7 +471,7 @@ static void members_merge(struct engine *e, struct reading *r) {
 }
 
 uint64_t together_cpu_ns(const struct engine *e) {
-    const struct together *t = e->together;
+    const struct together *t = e->control.together;
     return t ? rank_cpu_ns(t->rank) + t->packing_ns : 0;
 }
 
@@ -481,7 +482,7 @@ static uint64_t patience_ns(const struct engine *e, uint64_t moment) {
 }
 
 void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (!t) return;
     uint64_t begun_ns = clock_thread_cpu_ns();
     note_take(t, moment);
@@ -507,12 +508,13 @@ void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
 }
 
 void together_go(struct engine *e) {
-    struct together *t = e->together;
-    if (t && t->number == 0 && engine_is_virtual(e)) rank_send_all(t->rank, RANK_GO, e->moment, NULL, 0);
+    struct together *t = e->control.together;
+    if (t && t->number == 0 && engine_is_virtual(e))
+        rank_send_all(t->rank, RANK_GO, e->control.moment, NULL, 0);
 }
 
 void together_peek(struct engine *e, struct reading *r) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     if (!t || t->number > 0) return;
     uint64_t begun_ns = clock_thread_cpu_ns();
     members_merge(e, r);
@@ -523,7 +525,7 @@ void together_peek(struct engine *e, struct reading *r) {
 
 static void host_of(const struct engine *e, unsigned i, const struct snapshot_host *figures,
                     struct snapshot_host *out) {
-    const struct together *t = e->together;
+    const struct together *t = e->control.together;
     *out = *figures;
     out->rank.rank = i;
     out->rank.lost = t->members[i].lost;
@@ -547,9 +549,9 @@ static int slower_first(const void *a, const void *b) {
 }
 
 void together_hosts(const struct engine *e, struct snapshot *snap) {
-    const struct together *t = e->together;
+    const struct together *t = e->control.together;
     unsigned *order;
-    if (!t || t->number > 0 || t->members[0].moment == 0 || e->shards) return;
+    if (!t || t->number > 0 || t->members[0].moment == 0 || e->routes.shards) return;
     order = mem_alloc(t->count * sizeof *order);
     for (unsigned i = 0; i < t->count; i++) order[i] = i;
     by_latency = t;
@@ -571,10 +573,10 @@ static double ms(double ns) {
 }
 
 void together_results(struct engine *e, struct run_record *run) {
-    struct together *t = e->together;
+    struct together *t = e->control.together;
     double first = INFINITY, last = -INFINITY;
     unsigned hosts = 0, lost = 0;
-    if (!t || t->number > 0 || e->shards) return;
+    if (!t || t->number > 0 || e->routes.shards) return;
     for (unsigned i = 0; i < t->count; i++) {
         const struct member *m = &t->members[i];
         struct run_rank rank = {.start_late_ms = m->moment ? ms((double)m->note.late_ns) : KVF_MISSING};

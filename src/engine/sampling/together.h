@@ -23,6 +23,7 @@ struct together_part {
     struct snapshot_host interval, measured;
 };
 
+struct command;
 struct together;
 struct together_part *together_part(const struct engine *e); /* NULL: the only rank */
 /* CPU time of what this rank does for the others: its thread that talks to the launcher, packing, adding up.

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "engine/core.h"
+#include "engine/move/simmover.h"
 #include "engine/sampling/sampler.h"
 #include "tier/channels.h"
 #include "tier/station.h"
@@ -10,9 +12,10 @@
 /* Of all pods here: of a tier's channels, or (-1) of the gpu's own memory. */
 static uint64_t simulated_ns(const struct engine *e, int tier, enum kvf_dir dir) {
     uint64_t sum = 0;
-    if (tier == KVF_TIER_REMOTE && e->store_link) return channels_used_ns(e->store_link, dir, engine_now(e));
-    for (uint32_t i = 0; i < e->pod_count; i++) {
-        const struct simmover *m = e->workers[i].simulated;
+    if (tier == KVF_TIER_REMOTE && e->service.store_link)
+        return channels_used_ns(e->service.store_link, dir, engine_now(e));
+    for (uint32_t i = 0; i < e->service.pod_count; i++) {
+        const struct simmover *m = e->service.workers[i].simulated;
         sum += tier < 0 ? simmover_memory_used_ns(m, dir) : simmover_used_ns(m, tier, dir);
     }
     return sum;
@@ -20,16 +23,16 @@ static uint64_t simulated_ns(const struct engine *e, int tier, enum kvf_dir dir)
 
 /* Pods of a rank whose times are summed: a tier that all share has its own. */
 static double summed(const struct engine *e, int tier) {
-    bool one = !engine_is_virtual(e) || (tier == KVF_TIER_REMOTE && e->store_link);
+    bool one = !engine_is_virtual(e) || (tier == KVF_TIER_REMOTE && e->service.store_link);
     return one ? 1 : (double)e->s->fleet.pods;
 }
 
 void use_take(struct engine *e, struct reading *r) {
-    for (int u = 0; u < USAGES; u++) r->usage[u] = usage_read(&e->usage[u], r->run_ns);
-    bool simulated = e->workers[0].simulated != NULL;
+    for (int u = 0; u < USAGES; u++) r->usage[u] = usage_read(&e->service.usage[u], r->run_ns);
+    bool simulated = e->service.workers[0].simulated != NULL;
     for (int d = 0; d < KVF_DIRS; d++) r->memory_ns[d] = simulated ? simulated_ns(e, -1, (enum kvf_dir)d) : 0;
     for (int t = 0; t < KVF_TIERS; t++) {
-        const struct tier *tier = e->tiers[t];
+        const struct tier *tier = e->service.tiers[t];
         if (!tier) continue;
         for (int d = 0; d < KVF_DIRS; d++)
             r->link_ns[t][d] = simulated            ? simulated_ns(e, t, (enum kvf_dir)d)
@@ -57,7 +60,7 @@ static double both(double read, double write, bool full) {
 static void tier_use(const struct engine *e, const struct reading *from, const struct reading *to, int t,
                      double wall_ns, struct use *out) {
     const struct usage_sums *a = &from->usage[t], *b = &to->usage[t];
-    bool link = e->tiers[t]->ops->used_ns != NULL;
+    bool link = e->service.tiers[t]->ops->used_ns != NULL;
     for (int d = 0; d < KVF_DIRS; d++)
         out->busy[t][d] = link ? share(from->link_ns[t][d], to->link_ns[t][d], wall_ns * summed(e, t))
                                : share(a->busy_ns[d], b->busy_ns[d], wall_ns);
@@ -74,7 +77,7 @@ static void tier_use(const struct engine *e, const struct reading *from, const s
  * they have. */
 static void link_use(const struct engine *e, const struct reading *from, const struct reading *to, int t,
                      double wall_ns, struct use *out) {
-    bool gpu = t == KVF_TIER_GPU, timed = e->tiers[t]->ops->used_ns != NULL || !gpu;
+    bool gpu = t == KVF_TIER_GPU, timed = e->service.tiers[t]->ops->used_ns != NULL || !gpu;
     const struct usage_sums *a = from->usage, *b = to->usage;
     if (t != KVF_TIER_GPU && t != KVF_TIER_REMOTE) return;
     for (int d = 0; d < KVF_DIRS; d++) {
@@ -110,7 +113,7 @@ void use_between(const struct engine *e, const struct reading *from, const struc
     out->memory_any = out->memory_busy[0] = out->memory_busy[1] = KVF_MISSING;
     for (int t = 0; t < KVF_TIERS; t++) {
         out->link_any[t] = out->link_busy[t][0] = out->link_busy[t][1] = KVF_MISSING;
-        if (e->tiers[t]) {
+        if (e->service.tiers[t]) {
             tier_use(e, from, to, t, wall_ns * (double)to->ranks, out);
             link_use(e, from, to, t, wall_ns * (double)to->ranks, out);
         } else {
@@ -134,7 +137,7 @@ bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]) {
     uint64_t most = e->s->run.max_written_bytes;
     char size[40];
     if (!limits_writes(e) ||
-        counters_bytes(e->counters, e->counter_count, KVF_TIER_NVME, KVF_DIR_WRITE) < most)
+        counters_bytes(e->service.counters, e->service.counter_count, KVF_TIER_NVME, KVF_DIR_WRITE) < most)
         return false;
     snprintf(why, USE_WHY, "%s were written to nvme%s, as many as run.max_written allows",
              units_size_human((double)most, size, sizeof size), prepares ? " in the preparation" : "");

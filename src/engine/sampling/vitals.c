@@ -47,7 +47,7 @@ void vitals_open(struct engine *e, struct vitals *v) {
     *v = (struct vitals){.hottest_c = KVF_MISSING, .power_w = KVF_MISSING, .energy_j = KVF_MISSING};
     if (engine_is_virtual(e)) return;
     (void)powercap_open(&v->processors, "", NULL);
-    for (uint32_t i = 0; i < e->device_count; i++) open_drive(v, &e->devices[i]);
+    for (uint32_t i = 0; i < e->control.device_count; i++) open_drive(v, &e->control.devices[i]);
 }
 
 bool vitals_know_all(const struct engine *e) {
@@ -118,7 +118,8 @@ static void add_lifetime(const struct engine *e, double wall_s, struct result_li
     const struct scenario *s = e->s;
     double rated = s->nvme.endurance_bytes ? (double)s->nvme.endurance_bytes : KVF_MISSING;
     double per_day = kvf_ratio(result_value(out, "nvme_write_bytes"), wall_s) * seconds_of_day;
-    double drives = (e->device_count > 0 ? e->device_count : s->nvme.path_count) * machines(e);
+    double drives =
+        (e->control.device_count > 0 ? e->control.device_count : s->nvme.path_count) * machines(e);
     result_add(out, per_day, 0, "nvme_written_per_day_bytes");
     result_add(out, kvf_ratio(rated * drives, per_day) / days_of_year, 0, "nvme_lifetime_years");
 }
@@ -139,11 +140,11 @@ static void add_health(const struct vitals *v, struct result_list *out) {
 
 void vitals_results(const struct engine *e, double wall_s, double tokens, double gpu_j,
                     struct result_list *out) {
-    const struct vitals *v = &e->sampler->vitals;
+    const struct vitals *v = &e->control.sampler->vitals;
     bool real = v->processors && v->to.at_ns > v->from.at_ns;
     double watts =
         real ? (v->to.joules - v->from.joules) / ((double)(v->to.at_ns - v->from.at_ns) / 1e9) : KVF_MISSING;
-    bool gpus = e->sampler->gpus.count > 0;
+    bool gpus = e->control.sampler->gpus.count > 0;
     double joules = vitals_know_all(e) ? watts * wall_s + (gpus ? gpu_j : 0) : KVF_MISSING;
     add_lifetime(e, wall_s, out);
     add_health(v, out);

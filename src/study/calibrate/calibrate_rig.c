@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "cache/key.h"
 #include "engine/move/transfer.h"
-#include "engine/sizes.h"
+#include "engine/arrivals/sizes.h"
 #include "probe/host.h"
 #include "study/calibrate/calibrate_pieces.h"
 

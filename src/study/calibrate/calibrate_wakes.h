@@ -1,5 +1,5 @@
 /* How late threads of this machine see what they sleep for: the end of a time, and what another thread hands
- * them, both as those of a run sleep (engine/dispatch.c, engine/worker.c). */
+ * them, both as those of a run sleep (engine/arrivals/dispatch.c, engine/service/worker.c). */
 #ifndef KVF_STUDY_CALIBRATE_CALIBRATE_WAKES_H
 #define KVF_STUDY_CALIBRATE_CALIBRATE_WAKES_H
 

@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "engine/queue.h"
+#include "engine/service/queue.h"
 
 static struct flight flight_of(uint32_t klass, uint64_t arrival_ns, uint64_t id) {
     return (struct flight){.req = {.klass = klass, .arrival_ns = arrival_ns, .id = id}};

@@ -1,6 +1,6 @@
 #include "tests/unit/run_fixture.h"
 
-#include "engine/sizes.h"
+#include "engine/arrivals/sizes.h"
 
 /* A token is 16 bytes of KV, and by the estimate 4 characters of text. */
 #define TURN(text)    "{\"from\":\"human\",\"value\":\"" text "\"},{\"from\":\"gpt\",\"value\":\"done\"}"

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "engine/timers.h"
+#include "engine/arrivals/timers.h"
 
 struct pair {
     uint64_t at, number;

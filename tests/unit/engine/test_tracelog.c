@@ -13,7 +13,7 @@
 #include <zstd.h>
 
 #include "base/clock.h"
-#include "engine/tracelog.h"
+#include "engine/service/tracelog.h"
 
 enum { GPU = KVF_TIER_GPU, CPU = KVF_TIER_CPU, NVME = KVF_TIER_NVME, NOWHERE = -1 };
 #define HEADER "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n"

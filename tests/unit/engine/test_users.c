@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "engine/users.h"
+#include "engine/arrivals/users.h"
 #include "record/snapshot.h"
 
 static void expect_due(struct users *s, uint64_t now, uint64_t user, uint64_t at) {

@@ -75,7 +75,7 @@ static struct vitals *played_run(void) {
     memset(&snap, 0, sizeof snap);
     engine.setup = &setup;
     engine.s = &scenario;
-    engine.sampler = &sampler;
+    engine.control.sampler = &sampler;
     zone("intel-rapl:0", "package-0\n", "1000000\n");
     zone("intel-rapl:0:1", "dram\n", "0\n");
     assert_int_equal(powercap_open(&v->processors, root, NULL), 0);

@@ -1,4 +1,4 @@
-#include "engine/ingest.h"
+#include "engine/arrivals/ingest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@ static uint64_t most_ahead(const struct ingest *i) {
 }
 
 static void window_set(struct engine *e) {
-    const struct ingest *i = &e->ingest;
-    pipeline_documents_set(&e->pods[0].pipeline,
+    const struct ingest *i = &e->preparation.ingest;
+    pipeline_documents_set(&e->service.pods[0].pipeline,
                            (struct rag_window){(uint32_t)ingest_evicted(e), (uint32_t)i->in});
 }
 
 static void document_begin(struct engine *e, struct flight *f) {
-    struct ingest *i = &e->ingest;
+    struct ingest *i = &e->preparation.ingest;
     f->internal = true;
     f->req.kind = REQUEST_INGEST;
     f->req.prompt = REQUEST_NO_PROMPT;
@@ -29,7 +29,7 @@ static void document_begin(struct engine *e, struct flight *f) {
 }
 
 static void document_ended(struct engine *e, const struct flight *f) {
-    struct ingest *i = &e->ingest;
+    struct ingest *i = &e->preparation.ingest;
     i->refused += f->refused;
     i->done[f->req.conversation % INGEST_AHEAD] = true;
     for (; i->done[i->in % INGEST_AHEAD]; i->in++) i->done[i->in % INGEST_AHEAD] = false;
@@ -40,28 +40,28 @@ static void document_ended(struct engine *e, const struct flight *f) {
 /* ---- before the clock ---- */
 
 bool ingest_prepare_begin(struct engine *e) {
-    if (!e->ingest.rag || e->ingest.interval_ns > 0) return false;
-    e->prepare.total = e->ingest.rag->documents;
+    if (!e->preparation.ingest.rag || e->preparation.ingest.interval_ns > 0) return false;
+    e->preparation.now.total = e->preparation.ingest.rag->documents;
     return true;
 }
 
 bool ingest_prepare_next(struct engine *e, struct flight *f) {
-    const struct ingest *i = &e->ingest;
+    const struct ingest *i = &e->preparation.ingest;
     if (i->begun == i->rag->documents || i->begun - i->in >= most_ahead(i)) return false;
     document_begin(e, f);
     return true;
 }
 
 double ingest_prepare_progress(const struct engine *e, char *what, size_t len) {
-    snprintf(what, len, "ingesting %" PRIu64 " document%s", e->prepare.total,
-             e->prepare.total == 1 ? "" : "s");
-    return (double)(e->prepare.made - e->prepare.out) / (double)e->prepare.total;
+    snprintf(what, len, "ingesting %" PRIu64 " document%s", e->preparation.now.total,
+             e->preparation.now.total == 1 ? "" : "s");
+    return (double)(e->preparation.now.made - e->preparation.now.out) / (double)e->preparation.now.total;
 }
 
 /* ---- during the run ---- */
 
 static uint64_t due_ns(const struct engine *e, uint64_t document) {
-    return e->begin_ns + document * e->ingest.interval_ns;
+    return e->dispatch.begin_ns + document * e->preparation.ingest.interval_ns;
 }
 
 static bool has_more(const struct ingest *i) {
@@ -69,15 +69,15 @@ static bool has_more(const struct ingest *i) {
 }
 
 uint64_t ingest_next_ns(const struct engine *e) {
-    const struct ingest *i = &e->ingest;
-    if (i->interval_ns == 0 || !atomic_load(&e->arrivals_on) || i->out > 0 || !has_more(i)) return KVF_NEVER;
+    const struct ingest *i = &e->preparation.ingest;
+    if (i->interval_ns == 0 || !atomic_load(&e->dispatch.on) || i->out > 0 || !has_more(i)) return KVF_NEVER;
     return due_ns(e, i->begun);
 }
 
 void ingest_due(struct engine *e, uint64_t now_ns) {
-    struct ingest *i = &e->ingest;
-    if (ingest_next_ns(e) > now_ns || atomic_load(&e->stopping)) return;
-    struct worker *w = &e->workers[i->begun % e->worker_count];
+    struct ingest *i = &e->preparation.ingest;
+    if (ingest_next_ns(e) > now_ns || atomic_load(&e->service.stopping)) return;
+    struct worker *w = &e->service.workers[i->begun % e->service.worker_count];
     memset(&i->flight, 0, sizeof i->flight);
     document_begin(e, &i->flight);
     i->flight.slot_ns = now_ns;
@@ -88,7 +88,7 @@ void ingest_due(struct engine *e, uint64_t now_ns) {
 bool ingest_took(struct engine *e, const struct flight *f) {
     if (f->req.kind != REQUEST_INGEST) return false;
     document_ended(e, f);
-    if (f != &e->ingest.flight) return false;
+    if (f != &e->preparation.ingest.flight) return false;
     ingest_due(e, engine_now(e));
     dispatch_wake(e); /* it sleeps to another end now */
     return true;
@@ -98,9 +98,9 @@ bool ingest_took(struct engine *e, const struct flight *f) {
 
 void ingest_init(struct engine *e) {
     const struct scenario *s = e->s;
-    struct ingest *i = &e->ingest;
+    struct ingest *i = &e->preparation.ingest;
     char note[RAG_NOTE];
-    i->rag = workload_rag(e->workload);
+    i->rag = workload_rag(e->dispatch.workload);
     if (!i->rag) return;
     if (rag_note(s, note, sizeof note)) engine_event(e, "warning", "%s", note);
     if (s->workload.rag.ingest != KVF_RAG_INGEST_DURING) return;
@@ -109,22 +109,22 @@ void ingest_init(struct engine *e) {
 }
 
 uint64_t ingest_spent_ns(const struct engine *e) {
-    const struct ingest *i = &e->ingest;
+    const struct ingest *i = &e->preparation.ingest;
     return i->spent_ns + (i->out > 0 ? engine_now(e) - i->since_ns : 0);
 }
 
 /* Documents that left for others, which may still be under way. */
 uint64_t ingest_evicted(const struct engine *e) {
-    const struct ingest *i = &e->ingest;
+    const struct ingest *i = &e->preparation.ingest;
     uint64_t most = i->rag ? i->rag->max_documents : 0;
     return most > 0 && i->begun > most ? i->begun - most : 0;
 }
 
 void ingest_finish(struct engine *e) {
-    const struct ingest *i = &e->ingest;
-    uint64_t end_ns = e->sampler->end.run_ns;
+    const struct ingest *i = &e->preparation.ingest;
+    uint64_t end_ns = e->control.sampler->end.run_ns;
     if (!i->rag || i->interval_ns == 0 || !has_more(i) || due_ns(e, i->begun + 1) >= end_ns) return;
-    uint64_t due = (end_ns - e->begin_ns) / i->interval_ns + 1;
+    uint64_t due = (end_ns - e->dispatch.begin_ns) / i->interval_ns + 1;
     if (i->rag->max_documents == 0 && due > i->rag->documents) due = i->rag->documents;
     engine_event(e, "warning",
                  "the ingestion of documents fell behind: %" PRIu64 " were due in the run, %" PRIu64

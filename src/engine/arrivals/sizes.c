@@ -1,4 +1,4 @@
-#include "engine/sizes.h"
+#include "engine/arrivals/sizes.h"
 
 #include <stdlib.h>
 

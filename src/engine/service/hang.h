@@ -1,7 +1,7 @@
 /* Detection of a hanging device: it has work, or a call into it has not returned, and nothing completes.
  * Watched during the run and at its end, which waits for the workers. */
-#ifndef KVF_ENGINE_HANG_H
-#define KVF_ENGINE_HANG_H
+#ifndef KVF_ENGINE_SERVICE_HANG_H
+#define KVF_ENGINE_SERVICE_HANG_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -37,7 +37,7 @@ static void request_way(const struct flight *f, enum flight_stage stage, uint64_
 }
 
 static struct snapshot_user user_told(const struct engine *e, uint64_t user) {
-    struct users_tally t = users_told(&e->users, user);
+    struct users_tally t = users_told(&e->dispatch.users, user);
     return (struct snapshot_user){.done = t.done,
                                   .failed = t.failed,
                                   .last_ms = t.done ? (double)t.last_ms : KVF_MISSING,
@@ -55,21 +55,22 @@ static void request_route(const struct flight *f, struct snapshot_request *r) {
 /* ---- the user that is followed ---- */
 
 void dispatch_follow(struct engine *e, uint64_t user) {
-    pthread_mutex_lock(&e->queue_lock);
-    if (!e->follow.known || e->follow.user != user)
-        e->follow = (struct follow){.known = true, .user = user, .next_ns = KVF_NEVER};
-    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_lock(&e->service.queue_lock);
+    if (!e->dispatch.follow.known || e->dispatch.follow.user != user)
+        e->dispatch.follow = (struct follow){.known = true, .user = user, .next_ns = KVF_NEVER};
+    pthread_mutex_unlock(&e->service.queue_lock);
 }
 
 void follow_next(struct engine *e, uint64_t user, uint64_t at_ns) {
-    if (e->follow.known && workload_number(e->workload, user) == e->follow.user) e->follow.next_ns = at_ns;
+    if (e->dispatch.follow.known && workload_number(e->dispatch.workload, user) == e->dispatch.follow.user)
+        e->dispatch.follow.next_ns = at_ns;
 }
 
 void follow_ended(struct engine *e, const struct flight *f, uint64_t now_ns) {
-    if (!e->follow.known || f->req.user != e->follow.user) return;
-    uint64_t at = e->follow.ended++ % SNAPSHOT_ENDED;
-    struct snapshot_ended *x = &e->follow.end[at];
-    e->follow.ended_ns[at] = now_ns;
+    if (!e->dispatch.follow.known || f->req.user != e->dispatch.follow.user) return;
+    uint64_t at = e->dispatch.follow.ended++ % SNAPSHOT_ENDED;
+    struct snapshot_ended *x = &e->dispatch.follow.end[at];
+    e->dispatch.follow.ended_ns[at] = now_ns;
     *x = (struct snapshot_ended){.turn = f->req.turn,
                                  .context_tokens = flight_context_tokens(f),
                                  .generate_tokens = f->req.generate_tokens,
@@ -86,15 +87,16 @@ static void follow_take(const struct engine *e, uint64_t now_ns, struct snapshot
                                                         [USERS_WAITING] = FOLLOW_WAITING,
                                                         [USERS_ASKING] = FOLLOW_ASKING,
                                                         [USERS_ENDED] = FOLLOW_ENDED};
-    const struct follow *w = &e->follow;
-    uint64_t own = workload_own(e->workload, w->user);
+    const struct follow *w = &e->dispatch.follow;
+    uint64_t own = workload_own(e->dispatch.workload, w->user);
     if (!w->known) return;
     *out = (struct snapshot_follow){
         .known = true, .user = w->user, .next_in_s = KVF_MISSING, .asks = user_told(e, w->user)};
-    if (!workload_open_loop(e->workload) && own < e->users.known) out->state = states[e->users.state[own]];
+    if (!workload_open_loop(e->dispatch.workload) && own < e->dispatch.users.known)
+        out->state = states[e->dispatch.users.state[own]];
     if (out->state == FOLLOW_WAITING && w->next_ns != KVF_NEVER)
         out->next_in_s = since_ms(w->next_ns, now_ns) / 1e3;
-    for (const struct flight *f = e->service_first; f; f = f->service_next)
+    for (const struct flight *f = e->service.first; f; f = f->service_next)
         out->in_service += f->req.user == w->user;
     for (; out->ended < SNAPSHOT_ENDED && out->ended < w->ended; out->ended++) {
         uint64_t at = (w->ended - 1 - out->ended) % SNAPSHOT_ENDED;
@@ -106,11 +108,11 @@ static void follow_take(const struct engine *e, uint64_t now_ns, struct snapshot
 /* One that has ended is left out, as it is counted as done by then; one that its worker has still in the
  * mail is about to look its context up. Once the run ends nobody is served any more. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap) {
-    bool trace = !workload_knows_users(e->workload);
+    bool trace = !workload_knows_users(e->dispatch.workload);
     snap->requests_known = true;
     follow_take(e, now_ns, &snap->follow);
-    if (atomic_load(&e->stopping)) return;
-    for (const struct flight *f = e->service_first; f && snap->requests < SNAPSHOT_REQUESTS;
+    if (atomic_load(&e->service.stopping)) return;
+    for (const struct flight *f = e->service.first; f && snap->requests < SNAPSHOT_REQUESTS;
          f = f->service_next) {
         struct snapshot_request *r = &snap->request[snap->requests];
         int tier;

@@ -4,15 +4,32 @@
  *
  * While a step is under way its next() is called by whichever thread has a slot to fill, with queue_lock
  * held; begin(), progress() and end() by the control thread. */
-#ifndef KVF_ENGINE_PREPARE_H
-#define KVF_ENGINE_PREPARE_H
+#ifndef KVF_ENGINE_ARRIVALS_PREPARE_H
+#define KVF_ENGINE_ARRIVALS_PREPARE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "engine/arrivals/ingest.h"
 #include "engine/pipeline/flight.h"
 
 struct engine;
+struct sizes;
+
+/* Entries of the step under way, queue_lock. */
+struct prepare {
+    uint64_t made;       /* so far */
+    uint64_t out;        /* not ended yet */
+    uint64_t total;      /* entries, or bytes, there will be */
+    uint64_t made_bytes; /* of what was made */
+    uint64_t out_bytes;  /* not ended yet */
+    uint64_t done_bytes; /* ended well */
+    struct sizes *sizes; /* precondition, prepopulate */
+    int tier;            /* prepopulate: that is being filled */
+    uint64_t room_bytes; /* prepopulate: left to fill in it */
+};
+
 struct prepare_step {
     const char *name;
     /* Whether the scenario asks for the step and it has anything to do. */
@@ -25,6 +42,13 @@ struct prepare_step {
     /* Nothing of it is under way any more, or the run ends (complete false) and no call follows. NULL:
      * nothing to do. */
     void (*end)(struct engine *e, bool complete);
+};
+
+struct preparation {
+    const struct prepare_step *step; /* under way; NULL: none; queue_lock */
+    struct prepare now;
+    struct ingest ingest;                              /* queue_lock */
+    uint64_t preconditioned_bytes, prepopulated_bytes; /* of the steps that have ended; control thread */
 };
 
 /* In order; the last one has no name. */

@@ -2,8 +2,8 @@
  * order in which they were planned, and --request-log, one JSON line per request. Workers put plain
  * rows into rings of their own; a thread formats and writes them. A full ring makes its worker wait:
  * a log is complete or the run says that it is not. */
-#ifndef KVF_ENGINE_TRACELOG_H
-#define KVF_ENGINE_TRACELOG_H
+#ifndef KVF_ENGINE_SERVICE_TRACELOG_H
+#define KVF_ENGINE_SERVICE_TRACELOG_H
 
 #include "base/clock.h"
 #include "base/err.h"

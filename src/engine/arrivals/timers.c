@@ -1,4 +1,4 @@
-#include "engine/timers.h"
+#include "engine/arrivals/timers.h"
 
 #include <stdlib.h>
 

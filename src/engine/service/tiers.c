@@ -7,20 +7,26 @@
 
 enum { COMMANDS_KEPT = 16 };
 
+struct opening {
+    const struct engine_setup *setup;
+    bool pinning; /* what opens is being page-locked */
+};
+
 /* Progress of a tier's opening; a stop ends it, other commands are for later. */
 static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
-    struct engine *e = ctx;
-    struct command_queue *q = e->setup->commands;
+    const struct opening *o = ctx;
+    const struct engine_setup *es = o->setup;
+    struct command_queue *q = es->commands;
     char what[64];
     struct command c, kept[COMMANDS_KEPT];
     unsigned n = 0;
-    snprintf(what, sizeof what, "%s the %s tier", e->pinning ? "page-locking" : "faulting in",
+    snprintf(what, sizeof what, "%s the %s tier", o->pinning ? "page-locking" : "faulting in",
              tier_name(tier));
-    if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
+    if (es->on_prepare) es->on_prepare(es->ctx, what, share);
     while (q && n < COMMANDS_KEPT && command_take(q, &c)) {
         if (c.kind == COMMAND_STOP || c.kind == COMMAND_ABORT) {
-            e->setup->run->status = RUN_INTERRUPTED;
-            snprintf(e->setup->run->status_reason, sizeof e->setup->run->status_reason,
+            es->run->status = RUN_INTERRUPTED;
+            snprintf(es->run->status_reason, sizeof es->run->status_reason,
                      "stopped during the preparation by %s", c.text);
             return false;
         }
@@ -52,23 +58,24 @@ static int gpu_check(struct engine *e, struct err *err) {
 }
 
 /* Memory that a device copies from and to is page-locked, once the tier is there. */
-static int arena_pin(struct engine *e, struct tier *t, const struct tier_setup *setup, struct err *err) {
-    struct tier *gpu = e->tiers[KVF_TIER_GPU];
+static int arena_pin(struct tier *gpu, struct tier *t, struct opening *o, const struct tier_setup *setup,
+                     struct err *err) {
     uint64_t bytes;
     if (!gpu || !gpu->ops->pin || !t->ops->arena) return 0;
     void *at = t->ops->arena(t, &bytes);
-    e->pinning = true;
+    o->pinning = true;
     int rc = gpu->ops->pin(gpu, at, bytes, setup, err);
-    e->pinning = false;
+    o->pinning = false;
     return rc;
 }
 
 int tiers_open(struct engine *e, struct err *err) {
     const struct scenario *s = e->s;
+    struct opening opening = {.setup = e->setup};
     uint64_t tag = 0;
     bool simulated = engine_is_virtual(e);
     (void)!getrandom(&tag, sizeof tag, 0);
-    e->dump = (struct verify_dump){.dir = e->setup->verify_dump, .tag = tag};
+    e->service.dump = (struct verify_dump){.dir = e->setup->verify_dump, .tag = tag};
     int checked = simulated ? 0 : gpu_check(e, err);
     if (checked != 0) return checked;
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -80,28 +87,29 @@ int tiers_open(struct engine *e, struct err *err) {
                                    .usable_bytes = scenario_usable_bytes(s, tier),
                                    .page_bytes = scenario_page_bytes(s),
                                    .min_entry_bytes = scenario_min_entry_bytes(s),
-                                   .workers = e->worker_count,
+                                   .workers = e->service.worker_count,
                                    .run_tag = tag,
                                    .clock = &e->clock,
-                                   .payload = e->payload,
-                                   .gpu = e->tiers[KVF_TIER_GPU],
+                                   .payload = e->service.payload,
+                                   .gpu = e->service.tiers[KVF_TIER_GPU],
                                    .progress = tier_progress,
-                                   .progress_ctx = e};
+                                   .progress_ctx = &opening};
         const struct tier_ops *ops = simulated ? &tier_emulated_ops : tier_backend(&setup, err);
         if (!ops) return -(int)err->code;
-        int rc = ops->open(&e->tiers[t], &setup, err);
-        if (rc == 0) rc = arena_pin(e, e->tiers[t], &setup, err);
+        int rc = ops->open(&e->service.tiers[t], &setup, err);
+        if (rc == 0)
+            rc = arena_pin(e->service.tiers[KVF_TIER_GPU], e->service.tiers[t], &opening, &setup, err);
         if (rc != 0) return rc;
         if (e->setup->run->status == RUN_INTERRUPTED)
             return err_set(err, KVF_ERR_CANCELLED, "stopped during the preparation");
         rt->on = true;
-        rt->emulated = (ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
-        rt->compat = (ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
-        const char *notice = ops->notice ? ops->notice(e->tiers[t]) : NULL;
+        rt->emulated = (ops->caps(e->service.tiers[t]) & TIER_EMULATED) != 0;
+        rt->compat = (ops->caps(e->service.tiers[t]) & TIER_COMPAT) != 0;
+        const char *notice = ops->notice ? ops->notice(e->service.tiers[t]) : NULL;
         if (notice && notice[0]) engine_event(e, rt->compat ? "warning" : "info", "%s", notice);
         rt->capacity_bytes = scenario_capacity_bytes(s, tier) * pods_tiers(e, t);
         rt->usable_bytes = setup.usable_bytes * pods_tiers(e, t);
-        ops->describe(e->tiers[t], rt->description, sizeof rt->description);
+        ops->describe(e->service.tiers[t], rt->description, sizeof rt->description);
     }
     return 0;
 }
@@ -110,9 +118,9 @@ int tiers_open(struct engine *e, struct err *err) {
 void tiers_close(struct engine *e) {
     for (int pass = 0; pass < 2; pass++)
         for (int t = 0; t < KVF_TIERS; t++) {
-            struct tier *tier = e->tiers[t];
+            struct tier *tier = e->service.tiers[t];
             if (!tier || (pass == 0 && !(tier->ops->caps(tier) & TIER_TAKES_DEVICE))) continue;
             tier->ops->close(tier);
-            e->tiers[t] = NULL;
+            e->service.tiers[t] = NULL;
         }
 }

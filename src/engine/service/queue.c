@@ -1,4 +1,4 @@
-#include "engine/queue.h"
+#include "engine/service/queue.h"
 
 #include "base/clock.h"
 

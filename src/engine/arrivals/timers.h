@@ -3,8 +3,8 @@
  * heap: Ahuja, Mehlhorn, Orlin and Tarjan, 1990). A number moves from bucket to bucket a few times,
  * sequentially in memory, where a heap of a million would miss the cache at every level. Times may be added
  * in any order. Not thread safe: the owner's lock. */
-#ifndef KVF_ENGINE_TIMERS_H
-#define KVF_ENGINE_TIMERS_H
+#ifndef KVF_ENGINE_ARRIVALS_TIMERS_H
+#define KVF_ENGINE_ARRIVALS_TIMERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * During the run the first document comes at once and the others at even intervals, so that all are due
  * in the first half of warm-up and measured part; with max_documents new ones go on coming, for as long as
  * the run lasts. One that is due while another is under way begins after it. */
-#ifndef KVF_ENGINE_INGEST_H
-#define KVF_ENGINE_INGEST_H
+#ifndef KVF_ENGINE_ARRIVALS_INGEST_H
+#define KVF_ENGINE_ARRIVALS_INGEST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "engine/hang.h"
+#include "engine/service/hang.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,36 +23,36 @@ static uint64_t look_length(const struct hang *h, uint64_t now) {
 }
 
 void hang_open(struct engine *e) {
-    struct hang *h = &e->hang;
+    struct hang *h = &e->service.hang;
     bool any = false;
     for (int t = 0; t < KVF_TIERS; t++) {
-        uint32_t caps = e->tiers[t] ? e->tiers[t]->ops->caps(e->tiers[t]) : 0;
+        uint32_t caps = e->service.tiers[t] ? e->service.tiers[t]->ops->caps(e->service.tiers[t]) : 0;
         h->watched[t] = (caps & TIER_HOLDS_BYTES) && !(caps & TIER_INSTANT);
         any = any || h->watched[t];
     }
     h->limit_ns = e->setup->hang_ns ? e->setup->hang_ns : usual_limit_ns;
     h->looked_ns = clock_now_ns();
     if (any && !engine_is_virtual(e))
-        h->seen = mem_zalloc((size_t)e->worker_count * KVF_TIERS, sizeof *h->seen);
+        h->seen = mem_zalloc((size_t)e->service.worker_count * KVF_TIERS, sizeof *h->seen);
 }
 
 void hang_close(struct engine *e) {
-    free(e->hang.seen);
-    e->hang.seen = NULL;
+    free(e->service.hang.seen);
+    e->service.hang.seen = NULL;
 }
 
 uint64_t hang_patience_ns(const struct engine *e) {
-    return e->hang.seen ? e->hang.limit_ns / LOOKS : KVF_NEVER;
+    return e->service.hang.seen ? e->service.hang.limit_ns / LOOKS : KVF_NEVER;
 }
 
 bool hang_is(const struct engine *e) {
     for (int t = 0; t < KVF_TIERS; t++)
-        if (e->hang.hung_s[t] > 0) return true;
+        if (e->service.hang.hung_s[t] > 0) return true;
     return false;
 }
 
 double hang_interval_s(struct engine *e, enum kvf_tier tier, bool peek) {
-    struct hang *h = &e->hang;
+    struct hang *h = &e->service.hang;
     double most = h->most_s[tier];
     if (!h->seen || !h->watched[tier]) return KVF_MISSING;
     if (!peek) h->most_s[tier] = h->hung_s[tier];
@@ -76,9 +76,9 @@ struct at_device {
 };
 static struct at_device at_device(const struct engine *e, enum kvf_tier tier) {
     struct at_device there = {0, 0};
-    for (uint32_t w = 0; w < e->worker_count; w++) {
-        there.chunks += counters_get(&e->counters[w].chunks_in_flight[tier]);
-        there.calls += counters_get(&e->counters[w].device_call[tier]) % 2;
+    for (uint32_t w = 0; w < e->service.worker_count; w++) {
+        there.chunks += counters_get(&e->service.counters[w].chunks_in_flight[tier]);
+        there.calls += counters_get(&e->service.counters[w].device_call[tier]) % 2;
     }
     return there;
 }
@@ -86,7 +86,7 @@ static struct at_device at_device(const struct engine *e, enum kvf_tier tier) {
 static void hang_words(const struct engine *e, enum kvf_tier tier, char *out, size_t len) {
     struct at_device there = at_device(e, tier);
     int n = snprintf(out, len, "the device of the %s tier hangs: nothing has come back for %.1f s",
-                     tier_name(tier), e->hang.hung_s[tier]);
+                     tier_name(tier), e->service.hang.hung_s[tier]);
     if (n > 0 && (size_t)n < len)
         snprintf(out + n, len - (size_t)n, "; there are %" PRIu64 " chunk%s and %" PRIu64 " call%s",
                  there.chunks, there.chunks == 1 ? "" : "s", there.calls, there.calls == 1 ? "" : "s");
@@ -105,7 +105,7 @@ static void hang_say(struct engine *e, enum kvf_tier tier, double before_s) {
 }
 
 void hang_look(struct engine *e) {
-    struct hang *h = &e->hang;
+    struct hang *h = &e->service.hang;
     uint64_t now = clock_now_ns();
     if (!h->seen || now - h->looked_ns < h->limit_ns / LOOKS / 2) return;
     uint64_t passed = look_length(h, now);
@@ -114,8 +114,9 @@ void hang_look(struct engine *e) {
         uint64_t worst = 0;
         double before_s = h->hung_s[t];
         if (!h->watched[t]) continue;
-        for (uint32_t w = 0; w < e->worker_count; w++) {
-            uint64_t ns = seen_look(&h->seen[w * KVF_TIERS + (uint32_t)t], &e->counters[w], t, passed);
+        for (uint32_t w = 0; w < e->service.worker_count; w++) {
+            uint64_t ns =
+                seen_look(&h->seen[w * KVF_TIERS + (uint32_t)t], &e->service.counters[w], t, passed);
             if (ns > worst) worst = ns;
         }
         h->hung_s[t] = worst >= h->limit_ns ? (double)worst / (double)KVF_NS_PER_S : 0;
@@ -127,7 +128,7 @@ void hang_look(struct engine *e) {
 /* Remembers what hangs at the end; true when it has done so for too long. What has come back since the last
  * look hangs no more. */
 static bool end_look(struct engine *e) {
-    struct hang *h = &e->hang;
+    struct hang *h = &e->service.hang;
     bool too_long = false;
     hang_look(e);
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -153,14 +154,14 @@ static bool join_soon(struct worker *w) {
 }
 
 bool hang_join(struct engine *e) {
-    bool stuck = e->hang.seen && end_look(e);
-    for (uint32_t i = 0; e->workers && i < e->worker_count && !stuck; i++) {
-        struct worker *w = &e->workers[i];
-        while (e->hang.seen && w->started && !stuck && !join_soon(w)) stuck = end_look(e);
+    bool stuck = e->service.hang.seen && end_look(e);
+    for (uint32_t i = 0; e->service.workers && i < e->service.worker_count && !stuck; i++) {
+        struct worker *w = &e->service.workers[i];
+        while (e->service.hang.seen && w->started && !stuck && !join_soon(w)) stuck = end_look(e);
         if (w->engine && !stuck) worker_join(w);
     }
     if (!stuck) return true;
-    atomic_store(&e->hang.given_up, true);
+    atomic_store(&e->service.hang.given_up, true);
     engine_event(e, "error",
                  "the end of the run does not wait for the device any longer; its directory is removed "
                  "by the next start, and logs of requests and operations are not complete");
@@ -168,7 +169,7 @@ bool hang_join(struct engine *e) {
 }
 
 void hang_fail(const struct engine *e, struct run_record *run) {
-    if (!e->hang.at_end[0]) return;
+    if (!e->service.hang.at_end[0]) return;
     run->status = RUN_FAILED;
-    snprintf(run->status_reason, sizeof run->status_reason, "when the run ended, %s", e->hang.at_end);
+    snprintf(run->status_reason, sizeof run->status_reason, "when the run ended, %s", e->service.hang.at_end);
 }

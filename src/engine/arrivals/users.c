@@ -1,4 +1,4 @@
-#include "engine/users.h"
+#include "engine/arrivals/users.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The sizes of the entries that a workload writes, for what is written before the clock: the workload is
  * read a second time, from its beginning and over again at its end, so that the run's own reading and its
  * draws are untouched. Same scenario, same sizes. Not thread safe. */
-#ifndef KVF_ENGINE_SIZES_H
-#define KVF_ENGINE_SIZES_H
+#ifndef KVF_ENGINE_ARRIVALS_SIZES_H
+#define KVF_ENGINE_ARRIVALS_SIZES_H
 
 #include <stdint.h>
 

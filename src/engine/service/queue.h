@@ -6,8 +6,8 @@
  * than class x aging later is served later, whatever its class, so no class starves.
  *
  * Not thread safe: the engine's queue lock. */
-#ifndef KVF_ENGINE_QUEUE_H
-#define KVF_ENGINE_QUEUE_H
+#ifndef KVF_ENGINE_SERVICE_QUEUE_H
+#define KVF_ENGINE_SERVICE_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

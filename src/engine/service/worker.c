@@ -1,5 +1,7 @@
 /* A worker is an event loop: it takes requests that got a slot and operations that became ready,
  * moves chunks, rings timers, and sleeps only when nothing of all that can be done. */
+#include "engine/service/worker.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -10,10 +12,12 @@
 #include <unistd.h>
 
 #include "engine/core.h"
+#include "engine/move/simmover.h"
+#include "engine/move/transfer.h"
 #include "engine/pipeline/access.h"
 #include "engine/pipeline/compute.h"
 #include "engine/pipeline/sample.h"
-#include "engine/tracelog.h"
+#include "engine/service/tracelog.h"
 #include "tier/station.h"
 
 enum {
@@ -62,7 +66,7 @@ static uint64_t worker_now(struct executor *x) {
 
 static void worker_enter(struct executor *x) {
     struct worker *w = worker_of(x);
-    if (!w->simulated) pthread_mutex_lock(&w->engine->cache_lock); /* there is no other thread */
+    if (!w->simulated) pthread_mutex_lock(&w->engine->service.cache_lock); /* there is no other thread */
     cache_time(w->pod->cache, x->ops->now(x));
 }
 
@@ -77,18 +81,18 @@ static void worker_leave(struct executor *x) {
     bool any = false;
     while ((op = cache_next_ready(w->pod->cache)) != NULL) {
         uint32_t whose = op->worker; /* once in the mail it is not looked at any more */
-        if (w->simulated || &e->workers[whose] == w) {
+        if (w->simulated || &e->service.workers[whose] == w) {
             run_append(w, op);
             continue;
         }
-        worker_mail_op(&e->workers[whose], op);
+        worker_mail_op(&e->service.workers[whose], op);
         woken[whose / 64] |= UINT64_C(1) << whose % 64;
         any = true;
     }
     if (w->simulated) return;
-    pthread_mutex_unlock(&e->cache_lock);
-    for (uint32_t i = 0; any && i < e->worker_count; i++)
-        if (woken[i / 64] >> i % 64 & 1) worker_wake(&e->workers[i]);
+    pthread_mutex_unlock(&e->service.cache_lock);
+    for (uint32_t i = 0; any && i < e->service.worker_count; i++)
+        if (woken[i / 64] >> i % 64 & 1) worker_wake(&e->service.workers[i]);
 }
 
 /* A wait begun now ends last of all; one that goes on ends when the first would have, so these have a
@@ -121,13 +125,13 @@ static void worker_timer(struct executor *x, struct flight *f, uint64_t at_ns) {
 
 static void worker_done(struct executor *x, struct flight *f) {
     struct worker *w = worker_of(x);
-    if (!f->internal) tracelog_request(w->engine->log, x->worker, f, f->done_ns);
+    if (!f->internal) tracelog_request(w->engine->service.log, x->worker, f, f->done_ns);
     dispatch_done(w->engine, w, f);
 }
 
 static void worker_computed(struct executor *x, struct flight *f) {
     struct worker *w = worker_of(x);
-    worker_post_flight(engine_is_virtual(w->engine) ? w : &w->engine->workers[f->worker], f);
+    worker_post_flight(engine_is_virtual(w->engine) ? w : &w->engine->service.workers[f->worker], f);
 }
 
 static void worker_error(struct executor *x, const char *sentence) {
@@ -169,7 +173,7 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
     struct worker *w = ctx;
     bool lost = transfer_lost(t), failed = t->error != 0 && !lost;
     if (failed) w->x.ops->error(&w->x, what);
-    tracelog_op(w->engine->log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
+    tracelog_op(w->engine->service.log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
     if (t->op->has_turn) writegate_leave(&w->pod->writes);
     pipeline_op_done(&w->pod->pipeline, &w->x, t->op,
                      failed      ? CACHE_FAILED
@@ -180,12 +184,12 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
 
 /* The pod dies, and this worker is not through with that. */
 static bool death_is_new(const struct worker *w) {
-    return atomic_load(&w->engine->gone.deaths) != w->deaths;
+    return atomic_load(&w->engine->service.gone.deaths) != w->deaths;
 }
 
 /* The run ends, or the pod dies. */
 static bool stop_asked(const struct worker *w) {
-    return atomic_load(&w->engine->stopping) || death_is_new(w);
+    return atomic_load(&w->engine->service.stopping) || death_is_new(w);
 }
 
 /* And this worker does not know it yet. */
@@ -205,7 +209,7 @@ static bool run_ready(struct worker *w) {
         if (!w->x.stopping) pipeline_op_ready(&w->x, op);
         if (op->kind == CACHE_OP_WAIT || op->failed_wait || w->x.stopping) {
             bool ended = op->kind == CACHE_OP_WAIT && !op->failed_wait;
-            if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->log, w->x.worker, op, NULL);
+            if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->service.log, w->x.worker, op, NULL);
             pipeline_op_done(&w->pod->pipeline, &w->x, op, ended ? CACHE_DONE : CACHE_ABANDONED);
         } else if (!write_held(w, op)) {
             pipeline_op_begins(op);
@@ -353,7 +357,7 @@ static bool worker_rests(const struct worker *w) {
 }
 
 static bool worker_finished(const struct worker *w) {
-    return atomic_load(&w->engine->drained) && !death_is_new(w) && worker_rests(w);
+    return atomic_load(&w->engine->service.drained) && !death_is_new(w) && worker_rests(w);
 }
 
 /* Keeps the worker on the CPUs that the scenario names ("0-3,8"; the loader has checked the form). */
@@ -378,11 +382,11 @@ static void worker_pin(struct worker *w) {
 static void service_fails(struct worker *w) {
     struct engine *e = w->engine;
     for (;;) {
-        pthread_mutex_lock(&e->queue_lock);
-        struct flight *f = e->service_first;
+        pthread_mutex_lock(&e->service.queue_lock);
+        struct flight *f = e->service.first;
         while (f && f->worker != w->x.worker) f = f->service_next;
-        e->gone.cost.failed += f != NULL;
-        pthread_mutex_unlock(&e->queue_lock);
+        e->service.gone.cost.failed += f != NULL;
+        pthread_mutex_unlock(&e->service.queue_lock);
         if (!f) return;
         pipeline_abort(&w->pod->pipeline, &w->x, f);
     }
@@ -391,7 +395,7 @@ static void service_fails(struct worker *w) {
 /* Its pod dies, and it has ended what it had begun: what it served fails when that is so of all workers. Then
  * it serves what comes next. */
 static void worker_restart(struct worker *w) {
-    struct gone *g = &w->engine->gone;
+    struct gone *g = &w->engine->service.gone;
     struct compute *compute = w->pod->pipeline.compute;
     struct heap_item item;
     struct err err = {0};
@@ -418,9 +422,9 @@ static void worker_loop(struct worker *w) {
             w->x.stopping = true;
             mover_stop(w->mover);
         }
-        bool let_go = atomic_load(&e->gone.stopped) != w->deaths; /* by the cache */
+        bool let_go = atomic_load(&e->service.gone.stopped) != w->deaths; /* by the cache */
         if (death_is_new(w) && let_go && worker_rests(w)) worker_restart(w);
-        if (atomic_load(&e->hang.given_up))
+        if (atomic_load(&e->service.hang.given_up))
             for (;;) pause(); /* the run is over, and what is here may be gone */
         bool paused = run_clock_paused(&e->clock);
         bool any = worker_turn(w, paused);
@@ -434,13 +438,13 @@ static struct mover_setup mover_setup_of(struct worker *w) {
     struct engine *e = w->engine;
     return (struct mover_setup){.scenario = e->s,
                                 .clock = &e->clock,
-                                .payload = e->payload,
-                                .given_up = &e->hang.given_up,
-                                .dump = &e->dump,
-                                .tiers = e->tiers,
-                                .store = e->store_link,
+                                .payload = e->service.payload,
+                                .given_up = &e->service.hang.given_up,
+                                .dump = &e->service.dump,
+                                .tiers = e->service.tiers,
+                                .store = e->service.store_link,
                                 .counters = w->x.counters,
-                                .usage = e->usage,
+                                .usage = e->service.usage,
                                 .worker = w->x.worker,
                                 .buffers = mover_buffers(e->s),
                                 .done = transfer_done,
@@ -462,7 +466,7 @@ static void *worker_main(void *arg) {
     clock_thread_precise();
     worker_pin(w);
     w->open_rc = worker_open(w, &w->open_err);
-    sem_post(&e->workers_open);
+    sem_post(&e->service.workers_open);
     if (w->open_rc == 0) worker_loop(w);
     return NULL;
 }
@@ -470,15 +474,16 @@ static void *worker_main(void *arg) {
 static void worker_init(struct engine *e, struct worker *w, uint32_t index) {
     bool shares = engine_is_virtual(e); /* the control thread is all workers */
     w->engine = e;
-    w->pod = &e->pods[shares ? index : 0];
+    w->pod = &e->service.pods[shares ? index : 0];
     rng_init(&w->wake_rng, e->s->seed, KVF_RNG_WAKE, w->pod->number); /* of a pod, whichever rank has it */
     uint32_t thread = shares ? 0 : index;
-    w->x = (struct executor){.ops = &worker_executor_ops, .counters = &e->counters[thread], .worker = thread};
+    w->x = (struct executor){
+        .ops = &worker_executor_ops, .counters = &e->service.counters[thread], .worker = thread};
     w->run_tail = &w->run;
 }
 
 void worker_simulate(struct engine *e, struct worker *w) {
-    worker_init(e, w, (uint32_t)(w - e->workers));
+    worker_init(e, w, (uint32_t)(w - e->service.workers));
     struct mover_setup setup = mover_setup_of(w);
     w->simulated = simmover_open(&setup);
 }

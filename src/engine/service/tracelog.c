@@ -1,4 +1,4 @@
-#include "engine/tracelog.h"
+#include "engine/service/tracelog.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* Users as timers: the time at which each active user asks next. A million users are a million timers and no
  * thread. Not thread safe: the engine's queue lock. */
-#ifndef KVF_ENGINE_USERS_H
-#define KVF_ENGINE_USERS_H
+#ifndef KVF_ENGINE_ARRIVALS_USERS_H
+#define KVF_ENGINE_ARRIVALS_USERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/timers.h"
+#include "engine/arrivals/timers.h"
 
 /* IDLE: no timer and no request under way (parked, or not begun). WAITING: its timer runs. ASKING:
  * its request is queued or in service; the next is planned when it ends. ENDED: it has no more. */
