@@ -195,6 +195,20 @@ def _():
     assert "cannot be met within the bounds" in flat and "writes were not admitted" in flat, got
 
 
+@case("a search whose target counts one kind of undone work forgives no other")
+def _():
+    # so many arrivals are dropped that no write has to wait for room
+    path = home() / "work/dropped.yaml"
+    path.write_text((SOURCE / "configs/quickstart.yaml").read_text() + "\nmode: simulate\nengine: {slots: 1, queue_limit: 1}\nsweep: " + json.dumps(
+        {"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["1GiB", "16GiB"], "precision": 0.2,
+         "target": {"metric": "fell_through", "op": "<=", "value": 0}}) + "\n")
+    got = run(["sweep", path, "--headless", "--db", home() / "work/swept.db"])
+    flat = " ".join(got.stdout.split())
+    assert "cannot be met within the bounds" in flat and "arrivals were dropped" in flat, got
+    points = json.loads(run(["export", "sweep:latest", "--format", "json", "--db", home() / "work/swept.db"]).stdout)["points"]
+    assert all(one["results"]["fell_through"]["value"] == 0 and "dropped" in one["undone"] for one in points), points
+
+
 @case("the autoscaler calls no throughput the peak that comes from work left undone")
 def _():
     scale = {"autoscaler": "{mode: capacity, max_users: 500}", "run.duration": "300s", "engine.slots": 2, "engine.queue_limit": 1,

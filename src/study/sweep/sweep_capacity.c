@@ -21,10 +21,13 @@ static bool holds(const struct sweep *s, double v) {
     }
 }
 
-/* A point that left work undone meets no target, unless that is what the target counts. */
+/* A point that left work undone meets no target, unless that work is what the target counts. */
 static bool counts(const struct sweep *s, size_t i) {
-    bool asked = standing_undone_find(s->base.scenario.sweep.target.metric) < STANDING_UNDONE;
-    return asked || standing_comparable(s->point[i].undone);
+    double undone[STANDING_UNDONE];
+    memcpy(undone, s->point[i].undone, sizeof undone);
+    size_t asked = standing_undone_find(s->base.scenario.sweep.target.metric);
+    if (asked < STANDING_UNDONE) undone[asked] = 0;
+    return standing_comparable(undone);
 }
 
 static bool is_met(const struct sweep *s, size_t i) {
