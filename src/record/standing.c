@@ -51,22 +51,27 @@ static double known(double v) {
 /* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. */
 const char standing_computes[] = "batch_running_mean";
 
+void standing_settle(bool computes, double counts[STANDING_UNDONE]) {
+    size_t kinds = computes ? STANDING_UNDONE_COMPUTED : STANDING_UNDONE;
+    for (size_t i = 0; i < STANDING_UNDONE; i++) counts[i] = i < kinds ? known(counts[i]) : 0;
+}
+
 void standing_count(const struct result_list *results, double counts[STANDING_UNDONE]) {
-    size_t kinds =
-        kvf_present(result_value(results, standing_computes)) ? STANDING_UNDONE_COMPUTED : STANDING_UNDONE;
-    for (size_t i = 0; i < STANDING_UNDONE; i++)
-        counts[i] = i < kinds ? known(result_value(results, undone[i].metric)) : 0;
+    for (size_t i = 0; i < STANDING_UNDONE; i++) counts[i] = result_value(results, undone[i].metric);
+    standing_settle(kvf_present(result_value(results, standing_computes)), counts);
 }
 
 static void add_undone(struct standing *s, const struct run_record *r, const struct trials *t) {
     const struct trial_metric *batch = s->trials ? trials_metric(t, standing_computes) : NULL;
-    size_t kinds = batch && batch->count > 0 && kvf_present(batch->value[0]) ? STANDING_UNDONE_COMPUTED
-                                                                             : STANDING_UNDONE;
-    if (!s->trials) standing_count(&r->results, s->undone);
-    for (size_t i = 0; s->trials && i < kinds; i++) {
+    if (!s->trials) {
+        standing_count(&r->results, s->undone);
+        return;
+    }
+    for (size_t i = 0; i < STANDING_UNDONE; i++) {
         const struct trial_metric *m = trials_metric(t, undone[i].metric);
         for (size_t k = 0; m && k < m->count; k++) s->undone[i] += known(m->value[k]);
     }
+    standing_settle(batch && batch->count > 0 && kvf_present(batch->value[0]), s->undone);
 }
 
 bool standing_comparable(const double counts[STANDING_UNDONE]) {

@@ -38,6 +38,9 @@ enum { STANDING_TEXT = 320 };
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]);
 /* Counts the undone work of a run from its results. */
 void standing_count(const struct result_list *results, double undone[STANDING_UNDONE]);
+/* Makes the values of the metrics behind undone[] the counts: NaN is none, and none are the kinds that a
+ * modelled GPU computes again, where `computes`. */
+void standing_settle(bool computes, double undone[STANDING_UNDONE]);
 /* standing_undone() of one run. */
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]);
 /* standing_text() of one run; returns whether its standing is good. */

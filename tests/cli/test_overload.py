@@ -182,6 +182,27 @@ def _():
     assert re.search(r"Highest tokens/s \S+ tok/s \(point 1: always\)", page), page
 
 
+@case("copies skipped beside a modelled GPU are no undone work, in the sweep and in what is read of it later")
+def _():
+    path = home() / "work/modelled.yaml"
+    path.write_text(json.dumps({
+        "name": "modelled", "model": "tiny-1b", "mode": "simulate", "run": {"duration": "60s", "warmup": "0s"},
+        "tiers": {"gpu": {"capacity": "64MiB", "backend": "emulated"}, "cpu": {
+            "capacity": "64MiB", "read_bandwidth": "30MB/s", "write_bandwidth": "30MB/s"}, "nvme": {
+                "capacity": "256MiB", "io_size": "64KiB", "read_bandwidth": "20MB/s", "write_bandwidth": "10MB/s"}},
+        "cache": {"granularity": "block", "placement": "inclusive"}, "compute": {"mode": "roofline", "gpu": "h100"},
+        "workload": {"users": 16, "personas": [{"name": "a", "context": [500, 1000], "generate": [50, 150], "think": ["0s", "1s"]}]},
+        "sweep": {"keys": {"workload.users": [4, 16]}}}))
+    store = ("--db", home() / "work/swept.db")
+    got = run(["sweep", path, "--headless", *store])
+    assert got.rc == 0 and "Best tokens/s" in got.stdout and "undone" not in got.stdout, got
+    out = json.loads(run(["export", "sweep:latest", "--format", "json", *store]).stdout)
+    assert [one["undone"] for one in out["points"]] == [None, None] and out["sweep"]["best_point"], out
+    assert "left work undone" not in run(["report", "sweep:latest", "--format", "txt", *store]).stdout
+    skipped = rows("SELECT value FROM results WHERE metric = 'copies_skipped' AND run_id > (SELECT max(run_id) - 2 FROM runs)", path=store[1])
+    assert all(row["value"] > 0 for row in skipped) and len(skipped) == 2, skipped
+
+
 @case("a search for a capacity takes no point that left work undone for one that meets the target")
 def _():
     sweep = {"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["1GiB", "16GiB"], "precision": 0.2,

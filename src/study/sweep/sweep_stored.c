@@ -226,6 +226,13 @@ static void add_curve(void *ctx, const struct sweep_curve *c) {
     outcome_add_curve(((struct reading *)ctx)->out, c);
 }
 
+static void settle_points(struct outcome *o) {
+    size_t m = 0;
+    while (m < o->measures && strcmp(o->measure[m].name, standing_computes) != 0) m++;
+    for (size_t i = 0; i < o->points; i++)
+        standing_settle(m < o->measures && kvf_present(outcome_measured(o, i, m)), o->point[i].undone);
+}
+
 /* Of one that has not told its end. */
 static void count_points(struct outcome *o) {
     if (o->record.status != RUN_RUNNING && o->record.status != RUN_CRASHED) return;
@@ -250,6 +257,7 @@ int sweep_stored(struct store *store, const char *ref, struct outcome *out, stru
                      "has its runs",
                      id);
     place_points(r);
+    settle_points(out);
     count_points(out);
     sweep_plan_free(&r->base.plan);
     free(r->run);
