@@ -43,7 +43,7 @@ struct engine {
 };
 
 /* Which tiers there are, of which kind, and their capacity (describe.c). */
-void engine_describe_tiers(const struct engine *e, struct snapshot *snap);
+void engine_describe_tiers(const struct service *v, struct snapshot *snap);
 
 /* Reports an error unless the identities hold that are true at the end of every run, whatever happened in it.
  * Control thread, when the workers have ended. */
@@ -61,14 +61,6 @@ void overload_finish(struct engine *e);
 
 static inline bool engine_is_virtual(const struct engine *e) {
     return run_clock_is_virtual(&e->clock);
-}
-/* On a real clock the one that is here; its number may be another. */
-static inline struct pod *pod_of(const struct engine *e, const struct flight *f) {
-    return &e->service.pods[engine_is_virtual(e) ? f->pod - e->service.pod_first : 0];
-}
-/* Of a virtual clock. */
-static inline struct worker *pod_worker(const struct pod *p) {
-    return &p->engine->service.workers[p->number - p->engine->service.pod_first];
 }
 static inline uint64_t engine_now(const struct engine *e) {
     return run_clock_now(&e->clock);

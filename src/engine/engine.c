@@ -28,12 +28,8 @@
 
 /* Into the record of the run and, in order with the intervals, to the database. */
 static void events_flush(struct engine *e) {
-    pthread_mutex_lock(&e->events.lock);
-    struct record_event *events = e->events.list;
-    size_t count = e->events.count;
-    e->events.list = NULL;
-    e->events.count = e->events.cap = 0;
-    pthread_mutex_unlock(&e->events.lock);
+    size_t count;
+    struct record_event *events = events_take(&e->events, &count);
     for (size_t i = 0; i < count; i++) {
         run_record_event(e->setup->run, &events[i]);
         if (e->setup->on_event) e->setup->on_event(e->setup->ctx, &events[i]);
@@ -76,11 +72,12 @@ static int workers_start(struct engine *e, struct err *err) {
     for (uint32_t i = 0; i < e->service.worker_count; i++) e->service.workers[i].wake_fd = -1;
     if (engine_is_virtual(e)) {
         lineup_open(&e->service.lineup, e->service.worker_count);
-        for (uint32_t i = 0; i < e->service.worker_count; i++) worker_simulate(e, &e->service.workers[i]);
+        for (uint32_t i = 0; i < e->service.worker_count; i++)
+            worker_simulate(&e->service, &e->service.workers[i]);
         return 0;
     }
     for (uint32_t i = 0; i < e->service.worker_count && rc == 0; i++)
-        rc = worker_start(e, &e->service.workers[i], i, err);
+        rc = worker_start(&e->service, &e->service.workers[i], i, err);
     for (uint32_t i = 0; i < e->service.worker_count; i++) {
         if (!e->service.workers[i].started) continue;
         while (sem_wait(&e->service.workers_open) != 0) {}
@@ -92,14 +89,18 @@ static int workers_start(struct engine *e, struct err *err) {
 
 static void write_post(void *ctx, struct cache_op *op) {
     struct pod *p = ctx;
-    worker_post_op(engine_is_virtual(p->engine) ? pod_worker(p) : &p->engine->service.workers[op->worker],
-                   op);
+    worker_post_op(service_is_virtual(p->service) ? pod_worker(p) : &p->service->workers[op->worker], op);
 }
 
 /* In the order in which things can be refused: what creates nothing first. */
 static int engine_open(struct engine *e, const struct engine_setup *setup, struct err *err) {
     e->setup = setup;
     e->s = setup->scenario;
+    e->service.s = e->s;
+    e->service.clock = &e->clock;
+    e->service.events = &e->events;
+    e->service.engine = e;
+    e->service.done = dispatch_done;
     e->service.worker_count = (uint32_t)e->s->engine.workers;
     if (e->s->mode == KVF_MODE_SIMULATE) {
         run_clock_virtual(&e->clock);
@@ -107,7 +108,6 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
         shards_open(e);
     }
     pthread_mutex_init(&e->service.cache_lock, NULL);
-    pthread_mutex_init(&e->events.lock, NULL);
     sem_init(&e->service.workers_open, 0, 0);
     pods_init(e, write_post);
     if (engine_is_virtual(e))
@@ -115,9 +115,8 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     gone_open(e);
     dispatch_init(e);
     for (int t = 0; t < USAGES; t++) usage_init(&e->service.usage[t]);
-    e->events.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (e->events.fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
-    int rc = workload_open(&e->dispatch.workload, e->s, err);
+    int rc = events_init(&e->events, &e->clock, err);
+    if (rc == 0) rc = workload_open(&e->dispatch.workload, e->s, err);
     if (rc == 0 && scenario_policy_has(e->s, POLICY_LOOKS_AHEAD))
         rc = oracle_open(&e->service.oracle, e->s, err);
     uint64_t noise_bytes = scenario_holds_bytes(e->s) ? e->s->engine.noise_bytes : KVF_MIB; /* the least */
@@ -130,14 +129,14 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (rc == 0 && engine_is_virtual(e)) tracelog_virtual(e->service.log, &e->clock);
     if (rc == 0) rc = blocks_refused(e->s, err);
     if (rc == 0) rc = pods_refused(e, err);
-    if (rc == 0) rc = tiers_open(e, err);
+    if (rc == 0) rc = tiers_open(&e->service, setup, err);
     if (rc != 0) return rc;
     devices_open(e);
     rc = blocks_open(e, err);
     if (rc == 0) rc = pods_open(e, err);
     ingest_init(e);
     if (rc == 0) rc = workers_start(e, err);
-    if (rc == 0) hang_open(e);
+    if (rc == 0) hang_open(&e->service, setup->hang_ns);
     if (rc == 0) rc = sampler_open(e, err);
     if (rc == 0) rc = together_open(e, err);
     scaling_open(e);
@@ -158,9 +157,9 @@ static bool workers_stop(struct engine *e) {
         uint64_t one = 1;
         if (e->service.workers[i].started) (void)!write(e->service.workers[i].wake_fd, &one, sizeof one);
     }
-    if (!hang_join(e)) return false;
+    if (!hang_join(&e->service)) return false;
     for (uint32_t i = 0; e->service.workers && i < e->service.worker_count; i++)
-        if (e->service.workers[i].engine) worker_close(&e->service.workers[i]);
+        if (e->service.workers[i].service) worker_close(&e->service.workers[i]);
     return true;
 }
 
@@ -171,8 +170,8 @@ static void engine_close(struct engine *e) {
         given_up = e;
         return;
     }
-    tiers_close(e);
-    hang_close(e);
+    tiers_close(&e->service);
+    hang_close(&e->service);
     together_close(e);
     sampler_close(e);
     scaling_close(e);
@@ -190,11 +189,9 @@ static void engine_close(struct engine *e) {
     for (int t = 0; t < USAGES; t++) usage_destroy(&e->service.usage[t]);
     oracle_close(e->service.oracle);
     workload_close(e->dispatch.workload);
-    if (e->events.fd >= 0) close(e->events.fd);
-    free(e->events.list);
+    events_destroy(&e->events);
     sem_destroy(&e->service.workers_open);
     pthread_mutex_destroy(&e->service.cache_lock);
-    pthread_mutex_destroy(&e->events.lock);
     free(e);
 }
 
@@ -228,8 +225,8 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
     else
         run_clock_resume(&e->clock);
     if (engine_is_virtual(e)) simulator_paused(e, pause);
-    engine_changed(e, RECORD_EVENT_PAUSE, pause ? "on" : "off", "%s by %s", pause ? "paused" : "resumed",
-                   who);
+    events_changed(&e->events, RECORD_EVENT_PAUSE, pause ? "on" : "off", "%s by %s",
+                   pause ? "paused" : "resumed", who);
     for (uint32_t i = 0; i < e->service.worker_count; i++) worker_wake(&e->service.workers[i]);
     dispatch_wake(e);
 }
@@ -240,12 +237,14 @@ static void users_change(struct engine *e, const struct command *cmd) {
              users = cmd->value < most ? cmd->value : most;
     char value[24];
     if (workload_open_loop(e->dispatch.workload)) {
-        engine_event(e, "warning", "users cannot be changed: in an open loop requests do not wait for them");
+        events_add(&e->events, "warning",
+                   "users cannot be changed: in an open loop requests do not wait for them");
     } else if (users == 0) {
-        engine_event(e, "warning", "users cannot be 0: the fewest is 1; to stop all requests, pause the run");
+        events_add(&e->events, "warning",
+                   "users cannot be 0: the fewest is 1; to stop all requests, pause the run");
     } else {
         snprintf(value, sizeof value, "%" PRIu64, users);
-        engine_changed(e, RECORD_EVENT_USERS, value, "users %s by %s%s", value, cmd->text,
+        events_changed(&e->events, RECORD_EVENT_USERS, value, "users %s by %s%s", value, cmd->text,
                        users < cmd->value ? " (the most that a run can have)" : "");
         scaling_by_hand(e, cmd);
         together_set_users(e, users);
@@ -256,11 +255,12 @@ static void generation_change(struct engine *e, const struct command *cmd) {
     uint64_t ns = cmd->value < TOKEN_NS_MAX ? cmd->value : TOKEN_NS_MAX;
     char ms[24];
     if (e->service.pods[0].pipeline.compute) {
-        engine_event(e, "warning", "generation cannot be changed: the modelled GPU sets the time");
+        events_add(&e->events, "warning", "generation cannot be changed: the modelled GPU sets the time");
         return;
     }
     snprintf(ms, sizeof ms, "%.3g", (double)ns / 1e6);
-    engine_changed(e, RECORD_EVENT_GENERATION, ms, "generation %s ms per token by %s", ms, cmd->text);
+    events_changed(&e->events, RECORD_EVENT_GENERATION, ms, "generation %s ms per token by %s", ms,
+                   cmd->text);
     for (uint32_t i = 0; i < e->service.pod_count; i++)
         atomic_store(&e->service.pods[i].pipeline.ns_per_token, ns);
 }
@@ -269,11 +269,11 @@ static void speed_change(struct engine *e, const struct command *cmd) {
     double speed = (double)cmd->value / COMMAND_SPEED_ONE;
     char value[24];
     if (!engine_is_virtual(e)) {
-        engine_event(e, "warning", "the speed cannot be changed: this run is real, in real time");
+        events_add(&e->events, "warning", "the speed cannot be changed: this run is real, in real time");
     } else if (speed != e->control.simulator.speed) {
         simulator_speed(e, speed);
         snprintf(value, sizeof value, "%.4g", speed);
-        engine_changed(e, RECORD_EVENT_SPEED, value, "speed %s%s by %s",
+        events_changed(&e->events, RECORD_EVENT_SPEED, value, "speed %s%s by %s",
                        speed > 0 ? value : "as fast as possible", speed > 0 ? " x real time" : "", cmd->text);
     }
 }
@@ -305,7 +305,7 @@ static void command_obey(struct course *c, const struct command *cmd) {
         dispatch_follow(e, cmd->value);
         break;
     case COMMAND_MARK:
-        engine_event(e, "mark", "%s", cmd->text);
+        events_add(&e->events, "mark", "%s", cmd->text);
         break;
     case COMMAND_STOP:
     case COMMAND_ABORT:
@@ -321,7 +321,8 @@ static void control_wait(struct course *c, uint64_t until_ns) {
     struct pollfd p[3] = {{.fd = e->events.fd, .events = POLLIN},
                           {.fd = e->setup->commands ? command_fd(e->setup->commands) : -1, .events = POLLIN},
                           {.fd = together_fd(e), .events = POLLIN}};
-    uint64_t wait = KVF_NEVER, look = hang_patience_ns(e), written = use_written_look_ns(e);
+    uint64_t wait = KVF_NEVER, look = hang_patience_ns(&e->service),
+             written = use_written_look_ns(&e->service);
     char why[USE_WHY];
     if (!run_clock_paused(&e->clock)) {
         uint64_t now = engine_now(e);
@@ -333,15 +334,11 @@ static void control_wait(struct course *c, uint64_t until_ns) {
     if (written < wait) wait = written;
     struct timespec limit = {(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
     ppoll(p, 3, wait == KVF_NEVER ? NULL : &limit, NULL);
-    hang_look(e);
-    if (use_written_out(e, c->phase == KVF_PHASE_PREPARE, why))
+    hang_look(&e->service);
+    if (use_written_out(&e->service, c->phase == KVF_PHASE_PREPARE, why))
         control_end(c, c->phase == KVF_PHASE_PREPARE ? RUN_FAILED : RUN_COMPLETED, "%s", why);
-    if (hang_is(e) && !c->ended) sampler_peek(e, c->phase);
-    atomic_store(&e->events.woken, false);
-    if (p[0].revents & POLLIN) {
-        uint64_t count;
-        (void)!read(e->events.fd, &count, sizeof count);
-    }
+    if (hang_is(&e->service) && !c->ended) sampler_peek(e, c->phase);
+    events_heard(&e->events, p[0].revents & POLLIN);
     /* Of consecutive changes of the number of users, only the last counts. */
     struct command cmd, next;
     while (together_hear(e, &cmd)) command_obey(c, &cmd);
@@ -369,7 +366,7 @@ static void step_carry_out(struct course *c, const struct prepare_step *step) {
     double share;
     bool more = true;
     while (!c->ended && more) {
-        more = dispatch_prepare(e, step, what, sizeof what, &share);
+        more = prepare_go_on(e, step, what, sizeof what, &share);
         if (!more) share = 1; /* entries fill a volume to within one of them */
         if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
         sampler_peek(e, c->phase);
@@ -385,7 +382,7 @@ static bool prepare(struct course *c) {
         e->preparation.now = (struct prepare){0};
         if (!step->begin(e)) continue;
         step_carry_out(c, step);
-        dispatch_prepare_end(e);
+        prepare_end(e);
         if (step->end) step->end(e, !c->ended);
     }
     return !c->ended;
@@ -397,8 +394,8 @@ static bool begin_at(struct course *c) {
     uint64_t at = e->setup->start_at_ns, now = clock_wall_ns();
     if (at == 0 || engine_is_virtual(e)) return !c->ended;
     if (now > at)
-        engine_event(
-            e, "warning",
+        events_add(
+            &e->events, "warning",
             "the run began %.3f s after the time of --start-at: the preparation took longer; name a later "
             "time",
             (double)(now - at) / 1e9);
@@ -478,9 +475,9 @@ static void control_run(struct course *c) {
         control_step(c);
     }
     if (c->phase == KVF_PHASE_WARMUP)
-        engine_event(e, "warning",
-                     "the run ended during the warm-up, so the warm-up was counted as measured; run.warmup: "
-                     "0 avoids this");
+        events_add(&e->events, "warning",
+                   "the run ended during the warm-up, so the warm-up was counted as measured; run.warmup: "
+                   "0 avoids this");
     scaling_end(e);
     e->control.moment = TOGETHER_END;
     together_end(e, e->setup->run->status, e->setup->run->status_reason);
@@ -494,21 +491,22 @@ static void trace_hash(struct engine *e, struct run_record *run) {
     if (e->s->workload.path[0] == '\0' || !scenario_source_has(e->s, SOURCE_FILE)) return;
     if (listing_sha256(e->s->workload.path, ".json", e->s->workload.limit, run->trace_sha256, &err) != 0) {
         run->trace_sha256[0] = '\0';
-        engine_event(e, "warning", "%s", err.text);
+        events_add(&e->events, "warning", "%s", err.text);
     }
 }
 
 static void rejected_event(struct engine *e) {
     const struct workload_rows *r = workload_rows(e->dispatch.workload);
     if (r->read > r->emitted)
-        engine_event(e, "warning",
-                     "%" PRIu64 " of %" PRIu64 " rows of the trace %s rejected, the first at line %" PRIu64
-                     ": %s",
-                     (r->read - r->emitted), r->read, r->read - r->emitted == 1 ? "was" : "were",
-                     r->first_rejected_line, r->first_rejected_why);
-    if (r->lost > 0) engine_event(e, "warning", "the trace has gaps; lost messages: %" PRIu64, r->lost);
+        events_add(&e->events, "warning",
+                   "%" PRIu64 " of %" PRIu64 " rows of the trace %s rejected, the first at line %" PRIu64
+                   ": %s",
+                   (r->read - r->emitted), r->read, r->read - r->emitted == 1 ? "was" : "were",
+                   r->first_rejected_line, r->first_rejected_why);
+    if (r->lost > 0)
+        events_add(&e->events, "warning", "the trace has gaps; lost messages: %" PRIu64, r->lost);
     if (r->stopped_why[0])
-        engine_event(e, "warning", "the file of the workload was read no further: %s", r->stopped_why);
+        events_add(&e->events, "warning", "the file of the workload was read no further: %s", r->stopped_why);
 }
 
 static void run_finish(struct engine *e, bool ran) {
@@ -517,7 +515,7 @@ static void run_finish(struct engine *e, bool ran) {
     bool whole = workers_stop(e);
     /* an incomplete log is an error of the run, and known only now */
     if (whole) {
-        if (tracelog_close(e->service.log, &err) != 0) engine_error(e, err.text);
+        if (tracelog_close(e->service.log, &err) != 0) events_error(&e->events, err.text);
         e->service.log = NULL;
         engine_check_sums(e);
     }
@@ -535,7 +533,7 @@ static void run_finish(struct engine *e, bool ran) {
             (void)together_ends(e, &run->status, run->status_reason, sizeof run->status_reason);
         result_fill(e, run);
         if (!shards_served(e)) assess_nothing_done(e->s, run);
-        hang_fail(e, run);
+        hang_fail(&e->service.hang, run);
         rejected_event(e);
         ingest_finish(e);
         overload_finish(e);
@@ -544,8 +542,9 @@ static void run_finish(struct engine *e, bool ran) {
     result_assess(e, run);
     trace_hash(e, run);
     if (e->setup->fifo && fifo_dropped(e->setup->fifo) > 0)
-        engine_event(e, "warning", "intervals lost because the database did not take them in time: %" PRIu64,
-                     fifo_dropped(e->setup->fifo));
+        events_add(&e->events, "warning",
+                   "intervals lost because the database did not take them in time: %" PRIu64,
+                   fifo_dropped(e->setup->fifo));
     events_flush(e);
 }
 
@@ -553,7 +552,6 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
     struct engine *engine = mem_zalloc(1, sizeof *engine);
     struct run_record *run = setup->run;
     struct course c = {.e = engine, .phase = KVF_PHASE_PREPARE};
-    engine->events.fd = -1;
     uint64_t begun = clock_now_ns();
     run->status = RUN_RUNNING;
     int rc = engine_open(engine, setup, e);

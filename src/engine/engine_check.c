@@ -16,12 +16,12 @@ void engine_check_sums(struct engine *e) {
         in_service += e->service.klass[k].in_service;
     }
     uint64_t left = 0;
-    if (pods_check(e, &broken) != 0) engine_error(e, broken.text);
+    if (pods_check(e, &broken) != 0) events_error(&e->events, broken.text);
     for (uint32_t i = 0; i < e->service.pod_count; i++) left += cache_under_way(e->service.pods[i].cache);
     char text[200];
     if (left > 0) {
         snprintf(text, sizeof text, "operations do not add up: %" PRIu64 " were begun and not ended", left);
-        engine_error(e, text);
+        events_error(&e->events, text);
     }
     overload_check(e);
     if (e->dispatch.arrived ==
@@ -33,5 +33,5 @@ void engine_check_sums(struct engine *e) {
              "in service, %" PRId64 " moved on",
              e->dispatch.arrived, done, failed, e->dispatch.dropped, queued, in_service,
              e->dispatch.moved_on);
-    engine_error(e, text);
+    events_error(&e->events, text);
 }

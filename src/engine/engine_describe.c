@@ -36,13 +36,13 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
         tokenizer_label(s->workload.tokenizer, run->tokenizer, sizeof run->tokenizer);
 }
 
-void engine_describe_tiers(const struct engine *e, struct snapshot *snap) {
+void engine_describe_tiers(const struct service *v, struct snapshot *snap) {
     for (int t = 0; t < KVF_TIERS; t++) {
-        const struct tier *tier = e->service.tiers[t];
+        const struct tier *tier = v->tiers[t];
         snap->tier_on[t] = tier != NULL;
         if (!tier) continue;
         snap->tier_emulated[t] = (tier->ops->caps(tier) & TIER_EMULATED) != 0;
         snap->tier_compat[t] = (tier->ops->caps(tier) & TIER_COMPAT) != 0;
-        snap->tier[t].capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t) * pods_tiers(e, t);
+        snap->tier[t].capacity_bytes = scenario_usable_bytes(v->s, (enum kvf_tier)t) * pods_tiers(v->s, t);
     }
 }

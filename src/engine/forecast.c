@@ -139,19 +139,19 @@ static bool measure(struct forecast *f) {
     f->per_s = f->requests / in->length_s;
     f->closed = in->users > 0 && process != KVF_ARRIVAL_PACED;
     if (!(f->per_s > 0) || !(in->e2e_ms > 0)) return lacks(f, VERDICT_GAP_FEW);
-    if (pods_machines(f->e) > 1) return lacks(f, VERDICT_GAP_FLEET);
+    if (pods_machines(f->e->s) > 1) return lacks(f, VERDICT_GAP_FLEET);
     f->settled = fabs(f->inside - f->per_s * in->e2e_ms / 1e3) <= SETTLED * f->inside;
     if (f->e->s->autoscaler.mode != KVF_AUTOSCALER_OFF) return lacks(f, VERDICT_GAP_AUTOSCALER);
     if (in->compute_busy >= JUDGE_SATURATED) return lacks(f, VERDICT_GAP_GPU);
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) measure_tier(f, t);
     if (f->closed)
-        f->network = (struct network){.slots = pods_slots(f->e),
+        f->network = (struct network){.slots = pods_slots(f->e->s),
                                       .users = in->users,
                                       .think_s = fmax(in->users / f->per_s - in->e2e_ms / 1e3, 0)};
     else if (f->requests < ACHIEVED * f->arrived &&
              f->waiting > (1 - ACHIEVED) * f->arrived) /* as if the slots were users who ask at once */
-        f->network = (struct network){.slots = pods_slots(f->e), .users = (double)pods_slots(f->e)};
+        f->network = (struct network){.slots = pods_slots(f->e->s), .users = (double)pods_slots(f->e->s)};
     else
         return lacks(f, VERDICT_GAP_PACED);
     stations_of(f, f->demand_s, &f->network);
@@ -562,7 +562,7 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
                          .inside = i->queue_depth_mean + i->in_service,
                          .tok_s = i->throughput_tok_s};
     v->gap = VERDICT_GAP_UNSURE;
-    if (in->users > USERS_MOST || pods_slots(e) > USERS_MOST)
+    if (in->users > USERS_MOST || pods_slots(e->s) > USERS_MOST)
         v->gap = VERDICT_GAP_MANY;
     else if (undone_of_late(e, i))
         v->gap = VERDICT_GAP_UNDONE;

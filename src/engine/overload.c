@@ -30,7 +30,7 @@ void overload_check(struct engine *e) {
         in.on[t] = e->service.tiers[t] != NULL && !station_measured(&e->s->tier[t].service, false) &&
                    !station_measured(&e->s->tier[t].service, true);
         in.link[t] = e->s->tier[t].emulation;
-        in.links[t] = pods_tiers(e, t);
+        in.links[t] = pods_tiers(e->s, t);
         for (int d = 0; d < KVF_DIRS; d++)
             for (int cause = 0; cause < KVF_CAUSES; cause++) {
                 uint64_t n = counters_get(&c->io[t][d][cause].bytes);
@@ -38,7 +38,7 @@ void overload_check(struct engine *e) {
                 if (moved_by_requests(cause)) in.moved_bytes += n;
             }
     }
-    if (bound_check(&in, &broken) != 0) engine_error(e, broken.text);
+    if (bound_check(&in, &broken) != 0) events_error(&e->events, broken.text);
 }
 
 /* "gpu 12, cpu 3" */
@@ -162,9 +162,8 @@ void overload_finish(struct engine *e) {
     uint64_t due_ns = e->dispatch.begin_ns + e->dispatch.next_row->req.arrival_ns,
              end_ns = e->control.sampler->end.run_ns;
     if (due_ns + LATE_NS >= end_ns) return;
-    engine_event(
-        e, "warning",
-        "arrivals fell behind their schedule: at the end the next was %s late, and less was offered "
-        "than the scenario asks for; ask for fewer (workload.arrival.rate, workload.arrival.speedup)",
-        units_duration_human((double)(end_ns - due_ns), late, sizeof late));
+    events_add(&e->events, "warning",
+               "arrivals fell behind their schedule: at the end the next was %s late, and less was offered "
+               "than the scenario asks for; ask for fewer (workload.arrival.rate, workload.arrival.speedup)",
+               units_duration_human((double)(end_ns - due_ns), late, sizeof late));
 }

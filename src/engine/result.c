@@ -171,7 +171,7 @@ static void add_batch(struct measure *m) {
     double fs = m->wall_s * 1e15, room = (double)scenario_batch_bytes(m->e->s);
     if (!m->e->service.pods[0].pipeline.compute) return;
     double kv = scenario_batch_bytes(m->e->s) == UINT64_MAX ? KVF_MISSING : (double)(b->kv - a->kv) / room;
-    double all_fs = fs * pods_machines(m->e); /* each has such a GPU */
+    double all_fs = fs * pods_machines(m->e->s); /* each has such a GPU */
     result_add(m->out, prefill_mean_ms(m), counters_get(&m->d->requests_done), "prefill_mean_ms");
     result_add(m->out, kvf_ratio((double)(b->running - a->running), fs), 0, "batch_running_mean");
     result_add(m->out, kvf_ratio((double)(b->waiting - a->waiting), fs), 0, "batch_waiting_mean");
@@ -329,7 +329,7 @@ static void add_own(struct measure *m, struct run_record *run) {
     for (int t = 0; t < KVF_TIERS; t++)
         for (int dir = 0; dir < KVF_DIRS; dir++) add_tier_dir(m, t, dir);
     breakeven_results(m->e->s, m->d, m->out);
-    server_results(m->e, m->from, m->to, m->d, m->out);
+    server_results(&m->e->service, m->from, m->to, m->d, m->out);
     levels_results(m->out, "remote_lookup", &m->d->lookup);
     add_checks(m);
     add_machine(m);
@@ -364,7 +364,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     figures_tiers(m.out, &f);
     figures_machine(m.out, &f);
     add_own(&m, run);
-    result_add(m.out, kvf_ratio(snap->interval.in_service, (double)pods_slots(e)), 0, "slots_busy_ratio");
+    result_add(m.out, kvf_ratio(snap->interval.in_service, (double)pods_slots(e->s)), 0, "slots_busy_ratio");
     pods_results(e, run);
     outages_results(e, m.out);
     verdict_run(e, run);
@@ -379,8 +379,8 @@ void result_assess(struct engine *e, struct run_record *run) {
     if (!result_find(&run->results, "measured_s")) return; /* it never ran, which is said elsewhere */
     for (size_t i = 0; i < run->criterion_count; i++)
         if (!result_find(&run->results, run->criteria[i].metric))
-            engine_event(
-                e, "warning",
+            events_add(
+                &e->events, "warning",
                 "criterion %s has no data: this run has no metric of that name; kvfall-results(7) lists them",
                 run->criteria[i].metric);
 }

@@ -36,7 +36,7 @@ static double target_ms(const struct scenario_class *c) {
 static bool can_wait(const struct engine *e, uint64_t users) {
     bool closed =
         !workload_open_loop(e->dispatch.workload) && e->s->workload.arrival.process != KVF_ARRIVAL_PACED;
-    return !closed || users > pods_slots(e);
+    return !closed || users > pods_slots(e->s);
 }
 
 double scaling_saturation(struct engine *e, const struct snapshot *snap) {
@@ -131,8 +131,8 @@ static void warn_of_time(struct engine *e, const struct autoscaler_config *c) {
     double left_s = (double)e->s->run.duration_ns / 1e9, stage_s = c->settle_s + c->stage_s;
     double hold_s = c->mode == AUTOSCALER_QOS ? c->hold_s : 0;
     if (left_s >= LEAST * stage_s + hold_s) return;
-    engine_event(
-        e, "warning",
+    events_add(
+        &e->events, "warning",
         "run.duration %.4g s has room for %.0f stages of %.4g s, and an answer commonly takes %d to %d%s; "
         "make the run longer or autoscaler.stage shorter",
         left_s, floor(fmax(0, left_s - hold_s) / stage_s), stage_s, LEAST, 2 * LEAST,
@@ -175,16 +175,16 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
     char known[200];
     if (s->search.answer == before) return;
     if (s->search.answer == AUTOSCALER_SEEKING) {
-        engine_event(e, "info", "autoscaler: the answer does not hold any more; %s", d->reason);
+        events_add(&e->events, "info", "autoscaler: the answer does not hold any more; %s", d->reason);
         return;
     }
     autoscaler_known(&s->search, known, sizeof known);
-    engine_event(e, s->search.answer == AUTOSCALER_TOO_MANY ? "warning" : "info", "%s", known);
+    events_add(&e->events, s->search.answer == AUTOSCALER_TOO_MANY ? "warning" : "info", "%s", known);
     if (s->mode == AUTOSCALER_CAPACITY && s->search.peak_noise > s->search.config.tolerance)
-        engine_event(e, "warning",
-                     "intervals scatter so much that a stage of %.4g s knows its throughput to %.1f %% only; "
-                     "make autoscaler.stage longer to know the answer better",
-                     s->search.config.stage_s, 100 * s->search.peak_noise);
+        events_add(&e->events, "warning",
+                   "intervals scatter so much that a stage of %.4g s knows its throughput to %.1f %% only; "
+                   "make autoscaler.stage longer to know the answer better",
+                   s->search.config.stage_s, 100 * s->search.peak_noise);
     s->finished = e->s->autoscaler.when_found == KVF_AUTOSCALER_FOUND_STOP;
 }
 
@@ -258,8 +258,8 @@ void scaling_end(struct engine *e) {
     if (s->measuring && s->mode != AUTOSCALER_OFF && s->search.answer == AUTOSCALER_SEEKING) {
         autoscaler_known(&s->search, known, sizeof known);
         note_end(e, "end", known);
-        engine_event(e, "warning", "autoscaler %s: the run has ended with %s", autoscaler_mode_name(s->mode),
-                     known);
+        events_add(&e->events, "warning", "autoscaler %s: the run has ended with %s",
+                   autoscaler_mode_name(s->mode), known);
     }
     s->measuring = false;
 }
@@ -278,12 +278,12 @@ void scaling_command(struct engine *e, const struct command *cmd) {
     else
         why = scenario_autoscaler_refusal(e->s, (enum scenario_autoscaler)mode, &key);
     if (mode != AUTOSCALER_OFF && why) {
-        engine_event(e, "warning", "the autoscaler stays %s: %s%s%s", autoscaler_mode_name(s->mode), key,
-                     key[0] ? ": " : "", why);
+        events_add(&e->events, "warning", "the autoscaler stays %s: %s%s%s", autoscaler_mode_name(s->mode),
+                   key, key[0] ? ": " : "", why);
         return;
     }
     snprintf(reason, sizeof reason, "switched to %s by %.100s", autoscaler_mode_name(mode), cmd->text);
-    engine_changed(e, RECORD_EVENT_AUTOSCALER, autoscaler_mode_name(mode), "autoscaler %s by %s",
+    events_changed(&e->events, RECORD_EVENT_AUTOSCALER, autoscaler_mode_name(mode), "autoscaler %s by %s",
                    autoscaler_mode_name(mode), cmd->text);
     search_end(e, reason);
     s->mode = mode;
@@ -297,7 +297,7 @@ void scaling_by_hand(struct engine *e, const struct command *cmd) {
     snprintf(reason, sizeof reason,
              "the users were changed to %" PRIu64 " by %.100s, which ends the autoscaler", cmd->value,
              cmd->text);
-    engine_changed(e, RECORD_EVENT_AUTOSCALER, autoscaler_mode_name(AUTOSCALER_OFF),
+    events_changed(&e->events, RECORD_EVENT_AUTOSCALER, autoscaler_mode_name(AUTOSCALER_OFF),
                    "autoscaler off: the users were changed by %s", cmd->text);
     search_end(e, reason);
 }

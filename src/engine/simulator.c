@@ -77,7 +77,7 @@ static void stands_still(struct engine *e) {
         "think times, the tiers a latency and room for an entry, engine.room_wait more than 0, or compute a "
         "time per token",
         units_duration_human(s, at, sizeof at));
-    engine_error(e, text);
+    events_error(&e->events, text);
 }
 
 /* Rows of a trace come to an end; users go on asking, where their requests or their thoughts take no time. */

@@ -105,7 +105,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .misses = (double)reuses(p->cache.misses),
                             .failed = (double)counters_get(&d->requests_failed),
                             .refused = (double)counters_get(&d->requests_refused)};
-    w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15 / pods_machines(e);
+    w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15 / pods_machines(e->s);
     for (uint32_t k = 0; k < snap->classes; k++) {
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
@@ -154,7 +154,7 @@ static void look_at_reuse(struct engine *e) {
     double held = 0;
     for (int t = 0; t < KVF_TIERS; t++)
         held += e->service.tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) *
-                                          pods_tiers(e, t) / scenario_ranks(e->s)
+                                          pods_tiers(e->s, t) / scenario_ranks(e->s)
                                     : 0;
     sample_look(e->service.pods[0].pipeline.sample);
     p->reuse_bytes =
@@ -251,8 +251,8 @@ static void describe_results(const struct result_list *of, struct judge_input *i
 /* The described part of a snapshot, at the end of the measured part. */
 static void end_of(const struct engine *e, struct snapshot *s) {
     const struct reading *end = &e->control.sampler->end;
-    *s = (struct snapshot){.interval = {.slots = pods_slots(e), .queue_depth = end->queued}};
-    engine_describe_tiers(e, s);
+    *s = (struct snapshot){.interval = {.slots = pods_slots(e->s), .queue_depth = end->queued}};
+    engine_describe_tiers(&e->service, s);
     for (int t = 0; t < KVF_TIERS; t++) s->tier[t].used_bytes = end->cache.used_bytes[t];
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
         if (end->oldest_ns[k] < end->run_ns)

@@ -16,6 +16,12 @@ EXCEPTIONS = {("tier", "scenario"), ("scenario", "model")}  # the second goes do
 MOST_FILES = 35  # of a folder
 # Folders with more, each with its number of files, which only falls.
 CROWDED = {}
+# The whole of a run is known to the files that steer it, to those that tell of it, and to pods on other ranks. The list
+# only gets shorter: what serves requests takes `struct service`, what has to be told `struct events`.
+SEE_THE_WHOLE = {"src/engine/" + name + ".c" for name in (
+    "arrivals/dispatch arrivals/ingest arrivals/prepare engine engine_check engine_describe forecast overload pods/away "
+    "pods/gone pods/instore pods/outages pods/pods pods/pods_interval pods/shards result sampling/blocks sampling/lookback "
+    "sampling/reading sampling/sampler sampling/together sampling/vitals scaling simulator verdict_readings").split()}
 MOST_IN_CIRCLE = 3  # files that call each other
 EXPORTED = re.compile(r"^(?!static|typedef|extern|return|else)[a-z][\w *]*?[ *](\w+)(\(|(?:\[\])* = )", re.MULTILINE)
 # The operations of each row of a header of src/traits: where they stand, and how.
@@ -129,6 +135,12 @@ def _():
     expect_none([edge(path, name) for path, room, _, name, target in includes()
                  if target and room_of(target) in FLOOR and room in FLOOR and not allowed(room, room_of(target))],
                 "floors, lowest first: %s" % "; ".join(", ".join(rooms) for rooms in FLOORS))
+
+
+@case("no more files than before see the whole of a run")
+def _():
+    found = {str(path.relative_to(SOURCE)) for path, _, _, name, _ in includes() if name == "engine/core.h"}
+    assert found == SEE_THE_WHOLE, sorted(found ^ SEE_THE_WHOLE)
 
 
 @case("ui includes base, record and draw alone, and only cli and study include ui")

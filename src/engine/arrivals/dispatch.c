@@ -18,7 +18,7 @@
 #include "engine/sampling/sampler.h"
 #include "tier/station.h"
 
-enum { PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
+enum { ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
 /* Between holds, when arrivals come faster than they can be taken. */
 #define HOLDS_APART_NS (50 * KVF_NS_PER_US)
 /* A user who found the queue full pauses before the next try. */
@@ -57,9 +57,9 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
         k->arrived++;
         if (!e->routes.shards) lateness_note(e, f, now);
     }
-    const struct queue *q = &pod_of(e, f)->queue;
-    if (q->count >= q->limit) slots_fill(e);
-    if (!slots_enqueue(e, f)) {
+    const struct queue *q = &pod_of(&e->service, f)->queue;
+    if (q->count >= q->limit) slots_fill(&e->service);
+    if (!slots_enqueue(&e->service, f)) {
         if (f->guest)
             guest_answer(e, f, true);
         else
@@ -69,7 +69,7 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
         flights_release(&e->service.flights, f);
         return false;
     }
-    slots_count_time(e, now);
+    slots_count_time(&e->service, now);
     k->queued++;
     if (!f->again)
         k->waiting_ns += e->service.counted_ns - f->req.arrival_ns; /* also before it was seen to have come */
@@ -100,7 +100,7 @@ static void user_ends(struct engine *e, uint64_t user) {
  * thoughts that lead to nothing. */
 static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
     bool more = workload_more(e->dispatch.workload, user);
-    follow_next(e, user, more ? at_ns : KVF_NEVER);
+    follow_next(&e->dispatch, user, more ? at_ns : KVF_NEVER);
     if (more)
         users_schedule(&e->dispatch.users, user, at_ns);
     else
@@ -160,7 +160,7 @@ static void late_draw(struct engine *e) {
 static bool row_is_due(const struct engine *e, uint64_t now) {
     if (!workload_unpaced(e->dispatch.workload))
         return e->dispatch.begin_ns + e->dispatch.next_row->req.arrival_ns + late_ns(e) <= now;
-    return e->service.queued + e->dispatch.away < e->service.slots * e->s->fleet.pods &&
+    return e->service.queued + e->dispatch.away < e->s->engine.slots * e->s->fleet.pods &&
            e->service.queued < e->s->engine.queue_limit;
 }
 
@@ -221,7 +221,7 @@ static void workload_done_check(struct engine *e) {
     if (!e->dispatch.on || !ended || e->dispatch.lanes > 0 ||
         e->service.in_service + e->service.queued + e->dispatch.away > 0)
         return;
-    if (!atomic_exchange(&e->dispatch.done, true)) engine_wake_control(e);
+    if (!atomic_exchange(&e->dispatch.done, true)) events_wake(&e->events);
 }
 
 /* A request that has been counted as arrived goes to another pod. Where the queue is full it is dropped, and
@@ -242,7 +242,7 @@ uint64_t dispatch_reroute(struct engine *e, struct pod *p) {
     struct flight *f;
     uint64_t n = 0, now = engine_now(e);
     pthread_mutex_lock(&e->service.queue_lock);
-    slots_count_time(e, now);
+    slots_count_time(&e->service, now);
     while ((f = queue_pop(&p->queue)) != NULL) {
         e->service.queued--;
         e->service.klass[f->req.klass].queued--;
@@ -257,7 +257,7 @@ uint64_t dispatch_reroute(struct engine *e, struct pod *p) {
             away_back(e, f);
         flights_release(&e->service.flights, f);
     }
-    slots_fill(e);
+    slots_fill(&e->service);
     pthread_mutex_unlock(&e->service.queue_lock);
     return n;
 }
@@ -284,7 +284,7 @@ static void generator_sleep(struct engine *e, uint64_t next_ns, bool more) {
 static bool generate(struct engine *e) {
     if (!e->dispatch.on || e->routes.ended || run_clock_paused(&e->clock)) return false;
     bool more = arrivals_due(e);
-    slots_fill(e);
+    slots_fill(&e->service);
     workload_done_check(e);
     ingest_due(e, engine_now(e));
     return more;
@@ -320,55 +320,6 @@ static void *generator_main(void *arg) {
     return NULL;
 }
 
-/* ---- preparation ---- */
-
-/* Entries of the step under way, so many that no slot waits for the next. */
-static void prepare_push(struct engine *e) {
-    while (e->preparation.step && e->preparation.now.out < PREPARED_AHEAD * e->service.slots &&
-           e->service.queued < e->s->engine.queue_limit) {
-        struct flight *f = flights_new(&e->service.flights);
-        f->internal = true;
-        f->req.kind = REQUEST_WRITE;
-        f->req.prompt = REQUEST_NO_PROMPT;
-        f->req.id = f->req.arrival_ns = e->preparation.now.made;
-        if (!e->preparation.step->next(e, f)) {
-            flights_release(&e->service.flights, f);
-            break;
-        }
-        slots_enqueue(e, f);
-        e->preparation.now.made++;
-        e->preparation.now.made_bytes += f->bytes;
-        e->preparation.now.out_bytes += f->bytes;
-        e->preparation.now.out++;
-    }
-    slots_fill(e);
-}
-
-static void prepared_one(struct engine *e, const struct flight *f) {
-    e->preparation.now.out--;
-    e->preparation.now.out_bytes -= f->bytes;
-    if (!f->failed && !f->refused) e->preparation.now.done_bytes += f->bytes;
-    prepare_push(e);
-    if (e->preparation.now.out == 0) engine_wake_control(e);
-}
-
-bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *what, size_t len,
-                      double *share) {
-    pthread_mutex_lock(&e->service.queue_lock);
-    e->preparation.step = step;
-    prepare_push(e);
-    bool more = e->preparation.now.out > 0;
-    *share = step->progress(e, what, len);
-    pthread_mutex_unlock(&e->service.queue_lock);
-    return more;
-}
-
-void dispatch_prepare_end(struct engine *e) {
-    pthread_mutex_lock(&e->service.queue_lock);
-    e->preparation.step = NULL;
-    pthread_mutex_unlock(&e->service.queue_lock);
-}
-
 /* ---- completions ---- */
 
 static double ended_ms(const struct engine *e, const struct flight *f) {
@@ -381,7 +332,7 @@ static void request_ended(struct engine *e, struct flight *f, bool served) {
     uint64_t now = engine_now(e), user = workload_own(e->dispatch.workload, f->req.user);
     pods_done(e, f, served);
     if (served) users_count(&e->dispatch.users, f->req.user, f->failed, ended_ms(e, f));
-    if (served) follow_ended(e, f, now);
+    if (served) follow_ended(&e->dispatch, f, now);
     if (closed_loop(e)) {
         lanes_begin(e, user, now);
         uint64_t think = workload_think_ns(e->dispatch.workload, user);
@@ -401,10 +352,11 @@ void dispatch_guest(struct engine *e, uint64_t number, const void *bytes, size_t
     if (!taken)
         flights_release(&e->service.flights, f);
     else if (arrive_here(e, f, engine_now(e)))
-        slots_fill(e);
+        slots_fill(&e->service);
     pthread_mutex_unlock(&e->service.queue_lock);
     if (!taken)
-        engine_error(e, "a request that rank 0 sent here cannot be read; install one build on all hosts");
+        events_error(&e->events,
+                     "a request that rank 0 sent here cannot be read; install one build on all hosts");
 }
 
 /* One that comes back unserved after the last reading of the measured part is sent nowhere: it is still on
@@ -434,12 +386,13 @@ void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const voi
     bool expected = f && f->away && f->pod == from && f->req.id == a.request;
     if (expected) {
         answered(e, f, &a);
-        slots_fill(e);
+        slots_fill(&e->service);
         workload_done_check(e);
     }
     pthread_mutex_unlock(&e->service.queue_lock);
     if (!expected)
-        engine_error(e, "an answer came to a request that was not sent; install one build on all hosts");
+        events_error(&e->events,
+                     "an answer came to a request that was not sent; install one build on all hosts");
 }
 
 static bool message_comes(struct engine *e, const struct shards_message *m, uint64_t now) {
@@ -473,11 +426,12 @@ struct pod *dispatch_messages(struct engine *e) {
         else
             whole = message_comes(e, &m, now) && whole;
     }
-    slots_fill(e);
+    slots_fill(&e->service);
     workload_done_check(e);
     pthread_mutex_unlock(&e->service.queue_lock);
     if (!whole)
-        engine_error(e, "a message between routers and pods cannot be read; install one build on all hosts");
+        events_error(&e->events,
+                     "a message between routers and pods cannot be read; install one build on all hosts");
     return ends;
 }
 
@@ -489,17 +443,17 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     }
     slots_leave(w, f);
     if (f->internal) {
-        prepared_one(e, f);
+        prepare_ended(e, f);
     } else {
         away_moved_tell(e);
-        if (e->routes.shards && !f->failed) pods_count_done(pod_of(e, f), f);
+        if (e->routes.shards && !f->failed) pods_count_done(pod_of(&e->service, f), f);
         if (f->guest)
             guest_answer(e, f, false);
         else
             request_ended(e, f, true);
     }
     flights_release(&e->service.flights, f);
-    slots_fill(e);
+    slots_fill(&e->service);
     workload_done_check(e);
     pthread_mutex_unlock(&e->service.queue_lock);
 }
@@ -515,6 +469,7 @@ static void users_begin(struct engine *e, uint64_t from, uint64_t to, uint64_t n
 void dispatch_begin_arrivals(struct engine *e, uint64_t from_ns) {
     pthread_mutex_lock(&e->service.queue_lock);
     e->dispatch.begin_ns = from_ns;
+    events_begin(&e->events, from_ns);
     e->dispatch.on = true;
     if (!workload_open_loop(e->dispatch.workload)) {
         users_grow(&e->dispatch.users, e->dispatch.users.active);
@@ -539,6 +494,13 @@ void dispatch_set_users(struct engine *e, uint64_t users) {
     dispatch_wake(e);
 }
 
+void dispatch_follow(struct engine *e, uint64_t user) {
+    struct follow *w = &e->dispatch.follow;
+    pthread_mutex_lock(&e->service.queue_lock);
+    if (!w->known || w->user != user) *w = (struct follow){.known = true, .user = user, .next_ns = KVF_NEVER};
+    pthread_mutex_unlock(&e->service.queue_lock);
+}
+
 void dispatch_wake(struct engine *e) {
     uint64_t one = 1;
     if (engine_is_virtual(e))
@@ -550,7 +512,6 @@ void dispatch_wake(struct engine *e) {
 void dispatch_init(struct engine *e) {
     pthread_mutex_init(&e->service.queue_lock, NULL);
     users_init(&e->dispatch.users);
-    e->service.slots = e->s->engine.slots;
     e->dispatch.fd = -1;
     e->dispatch.wake_ns = KVF_NEVER;
     e->dispatch.lateness = mem_zalloc(1, sizeof *e->dispatch.lateness);

@@ -18,6 +18,7 @@
 struct engine;
 struct flight;
 struct pod;
+struct service;
 struct worker;
 
 /* The user that the screen follows, queue_lock; its ended requests in a ring. */
@@ -69,11 +70,6 @@ void dispatch_turn(struct engine *e);
 uint64_t dispatch_next_ns(const struct engine *e);
 /* Arrivals are scheduled from that run time on. */
 void dispatch_begin_arrivals(struct engine *e, uint64_t from_ns);
-/* Goes on with a step of the preparation: true while any of it is under way. Then, or when the run ends,
- * dispatch_prepare_end(), after which the step is not called any more. */
-bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *what, size_t len,
-                      double *share);
-void dispatch_prepare_end(struct engine *e);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
 /* Pods that are ranks (engine/pods/away.h): a request of rank 0's has come, by the number of its flight
@@ -88,11 +84,12 @@ struct pod *dispatch_messages(struct engine *e);
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
 /* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
-void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap);
+void dispatch_requests(const struct dispatch *d, const struct service *v, uint64_t now_ns,
+                       struct snapshot *snap);
 /* From now on snapshots tell of this user. */
 void dispatch_follow(struct engine *e, uint64_t user);
 /* A request has ended, and its user, if it is followed, asks again then. The caller holds queue_lock. */
-void follow_ended(struct engine *e, const struct flight *f, uint64_t now_ns);
-void follow_next(struct engine *e, uint64_t user, uint64_t at_ns);
+void follow_ended(struct dispatch *d, const struct flight *f, uint64_t now_ns);
+void follow_next(struct dispatch *d, uint64_t user, uint64_t at_ns);
 
 #endif

@@ -2,7 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "engine/core.h"
+#include "engine/arrivals/dispatch.h"
+#include "engine/service/service.h"
 #include "fleet/fleet.h"
 
 #define X(id, name) name,
@@ -36,8 +37,8 @@ static void request_way(const struct flight *f, enum flight_stage stage, uint64_
     r->not_found = atomic_load_explicit(&f->misses, memory_order_relaxed);
 }
 
-static struct snapshot_user user_told(const struct engine *e, uint64_t user) {
-    struct users_tally t = users_told(&e->dispatch.users, user);
+static struct snapshot_user user_told(const struct dispatch *d, uint64_t user) {
+    struct users_tally t = users_told(&d->users, user);
     return (struct snapshot_user){.done = t.done,
                                   .failed = t.failed,
                                   .last_ms = t.done ? (double)t.last_ms : KVF_MISSING,
@@ -54,23 +55,15 @@ static void request_route(const struct flight *f, struct snapshot_request *r) {
 
 /* ---- the user that is followed ---- */
 
-void dispatch_follow(struct engine *e, uint64_t user) {
-    pthread_mutex_lock(&e->service.queue_lock);
-    if (!e->dispatch.follow.known || e->dispatch.follow.user != user)
-        e->dispatch.follow = (struct follow){.known = true, .user = user, .next_ns = KVF_NEVER};
-    pthread_mutex_unlock(&e->service.queue_lock);
+void follow_next(struct dispatch *d, uint64_t user, uint64_t at_ns) {
+    if (d->follow.known && workload_number(d->workload, user) == d->follow.user) d->follow.next_ns = at_ns;
 }
 
-void follow_next(struct engine *e, uint64_t user, uint64_t at_ns) {
-    if (e->dispatch.follow.known && workload_number(e->dispatch.workload, user) == e->dispatch.follow.user)
-        e->dispatch.follow.next_ns = at_ns;
-}
-
-void follow_ended(struct engine *e, const struct flight *f, uint64_t now_ns) {
-    if (!e->dispatch.follow.known || f->req.user != e->dispatch.follow.user) return;
-    uint64_t at = e->dispatch.follow.ended++ % SNAPSHOT_ENDED;
-    struct snapshot_ended *x = &e->dispatch.follow.end[at];
-    e->dispatch.follow.ended_ns[at] = now_ns;
+void follow_ended(struct dispatch *d, const struct flight *f, uint64_t now_ns) {
+    if (!d->follow.known || f->req.user != d->follow.user) return;
+    uint64_t at = d->follow.ended++ % SNAPSHOT_ENDED;
+    struct snapshot_ended *x = &d->follow.end[at];
+    d->follow.ended_ns[at] = now_ns;
     *x = (struct snapshot_ended){.turn = f->req.turn,
                                  .context_tokens = flight_context_tokens(f),
                                  .generate_tokens = f->req.generate_tokens,
@@ -82,22 +75,21 @@ void follow_ended(struct engine *e, const struct flight *f, uint64_t now_ns) {
         x->found[t] = atomic_load_explicit(&f->tier_hits[t], memory_order_relaxed);
 }
 
-static void follow_take(const struct engine *e, uint64_t now_ns, struct snapshot_follow *out) {
+static void follow_take(const struct dispatch *d, const struct service *v, uint64_t now_ns,
+                        struct snapshot_follow *out) {
     static const enum snapshot_follow_state states[] = {[USERS_IDLE] = FOLLOW_IDLE,
                                                         [USERS_WAITING] = FOLLOW_WAITING,
                                                         [USERS_ASKING] = FOLLOW_ASKING,
                                                         [USERS_ENDED] = FOLLOW_ENDED};
-    const struct follow *w = &e->dispatch.follow;
-    uint64_t own = workload_own(e->dispatch.workload, w->user);
+    const struct follow *w = &d->follow;
+    uint64_t own = workload_own(d->workload, w->user);
     if (!w->known) return;
     *out = (struct snapshot_follow){
-        .known = true, .user = w->user, .next_in_s = KVF_MISSING, .asks = user_told(e, w->user)};
-    if (!workload_open_loop(e->dispatch.workload) && own < e->dispatch.users.known)
-        out->state = states[e->dispatch.users.state[own]];
+        .known = true, .user = w->user, .next_in_s = KVF_MISSING, .asks = user_told(d, w->user)};
+    if (!workload_open_loop(d->workload) && own < d->users.known) out->state = states[d->users.state[own]];
     if (out->state == FOLLOW_WAITING && w->next_ns != KVF_NEVER)
         out->next_in_s = since_ms(w->next_ns, now_ns) / 1e3;
-    for (const struct flight *f = e->service.first; f; f = f->service_next)
-        out->in_service += f->req.user == w->user;
+    for (const struct flight *f = v->first; f; f = f->service_next) out->in_service += f->req.user == w->user;
     for (; out->ended < SNAPSHOT_ENDED && out->ended < w->ended; out->ended++) {
         uint64_t at = (w->ended - 1 - out->ended) % SNAPSHOT_ENDED;
         out->end[out->ended] = w->end[at];
@@ -107,20 +99,20 @@ static void follow_take(const struct engine *e, uint64_t now_ns, struct snapshot
 
 /* One that has ended is left out, as it is counted as done by then; one that its worker has still in the
  * mail is about to look its context up. Once the run ends nobody is served any more. */
-void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap) {
-    bool trace = !workload_knows_users(e->dispatch.workload);
+void dispatch_requests(const struct dispatch *d, const struct service *v, uint64_t now_ns,
+                       struct snapshot *snap) {
+    bool trace = !workload_knows_users(d->workload);
     snap->requests_known = true;
-    follow_take(e, now_ns, &snap->follow);
-    if (atomic_load(&e->service.stopping)) return;
-    for (const struct flight *f = e->service.first; f && snap->requests < SNAPSHOT_REQUESTS;
-         f = f->service_next) {
+    follow_take(d, v, now_ns, &snap->follow);
+    if (atomic_load(&v->stopping)) return;
+    for (const struct flight *f = v->first; f && snap->requests < SNAPSHOT_REQUESTS; f = f->service_next) {
         struct snapshot_request *r = &snap->request[snap->requests];
         int tier;
         enum flight_stage stage = flight_shown(f, &tier);
         if (stage == FLIGHT_ENDED) continue;
         if (stage == FLIGHT_QUEUED) stage = FLIGHT_LOOKUP;
         *r = (struct snapshot_request){.no_user = trace,
-                                       .no_class = trace && !e->s->qos.classes_set,
+                                       .no_class = trace && !v->s->qos.classes_set,
                                        .id = f->req.id,
                                        .user = f->req.user,
                                        .turn = f->req.turn,
@@ -131,8 +123,8 @@ void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot 
                                        .klass = f->req.klass,
                                        .tier = tier};
         request_way(f, stage, now_ns, r);
-        if (!trace) r->asks = user_told(e, f->req.user);
-        if (e->s->fleet.pods > 1) request_route(f, r);
+        if (!trace) r->asks = user_told(d, f->req.user);
+        if (v->s->fleet.pods > 1) request_route(f, r);
         snprintf(r->step, sizeof r->step, "%s", stage_names[stage]);
         snap->requests++;
     }

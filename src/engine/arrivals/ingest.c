@@ -102,7 +102,7 @@ void ingest_init(struct engine *e) {
     char note[RAG_NOTE];
     i->rag = workload_rag(e->dispatch.workload);
     if (!i->rag) return;
-    if (rag_note(s, note, sizeof note)) engine_event(e, "warning", "%s", note);
+    if (rag_note(s, note, sizeof note)) events_add(&e->events, "warning", "%s", note);
     if (s->workload.rag.ingest != KVF_RAG_INGEST_DURING) return;
     i->interval_ns = (s->run.warmup_ns + s->run.duration_ns) / 2 / i->rag->documents;
     if (i->interval_ns == 0) i->interval_ns = 1;
@@ -126,9 +126,9 @@ void ingest_finish(struct engine *e) {
     if (!i->rag || i->interval_ns == 0 || !has_more(i) || due_ns(e, i->begun + 1) >= end_ns) return;
     uint64_t due = (end_ns - e->dispatch.begin_ns) / i->interval_ns + 1;
     if (i->rag->max_documents == 0 && due > i->rag->documents) due = i->rag->documents;
-    engine_event(e, "warning",
-                 "the ingestion of documents fell behind: %" PRIu64 " were due in the run, %" PRIu64
-                 " were begun and %" PRIu64 " are "
-                 "in; ingest fewer or shorter ones (workload.rag.documents, workload.rag.tokens)",
-                 due, i->begun, i->in);
+    events_add(&e->events, "warning",
+               "the ingestion of documents fell behind: %" PRIu64 " were due in the run, %" PRIu64
+               " were begun and %" PRIu64 " are "
+               "in; ingest fewer or shorter ones (workload.rag.documents, workload.rag.tokens)",
+               due, i->begun, i->in);
 }

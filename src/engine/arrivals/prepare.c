@@ -6,6 +6,8 @@
 #include "engine/core.h"
 #include "engine/arrivals/sizes.h"
 
+enum { PREPARED_AHEAD = 2 };
+
 static void admit_from(struct engine *e, int tier) {
     pthread_mutex_lock(&e->service.cache_lock);
     cache_admit_from(e->service.pods[0].cache, tier);
@@ -15,7 +17,7 @@ static void admit_from(struct engine *e, int tier) {
 static bool sizes_begin(struct engine *e) {
     struct err err = {0};
     e->preparation.now.sizes = sizes_open(e->s, &err);
-    if (!e->preparation.now.sizes) engine_error(e, err.text);
+    if (!e->preparation.now.sizes) events_error(&e->events, err.text);
     return e->preparation.now.sizes != NULL;
 }
 
@@ -50,7 +52,8 @@ static bool precondition_next(struct engine *e, struct flight *f) {
     f->cause = KVF_CAUSE_PRECONDITION;
     if (f->bytes == 0) {
         p->total = 0; /* said once */
-        engine_error(e, "run.precondition: no entry of this workload fits the nvme tier; raise its capacity");
+        events_error(&e->events,
+                     "run.precondition: no entry of this workload fits the nvme tier; raise its capacity");
     }
     return f->bytes > 0;
 }
@@ -73,7 +76,8 @@ static void precondition_end(struct engine *e, bool complete) {
     char volume[24];
     e->preparation.preconditioned_bytes = bytes_written(e, KVF_TIER_NVME);
     units_size_human((double)e->preparation.preconditioned_bytes, volume, sizeof volume);
-    engine_event(e, "info", "preconditioned: %s were written to nvme, and the cache is empty again", volume);
+    events_add(&e->events, "info", "preconditioned: %s were written to nvme, and the cache is empty again",
+               volume);
     pthread_mutex_lock(&e->service.cache_lock);
     cache_clear(e->service.pods[0].cache);
     cache_admit_from(e->service.pods[0].cache, 0);
@@ -134,7 +138,8 @@ static void prepopulate_end(struct engine *e, bool complete) {
     char volume[24];
     e->preparation.prepopulated_bytes = e->preparation.now.done_bytes;
     units_size_human((double)e->preparation.prepopulated_bytes, volume, sizeof volume);
-    engine_event(e, "info", "prepopulated: the tiers hold %s of entries that no request reads", volume);
+    events_add(&e->events, "info", "prepopulated: the tiers hold %s of entries that no request reads",
+               volume);
     admit_from(e, 0);
 }
 
@@ -182,3 +187,51 @@ const struct prepare_step prepare_steps[] = {
     {.name = "stored", .begin = stored_begin, .next = stored_next, .progress = stored_progress},
     {.name = NULL},
 };
+
+/* ---- a step ---- */
+
+/* Entries of the step under way, so many that no slot waits for the next. */
+static void prepare_push(struct engine *e) {
+    while (e->preparation.step && e->preparation.now.out < PREPARED_AHEAD * e->s->engine.slots &&
+           e->service.queued < e->s->engine.queue_limit) {
+        struct flight *f = flights_new(&e->service.flights);
+        f->internal = true;
+        f->req.kind = REQUEST_WRITE;
+        f->req.prompt = REQUEST_NO_PROMPT;
+        f->req.id = f->req.arrival_ns = e->preparation.now.made;
+        if (!e->preparation.step->next(e, f)) {
+            flights_release(&e->service.flights, f);
+            break;
+        }
+        slots_enqueue(&e->service, f);
+        e->preparation.now.made++;
+        e->preparation.now.made_bytes += f->bytes;
+        e->preparation.now.out_bytes += f->bytes;
+        e->preparation.now.out++;
+    }
+    slots_fill(&e->service);
+}
+
+void prepare_ended(struct engine *e, const struct flight *f) {
+    e->preparation.now.out--;
+    e->preparation.now.out_bytes -= f->bytes;
+    if (!f->failed && !f->refused) e->preparation.now.done_bytes += f->bytes;
+    prepare_push(e);
+    if (e->preparation.now.out == 0) events_wake(&e->events);
+}
+
+bool prepare_go_on(struct engine *e, const struct prepare_step *step, char *what, size_t len, double *share) {
+    pthread_mutex_lock(&e->service.queue_lock);
+    e->preparation.step = step;
+    prepare_push(e);
+    bool more = e->preparation.now.out > 0;
+    *share = step->progress(e, what, len);
+    pthread_mutex_unlock(&e->service.queue_lock);
+    return more;
+}
+
+void prepare_end(struct engine *e) {
+    pthread_mutex_lock(&e->service.queue_lock);
+    e->preparation.step = NULL;
+    pthread_mutex_unlock(&e->service.queue_lock);
+}

@@ -54,4 +54,11 @@ struct preparation {
 /* In order; the last one has no name. */
 extern const struct prepare_step prepare_steps[];
 
+/* Goes on with a step of the preparation: true while any of it is under way. Then, or when the run ends,
+ * prepare_end(), after which the step is not called any more. */
+bool prepare_go_on(struct engine *e, const struct prepare_step *step, char *what, size_t len, double *share);
+void prepare_end(struct engine *e);
+/* An entry of the step under way has ended. The caller holds queue_lock. */
+void prepare_ended(struct engine *e, const struct flight *f);
+
 #endif

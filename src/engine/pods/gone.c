@@ -96,6 +96,6 @@ void gone_look(struct engine *e) {
         g->cost = (struct gone_cost){0};
     }
     slots_touch(&e->service.pods[0]);
-    slots_fill(e);
+    slots_fill(&e->service);
     pthread_mutex_unlock(&e->service.queue_lock);
 }

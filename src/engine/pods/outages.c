@@ -133,7 +133,7 @@ static void change(struct engine *e, struct outage *o) {
                                   .recovered_s = KVF_MISSING};
     }
     part_set_down(e, o->is, o->state == GOING_ON);
-    engine_event(e, "mark", "%s is %s", name, o->state == GOING_ON ? "gone" : "back");
+    events_add(&e->events, "mark", "%s is %s", name, o->state == GOING_ON ? "gone" : "back");
 }
 
 static uint64_t change_ns(const struct outage *o) {

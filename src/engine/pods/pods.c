@@ -20,17 +20,17 @@
 /* ---- what the cache of a pod calls ---- */
 
 static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
-    struct tier *t = ((struct pod *)ctx)->engine->service.tiers[tier];
+    struct tier *t = ((struct pod *)ctx)->service->tiers[tier];
     return t->ops->alloc(t, bytes);
 }
 
 static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
-    struct tier *t = ((struct pod *)ctx)->engine->service.tiers[tier];
+    struct tier *t = ((struct pod *)ctx)->service->tiers[tier];
     t->ops->drop(t, place, bytes);
 }
 
 static void place_expect(void *ctx, uint64_t place, struct cache_key key) {
-    struct tier *t = ((struct pod *)ctx)->engine->service.tiers[KVF_TIER_REMOTE];
+    struct tier *t = ((struct pod *)ctx)->service->tiers[KVF_TIER_REMOTE];
     t->ops->expect(t, place, key.hi, key.lo);
 }
 
@@ -47,17 +47,18 @@ static struct fleet_block block_at(struct cache_key key) {
 static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) {
     struct pod *p = ctx;
     struct fleet_block b = block_at(key);
-    if (!engine_is_virtual(p->engine)) {
-        bool told = tier == KVF_TIER_REMOTE ? !p->expects || !stored : away_indexed(p->engine);
-        if (told) away_moved(p->engine, &b, tier, stored);
+    if (!service_is_virtual(p->service)) {
+        bool told = tier == KVF_TIER_REMOTE ? !p->expects || !stored : away_indexed(p->service->engine);
+        if (told) away_moved(p->service->engine, &b, tier, stored);
         return;
     }
-    if (tier == KVF_TIER_REMOTE && p != &p->engine->service.store) return;
-    if (p->engine->routes.shards) {
-        shards_moved(p->engine, &b, p->number, (enum kvf_tier)tier, stored);
+    if (tier == KVF_TIER_REMOTE && p != &p->service->store) return;
+    if (p->service->engine->routes.shards) {
+        shards_moved(p->service->engine, &b, p->number, (enum kvf_tier)tier, stored);
         return;
     }
-    fleet_event(p->engine->routes.fleet, engine_now(p->engine), &b, p->number, (enum kvf_tier)tier, stored);
+    fleet_event(p->service->engine->routes.fleet, engine_now(p->service->engine), &b, p->number,
+                (enum kvf_tier)tier, stored);
 }
 
 /* ---- opening, closing ---- */
@@ -70,7 +71,7 @@ void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
     pthread_mutex_init(&e->routes.moved_lock, NULL);
     for (uint32_t i = 0; i < e->s->fleet.pods; i++) {
         struct pod *p = &e->service.pods[i];
-        p->engine = e;
+        p->service = &e->service;
         p->number = e->service.pod_first + i;
         if (i >= e->service.pod_count) continue;
         queue_init(&p->queue, e->s->engine.queue_limit, aging ? e->s->qos.aging_ns : 0);
@@ -79,7 +80,7 @@ void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
 }
 
 static int cache_start(struct pod *p, struct err *err) {
-    struct engine *e = p->engine;
+    struct engine *e = p->service->engine;
     const struct tier *remote = e->service.tiers[KVF_TIER_REMOTE];
     bool shares = scenario_pods_share_server(e->s);
     bool told = e->routes.shards       ? shards_indexed(e)
@@ -101,7 +102,7 @@ static int cache_start(struct pod *p, struct err *err) {
 
 /* The modelled GPU: its room for KV is the gpu tier's, in the bytes of one rank as all sizes are. */
 static int compute_start(struct pod *p, struct err *err) {
-    const struct scenario *s = p->engine->s;
+    const struct scenario *s = p->service->engine->s;
     struct compute_config c = {.max_batch = s->compute.max_batch,
                                .max_batch_tokens = s->compute.max_batch_tokens,
                                .kv_bytes = scenario_batch_bytes(s)};
@@ -114,7 +115,7 @@ static int compute_start(struct pod *p, struct err *err) {
 }
 
 static int pod_open(struct pod *p, struct sample *sample, struct err *err) {
-    struct engine *e = p->engine;
+    struct engine *e = p->service->engine;
     int rc = cache_start(p, err);
     p->pipeline = (struct pipeline){.scenario = e->s,
                                     .cache = p->cache,
@@ -128,7 +129,7 @@ static int pod_open(struct pod *p, struct sample *sample, struct err *err) {
 
 static int store_open(struct engine *e, struct err *err) {
     if (!e->routes.fleet || !e->service.tiers[KVF_TIER_REMOTE] || !engine_is_virtual(e)) return 0;
-    e->service.store.engine = e;
+    e->service.store.service = &e->service;
     e->service.store.number = e->service.pod_count;
     e->service.store_link = mem_alloc(sizeof *e->service.store_link);
     channels_init(e->service.store_link, &e->s->tier[KVF_TIER_REMOTE].emulation);
@@ -202,10 +203,10 @@ void pods_close(struct engine *e) {
 void pod_stop(struct pod *p) {
     struct cache_op *op;
     if (p->cache) {
-        pthread_mutex_lock(&p->engine->service.cache_lock);
+        pthread_mutex_lock(&p->service->cache_lock);
         cache_stop(p->cache);
         while ((op = cache_next_ready(p->cache)) != NULL) p->writes.post(p, op);
-        pthread_mutex_unlock(&p->engine->service.cache_lock);
+        pthread_mutex_unlock(&p->service->cache_lock);
     }
     writegate_stop(&p->writes);
 }
@@ -234,7 +235,8 @@ static void blocks_fill(struct engine *e, const struct request *r, struct fleet_
 }
 
 void pods_count_time(struct pod *p, uint64_t now_ns) {
-    uint64_t load = p->engine->routes.fleet ? fleet_load(p->engine->routes.fleet, p->number) : 0;
+    uint64_t load =
+        p->service->engine->routes.fleet ? fleet_load(p->service->engine->routes.fleet, p->number) : 0;
     p->counts.load_ns += load * (now_ns - p->counts.counted_ns);
     p->counts.counted_ns = now_ns;
 }
@@ -259,7 +261,7 @@ void pods_route(struct engine *e, struct flight *f) {
     f->expected_blocks = c.expected;
     if (engine_is_virtual(e)) f->index_ns += c.index_ns; /* on a real clock it has gone by */
     const char *trouble = fleet_trouble(e->routes.fleet);
-    if (trouble && !e->routes.index_lost) engine_error(e, trouble);
+    if (trouble && !e->routes.index_lost) events_error(&e->events, trouble);
     e->routes.index_lost = trouble != NULL;
 }
 
@@ -287,10 +289,10 @@ uint32_t pods_routed_to(const struct engine *e) {
 
 void pods_cache_of(const struct pod *p, struct cache_stats *out) {
     *out = p->told;
-    if (!engine_is_virtual(p->engine) || !p->cache) return;
-    pthread_mutex_lock(&p->engine->service.cache_lock);
+    if (!service_is_virtual(p->service) || !p->cache) return;
+    pthread_mutex_lock(&p->service->cache_lock);
     cache_stats(p->cache, out);
-    pthread_mutex_unlock(&p->engine->service.cache_lock);
+    pthread_mutex_unlock(&p->service->cache_lock);
 }
 
 _Static_assert(sizeof(struct cache_stats) % sizeof(uint64_t) == 0, "cache_stats is made of counts alone");
@@ -337,16 +339,16 @@ void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_s
     }
 }
 
-uint64_t pods_slots(const struct engine *e) {
-    return e->service.slots * pods_machines(e);
+uint64_t pods_slots(const struct scenario *s) {
+    return s->engine.slots * pods_machines(s);
 }
 
-uint32_t pods_machines(const struct engine *e) {
-    return (engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1) * scenario_ranks(e->s);
+uint32_t pods_machines(const struct scenario *s) {
+    return (s->mode == KVF_MODE_SIMULATE ? (uint32_t)s->fleet.pods : 1) * scenario_ranks(s);
 }
 
-uint32_t pods_tiers(const struct engine *e, int tier) {
-    return tier == KVF_TIER_REMOTE ? scenario_ranks(e->s) : pods_machines(e);
+uint32_t pods_tiers(const struct scenario *s, int tier) {
+    return tier == KVF_TIER_REMOTE ? scenario_ranks(s) : pods_machines(s);
 }
 
 uint64_t pods_writes_most(struct engine *e) {

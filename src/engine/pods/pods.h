@@ -19,6 +19,7 @@
 
 struct engine;
 struct reading;
+struct service;
 struct worker;
 
 /* Counted since the begin of the run; queue_lock. Of pods that are ranks, what was done is as their newest
@@ -31,7 +32,7 @@ struct pod_counts {
 };
 
 struct pod {
-    struct engine *engine;
+    struct service *service;
     uint32_t number;
     struct cache *cache;
     struct pipeline pipeline; /* its compute is closed with the pod */
@@ -83,11 +84,11 @@ void pods_told(struct engine *e, uint32_t pod, const struct reading *r);
 /* Sums over all pods. The caller holds cache_lock for the first. */
 void pods_cache_stats(const struct engine *e, struct cache_stats *out);
 void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_stats *out);
-uint32_t pods_routed_to(const struct engine *e);       /* that the routers here know; 0: none */
-uint32_t pods_machines(const struct engine *e);        /* of the whole run, pods and ranks */
-uint32_t pods_tiers(const struct engine *e, int tier); /* of these, with a tier of that kind of their own */
-uint64_t pods_slots(const struct engine *e);           /* of these */
-uint64_t pods_writes_most(struct engine *e);           /* of the pod with the most */
+uint32_t pods_routed_to(const struct engine *e);         /* that the routers here know; 0: none */
+uint32_t pods_machines(const struct scenario *s);        /* of the whole run, pods and ranks */
+uint32_t pods_tiers(const struct scenario *s, int tier); /* of these, with a tier of that kind of their own */
+uint64_t pods_slots(const struct scenario *s);           /* of these */
+uint64_t pods_writes_most(struct engine *e);             /* of the pod with the most */
 /* Scheduled arrival of the longest waiting request of a class; how many of it arrived before a time. */
 uint64_t pods_oldest_ns(const struct engine *e, uint32_t klass);
 uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns);

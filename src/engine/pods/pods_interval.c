@@ -11,7 +11,7 @@ static struct snapshot_pod pod_take(struct pod *p, const struct snapshot *snap) 
     const struct pod_counts *to = &p->read, *from = &p->last;
     struct snapshot_pod row = {.pod = p->number,
                                .pods = 1,
-                               .down = !fleet_pod_up(p->engine->routes.fleet, p->number),
+                               .down = !fleet_pod_up(p->service->engine->routes.fleet, p->number),
                                .done = to->done - from->done,
                                .tokens = to->tokens - from->tokens,
                                .lookups = lookups - p->last_lookups,

@@ -5,19 +5,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct engine;
+struct service;
 struct flight;
 struct pod;
 struct worker;
 
 /* Into the queue of its pod; false: it is full. */
-bool slots_enqueue(struct engine *e, struct flight *f);
+bool slots_enqueue(struct service *v, struct flight *f);
 /* Gives what is free to the most urgent, at the pods that got or lost a request since the last call. */
-void slots_fill(struct engine *e);
+void slots_fill(struct service *v);
 void slots_touch(struct pod *p); /* this one among them */
 /* A request, or an entry of the preparation, gives its slot back. */
 void slots_leave(struct worker *w, struct flight *f);
 /* Brings the integrals of the classes up to that run time. */
-void slots_count_time(struct engine *e, uint64_t now_ns);
+void slots_count_time(struct service *v, uint64_t now_ns);
 
 #endif

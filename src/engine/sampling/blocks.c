@@ -33,9 +33,9 @@ static void tell_errors(struct engine *e, const struct block_counts *c) {
         uint64_t more = c->events.errors[s] - p->request_errors[s];
         if (more == 0 || p->request_error_events >= ERRORS_TOLD) continue;
         p->request_errors[s] += more;
-        engine_event(e, "warning", "the drive under nvme failed %" PRIu64 " request%s: %s%s", more,
-                     more == 1 ? "" : "s", block_status_name(s),
-                     ++p->request_error_events == ERRORS_TOLD ? "; later ones are only counted" : "");
+        events_add(&e->events, "warning", "the drive under nvme failed %" PRIu64 " request%s: %s%s", more,
+                   more == 1 ? "" : "s", block_status_name(s),
+                   ++p->request_error_events == ERRORS_TOLD ? "; later ones are only counted" : "");
     }
 }
 

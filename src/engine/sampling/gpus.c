@@ -2,82 +2,82 @@
 
 #include <math.h>
 
-#include "engine/core.h"
+#include "engine/service/service.h"
 
 static void gpus_add(struct gpus *g, uint32_t index) {
     if (g->count < SNAPSHOT_GPUS_MAX) g->device[g->count++] = index;
 }
 
 /* Where MIG cuts a GPU, the driver has figures of the whole. */
-static void gpus_add_of_tier(struct engine *e, struct gpus *g, const struct nvml *n,
+static void gpus_add_of_tier(struct service *v, struct gpus *g, const struct nvml *n,
                              const struct tier_device *d) {
     int index = nvml_find(n, d->uuid, d->bus);
     if (index < 0) {
-        engine_event(e, "warning",
-                     "no figures of device %u of the gpu tier (%s, %s): the management library of the driver "
-                     "does not show it",
-                     d->number, d->uuid, d->bus);
+        events_add(v->events, "warning",
+                   "no figures of device %u of the gpu tier (%s, %s): the management library of the driver "
+                   "does not show it",
+                   d->number, d->uuid, d->bus);
         return;
     }
     gpus_add(g, (uint32_t)index);
     if (nvml_device(n, (uint32_t)index)->mig == NVML_MIG_ON)
-        engine_event(
-            e, "info",
+        events_add(
+            v->events, "info",
             "device %u of the gpu tier is a slice of GPU %d: its figures describe the whole GPU, and its utilisation is unknown",
             d->number, index);
 }
 
-static void gpus_choose(struct engine *e, struct gpus *g, const struct nvml *n) {
-    struct tier *t = e->service.tiers[KVF_TIER_GPU];
+static void gpus_choose(struct service *v, struct gpus *g, const struct nvml *n) {
+    struct tier *t = v->tiers[KVF_TIER_GPU];
     struct tier_device device[SNAPSHOT_GPUS_MAX];
 
     if (t && t->ops->devices) {
         uint32_t count = t->ops->devices(t, device, SNAPSHOT_GPUS_MAX);
-        for (uint32_t i = 0; i < count; i++) gpus_add_of_tier(e, g, n, &device[i]);
+        for (uint32_t i = 0; i < count; i++) gpus_add_of_tier(v, g, n, &device[i]);
         return;
     }
     uint32_t all = nvml_devices(n);
     for (uint32_t i = 0; i < all; i++) gpus_add(g, i);
     if (all > SNAPSHOT_GPUS_MAX)
-        engine_event(e, "info", "only the first %d of %u GPUs have figures", SNAPSHOT_GPUS_MAX, all);
+        events_add(v->events, "info", "only the first %d of %u GPUs have figures", SNAPSHOT_GPUS_MAX, all);
 }
 
-void gpus_open(struct engine *e, struct gpus *g) {
+void gpus_open(struct gpus *g, struct service *v) {
     struct err err = {0};
     struct nvml *n;
-    struct tier *t = e->service.tiers[KVF_TIER_GPU];
+    struct tier *t = v->tiers[KVF_TIER_GPU];
     bool real = t && t->ops->devices;
 
     *g = (struct gpus){0};
-    if (engine_is_virtual(e)) return;
+    if (service_is_virtual(v)) return;
     if (nvml_open(&n, NULL, &err) == 0) {
-        gpus_choose(e, g, n);
+        gpus_choose(v, g, n);
         if (g->count == 0)
             nvml_close(n);
-        else if (nvml_watch_start(&g->watch, n, g->device, g->count, e->s->run.interval_ns, &err))
-            engine_event(e, "warning", "no figures of GPUs: %s", err.text);
+        else if (nvml_watch_start(&g->watch, n, g->device, g->count, v->s->run.interval_ns, &err))
+            events_add(v->events, "warning", "no figures of GPUs: %s", err.text);
     } else if (real) {
-        engine_event(e, "warning", "no figures of GPUs: %s", err.text);
+        events_add(v->events, "warning", "no figures of GPUs: %s", err.text);
     }
     if (!g->watch) g->count = 0;
 }
 
 /* Said once for each time that it happens. */
-static void gpus_note_silence(struct engine *e, struct gpus *g, bool silent) {
+static void gpus_note_silence(struct gpus *g, struct events *v, bool silent) {
     if (silent && !g->silent)
-        engine_event(e, "warning",
-                     "figures of GPUs are missing: the NVIDIA driver does not answer; the kernel log (dmesg, "
-                     "NVRM) may say why");
+        events_add(v, "warning",
+                   "figures of GPUs are missing: the NVIDIA driver does not answer; the kernel log (dmesg, "
+                   "NVRM) may say why");
     else if (!silent && g->silent)
-        engine_event(e, "info", "the NVIDIA driver answers again: there are figures of GPUs");
+        events_add(v, "info", "the NVIDIA driver answers again: there are figures of GPUs");
     g->silent = silent;
 }
 
-void gpus_snap(struct engine *e, struct gpus *g, struct snapshot *snap) {
+void gpus_snap(struct gpus *g, struct events *v, struct snapshot *snap) {
     struct nvml_sample now[SNAPSHOT_GPUS_MAX];
 
     if (!g->watch) return;
-    gpus_note_silence(e, g, nvml_watch_read(g->watch, now) == 0);
+    gpus_note_silence(g, v, nvml_watch_read(g->watch, now) == 0);
     snap->gpus = g->count;
     for (uint32_t i = 0; i < g->count; i++)
         snap->gpu[i] = (struct snapshot_gpu){.device = g->device[i],

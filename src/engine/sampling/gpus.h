@@ -8,7 +8,8 @@
 
 _Static_assert((int)NVML_WATCH_MAX == (int)SNAPSHOT_GPUS_MAX, "as many are watched as a snapshot holds");
 
-struct engine;
+struct events;
+struct service;
 
 struct gpus {
     struct nvml_watch *watch; /* NULL: none */
@@ -21,9 +22,9 @@ struct gpus {
 
 /* Begins to watch the devices of a gpu tier that is real, else all there are. Without a driver there are
  * none; one that does not answer is an event where a tier uses it. The tiers are open. */
-void gpus_open(struct engine *e, struct gpus *g);
+void gpus_open(struct gpus *g, struct service *v);
 /* An event says when the driver stops answering, and when it answers again. */
-void gpus_snap(struct engine *e, struct gpus *g, struct snapshot *snap);
+void gpus_snap(struct gpus *g, struct events *v, struct snapshot *snap);
 /* The measured part begins, or ends, with the newest figures. */
 void gpus_measure_from_here(struct gpus *g);
 void gpus_measure_to_here(struct gpus *g);

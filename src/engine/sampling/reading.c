@@ -121,7 +121,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     counters_sum(r->workers, e->service.counters, e->service.counter_count);
     r->run_ns = engine_now(e);
     r->ranks = 1;
-    slots_count_time(e, r->run_ns);
+    slots_count_time(&e->service, r->run_ns);
     memcpy(r->klass, e->service.klass, sizeof r->klass);
     r->arrived = e->dispatch.arrived;
     r->dropped = e->dispatch.dropped;
@@ -138,14 +138,14 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     pods_read(e);
     r->documents_evicted = ingest_evicted(e);
     histogram_copy(r->lateness, e->dispatch.lateness);
-    if (snap) dispatch_requests(e, r->run_ns, snap);
+    if (snap) dispatch_requests(&e->dispatch, &e->service, r->run_ns, snap);
     pthread_mutex_unlock(&e->service.queue_lock);
     reading_in_service(e, r);
     pthread_mutex_lock(&e->service.cache_lock);
     pods_cache_stats(e, &r->cache);
     pthread_mutex_unlock(&e->service.cache_lock);
-    use_take(e, r);
-    server_take(e, r);
+    use_take(&e->service, r);
+    server_take(&e->service, r);
     r->writes_most = pods_writes_most(e);
     pods_compute_read(e, r->run_ns, &r->compute);
     if (engine_is_virtual(e))

@@ -71,7 +71,7 @@ static void snap_interval(struct engine *e, const struct reading *last, const st
     i->queue_depth_mean = use->waiting;
     i->in_service = use->in_service;
     i->in_service_now = now->in_service;
-    i->slots = pods_slots(e);
+    i->slots = pods_slots(e->s);
     i->arrived = now->arrived - last->arrived;
     i->dropped = now->dropped - last->dropped;
     i->done = counters_get(&d->requests_done);
@@ -126,7 +126,7 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
     v->demotions = cache->demotions[t];
     v->promotions = cache->promotions[t];
     v->fell_through = cache->fell_through[t];
-    v->hung_s = hang_interval_s(e, (enum kvf_tier)t, snap->peek);
+    v->hung_s = hang_interval_s(&e->service, (enum kvf_tier)t, snap->peek);
     v->errors = counters_get(&d->errors[t][KVF_DIR_READ]) + counters_get(&d->errors[t][KVF_DIR_WRITE]);
 }
 
@@ -187,7 +187,7 @@ static void snap_heat(struct snapshot *snap, const struct counters *d) {
 }
 
 static void snap_tiers(struct engine *e, struct snapshot *snap, const struct use *use) {
-    engine_describe_tiers(e, snap);
+    engine_describe_tiers(&e->service, snap);
     for (int t = 0; t < KVF_TIERS; t++)
         if (e->service.tiers[t]) snap_tier(e, snap, e->control.sampler->delta, use, t);
     if (e->control.device_count > 0)
@@ -200,12 +200,12 @@ void sampler_between(struct engine *e, const struct reading *from, const struct 
     counters_sum(p->delta, to->workers, 1);
     counters_subtract(p->delta, from->workers);
     cache_stats_since(&p->cache, &to->cache, &from->cache);
-    use_between(e, from, to, use);
+    use_between(&e->service, from, to, use);
     snap_interval(e, from, to, snap, use);
     snap_tiers(e, snap, use);
     snap->classes = e->s->qos.classes;
     for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, from, to, snap, use, k);
-    server_snap(e, snap, p->delta);
+    server_snap(&e->service, p, snap, p->delta);
     blocks_snap(e, from, to, snap);
     snap_heat(snap, p->delta);
 }
@@ -258,7 +258,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     together_hosts(e, snap);
     pods_interval(e, snap);
     snap->interval.saturation = scaling_saturation(e, snap);
-    gpus_snap(e, &p->gpus, snap);
+    gpus_snap(&p->gpus, &e->events, snap);
     vitals_snap(e, &p->vitals, snap);
     verdict_snap(e, snap, &use);
 }
@@ -422,7 +422,7 @@ int sampler_open(struct engine *e, struct err *err) {
     if (rc == 0 && !(p->delta = counters_new(1)))
         rc = err_set(err, KVF_ERR_NOMEM, "no memory for the sums of the counters");
     if (rc == 0 && e->setup->windows) rc = lookback_open(&p->lookback, err);
-    if (rc == 0) gpus_open(e, &p->gpus);
+    if (rc == 0) gpus_open(&p->gpus, &e->service);
     if (rc == 0) vitals_open(e, &p->vitals);
     return rc;
 }

@@ -53,14 +53,15 @@ struct use {
     double link_busy[KVF_TIERS][KVF_DIRS], link_any[KVF_TIERS], memory_busy[KVF_DIRS], memory_any;
 };
 /* All NaN when no time has passed. use_take() reads the tiers' times. */
-void use_take(struct engine *e, struct reading *r);
-void use_between(const struct engine *e, const struct reading *from, const struct reading *to,
+void use_take(struct service *v, struct reading *r);
+void use_between(const struct service *v, const struct reading *from, const struct reading *to,
                  struct use *out);
 
 /* The server behind the remote tier, where there is one. */
-void server_take(const struct engine *e, struct reading *r);
-void server_snap(const struct engine *e, struct snapshot *snap, const struct counters *delta);
-void server_results(const struct engine *e, const struct reading *from, const struct reading *to,
+void server_take(const struct service *v, struct reading *r);
+void server_snap(const struct service *v, const struct sampler *p, struct snapshot *snap,
+                 const struct counters *delta);
+void server_results(const struct service *v, const struct reading *from, const struct reading *to,
                     const struct counters *delta, struct result_list *out);
 
 /* The trace of the block layer, where the scenario wants one and the kernel permits it: 0, or the reason
@@ -79,9 +80,9 @@ void blocks_histograms(const struct reading *from, const struct reading *to, str
 
 enum { USE_WHY = 160 };
 /* The longest sleep of the control thread under run.max_written; KVF_NEVER without it. */
-uint64_t use_written_look_ns(const struct engine *e);
+uint64_t use_written_look_ns(const struct service *v);
 /* Whether as much has been written to nvme as run.max_written allows, and the sentence that says so. */
-bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]);
+bool use_written_out(const struct service *v, bool prepares, char why[USE_WHY]);
 
 /* Fills in the part of a snapshot that covers the time between two readings: counts, rates, percentiles,
  * means, shares. The caller has set its phase and `peek`. p->delta and p->cache then cover the same time. */

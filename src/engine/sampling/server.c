@@ -1,16 +1,16 @@
 /* The server behind the remote tier: its part of a snapshot and of the results. */
 #include <math.h>
 
-#include "engine/core.h"
+#include "engine/service/service.h"
 #include "engine/sampling/sampler.h"
 
-static const struct tier *tier_of(const struct engine *e) {
-    const struct tier *t = e->service.tiers[KVF_TIER_REMOTE];
+static const struct tier *tier_of(const struct service *v) {
+    const struct tier *t = v->tiers[KVF_TIER_REMOTE];
     return t && t->ops->server ? t : NULL;
 }
 
-void server_take(const struct engine *e, struct reading *r) {
-    const struct tier *t = tier_of(e);
+void server_take(const struct service *v, struct reading *r) {
+    const struct tier *t = tier_of(v);
     if (t) t->ops->server(t, &r->server);
 }
 
@@ -24,9 +24,10 @@ static double lost(const struct counters *d, const struct tier_server *then, con
     return fmax((double)counters_get(&d->lost[KVF_TIER_REMOTE]) - (now->absent - then->absent), 0);
 }
 
-void server_snap(const struct engine *e, struct snapshot *snap, const struct counters *d) {
-    const struct tier_server *now = &e->control.sampler->now.server, *last = &e->control.sampler->last.server;
-    snap->remote_known = tier_of(e) != NULL;
+void server_snap(const struct service *v, const struct sampler *p, struct snapshot *snap,
+                 const struct counters *d) {
+    const struct tier_server *now = &p->now.server, *last = &p->last.server;
+    snap->remote_known = tier_of(v) != NULL;
     if (!snap->remote_known) return;
     const struct histogram *h = &d->lookup;
     double hits = since(now->hits, last->hits), misses = since(now->misses, last->misses);
@@ -48,12 +49,12 @@ void server_snap(const struct engine *e, struct snapshot *snap, const struct cou
                                  .server_hit_ratio = kvf_ratio(hits, hits + misses)};
 }
 
-void server_results(const struct engine *e, const struct reading *from, const struct reading *to,
+void server_results(const struct service *v, const struct reading *from, const struct reading *to,
                     const struct counters *d, struct result_list *out) {
     const struct tier_server *a = &from->server, *b = &to->server;
-    const struct tier *remote = e->service.tiers[KVF_TIER_REMOTE];
-    bool known = tier_of(e) != NULL, stores = remote && !(remote->ops->caps(remote) & TIER_EMULATED);
-    bool shares = known && (e->s->remote.share_prompts || scenario_pods_share_server(e->s));
+    const struct tier *remote = v->tiers[KVF_TIER_REMOTE];
+    bool known = tier_of(v) != NULL, stores = remote && !(remote->ops->caps(remote) & TIER_EMULATED);
+    bool shares = known && (v->s->remote.share_prompts || scenario_pods_share_server(v->s));
     double none = KVF_MISSING, hits = since(b->hits, a->hits), misses = since(b->misses, a->misses);
     result_add(out, stores ? lost(d, a, b) : none, 0, "remote_lost");
     result_add(out, shares ? b->found - a->found : none, 0, "remote_found");

@@ -150,8 +150,8 @@ __attribute__((format(printf, 3, 4))) static void end_because(struct together *t
 static void rank_failed(struct engine *e, unsigned i, const char *what) {
     struct together *t = e->control.together;
     if (e->setup->keep_going)
-        engine_event(e, "error", "rank %u on %s %s; the run goes on without it", i, rank_host(t->rank, i),
-                     what);
+        events_add(&e->events, "error", "rank %u on %s %s; the run goes on without it", i,
+                   rank_host(t->rank, i), what);
     else
         end_because(t, RUN_FAILED, "rank %u on %s %s", i, rank_host(t->rank, i), what);
 }
@@ -230,8 +230,8 @@ static void message_take(struct engine *e, struct rank_message *m) {
     else if (m->kind == RANK_GO && t->number > 0)
         t->go = m->number;
     else if (m->kind == RANK_EVENT && from_member)
-        engine_event(e, m->number ? "error" : "warning", "rank %u on %s: %.*s", m->from,
-                     rank_host(t->rank, m->from), (int)m->len, (const char *)m->bytes);
+        events_add(&e->events, m->number ? "error" : "warning", "rank %u on %s: %.*s", m->from,
+                   rank_host(t->rank, m->from), (int)m->len, (const char *)m->bytes);
     else if (m->kind == RANK_REQUEST && t->number > 0)
         dispatch_guest(e, m->number, m->bytes, m->len);
     else if (m->kind == RANK_ANSWER && from_member)

@@ -23,7 +23,8 @@ static void warn(struct engine *e, struct vitals *v, uint32_t i) {
     unsigned fresh = v->last[i].warnings & ~v->warned[i];
     for (unsigned bit = 0; health_warning(bit); bit++)
         if (fresh >> bit & 1)
-            engine_event(e, "warning", "the drive %s warns of itself: %s", v->disk[i], health_warning(bit));
+            events_add(&e->events, "warning", "the drive %s warns of itself: %s", v->disk[i],
+                       health_warning(bit));
     v->warned[i] |= v->last[i].warnings;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "engine/core.h"
+#include "engine/service/service.h"
 
 static const uint64_t usual_limit_ns = 5 * KVF_NS_PER_S;
 static const uint64_t join_slice_ns = 50 * KVF_NS_PER_MS;
@@ -22,37 +22,37 @@ static uint64_t look_length(const struct hang *h, uint64_t now) {
     return passed < most ? passed : most;
 }
 
-void hang_open(struct engine *e) {
-    struct hang *h = &e->service.hang;
+void hang_open(struct service *v, uint64_t limit_ns) {
+    struct hang *h = &v->hang;
     bool any = false;
     for (int t = 0; t < KVF_TIERS; t++) {
-        uint32_t caps = e->service.tiers[t] ? e->service.tiers[t]->ops->caps(e->service.tiers[t]) : 0;
+        uint32_t caps = v->tiers[t] ? v->tiers[t]->ops->caps(v->tiers[t]) : 0;
         h->watched[t] = (caps & TIER_HOLDS_BYTES) && !(caps & TIER_INSTANT);
         any = any || h->watched[t];
     }
-    h->limit_ns = e->setup->hang_ns ? e->setup->hang_ns : usual_limit_ns;
+    h->limit_ns = limit_ns ? limit_ns : usual_limit_ns;
     h->looked_ns = clock_now_ns();
-    if (any && !engine_is_virtual(e))
-        h->seen = mem_zalloc((size_t)e->service.worker_count * KVF_TIERS, sizeof *h->seen);
+    if (any && !service_is_virtual(v))
+        h->seen = mem_zalloc((size_t)v->worker_count * KVF_TIERS, sizeof *h->seen);
 }
 
-void hang_close(struct engine *e) {
-    free(e->service.hang.seen);
-    e->service.hang.seen = NULL;
+void hang_close(struct service *v) {
+    free(v->hang.seen);
+    v->hang.seen = NULL;
 }
 
-uint64_t hang_patience_ns(const struct engine *e) {
-    return e->service.hang.seen ? e->service.hang.limit_ns / LOOKS : KVF_NEVER;
+uint64_t hang_patience_ns(const struct service *v) {
+    return v->hang.seen ? v->hang.limit_ns / LOOKS : KVF_NEVER;
 }
 
-bool hang_is(const struct engine *e) {
+bool hang_is(const struct service *v) {
     for (int t = 0; t < KVF_TIERS; t++)
-        if (e->service.hang.hung_s[t] > 0) return true;
+        if (v->hang.hung_s[t] > 0) return true;
     return false;
 }
 
-double hang_interval_s(struct engine *e, enum kvf_tier tier, bool peek) {
-    struct hang *h = &e->service.hang;
+double hang_interval_s(struct service *v, enum kvf_tier tier, bool peek) {
+    struct hang *h = &v->hang;
     double most = h->most_s[tier];
     if (!h->seen || !h->watched[tier]) return KVF_MISSING;
     if (!peek) h->most_s[tier] = h->hung_s[tier];
@@ -74,38 +74,38 @@ static uint64_t seen_look(struct hang_seen *s, const struct counters *c, int tie
 struct at_device {
     uint64_t chunks, calls;
 };
-static struct at_device at_device(const struct engine *e, enum kvf_tier tier) {
+static struct at_device at_device(const struct service *v, enum kvf_tier tier) {
     struct at_device there = {0, 0};
-    for (uint32_t w = 0; w < e->service.worker_count; w++) {
-        there.chunks += counters_get(&e->service.counters[w].chunks_in_flight[tier]);
-        there.calls += counters_get(&e->service.counters[w].device_call[tier]) % 2;
+    for (uint32_t w = 0; w < v->worker_count; w++) {
+        there.chunks += counters_get(&v->counters[w].chunks_in_flight[tier]);
+        there.calls += counters_get(&v->counters[w].device_call[tier]) % 2;
     }
     return there;
 }
 
-static void hang_words(const struct engine *e, enum kvf_tier tier, char *out, size_t len) {
-    struct at_device there = at_device(e, tier);
+static void hang_words(const struct service *v, enum kvf_tier tier, char *out, size_t len) {
+    struct at_device there = at_device(v, tier);
     int n = snprintf(out, len, "the device of the %s tier hangs: nothing has come back for %.1f s",
-                     tier_name(tier), e->service.hang.hung_s[tier]);
+                     tier_name(tier), v->hang.hung_s[tier]);
     if (n > 0 && (size_t)n < len)
         snprintf(out + n, len - (size_t)n, "; there are %" PRIu64 " chunk%s and %" PRIu64 " call%s",
                  there.chunks, there.chunks == 1 ? "" : "s", there.calls, there.calls == 1 ? "" : "s");
 }
 
-static void hang_say(struct engine *e, enum kvf_tier tier, double before_s) {
+static void hang_say(struct service *v, enum kvf_tier tier, double before_s) {
     char text[200];
     if (before_s > 0)
         snprintf(text, sizeof text,
                  "the device of the %s tier goes on after %.1f s in which nothing came back", tier_name(tier),
                  before_s);
     else
-        hang_words(e, tier, text, sizeof text);
-    engine_event(e, before_s > 0 ? "info" : "warning", "%s", text);
+        hang_words(v, tier, text, sizeof text);
+    events_add(v->events, before_s > 0 ? "info" : "warning", "%s", text);
     log_line(KVF_LOG_WARNING, "%s", text);
 }
 
-void hang_look(struct engine *e) {
-    struct hang *h = &e->service.hang;
+void hang_look(struct service *v) {
+    struct hang *h = &v->hang;
     uint64_t now = clock_now_ns();
     if (!h->seen || now - h->looked_ns < h->limit_ns / LOOKS / 2) return;
     uint64_t passed = look_length(h, now);
@@ -114,27 +114,26 @@ void hang_look(struct engine *e) {
         uint64_t worst = 0;
         double before_s = h->hung_s[t];
         if (!h->watched[t]) continue;
-        for (uint32_t w = 0; w < e->service.worker_count; w++) {
-            uint64_t ns =
-                seen_look(&h->seen[w * KVF_TIERS + (uint32_t)t], &e->service.counters[w], t, passed);
+        for (uint32_t w = 0; w < v->worker_count; w++) {
+            uint64_t ns = seen_look(&h->seen[w * KVF_TIERS + (uint32_t)t], &v->counters[w], t, passed);
             if (ns > worst) worst = ns;
         }
         h->hung_s[t] = worst >= h->limit_ns ? (double)worst / (double)KVF_NS_PER_S : 0;
         if (h->hung_s[t] > h->most_s[t]) h->most_s[t] = h->hung_s[t];
-        if ((h->hung_s[t] > 0) != (before_s > 0)) hang_say(e, (enum kvf_tier)t, before_s);
+        if ((h->hung_s[t] > 0) != (before_s > 0)) hang_say(v, (enum kvf_tier)t, before_s);
     }
 }
 
 /* Remembers what hangs at the end; true when it has done so for too long. What has come back since the last
  * look hangs no more. */
-static bool end_look(struct engine *e) {
-    struct hang *h = &e->service.hang;
+static bool end_look(struct service *v) {
+    struct hang *h = &v->hang;
     bool too_long = false;
-    hang_look(e);
+    hang_look(v);
     for (int t = 0; t < KVF_TIERS; t++) {
-        struct at_device there = at_device(e, (enum kvf_tier)t);
+        struct at_device there = at_device(v, (enum kvf_tier)t);
         if (!(h->hung_s[t] > 0) || there.chunks + there.calls == 0) continue;
-        hang_words(e, (enum kvf_tier)t, h->at_end, sizeof h->at_end);
+        hang_words(v, (enum kvf_tier)t, h->at_end, sizeof h->at_end);
         too_long = too_long || h->hung_s[t] * (double)KVF_NS_PER_S >= (double)(GIVE_UP * h->limit_ns);
     }
     return too_long;
@@ -153,23 +152,23 @@ static bool join_soon(struct worker *w) {
     return true;
 }
 
-bool hang_join(struct engine *e) {
-    bool stuck = e->service.hang.seen && end_look(e);
-    for (uint32_t i = 0; e->service.workers && i < e->service.worker_count && !stuck; i++) {
-        struct worker *w = &e->service.workers[i];
-        while (e->service.hang.seen && w->started && !stuck && !join_soon(w)) stuck = end_look(e);
-        if (w->engine && !stuck) worker_join(w);
+bool hang_join(struct service *v) {
+    bool stuck = v->hang.seen && end_look(v);
+    for (uint32_t i = 0; v->workers && i < v->worker_count && !stuck; i++) {
+        struct worker *w = &v->workers[i];
+        while (v->hang.seen && w->started && !stuck && !join_soon(w)) stuck = end_look(v);
+        if (w->service && !stuck) worker_join(w);
     }
     if (!stuck) return true;
-    atomic_store(&e->service.hang.given_up, true);
-    engine_event(e, "error",
-                 "the end of the run does not wait for the device any longer; its directory is removed "
-                 "by the next start, and logs of requests and operations are not complete");
+    atomic_store(&v->hang.given_up, true);
+    events_add(v->events, "error",
+               "the end of the run does not wait for the device any longer; its directory is removed "
+               "by the next start, and logs of requests and operations are not complete");
     return false;
 }
 
-void hang_fail(const struct engine *e, struct run_record *run) {
-    if (!e->service.hang.at_end[0]) return;
+void hang_fail(const struct hang *h, struct run_record *run) {
+    if (!h->at_end[0]) return;
     run->status = RUN_FAILED;
-    snprintf(run->status_reason, sizeof run->status_reason, "when the run ended, %s", e->service.hang.at_end);
+    snprintf(run->status_reason, sizeof run->status_reason, "when the run ended, %s", h->at_end);
 }

@@ -9,7 +9,7 @@
 
 #include "base/terms.h"
 
-struct engine;
+struct service;
 struct run_record;
 
 /* The last observation of a worker at a tier. */
@@ -33,19 +33,20 @@ struct hang {
 };
 
 /* All by the control thread. */
-void hang_open(struct engine *e); /* when tiers and counters are there */
-void hang_close(struct engine *e);
-void hang_look(struct engine *e); /* reports tiers that begin to hang, or recover */
+/* When tiers and counters are there; limit_ns 0: the usual. */
+void hang_open(struct service *v, uint64_t limit_ns);
+void hang_close(struct service *v);
+void hang_look(struct service *v); /* reports tiers that begin to hang, or recover */
 /* The longest time that the control thread may sleep; KVF_NEVER: no limit. */
-uint64_t hang_patience_ns(const struct engine *e);
-bool hang_is(const struct engine *e); /* whether any tier hangs */
+uint64_t hang_patience_ns(const struct service *v);
+bool hang_is(const struct service *v); /* whether any tier hangs */
 /* The longest hang in the interval so far, in seconds; starts a new interval unless `peek`. Missing for a
  * tier that cannot hang. */
-double hang_interval_s(struct engine *e, enum kvf_tier tier, bool peek);
+double hang_interval_s(struct service *v, enum kvf_tier tier, bool peek);
 /* Joins the workers, and watches them meanwhile. false: a device did not recover within three times the
  * limit; its worker is left behind, and nothing that it may touch can be freed. */
-bool hang_join(struct engine *e);
+bool hang_join(struct service *v);
 /* Makes a run failed whose device hung at its end. */
-void hang_fail(const struct engine *e, struct run_record *run);
+void hang_fail(const struct hang *h, struct run_record *run);
 
 #endif

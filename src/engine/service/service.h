@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/terms.h"
+#include "engine/events.h"
 #include "engine/move/verify.h"
 #include "engine/pipeline/flights.h"
 #include "engine/pods/gone.h"
@@ -21,6 +23,8 @@
 #include "metrics/usage.h"
 
 struct channels;
+struct engine;
+struct engine_setup;
 struct oracle;
 struct payload;
 struct tier;
@@ -35,6 +39,12 @@ struct class_counts {
 };
 
 struct service {
+    const struct scenario *s;
+    struct run_clock *clock;
+    struct events *events;
+    struct engine *engine;                                              /* for done() alone */
+    void (*done)(struct engine *e, struct worker *w, struct flight *f); /* a flight has ended */
+
     pthread_mutex_t queue_lock;
     pthread_mutex_t cache_lock; /* of all caches */
 
@@ -62,7 +72,6 @@ struct service {
     _Atomic bool drained;  /* the cache has let everything go; workers may leave */
 
     /* queue_lock */
-    uint64_t slots;              /* of a pod */
     uint64_t queued, in_service; /* of all */
     struct pod *touched;         /* pods whose slots are to be filled */
     struct class_counts klass[KVF_CLASSES_MAX];
@@ -73,7 +82,22 @@ struct service {
 };
 
 /* Opens the tiers that are on, with progress, and fills their part of the run's record. Control thread. */
-int tiers_open(struct engine *e, struct err *err);
-void tiers_close(struct engine *e); /* those that there are */
+int tiers_open(struct service *v, const struct engine_setup *setup, struct err *err);
+void tiers_close(struct service *v); /* those that there are */
+
+static inline bool service_is_virtual(const struct service *v) {
+    return run_clock_is_virtual(v->clock);
+}
+static inline uint64_t service_now(const struct service *v) {
+    return run_clock_now(v->clock);
+}
+/* On a real clock the one that is here; its number may be another. */
+static inline struct pod *pod_of(const struct service *v, const struct flight *f) {
+    return &v->pods[service_is_virtual(v) ? f->pod - v->pod_first : 0];
+}
+/* Of a virtual clock. */
+static inline struct worker *pod_worker(const struct pod *p) {
+    return &p->service->workers[p->number - p->service->pod_first];
+}
 
 #endif

@@ -1,7 +1,9 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "engine/core.h"
+#include "engine/engine.h"
+#include "engine/service/service.h"
+#include "record/command.h"
 
 /* The tiers of a run: which there are, opening them in the order in which they need each other. */
 
@@ -37,8 +39,8 @@ static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
 }
 
 /* Why the gpu tier is not real, and what then cannot be had. */
-static int gpu_check(struct engine *e, struct err *err) {
-    const struct scenario *s = e->s;
+static int gpu_check(struct service *v, struct err *err) {
+    const struct scenario *s = v->s;
     char why[400];
     if (!s->tier[KVF_TIER_GPU].on || scenario_backend_has(s, KVF_TIER_GPU, BACKEND_DEVICE)) {
         if (s->tier[KVF_TIER_GPU].on || s->cache.read_target != KVF_READ_TARGET_GPU) return 0;
@@ -53,7 +55,7 @@ static int gpu_check(struct engine *e, struct err *err) {
                        "cache.read_target is gpu, and the gpu tier is emulated%s%s; leave it at host",
                        ready ? "" : ": ", ready ? "" : why);
     if (s->tier[KVF_TIER_GPU].backend == KVF_BACKEND_AUTO && !ready)
-        engine_event(e, "info", "the gpu tier is emulated: %s", why);
+        events_add(v->events, "info", "the gpu tier is emulated: %s", why);
     return 0;
 }
 
@@ -69,58 +71,57 @@ static int arena_pin(struct tier *gpu, struct tier *t, struct opening *o, const 
     return rc;
 }
 
-int tiers_open(struct engine *e, struct err *err) {
-    const struct scenario *s = e->s;
-    struct opening opening = {.setup = e->setup};
+int tiers_open(struct service *v, const struct engine_setup *es, struct err *err) {
+    const struct scenario *s = v->s;
+    struct opening opening = {.setup = es};
     uint64_t tag = 0;
-    bool simulated = engine_is_virtual(e);
+    bool simulated = service_is_virtual(v);
     (void)!getrandom(&tag, sizeof tag, 0);
-    e->service.dump = (struct verify_dump){.dir = e->setup->verify_dump, .tag = tag};
-    int checked = simulated ? 0 : gpu_check(e, err);
+    v->dump = (struct verify_dump){.dir = es->verify_dump, .tag = tag};
+    int checked = simulated ? 0 : gpu_check(v, err);
     if (checked != 0) return checked;
     for (int t = 0; t < KVF_TIERS; t++) {
         enum kvf_tier tier = (enum kvf_tier)t;
-        struct run_tier *rt = &e->setup->run->tier[t];
+        struct run_tier *rt = &es->run->tier[t];
         if (!s->tier[tier].on) continue;
         struct tier_setup setup = {.scenario = s,
                                    .tier = tier,
                                    .usable_bytes = scenario_usable_bytes(s, tier),
                                    .page_bytes = scenario_page_bytes(s),
                                    .min_entry_bytes = scenario_min_entry_bytes(s),
-                                   .workers = e->service.worker_count,
+                                   .workers = v->worker_count,
                                    .run_tag = tag,
-                                   .clock = &e->clock,
-                                   .payload = e->service.payload,
-                                   .gpu = e->service.tiers[KVF_TIER_GPU],
+                                   .clock = v->clock,
+                                   .payload = v->payload,
+                                   .gpu = v->tiers[KVF_TIER_GPU],
                                    .progress = tier_progress,
                                    .progress_ctx = &opening};
         const struct tier_ops *ops = simulated ? &tier_emulated_ops : tier_backend(&setup, err);
         if (!ops) return -(int)err->code;
-        int rc = ops->open(&e->service.tiers[t], &setup, err);
-        if (rc == 0)
-            rc = arena_pin(e->service.tiers[KVF_TIER_GPU], e->service.tiers[t], &opening, &setup, err);
+        int rc = ops->open(&v->tiers[t], &setup, err);
+        if (rc == 0) rc = arena_pin(v->tiers[KVF_TIER_GPU], v->tiers[t], &opening, &setup, err);
         if (rc != 0) return rc;
-        if (e->setup->run->status == RUN_INTERRUPTED)
+        if (es->run->status == RUN_INTERRUPTED)
             return err_set(err, KVF_ERR_CANCELLED, "stopped during the preparation");
         rt->on = true;
-        rt->emulated = (ops->caps(e->service.tiers[t]) & TIER_EMULATED) != 0;
-        rt->compat = (ops->caps(e->service.tiers[t]) & TIER_COMPAT) != 0;
-        const char *notice = ops->notice ? ops->notice(e->service.tiers[t]) : NULL;
-        if (notice && notice[0]) engine_event(e, rt->compat ? "warning" : "info", "%s", notice);
-        rt->capacity_bytes = scenario_capacity_bytes(s, tier) * pods_tiers(e, t);
-        rt->usable_bytes = setup.usable_bytes * pods_tiers(e, t);
-        ops->describe(e->service.tiers[t], rt->description, sizeof rt->description);
+        rt->emulated = (ops->caps(v->tiers[t]) & TIER_EMULATED) != 0;
+        rt->compat = (ops->caps(v->tiers[t]) & TIER_COMPAT) != 0;
+        const char *notice = ops->notice ? ops->notice(v->tiers[t]) : NULL;
+        if (notice && notice[0]) events_add(v->events, rt->compat ? "warning" : "info", "%s", notice);
+        rt->capacity_bytes = scenario_capacity_bytes(s, tier) * pods_tiers(s, t);
+        rt->usable_bytes = setup.usable_bytes * pods_tiers(s, t);
+        ops->describe(v->tiers[t], rt->description, sizeof rt->description);
     }
     return 0;
 }
 
 /* A tier that knows device memory lets go of it while that is there. */
-void tiers_close(struct engine *e) {
+void tiers_close(struct service *v) {
     for (int pass = 0; pass < 2; pass++)
         for (int t = 0; t < KVF_TIERS; t++) {
-            struct tier *tier = e->service.tiers[t];
+            struct tier *tier = v->tiers[t];
             if (!tier || (pass == 0 && !(tier->ops->caps(tier) & TIER_TAKES_DEVICE))) continue;
             tier->ops->close(tier);
-            e->service.tiers[t] = NULL;
+            v->tiers[t] = NULL;
         }
 }

@@ -11,7 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "engine/core.h"
+#include "engine/service/service.h"
 #include "engine/move/simmover.h"
 #include "engine/move/transfer.h"
 #include "engine/pipeline/access.h"
@@ -61,12 +61,12 @@ static void ops_take(struct worker *w) {
 /* ---- what the pipeline asks of its executor ---- */
 
 static uint64_t worker_now(struct executor *x) {
-    return engine_now(worker_of(x)->engine);
+    return service_now(worker_of(x)->service);
 }
 
 static void worker_enter(struct executor *x) {
     struct worker *w = worker_of(x);
-    if (!w->simulated) pthread_mutex_lock(&w->engine->service.cache_lock); /* there is no other thread */
+    if (!w->simulated) pthread_mutex_lock(&w->service->cache_lock); /* there is no other thread */
     cache_time(w->pod->cache, x->ops->now(x));
 }
 
@@ -75,24 +75,24 @@ static void worker_enter(struct executor *x) {
  * afterwards. */
 static void worker_leave(struct executor *x) {
     struct worker *w = worker_of(x);
-    struct engine *e = w->engine;
+    struct service *v = w->service;
     uint64_t woken[WORKERS_MAX / 64] = {0};
     struct cache_op *op;
     bool any = false;
     while ((op = cache_next_ready(w->pod->cache)) != NULL) {
         uint32_t whose = op->worker; /* once in the mail it is not looked at any more */
-        if (w->simulated || &e->service.workers[whose] == w) {
+        if (w->simulated || &v->workers[whose] == w) {
             run_append(w, op);
             continue;
         }
-        worker_mail_op(&e->service.workers[whose], op);
+        worker_mail_op(&v->workers[whose], op);
         woken[whose / 64] |= UINT64_C(1) << whose % 64;
         any = true;
     }
     if (w->simulated) return;
-    pthread_mutex_unlock(&e->service.cache_lock);
-    for (uint32_t i = 0; any && i < e->service.worker_count; i++)
-        if (woken[i / 64] >> i % 64 & 1) worker_wake(&e->service.workers[i]);
+    pthread_mutex_unlock(&v->cache_lock);
+    for (uint32_t i = 0; any && i < v->worker_count; i++)
+        if (woken[i / 64] >> i % 64 & 1) worker_wake(&v->workers[i]);
 }
 
 /* A wait begun now ends last of all; one that goes on ends when the first would have, so these have a
@@ -125,17 +125,17 @@ static void worker_timer(struct executor *x, struct flight *f, uint64_t at_ns) {
 
 static void worker_done(struct executor *x, struct flight *f) {
     struct worker *w = worker_of(x);
-    if (!f->internal) tracelog_request(w->engine->service.log, x->worker, f, f->done_ns);
-    dispatch_done(w->engine, w, f);
+    if (!f->internal) tracelog_request(w->service->log, x->worker, f, f->done_ns);
+    w->service->done(w->service->engine, w, f);
 }
 
 static void worker_computed(struct executor *x, struct flight *f) {
     struct worker *w = worker_of(x);
-    worker_post_flight(engine_is_virtual(w->engine) ? w : &w->engine->service.workers[f->worker], f);
+    worker_post_flight(service_is_virtual(w->service) ? w : &w->service->workers[f->worker], f);
 }
 
 static void worker_error(struct executor *x, const char *sentence) {
-    engine_error(worker_of(x)->engine, sentence);
+    events_error(worker_of(x)->service->events, sentence);
 }
 
 static const struct executor_ops worker_executor_ops = {.now = worker_now,
@@ -173,7 +173,7 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
     struct worker *w = ctx;
     bool lost = transfer_lost(t), failed = t->error != 0 && !lost;
     if (failed) w->x.ops->error(&w->x, what);
-    tracelog_op(w->engine->service.log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
+    tracelog_op(w->service->log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
     if (t->op->has_turn) writegate_leave(&w->pod->writes);
     pipeline_op_done(&w->pod->pipeline, &w->x, t->op,
                      failed      ? CACHE_FAILED
@@ -184,12 +184,12 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
 
 /* The pod dies, and this worker is not through with that. */
 static bool death_is_new(const struct worker *w) {
-    return atomic_load(&w->engine->service.gone.deaths) != w->deaths;
+    return atomic_load(&w->service->gone.deaths) != w->deaths;
 }
 
 /* The run ends, or the pod dies. */
 static bool stop_asked(const struct worker *w) {
-    return atomic_load(&w->engine->service.stopping) || death_is_new(w);
+    return atomic_load(&w->service->stopping) || death_is_new(w);
 }
 
 /* And this worker does not know it yet. */
@@ -209,7 +209,7 @@ static bool run_ready(struct worker *w) {
         if (!w->x.stopping) pipeline_op_ready(&w->x, op);
         if (op->kind == CACHE_OP_WAIT || op->failed_wait || w->x.stopping) {
             bool ended = op->kind == CACHE_OP_WAIT && !op->failed_wait;
-            if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->service.log, w->x.worker, op, NULL);
+            if (op->kind != CACHE_OP_WAIT) tracelog_op(w->service->log, w->x.worker, op, NULL);
             pipeline_op_done(&w->pod->pipeline, &w->x, op, ended ? CACHE_DONE : CACHE_ABANDONED);
         } else if (!write_held(w, op)) {
             pipeline_op_begins(op);
@@ -244,7 +244,7 @@ static bool run_timers(struct worker *w, uint64_t now) {
 
 /* A request that was handed to this worker. In a simulation it is seen as late as a sleeping thread wakes. */
 static void flight_seen(struct worker *w, struct flight *f, uint64_t now_ns) {
-    const struct scenario *s = w->engine->s;
+    const struct scenario *s = w->service->s;
     uint64_t wake_ns = w->simulated ? s->engine.wake_ns : 0;
     if (wake_ns > 0)
         heap_push(&w->timers,
@@ -268,7 +268,7 @@ static void wait_ends(struct worker *w, struct cache_op *op, uint64_t now) {
     if (w->x.stopping) {
         (void)cache_cancel(w->pod->cache, op);
     } else if (cache_wait_over(w->pod->cache, op)) {
-        op->deadline_ns = now + w->engine->s->engine.room_wait_ns;
+        op->deadline_ns = now + w->service->s->engine.room_wait_ns;
         worker_waits(&w->x, op);
     }
 }
@@ -304,7 +304,7 @@ static void worker_sleep(struct worker *w, bool paused) {
     for (unsigned i = 0; i < n; i++) p[i + 1] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     atomic_store(&w->sleeping, 1);
     /* what came before this is seen now, what comes later wakes; in a pause the mail stays where it is */
-    bool awake = paused ? !run_clock_paused(&w->engine->clock)
+    bool awake = paused ? !run_clock_paused(w->service->clock)
                         : atomic_load(&w->flights_in) || atomic_load(&w->ops_in);
     if (awake || stop_asked(w) != w->x.stopping) {
         atomic_store(&w->sleeping, 0);
@@ -313,7 +313,7 @@ static void worker_sleep(struct worker *w, bool paused) {
     struct timespec limit, *timeout = NULL;
     uint64_t next = worker_next_ns(w);
     if (next != KVF_NEVER && !paused) {
-        uint64_t now = engine_now(w->engine), wait = next > now ? next - now : 0;
+        uint64_t now = service_now(w->service), wait = next > now ? next - now : 0;
         limit = (struct timespec){(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
         timeout = &limit;
     }
@@ -330,8 +330,8 @@ static bool ops_pump(struct worker *w, bool issue) {
 }
 
 bool worker_turn(struct worker *w, bool paused) {
-    struct engine *e = w->engine;
-    uint64_t now = engine_now(e);
+    struct service *v = w->service;
+    uint64_t now = service_now(v);
     bool any = ops_pump(w, false);
     if (paused && !w->x.stopping) return any;
     ops_take(w);
@@ -357,12 +357,12 @@ static bool worker_rests(const struct worker *w) {
 }
 
 static bool worker_finished(const struct worker *w) {
-    return atomic_load(&w->engine->service.drained) && !death_is_new(w) && worker_rests(w);
+    return atomic_load(&w->service->drained) && !death_is_new(w) && worker_rests(w);
 }
 
 /* Keeps the worker on the CPUs that the scenario names ("0-3,8"; the loader has checked the form). */
 static void worker_pin(struct worker *w) {
-    const char *list = w->engine->s->engine.cpus;
+    const char *list = w->service->s->engine.cpus;
     cpu_set_t set;
     CPU_ZERO(&set);
     if (list[0] == '\0') return;
@@ -374,19 +374,19 @@ static void worker_pin(struct worker *w) {
     }
     int rc = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     if (rc != 0)
-        engine_event(w->engine, "warning", "worker %u cannot be kept on CPUs %s: %s", w->x.worker,
-                     w->engine->s->engine.cpus, strerror(rc));
+        events_add(w->service->events, "warning", "worker %u cannot be kept on CPUs %s: %s", w->x.worker,
+                   w->service->s->engine.cpus, strerror(rc));
 }
 
 /* A worker's own, whose operations and computing have ended: only it counts what it has served. */
 static void service_fails(struct worker *w) {
-    struct engine *e = w->engine;
+    struct service *v = w->service;
     for (;;) {
-        pthread_mutex_lock(&e->service.queue_lock);
-        struct flight *f = e->service.first;
+        pthread_mutex_lock(&v->queue_lock);
+        struct flight *f = v->first;
         while (f && f->worker != w->x.worker) f = f->service_next;
-        e->service.gone.cost.failed += f != NULL;
-        pthread_mutex_unlock(&e->service.queue_lock);
+        v->gone.cost.failed += f != NULL;
+        pthread_mutex_unlock(&v->queue_lock);
         if (!f) return;
         pipeline_abort(&w->pod->pipeline, &w->x, f);
     }
@@ -395,12 +395,12 @@ static void service_fails(struct worker *w) {
 /* Its pod dies, and it has ended what it had begun: what it served fails when that is so of all workers. Then
  * it serves what comes next. */
 static void worker_restart(struct worker *w) {
-    struct gone *g = &w->engine->service.gone;
+    struct gone *g = &w->service->gone;
     struct compute *compute = w->pod->pipeline.compute;
     struct heap_item item;
     struct err err = {0};
     if (pthread_barrier_wait(&g->at_rest) == PTHREAD_BARRIER_SERIAL_THREAD && compute)
-        compute_clear(compute, engine_now(w->engine));
+        compute_clear(compute, service_now(w->service));
     pthread_barrier_wait(&g->at_rest);
     (void)flights_take(w); /* in service, all of them */
     while (heap_pop(&w->timers, &item)) {}
@@ -408,25 +408,25 @@ static void worker_restart(struct worker *w) {
     service_fails(w);
     if (pthread_barrier_wait(&g->at_rest) == PTHREAD_BARRIER_SERIAL_THREAD) {
         atomic_store(&g->rested, true);
-        engine_wake_control(w->engine);
+        events_wake(w->service->events);
     }
-    if (mover_go_on(w->mover, &err) != 0) engine_error(w->engine, err.text);
+    if (mover_go_on(w->mover, &err) != 0) events_error(w->service->events, err.text);
     w->deaths++;
     w->x.stopping = false;
 }
 
 static void worker_loop(struct worker *w) {
-    struct engine *e = w->engine;
+    struct service *v = w->service;
     for (unsigned turn = 0; !worker_finished(w); turn++) {
         if (stop_is_new(w)) {
             w->x.stopping = true;
             mover_stop(w->mover);
         }
-        bool let_go = atomic_load(&e->service.gone.stopped) != w->deaths; /* by the cache */
+        bool let_go = atomic_load(&v->gone.stopped) != w->deaths; /* by the cache */
         if (death_is_new(w) && let_go && worker_rests(w)) worker_restart(w);
-        if (atomic_load(&e->service.hang.given_up))
+        if (atomic_load(&v->hang.given_up))
             for (;;) pause(); /* the run is over, and what is here may be gone */
-        bool paused = run_clock_paused(&e->clock);
+        bool paused = run_clock_paused(v->clock);
         bool any = worker_turn(w, paused);
         if (!any || turn % CPU_EVERY == 0)
             atomic_store_explicit(&w->x.counters->cpu_ns, clock_thread_cpu_ns(), memory_order_relaxed);
@@ -435,18 +435,18 @@ static void worker_loop(struct worker *w) {
 }
 
 static struct mover_setup mover_setup_of(struct worker *w) {
-    struct engine *e = w->engine;
-    return (struct mover_setup){.scenario = e->s,
-                                .clock = &e->clock,
-                                .payload = e->service.payload,
-                                .given_up = &e->service.hang.given_up,
-                                .dump = &e->service.dump,
-                                .tiers = e->service.tiers,
-                                .store = e->service.store_link,
+    struct service *v = w->service;
+    return (struct mover_setup){.scenario = v->s,
+                                .clock = v->clock,
+                                .payload = v->payload,
+                                .given_up = &v->hang.given_up,
+                                .dump = &v->dump,
+                                .tiers = v->tiers,
+                                .store = v->store_link,
                                 .counters = w->x.counters,
-                                .usage = e->service.usage,
+                                .usage = v->usage,
                                 .worker = w->x.worker,
-                                .buffers = mover_buffers(e->s),
+                                .buffers = mover_buffers(v->s),
                                 .done = transfer_done,
                                 .ctx = w};
 }
@@ -459,31 +459,30 @@ static int worker_open(struct worker *w, struct err *err) {
 
 static void *worker_main(void *arg) {
     struct worker *w = arg;
-    struct engine *e = w->engine;
+    struct service *v = w->service;
     char name[16];
     snprintf(name, sizeof name, "kvfall-work-%u", w->x.worker);
     pthread_setname_np(pthread_self(), name);
     clock_thread_precise();
     worker_pin(w);
     w->open_rc = worker_open(w, &w->open_err);
-    sem_post(&e->service.workers_open);
+    sem_post(&v->workers_open);
     if (w->open_rc == 0) worker_loop(w);
     return NULL;
 }
 
-static void worker_init(struct engine *e, struct worker *w, uint32_t index) {
-    bool shares = engine_is_virtual(e); /* the control thread is all workers */
-    w->engine = e;
-    w->pod = &e->service.pods[shares ? index : 0];
-    rng_init(&w->wake_rng, e->s->seed, KVF_RNG_WAKE, w->pod->number); /* of a pod, whichever rank has it */
+static void worker_init(struct service *v, struct worker *w, uint32_t index) {
+    bool shares = service_is_virtual(v); /* the control thread is all workers */
+    w->service = v;
+    w->pod = &v->pods[shares ? index : 0];
+    rng_init(&w->wake_rng, v->s->seed, KVF_RNG_WAKE, w->pod->number); /* of a pod, whichever rank has it */
     uint32_t thread = shares ? 0 : index;
-    w->x = (struct executor){
-        .ops = &worker_executor_ops, .counters = &e->service.counters[thread], .worker = thread};
+    w->x = (struct executor){.ops = &worker_executor_ops, .counters = &v->counters[thread], .worker = thread};
     w->run_tail = &w->run;
 }
 
-void worker_simulate(struct engine *e, struct worker *w) {
-    worker_init(e, w, (uint32_t)(w - e->service.workers));
+void worker_simulate(struct service *v, struct worker *w) {
+    worker_init(v, w, (uint32_t)(w - v->workers));
     struct mover_setup setup = mover_setup_of(w);
     w->simulated = simmover_open(&setup);
 }
@@ -500,8 +499,8 @@ void worker_abandon(struct worker *w) {
     w->x.stopping = false;
 }
 
-int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err) {
-    worker_init(e, w, index);
+int worker_start(struct service *v, struct worker *w, uint32_t index, struct err *err) {
+    worker_init(v, w, index);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->wake_fd < 0)
         return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for worker %u", index);
@@ -529,5 +528,5 @@ void worker_close(struct worker *w) {
     w->mover = NULL;
     w->simulated = NULL;
     heap_free(&w->timers);
-    if (w->engine && w->wake_fd >= 0) close(w->wake_fd);
+    if (w->service && w->wake_fd >= 0) close(w->wake_fd);
 }

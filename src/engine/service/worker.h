@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "engine/pipeline/executor.h"
 
-struct engine;
+struct service;
 struct mover;
 struct pod;
 struct simmover;
@@ -24,7 +24,7 @@ struct wait_list { /* by deadline */
 
 struct worker {
     struct executor x; /* first: the pipeline's view of a worker */
-    struct engine *engine;
+    struct service *service;
     struct pod *pod; /* that it serves */
     pthread_t thread;
     bool started;
@@ -45,7 +45,7 @@ struct worker {
 };
 
 /* Workers: event loops over flights and operations. */
-int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err);
+int worker_start(struct service *v, struct worker *w, uint32_t index, struct err *err);
 void worker_join(struct worker *w);
 void worker_close(struct worker *w); /* when all are joined: a late one may have woken it */
 void worker_wake(struct worker *w);
@@ -55,7 +55,7 @@ void worker_mail_op(struct worker *w, struct cache_op *op); /* without waking it
 
 /* Virtual clock: the worker of a pod, without a thread, on the control thread. worker_turn() begins and ends
  * what can be now and says whether there was any, worker_next_ns() says when there will be. */
-void worker_simulate(struct engine *e, struct worker *w);
+void worker_simulate(struct service *v, struct worker *w);
 bool worker_turn(struct worker *w, bool paused);
 uint64_t worker_next_ns(const struct worker *w);
 /* The worker of a pod that is gone: its operations end abandoned, its cache having stopped; its requests are

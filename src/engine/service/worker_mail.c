@@ -1,14 +1,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "engine/core.h"
+#include "engine/service/service.h"
 
 /* Mailboxes of workers: stacks that many push and the worker takes whole. */
 
 void worker_wake(struct worker *w) {
     uint64_t one = 1;
-    if (engine_is_virtual(w->engine)) {
-        lineup_call(&w->engine->service.lineup, (uint32_t)(w - w->engine->service.workers));
+    if (service_is_virtual(w->service)) {
+        lineup_call(&w->service->lineup, (uint32_t)(w - w->service->workers));
         return;
     }
     if (atomic_exchange(&w->sleeping, 0)) (void)!write(w->wake_fd, &one, sizeof one);
