@@ -108,6 +108,7 @@ def too_few(bench, what, rows):
 
 
 def report(bench, what, rows):
+    """Of each figure, whether the median is inside its bounds, and in how many rounds of all it was."""
     held, few = [], too_few(bench, what, rows)
     for name, unit, (least, most) in measures(rows):
         pairs = [(s[name], r[name]) for r, s in rows if s.get(name) is not None and r.get(name)]
@@ -115,7 +116,7 @@ def report(bench, what, rows):
             continue
         ratios = [s / r for s, r in pairs]
         met = least <= statistics.median(ratios) <= most
-        held.append(met)
+        held.append((met, sum(least <= ratio <= most for ratio in ratios), len(ratios)))
         bench.rows.append(("%s: %s" % (what, name), spread([s for s, _ in pairs], unit), spread([r for _, r in pairs], unit),
                            "%.2f" % statistics.median(ratios), "%.2f .. %.2f" % (min(ratios), max(ratios)),
                            "%g .. %g" % (least, most), met))
@@ -146,9 +147,12 @@ def truth(bench):
             except Trouble as why:
                 raise Trouble("%s: %s" % (what, why))
         say("  round %d of %d: run" % (n + 1, bench.pairs))
-    held = [met for what, _, _ in cases for met in report(bench, what, got[what])]
+    held = [one for what, _, _ in cases for one in report(bench, what, got[what])]
+    always = sum(inside == rounds for _, inside, rounds in held)
+    never = sum(inside == 0 for _, inside, _ in held)
     bench.notes.append("truth: medians, least and most of %d rounds, simulated beside real; each round calibrates, then runs and "
-                       "simulates each case for %d s (Poisson arrivals for three times that). %d of %d figures are inside their bounds. Other programs took %.0f %% of "
-                       "the processors (median; %.0f to %.0f %%)." % (
-                           bench.pairs, duration, sum(held), len(held), 100 * statistics.median(neighbours.shares),
-                           100 * min(neighbours.shares), 100 * max(neighbours.shares)))
+                       "simulates each case for %d s (Poisson arrivals for three times that). %d of %d figures are inside their bounds, "
+                       "%d in every round, %d in none. Other programs took %.0f %% of the processors (median; %.0f to %.0f %%)." % (
+                           bench.pairs, duration, sum(met for met, _, _ in held), len(held), always, never,
+                           100 * statistics.median(neighbours.shares), 100 * min(neighbours.shares),
+                           100 * max(neighbours.shares)))
