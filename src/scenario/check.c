@@ -181,6 +181,17 @@ static void check_remote(struct loading *l) {
                    SCENARIO_VALUE_MAX / (scenario_value_bytes(s) / s->remote.chunk_tokens));
 }
 
+static void check_ascends(struct loading *l, enum kvf_tier tier, const char *key,
+                          const struct scenario_figures *f) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "tiers.%s.%s", tier_name(tier), key);
+    for (uint64_t i = 1; i < f->count; i++) {
+        if (f->v[i] > f->v[i - 1]) continue;
+        problem_of(l, name, NULL, "must ascend, and %g follows %g", f->v[i], f->v[i - 1]);
+        break;
+    }
+}
+
 /* Figures of a measured tier belong to each other. */
 static void check_service(struct loading *l, enum kvf_tier tier) {
     static const char *const lists[] = {"read_rates", "write_rates", "own_read_rates", "own_write_rates"};
@@ -192,15 +203,15 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
         bool needed = i < KVF_DIRS && s->depths.count > 0;
         bool too_many = of[i]->count > s->depths.count;
         if (too_many || (needed && of[i]->count < s->depths.count))
-            problem_of(l, name, NULL, "has %" PRIu64 " figures for %" PRIu64 " depths", of[i]->count,
-                       s->depths.count);
+            problem_of(l, name, NULL, "needs a figure for each of %" PRIu64 " depths, and has %" PRIu64,
+                       s->depths.count, of[i]->count);
     }
-    (void)snprintf(name, sizeof name, "tiers.%s.depths", tier_name(tier));
-    for (uint64_t i = 1; i < s->depths.count; i++) {
-        if (s->depths.v[i] > s->depths.v[i - 1]) continue;
-        problem_of(l, name, NULL, "must ascend, and %g follows %g", s->depths.v[i], s->depths.v[i - 1]);
-        break;
-    }
+    check_ascends(l, tier, "depths", &s->depths);
+    check_ascends(l, tier, "reuse_distances", &s->reuse_distances);
+    (void)snprintf(name, sizeof name, "tiers.%s.reuse_rates", tier_name(tier));
+    if (s->reuse_rates.count != s->reuse_distances.count)
+        problem_of(l, name, NULL, "needs a figure for each of %" PRIu64 " distances, and has %" PRIu64,
+                   s->reuse_distances.count, s->reuse_rates.count);
 }
 
 /* Capacities in blocks: a size of their own only where an entry is one. */

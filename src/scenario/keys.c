@@ -108,6 +108,7 @@ const struct key key_table[] = {
     SERVICE("cpu", CPU),
     SERVICE_REST("cpu", CPU, "Time of a copy from memory by a worker that rested",
                  "Time of a copy to memory by a worker that rested"),
+    SERVICE_REUSE("cpu", CPU),
 
     CAPACITY("nvme", NVME, "auto, or 0 to 1024TiB", "auto",
              "Size of the nvme tier; auto is 90 % of the free space and leaves at least 2 GiB; 0 is off."),

@@ -116,6 +116,11 @@
       "0.01 to 1000", "1", LINK, ALL, read ", in parts of one that follows another."),                       \
         K("tiers." word ".rested_write", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_WRITE], "",    \
           "0.01 to 1000", "1", LINK, ALL, write ", in parts of one that follows another.")
+#define SERVICE_REUSE(word, TIER)                                                                            \
+    SERVICE_LIST(word, TIER, "reuse_distances", reuse_distances, "MiB", "0.001 to 100000000",                \
+                 "Bytes copied from and to memory since an entry was, ascending."),                          \
+        SERVICE_LIST(word, TIER, "reuse_rates", reuse_rates, "", "0.01 to 1000",                             \
+                     "Speed of its next read then, in parts of that of an entry copied long ago.")
 #define SERVICE_FIRST(word, TIER)                                                                            \
     K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",   \
       "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before."),  \

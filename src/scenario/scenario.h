@@ -202,6 +202,9 @@ struct scenario_service {
     struct scenario_begins begins[2]; /* of writes to room written before, to new room */
     double rested[KVF_DIRS]; /* time of one after a rest, of the drive or of the worker that copies, in parts
                                 of one that follows another */
+    /* Of reads from memory: bytes copied since the entry was, in MiB and ascending, and how many times as
+     * fast it is read then, because the processor still holds it. */
+    struct scenario_figures reuse_distances, reuse_rates;
     double staging_mb_per_s; /* of a worker that copies from memory to its buffers; 0: as any copy */
 };
 /* Keys of every tier. */

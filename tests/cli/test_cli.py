@@ -508,6 +508,9 @@ def _():
     for tier in ("cpu", "nvme"):
         part = text.split("  %s: #" % tier)[1].split("\n  nvme:")[0]
         assert re.findall(r"^    (rested_\w+): [\d.e+-]+$", part, re.MULTILINE) == ["rested_read", "rested_write"], (tier, text)
+        assert ("    reuse_" in part) == (tier == "cpu"), (tier, text)
+    distances, rates = (re.search(r"^    reuse_%s: \[(.+)\]$" % key, text, re.MULTILINE).group(1).split(", ") for key in ("distances", "rates"))
+    assert distances[0] == "4" and len(rates) == len(distances) and all(float(rate) > 0 for rate in rates), text
     for key, many in (("begins", 40), ("begins_behind", 40), ("first_begins", 40), ("first_begins_behind", 40),
                       ("first_write", 1), ("staging_rate", 1)):
         found = re.search(r"^    %s: \[?([\d., e+-]+)\]?$" % key, text.split("  nvme:")[1], re.MULTILINE)

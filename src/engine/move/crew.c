@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "engine/move/crew_inside.h"
 #include "engine/move/crew_rates.h"
+#include "engine/move/crew_reuse.h"
 #include "scenario/budget.h"
 #include "tier/channels.h"
 #include "tier/station.h"
@@ -28,6 +29,7 @@ struct crew {
     struct rng own_rng;                  /* of latencies in a device's own memory */
     double used_ns[KVF_DIRS];            /* of memory */
     uint64_t written_bytes;              /* to nvme, up to what it holds */
+    struct crew_reuse reuse;
     struct hand *hand;
     uint32_t count, copying;
     struct hand *ready, **ready_tail;
@@ -231,13 +233,16 @@ static double hand_rate(const struct crew *l, const struct hand *hand, enum kvf_
     return rested ? rate / s->tier[KVF_TIER_CPU].service.rested[dir] : rate;
 }
 
-/* How long a worker copies a piece. */
-static uint64_t copy_ns(struct crew *l, const struct hand *hand, enum kvf_dir dir, uint64_t bytes,
-                        bool staging) {
+/* How long a worker copies a piece of an operation. */
+static uint64_t copy_ns(struct crew *l, const struct hand *hand, struct handled *o, enum kvf_dir dir,
+                        uint64_t bytes) {
     const struct scenario_service *s = &l->setup.scenario->tier[KVF_TIER_CPU].service;
-    double ns =
-        (double)bytes / hand_rate(l, hand, dir, staging) * station_draw(&s->spread[dir], &l->rng[dir]);
-    l->used_ns[dir] += (double)bytes / station_rate(&s->depths, &s->rates[dir], 1e9);
+    bool staging = !o->copies && dir == KVF_DIR_READ;
+    if (!(o->reuse > 0)) o->reuse = crew_reuse_speed(s, crew_reuse_begin(&l->reuse, o->t.op->key));
+    crew_reuse_copied(&l->reuse, bytes);
+    double work = (double)bytes / (dir == KVF_DIR_READ ? o->reuse : 1);
+    double ns = work / hand_rate(l, hand, dir, staging) * station_draw(&s->spread[dir], &l->rng[dir]);
+    l->used_ns[dir] += work / station_rate(&s->depths, &s->rates[dir], 1e9);
     return (uint64_t)ns + l->setup.scenario->tier[KVF_TIER_CPU].emulation.latency_ns;
 }
 
@@ -258,7 +263,7 @@ static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_
         fill_buffer(l, hand, false);
         hand->landing++;
     }
-    uint64_t ns = copy_ns(l, hand, dir, bytes, !o->copies && dir == KVF_DIR_READ);
+    uint64_t ns = copy_ns(l, hand, o, dir, bytes);
     if (leg->start_ns == 0) leg->start_ns = hand->until_ns;
     hand->until_ns += ns;
     hand->copied[dir]++;
@@ -550,12 +555,6 @@ uint64_t crew_memory_used_ns(const struct crew *l, enum kvf_dir dir) {
 
 bool crew_measured(const struct crew *l, int tier) {
     return l && l->measured[tier];
-}
-
-bool crew_wanted(const struct scenario *s) {
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (s->tier[t].on && station_measured(&s->tier[t].service, false)) return true;
-    return false;
 }
 
 struct crew *crew_open(const struct mover_setup *setup) {

@@ -35,7 +35,8 @@ struct handled {
     uint64_t passed; /* bytes that are where they shall be, as its worker has seen */
     bool whole;      /* in a device's own memory */
     bool copies, direct;
-    bool begun;              /* as a write to a drive */
+    bool begun;   /* as a write to a drive */
+    double reuse; /* speed of its read from memory, in parts of one from far away; 0: not known yet */
     double factor[KVF_DIRS]; /* of its service time at the drive; 0: not drawn yet */
 };
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/terms.h"
+#include "engine/move/crew.h"
 #include "tier/station.h"
 
 double crew_copy_rate(const struct scenario *s, uint32_t copying, enum kvf_dir dir) {
@@ -25,4 +26,10 @@ uint64_t crew_latency_ns(const struct scenario *s, int tier, double times) {
     if (tier != CREW_OWN) return (uint64_t)((double)s->tier[tier].emulation.latency_ns * times);
     double whole = (double)s->tier[KVF_TIER_GPU].service.own_latency_ns * times;
     return (uint64_t)fmax(whole - (double)crew_own_gap_ns(s), 0);
+}
+
+bool crew_wanted(const struct scenario *s) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (s->tier[t].on && station_measured(&s->tier[t].service, false)) return true;
+    return false;
 }

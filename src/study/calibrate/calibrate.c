@@ -22,12 +22,14 @@ enum {
     ALONE_SHARE = 4,    /* and of that for writing one entry at a time */
     SUBSLICES = 8,      /* quantiles of a slice whose mean stands for it */
     MOST_DIRECT = 512,  /* chunks of copies over a link */
+    REUSE_PART = 4,     /* the greatest distance is one of so many parts of the memory at most */
     WORK_TIMES = 4,     /* a worker in memory works so many times as long as it is slow */
     SHIFTS = 8,         /* of workers in a window of memory, at most */
     PER_CONNECTION = 2, /* entries for each connection to a store, so that none waits for the next */
-    OTHERS = 10         /* windows of a round beside those of the curves, at most */
+    OTHERS = 12         /* windows of a round beside those of the curves, at most */
 };
 enum beside { ALONE, BESIDE, BESIDES };
+#define REUSE_FIRST   (4 * KVF_MIB)
 #define REST_NS       (2 * STATION_REST_NS)
 #define RESTED_LEAST  0.01
 #define RESTED_MOST   1000.0
@@ -46,6 +48,7 @@ struct calibration {
     struct rig *rig;
     uint64_t window_ns;
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
+    double reuse[CALIBRATE_DISTANCES][CALIBRATE_ROUNDS];    /* speeds in parts */
     double filling;                                         /* whole entries written for the first time, .. */
     double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
     struct histogram times[KVF_DIRS], awake[KVF_DIRS], rested[KVF_DIRS], small[2], ignored[KVF_DIRS], copies;
@@ -252,6 +255,35 @@ static int measure_rested(struct calibration *c, unsigned round, struct err *e) 
     return rc;
 }
 
+/* Reads of a few MiB again and again, beside those of all memory: what a processor's caches make of reading
+ * an entry soon after it was copied. */
+static int measure_reuse(struct calibration *c, unsigned round, struct err *e) {
+    const struct calibrate_curve *curve = &c->out->link;
+    double far = c->samples[0][KVF_DIR_READ][curve->points - 1][round];
+    int rc = 0;
+    for (uint32_t i = 0; i < c->out->distances && rc == 0; i++) {
+        struct rig_window w = {.kind = RIG_READ,
+                               .set = RIG_CHUNKS,
+                               .depth = (uint32_t)curve->depth[curve->points - 1],
+                               .within = c->out->distance[i],
+                               .ns = c->window_ns,
+                               .by_processor = true};
+        rc = window_run(c, &w, e);
+        c->reuse[i][round] = far > 0 ? w.bytes_s / far : 1;
+    }
+    return rc;
+}
+
+/* From one chunk for each worker on, in steps of two, and far less than all. */
+static void distances_set(struct calibration *c) {
+    const struct calibrate_curve *curve = &c->out->link;
+    uint64_t all = rig_filled_bytes(c->rig), first = curve->entry_bytes * rig_workers(c->rig),
+             bytes = REUSE_FIRST;
+    while (bytes < first) bytes *= 2;
+    for (; c->out->distances < CALIBRATE_DISTANCES && bytes <= all / REUSE_PART; bytes *= 2)
+        c->out->distance[c->out->distances++] = bytes;
+}
+
 /* Entries from memory to the drive, which has to have them in memory first. */
 static int measure_copies(struct calibration *c, struct err *e) {
     struct rig_window out = {.kind = RIG_OUT,
@@ -321,6 +353,7 @@ static int measure_rounds(struct calibration *c, struct err *e) {
         rc = measure_curve(c, false, r, e);
         if (rc == 0) rc = measure_both(c, r, e);
         if (rc == 0) rc = measure_small(c, false, e);
+        if (rc == 0 && c->tier == KVF_TIER_CPU) rc = measure_reuse(c, r, e);
         if (rc == 0 && c->tier == KVF_TIER_CPU) rc = measure_rested(c, r, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_again(c, r, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_times(c, e);
@@ -426,6 +459,8 @@ static void figures_of(struct calibration *c) {
     if (histogram_count(&c->copies) > 0)
         out->staging_bytes_s = (double)KVF_MIB * 1e9 / fmax(histogram_quantile(&c->copies, 0.5), 1);
     out->first_write = c->filling > 0 && c->tier == KVF_TIER_NVME ? rate_of(c->again).median / c->filling : 1;
+    for (uint32_t i = 0; i < out->distances; i++)
+        out->reuse[i] = fmin(fmax(rate_of(c->reuse[i]).median, RESTED_LEAST), RESTED_MOST);
     out->filled_bytes = rig_filled_bytes(c->rig);
 }
 
@@ -478,6 +513,7 @@ static int measure_all(struct calibration *c, struct err *e) {
     curve_begin(c, &c->out->link, RIG_CHUNKS, most_of(c));
     uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
     if (device && wholes > 0) curve_begin(c, &c->out->own, RIG_WHOLES, 32);
+    if (c->tier == KVF_TIER_CPU) distances_set(c);
     c->windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + OTHERS);
     c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / c->windows;
     rc = measure_rounds(c, e);

@@ -15,7 +15,7 @@
 #include "metrics/histogram.h"
 #include "scenario/scenario.h"
 
-enum { CALIBRATE_DEPTHS = 8, CALIBRATE_SLICES = 40, CALIBRATE_ROUNDS = 3 };
+enum { CALIBRATE_DEPTHS = 8, CALIBRATE_DISTANCES = 7, CALIBRATE_SLICES = 40, CALIBRATE_ROUNDS = 3 };
 /* Writes to a drive: to room that an entry had before, or to new room. */
 enum calibrate_room { CALIBRATE_AGAIN, CALIBRATE_FIRST, CALIBRATE_ROOMS };
 
@@ -61,6 +61,11 @@ struct calibrate_result {
     /* Time of an operation at a drive that rested, or of a copy by a worker that did, in parts of one after
      * another. */
     double rested[KVF_DIRS];
+    /* Reads from memory, so many bytes after the same were read before: in parts of the speed of those of all
+     * its memory. */
+    uint32_t distances;
+    uint64_t distance[CALIBRATE_DISTANCES]; /* ascending */
+    double reuse[CALIBRATE_DISTANCES];
     double staging_bytes_s; /* of a worker that copies from memory to its buffers for the drive; 0: none */
     uint64_t filled_bytes;
     /* Others, while it was measured: part of all processors, and the kernel's bytes of the device to ours;

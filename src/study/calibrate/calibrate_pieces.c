@@ -53,8 +53,9 @@ struct piece *pieces_once(struct pieces *set, bool beside) {
 }
 
 struct piece *pieces_take(struct pieces *set, bool beside) {
-    for (uint64_t tries = 0; tries < set->made; tries++) {
-        struct piece *p = &set->piece[set->next++ % set->made];
+    uint64_t among = set->among > 0 && set->among < set->made ? set->among : set->made;
+    for (uint64_t tries = 0; tries < among; tries++) {
+        struct piece *p = &set->piece[set->next++ % among];
         if (p->made && !p->busy && !(beside && p->beside == TIER_NO_PLACE)) return p;
     }
     return NULL;

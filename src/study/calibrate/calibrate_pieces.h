@@ -32,6 +32,7 @@ struct pieces {
     uint64_t first_bytes;    /* of each at first */
     uint64_t count;          /* of that size */
     uint64_t slots;          /* and as many more when they have become smaller */
+    uint64_t among;          /* so many of the first are taken in turn; 0: all that are there */
     uint64_t next, made;     /* to be worked on; before that one some are there */
     uint64_t oldest, turn;   /* of those that are replaced; how many were */
     uint64_t live, budget;   /* bytes of those that are there; the most that they may be */

@@ -190,12 +190,16 @@ static uint32_t quota_of(const struct rig_worker *w) {
     return depth / workers + (rank_of(w) < depth % workers);
 }
 
+static uint32_t active_workers(const struct rig *r) {
+    return r->window->depth < r->workers ? r->window->depth : r->workers;
+}
+
 /* The worker whose entries come next. In memory those of workers that have nothing to do as well: its own
  * alone might stay in the processor's caches. */
 static struct pieces *set_next(struct rig_worker *w) {
     const struct rig_window *win = w->rig->window;
-    uint32_t active = win->depth < w->rig->workers ? win->depth : w->rig->workers;
-    bool all = w->rig->which == KVF_TIER_CPU && !win->once && !win->alone;
+    uint32_t active = active_workers(w->rig);
+    bool all = w->rig->which == KVF_TIER_CPU && !win->once && !win->alone && win->within == 0;
     if (!all) return &w->set[win->set];
     if (rank_of(w) + active * w->turn >= w->rig->workers) w->turn = 0;
     uint32_t whose = (w->index + active * w->turn++) % w->rig->workers;
@@ -309,6 +313,10 @@ int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
     uint64_t uncounted_ns = win->once ? 0 : win->ns / UNCOUNTED, writes = 0, chunks = 0;
     double by_processor = 0;
     r->window = win;
+    for (uint32_t i = 0; i < r->workers; i++) {
+        struct pieces *set = &r->worker[i].set[win->set];
+        set->among = set->first_bytes > 0 ? win->within / active_workers(r) / set->first_bytes : 0;
+    }
     if (!win->once) part_run(r, uncounted_ns);
     uint64_t busy_ns = tier_busy_ns(r);
     win->seconds = part_run(r, win->ns - uncounted_ns);

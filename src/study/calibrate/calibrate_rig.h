@@ -31,7 +31,9 @@ struct rig_window {
     uint32_t first; /* the worker that works even where the depth is 1; the others follow it */
     bool once;      /* every entry of the set once and in order; at most ns, but one at least */
     bool on;        /* of once: from where the last such window of the set ended */
-    uint64_t ns;    /* how long; what is counted begins, and ends, with nothing under way */
+    uint64_t
+        within;  /* of memory: bytes, of all workers, that it goes over again and again; 0: all there are */
+    uint64_t ns; /* how long; what is counted begins, and ends, with nothing under way */
     /* Of copies in memory, with one under way for each worker: time is that for which the worker had a
      * processor. What other programs took of it is no property of the memory. */
     bool by_processor;

@@ -106,6 +106,16 @@ static void put_rested(const struct calibrate_result *r, struct buf *out) {
              r->rested[KVF_DIR_WRITE]);
 }
 
+static void put_reuse(const struct calibrate_result *r, struct buf *out) {
+    if (r->distances == 0) return;
+    buf_add(out, "    reuse_distances: ");
+    for (uint32_t i = 0; i < r->distances; i++)
+        buf_addf(out, "%s%.5g", i ? ", " : "[", (double)r->distance[i] / (double)KVF_MIB);
+    buf_add(out, "]\n    reuse_rates: ");
+    for (uint32_t i = 0; i < r->distances; i++) buf_addf(out, "%s%.3g", i ? ", " : "[", r->reuse[i]);
+    buf_add(out, "]\n");
+}
+
 /* Figures of writes to a drive beside their bandwidth. */
 static void put_writes(const struct calibrate_result *r, struct buf *out) {
     const double us = 1e3;
@@ -158,6 +168,7 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
     if (tier != KVF_TIER_REMOTE) put_service(r, out);
     if (tier == KVF_TIER_NVME) put_writes(r, out);
     if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
+    if (tier == KVF_TIER_CPU) put_reuse(r, out);
 }
 
 void calibration_engine_yaml(unsigned workers, const struct calibrate_wakes *w, struct buf *out) {

@@ -5,10 +5,13 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "engine/move/crew.h"
+#include "engine/move/crew_reuse.h"
 #include "engine/move/simmover.h"
 
 /* When operations of a simulated run begin and end, worked out by hand. A byte takes a nanosecond of every
@@ -541,6 +544,55 @@ static void a_worker_that_rested_copies_slower(void **state) {
     assert_int_equal(r->end_ns[d], 3 * CREW_REST_NS + 4000);
 }
 
+/* Of an entry that was copied 2,000 bytes ago; far away it takes 1,000 ns. */
+static void what_was_just_copied_is_read_faster(void **state) {
+    (void)state;
+    struct scenario_service *v = &r->s.tier[CPU].service;
+    measured_set(CPU, 1000, 1000);
+    const double kilobytes = 1024, first = 1500 / kilobytes / kilobytes, last = 6000 / kilobytes / kilobytes;
+    v->reuse_distances = (struct scenario_figures){2, {first, last}};
+    v->reuse_rates = (struct scenario_figures){2, {4, 2}};
+    rig_begin(1, 4);
+    uint64_t was = 0;
+    const uint64_t bytes[] = {1000, 1000, 1000, 6000}, took[] = {1000, 250, 250, 1500};
+    for (int i = 0; i < 4; i++) {
+        unsigned op = op_begin(CPU, -1, bytes[i]); /* all of one entry */
+        time_to(was + took[i]);
+        assert_int_equal(r->end_ns[op], was + took[i]);
+        was += took[i];
+    }
+    unsigned between = op_begin(CPU, -1, 1000); /* 6,000 bytes later */
+    time_to(was + 500);
+    assert_int_equal(r->end_ns[between], was + 500);
+    to_the_end();
+}
+
+/* The distance is what all copied meanwhile; of two entries in one slot the later is known. */
+static void distances_are_of_all_that_was_copied(void **state) {
+    (void)state;
+    static struct crew_reuse seen;
+    const struct cache_key a = {1, 2}, b = {1, 3};
+    assert_true(crew_reuse_begin(&seen, a) == UINT64_MAX);
+    crew_reuse_copied(&seen, 100);
+    assert_true(crew_reuse_begin(&seen, b) == UINT64_MAX);
+    crew_reuse_copied(&seen, 50);
+    assert_int_equal(crew_reuse_begin(&seen, a), 150);
+    assert_int_equal(crew_reuse_begin(&seen, b), 50);
+    assert_int_equal(crew_reuse_begin(&seen, b), 0);
+    struct cache_key other = {1, 4};
+    while (cache_key_hash(other) % CREW_REUSE_SLOTS != cache_key_hash(a) % CREW_REUSE_SLOTS) other.lo++;
+    assert_true(crew_reuse_begin(&seen, other) == UINT64_MAX);
+    assert_true(crew_reuse_begin(&seen, a) == UINT64_MAX);
+
+    struct scenario_service v = {.reuse_distances = {3, {4, 16, 64}}, .reuse_rates = {3, {3, 2, 1}}};
+    const double mib[] = {0, 1, 4, 8, 16, 32, 64, 65}, speed[] = {3, 3, 3, 2.5, 2, 1.5, 1, 1};
+    for (int i = 0; i < 8; i++)
+        assert_true(fabs(crew_reuse_speed(&v, (uint64_t)(mib[i] * KVF_MIB)) - speed[i]) < 1e-9);
+    assert_true(crew_reuse_speed(&v, UINT64_MAX) == 1);
+    v.reuse_rates.count = 0;
+    assert_true(crew_reuse_speed(&v, 0) == 1);
+}
+
 static void a_device_copies_over_its_link_alone(void **state) {
     (void)state;
     for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
@@ -673,6 +725,8 @@ int main(void) {
         TEST(copies_to_buffers_for_the_drive_take_longer),
         TEST(a_drive_that_rested_takes_longer),
         TEST(a_worker_that_rested_copies_slower),
+        TEST(what_was_just_copied_is_read_faster),
+        TEST(distances_are_of_all_that_was_copied),
         TEST(a_device_copies_over_its_link_alone),
         TEST(a_device_takes_up_what_a_worker_has_one_after_the_other),
         TEST(a_device_is_late_for_a_worker_that_rested),

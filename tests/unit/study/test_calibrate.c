@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "scenario/load.h"
 #include "study/calibrate/calibrate.h"
+#include "study/calibrate/calibrate_pieces.h"
 #include "study/calibrate/calibrate_rig.h"
 #include "study/calibrate/calibrate_wakes.h"
 #include "study/calibrate/calibration.h"
@@ -325,13 +326,31 @@ static void a_worker_rests_only_after_its_work(void **state) {
 }
 
 static void rests_of_a_worker_are_measured_in_memory(void **state) {
-    struct calibrate_setup setup = setup_of(16 << 20);
+    struct calibrate_setup setup = setup_of(24 << 20);
     struct calibrate_result r;
     struct err e = {0};
     (void)state;
     setup.time_ns = 3 * KVF_NS_PER_S; /* so that each window has rests in it */
     if (calibrate_tier(&setup, KVF_TIER_CPU, &r, &e) != 0) fail_msg("%s", e.text);
     for (int d = 0; d < KVF_DIRS; d++) assert_true(r.rested[d] > 0 && r.rested[d] != 1);
+    /* a quarter of 24 MiB has room for one distance */
+    assert_int_equal(r.distances, 1);
+    assert_int_equal(r.distance[0], 4 << 20);
+    assert_true(r.reuse[0] > 0 && r.reuse[0] != 1);
+}
+
+/* Three of eight in turn, and then all. */
+static void a_few_entries_are_taken_again_and_again(void **state) {
+    struct piece piece[8] = {{.made = false}};
+    struct pieces set = {.piece = piece, .made = 8, .among = 3};
+    (void)state;
+    for (int i = 0; i < 8; i++) piece[i].made = true;
+    for (int i = 0; i < 7; i++) assert_ptr_equal(pieces_take(&set, false), &piece[i % 3]);
+    piece[1].busy = true;
+    assert_ptr_equal(pieces_take(&set, false), &piece[2]);
+    set.among = 0;
+    set.next = 3;
+    assert_ptr_equal(pieces_take(&set, false), &piece[3]);
 }
 
 static void threads_wake_late_but_at_all(void **state) {
@@ -455,6 +474,12 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
                                     .first_write = 1.25,
                                     .rested = {1.5, 2},
                                     .staging_bytes_s = 8.5e9};
+    struct calibrate_result cpu = {.link = curve_of(1e10, 8e9, 500),
+                                   .both = {1e10, 1e10, 1e10},
+                                   .rested = {1, 1},
+                                   .distances = 2,
+                                   .distance = {6 << 20, 12 << 20},
+                                   .reuse = {2.5, 1.125}};
     struct scenario_report report = {0};
     struct buf yaml = {0};
     (void)state;
@@ -463,7 +488,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     gpu.woken_gap = 1.25;
     for (int i = 0; i < CALIBRATE_SLICES; i++)
         gpu.own_spread[i] = gpu.spread[0][i] = gpu.spread[1][i] = nvme.spread[0][i] = nvme.spread[1][i] =
-            0.5 + i / 39.0;
+            cpu.spread[0][i] = cpu.spread[1][i] = 0.5 + i / 39.0;
     for (int i = 0; i < CALIBRATE_SLICES; i++) {
         nvme.begin_ns[CALIBRATE_AGAIN][i] = 1e3 * (i + 1);
         nvme.behind_ns[CALIBRATE_AGAIN][i] = 500;
@@ -473,6 +498,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     calibration_yaml(KVF_TIER_GPU, &gpu, &yaml);
     assert_non_null(strstr(yaml.data, "of device memory itself"));
     size_t len = yaml.len;
+    calibration_yaml(KVF_TIER_CPU, &cpu, &yaml);
     calibration_yaml(KVF_TIER_NVME, &nvme, &yaml);
     assert_null(strstr(yaml.data + len, "device memory"));
     int rc = scenario_load(NULL, yaml.data, NULL, 0, &scenario, NULL, &report);
@@ -510,8 +536,36 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     assert_int_equal(service->own_latency_spread.count, CALIBRATE_SLICES);
     assert_true(service->own_latency_spread.v[39] == 1.5);
     assert_true(service->woken_latency == 2.5 && service->woken_gap == 1.25);
+    service = &scenario.tier[KVF_TIER_CPU].service;
+    assert_int_equal(service->reuse_distances.count, 2);
+    assert_true(service->reuse_distances.v[0] == 6 && service->reuse_distances.v[1] == 12);
+    assert_true(service->reuse_rates.v[0] == 2.5 && service->reuse_rates.v[1] == 1.12);
     scenario_load_free(&report);
     buf_free(&yaml);
+}
+
+static void figures_that_do_not_belong_together_are_refused(void **state) {
+    static const char *const bad[][2] = {
+        {"depths: [1, 8], read_rates: [5, 6], write_rates: [7]",
+         "tiers.cpu.write_rates: needs a figure for each of 2 depths, and has 1"},
+        {"depths: [8, 8], read_rates: [5, 6], write_rates: [7, 7]",
+         "tiers.cpu.depths: must ascend, and 8 follows 8"},
+        {"reuse_distances: [4, 2], reuse_rates: [2, 1]",
+         "tiers.cpu.reuse_distances: must ascend, and 2 follows 4"},
+        {"reuse_distances: [4, 8], reuse_rates: [2]",
+         "tiers.cpu.reuse_rates: needs a figure for each of 2 distances, and has 1"},
+        {"reuse_rates: [2]", "tiers.cpu.reuse_rates: needs a figure for each of 0 distances, and has 1"}};
+    char yaml[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct scenario_report report = {0};
+        snprintf(yaml, sizeof yaml, "model: tiny-1b\nmode: simulate\ntiers: {cpu: {capacity: 1GiB, %s}}\n",
+                 bad[i][0]);
+        assert_int_not_equal(scenario_load(NULL, yaml, NULL, 0, &scenario, NULL, &report), 0);
+        if (!strstr(buf_text(&report.errors), bad[i][1]))
+            fail_msg("%s: %s", bad[i][0], buf_text(&report.errors));
+        scenario_load_free(&report);
+    }
 }
 
 int main(void) {
@@ -527,12 +581,14 @@ int main(void) {
         cmocka_unit_test_setup(a_burst_ends_before_the_next_begins, each_setup),
         cmocka_unit_test_setup(workers_without_a_part_sleep, each_setup),
         cmocka_unit_test_setup(rests_of_a_worker_are_measured_in_memory, each_setup),
+        cmocka_unit_test_setup(a_few_entries_are_taken_again_and_again, each_setup),
         cmocka_unit_test_setup(threads_wake_late_but_at_all, each_setup),
         cmocka_unit_test(of_rounds_the_middle_counts),
         cmocka_unit_test_setup_teardown(a_drive_is_measured_as_a_run_uses_it, drive_setup, drive_teardown),
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
         cmocka_unit_test_setup(what_is_written_is_what_a_scenario_reads, each_setup),
+        cmocka_unit_test_setup(figures_that_do_not_belong_together_are_refused, each_setup),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("calibrate", tests, NULL, NULL);
