@@ -326,7 +326,7 @@ static void put_autoscaler(struct summary *s) {
     if (found == 1)
         format_item(p, "%s found", format_things(users, "user", "users").text);
     else if (kvf_present(users))
-        format_item(p, "no answer, best known %s", format_things(users, "user", "users").text);
+        format_item(p, "no answer, best estimate %s", format_things(users, "user", "users").text);
     else
         format_item(p, "no answer");
     double peak = metric(s, "peak_throughput_tok_s"), at = metric(s, "users_at_peak");

@@ -105,7 +105,7 @@ static void put_story(const struct run_part *p) {
         doc_text(p->doc, DOC_GOOD, "Mode %s found %s in %s.", mode,
                  format_things(users, "user", "users").text, decisions);
     else if (kvf_present(users))
-        doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %s; the best known is %s.", mode, decisions,
+        doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %s; the best estimate is %s.", mode, decisions,
                  format_things(users, "user", "users").text);
     else
         doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %s.", mode, decisions);

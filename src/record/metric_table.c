@@ -439,7 +439,7 @@ const struct metric metric_rows[] = {
     {"gpu_pcie_tx_gib_s", GIB_S, FREE, "PCIe to the host", "Mean PCIe rate to the host, likewise."},
     {"real_s", SECONDS, FREE, "real time", "Of a simulation: how long it took, pauses excluded."},
     {"autoscaler_users", COUNT, FREE, "users found",
-     "Users that the autoscaler found, or the best number known at the end."},
+     "Users that the autoscaler found, or the best estimate at the end."},
     {"autoscaler_found", FLAG, FREE, "answer found",
      "1 if autoscaler_users is the autoscaler's answer, else 0."},
     {"autoscaler_decisions", COUNT, FREE, "decisions", "How often the autoscaler decided."},

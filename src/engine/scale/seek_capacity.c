@@ -414,16 +414,26 @@ static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_dec
     return true;
 }
 
-static double capacity_users(const struct autoscaler *a) {
-    return a->levels && a->peak > 0 ? (double)a->peak_users : KVF_MISSING;
-}
-
 static bool capacity_gap(const struct autoscaler *a, uint64_t *from, uint64_t *to) {
     unsigned i = a->levels ? candidate_of(a) : 0;
     if (i == 0) return false;
     *from = a->level[i - 1].users;
     *to = a->level[i].users;
     return true;
+}
+
+/* Users with whom throughput reaches the line at the earliest, while no stage has found them: from the level
+ * below the candidate on it grows with the users at most (operational analysis: X <= N / (R + Z)). */
+static double reached(const struct autoscaler *a) {
+    uint64_t from, to;
+    if (a->answer != AUTOSCALER_SEEKING || !capacity_gap(a, &from, &to)) return (double)a->peak_users;
+    const struct autoscaler_level *below = &a->level[candidate_of(a) - 1];
+    if (!(below->value > 0)) return (double)to;
+    return fmin(fmax(round((double)from * line_of(a) / below->value), (double)from), (double)to);
+}
+
+static double capacity_users(const struct autoscaler *a) {
+    return a->levels && a->peak > 0 ? reached(a) : KVF_MISSING;
 }
 
 static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
@@ -445,7 +455,10 @@ static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
         used += snprintf(out + used, len - (size_t)used, "; most were %.0f at %" PRIu64, high->tokens_s,
                          high->users);
     if (capacity_gap(a, &from, &to) && c[-1].value < c->value && (size_t)used < len)
-        snprintf(out + used, len - (size_t)used, "; %.0f at %" PRIu64, c[-1].tokens_s, from);
+        used += snprintf(out + used, len - (size_t)used, "; %.0f at %" PRIu64, c[-1].tokens_s, from);
+    double about = reached(a);
+    if (about < (double)a->peak_users && (size_t)used < len)
+        snprintf(out + used, len - (size_t)used, "; by these about %.0f users", about);
 }
 
 const struct seek seek_capacity = {.begin = capacity_begin,

@@ -500,6 +500,10 @@ static void capacity_step_by_step(void **state) {
     assert_string_equal(d.reason,
                         "600 tok/s at 6 users, 100.00 % more than the best, 300: double to 12 users");
     expect_tokens(1000, "double", 24); /* two thirds more than before still pays */
+    expect_answer(10, false);          /* 600 of 6 users, so 980 need ten at least */
+    expect_known(
+        "no answer yet: so far 1000 tok/s at 12 users; 600 at 6; by these about 10 users; the search needs about "
+        "40 s more");
     expect_tokens(1000, "bisect", 18);
     assert_string_equal(
         d.reason, "1.00k tok/s at 24 users, 0.00 % more than the best, 1.00k; try 18, between 12 and 24");

@@ -493,7 +493,7 @@ static void test_text_of_few(void **state) {
         "\nRAG         1 document in 1 chunk  1.00 GiB ingested in 2.50 s\n"
         "            1 request read 0 B\n",
         "  1 token  ", "\nErrors      1 operation failed  1 write fell through  ",
-        "\nAutoscaler  capacity  no answer, best known 1 user  167 tok/s with 1 user\n"
+        "\nAutoscaler  capacity  no answer, best estimate 1 user  167 tok/s with 1 user\n"
         "            1 decision\n"};
     static const struct {
         const char *metric;
