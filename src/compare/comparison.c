@@ -133,7 +133,7 @@ static void add_metric(const struct comparison_input *input, struct comparison *
     snprintf(m.metric, sizeof m.metric, "%s", metric);
     comparison_label(metric, input, c->sides, m.label, sizeof m.label);
     put_values(input, c, &m);
-    if (asked != ASKED_NAMED && all_quiet(&m, c->sides, asked == ASKED_USUAL && usual && usual->quiet)) {
+    if (asked != ASKED_NAMED && all_quiet(&m, c->sides, asked == ASKED_USUAL && (!usual || usual->quiet))) {
         free(m.change);
         return;
     }
@@ -174,6 +174,8 @@ static void add_metrics(const struct comparison_input *input, const struct compa
         else
             for (size_t s = 0; s < c->sides; s++) each_metric(&input[s], add_found, &a);
     }
+    for (size_t i = 0; i < STANDING_UNDONE; i++) /* those that the usual selection does not have */
+        add_metric(input, c, standing_undone_metric(i), ASKED_USUAL);
     for (size_t n = 0; wish->extra && wish->extra[n]; n++) add_metric(input, c, wish->extra[n], ASKED_NAMED);
     a.only = NULL;
     for (size_t s = 0; wish->all && s < c->sides; s++) each_metric(&input[s], add_found, &a);

@@ -167,7 +167,7 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
     if (undone)
         comparison_note(
             c, "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
-               "through or are not admitted, or copies are skipped: less work is done sooner.");
+               "through or are not admitted, or other work is left undone: less work is done sooner.");
     return r;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compare/comparison_parts.h"
+#include "record/standing.h"
 
 /* Metrics that users of a cache feel, in order of weight, then their possible causes, each before its effect.
  */
@@ -133,14 +134,15 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
     return kvf_present(n) ? n : 0;
 }
 
+static const char refused[] = "refused";
+
 /* Requests that are refused, fail or wait past their target drop out of the metrics that look better: the
  * metric of the first of these that got worse; NULL: none did. Counts have no noise of their own. */
 static const char *more_lost(const struct comparison *c, size_t side, size_t than) {
-    static const char *const counts[] = {
-        "refused",      "requests_failed", "requests_dropped", "rag_documents_refused",
-        "fell_through", "not_admitted",    "copies_skipped",   "outage_dropped"};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        if (comparison_far_more(lost(c, counts[i], side), lost(c, counts[i], than))) return counts[i];
+    for (size_t i = 0; i <= STANDING_UNDONE; i++) {
+        const char *count = i == 0 ? refused : standing_undone_metric(i - 1);
+        if (comparison_far_more(lost(c, count, side), lost(c, count, than))) return count;
+    }
     return NULL;
 }
 
@@ -159,15 +161,9 @@ static const char *harm_of(const struct comparison *c, size_t side) {
 }
 
 static const char *harm_words(const char *metric) {
-    return strcmp(metric, "refused") == 0                 ? "writes are refused"
-           : strcmp(metric, "requests_failed") == 0       ? "requests fail"
-           : strcmp(metric, "requests_dropped") == 0      ? "requests are dropped"
-           : strcmp(metric, "rag_documents_refused") == 0 ? "documents are refused"
-           : strcmp(metric, "fell_through") == 0          ? "writes fall through"
-           : strcmp(metric, "not_admitted") == 0          ? "writes are not admitted"
-           : strcmp(metric, "copies_skipped") == 0        ? "copies are skipped"
-           : strcmp(metric, "outage_dropped") == 0        ? "entries are dropped in outages"
-                                                          : "requests miss their target";
+    size_t kind = standing_undone_find(metric);
+    if (kind < STANDING_UNDONE) return standing_undone_more(kind);
+    return strcmp(metric, refused) == 0 ? "writes are refused" : "requests miss their target";
 }
 
 /* "run 4 is worse than run 1: more writes are refused (...)" */

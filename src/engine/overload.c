@@ -141,6 +141,12 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                      "%s dropped because the remote tier was gone; what would have moved there did not, so "
                      "the throughput is that of less work",
                      counted(lost, "entry was", "entries were").text);
+    lost = scenario_computes(e->s) ? 0 : result_value(&run->results, "outage_lost");
+    if (lost > 0)
+        verdict_warn(&run->verdict,
+                     "%s lost in outages; what was lost is neither read nor moved nor computed again, so the "
+                     "throughput is that of less work",
+                     counted(lost, "entry was", "entries were").text);
     double carried = result_value(&run->results, "tokens_carried_ratio");
     if (carried >= CARRIED)
         verdict_warn(

@@ -189,8 +189,10 @@ const struct metric metric_rows[] = {
      "Requests in service at a pod when it went."},
     {"outage_requests_rerouted", COUNT, FREE, "rerouted",
      "Requests that waited at a pod when it went, and were routed anew."},
-    {"outage_lost_bytes", BYTES, DOWN, "lost in outages",
-     "Entries of pods and of the remote tier that were lost."},
+    {"outage_lost", COUNT, DOWN, "entries lost in outages",
+     "Entries of pods and of the remote tier that were lost in any outage of the run, warm-up included; with a copy in "
+     "each of several tiers, each counts."},
+    {"outage_lost_bytes", BYTES, DOWN, "lost in outages", "Bytes of these."},
     {"outage_dropped", COUNT, DOWN, "dropped in outages",
      "Entries that left the cache because the remote tier, to which they would have fallen, was gone."},
     {"outage_hits_back_s", SECONDS, DOWN, "hits back after",

@@ -24,18 +24,25 @@ static void add_targets(struct standing *s, const struct run_record *r, const st
 }
 
 static const struct {
-    const char *metric, *one, *many;
+    const char *metric, *one, *many, *more;
 } undone[STANDING_UNDONE] = {
-    {"requests_failed", "request failed", "requests failed"},
-    {"requests_dropped", "arrival was dropped", "arrivals were dropped"},
-    {"rag_documents_refused", "document was refused", "documents were refused"},
-    {"fell_through", "write fell through", "writes fell through"},
-    {"not_admitted", "write was not admitted", "writes were not admitted"},
-    {"copies_skipped", "copy was skipped", "copies were skipped"},
-    {"outage_dropped", "entry was dropped in an outage", "entries were dropped in an outage"}};
+    {"requests_failed", "request failed", "requests failed", "requests fail"},
+    {"requests_dropped", "arrival was dropped", "arrivals were dropped", "requests are dropped"},
+    {"rag_documents_refused", "document was refused", "documents were refused", "documents are refused"},
+    {"fell_through", "write fell through", "writes fell through", "writes fall through"},
+    {"not_admitted", "write was not admitted", "writes were not admitted", "writes are not admitted"},
+    {"copies_skipped", "copy was skipped", "copies were skipped", "copies are skipped"},
+    {"outage_dropped", "entry was dropped in an outage", "entries were dropped in an outage",
+     "entries are dropped in outages"},
+    {"outage_lost", "entry was lost in an outage", "entries were lost in an outage",
+     "entries are lost in outages"}};
 
 const char *standing_undone_metric(size_t i) {
     return undone[i].metric;
+}
+
+const char *standing_undone_more(size_t i) {
+    return undone[i].more;
 }
 
 size_t standing_undone_find(const char *metric) {

@@ -6,10 +6,10 @@
 #include "record/trials.h"
 
 /* Work that was not done, or not as the scenario asks: requests failed or dropped, documents refused, writes
- * that fell through or were not admitted, copies skipped, entries dropped because their next tier was gone.
- * Less work is done sooner, so the throughput of the rest is not comparable. Writes and copies count only
- * where no GPU is modelled: a modelled GPU computes again what was not kept. */
-enum { STANDING_UNDONE = 7 };
+ * that fell through or were not admitted, copies skipped, entries dropped because their next tier was gone,
+ * or lost with it. Less work is done sooner, so the throughput of the rest is not comparable. Writes and
+ * copies count only where no GPU is modelled: a modelled GPU computes again what was not kept. */
+enum { STANDING_UNDONE = 8 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t criteria, passed; /* no data is no pass */
@@ -28,6 +28,8 @@ const char *standing_undone_metric(size_t i);
  * modelled GPU computes again what was not kept. */
 enum { STANDING_UNDONE_COMPUTED = 3 };
 extern const char standing_computes[];
+/* More of undone[i] in words: "writes fall through". */
+const char *standing_undone_more(size_t i);
 /* The index of a metric in undone[]; STANDING_UNDONE: it is none of them. */
 size_t standing_undone_find(const char *metric);
 bool standing_comparable(const double undone[STANDING_UNDONE]);

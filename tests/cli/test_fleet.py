@@ -341,6 +341,7 @@ def _():
         assert value["requests_done"] == 120 - lost and value["outages"] == 1
         assert not any(20 <= requests()[n]["timestamp"] / 1000 < 45 for n, w in enumerate(want) if w[0] == GONE)
         assert value["outage_lost_bytes"] == BLOCKS * 512 * 131072, value["outage_lost_bytes"]
+        assert value["outage_lost"] == BLOCKS and "%d entries were lost in an outage" % BLOCKS in summary["run"]["undone"], value["outage_lost"]
         marks = [(e["t_s"], e["message"]) for e in summary["events"] if e["level"] == "mark"]
         assert marks == [(20, "pod 1 is gone"), (45, "pod 1 is back")], marks
 
@@ -359,6 +360,7 @@ def _():
     assert [(line["pod"], line["hits"]["gpu"], line["hits"].get("remote", 0)) for line in lines] == want
     assert all(w[2] == 0 for n, w in enumerate(want) if begin <= n * APART_MS < end) and any(w[2] for w in want[-20:])
     assert summary["results"]["outage_lost_bytes"]["value"] == lost * 512 * 131072 > 0
+    assert summary["results"]["outage_lost"]["value"] == lost, summary["results"]["outage_lost"]
     dropped = summary["results"]["outage_dropped"]["value"]
     assert dropped > 0 and "%d entries were dropped because the remote tier was gone" % dropped in " ".join(summary["verdict"]["warnings"])
     assert {one["name"]: one["passed"] for one in summary["criteria"]}["entries dropped in outages"] is False

@@ -159,6 +159,45 @@ def _():
         assert not re.search(r"^tokens/s .* beyond$", told.stdout, re.MULTILINE), told
 
 
+CHAT = {
+    "name": "chat", "model": {"preset": "tiny-1b", "layers": 1}, "mode": "simulate", "seed": 3,
+    "run": {"duration": "60s", "warmup": "60s"}, "fleet": {"pods": 2, "routing": "session"},
+    "tiers": {"cpu": {"capacity": "4MiB", "read_bandwidth": "300MB/s", "write_bandwidth": "300MB/s"}, "nvme": {
+        "capacity": "256MiB", "io_size": "64KiB", "read_bandwidth": "6MB/s", "write_bandwidth": "30MB/s"}},
+    "workload": {"users": 4, "conversation": {"end_probability": 0.02}, "prefix": {"probability": 0}, "personas": [
+        {"name": "long", "context": [200, 400], "generate": [50, 150], "think": ["1s", "3s"]}]},
+    "qos": {"latency": "e2e", "classes": [{"name": "only", "share": 1, "p95": "2s"}]}}
+
+
+@case("entries lost with a pod are work undone, in warm-up too: said in the result, a criterion, a warning, compared with nothing")
+def _():
+    whole, store = {}, ("--db", home() / "work/lost.db")
+    for when in (None, 56, 71):  # no request is in service at the pods then
+        out = when and [{"pod": pod, "at": "%.2fs" % (when + pod / 100), "for": "1ms"} for pod in (0, 1)]
+        path = home() / "work/chat.yaml"
+        path.write_text(json.dumps({**CHAT, "fleet": {**CHAT["fleet"], "outages": out or []}}))
+        got = run(["run", path, "--headless", "--quiet", "--json", home() / "work/chat.json", *store])
+        summary = json.loads((home() / "work/chat.json").read_text())
+        text = " ".join(got.stdout.split())
+        if not when:
+            assert summary["run"]["undone"] is None and "lost in" not in text, summary["run"]
+            whole = summary
+            continue
+        assert result(summary, "requests_failed") == result(summary, "outage_requests_failed") == 0, when
+        # less work looks better
+        assert result(summary, "throughput_tok_s") > 1.1 * result(whole, "throughput_tok_s"), when
+        lost = result(summary, "outage_lost")
+        assert lost > 0 and summary["run"]["undone"] == "%d entries were lost in an outage" % lost, summary["run"]
+        assert "%d entries were lost in outages" % lost in text, text
+        assert {one["name"]: one["passed"] for one in summary["criteria"]}["entries lost in outages"] is False, summary["criteria"]
+        runs = [str(one["run"]["run_id"]) for one in (whole, summary)]
+        told = run(["compare", *store, *runs])
+        assert "Run %s is worse than run %s: more entries are lost in outages" % tuple(reversed(runs)) in " ".join(told.stdout.split()), told
+        assert not re.search(r"^tokens/s .* beyond$", told.stdout, re.MULTILINE), told
+        gate = run(["compare", *store, "--fail-over", "5", *runs])
+        assert gate.rc == 3 and "entries were lost in an outage" in " ".join(gate.stdout.split()), gate
+
+
 def swept(sweep):
     """The lines of a sweep of the quickstart in simulate, as one line, and its export."""
     path = home() / "work/sweep.yaml"

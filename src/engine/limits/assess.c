@@ -91,6 +91,8 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     if (scenario_retrieves(s)) judge(run, "documents refused", "rag_documents_refused", KVF_OP_EQ, 0);
     if (s->fleet.outages > 0 && s->tier[KVF_TIER_REMOTE].on)
         judge(run, "entries dropped in outages", "outage_dropped", KVF_OP_EQ, 0);
+    if (s->fleet.outages > 0 && !scenario_computes(s))
+        judge(run, "entries lost in outages", "outage_lost", KVF_OP_EQ, 0);
     judge(run, "arrivals dropped", "requests_dropped", KVF_OP_EQ, 0);
     judge(run, "classes unserved", "classes_unserved", KVF_OP_EQ, 0);
     if (s->assess.profile == KVF_PROFILE_LATENCY &&

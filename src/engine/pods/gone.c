@@ -66,29 +66,38 @@ void gone_told(struct engine *e, const void *bytes, size_t len) {
     pthread_mutex_lock(&e->service.queue_lock);
     e->service.gone.cost.failed += c.failed;
     e->service.gone.cost.rerouted += c.rerouted;
+    e->service.gone.cost.lost += c.lost;
     e->service.gone.cost.lost_bytes += c.lost_bytes;
     pthread_mutex_unlock(&e->service.queue_lock);
 }
 
-static uint64_t tiers_empty(struct engine *e, struct cache *c) {
+void gone_cost_tiers(struct gone_cost *cost, const struct cache *c, int from, int to) {
     struct cache_stats s;
-    uint64_t lost_bytes = 0;
+    cache_stats(c, &s);
+    for (int t = from; t <= to; t++) {
+        cost->lost += s.entries[t];
+        cost->lost_bytes += s.used_bytes[t];
+    }
+}
+
+static struct gone_cost tiers_empty(struct engine *e, struct cache *c) {
+    struct gone_cost cost = {0};
     pthread_mutex_lock(&e->service.cache_lock);
     cache_time(c, engine_now(e));
-    cache_stats(c, &s);
-    for (int t = 0; t < KVF_TIER_REMOTE; t++) lost_bytes += s.used_bytes[t];
+    gone_cost_tiers(&cost, c, 0, KVF_TIER_REMOTE - 1);
     cache_restart(c, KVF_TIER_REMOTE); /* others have it too */
     pthread_mutex_unlock(&e->service.cache_lock);
-    return lost_bytes;
+    return cost;
 }
 
 void gone_look(struct engine *e) {
     struct gone *g = &e->service.gone;
     if (!atomic_exchange(&g->rested, false)) return;
-    uint64_t lost_bytes = tiers_empty(e, e->service.pods[0].cache);
+    struct gone_cost emptied = tiers_empty(e, e->service.pods[0].cache);
     writegate_go_on(&e->service.pods[0].writes);
     pthread_mutex_lock(&e->service.queue_lock);
-    g->cost.lost_bytes += lost_bytes;
+    g->cost.lost += emptied.lost;
+    g->cost.lost_bytes += emptied.lost_bytes;
     g->state = g->back ? POD_UP : POD_GONE;
     away_moved_tell(e);
     if (e->s->ranks.number > 0) {

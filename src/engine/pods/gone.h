@@ -18,10 +18,12 @@
 #include <stdint.h>
 
 struct engine;
+struct cache;
 
 /* Of all deaths; queue_lock. */
 struct gone_cost {
-    uint64_t failed, rerouted, lost_bytes;
+    uint64_t failed, rerouted; /* requests */
+    uint64_t lost, lost_bytes; /* entries, a copy in each tier being one */
 };
 struct gone {
     enum { POD_UP, POD_GOING, POD_GONE } state; /* queue_lock, as is `back` */
@@ -33,6 +35,8 @@ struct gone {
     struct gone_cost cost;                      /* of this rank; on rank 0 as far as told of all */
 };
 
+/* Adds what these tiers of a cache hold, which is about to be lost; with the locks of both. */
+void gone_cost_tiers(struct gone_cost *cost, const struct cache *c, int from, int to);
 void gone_open(struct engine *e);  /* with the number of workers known */
 void gone_close(struct engine *e); /* frees what gone_open() made */
 /* Rank 0: takes the pod out of routing, or back, and tells the rank that it is. Control thread. */

@@ -33,15 +33,6 @@ struct outages {
 
 /* ---- a pod ---- */
 
-/* Of the tiers from one to another. */
-static uint64_t used_bytes(const struct cache *c, int from, int to) {
-    struct cache_stats s;
-    uint64_t sum = 0;
-    cache_stats(c, &s);
-    for (int t = from; t <= to; t++) sum += s.used_bytes[t];
-    return sum;
-}
-
 /* Requests in service there, whose operations and computing have ended. */
 static void service_fails(struct engine *e, struct pod *p) {
     struct worker *w = pod_worker(p);
@@ -65,7 +56,7 @@ void outages_pod_goes(struct engine *e, struct pod *p) {
     if (p->pipeline.compute) compute_clear(p->pipeline.compute, engine_now(e));
     e->service.gone.cost.rerouted += dispatch_reroute(e, p);
     service_fails(e, p);
-    e->service.gone.cost.lost_bytes += used_bytes(p->cache, 0, KVF_TIER_REMOTE - 1);
+    gone_cost_tiers(&e->service.gone.cost, p->cache, 0, KVF_TIER_REMOTE - 1);
     cache_restart(p->cache, KVF_TIERS);
     lineup_set(&e->service.lineup, (uint32_t)(w - e->service.workers), worker_next_ns(w));
 }
@@ -91,8 +82,7 @@ static void part_set_down(struct engine *e, const struct scenario_outage *o, boo
             fleet_set_router_down(e->routes.fleet, (uint32_t)o->router, down);
         pthread_mutex_unlock(&e->service.queue_lock);
     } else if (o->remote && down) {
-        e->service.gone.cost.lost_bytes +=
-            used_bytes(e->service.store.cache, KVF_TIER_REMOTE, KVF_TIER_REMOTE);
+        gone_cost_tiers(&e->service.gone.cost, e->service.store.cache, KVF_TIER_REMOTE, KVF_TIER_REMOTE);
         cache_clear(e->service.store.cache);
         cache_stop(e->service.store.cache);
     } else if (o->remote) {
@@ -229,6 +219,7 @@ void outages_results(const struct engine *e, struct result_list *out) {
     result_add(out, (double)begun, 0, "outages");
     result_add(out, (double)cost->failed, 0, "outage_requests_failed");
     result_add(out, (double)cost->rerouted, 0, "outage_requests_rerouted");
+    result_add(out, (double)cost->lost, 0, "outage_lost");
     result_add(out, (double)cost->lost_bytes, 0, "outage_lost_bytes");
     result_add(out, begun > 0 ? longest(all, true) : KVF_MISSING, begun, "outage_hits_back_s");
     result_add(out, begun > 0 ? longest(all, false) : KVF_MISSING, begun, "outage_ttft_back_s");

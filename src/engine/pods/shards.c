@@ -356,6 +356,7 @@ static void cost_told(struct engine *e, struct part *p, const struct gone_cost *
     struct gone_cost *all = &e->service.gone.cost;
     all->failed += now->failed - p->cost.failed;
     all->rerouted += now->rerouted - p->cost.rerouted;
+    all->lost += now->lost - p->cost.lost;
     all->lost_bytes += now->lost_bytes - p->cost.lost_bytes;
     p->cost = *now;
 }
