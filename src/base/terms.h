@@ -60,7 +60,7 @@ enum kvf_stat { KVF_STAT_LIST(X) KVF_STATS };
 enum { KVF_TARGETS = 4 }; /* that a class may have: of P95, P99, P99.9, P99.99 */
 
 enum { KVF_CLASSES_MAX = 8 };  /* QoS classes a scenario may name */
-enum { KVF_BOTTLENECK = 448 }; /* bytes of the sentence on the bottleneck, its NUL included */
+enum { KVF_BOTTLENECK = 640 }; /* bytes of the sentence on the bottleneck, its NUL included */
 
 /* Names as users and the database see them; "?" for a value outside the list. Constant texts. */
 const char *tier_name(enum kvf_tier tier);

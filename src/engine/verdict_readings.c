@@ -32,8 +32,13 @@ static uint64_t reuses(const uint64_t counts[KVF_CAUSES]) {
 
 /* ---- sums of an interval ---- */
 
+/* Moves in the background: up, or under inclusive down; a load of inclusive is the read that it serves. */
+static enum kvf_cause aside(const struct scenario *s) {
+    return s->cache.placement == KVF_PLACEMENT_INCLUSIVE ? KVF_CAUSE_DEMOTION : KVF_CAUSE_PROMOTION;
+}
+
 static void sum_tiers(struct window_sums *w, const struct snapshot *snap, const struct counters *d,
-                      const struct use *use) {
+                      const struct use *use, enum kvf_cause alone) {
     double s = snap->interval.length_s;
     w->memory_any_s = known(use->memory_any) * s;
     for (int dir = 0; dir < KVF_DIRS; dir++) w->memory_s[dir] = known(use->memory_busy[dir]) * s;
@@ -46,6 +51,7 @@ static void sum_tiers(struct window_sums *w, const struct snapshot *snap, const 
             w->op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
             w->device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
             w->line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
+            w->aside_s[t][dir] = seconds(atomic_load(&d->op_cause[t][dir][alone].sum));
         }
     }
 }
@@ -111,7 +117,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
         w.class_missed[k] = snap->qos[k].violations;
     }
-    sum_tiers(&w, snap, d, use);
+    sum_tiers(&w, snap, d, use, aside(e->s));
     sum_machine(&w, snap);
     return w;
 }

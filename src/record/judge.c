@@ -14,10 +14,6 @@
 #define ROOM  0.05
 #define WAITS 0.1
 
-static double percent(double ratio) {
-    return round(100 * fmin(ratio, 1));
-}
-
 /* ---- operations ---- */
 
 /* Figures of an emulated tier are never without that word, nor those of compatibility mode. */
@@ -29,13 +25,12 @@ static const char *emulated_word(const struct judge_input *in, enum kvf_tier t) 
  * time of all operations, those of moves included, which is not the time that requests are in storage. */
 static void add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in) {
     if (l->limit) {
-        phrase_add(t,
-                   "writes waiting for their turn (engine.max_concurrent_writes), %.0f %% of operation time",
-                   percent(l->share));
+        phrase_add(t, "writes waiting for their turn (engine.max_concurrent_writes), %s of operation time",
+                   phrase_share(l->share).text);
         return;
     }
-    phrase_add(t, "%s%s %ss, %.0f %% of operation time", tier_name(l->tier), emulated_word(in, l->tier),
-               dir_name(l->dir), percent(l->share));
+    phrase_add(t, "%s%s %ss, %s of operation time", tier_name(l->tier), emulated_word(in, l->tier),
+               dir_name(l->dir), phrase_share(l->share).text);
     if (isnan(l->device_share)) return;
     double line = isnan(l->line_share) ? 0 : l->line_share;
     const double part[3] = {l->device_share, line, fmax(1 - l->device_share - line, 0)};
@@ -169,16 +164,20 @@ static void add_parts(struct phrase *t, const struct judge_input *in) {
         if (whole[i] == 0) continue;
         phrase_add(t, "%s%d %% %s", before, whole[i], names[i]);
         if (i == PART_STORAGE && room >= ROOM)
-            phrase_add(t, " (%d %% with a write waiting for room)", (int)fmin(percent(room), whole[i]));
+            phrase_add(t, " (%d %% with a write waiting for room)", (int)fmin(round(100 * room), whole[i]));
         before = ", ";
     }
 }
 
-/* "7.6 of 8": the mean of few has a digit behind the point, as it is seldom whole. */
+/* "7.6 of 8": the mean of few has a digit behind the point, as it is seldom whole; "0.04 of 2" are not none.
+ */
 static const char *busy_slots(const struct judge_input *in, char out[48]) {
     double busy = fmin(in->slots_ratio, 1) * (double)in->slots, tenths = round(10 * busy) / 10;
     bool whole = in->slots >= 100 || tenths == round(tenths);
-    snprintf(out, 48, "%.*f of %.0f", whole ? 0 : 1, busy, (double)in->slots);
+    if (busy > 0 && busy < 0.95)
+        snprintf(out, 48, "%.1g of %.0f", busy, (double)in->slots);
+    else
+        snprintf(out, 48, "%.*f of %.0f", whole ? 0 : 1, busy, (double)in->slots);
     return out;
 }
 
@@ -188,7 +187,7 @@ static void add_slots(struct phrase *t, const struct judge_input *in) {
     if (in->slots)
         phrase_add(t, "; %s slots busy", busy_slots(in, busy));
     else
-        phrase_add(t, "; slots %.0f %% busy", percent(in->slots_ratio));
+        phrase_add(t, "; slots %s busy", phrase_share(in->slots_ratio).text);
 }
 
 static void add_backlog(struct phrase *t, const struct judge_input *in) {
@@ -201,8 +200,8 @@ static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
     double ratio = judge_foreign(in);
     char theirs[24], names[JUDGE_NEIGHBOURS * 80];
     if (others_compute(in))
-        verdict_warn(v, "other programs had the host's CPUs: %.0f %% busy, %.0f %% by this one",
-                     percent(in->host_cpu_ratio), percent(in->own_cpu_ratio));
+        verdict_warn(v, "other programs had the host's CPUs: %s busy, %s by this one",
+                     phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
     if (ratio == 0) return;
     units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
     judge_names(in, names, sizeof names);
@@ -246,8 +245,8 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
 
 /* Where lookups miss at no cost, less was asked of the tiers than users of a cache that hits ask. */
 static void add_free_misses(struct phrase *t, const struct judge_input *in) {
-    if (in->misses_free && percent(in->miss_ratio) >= 1)
-        phrase_add(t, "; %.0f %% of lookups miss, which makes no work here", percent(in->miss_ratio));
+    if (in->misses_free && in->miss_ratio >= 0.005)
+        phrase_add(t, "; %s of lookups miss, which makes no work here", phrase_share(in->miss_ratio).text);
 }
 
 static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
@@ -257,7 +256,7 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
     if (most.busy >= 0) {
         phrase_add(t, "; the most loaded is ");
         add_resource(t, &most, in);
-        phrase_add(t, ", %.0f %% busy", percent(most.busy));
+        phrase_add(t, ", %s busy", phrase_share(most.busy).text);
     }
     add_free_misses(t, in);
 }
@@ -268,20 +267,20 @@ static void neighbour(struct phrase *t, const struct judge_input *in, struct ver
     phrase_add(t, "another program on the device under nvme: the kernel counted %.3g times our bytes",
                judge_foreign(in));
     if (in->neighbours > 0)
-        phrase_add(t, ", %.0f %% of them by %s", percent(in->neighbour[0].share), in->neighbour[0].name);
+        phrase_add(t, ", %s of them by %s", phrase_share(in->neighbour[0].share).text, in->neighbour[0].name);
     if (l.found && !l.limit) {
         phrase_add(t, "; ");
         add_leader(t, &l, in);
     } else if (busy >= 0) {
-        phrase_add(t, "; nvme %.0f %% busy", percent(busy));
+        phrase_add(t, "; nvme %s busy", phrase_share(busy).text);
     }
     add_parts(t, in);
 }
 
 static void neighbour_computes(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     say(v, VERDICT_NEIGHBOUR, VERDICT_CAUSE_FOREIGN, 1 - in->own_cpu_ratio / in->host_cpu_ratio);
-    phrase_add(t, "other programs on the host's CPUs: %.0f %% busy, %.0f %% by this one",
-               percent(in->host_cpu_ratio), percent(in->own_cpu_ratio));
+    phrase_add(t, "other programs on the host's CPUs: %s busy, %s by this one",
+               phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
     add_parts(t, in);
 }
 
@@ -332,12 +331,12 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
                                       : "miss what was evicted for want of room");
     if (!in->misses_free && in->compute_busy >= 0)
-        phrase_add(t, "; what misses is computed again on the modelled GPU, %.0f %% busy",
-                   percent(in->compute_busy));
+        phrase_add(t, "; what misses is computed again on the modelled GPU, %s busy",
+                   phrase_share(in->compute_busy).text);
     if (in->misses_free)
         phrase_add(t, "; a miss makes no work here, so more room brings hits, not throughput");
     if (in->tier_busy[last] >= JUDGE_SATURATED)
-        phrase_add(t, "; %s %.0f %% busy", tier_name(last), percent(in->tier_busy[last]));
+        phrase_add(t, "; %s %s busy", tier_name(last), phrase_share(in->tier_busy[last]).text);
     add_parts(t, in);
     if (!l.found) return;
     phrase_add(t, "; ");
@@ -351,10 +350,10 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     say(v, r->limit, VERDICT_CAUSE_BANDWIDTH, r->busy);
     add_resource(t, r, in);
     double rate = requests_per_s(in);
-    phrase_add(t, ", %.0f %% busy: %s a request bounds throughput at %.3g requests/s", percent(r->busy),
+    phrase_add(t, ", %s busy: %s a request bounds throughput at %.3g requests/s", phrase_share(r->busy).text,
                units_duration_human(r->busy / rate * 1e9, demand, sizeof demand), rate / r->busy);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
-        phrase_add(t, "; disk %.0f %% busy", percent(in->device_busy_ratio));
+        phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
     add_parts(t, in);
     if (l.found && !l.limit && r->tier == l.tier) {
         phrase_add(t, "; ");
@@ -371,9 +370,10 @@ static void batch_room(struct phrase *t, const struct judge_input *in, struct ve
     verdict_add_evidence(v, VERDICT_BATCH_WAITING, in->batch_waiting, "");
     phrase_add(
         t,
-        "gpu capacity: the KV of the batch fills the room for it, and %.3g sequences wait to join; the modelled "
-        "GPU is %.0f %% busy with a batch of that size",
-        in->batch_waiting, percent(in->compute_busy));
+        "gpu capacity: the KV of the batch fills the room for it, and %.3g %s to join; the modelled GPU is %s "
+        "busy with a batch of that size",
+        in->batch_waiting, fabs(in->batch_waiting - 1) < 0.005 ? "sequence waits" : "sequences wait",
+        phrase_share(in->compute_busy).text);
     add_parts(t, in);
 }
 
@@ -390,12 +390,12 @@ static void room(struct phrase *t, const struct judge_input *in, struct verdict 
                  const struct judge_leader *l) {
     struct resource most = most_loaded(in);
     say(v, verdict_limit_of(l->tier), VERDICT_CAUSE_LATENCY, judge_share(in->room_ms, in->e2e_ms));
-    phrase_add(t, "writes that wait for room, %.0f %% of the time in storage",
-               percent(judge_share(in->room_ms, in->storage_ms)));
+    phrase_add(t, "writes that wait for room, %s of the time in storage",
+               phrase_share(judge_share(in->room_ms, in->storage_ms)).text);
     if (!isnan(most.busy)) {
         phrase_add(t, "; of what makes room, ");
         add_resource(t, &most, in);
-        phrase_add(t, ", %.0f %% busy, is the most loaded", percent(most.busy));
+        phrase_add(t, ", %s busy, is the most loaded", phrase_share(most.busy).text);
     }
     add_parts(t, in);
     add_backlog(t, in);
@@ -417,12 +417,12 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
     if (in->slots)
         phrase_add(t, "slots: %s busy", busy_slots(in, busy));
     else
-        phrase_add(t, "slots: %.0f %% busy", percent(in->slots_ratio));
+        phrase_add(t, "slots: %s busy", phrase_share(in->slots_ratio).text);
     add_backlog(t, in);
     if (!isnan(most.busy)) {
         phrase_add(t, "; inside, ");
         add_resource(t, &most, in);
-        phrase_add(t, " %.0f %% busy is the most loaded", percent(most.busy));
+        phrase_add(t, " %s busy is the most loaded", phrase_share(most.busy).text);
     }
     add_parts(t, in);
 }
@@ -449,7 +449,8 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
     say(v, verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, part[PART_STORAGE] * l.share);
     add_leader(t, &l, in);
     if (in->tier_busy[l.tier] >= 0)
-        phrase_add(t, "; %.0f %% busy: their latency, not their bandwidth", percent(in->tier_busy[l.tier]));
+        phrase_add(t, "; %s busy: their latency, not their bandwidth",
+                   phrase_share(in->tier_busy[l.tier]).text);
     add_parts(t, in);
 }
 
@@ -460,7 +461,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
     if (!isnan(most.busy)) {
         phrase_add(t, ", and the most loaded, ");
         add_resource(t, &most, in);
-        phrase_add(t, ", is %.0f %% busy", percent(most.busy));
+        phrase_add(t, ", is %s busy", phrase_share(most.busy).text);
     }
     add_free_misses(t, in);
     add_parts(t, in);

@@ -29,6 +29,8 @@ struct judge_input {
     double op_s[KVF_TIERS][KVF_DIRS];     /* sum of entry operation times */
     double device_s[KVF_TIERS][KVF_DIRS]; /* the part at the device */
     double line_s[KVF_TIERS][KVF_DIRS];   /* the part in line for it */
+    double aside_s[KVF_TIERS]
+                  [KVF_DIRS]; /* of op_s: what no request waits for, such as copies in the background */
     double held_s; /* waiting for their turn under engine.max_concurrent_writes; in none of these */
     double busy[KVF_TIERS][KVF_DIRS]; /* share of its time that a tier worked for a direction */
     double tier_busy[KVF_TIERS];      /* for either; half duplex has one time for both */

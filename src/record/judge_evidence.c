@@ -13,13 +13,18 @@ double judge_share(double part, double whole) {
     return fmin(fmax(part / whole, 0), 1);
 }
 
+/* Time of the operations that requests wait for. */
+static double waited_s(const struct judge_input *in, unsigned t, unsigned d) {
+    double s = in->op_s[t][d];
+    return s > 0 && !isinf(s) ? fmax(s - in->aside_s[t][d], 0) : 0;
+}
+
 struct judge_leader judge_leader_of(const struct judge_input *in) {
     struct judge_leader l = {.device_share = (double)NAN};
     double total = 0, most = 0;
     for (unsigned t = 0; t < KVF_TIERS; t++) {
         for (unsigned d = 0; d < KVF_DIRS; d++) {
-            double s = in->op_s[t][d];
-            if (!(s > 0) || isinf(s)) continue;
+            double s = waited_s(in, t, d);
             total += s;
             if (s <= most) continue;
             most = s;
@@ -36,8 +41,8 @@ struct judge_leader judge_leader_of(const struct judge_input *in) {
     }
     if (!l.found) return l;
     l.share = judge_share(most, total);
-    l.device_share = judge_share(in->device_s[l.tier][l.dir], most);
-    l.line_share = judge_share(in->line_s[l.tier][l.dir], most);
+    l.device_share = judge_share(in->device_s[l.tier][l.dir], in->op_s[l.tier][l.dir]);
+    l.line_share = judge_share(in->line_s[l.tier][l.dir], in->op_s[l.tier][l.dir]);
     /* Lines count when they end, operations when all of them does: in a short time the parts may be more. */
     if (l.line_share > 1 - l.device_share) l.line_share = 1 - l.device_share;
     return l;
@@ -62,8 +67,10 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
         for (int d = 0; d < KVF_DIRS; d++) {
             double all = fmax(in->op_s[t][d], 0), device = fmin(fmax(in->device_s[t][d], 0), all);
             double line = fmin(fmax(in->line_s[t][d], 0), all - device);
-            part[t][0] += device, part[t][1] += line, part[t][2] += all - device - line;
-            total += all;
+            double waited = all > 0 ? waited_s(in, (unsigned)t, (unsigned)d) / all : 0;
+            part[t][0] += waited * device, part[t][1] += waited * line;
+            part[t][2] += waited * (all - device - line);
+            total += waited * all;
         }
     verdict_add_evidence(v, "e2e_mean_ms", in->e2e_ms, "ms");
     for (int i = 0; i < 3 * KVF_TIERS && total > 0; i++) {
@@ -119,8 +126,15 @@ bool judge_fails(const struct judge_input *in) {
     return in->failed > 0 && in->failed >= (double)in->requests;
 }
 
-/* "room for writes: 80 requests failed, 78 of them because no tier had room in time, and 20 were completed".
- * Bandwidth or slots would not make these succeed. */
+/* The reason why requests fail for room. */
+#define ROOM_WHY "because a write was larger than every tier or found no room in time"
+
+static const char *requests_word(double n) {
+    return n == 1 ? "request" : "requests";
+}
+
+/* "room for writes: 80 requests failed, 78 of them because ..., and 20 were completed". Bandwidth or slots
+ * would not make these succeed. */
 void judge_say_failing(const struct judge_input *in, struct phrase *t, struct verdict *v) {
     bool room = in->refused >= in->failed / 2;
     int last = KVF_TIERS - 1;
@@ -131,12 +145,12 @@ void judge_say_failing(const struct judge_input *in, struct phrase *t, struct ve
     v->share = in->failed / (in->failed + (double)in->requests);
     verdict_add_evidence(v, VERDICT_FAILED_SHARE, v->share, "");
     phrase_add(t, "%s: %s %s failed", room ? "room for writes" : VERDICT_UNNAMED,
-               units_count_human(in->failed, failed, sizeof failed),
-               in->failed == 1 ? "request" : "requests");
-    if (in->refused > 0)
-        phrase_add(t, ", %s of them because no tier had room in time,",
-                   units_count_human(in->refused, refused, sizeof refused));
-    phrase_add(t, " and %s %s completed; throughput and latencies describe these alone",
+               units_count_human(in->failed, failed, sizeof failed), requests_word(in->failed));
+    if (in->refused >= in->failed)
+        phrase_add(t, ", %s" ROOM_WHY ",", in->failed == 1 ? "" : "all ");
+    else if (in->refused > 0)
+        phrase_add(t, ", %s of them " ROOM_WHY ",", units_count_human(in->refused, refused, sizeof refused));
+    phrase_add(t, " and %s %s completed; throughput and latencies are of what was completed alone",
                units_count_human((double)in->requests, done, sizeof done),
                in->requests == 1 ? "was" : "were");
 }

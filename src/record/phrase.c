@@ -13,6 +13,23 @@ void phrase_add(struct phrase *t, const char *fmt, ...) {
     if (n > 0) t->len += (size_t)n;
 }
 
+/* From here on a run cannot tell a part from all. */
+#define ALL 0.9995
+
+struct phrase_share phrase_share(double ratio) {
+    struct phrase_share s;
+    double whole = round(100 * ratio);
+    if (isnan(ratio))
+        snprintf(s.text, sizeof s.text, "--");
+    else if (ratio > 0 && whole < 1)
+        snprintf(s.text, sizeof s.text, "under 1 %%");
+    else if (ratio < ALL && whole >= 100)
+        snprintf(s.text, sizeof s.text, "over 99 %%");
+    else
+        snprintf(s.text, sizeof s.text, "%.0f %%", fmax(fmin(whole, 100), 0));
+    return s;
+}
+
 void phrase_percents(const double *part, int *out, unsigned count) {
     double sum = 0, lost[8];
     int all = 0;

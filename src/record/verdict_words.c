@@ -31,7 +31,7 @@ static double share_at(const struct verdict *v, const char *where) {
 /* The time that the sentence is about stands at the screen's tables and at its own end. */
 static size_t sentence_end(const char *sentence) {
     const char *end = strstr(sentence, "; the mean "), *time = strstr(sentence, " (last ");
-    if (!end) end = strstr(sentence, "; throughput and latencies describe");
+    if (!end) end = strstr(sentence, "; throughput and latencies are of ");
     if (!end) end = strstr(sentence, "; of "); /* so older runs have it */
     if (!end) end = sentence + strlen(sentence);
     return (size_t)((time && time < end ? time : end) - sentence);
@@ -125,9 +125,9 @@ static const struct words batch = {
     "wait to join: a larger batch would do more at once."};
 
 static const struct words failing[] = {
-    {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY, 0, "a larger # tier, or fewer users",
-     "Half of the requests that ended failed, or more, most of them because no tier had room for a write within "
-     "engine.room_wait."},
+    {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY, 0, "a larger # tier, or fewer users if every entry fits",
+     "Half of the requests that ended failed, or more, most of them because a write was larger than every tier, or "
+     "found no room within engine.room_wait."},
     {VERDICT_NONE, VERDICT_CAUSES, 0, "first find out why requests fail: the errors and warnings name it",
      "Half of the requests that ended failed, or more: what limits the others says nothing of these."}};
 

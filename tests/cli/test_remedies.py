@@ -175,7 +175,7 @@ def _():
                                       "qos.classes": "[{name: all, p95: 1s}]"})
     verdict = summary["verdict"]
     assert verdict["limited_by"] == "none" and verdict["cause"] is None and verdict["remedies"] == [], verdict
-    assert re.match(r"none: all targets met; the most loaded is \w+ \(emulated\) [a-z ]+, \d+ % busy$",
+    assert re.match(r"none: all targets met; the most loaded is \w+ \(emulated\) [a-z ]+, (under |over )?\d+ % busy$",
                     verdict["sentence"]), verdict
 
 

@@ -93,6 +93,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
             in->op_s[t][d] = s->op_s[t][d];
             in->device_s[t][d] = s->device_s[t][d];
             in->line_s[t][d] = s->line_s[t][d];
+            in->aside_s[t][d] = s->aside_s[t][d];
         }
     }
     window_targets(s, in);

@@ -21,6 +21,7 @@ struct window_sums {
     double op_s[KVF_TIERS][KVF_DIRS]; /* of entry operations */
     double device_s[KVF_TIERS][KVF_DIRS];
     double line_s[KVF_TIERS][KVF_DIRS];
+    double aside_s[KVF_TIERS][KVF_DIRS]; /* of op_s: what no request waits for */
     double busy_s[KVF_TIERS][KVF_DIRS], tier_busy_s[KVF_TIERS];
     double link_s[KVF_TIERS][KVF_DIRS], link_any_s[KVF_TIERS];
     double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */

@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "record/judge.h"
+#include "record/phrase.h"
 
 #define GPU   KVF_TIER_GPU
 #define CPU   KVF_TIER_CPU
@@ -133,6 +134,47 @@ static void misses_that_are_free_are_told_of_a_run_without_a_limit(void **state)
     in.targets = true;
     in.miss_ratio = 0.001;
     assert_null(strstr(judged(&in).sentence, "miss"));
+    in.miss_ratio = NAN; /* of no lookup none misses */
+    assert_null(strstr(judged(&in).sentence, "miss"));
+}
+
+/* 0.4 % are not none, and 99.6 % not all. */
+static void a_share_is_none_or_all_only_where_it_is(void **state) {
+    (void)state;
+    static const struct {
+        double ratio;
+        const char *text;
+    } share[] = {{0, "0 %"},           {1e-9, "under 1 %"}, {0.0049, "under 1 %"},
+                 {0.0051, "1 %"},      {0.566, "57 %"},     {0.9949, "99 %"},
+                 {0.996, "over 99 %"}, {0.99951, "100 %"},  {1.000001, "100 %"},
+                 {-1e-9, "0 %"},       {NAN, "--"}};
+    for (size_t i = 0; i < sizeof share / sizeof share[0]; i++)
+        assert_string_equal(phrase_share(share[i].ratio).text, share[i].text);
+    struct judge_input in = means(40, 0, 40, 0);
+    in.targets_met = true;
+    works(&in, NVME, 3, 1, 0.9961, 0);
+    assert_non_null(strstr(judged(&in).sentence, "nvme reads, over 99 % busy"));
+    in = means(400, 300, 100, 0);
+    in.slots_ratio = 0.02;
+    in.slots = 2;
+    assert_non_null(strstr(judged(&in).sentence, "slots: 0.04 of 2 busy"));
+}
+
+/* 22 s of each of 18,824 copies pass in the background; the gpu's reads are what requests wait for. */
+static void what_no_request_waits_for_limits_none(void **state) {
+    (void)state;
+    struct judge_input in = means(90, 0, 90, 0);
+    works(&in, GPU, 6000, 3000, 0.002, 0.001);
+    works(&in, CPU, 0, 425000, 0, 0.003);
+    in.line_s[CPU][WRITE] = 424000;
+    in.aside_s[CPU][WRITE] = 425000;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_non_null(strstr(v.sentence, "gpu reads, 67 % of operation time"));
+    assert_true(fabs(verdict_value(&v, "gpu_device_share") - 1) < 1e-9);
+    assert_true(isnan(verdict_value(&v, "cpu_line_share")));
+    in.aside_s[CPU][WRITE] = 0;
+    assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
 }
 
 /* 1 s to the first token, 4 s behind it: a target of the time to first token is not missed for what comes
@@ -556,6 +598,19 @@ static void the_longest_sentence_fits(void **state) {
     in.reuse_bytes = 1234567890123;
     in.reuse_error = 0.1;
     assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
+    in.misses_free = true; /* as long as a tier's capacity is told */
+    works(&in, KVF_TIER_REMOTE, 2000, 1900, 0.5, 0.499);
+    in.emulated[KVF_TIER_REMOTE] = true;
+    in.device_s[KVF_TIER_REMOTE][READ] = 580;
+    in.line_s[KVF_TIER_REMOTE][READ] = 600;
+    in.room_ms = in.storage_ms;
+    in.usable_bytes[NVME] = in.used_bytes[NVME] = 123 * GIB;
+    in.capacity_ratio = 0.95;
+    assert_in_range(strlen(judged(&in).sentence), 448, KVF_BOTTLENECK - 2);
+    in.misses_free = false;
+    in.compute_busy = 0.994;
+    assert_in_range(strlen(judged(&in).sentence), 400, KVF_BOTTLENECK - 2);
+    in.compute_busy = in.capacity_ratio = NAN;
     in.our_bytes = 1e15;
     in.device_bytes = 1.234567e20;
     assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
@@ -609,7 +664,7 @@ static void full_slots_come_before_a_busy_host_where_time_is_a_timer(void **stat
 /* Nothing that completed requests waited for would make the others succeed. */
 static void failures_come_before_every_limit(void **state) {
     (void)state;
-    char text[200];
+    char text[300];
     struct judge_input in = means(40, 0, 40, 0);
     works(&in, CPU, 1, 1, 0.3, 0.7);
     works(&in, NVME, 3, 1, 0.1, 0.1);
@@ -623,22 +678,33 @@ static void failures_come_before_every_limit(void **state) {
     in.refused = 299;
     EXPECT(
         &in, VERDICT_NVME, VERDICT_CAUSE_CAPACITY,
-        "room for writes: 300 requests failed, 299 of them because no tier had room in time, and 100 were completed; throughput and latencies describe these alone");
+        "room for writes: 300 requests failed, 299 of them because a write was larger than every tier or found no room in "
+        "time, and 100 were completed; throughput and latencies are of what was completed alone");
     struct verdict v = judged(&in);
     assert_true(fabs(v.share - 0.75) < 1e-9);
     assert_string_equal(
         verdict_headline(&v, text, sizeof text),
-        "room for writes: 300 requests failed, 299 of them because no tier had room in time, and 100 were completed");
-    assert_string_equal(verdict_advice(&v, text, sizeof text), "a larger nvme tier, or fewer users");
+        "room for writes: 300 requests failed, 299 of them because a write was larger than every tier or found no room in "
+        "time, and 100 were completed");
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a larger nvme tier, or fewer users if every entry fits");
     assert_non_null(strstr(verdict_rule(&v), "room"));
     in.refused = 3;
     EXPECT(
         &in, VERDICT_NONE, VERDICT_CAUSES,
-        "none to be named: 300 requests failed, 3 of them because no tier had room in time, and 100 were completed; "
-        "throughput and latencies describe these alone");
+        "none to be named: 300 requests failed, 3 of them because a write was larger than every tier or found no room in "
+        "time, and 100 were completed; throughput and latencies are of what was completed alone");
     v = judged(&in);
     assert_null(strstr(verdict_advice(&v, text, sizeof text), "nothing has to change"));
     assert_null(strstr(verdict_rule(&v), "meets"));
+    in.refused = 300;
+    assert_non_null(strstr(judged(&in).sentence, ": 300 requests failed, all because a write was larger"));
+    in.failed = in.refused = 1;
+    in.requests = 1;
+    assert_non_null(strstr(judged(&in).sentence, ": 1 request failed, because a write was larger"));
+    assert_non_null(
+        strstr(judged(&in).sentence, " and 1 was completed; throughput and latencies are of what "));
+    in.requests = 100;
     /* nor has a run all is well with whose latency is not known */
     in.failed = in.refused = 0;
     in.e2e_ms = 0;
@@ -708,6 +774,8 @@ int main(void) {
         cmocka_unit_test(failures_come_before_every_limit),
         cmocka_unit_test(with_all_targets_met_nothing_is_a_bottleneck),
         cmocka_unit_test(misses_that_are_free_are_told_of_a_run_without_a_limit),
+        cmocka_unit_test(a_share_is_none_or_all_only_where_it_is),
+        cmocka_unit_test(what_no_request_waits_for_limits_none),
         cmocka_unit_test(the_latency_of_the_targets_is_divided),
         cmocka_unit_test(capacity_is_not_blamed_for_what_a_rule_keeps_out),
         cmocka_unit_test(too_few_arrivals_are_load),
