@@ -18,7 +18,7 @@ static void add_load(const struct scenario *s, struct buf *out) {
     if (scenario_source_has(s, SOURCE_IN_TURN) && s->workload.arrival.process == KVF_ARRIVAL_CLOSED)
         buf_add(out, "operations, one after the other");
     else if (scenario_at_rate(s))
-        buf_addf(out, "%g requests/s", s->workload.arrival.rate);
+        buf_addf(out, "%g request%s/s", s->workload.arrival.rate, s->workload.arrival.rate == 1 ? "" : "s");
     else if (s->workload.arrival.process == KVF_ARRIVAL_TRACE)
         buf_add(out, "requests at the times of their file");
     else
@@ -48,11 +48,15 @@ static void add_model(const struct scenario *s, struct buf *out) {
         buf_addf(out, " in %s", model_dtype_name(s->model.dtype));
 }
 
+/* " on gpu 2.00 GiB, cpu 4.00 GiB", or " on 4 pods, each with gpu 2.00 GiB, and a shared remote 64.0 GiB". */
 static void add_tiers(const struct scenario *s, struct buf *out) {
-    const char *separator = " on ";
+    bool fleet = s->fleet.pods > 1;
+    const char *separator = fleet ? ", each with " : " on ";
+    if (fleet) buf_addf(out, " on %" PRIu64 " pods", s->fleet.pods);
     for (int t = 0; t < KVF_TIERS; t++) {
         char size[32] = "auto";
         if (!s->tier[t].on) continue;
+        if (fleet && t == KVF_TIER_REMOTE) separator = ", and a shared ";
         uint64_t bytes = scenario_capacity_bytes(s, t);
         if (bytes != KVF_AUTO) units_size_human((double)bytes, size, sizeof size);
         buf_addf(out, "%s%s %s", separator, tier_name(t), size);

@@ -38,7 +38,10 @@ def _():
     for settings, said in ((["workload.arrival={process: poisson, rate: 2.5}"], "2.5 requests/s of llama3.1-8b, poisson on "),
                            (["workload.phase=prefill", "workload.users=3"], "3 users of llama3.1-8b, prefill alone on "),
                            (["model={preset: tiny-1b, dtype: fp8}"], " of tiny-1b in fp8 on "),
-                           (["autoscaler.mode=qos"], ", autoscaler qos on ")):
+                           (["autoscaler.mode=qos"], ", autoscaler qos on "),
+                           (["workload.arrival={process: poisson, rate: 1}"], "1 request/s of "),
+                           (["fleet.pods=3", "tiers.remote.capacity=8GiB", "tiers.nvme.capacity=0"],
+                            " on 3 pods, each with gpu 2.00 GiB, cpu 4.00 GiB, and a shared remote 8.00 GiB, for 20s")):
         got = run(["run", SOURCE / "configs/three-tier.yaml", *SIMULATED, "--force",
                    *(word for one in settings for word in ("--set", one))])
         assert got.rc == 0, got

@@ -137,8 +137,8 @@ void assess_nothing_done(const struct scenario *s, struct run_record *run) {
         "no request was done: %.0f arrived, %.0f failed (%.0f refused for want of room), %.0f dropped, and %.0f "
         "waited or were in service at the end; %s",
         arrived, failed, refused, result_value(r, "requests_dropped"), left,
-        left > 0      ? "run.duration is shorter than a request takes, or the load is far beyond the tiers"
-        : refused > 0 ? "no tier has room for them"
+        left > failed ? "run.duration is shorter than a request takes, or the load is far beyond the tiers"
+        : refused > 0 ? "no tier had room for them"
         : failed > 0 && decode ? "the entries that they would read had left the tiers"
         : failed > 0           ? "the events say why they failed"
                                : "nobody asked in the time measured");

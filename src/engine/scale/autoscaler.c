@@ -254,8 +254,8 @@ static bool drained(struct autoscaler *a, const struct stage_signals *in, struct
     stage_of(a, a->drain_to, &a->drain_plan);
     out->users_after = a->users;
     seek_act(out, "drained");
-    seek_say(out, "%s from before in %s: now try %s",
-             earlier ? "requests still wait" : "no request waits any more", seek_s(a->drained_s).text,
+    seek_say(out, "after %s %s: now try %s", seek_s(a->drained_s).text,
+             earlier ? "requests from before still wait" : "no request from before waits any more",
              seek_users(a->users).text);
     a->decided++;
     return true;

@@ -231,6 +231,12 @@ static void own_criteria_stand_behind_in_their_order(void **state) {
     expect(FIRST + 3 * OPS, "no_such_ms", "!=", 1, 0); /* "!=" of nothing is no pass either */
 }
 
+static void left_in_service(double value) {
+    for (size_t i = 0; i < r.results.count; i++)
+        if (strcmp(r.results.items[i].metric, "requests_in_service_at_end") == 0)
+            r.results.items[i].value = value;
+}
+
 static void nothing_done_for(const char *why) {
     r.status = RUN_COMPLETED;
     assess_nothing_done(s, &r);
@@ -253,7 +259,12 @@ static void why_nothing_was_done_is_what_the_counts_say(void **state) {
     nothing_done_for("the entries that they would read had left the tiers");
     r.results.count -= 1;
     add("requests_refused", 2);
-    nothing_done_for("no tier has room for them");
+    nothing_done_for("no tier had room for them");
+    left_in_service(1); /* what is still there says nothing of those that ended */
+    nothing_done_for("no tier had room for them");
+    left_in_service(3);
+    nothing_done_for("run.duration is shorter than a request takes, or the load is far beyond the tiers");
+    left_in_service(0);
     r.results.count -= 3;
     add("requests_arrived", 0);
     add("requests_failed", 0);

@@ -295,7 +295,7 @@ static void far_too_many_are_drained_and_the_knee_is_estimated(void **state) {
     assert_string_equal(d.action, "drained");
     assert_int_equal(d.users_before, 1);
     assert_int_equal(d.users_after, 34);
-    assert_string_equal(d.reason, "no request waits any more from before in 5 s: now try 34 users");
+    assert_string_equal(d.reason, "after 5 s no request from before waits any more: now try 34 users");
     expect(20, "bisect", 68);
 }
 
