@@ -131,6 +131,7 @@ static struct window_facts facts_of(const struct engine *e) {
     struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
                              .misses_free = !e->service.pods[0].pipeline.compute,
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
+                             .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
                              .open_loop = workload_open_loop(e->dispatch.workload),
                              .gpu_memory =

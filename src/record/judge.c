@@ -128,12 +128,14 @@ static bool by_first_token(const struct judge_input *in) {
 
 /* The parts of a mean latency. Up to the first token nothing is generated, and of the time in storage there
  * is as much as fits beside the rest. */
-enum part { PART_QUEUE, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
+enum part { PART_QUEUE, PART_WAY, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
 
 static void parts_of(const struct judge_input *in, bool first_token, double part[PARTS]) {
     double whole = first_token ? in->ttft_ms : in->e2e_ms, storage = in->storage_ms;
     if (first_token) storage = fmin(storage, fmax(whole - in->queue_ms - in->prefill_ms, 0));
-    part[PART_QUEUE] = judge_share(in->queue_ms, whole);
+    part[PART_WAY] = in->way_ms > 0 ? judge_share(fmin(in->way_ms, in->queue_ms), whole) : 0;
+    part[PART_QUEUE] =
+        judge_share(in->queue_ms - (in->way_ms > 0 ? fmin(in->way_ms, in->queue_ms) : 0), whole);
     part[PART_STORAGE] = judge_share(storage, whole);
     part[PART_COMPUTE] = judge_share((first_token ? 0 : in->generation_ms) + in->prefill_ms, whole);
     part[PART_REST] = 0;
@@ -149,7 +151,7 @@ static void add_parts(struct phrase *t, const struct judge_input *in) {
     char text[24];
     bool first = by_first_token(in);
     double mean = first ? in->ttft_ms : in->e2e_ms, room = judge_share(in->room_ms, mean);
-    const char *const names[PARTS] = {"queue wait", "storage I/O",
+    const char *const names[PARTS] = {"queue wait", "message to the pod", "storage I/O",
                                       first                ? "prefill"
                                       : in->prefill_ms > 0 ? "prefill and generation"
                                                            : "generation",
@@ -167,27 +169,6 @@ static void add_parts(struct phrase *t, const struct judge_input *in) {
             phrase_add(t, " (%d %% with a write waiting for room)", (int)fmin(round(100 * room), whole[i]));
         before = ", ";
     }
-}
-
-/* "7.6 of 8": the mean of few has a digit behind the point, as it is seldom whole; "0.04 of 2" are not none.
- */
-static const char *busy_slots(const struct judge_input *in, char out[48]) {
-    double busy = fmin(in->slots_ratio, 1) * (double)in->slots, tenths = round(10 * busy) / 10;
-    bool whole = in->slots >= 100 || tenths == round(tenths);
-    if (busy > 0 && busy < 0.95)
-        snprintf(out, 48, "%.1g of %.0f", busy, (double)in->slots);
-    else
-        snprintf(out, 48, "%.*f of %.0f", whole ? 0 : 1, busy, (double)in->slots);
-    return out;
-}
-
-static void add_slots(struct phrase *t, const struct judge_input *in) {
-    char busy[48];
-    if (!(in->slots_ratio >= 0)) return;
-    if (in->slots)
-        phrase_add(t, "; %s slots busy", busy_slots(in, busy));
-    else
-        phrase_add(t, "; slots %s busy", phrase_share(in->slots_ratio).text);
 }
 
 static void add_backlog(struct phrase *t, const struct judge_input *in) {
@@ -239,7 +220,7 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
         phrase_add(t, "; so far ");
         add_leader(t, &l, in);
     }
-    add_slots(t, in);
+    judge_add_slots(t, in);
     add_backlog(t, in);
 }
 
@@ -335,8 +316,11 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                    phrase_share(in->compute_busy).text);
     if (in->misses_free)
         phrase_add(t, "; a miss makes no work here, so more room brings hits, not throughput");
-    if (in->tier_busy[last] >= JUDGE_SATURATED)
-        phrase_add(t, "; %s %s busy", tier_name(last), phrase_share(in->tier_busy[last]).text);
+    struct resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN};
+    consider_tier(in, (int)last, &at_last);
+    if (at_last.busy >= JUDGE_SATURATED)
+        phrase_add(t, "; %s%s %s busy", tier_name(last), at_last.limit == VERDICT_LINK ? " link" : "",
+                   phrase_share(at_last.busy).text);
     add_parts(t, in);
     if (!l.found) return;
     phrase_add(t, "; ");
@@ -360,7 +344,7 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
         add_leader(t, &l, in);
     }
     if (!(in->slots_ratio >= FULL)) return;
-    add_slots(t, in);
+    judge_add_slots(t, in);
     add_backlog(t, in);
 }
 
@@ -388,7 +372,7 @@ static bool crowded(const struct judge_input *in) {
 /* Room comes from moves, one after the other: neither bandwidth nor slots bring it sooner. */
 static void room(struct phrase *t, const struct judge_input *in, struct verdict *v,
                  const struct judge_leader *l) {
-    struct resource most = most_loaded(in);
+    struct resource most = most_loaded_tier(in);
     say(v, verdict_limit_of(l->tier), VERDICT_CAUSE_LATENCY, judge_share(in->room_ms, in->e2e_ms));
     phrase_add(t, "writes that wait for room, %s of the time in storage",
                phrase_share(judge_share(in->room_ms, in->storage_ms)).text);
@@ -415,7 +399,7 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
     say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
     char busy[48];
     if (in->slots)
-        phrase_add(t, "slots: %s busy", busy_slots(in, busy));
+        phrase_add(t, "slots: %s busy", judge_busy_slots(in, busy));
     else
         phrase_add(t, "slots: %s busy", phrase_share(in->slots_ratio).text);
     add_backlog(t, in);
@@ -431,7 +415,14 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
 static void latency(struct phrase *t, const struct judge_input *in, struct verdict *v,
                     const double part[PARTS]) {
     struct judge_leader l = judge_leader_of(in);
-    if (part[PART_REST] > fmax(part[PART_COMPUTE], part[PART_STORAGE])) {
+    double most = fmax(part[PART_COMPUTE], part[PART_STORAGE]);
+    if (part[PART_WAY] > fmax(most, part[PART_REST])) {
+        say(v, VERDICT_LINK, VERDICT_CAUSE_LATENCY, part[PART_WAY]);
+        phrase_add(t, "the message from router to pod (fleet.delay)");
+        add_parts(t, in);
+        return;
+    }
+    if (part[PART_REST] > most) {
         say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part[PART_REST]);
         phrase_add(t, "the program itself: most of the time nothing of a request is under way");
         add_parts(t, in);
@@ -544,7 +535,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
     if (in->requests > 0 && in->e2e_ms > 0) {
         parts_of(in, false, part);
-        verdict_add_evidence(v, "queue_wait_share", part[PART_QUEUE], "");
+        verdict_add_evidence(v, "queue_wait_share", part[PART_QUEUE] + part[PART_WAY], "");
         verdict_add_evidence(v, "storage_io_share", part[PART_STORAGE], "");
         verdict_add_evidence(v, "room_wait_share", judge_share(in->room_ms, in->e2e_ms), "");
         verdict_add_evidence(v, "room_wait_ms", in->room_ms, "ms");

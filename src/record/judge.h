@@ -50,6 +50,7 @@ struct judge_input {
     uint64_t requests;                    /* done */
     double arrived;                       /* requests that came, done or not */
     double failed, refused;               /* that failed; of these, that no tier had room for */
+    double way_ms;                        /* of the wait for a slot: the message from the router to a pod */
     double users;                         /* mean number of users; missing in an open loop */
     uint64_t backlog;                     /* waiting at the end */
     double oldest_ms;                     /* age of the one that waits longest by then; 0 when none waits */
@@ -85,7 +86,8 @@ struct judge_input {
  * - waiting for room: half of the time in storage or more, with a crowd in service
  * - slots: full, with requests that wait for them, and nothing inside saturated
  * - load: without targets to miss, X <= N / (R + Z)
- * - latency: the largest part of the latency that the targets are of, time to first token or end-to-end
+ * - latency: the largest part of the latency that the targets are of, time to first token or end-to-end;
+ *   the message from router to pod counts as a link's
  * Shares of one sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
 /* Adds as evidence the parts of the mean end-to-end latency: each tier's part of `storage`, which is the
@@ -112,6 +114,9 @@ struct judge_leader {
     double line_share;   /* of its own time, in line for the device; NaN when missing */
 };
 struct judge_leader judge_leader_of(const struct judge_input *in);
+/* "7.6 of 8", and "; 7.6 of 8 slots busy" at the end of a sentence. */
+const char *judge_busy_slots(const struct judge_input *in, char out[48]);
+void judge_add_slots(struct phrase *t, const struct judge_input *in);
 /* Whether half of the requests that ended failed, or more. */
 bool judge_fails(const struct judge_input *in);
 /* Says so: the last tier's capacity limits where most of them found no room, else nothing is named. */

@@ -154,3 +154,24 @@ void judge_say_failing(const struct judge_input *in, struct phrase *t, struct ve
                units_count_human((double)in->requests, done, sizeof done),
                in->requests == 1 ? "was" : "were");
 }
+
+/* "7.6 of 8": the mean of few has a digit behind the point, as it is seldom whole; "0.04 of 2" are not none.
+ */
+const char *judge_busy_slots(const struct judge_input *in, char out[48]) {
+    double busy = fmin(in->slots_ratio, 1) * (double)in->slots, tenths = round(10 * busy) / 10;
+    bool whole = in->slots >= 100 || tenths == round(tenths);
+    if (busy > 0 && busy < 0.95)
+        snprintf(out, 48, "%.1g of %.0f", busy, (double)in->slots);
+    else
+        snprintf(out, 48, "%.*f of %.0f", whole ? 0 : 1, busy, (double)in->slots);
+    return out;
+}
+
+void judge_add_slots(struct phrase *t, const struct judge_input *in) {
+    char busy[48];
+    if (!(in->slots_ratio >= 0)) return;
+    if (in->slots)
+        phrase_add(t, "; %s slots busy", judge_busy_slots(in, busy));
+    else
+        phrase_add(t, "; slots %s busy", phrase_share(in->slots_ratio).text);
+}

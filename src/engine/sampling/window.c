@@ -123,6 +123,7 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     if (f->open_loop > 0) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
     in->misses_free = f->misses_free > 0;
+    in->way_ms = f->way_ms;
     in->capacity_ratio = f->capacity_ratio;
     in->kv_use = in->batch_waiting = KVF_MISSING;
     in->slots = snap->interval.slots;

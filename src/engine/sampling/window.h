@@ -48,6 +48,7 @@ struct window_facts {
     double capacity_ratio;           /* as the rule has it */
     double open_loop;                /* 1: requests come without users */
     double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
+    double way_ms;                   /* of a message from the router to a pod */
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error; /* of the sample of accesses */
     double full[KVF_TIERS];          /* 1: its directions do not share time; the busier one bounds it */

@@ -160,6 +160,33 @@ static void a_share_is_none_or_all_only_where_it_is(void **state) {
     assert_non_null(strstr(judged(&in).sentence, "slots: 0.04 of 2 busy"));
 }
 
+/* 200 of 207 ms before the first token are the way to the pod, which no slot shortens. */
+static void the_way_to_a_pod_is_no_wait_for_a_slot(void **state) {
+    (void)state;
+    struct judge_input in = means(207, 200, 7, 0);
+    works(&in, CPU, 1, 1, 0.001, 0.001);
+    in.slots = 768;
+    in.slots_ratio = 0.01 / 768;
+    in.way_ms = 200;
+    EXPECT(
+        &in, VERDICT_LINK, VERDICT_CAUSE_LATENCY,
+        "the message from router to pod (fleet.delay); the mean end-to-end latency of 207 ms is 97 % message to the pod, "
+        "3 % storage I/O");
+    struct verdict v = judged(&in);
+    char text[200];
+    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "way between routers and pods"));
+    assert_null(strstr(verdict_rule(&v), "busy for the largest part"));
+    assert_false(verdict_helps(&v, VERDICT_HELP_MORE_SLOTS));
+    assert_true(fabs(verdict_value(&v, "queue_wait_share") - 200 / 207.) < 1e-9);
+    in.targets = false;
+    assert_int_equal(judged(&in).limited_by, VERDICT_LOAD);
+    in.targets = true;
+    in.way_ms = 20; /* of the rest of the wait slots are the cause */
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    assert_non_null(
+        strstr(judged(&in).sentence, "87 % queue wait, 10 % message to the pod, 3 % storage I/O"));
+}
+
 /* 22 s of each of 18,824 copies pass in the background; the gpu's reads are what requests wait for. */
 static void what_no_request_waits_for_limits_none(void **state) {
     (void)state;
@@ -481,6 +508,10 @@ static void waiting_for_room_is_no_want_of_slots(void **state) {
     assert_int_equal(v.limited_by, VERDICT_NVME);
     assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
     assert_non_null(strstr(v.sentence, "writes that wait for room, 67 % of the time in storage"));
+    in.compute_busy = 0.8; /* which makes no room */
+    assert_non_null(
+        strstr(judged(&in).sentence, "of what makes room, nvme writes, 74 % busy, is the most loaded"));
+    in.compute_busy = NAN;
     in.room_ms = 100;
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
     in.queue_ms = 20; /* nobody waits for a slot for long */
@@ -776,6 +807,7 @@ int main(void) {
         cmocka_unit_test(misses_that_are_free_are_told_of_a_run_without_a_limit),
         cmocka_unit_test(a_share_is_none_or_all_only_where_it_is),
         cmocka_unit_test(what_no_request_waits_for_limits_none),
+        cmocka_unit_test(the_way_to_a_pod_is_no_wait_for_a_slot),
         cmocka_unit_test(the_latency_of_the_targets_is_divided),
         cmocka_unit_test(capacity_is_not_blamed_for_what_a_rule_keeps_out),
         cmocka_unit_test(too_few_arrivals_are_load),
