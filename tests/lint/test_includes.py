@@ -8,11 +8,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, main
 
-FLOORS = [["base"], ["metrics", "model", "probe", "traits"], ["block", "rank", "record"], ["draw"], ["tier", "scenario"], ["cache", "workload", "fleet"],
+FLOORS = [["base"], ["metrics", "model", "probe", "traits"], ["block", "rank", "record"], ["draw"], ["scenario"], ["tier"], ["cache", "workload", "fleet"],
           ["engine/limits", "engine/scale", "engine/move", "engine/pipeline"], ["engine"], ["compare", "store"],
           ["page", "export"], ["study"], ["cli"]]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-EXCEPTIONS = {("tier", "scenario"), ("scenario", "model")}  # the second goes down a floor anyway
 MOST_FILES = 35  # of a folder
 # Folders with more, each with its number of files, which only falls.
 CROWDED = {}
@@ -105,7 +104,7 @@ def allowed(room, other):
         return other in UI_READS
     if other not in FLOOR or room not in FLOOR:
         return False
-    return FLOOR[other] < FLOOR[room] or (room, other) in EXCEPTIONS
+    return FLOOR[other] < FLOOR[room]
 
 
 def expect_none(found, rule):
@@ -135,6 +134,16 @@ def _():
     expect_none([edge(path, name) for path, room, _, name, target in includes()
                  if target and room_of(target) in FLOOR and room in FLOOR and not allowed(room, room_of(target))],
                 "floors, lowest first: %s" % "; ".join(", ".join(rooms) for rooms in FLOORS))
+
+
+@case("docs/ARCHITECTURE.md has the rooms and their floors")
+def _():
+    table, told = (SOURCE / "docs/ARCHITECTURE.md").read_text(), {}
+    for floor, rooms in re.findall(r"^\| (\d+) \| ([^|]*) \|", table, re.MULTILINE):
+        told.update({room: int(floor) for room in re.findall(r"`src/([\w/]+)/`", rooms)})
+    wrong = ["  %s: floor %s, not %s" % (room, FLOOR[room if room in FLOOR else room.partition("/")[0]], floor)
+             for room, floor in told.items() if FLOOR[room if room in FLOOR else room.partition("/")[0]] != floor]
+    expect_none(wrong + ["  %s: floor %d" % (room, FLOOR[room]) for room in set(FLOOR) - set(told)], "its table is wrong")
 
 
 @case("no more files than before see the whole of a run")
