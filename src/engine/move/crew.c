@@ -176,6 +176,7 @@ static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
     struct handled *o = p->op;
     int tier = o->t.leg[p->dir].tier;
     leg_comes(l, o, p->dir, now_ns);
+    if (tier == KVF_TIER_NVME) crew_reuse_copied(&l->reuse, p->bytes);
     if (p->direct) leg_comes(l, o, p->dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ, now_ns);
     p->since_ns = now_ns;
     const struct scenario_service *gpu = &l->setup.scenario->tier[KVF_TIER_GPU].service;
