@@ -14,6 +14,9 @@ enum traits_policy_caps {
     X(KVF_EVICTION_LRU, "lru", lru, 0, NULL,                                                                 \
       "the one accessed longest ago, where a fall is no access (Mattson, Gecsei, Slutz and Traiger, IBM "    \
       "Systems Journal 9(2), 1970).")                                                                        \
+    X(KVF_EVICTION_LRU2, "lru2", lru2, 0, NULL,                                                              \
+      "the least recent of those accessed once in the tier, else the one whose access before the last is "   \
+      "oldest: LRU-K with K = 2 (O'Neil, O'Neil and Weikum, SIGMOD 1993).")                                  \
     X(KVF_EVICTION_FIFO, "fifo", fifo, 0, NULL,                                                              \
       "the one written first (Belady, IBM Systems Journal 5(2), 1966).")                                     \
     X(KVF_EVICTION_CLOCK, "clock", clock, 0, NULL,                                                           \
