@@ -14,6 +14,7 @@ enum traits_routing_caps {
     X(KVF_ROUTING_ROUND_ROBIN, "round_robin", round_robin, 0, "the next in turn.")                           \
     X(KVF_ROUTING_LEAST_LOADED, "least_loaded", least_loaded, 0,                                             \
       "the one with the fewest requests queued and in service.")                                             \
+    X(KVF_ROUTING_POWER_OF_TWO, "power_of_two", power_of_two, 0, "the less loaded of two drawn at random.")  \
     X(KVF_ROUTING_SESSION, "session", session, 0, "always the same for one conversation, by its hash.")      \
     X(KVF_ROUTING_ESTIMATED, "estimated", estimated, ROUTING_BY_BLOCKS | ROUTING_REMEMBERS,                  \
       "the best by prefix and load, where the prefix is what this router remembers to have sent there.")     \
