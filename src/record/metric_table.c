@@ -117,6 +117,8 @@ const struct metric metric_rows[] = {
     {"tpot_STAT_ms", MS, DOWN, "TPOT STAT",
      "Generation time / tokens generated, per request. On a modelled GPU the first token belongs to the prefill "
      "and does not count."},
+    {"storage_io_share", SHARE, DOWN, "storage I/O share",
+     "Storage I/O / end-to-end time, each summed over the requests done."},
     {"batch_running_mean", NUMBER, FREE, "batch running mean",
      "Of a modelled GPU (compute.mode: roofline): sequences in its batch, mean over time."},
     {"batch_waiting_mean", NUMBER, DOWN, "batch waiting mean",

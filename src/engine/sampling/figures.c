@@ -66,6 +66,8 @@ void figures_requests(struct result_list *out, const struct figures *f) {
         levels_results(out, request_latency_name((enum request_latency)l), &f->d->latency[l]);
     result_add(out, levels_ms(&f->d->latency[REQUEST_LATENCY_TTFT], 0.9),
                histogram_count(&f->d->latency[REQUEST_LATENCY_TTFT]), "ttft_p90_ms");
+    result_add(out, kvf_ratio(result_value(out, "storage_io_mean_ms"), result_value(out, "e2e_mean_ms")),
+               i->done, "storage_io_share");
     result_add(out, kvf_ratio(met, i->length_s), i->done, "goodput_per_s");
 }
 
