@@ -422,7 +422,7 @@ def _():
 
 @case("the same bytes every time, for every routing and any number of workers")
 def _():
-    cases = [(routing, 0) for routing in ("random", "round_robin", "least_loaded", "session", "estimated", "precise")]
+    cases = [(routing, 0) for routing in ("random", "round_robin", "least_loaded", "power_of_two", "session", "estimated", "precise")]
     for routing, store in [*cases, ("precise", STORED)]:
         logs, results = [], []
         for workers in ("2", "7", "2"):
@@ -438,6 +438,14 @@ def _():
     first, other = (decided(simulated("random", "--db", "none", "--seed", seed)[1]) for seed in ("1", "2"))
     assert {pod for pod, *_ in first} == {0, 1, 2} and first != other
     assert {reason for _, reason, *_ in first} == {"drawn"}
+
+
+@case("power_of_two uses every pod by load, and spreads load better than random")
+def _():
+    got = decided(simulated("power_of_two", "--db", "none")[1])
+    assert {pod for pod, *_ in got} == {0, 1, 2} and {reason for _, reason, *_ in got} == {"load"}
+    uneven = {routing: simulated(routing, "--db", "none")[0]["results"]["load_imbalance"]["value"] for routing in ("power_of_two", "random")}
+    assert uneven["power_of_two"] < uneven["random"], uneven
 
 
 @case("one pod is what a run without a fleet is")
