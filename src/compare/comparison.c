@@ -49,6 +49,7 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
         s->trials = i->trials->count;
         s->complete = trials_complete(i->trials);
         s->results = s->complete > 0;
+        for (size_t k = 0; k < s->trials; k++) s->failed += i->trials->trial[k].status == RUN_FAILED;
         label_group(i->trials, s->label, sizeof s->label);
         snprintf(end, sizeof end, ", %zu of %zu trials", s->complete, s->trials);
     }

@@ -52,10 +52,10 @@ struct comparison_side {
     char name[64];     /* of the scenario */
     double started_at; /* epoch seconds; of a group that of the run that was named */
     enum run_status status;
-    size_t trials, complete; /* of a group; 0 for a run by itself */
-    bool results;            /* whether there are any */
-    char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": not judged */
-    char undone[320];        /* "3 requests failed" (record/standing.h); "" */
+    size_t trials, complete, failed; /* of a group; 0 for a run by itself */
+    bool results;                    /* whether there are any */
+    char limited_by[32];             /* "cpu, capacity", of the run's own verdict; "": not judged */
+    char undone[320];                /* "3 requests failed" (record/standing.h); "" */
     struct comparison_store store;
     bool misses_free; /* what misses is not computed again: a miss makes no work */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the

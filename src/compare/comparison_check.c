@@ -26,6 +26,8 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
                                        [RUN_CRASHED] = "crashed"};
     if (s->trials && !s->complete)
         fail(c, "%s: none of %zu trials is complete.", s->label, s->trials);
+    else if (s->failed)
+        fail(c, "%s: %zu of %zu trials failed.", s->label, s->failed, s->trials);
     else if (!s->trials && s->status != RUN_COMPLETED)
         fail(c, "%s %s.", s->label, ends[s->status]);
     else if (s->undone_more > 0)

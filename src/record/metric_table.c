@@ -85,7 +85,7 @@ const struct metric metric_rows[] = {
      "Requests of run.max_requests over the whole run, warm-up included, or those that a file held for its users "
      "if that is fewer: each user is dealt a share and does not take over what others leave. Missing without a "
      "limit."},
-    {"requests_left", COUNT, FREE, "requests left",
+    {"requests_left", COUNT, DOWN, "requests left",
      "Of requests_asked those not done when the run ended. Missing without a limit."},
     {"classes_unserved", COUNT, DOWN, "classes unserved",
      "Classes without a completed request while one waited for half of the measured part or longer, and classes "

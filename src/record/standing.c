@@ -28,6 +28,7 @@ static const struct {
 } undone[STANDING_UNDONE] = {
     {"requests_failed", "request failed", "requests failed", "requests fail"},
     {"requests_dropped", "arrival was dropped", "arrivals were dropped", "requests are dropped"},
+    {"requests_left", "request was left", "requests were left", "requests are left"},
     {"rag_documents_refused", "document was refused", "documents were refused", "documents are refused"},
     {"fell_through", "write fell through", "writes fell through", "writes fall through"},
     {"not_admitted", "write was not admitted", "writes were not admitted", "writes are not admitted"},
@@ -58,9 +59,18 @@ static double known(double v) {
 /* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. */
 const char standing_computes[] = "batch_running_mean";
 
+/* Of the requests not done those that neither failed nor were dropped. */
+static double left_of(const double counts[STANDING_UNDONE]) {
+    double left = counts[standing_undone_find("requests_left")];
+    left -=
+        counts[standing_undone_find("requests_failed")] + counts[standing_undone_find("requests_dropped")];
+    return left > 0 ? left : 0;
+}
+
 void standing_settle(bool computes, double counts[STANDING_UNDONE]) {
     size_t kinds = computes ? STANDING_UNDONE_COMPUTED : STANDING_UNDONE;
     for (size_t i = 0; i < STANDING_UNDONE; i++) counts[i] = i < kinds ? known(counts[i]) : 0;
+    counts[standing_undone_find("requests_left")] = left_of(counts);
 }
 
 void standing_count(const struct result_list *results, double counts[STANDING_UNDONE]) {
@@ -79,6 +89,8 @@ static void add_undone(struct standing *s, const struct run_record *r, const str
         for (size_t k = 0; m && k < m->count; k++) s->undone[i] += known(m->value[k]);
     }
     standing_settle(batch && batch->count > 0 && kvf_present(batch->value[0]), s->undone);
+    for (size_t i = 0; i < t->count; i++)
+        s->undone[standing_undone_find("requests_left")] += t->trial[i].left; /* of those left out */
 }
 
 bool standing_comparable(const double counts[STANDING_UNDONE]) {

@@ -22,6 +22,12 @@ static double given_up(const struct run_record *r) {
     return (kvf_present(failed) ? failed : 0) + (kvf_present(dropped) ? dropped : 0);
 }
 
+/* Requests that a run which was left to its end had no time for. */
+static double left_of(const struct run_record *r) {
+    double left = result_value(&r->results, "requests_left") - given_up(r);
+    return r->status == RUN_COMPLETED && !changed_by_hand(r) && left > 0 ? left : 0;
+}
+
 void trials_incomplete(const struct run_record *r, char *out, size_t len) {
     double asked = result_value(&r->results, "requests_asked");
     double left = result_value(&r->results, "requests_left") - given_up(r);
@@ -92,6 +98,7 @@ void trials_add(struct trials *t, const struct run_record *r) {
                           .measured_s = result_value(&r->results, "measured_s"),
                           .throughput_tok_s = result_value(&r->results, "throughput_tok_s"),
                           .e2e_p95_ms = result_value(&r->results, "e2e_p95_ms"),
+                          .left = left_of(r),
                           .criteria = r->criterion_count};
     memcpy(one->uuid, r->uuid, sizeof one->uuid);
     for (size_t i = 0; i < r->criterion_count; i++) one->passed += r->criteria[i].passed;
@@ -131,8 +138,11 @@ bool trials_seeds_differ(const struct trials *t) {
 }
 
 bool trials_passed(const struct trials *t) {
-    for (size_t i = 0; i < t->count; i++)
-        if (!t->trial[i].incomplete[0] && t->trial[i].passed < t->trial[i].criteria) return false;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct trial *one = &t->trial[i];
+        if (one->status == RUN_FAILED || one->left > 0) return false;
+        if (!one->incomplete[0] && one->passed < one->criteria) return false;
+    }
     return trials_complete(t) > 0;
 }
 

@@ -17,6 +17,7 @@ struct trial {
     uint64_t seed;
     enum run_status status;
     char incomplete[760]; /* why it is left out, "438 of 549 requests done"; "": it counts */
+    double left;          /* requests that it had no time for, if it was left to its end */
     double measured_s, throughput_tok_s, e2e_p95_ms;
     size_t criteria, passed;
 };
@@ -46,7 +47,8 @@ size_t trials_complete(const struct trials *t); /* their number */
 /* Whether complete trials have different seeds, and the seed of a complete trial by its index. */
 bool trials_seeds_differ(const struct trials *t);
 uint64_t trials_seed(const struct trials *t, size_t complete);
-/* Whether there is a complete trial and every one passed all its criteria. */
+/* Whether there is a complete trial, every one passed all its criteria, and of the others none failed or
+ * ended before all its requests were done: those that are slow must not drop out. */
 bool trials_passed(const struct trials *t);
 /* The metrics of the usual selection that have values, in its order, without uninformative zeros. `out` has
  * room for all metrics. Returns their number. */

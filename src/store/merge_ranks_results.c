@@ -37,6 +37,11 @@ static void add_own(struct store_ranks *w) {
     result_add(out, (double)(i->lookups - i->reuse_lookups), 0, "decode_lookups");
     result_add(out, (double)(i->hits - reuse_hits), 0, "decode_hits");
     result_add(out, sum_of(w, "copies_skipped"), 0, "copies_skipped");
+    double left = sum_of(w, "requests_left"); /* where their number is limited */
+    if (kvf_present(left)) {
+        result_add(out, sum_of(w, "requests_asked"), 0, "requests_asked");
+        result_add(out, left, 0, "requests_left");
+    }
     double refused = sum_of(w, "rag_documents_refused"); /* where documents are read */
     if (kvf_present(refused)) result_add(out, refused, 0, "rag_documents_refused");
     result_add(out, most_of(w, "classes_unserved"), 0, "classes_unserved");

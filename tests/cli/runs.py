@@ -136,8 +136,11 @@ def check_identities(summary):
             "in_service_at_end"], (one, part)
     # what was not kept is computed again where a GPU is modelled, and is not undone
     asked = sum(value.get(what) or 0 for what in ("requests_failed", "requests_dropped", "rag_documents_refused"))
+    asked += max(0, (value.get("requests_left") or 0) - value["requests_failed"] - value["requests_dropped"])
     lost = asked + sum(value[what] or 0 for what in ("fell_through", "not_admitted", "copies_skipped")) + (value.get("outage_dropped") or 0)
-    undone = asked if value.get("batch_running_mean") is not None else lost
+    modelled = value.get("batch_running_mean") is not None
+    lost += 0 if modelled else value.get("outage_lost") or 0
+    undone = asked if modelled else lost
     assert (summary["run"]["undone"] is not None) == (undone > 0), (undone, lost, summary["run"])
     assert not lost or not all(one["passed"] for one in summary["criteria"]), summary["criteria"]
     for way in ("read", "write"):

@@ -159,6 +159,32 @@ def _():
         assert not re.search(r"^tokens/s .* beyond$", told.stdout, re.MULTILINE), told
 
 
+@case("trials that were too slow for their requests do not drop out of the verdict")
+def _():
+    store, path, runs = ("--db", home() / "work/slow.db"), home() / "work/slow.yaml", []
+    for tiers, duration, complete in (({"read": "200MB/s", "latency": "80us"}, "60s", 5), ({"read": "190MB/s", "latency": "200us"}, "33s", 2)):
+        path.write_text(json.dumps({
+            "name": "slow", "model": {"preset": "tiny-1b", "layers": 1}, "mode": "simulate",
+            "run": {"duration": duration, "warmup": "0s", "trials": 5, "max_requests": 150}, "workload": {"users": 4, "personas": [
+                {"name": "large", "context": [100, 2000], "generate": [50, 150], "think": ["0s", "1s"]}]},
+            "tiers": {"cpu": {"capacity": "16MiB", "read_bandwidth": "100MB/s", "write_bandwidth": "100MB/s"}, "nvme": {
+                "capacity": "640MiB", "io_size": "64KiB", "read_bandwidth": tiers["read"], "write_bandwidth": "200MB/s",
+                "latency": tiers["latency"]}}, "qos": {"latency": "e2e", "classes": [{"name": "only", "share": 1, "p95": "10s"}]}}))
+        got = run(["run", path, "--headless", "--quiet", "--assert", "--json", home() / "work/slow.json", *store])
+        summary = json.loads((home() / "work/slow.json").read_text())
+        assert 5 - len(summary["trials"]["incomplete"]) == complete, summary["trials"]["incomplete"]
+        assert got.rc == (0 if complete == 5 else 3) and summary["trials"]["passed"] is (complete == 5), got
+        runs.append((str(summary["trials"]["runs"][0]), summary["trials"]["metrics"]["throughput_tok_s"]["mean"], got))
+    fast, slow = runs
+    assert slow[1] > 1.1 * fast[1], (slow[1], fast[1])  # of those that are left
+    assert re.search(r"throughput not comparable: \d+ requests were left", " ".join(slow[2].stdout.split())), slow[2]
+    gate = run(["compare", *store, "--fail-over", "5", fast[0], slow[0]])
+    assert gate.rc == 3 and "requests were left" in gate.stdout and not re.search(r"^tokens/s .* beyond$", gate.stdout, re.MULTILINE), gate
+    # one run by itself says so as well
+    got = run(["run", path, "--headless", "--quiet", "--trials", "1", "--duration", "15s", "--assert", "--db", "none"])
+    assert got.rc == 3 and re.search(r"requests left +== 0 +\d+ +FAIL", got.stdout), got
+
+
 CHAT = {
     "name": "chat", "model": {"preset": "tiny-1b", "layers": 1}, "mode": "simulate", "seed": 3,
     "run": {"duration": "60s", "warmup": "60s"}, "fleet": {"pods": 2, "routing": "session"},

@@ -814,7 +814,7 @@ static void test_json_of_trials(void **state) {
     expect_integer(o, "trials.incomplete.0.run_id", 13);
     expect_integer(o, "trials.incomplete.0.trial", 2);
     expect_text(o, "trials.incomplete.0.reason", "438 of 549 requests done");
-    assert_true(json_is_true(at(o, "trials.passed")));
+    assert_true(json_is_false(at(o, "trials.passed"))); /* one had no time for its requests */
     expect_integer(o, "trials.metrics.throughput_tok_s.n", 3);
     expect_integer(o, "trials.metrics.throughput_tok_s.median", 12400);
     expect_text(o, "trials.metrics.throughput_tok_s.unit", "tok/s");

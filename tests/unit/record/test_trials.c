@@ -99,6 +99,20 @@ static void a_trial_with_requests_left_is_left_out_and_named(void **state) {
     assert_true(t.trial[1].throughput_tok_s == 9999); /* known, but no part of the averages */
     trials_statistics(&t, trials_metric(&t, "throughput_tok_s"), &s);
     assert_true(s.n == 3 && s.mean == 100 && s.sd == 0);
+    /* the slow ones are in no average, and let the group not pass */
+    assert_true(t.trial[0].left == 0 && t.trial[1].left == 111 && t.trial[4].left == 111);
+    assert_false(trials_passed(&t));
+}
+
+static void a_trial_that_failed_lets_the_group_not_pass(void **state) {
+    (void)state;
+    struct run_record r;
+    for (uint32_t i = 1; i <= 3; i++) {
+        begin(&r, i);
+        r.status = i == 3 ? RUN_FAILED : RUN_COMPLETED;
+        end(&r);
+        assert_true(trials_passed(&t) == (i < 3));
+    }
 }
 
 /* A trial whose load was changed by hand is no repetition; a pause, a mark and the autoscaler's own are none
@@ -271,6 +285,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(metrics_of_complete_trials),
         CASE(a_trial_with_requests_left_is_left_out_and_named),
+        CASE(a_trial_that_failed_lets_the_group_not_pass),
         CASE(a_trial_that_was_changed_by_hand_is_left_out),
         CASE(what_did_not_complete_is_left_out),
         CASE(without_a_limit_no_request_is_left),
