@@ -34,6 +34,12 @@ static bool misses_free(const struct run_record *run) {
     return nothing;
 }
 
+static double read_of_a_request(const struct comparison_input *i) {
+    const char *unit;
+    return kvf_ratio(comparison_value(i, "total_read_bytes", &unit),
+                     comparison_value(i, "requests_done", &unit));
+}
+
 static void describe_side(const struct comparison_input *i, struct comparison_side *s) {
     const struct run_record *run = i->run;
     char when[MOMENT_TEXT], end[48] = "";
@@ -44,6 +50,7 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
     s->results = run->results.count > 0;
     s->misses_free = misses_free(run);
+    s->read_bytes = read_of_a_request(i);
     verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
     if (comparison_group(i)) {
         s->trials = i->trials->count;

@@ -26,6 +26,9 @@ static const struct {
     {"queue_wait_p95_ms", "requests wait longer for a slot", "requests wait less for a slot"},
 };
 
+/* So many times the bytes of a request, or a part, are more or fewer. */
+#define READS 1.02
+
 static const char *is_or_are(const struct comparison_side *s) {
     return strncmp(s->label, "runs", 4) == 0 ? "are" : "is";
 }
@@ -58,6 +61,39 @@ static bool explains(const struct comparison *c, size_t side, const char *metric
     return !hits || !(c->side[0].misses_free || c->side[side].misses_free);
 }
 
+/* Whether a request reads more, or less, by more than what chance makes of some. */
+static bool reads(const struct comparison *c, size_t side, bool more) {
+    double times = kvf_ratio(c->side[side].read_bytes, c->side[0].read_bytes);
+    return more ? times > READS : times < 1 / READS;
+}
+
+static bool went(const struct comparison *c, const char *metric, size_t side, enum comparison_direction way) {
+    const struct comparison_change *v = told(c, metric, side);
+    return v && v->direction == way;
+}
+
+/* A tier is no cause where both sides are limited by something else inside, nor the drive or the kernel's
+ * queue where reads went the other way as a whole. */
+static bool may_cause(const struct comparison *c, size_t side, const char *metric,
+                      enum comparison_direction direction) {
+    static const char *const open[] = {"none", "load", "link", "neighbour"};
+    size_t tier = strcspn(metric, "_");
+    bool of_tier = false, named = false;
+    for (int t = 0; t < KVF_TIERS; t++)
+        of_tier = of_tier || (strlen(tier_name((enum kvf_tier)t)) == tier &&
+                              strncmp(metric, tier_name((enum kvf_tier)t), tier) == 0);
+    for (size_t s = 0; s <= side && of_tier; s += side) {
+        const char *by = c->side[s].limited_by;
+        named = named || by[0] == '\0' || strncmp(by, metric, tier) == 0;
+        for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
+            named = named || strncmp(by, open[i], strlen(open[i])) == 0;
+    }
+    bool part = strncmp(metric, "nvme_read_", 10) == 0 && strcmp(metric, "nvme_read_p95_ms") != 0;
+    enum comparison_direction other =
+        direction == COMPARISON_WORSENED ? COMPARISON_IMPROVED : COMPARISON_WORSENED;
+    return (!of_tier || named) && !(part && went(c, "nvme_read_p95_ms", side, other));
+}
+
 /* Of a part of a latency only what makes up half of its change is a cause; the rest is said of what lies
  * behind, in its order. */
 static void put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
@@ -71,7 +107,8 @@ static void put_cause(const struct comparison *c, size_t side, enum comparison_d
         buf_add(out, ")");
         return;
     }
-    if (worse && hits && hits->direction == COMPARISON_IMPROVED) {
+    storage = storage || went(c, "storage_io_p95_ms", side, direction);
+    if (worse && storage && hits && hits->direction == COMPARISON_IMPROVED && reads(c, side, true)) {
         buf_add(out, " while fewer lookups miss, and so more is read (");
         put_values(c, "reuse_hit_ratio", side, out);
         buf_add(out, ")");
@@ -80,7 +117,8 @@ static void put_cause(const struct comparison *c, size_t side, enum comparison_d
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
         const struct comparison_change *v = told(c, behind[i].metric, side);
         if (!v || v->direction != direction || strcmp(behind[i].metric, what) == 0) continue;
-        if (!explains(c, side, behind[i].metric)) continue;
+        if (!explains(c, side, behind[i].metric) || !may_cause(c, side, behind[i].metric, direction))
+            continue;
         buf_addf(out, " because %s (", direction == COMPARISON_WORSENED ? behind[i].worse : behind[i].better);
         put_values(c, behind[i].metric, side, out);
         buf_add(out, ")");
@@ -136,19 +174,24 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
 
 static const char refused[] = "refused";
 
-/* Requests that are refused, fail or wait past their target drop out of the metrics that look better: the
- * metric of the first of these that got worse; NULL: none did. Counts have no noise of their own. */
-static const char *more_lost(const struct comparison *c, size_t side, size_t than) {
-    for (size_t i = 0; i <= STANDING_UNDONE; i++) {
-        const char *count = i == 0 ? refused : standing_undone_metric(i - 1);
-        if (comparison_far_more(lost(c, count, side), lost(c, count, than))) return count;
-    }
-    return NULL;
+/* Requests that are refused, fail or wait past their target drop out of the metrics that look better. What is
+ * lost is listed by weight; counts have no noise of their own. */
+enum { LOST = STANDING_UNDONE + 1 };
+
+static const char *lost_metric(size_t i) {
+    return i == 0 ? refused : standing_undone_metric(i - 1);
 }
 
-static const char *harm_of(const struct comparison *c, size_t side) {
-    const char *more = more_lost(c, side, 0);
-    if (more) return more;
+/* The first of which one side lost far more than the other; LOST: none. */
+static size_t more_lost(const struct comparison *c, size_t side, size_t than) {
+    size_t i = 0;
+    while (i < LOST && !comparison_far_more(lost(c, lost_metric(i), side), lost(c, lost_metric(i), than)))
+        i++;
+    return i;
+}
+
+/* The share of a class inside its target that got worse; NULL: none did. */
+static const char *missed_of(const struct comparison *c, size_t side) {
     for (size_t i = 0; i < c->metrics; i++) {
         const char *name = c->metric[i].metric;
         const struct comparison_change *v = strncmp(name, "slo_", 4) == 0 ? told(c, name, side) : NULL;
@@ -166,21 +209,46 @@ static const char *harm_words(const char *metric) {
     return strcmp(metric, refused) == 0 ? "writes are refused" : "requests miss their target";
 }
 
-/* "run 4 is worse than run 1: more writes are refused (...)" */
-static void put_harm(const struct comparison *c, size_t side, const char *harm, bool relief,
+static void put_lost(const struct comparison *c, size_t side, const char *metric, bool fewer,
                      struct buf *out) {
-    buf_addf(out, "%s %s %s than %s: %s %s (", c->side[side].label, is_or_are(&c->side[side]),
-             relief ? "better" : "worse", c->side[0].label, relief ? "fewer" : "more", harm_words(harm));
-    put_values(c, harm, side, out);
+    buf_addf(out, "%s %s (", fewer ? "fewer" : "more", harm_words(metric));
+    put_values(c, metric, side, out);
     buf_add(out, ")");
 }
 
-/* "run 4 misses more lookups than run 1 (...), and so reads less a request" */
+/* The loss that weighs most decides, and one that goes the other way is told.
+ * "run 4 is worse than run 1: more writes are refused (...), though fewer writes fall through (...)" */
+struct harm {
+    const char *metric, *against; /* NULL: none */
+    bool relief;                  /* it became less */
+};
+
+static struct harm harm_of(const struct comparison *c, size_t side) {
+    size_t more = more_lost(c, side, 0), less = more_lost(c, 0, side), first = more < less ? more : less,
+           other = more < less ? less : more;
+    struct harm h = {.relief = less < more};
+    h.metric = first < LOST ? lost_metric(first) : missed_of(c, side);
+    h.against = other < LOST ? lost_metric(other) : NULL;
+    return h;
+}
+
+static void put_harm(const struct comparison *c, size_t side, const struct harm *h, struct buf *out) {
+    buf_addf(out, "%s %s %s than %s: ", c->side[side].label, is_or_are(&c->side[side]),
+             h->relief ? "better" : "worse", c->side[0].label);
+    put_lost(c, side, h->metric, h->relief, out);
+    if (!h->against) return;
+    buf_add(out, ", though ");
+    put_lost(c, side, h->against, !h->relief, out);
+}
+
+/* "run 4 misses more lookups than run 1 (...), and so reads less a request", where it does */
 static void put_misses(const struct comparison *c, size_t side, struct buf *out) {
     buf_addf(out, "%s %s more lookups than %s (", c->side[side].label,
              is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
     put_values(c, "reuse_hit_ratio", side, out);
-    buf_addf(out, "), and so read%s less a request", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
+    buf_add(out, ")");
+    if (reads(c, side, false))
+        buf_addf(out, ", and so read%s less a request", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
 }
 
 static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,
@@ -193,9 +261,8 @@ static void put_by(const struct comparison *c, const char *word, const char *met
  * without naming the misses first. The other way is told as well. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
     const struct comparison_change *first = NULL;
-    const char *what = NULL, *also = NULL, *harm = harm_of(c, side);
-    bool relief = !harm && more_lost(c, 0, side);
-    if (relief) harm = more_lost(c, 0, side);
+    const char *what = NULL, *also = NULL;
+    const struct harm harm = harm_of(c, side);
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
         const struct comparison_change *v = told(c, felt[i], side);
         if (!v) continue;
@@ -203,23 +270,23 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         if (!first) what = felt[i];
         if (!first) first = v;
     }
-    if (!first && !harm) {
+    if (!first && !harm.metric) {
         put_nothing(c, side, out);
         return;
     }
     bool worse = first && first->direction == COMPARISON_WORSENED;
     const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
     bool misses = hits && hits->direction == COMPARISON_WORSENED;
-    if (harm)
-        put_harm(c, side, harm, relief, out);
+    if (harm.metric)
+        put_harm(c, side, &harm, out);
     else if (misses && !worse)
         put_misses(c, side, out);
     else
         buf_addf(out, "%s %s", c->side[side].label, is_or_are(&c->side[side]));
-    if (harm && first) {
-        buf_addf(out, ", %s ", worse == relief ? "though" : "and");
+    if (harm.metric && first) {
+        buf_addf(out, ", %s ", worse == harm.relief && !harm.against ? "though" : "and");
         put_by(c, worse ? "worse" : "better", what, side, out);
-    } else if (!harm && misses && !worse) {
+    } else if (!harm.metric && misses && !worse) {
         put_by(c, ": better", what, side, out);
     } else if (first) {
         buf_addf(out, " %s than %s", worse ? "worse" : "better", c->side[0].label);

@@ -127,8 +127,8 @@ void overload_warn(const struct engine *e, struct run_record *run) {
         verdict_warn(&run->verdict, "%s not admitted (cache.admission)%s",
                      counted(kept_out, "write was", "writes were").text,
                      scenario_computes(e->s)
-                         ? ": what they hold is computed again when it is needed"
-                         : ": what they hold is neither written, nor read back, nor computed again, so the "
+                         ? ": what is not kept is computed again when it is needed"
+                         : ": what is not kept is neither written, nor read back, nor computed again, so the "
                            "throughput is that of less work");
     if (skipped > 0)
         verdict_warn(

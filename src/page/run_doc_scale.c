@@ -105,8 +105,8 @@ static void put_story(const struct run_part *p) {
         doc_text(p->doc, DOC_GOOD, "Mode %s found %s in %s.", mode,
                  format_things(users, "user", "users").text, decisions);
     else if (kvf_present(users))
-        doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %s; the best estimate is %s.", mode, decisions,
-                 format_things(users, "user", "users").text);
+        doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %s; the best estimate is %s.", mode,
+                 decisions, format_things(users, "user", "users").text);
     else
         doc_text(p->doc, DOC_WARN, "Mode %s has no answer after %s.", mode, decisions);
     if (kvf_present(run_metric(p, "peak_throughput_tok_s")))

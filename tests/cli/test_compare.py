@@ -271,7 +271,10 @@ def verdict_on(*sides):
 def _():
     before = {"throughput_tok_s": 100, "reuse_hit_ratio": 0.7, "requests_done": 1000, "requests_failed": 0,
               "refused": 0, "slo_batch_met_ratio": 0.9}
-    said = verdict_on(before, {**before, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2})
+    said = verdict_on(before, {**before, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2})  # bytes are not known
+    assert said == "Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %): better in tokens/s by 41 %.", said
+    before["total_read_bytes"] = 8e11
+    said = verdict_on(before, {**before, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2, "total_read_bytes": 3e11})
     assert said == ("Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %), and so reads less a request: "
                     "better in tokens/s by 41 %.").replace("reads", "read"), said
     for hits, word, figure in ((0.2, "more", "20.0"), (0.9, "fewer", "90.1")):  # and where users feel nothing of it, it is said
@@ -285,6 +288,23 @@ def _():
         ", though better in tokens/s by 100 %."), said
     said = verdict_on(before, {**before, "throughput_tok_s": 200})
     assert said == "Runs 5-8 are better than runs 1-4 in tokens/s by 100 %.", said
+
+
+@case("a cause is named only where what it explains has moved with it")
+def _():
+    before = {"e2e_p95_ms": 100, "storage_io_p95_ms": 80, "reuse_hit_ratio": 0.4, "total_read_bytes": 8e11, "requests_done": 1000}
+    said = verdict_on(before, {**before, "e2e_p95_ms": 200, "reuse_hit_ratio": 0.8, "total_read_bytes": 1.6e12})
+    assert said == "Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 100 %.", said  # storage takes as long
+    longer = {**before, "e2e_p95_ms": 200, "storage_io_p95_ms": 160, "reuse_hit_ratio": 0.8}
+    assert verdict_on(before, longer) == said  # and reads as much
+    said = verdict_on(before, {**longer, "total_read_bytes": 1.6e12})
+    assert said == ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 100 % while fewer lookups miss, and so more is read "
+                    "(hit ratio 80.1 % after 40.1 %)."), said
+    before = {"throughput_tok_s": 100, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40}
+    said = verdict_on(before, {**before, "throughput_tok_s": 141, "nvme_read_device_p95_ms": 30})
+    assert " because nvme reads take less time at the device (" in said, said
+    said = verdict_on(before, {**before, "throughput_tok_s": 141, "nvme_read_device_p95_ms": 30, "nvme_read_p95_ms": 120})
+    assert "because" not in said and "but worse in nvme read P95 by 50 %" in said, said
 
 
 @case("--baseline tag:NAME: the last runs of a tag, as trials")

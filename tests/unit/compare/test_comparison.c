@@ -851,6 +851,17 @@ static void work_undone_is_no_gain(void **state) {
     assert_true(got->direction == COMPARISON_WORSENED && got->reason == COMPARISON_UNDONE);
     assert_string_equal(comparison_direction_word(got), "less");
     assert_non_null(strstr(c.verdict[1], "better than run 10: fewer writes are refused"));
+    /* a request that failed weighs more than a write that fell through, and both are told */
+    comparison_free(&c);
+    for (size_t s = 0; s < 2; s++) {
+        run[s].status = RUN_COMPLETED;
+        put(s, "fell_through", s ? 320 : 0, "");
+    }
+    make(2);
+    assert_string_equal(
+        c.verdict[1],
+        "Run 11 is better than run 10: fewer writes are refused (writes refused 0 after 700), though more "
+        "writes fall through (writes fell through 320 after 0), and worse in tokens/s by 67 %.");
 }
 
 static void noise_does_not_fail(void **state) {
