@@ -46,7 +46,8 @@ static double share_of(const struct station *s, const struct scenario_emulation 
     return fmin(fmax(most / (double)link->both_bytes_per_s - 1, 0), SHARE_MOST);
 }
 
-void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own) {
+void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own,
+                  uint32_t pod) {
     const struct scenario_service *service = &scenario->tier[tier].service;
     memset(s, 0, sizeof *s);
     s->depths = &service->depths;
@@ -55,8 +56,7 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
         s->spread[d] = &service->spread[d];
         for (uint64_t i = 0; i < s->rates[d]->count; i++)
             s->most[d] = fmax(s->most[d], s->rates[d]->v[i] * MB_PER_S);
-        rng_init(&s->rng[d], scenario->seed, KVF_RNG_SERVICE,
-                 (uint64_t)tier * 4 + (uint64_t)d + (own ? 2 : 0));
+        rng_init(&s->rng[d], scenario->seed, KVF_RNG_SERVICE, station_stream(pod, tier, d + (own ? 2 : 0)));
     }
     s->share = own ? 1 : share_of(s, &scenario->tier[tier].emulation);
     s->together = tier == KVF_TIER_NVME;

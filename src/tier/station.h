@@ -56,7 +56,12 @@ struct station_end {
 /* Whether calibration measured the tier; `own`: a device in its own memory. */
 bool station_measured(const struct scenario_service *service, bool own);
 /* Empty. The scenario outlives it. */
-void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own);
+void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own,
+                  uint32_t pod);
+/* The stream of draws of a pod's tier: service times by direction, then two more kinds. */
+static inline uint64_t station_stream(uint32_t pod, int tier, int kind) {
+    return ((uint64_t)pod * KVF_TIERS + (uint64_t)tier) * 4 + (uint64_t)kind;
+}
 bool station_is_on(const struct station *s); /* initialised */
 void station_empty(struct station *s);       /* all leave, without notice */
 void station_free(struct station *s);

@@ -29,7 +29,7 @@ struct crew {
     struct rng own_rng;                  /* of latencies in a device's own memory */
     double used_ns[KVF_DIRS];            /* of memory */
     uint64_t written_bytes;              /* to nvme, up to what it holds */
-    struct crew_reuse reuse;
+    struct crew_reuse *reuse;            /* NULL: it was not measured */
     struct hand *hand;
     uint32_t count, copying;
     struct hand *ready, **ready_tail;
@@ -176,7 +176,7 @@ static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
     struct handled *o = p->op;
     int tier = o->t.leg[p->dir].tier;
     leg_comes(l, o, p->dir, now_ns);
-    if (tier == KVF_TIER_NVME) crew_reuse_copied(&l->reuse, p->bytes);
+    if (tier == KVF_TIER_NVME) crew_reuse_copied(l->reuse, p->bytes);
     if (p->direct) leg_comes(l, o, p->dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ, now_ns);
     p->since_ns = now_ns;
     const struct scenario_service *gpu = &l->setup.scenario->tier[KVF_TIER_GPU].service;
@@ -239,8 +239,8 @@ static uint64_t copy_ns(struct crew *l, const struct hand *hand, struct handled 
                         uint64_t bytes) {
     const struct scenario_service *s = &l->setup.scenario->tier[KVF_TIER_CPU].service;
     bool staging = !o->copies && dir == KVF_DIR_READ;
-    if (!(o->reuse > 0)) o->reuse = crew_reuse_speed(s, crew_reuse_begin(&l->reuse, o->t.op->key));
-    crew_reuse_copied(&l->reuse, bytes);
+    if (!(o->reuse > 0)) o->reuse = crew_reuse_speed(s, crew_reuse_begin(l->reuse, o->t.op->key));
+    crew_reuse_copied(l->reuse, bytes);
     double work = (double)bytes / (dir == KVF_DIR_READ ? o->reuse : 1);
     double ns = work / hand_rate(l, hand, dir, staging) * station_draw(&s->spread[dir], &l->rng[dir]);
     l->used_ns[dir] += work / station_rate(&s->depths, &s->rates[dir], 1e9);
@@ -472,8 +472,12 @@ static void kind_set(const struct crew *l, struct handled *o) {
                (read < 0 ? s->gpu.write == KVF_GPU_WRITE_GENERATE : s->gpu.read == KVF_GPU_READ_HBM);
 }
 
+bool crew_measured(const struct crew *l, int tier) {
+    return l && l->measured[tier];
+}
+
 bool crew_take(const struct crew *l, const struct cache_op *op) {
-    return l && ((op->from >= 0 && l->measured[op->from]) || (op->to >= 0 && l->measured[op->to]));
+    return (op->from >= 0 && crew_measured(l, op->from)) || (op->to >= 0 && crew_measured(l, op->to));
 }
 
 void crew_begin(struct crew *l, struct cache_op *op) {
@@ -554,10 +558,6 @@ uint64_t crew_memory_used_ns(const struct crew *l, enum kvf_dir dir) {
     return l && l->own ? station_used_ns(&l->station[OWN], dir, now_of(l)) : 0;
 }
 
-bool crew_measured(const struct crew *l, int tier) {
-    return l && l->measured[tier];
-}
-
 struct crew *crew_open(const struct mover_setup *setup) {
     const struct scenario *s = setup->scenario;
     if (!crew_wanted(s)) return NULL;
@@ -571,14 +571,16 @@ struct crew *crew_open(const struct mover_setup *setup) {
         l->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
         channels_init(&l->channels[t], &s->tier[t].emulation);
         l->measured[t] = station_measured(&s->tier[t].service, false);
-        if (l->measured[t] && t != KVF_TIER_CPU) station_init(&l->station[t], s, (enum kvf_tier)t, false);
+        if (l->measured[t] && t != KVF_TIER_CPU)
+            station_init(&l->station[t], s, (enum kvf_tier)t, false, setup->pod);
     }
     l->own = l->measured[KVF_TIER_GPU] && station_measured(&s->tier[KVF_TIER_GPU].service, true);
-    if (l->own) station_init(&l->station[OWN], s, KVF_TIER_GPU, true);
+    if (l->own) station_init(&l->station[OWN], s, KVF_TIER_GPU, true, setup->pod);
     for (int d = 0; d < KVF_DIRS; d++)
-        rng_init(&l->rng[d], s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + (uint64_t)d);
-    rng_init(&l->begins, s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + KVF_DIRS);
-    rng_init(&l->own_rng, s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + KVF_DIRS + 1);
+        rng_init(&l->rng[d], s->seed, KVF_RNG_SERVICE, station_stream(setup->pod, KVF_TIER_CPU, d));
+    rng_init(&l->begins, s->seed, KVF_RNG_SERVICE, station_stream(setup->pod, KVF_TIER_CPU, KVF_DIRS));
+    rng_init(&l->own_rng, s->seed, KVF_RNG_SERVICE, station_stream(setup->pod, KVF_TIER_CPU, KVF_DIRS + 1));
+    if (s->tier[KVF_TIER_CPU].service.reuse_rates.count > 0) l->reuse = mem_zalloc(1, sizeof *l->reuse);
     crew_stop(l);
     return l;
 }
@@ -588,11 +590,9 @@ void crew_close(struct crew *l) {
     for (int i = 0; i < STATIONS; i++) station_free(&l->station[i]);
     for (size_t i = 0; i < l->slab_count; i++) free(l->slabs[i]);
     free(l->slabs);
-    heap_free(&l->turns);
-    heap_free(&l->delays);
-    heap_free(&l->starts);
-    heap_free(&l->timed);
-    heap_free(&l->ends);
+    struct heap *const heaps[] = {&l->turns, &l->delays, &l->starts, &l->timed, &l->ends};
+    for (size_t i = 0; i < sizeof heaps / sizeof *heaps; i++) heap_free(heaps[i]);
     free(l->hand);
+    free(l->reuse);
     free(l);
 }

@@ -5,6 +5,7 @@
 #include "base/units.h"
 
 uint64_t crew_reuse_begin(struct crew_reuse *r, struct cache_key key) {
+    if (!r) return UINT64_MAX;
     uint64_t n = cache_key_hash(key) % CREW_REUSE_SLOTS, at = r->slot[n].at;
     bool known = at > 0 && cache_key_equal(r->slot[n].key, key);
     r->slot[n].key = key;
@@ -13,7 +14,7 @@ uint64_t crew_reuse_begin(struct crew_reuse *r, struct cache_key key) {
 }
 
 void crew_reuse_copied(struct crew_reuse *r, uint64_t bytes) {
-    r->copied += bytes;
+    if (r) r->copied += bytes;
 }
 
 double crew_reuse_speed(const struct scenario_service *service, uint64_t distance) {

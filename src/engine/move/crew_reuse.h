@@ -11,7 +11,7 @@
 #include "scenario/scenario.h"
 
 /* Entries that are remembered, each in the slot of its hash: of two in one slot the later. */
-enum { CREW_REUSE_SLOTS = 4096 };
+enum { CREW_REUSE_SLOTS = 1024 };
 struct crew_reuse {
     uint64_t copied; /* bytes so far */
     struct {
@@ -20,8 +20,8 @@ struct crew_reuse {
     } slot[CREW_REUSE_SLOTS];
 };
 
-/* A copy of the entry begins. Returns the distance in bytes; UINT64_MAX: it was not copied before, or is
- * forgotten. */
+/* Both take NULL, which remembers nothing. A copy of the entry begins. Returns the distance in bytes;
+ * UINT64_MAX: it was not copied before, or is forgotten. */
 uint64_t crew_reuse_begin(struct crew_reuse *r, struct cache_key key);
 void crew_reuse_copied(struct crew_reuse *r, uint64_t bytes);
 /* Speed of a read at such a distance, in parts of that of one from far away: by the logarithm of the distance

@@ -99,6 +99,7 @@ struct mover_setup {
     struct counters *counters;
     struct usage *usage; /* USAGES, of all workers; NULL: not wanted */
     uint32_t worker;
+    uint32_t pod;     /* of a simulated fleet: each draws service times of its own */
     uint32_t buffers; /* staging buffers for tiers that need waiting, at least 1 */
     /* The operation has ended; the transfer is gone after the call. error: 0 or an errno; abandoned:
      * cut off by mover_stop. `what` is a sentence when there was an error. */

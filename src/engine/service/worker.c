@@ -446,6 +446,7 @@ static struct mover_setup mover_setup_of(struct worker *w) {
                                 .counters = w->x.counters,
                                 .usage = v->usage,
                                 .worker = w->x.worker,
+                                .pod = w->pod->number,
                                 .buffers = mover_buffers(v->s),
                                 .done = transfer_done,
                                 .ctx = w};

@@ -43,7 +43,7 @@ static void a_link_serves_in_order_at_the_rate_of_their_number(void **state) {
     int a, b, c;
     (void)state;
     tier_set(1000, 2000);
-    station_init(&t, &s, KVF_TIER_GPU, false);
+    station_init(&t, &s, KVF_TIER_GPU, false, 0);
     assert_true(station_next_ns(&t) == KVF_NEVER);
     station_join(&t, &a, KVF_DIR_READ, 1000, 500);
     expect_leave(&t, &a, 1500);
@@ -65,7 +65,7 @@ static void a_drive_serves_all_at_once(void **state) {
     int who[4], a;
     (void)state;
     tier_set(1000, 1000);
-    station_init(&t, &s, KVF_TIER_NVME, false);
+    station_init(&t, &s, KVF_TIER_NVME, false, 0);
     for (int i = 0; i < 4; i++) station_join(&t, &who[i], KVF_DIR_READ, 1000, 500);
     for (int i = 0; i < 4; i++) expect_leave(&t, &who[i], 4500);
     station_join(&t, &who[0], KVF_DIR_READ, 3000, 10000);
@@ -86,7 +86,7 @@ static void what_is_under_way_gets_less(void **state) {
     int who[4];
     (void)state;
     tier_set(1000, 1000);
-    station_init(&t, &s, KVF_TIER_NVME, false);
+    station_init(&t, &s, KVF_TIER_NVME, false, 0);
     assert_true(station_chunks(&t, 1000) == 0);
     for (int i = 0; i < 4; i++) station_join(&t, &who[i], KVF_DIR_READ, 1000, 500);
     assert_true(fabs(station_chunks(&t, 500) - 4) < 1e-9);
@@ -103,7 +103,7 @@ static void a_drive_that_rested_is_slow_for_as_long(void **state) {
     int a;
     (void)state;
     tier_set(1000, 1000);
-    station_init(&t, &s, KVF_TIER_NVME, false);
+    station_init(&t, &s, KVF_TIER_NVME, false, 0);
     assert_true(station_rested(&t, 10)); /* nothing was ever there */
     station_join(&t, &a, KVF_DIR_READ, (double)rest * 2, 10);
     assert_true(station_rested(&t, rest + 9));
@@ -125,7 +125,7 @@ static void directions_are_in_each_others_way_as_measured(void **state) {
     (void)state;
     tier_set(2000, 2000);
     s.tier[KVF_TIER_NVME].emulation.both_bytes_per_s = 3000 * UINT64_C(1000000);
-    station_init(&t, &s, KVF_TIER_NVME, false);
+    station_init(&t, &s, KVF_TIER_NVME, false, 0);
     station_join(&t, &a, KVF_DIR_READ, 30000, 0);
     station_join(&t, &b, KVF_DIR_WRITE, 30000, 0);
     assert_int_equal(station_next_ns(&t), 20000); /* 60,000 bytes at 3 bytes a ns */
@@ -146,7 +146,7 @@ static double mean_wait(enum kvf_tier tier, double load, const struct scenario_f
     uint64_t now = 0, arrival = 0, begun = 0, ended = 0;
     tier_set(1000, 1000);
     s.tier[tier].service.spread[KVF_DIR_READ] = *spread;
-    station_init(&t, &s, tier, false);
+    station_init(&t, &s, tier, false, 0);
     rng_init(&rng, 3, KVF_RNG_TEST, 0);
     while (ended < COUNT) {
         uint64_t next = station_next_ns(&t);
@@ -177,14 +177,14 @@ static void waits_are_those_of_the_textbook(void **state) {
 static void the_seed_decides_what_is_drawn(void **state) {
     struct station t;
     int who;
-    uint64_t first[3];
+    uint64_t first[4];
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         tier_set(1000, 1000);
         s.tier[KVF_TIER_NVME].service.spread[KVF_DIR_READ] =
             (struct scenario_figures){4, {0.4, 0.8, 1.2, 1.6}};
-        s.seed = i < 2 ? 11 : 12;
-        station_init(&t, &s, KVF_TIER_NVME, false);
+        s.seed = i == 2 ? 12 : 11;
+        station_init(&t, &s, KVF_TIER_NVME, false, i == 3 ? 1 : 0); /* of another pod */
         first[i] = 0;
         for (int k = 0; k < 20; k++) {
             struct station_end end;
@@ -196,6 +196,7 @@ static void the_seed_decides_what_is_drawn(void **state) {
     }
     assert_int_equal(first[0], first[1]);
     assert_int_not_equal(first[0], first[2]);
+    assert_int_not_equal(first[0], first[3]);
 }
 
 int main(void) {
