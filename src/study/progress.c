@@ -15,6 +15,40 @@
 #include "base/units.h"
 #include "base/utf8.h"
 
+/* ---- a line ---- */
+
+void progress_line_init(struct progress_line *l) {
+    const char *term = getenv("TERM");
+    *l = (struct progress_line){.terminal =
+                                    isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0)};
+}
+
+/* Columns that a line may fill without wrapping; a wrapped line cannot be rewritten. */
+static size_t columns(const struct progress_line *l) {
+    struct winsize size;
+    if (!l->terminal) return SIZE_MAX;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79;
+}
+
+void progress_line_put(struct progress_line *l, char *text) {
+    utf8_clean(text, 0);
+    if (l->terminal)
+        fprintf(stderr, "\r%.*s\033[K", (int)columns(l), text);
+    else
+        fprintf(stderr, "%s\n", text);
+    fflush(stderr);
+    l->open = l->terminal;
+    log_behind_open_line(l->open);
+}
+
+void progress_line_end(struct progress_line *l) {
+    if (l->open) fputc('\n', stderr);
+    l->open = false;
+    log_behind_open_line(false);
+}
+
+/* ---- of a run ---- */
+
 /* The most important parts come first: a narrow terminal shows the beginning of the line. */
 enum rank {
     RANK_CLOCK,
@@ -39,11 +73,9 @@ struct line {
 };
 
 void progress_init(struct progress *p, const struct scenario *s, bool quiet) {
-    const char *term = getenv("TERM");
-    *p = (struct progress){.quiet = quiet,
-                           .terminal = isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0),
-                           .total_ns = s->run.warmup_ns + s->run.duration_ns,
-                           .asked = s->run.max_requests};
+    *p = (struct progress){
+        .quiet = quiet, .total_ns = s->run.warmup_ns + s->run.duration_ns, .asked = s->run.max_requests};
+    progress_line_init(&p->line);
 }
 
 __attribute__((format(printf, 3, 4))) static void add(struct line *l, int rank, const char *fmt, ...) {
@@ -53,13 +85,6 @@ __attribute__((format(printf, 3, 4))) static void add(struct line *l, int rank, 
     vsnprintf(l->part[l->parts].text, sizeof l->part[0].text, fmt, ap);
     va_end(ap);
     l->part[l->parts++].rank = rank;
-}
-
-/* Columns that a line may fill without wrapping; a wrapped line cannot be rewritten. */
-static size_t columns(const struct progress *p) {
-    struct winsize size;
-    if (!p->terminal) return SIZE_MAX;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79;
 }
 
 /* The rank from which on parts are left out. */
@@ -75,17 +100,13 @@ static int ranks_shown(const struct line *l, size_t room) {
 }
 
 static void put(struct progress *p, const struct line *l) {
-    size_t room = columns(p);
+    size_t room = columns(&p->line);
     int shown = ranks_shown(l, room);
     struct buf text = {0};
     for (int i = 0; i < l->parts; i++)
         if (l->part[i].rank < shown) buf_addf(&text, "%s%s", text.len ? "  " : "", l->part[i].text);
     if (shown == 0) buf_addf(&text, "%.*s", (int)room, l->part[0].text);
-    if (text.len) text.len = utf8_clean(text.data, 0);
-    fprintf(stderr, p->terminal ? "\r%s\033[K" : "%s\n", buf_text(&text));
-    fflush(stderr);
-    p->open = p->terminal;
-    log_behind_open_line(p->open);
+    if (text.len) progress_line_put(&p->line, text.data);
     buf_free(&text);
 }
 
@@ -98,7 +119,8 @@ static const char *title(const struct progress *p, char out[32]) {
 void progress_prepare(void *ctx, const char *what, double share) {
     struct progress *p = ctx;
     uint64_t now = clock_now_ns();
-    bool due = p->last_prepare_ns == 0 || now - p->last_prepare_ns > KVF_NS_PER_S / (p->terminal ? 5 : 1);
+    bool due =
+        p->last_prepare_ns == 0 || now - p->last_prepare_ns > KVF_NS_PER_S / (p->line.terminal ? 5 : 1);
     if (p->quiet || (!due && share < 1)) return;
     p->last_prepare_ns = now;
     struct line line = {0};
@@ -171,13 +193,13 @@ static void put_decisions(struct progress *p, const struct snapshot *snap) {
     for (uint32_t i = 0; i < snap->decisions; i++) {
         const struct snapshot_decision *d = &snap->decision[i];
         fprintf(stderr, "%s%s autoscaler %s, users %" PRIu64 " -> %" PRIu64 ": %s\n",
-                p->open ? "\r\033[K" : "", clock, d->action, d->users_before, d->users_after, d->reason);
-        p->open = false;
+                p->line.open ? "\r\033[K" : "", clock, d->action, d->users_before, d->users_after, d->reason);
+        p->line.open = false;
     }
 }
 
 static bool simulated_is_due(struct progress *p) {
-    uint64_t now = clock_now_ns(), apart = KVF_NS_PER_S / (p->terminal ? 5 : 1);
+    uint64_t now = clock_now_ns(), apart = KVF_NS_PER_S / (p->line.terminal ? 5 : 1);
     if (p->last_simulated_ns == 0) p->last_simulated_ns = now;
     if (now - p->last_simulated_ns < apart) return false;
     p->last_simulated_ns = now;
@@ -212,7 +234,5 @@ void progress_interval(void *ctx, const struct snapshot *snap) {
 }
 
 void progress_end(struct progress *p) {
-    if (p->open) fputc('\n', stderr);
-    p->open = false;
-    log_behind_open_line(false);
+    progress_line_end(&p->line);
 }

@@ -1,6 +1,6 @@
-/* Progress of a headless run on standard error. On a terminal one line is rewritten, shortened where it is
- * narrow; elsewhere there is a line per interval, for a simulation at most one a second. Control thread of
- * the engine only. */
+/* Progress on standard error. A line is rewritten in place on a terminal and stands for itself elsewhere. A
+ * headless run has a line per interval, a simulation at most one a second; on a narrow terminal it is
+ * shortened. Control thread of the engine only; the line of a study, the main thread. */
 #ifndef KVF_STUDY_PROGRESS_H
 #define KVF_STUDY_PROGRESS_H
 
@@ -10,9 +10,19 @@
 #include "record/snapshot.h"
 #include "scenario/scenario.h"
 
+struct progress_line {
+    bool terminal;
+    bool open; /* unfinished on the terminal, which the log takes into account */
+};
+void progress_line_init(struct progress_line *l);
+/* Shows a text, cut at the width of the terminal, with its control characters made harmless. */
+void progress_line_put(struct progress_line *l, char *text);
+void progress_line_end(struct progress_line *l); /* ends an open line */
+
 struct progress {
-    bool quiet, terminal, open; /* open: an unfinished line is on the terminal */
-    uint64_t total_ns;          /* warm-up and measured part together */
+    struct progress_line line;
+    bool quiet;
+    uint64_t total_ns; /* warm-up and measured part together */
     uint64_t last_prepare_ns;
     uint64_t last_simulated_ns; /* real time of the last line of a simulation */
     uint64_t done, asked;       /* requests, of max_requests (0: not limited) */

@@ -2,16 +2,13 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/units.h"
-#include "base/utf8.h"
 #include "draw/format.h"
+#include "study/progress.h"
 #include "study/shipped.h"
 #include "study/suite/suite.h"
 
@@ -24,14 +21,10 @@ struct line {
     size_t number; /* of the test, from 1 */
     uint32_t trial;
     size_t row; /* of the board */
-    bool quiet, terminal, open;
+    struct progress_line line;
+    bool quiet;
     uint64_t last_ns; /* when it was last written */
 };
-
-static size_t columns(void) {
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79;
-}
 
 __attribute__((format(printf, 2, 3))) static void line_put(struct line *l, const char *fmt, ...) {
     char head[96], rest[300], all[400];
@@ -43,20 +36,7 @@ __attribute__((format(printf, 2, 3))) static void line_put(struct line *l, const
     if (l->entry->trials > 1) snprintf(trial, sizeof trial, " %u/%u", l->trial, l->entry->trials);
     snprintf(head, sizeof head, "[%zu/%zu] %s%s", l->number, l->suite->entries, l->entry->test->name, trial);
     snprintf(all, sizeof all, "%-29s %s", head, rest);
-    utf8_clean(all, 0);
-    if (l->terminal)
-        fprintf(stderr, "\r%.*s\033[K", (int)columns(), all);
-    else
-        fprintf(stderr, "%s\n", all);
-    fflush(stderr);
-    l->open = l->terminal;
-    log_behind_open_line(l->open);
-}
-
-static void line_end(struct line *l) {
-    if (l->open) fputc('\n', stderr);
-    l->open = false;
-    log_behind_open_line(false);
+    progress_line_put(&l->line, all);
 }
 
 /* The time that all tests from this one on take, with what is around them. */
@@ -82,7 +62,7 @@ static const char *rest(const struct line *l, double of_run_s, char out[40]) {
 static void on_prepare(void *ctx, const char *what, double share) {
     struct line *l = ctx;
     uint64_t now = clock_now_ns();
-    if (l->quiet || !l->terminal || now - l->last_ns < KVF_NS_PER_S / 5) return;
+    if (l->quiet || !l->line.terminal || now - l->last_ns < KVF_NS_PER_S / 5) return;
     l->last_ns = now;
     line_put(l, "%s, %.0f %%", what, share * 100);
 }
@@ -91,7 +71,7 @@ static void on_interval(void *ctx, const struct snapshot *snap) {
     struct line *l = ctx;
     const struct snapshot_interval *i = &snap->interval;
     char clock[24], left[40], tok[32] = "--";
-    if (l->quiet || !l->terminal) return;
+    if (l->quiet || !l->line.terminal) return;
     if (kvf_present(i->throughput_tok_s)) units_count_human(i->throughput_tok_s, tok, sizeof tok);
     line_put(l, "%s  %s  %s tok/s  %" PRIu64 " users  e2e P95 %s",
              units_clock((uint64_t)(i->t_s * 1e9), clock, sizeof clock), rest(l, i->t_s, left), tok, i->users,
@@ -111,7 +91,7 @@ static void line_result(struct line *l, const struct run_record *r) {
                  format_tok_s(result_value(v, "storage_throughput_tok_s")).text,
                  format_ms(result_value(v, "e2e_p95_ms")).text,
                  r->status == RUN_INTERRUPTED ? "  stopped" : "");
-    line_end(l);
+    progress_line_end(&l->line);
 }
 
 void suite_keep_time(struct suite *s, size_t from) {
@@ -167,9 +147,7 @@ static void run_trial(struct suite *s, struct suite_entry *entry, struct line *l
 
 int suite_run(struct suite *s, struct err *e) {
     bool quiet = options_has(s->options, "quiet");
-    const char *term = getenv("TERM");
-    struct line line = {.suite = s,
-                        .terminal = isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0)};
+    struct line line = {.suite = s};
     struct session_setup setup = {.db = options_value(s->options, "db"),
                                   .headless = true,
                                   .keep_going = options_has(s->options, "keep-going"),
@@ -179,6 +157,7 @@ int suite_run(struct suite *s, struct err *e) {
                                   .on_prepare = on_prepare,
                                   .on_interval = on_interval,
                                   .ctx = &line};
+    progress_line_init(&line.line);
     s->session = session_new(&setup);
     int rc = session_show(s->session, e);
     line.quiet = quiet || s->showing.ui;

@@ -12,6 +12,7 @@
 #include "scenario/sweep_plan.h"
 #include "store/store.h"
 #include "study/options.h"
+#include "study/progress.h"
 #include "study/session.h"
 #include "study/sweep/curve.h"
 
@@ -41,7 +42,8 @@ struct sweep_base {
 
 struct sweep_line {   /* progress on standard error */
     const char *what; /* that goes on; NULL: "sweep" */
-    bool quiet, terminal, open;
+    struct progress_line line;
+    bool quiet;
     uint64_t begin_ns, last_ns;
     size_t finished, running, total; /* total 0: not known beforehand */
     double share;                    /* of the point that runs alone, done */

@@ -1,14 +1,9 @@
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/units.h"
-#include "base/utf8.h"
 #include "draw/format.h"
 #include "record/metric.h"
 #include "study/output.h"
@@ -16,15 +11,9 @@
 
 enum { LINES_MAX = 100 }; /* points up to which each has a line where there is no terminal */
 
-static size_t columns(void) {
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79;
-}
-
 void sweep_line_begin(struct sweep *s, size_t total) {
-    const char *term = getenv("TERM");
     s->line.quiet = s->line.quiet || s->showing.ui;
-    s->line.terminal = isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0);
+    progress_line_init(&s->line.line);
     s->line.total = total;
     if (s->line.begin_ns == 0) s->line.begin_ns = clock_wall_ns();
 }
@@ -53,18 +42,14 @@ static void line_put(struct sweep *s) {
     if (l->running > 0) buf_addf(&text, "  %zu running", l->running);
     put_eta(l, &text);
     if (l->best[0]) buf_addf(&text, "  best %s", l->best);
-    text.len = utf8_clean(text.data, 0);
-    fprintf(stderr, "\r%.*s\033[K", (int)columns(), buf_text(&text));
-    fflush(stderr);
-    l->open = true;
-    log_behind_open_line(true);
+    progress_line_put(&l->line, text.data);
     buf_free(&text);
 }
 
 void sweep_line_tick(struct sweep *s) {
     struct sweep_line *l = &s->line;
     uint64_t now = clock_wall_ns();
-    if (l->quiet || !l->terminal || now - l->last_ns < KVF_NS_PER_S / 5) return;
+    if (l->quiet || !l->line.terminal || now - l->last_ns < KVF_NS_PER_S / 5) return;
     l->last_ns = now;
     line_put(s);
 }
@@ -107,7 +92,7 @@ void sweep_line_point(struct sweep *s, size_t point) {
     if (state == OUTCOME_DONE || state == OUTCOME_FAILED) l->finished++;
     note_best(s);
     if (l->quiet || state != OUTCOME_DONE) return; /* failures say so themselves */
-    if (l->terminal) {
+    if (l->line.terminal) {
         l->last_ns = now;
         line_put(s);
         return;
@@ -128,7 +113,5 @@ void sweep_line_point(struct sweep *s, size_t point) {
 }
 
 void sweep_line_end(struct sweep *s) {
-    if (s->line.open) fputc('\n', stderr);
-    s->line.open = false;
-    log_behind_open_line(false);
+    progress_line_end(&s->line.line);
 }

@@ -21,7 +21,7 @@ void sweep_point_fail(struct sweep *s, size_t point, const char *why) {
     snprintf(s->point[point].why, sizeof s->point[point].why, "%.299s", why);
     sweep_label(s, point, &label);
     log_line(KVF_LOG_WARNING, "point %zu (%s) failed: %s", point + 1, buf_text(&label), why);
-    s->line.open = false;
+    s->line.line.open = false;
     buf_free(&label);
 }
 
