@@ -23,13 +23,13 @@ struct crew {
     struct mover_setup setup;
     uint32_t caps[KVF_TIERS];
     bool measured[KVF_TIERS], own;
-    struct channels channels[KVF_TIERS]; /* of those that were not measured */
-    struct station station[STATIONS];    /* of drives and links, and of a device's own memory */
-    struct rng rng[KVF_DIRS], begins;    /* of copies, and of what writes begin with */
-    struct rng own_rng;                  /* of latencies in a device's own memory */
-    double used_ns[KVF_DIRS];            /* of memory */
-    uint64_t written_bytes;              /* to nvme, up to what it holds */
-    struct crew_reuse *reuse;            /* NULL: it was not measured */
+    struct channels *channels[KVF_TIERS]; /* of those that were not measured */
+    struct station station[STATIONS];     /* of drives and links, and of a device's own memory */
+    struct rng rng[KVF_DIRS], begins;     /* of copies, and of what writes begin with */
+    struct rng own_rng;                   /* of latencies in a device's own memory */
+    double used_ns[KVF_DIRS];             /* of memory */
+    uint64_t written_bytes;               /* to nvme, up to what it holds */
+    struct crew_reuse *reuse;             /* NULL: it was not measured */
     struct hand *hand;
     uint32_t count, copying;
     struct hand *ready, **ready_tail;
@@ -400,7 +400,7 @@ static void timed_begin(struct crew *l, struct handled *o, enum kvf_dir dir, uin
     uint64_t bytes = o->t.op->bytes;
     leg->since_ns = now_ns;
     if (leg->start_ns == 0) leg->start_ns = now_ns;
-    leg->end_ns = channels_take(&l->channels[leg->tier], dir, bytes, now_ns).complete_ns;
+    leg->end_ns = channels_take(l->channels[leg->tier], dir, bytes, now_ns).complete_ns;
     leg->device_ns = leg->end_ns - now_ns;
     leg->done_bytes = bytes;
     comes(l, leg->tier, dir, 1, now_ns);
@@ -558,7 +558,7 @@ uint64_t crew_memory_used_ns(const struct crew *l, enum kvf_dir dir) {
     return l && l->own ? station_used_ns(&l->station[OWN], dir, now_of(l)) : 0;
 }
 
-struct crew *crew_open(const struct mover_setup *setup) {
+struct crew *crew_open(const struct mover_setup *setup, struct channels *const channels[KVF_TIERS]) {
     const struct scenario *s = setup->scenario;
     if (!crew_wanted(s)) return NULL;
     struct crew *l = mem_zalloc(1, sizeof *l);
@@ -569,7 +569,7 @@ struct crew *crew_open(const struct mover_setup *setup) {
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!setup->tiers[t]) continue;
         l->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
-        channels_init(&l->channels[t], &s->tier[t].emulation);
+        l->channels[t] = channels[t];
         l->measured[t] = station_measured(&s->tier[t].service, false);
         if (l->measured[t] && t != KVF_TIER_CPU)
             station_init(&l->station[t], s, (enum kvf_tier)t, false, setup->pod);

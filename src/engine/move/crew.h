@@ -31,9 +31,11 @@
 /* Whether a tier of the scenario that is on was measured. */
 bool crew_wanted(const struct scenario *s);
 
+struct channels;
 struct crew;
-/* NULL where no tier of the scenario was measured. Control thread only, all. */
-struct crew *crew_open(const struct mover_setup *setup);
+/* NULL where no tier of the scenario was measured. `channels` are those of the tiers that were not, which
+ * others may use as well. Control thread only, all. */
+struct crew *crew_open(const struct mover_setup *setup, struct channels *const channels[KVF_TIERS]);
 void crew_close(struct crew *l); /* takes NULL */
 /* Whether one of the operation's tiers was measured; if so it may be begun here. */
 bool crew_take(const struct crew *l, const struct cache_op *op);

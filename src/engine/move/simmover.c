@@ -282,8 +282,9 @@ uint64_t simmover_next_ns(const struct simmover *m) {
 
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir) {
     const struct channels *c = m->channels[tier];
-    if (crew_measured(m->crew, tier)) return crew_used_ns(m->crew, tier, dir);
     uint64_t used = atomic_load(&c->taken_ns[dir]), now_ns = run_clock_now(m->setup.clock);
+    if (crew_measured(m->crew, tier)) return crew_used_ns(m->crew, tier, dir);
+    if (m->crew) return channels_used_ns(c, dir, now_ns); /* others use them, too */
     for (uint64_t i = 0; i < m->events.count; i++) {
         const struct simulated *s = m->events.items[i].item;
         bool counted = s->read_open && m->events.items[i].tie == s->read_tie;
@@ -307,7 +308,7 @@ struct simmover *simmover_open(const struct mover_setup *setup) {
         m->channels[t] = t == KVF_TIER_REMOTE && setup->store ? setup->store : &m->own[t];
         if (m->channels[t] == &m->own[t]) channels_init(&m->own[t], &setup->scenario->tier[t].emulation);
     }
-    m->crew = crew_open(setup);
+    m->crew = crew_open(setup, m->channels);
     pools_fill(m);
     return m;
 }

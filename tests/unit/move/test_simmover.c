@@ -685,6 +685,19 @@ static void an_emulated_tier_passes_whole_entries(void **state) {
     assert_int_equal(r->end_ns[b], 10000 + 2000 + 2100);
 }
 
+/* Also beside operations that have nothing to do with a measured tier. */
+static void an_emulated_tier_has_one_channel_for_all(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(GPU, -1, 2000), b = op_begin(GPU, CPU, 2000);
+    time_to(3000);
+    assert_int_equal(simmover_used_ns(r->m, GPU, KVF_DIR_READ), 3000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 2100);
+    assert_int_equal(r->end_ns[b], 2000 + 2100 + 2000);
+}
+
 static void a_stop_ends_what_is_measured_too(void **state) {
     (void)state;
     for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
@@ -732,6 +745,7 @@ int main(void) {
         TEST(a_device_is_late_for_a_worker_that_rested),
         TEST(latencies_of_a_device_are_spread),
         TEST(an_emulated_tier_passes_whole_entries),
+        TEST(an_emulated_tier_has_one_channel_for_all),
         TEST(a_stop_ends_what_is_measured_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
