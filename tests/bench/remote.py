@@ -14,6 +14,7 @@ from measure import BUILD, GIB, MIB, Trouble, Unfit, size
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import seaweedfs
+from played_redis import Distant
 from seaweedfs import KEYS
 
 CONNECTIONS = 8
@@ -174,6 +175,70 @@ def redis(bench):
                        "the time, which gives no more." % (CONNECTIONS, bench.workers))
 
 
+# ---- a long way ----
+
+DELAY_MS = 50  # each way
+TOKENS_FAR, OPERATIONS = 4, 20
+FAR = """
+name: bench
+model: tiny-1b
+run: {duration: 120s, warmup: 0s}
+tiers: {gpu: {capacity: 0}, cpu: {capacity: 0}, nvme: {capacity: 0},
+        remote: {capacity: 1GiB, backend: resp, url: "%s", chunk_tokens: %d, lookup: %s}}
+workload: {source: ops, path: "%s"}
+"""
+# what, the metric, lookup, round trips of one value
+FAR_ROWS = (("read after a lookup", "remote_read_p50_ms", "exists", 2), ("read without", "remote_read_p50_ms", "get", 1),
+            ("write", "remote_write_p50_ms", "get", 1))
+
+
+class Near:
+    """A server's address, as a proxy of the tests wants it."""
+    tcp = True
+
+    def __init__(self, port):
+        self.address, self.url = ("127.0.0.1", port), "redis://127.0.0.1:%d" % port
+
+
+def answers(address):
+    with contextlib.suppress(OSError):
+        socket.create_connection(address, 1).close()
+        return True
+    return False
+
+
+def far(bench):
+    if not shutil.which("redis-server"):
+        raise Unfit("redis-server is missing; install the package redis-server")
+    rows = [row for row in FAR_ROWS if wanted(bench, "added latency, " + row[0])]
+    if not rows:
+        return
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        near = Near(one.getsockname()[1])
+    server = bench.start(["redis-server", "--port", str(near.address[1]), "--bind", "127.0.0.1", "--save", "", "--loglevel", "warning"],
+                         quiet=True)
+    until(lambda: answers(near.address) or server.poll() is not None, "redis-server")
+    with open(bench.path("ops.csv"), "w") as out:
+        out.write("op,key,tokens\n" + "".join("write,%d/1,%d\nread,%d/1,%d\n" % (i, TOKENS_FAR, i, TOKENS_FAR)
+                                               for i in range(OPERATIONS)))
+    at_once, late = Distant(near, 0), Distant(near, DELAY_MS / 1000)
+    for what, metric, lookup, trips in rows:
+        def through(proxy):
+            return bench.kvfall(FAR % (proxy.url, TOKENS_FAR, lookup, bench.path("ops.csv")))[metric]
+        pairs = bench.pair("added latency, " + what, lambda: through(late), lambda: through(at_once))
+        expected = trips * 2 * DELAY_MS
+        parts = [(ours - theirs) / expected for ours, theirs in pairs]
+        middle = statistics.median(parts)
+        bench.rows.append(("added latency, %s" % what, "%.2f ms" % (middle * expected), "%d ms" % expected, "%.3f" % middle,
+                           "%.3f .. %.3f" % (min(parts), max(parts)), "0.95 .. 1.05", 0.95 <= middle <= 1.05))
+    for proxy in (at_once, late):
+        proxy.close()
+    stop(bench, server)
+    bench.notes.append("added latency: median latency through a proxy that holds all back for %d ms either way, less that through the "
+                       "same proxy without; yardstick round trips times delay." % DELAY_MS)
+
+
 # ---- S3 ----
 
 def weed_start(bench):
@@ -213,7 +278,7 @@ def s3(bench):
 
 
 def remote(bench):
-    for name, one in (("resp", redis), ("s3", s3)):
+    for name, one in (("resp", redis), ("added latency", far), ("s3", s3)):
         try:
             one(bench)
         except Unfit as why:
