@@ -29,17 +29,24 @@ static void in_service(const struct network *n, uint64_t most, double *per_s) {
     }
 }
 
+/* Below this the exponential function is zero: nothing is added. */
+#define GONE (-746.0)
+
 /* The rest of the system as one server whose speed depends on how many are there; users come to it at the
- * rate at which those outside ask. Log weights: thousands of users would overflow. */
+ * rate at which those outside ask. Log weights: thousands of users would overflow. Once fewer come than go,
+ * weights only fall, as more inside are served no more slowly: behind the first that is gone all are. */
 static double with_thinking(const struct network *n, uint64_t users, uint64_t most, const double *per_s) {
     double *weight = mem_alloc((users + 1) * sizeof *weight), top = 0, sum = 0, done = 0;
+    uint64_t last = users;
     weight[0] = 0;
-    for (uint64_t i = 1; i <= users; i++) {
+    for (uint64_t i = 1; i <= last; i++) {
         double rate = per_s[i < most ? i : most], asks = (double)(users - i + 1) / n->think_s;
         weight[i] = weight[i - 1] + log(asks / rate);
         top = fmax(top, weight[i]);
+        if (asks < rate && weight[i] - top < GONE) last = i;
     }
-    for (uint64_t i = 0; i <= users; i++) {
+    for (uint64_t i = 0; i <= last; i++) {
+        if (weight[i] - top < GONE) continue;
         double p = exp(weight[i] - top);
         sum += p;
         done += i > 0 ? p * per_s[i < most ? i : most] : 0;
