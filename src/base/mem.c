@@ -79,10 +79,12 @@ void mem_renew(void *p, size_t len) {
         mem_exhausted(to - from);
 }
 
+/* Whole pages around it: a piece whose pages are of two kinds could no longer be remapped by realloc(), which
+ * would copy it instead. */
 void mem_scattered(void *p, size_t len) {
     enum { HUGE = 2 << 20 };
-    uintptr_t from = ((uintptr_t)p + PAGE - 1) / PAGE * PAGE, to = ((uintptr_t)p + len) / PAGE * PAGE;
-    if (len >= 2 * HUGE) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+    uintptr_t from = (uintptr_t)p / PAGE * PAGE, to = ((uintptr_t)p + len + PAGE - 1) / PAGE * PAGE;
+    if ((from + HUGE - 1) / HUGE * HUGE + HUGE <= to) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
 }
 
 char *mem_strndup(const char *text, size_t most) {

@@ -13,7 +13,7 @@ char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t most);
 
 /* Advises the kernel that this memory is large and read in random order: huge pages spare most walks through
- * page tables. Pieces under two huge pages are left alone. Any thread. */
+ * page tables. Pieces without a whole huge page in them are left alone. Any thread. */
 void mem_scattered(void *p, size_t len);
 
 /* Gives private memory new pages with the same content: references to the old pages, in a pipe or a socket,

@@ -18,12 +18,21 @@ static void nodes_grow(struct entry_pool *p, uint32_t need) {
     p->node_cap = cap;
 }
 
+/* Chunks that are allocated together: singly while more would be a large part of all, then as many as fill a
+ * huge page. */
+static uint32_t chunks_together(uint32_t chunk) {
+    return chunk < CHUNKS_SINGLE ? 1 : CHUNKS_TOGETHER;
+}
+
 static void entries_grow(struct entry_pool *p) {
-    p->chunks = mem_realloc(p->chunks, (p->chunk_count + (size_t)1) * sizeof(struct entry *));
-    /* Aligned to its size: an entry must not straddle two cache lines. */
-    struct entry *piece = aligned_alloc(sizeof(struct entry), ENTRY_CHUNK * sizeof(struct entry));
-    if (!piece) mem_exhausted(ENTRY_CHUNK * sizeof(struct entry));
-    p->chunks[p->chunk_count++] = piece;
+    uint32_t n = chunks_together(p->chunk_count);
+    size_t bytes = n * ENTRY_CHUNK * sizeof(struct entry);
+    p->chunks = mem_realloc(p->chunks, (p->chunk_count + (size_t)n) * sizeof(struct entry *));
+    /* Aligned to the size of an entry, which must not straddle two cache lines, or to that of the page. */
+    struct entry *piece = aligned_alloc(n == 1 ? sizeof(struct entry) : bytes, bytes);
+    if (!piece) mem_exhausted(bytes);
+    if (n > 1) mem_scattered(piece, bytes);
+    for (uint32_t i = 0; i < n; i++) p->chunks[p->chunk_count++] = piece + (size_t)i * ENTRY_CHUNK;
     nodes_grow(p, p->chunk_count * ENTRY_CHUNK);
 }
 
@@ -61,7 +70,7 @@ void pool_entry_give(struct entry_pool *p, uint32_t i) {
 }
 
 void pool_entries_close(struct entry_pool *p) {
-    for (uint32_t i = 0; i < p->chunk_count; i++) free(p->chunks[i]);
+    for (uint32_t i = 0; i < p->chunk_count; i += chunks_together(i)) free(p->chunks[i]);
     free(p->chunks);
     free(p->nodes);
     free(p->next_use);

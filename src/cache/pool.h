@@ -76,7 +76,7 @@ struct busy {
 };
 
 #define ENTRY_BYTES_MAX ((UINT64_C(1) << 48) - 1)
-enum { ENTRY_CHUNK = 4096, OP_CHUNK = 256 };
+enum { ENTRY_CHUNK = 4096, CHUNKS_SINGLE = 64, CHUNKS_TOGETHER = 8, OP_CHUNK = 256 };
 
 /* Which entry is the block before; its number may have become another's. */
 struct lineage {
