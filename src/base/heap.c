@@ -4,9 +4,11 @@
 
 #include "base/buf.h"
 
-static bool item_before(const struct heap_item *a, const struct heap_item *b) {
-    if (a->key != b->key) return a->key < b->key;
-    return a->tie < b->tie;
+/* As one number, without a branch that nobody could foretell. */
+static inline bool item_before(const struct heap_item *a, const struct heap_item *b) {
+    __extension__ unsigned __int128 x = (unsigned __int128)a->key << 64 | a->tie;
+    __extension__ unsigned __int128 y = (unsigned __int128)b->key << 64 | b->tie;
+    return x < y;
 }
 
 void heap_push(struct heap *h, uint64_t key, uint64_t tie, void *item) {
@@ -31,7 +33,7 @@ bool heap_pop(struct heap *h, struct heap_item *out) {
     for (;;) {
         uint64_t child = 2 * i + 1;
         if (child >= h->count) break;
-        if (child + 1 < h->count && item_before(&h->items[child + 1], &h->items[child])) child++;
+        if (child + 1 < h->count) child += item_before(&h->items[child + 1], &h->items[child]);
         if (!item_before(&h->items[child], &last)) break;
         h->items[i] = h->items[child];
         i = child;

@@ -18,6 +18,9 @@ struct timers {
     uint64_t filled;                 /* a bit for each bucket that has some */
     struct timers_block *bucket[64]; /* by the highest bit in which a time differs from last_ns */
     struct timers_block *spare;      /* empty blocks */
+    struct timers_block **slab;      /* all blocks, as they were allocated */
+    uint32_t slabs;
+    uint64_t near_most; /* with more the heap is spread over the buckets */
 };
 
 /* All zeros is an empty one. */

@@ -70,6 +70,33 @@ static void taken_as_sorted(void **state) {
     sorted((1ull << 32) - 1000, 2000, 5000, 6); /* across a bit that changes all below */
 }
 
+/* However they come, those that are far from being due do not stand in the heap; those of one time have to.
+ */
+static void the_heap_stays_small(void **state) {
+    (void)state;
+    enum { N = 50000, SMALL = 256 };
+    struct timers random = {0}, backwards = {0}, together = {0};
+    struct rng rng;
+    rng_init(&rng, 11, KVF_RNG_TEST, 0);
+    for (uint64_t i = 0; i < N; i++) {
+        timers_add(&random, rng_u64(&rng) % 30000000000, i);
+        timers_add(&backwards, 10 * (N - i), i);
+        timers_add(&together, 77, N - i);
+        assert_true(random.near.count <= SMALL && backwards.near.count <= SMALL);
+    }
+    timers_add(&together, 78, 0);
+    timers_add(&together, 76, 5);
+    expect_next(&together, (struct pair){76, 5});
+    for (uint64_t i = 0; i < N; i++) {
+        expect_next(&backwards, (struct pair){10 * (i + 1), N - 1 - i});
+        expect_next(&together, (struct pair){77, i + 1});
+    }
+    expect_next(&together, (struct pair){78, 0});
+    timers_free(&random);
+    timers_free(&backwards);
+    timers_free(&together);
+}
+
 /* As users do: each is due again some time after it was, now and then at the same time as another or before.
  * A heap that holds all of them says what comes next. */
 static void goes_on(void **state) {
@@ -103,6 +130,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty),
         cmocka_unit_test(taken_as_sorted),
+        cmocka_unit_test(the_heap_stays_small),
         cmocka_unit_test(goes_on),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
