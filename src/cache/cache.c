@@ -82,12 +82,14 @@ static void tier_open(struct cache *c, int tier) {
     t->order = t->policy->open(&policy);
     c->entries.knows_next_use = c->entries.knows_next_use || t->policy_caps & POLICY_LOOKS_AHEAD;
     c->entries.knows_parents = c->entries.knows_parents || t->policy_caps & POLICY_BY_PARENTS;
+    c->expires = c->expires || t->policy->expired;
 }
 
 struct cache *cache_open(const struct cache_config *config, struct err *e) {
     if (config_check(config, e)) return NULL;
     struct cache *c = mem_zalloc(1, sizeof *c);
     c->config = *config;
+    c->found = mem_zalloc(1, sizeof *c->found);
     pool_busies_init(&c->busies);
     index_init(&c->index, &c->entries);
     admission_open(&c->admission, config->admission, config->admission_limit_bytes, ADMISSION_KEYS);
@@ -108,13 +110,25 @@ void cache_close(struct cache *c) {
     pool_entries_close(&c->entries);
     pool_busies_close(&c->busies);
     pool_ops_close(&c->ops);
+    free(c->found);
     free(c->steps);
     free(c->moves);
     free(c);
 }
 
+/* Whether an entry is the one in the index of this key, where no key has several. */
+static inline bool is_found(const struct cache *c, uint32_t i, struct cache_key key) {
+    if (i >= c->entries.top) return false;
+    const struct entry *e = cache_entry(c, i);
+    return cache_key_equal(e->key, key) && (e->state == ENTRY_RESIDENT || e->state == ENTRY_WRITING);
+}
+
 static uint32_t entry_find(const struct cache *c, struct cache_key key) {
-    return copy_kept(c) ? copy_find(c, key) : index_find(&c->index, key);
+    if (copy_kept(c)) return copy_find(c, key);
+    if (is_found(c, *c->found, key)) return *c->found;
+    uint32_t i = index_find(&c->index, key);
+    if (i != ENTRY_NONE) *c->found = i;
+    return i;
 }
 
 /* All copies of a key are as recent as it is: those below are there for when the one above has gone. */
@@ -188,7 +202,7 @@ void cache_time(struct cache *c, uint64_t now_ns) {
     bool any = false;
     c->now_ns = now_ns;
     if (c->config.shared) cache_time(c->config.shared, now_ns);
-    for (int i = 0; i < KVF_TIERS; i++) {
+    for (int i = 0; i < KVF_TIERS && c->expires; i++) {
         struct cache_tier *t = &c->tier[i];
         if (t->on && t->policy->expired) any = tier_expire(c, t, i) || any;
     }
@@ -246,6 +260,7 @@ static struct cache_op *write_make(struct cache *c, struct cache_key key, uint64
     if (c->entries.lineage) seat_begin(c, i);
     e->state = ENTRY_WRITING;
     index_insert(&c->index, i);
+    *c->found = i;
     struct cache_op *op = op_make(c, CACHE_OP_WRITE, access->cause, i, worker, owner);
     struct busy *b = gate_busy_of(c, e);
     b->first = b->last = op_slot(op);

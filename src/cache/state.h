@@ -62,6 +62,7 @@ struct cache {
     struct busy_pool busies;
     struct op_pool ops;
     struct index index;
+    uint32_t *found; /* the entry that a key was found in last: the next call is mostly about it */
     struct admission admission;
     struct cache_op *ready_head, *ready_tail;
     struct plan_step *steps; /* of the plan being made */
@@ -76,6 +77,7 @@ struct cache {
     bool relief_due;        /* something has been planned or has ended since room was last made ahead */
     uint32_t relief_worker; /* carries that out */
     int top;                /* the fastest tier that new entries go to */
+    bool expires;           /* the policy of a tier lets entries go with time */
     bool stopped;
     bool uneven; /* a planned fall did not happen: levels may exceed what is usable from now on */
     struct cache_stats stats;

@@ -91,49 +91,48 @@ static bool is_still(struct engine *e, uint64_t now_ns) {
     return e->dispatch.arrived - s->arrived > STILL_ARRIVED + STILL_EACH * e->dispatch.users.active;
 }
 
-/* One turn of every pod that has something to do; whether any did something. One that did has another turn,
- * after arrivals. */
-static bool workers_turn(struct engine *e, uint64_t now_ns) {
+/* One turn of every pod that has something to do. One that did something has another turn, after arrivals:
+ * before those that were called later, where there are others. */
+static void workers_turn(struct engine *e, uint64_t now_ns) {
     uint32_t due[TURNS], n;
-    bool any = false;
-    while ((n = lineup_due(&e->service.lineup, now_ns, due, TURNS)) > 0) {
+    bool any = false, alone = e->service.worker_count == 1;
+    while (!any && (n = lineup_due(&e->service.lineup, now_ns, due, TURNS)) > 0) {
         for (uint32_t i = 0; i < n; i++) {
             struct worker *w = &e->service.workers[due[i]];
-            bool did = worker_turn(w, false);
+            bool did = worker_due(w, now_ns) && worker_turn(w, false);
             lineup_set(&e->service.lineup, due[i], worker_next_ns(w));
-            if (did) lineup_call(&e->service.lineup, due[i]);
+            if (did && (!alone || worker_due(w, now_ns))) lineup_call(&e->service.lineup, due[i]);
             any = any || did;
         }
-        if (any) return true;
     }
-    return false;
+}
+
+/* When something is to be done here, messages apart. */
+static uint64_t turn_next_ns(const struct engine *e) {
+    uint64_t next = kvf_min(dispatch_next_ns(e), lineup_next_ns(&e->service.lineup));
+    return kvf_min(next, outages_next_ns(e));
 }
 
 /* Everything that can happen now; false when it takes longer than a slice of real time. */
 static bool instant(struct engine *e, uint64_t now_ns, uint64_t begun_ns) {
-    bool any = true;
-    for (unsigned n = 1; any; n++) {
+    unsigned n = 1;
+    do {
         if (is_still(e, now_ns)) {
             stands_still(e);
             return true;
         }
-        if (n % TURN_LOOKS == 0 && clock_now_ns() - begun_ns > SLICE_NS) return false;
-        any = false;
+        if (n++ % TURN_LOOKS == 0 && clock_now_ns() - begun_ns > SLICE_NS) return false;
         if (outages_next_ns(e) <= now_ns) outages_due(e, now_ns);
-        if (dispatch_next_ns(e) <= now_ns) {
-            dispatch_turn(e);
-            any = true;
-        }
-        any = workers_turn(e, now_ns) || any;
-    }
+        if (dispatch_next_ns(e) <= now_ns) dispatch_turn(e);
+        workers_turn(e, now_ns);
+    } while (turn_next_ns(e) <= now_ns);
     return true;
 }
 
 /* When something is to be done here. */
 static uint64_t own_next_ns(const struct engine *e) {
-    uint64_t next = kvf_min(dispatch_next_ns(e), lineup_next_ns(&e->service.lineup));
-    if (e->routes.shards) next = kvf_min(next, shards_next_ns(e));
-    return kvf_min(next, outages_next_ns(e));
+    uint64_t next = turn_next_ns(e);
+    return e->routes.shards ? kvf_min(next, shards_next_ns(e)) : next;
 }
 
 /* ---- windows of a fleet whose messages take time ---- */

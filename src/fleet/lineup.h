@@ -10,6 +10,7 @@ struct lineup {
     uint32_t count, width; /* width: leaves of the tree, a power of two */
     uint64_t *at_ns;       /* of each; KVF_NEVER: nothing to do */
     uint32_t *first;       /* winners: root at 1 */
+    uint64_t first_ns;     /* the time of the winner of all */
     uint32_t *called;      /* in order of calling */
     uint32_t calls;
     bool *is_called;
@@ -18,9 +19,12 @@ struct lineup {
 void lineup_open(struct lineup *l, uint32_t count); /* nothing to do */
 void lineup_close(struct lineup *l);                /* frees what it owns */
 void lineup_set(struct lineup *l, uint32_t i,
-                uint64_t at_ns);                 /* the next time of member i; KVF_NEVER: none */
-void lineup_call(struct lineup *l, uint32_t i);  /* calls member i out of turn */
-uint64_t lineup_next_ns(const struct lineup *l); /* 0: a router was called */
+                uint64_t at_ns);                /* the next time of member i; KVF_NEVER: none */
+void lineup_call(struct lineup *l, uint32_t i); /* calls member i out of turn */
+/* The first time of all; 0: a member was called. */
+static inline uint64_t lineup_next_ns(const struct lineup *l) {
+    return l->calls > 0 ? 0 : l->first_ns;
+}
 /* Takes out of the list those called so far and those whose time has come, as far as `room` goes: of the
  * former all, in order of calling, before the latter. Returns how many. A time that has come is KVF_NEVER
  * then; the caller sets the next one of each. */

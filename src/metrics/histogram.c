@@ -17,11 +17,15 @@ static_assert(HISTOGRAM_BUCKETS == LINEAR + (HISTOGRAM_MAX_BITS - HISTOGRAM_SUB_
 
 /* A value of the octave [2^k, 2^(k+1)), k > SUB_BITS, keeps its SUB_BITS + 1 leading bits; the
  * buckets of one octave follow those of the one below without a gap. */
-uint32_t histogram_bucket_of(uint64_t value) {
+static inline uint32_t bucket_of(uint64_t value) {
     if (value < LINEAR) return (uint32_t)value;
     if (value >= VALUE_LIMIT) return HISTOGRAM_BUCKETS - 1;
     uint32_t shift = 63 - (uint32_t)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
     return (shift << HISTOGRAM_SUB_BITS) + (uint32_t)(value >> shift);
+}
+
+uint32_t histogram_bucket_of(uint64_t value) {
+    return bucket_of(value);
 }
 
 uint64_t histogram_bucket_low(uint32_t bucket) {
@@ -46,18 +50,18 @@ void histogram_init(struct histogram *h) {
 
 /* `lo` goes before `hi`: a reader that sees the first `hi` with the zero of an untouched `lo`
  * merely looks at more buckets than it needs. */
-static void bracket(struct histogram *h, uint32_t lo, uint32_t hi) {
+static inline void bracket(struct histogram *h, uint32_t lo, uint32_t hi) {
     uint32_t end = LOAD(h->hi);
     if (end == 0 || lo < LOAD(h->lo)) STORE(h->lo, lo);
     if (hi > end) STORE(h->hi, hi);
 }
 
-static void extremes_put(struct histogram *h, uint64_t most, uint64_t least) {
+static inline void extremes_put(struct histogram *h, uint64_t most, uint64_t least) {
     if (LOAD(h->most) < most) STORE(h->most, most);
     if (LOAD(h->least) < least) STORE(h->least, least);
 }
 
-static void extremes_note(struct histogram *h, uint64_t value) {
+static inline void extremes_note(struct histogram *h, uint64_t value) {
     uint32_t asked = LOAD(h->asked);
     if (LOAD(h->done) != asked) {
         histogram_forget(h);
@@ -80,7 +84,7 @@ void histogram_forget(struct histogram *h) {
 }
 
 void histogram_record(struct histogram *h, uint64_t value) {
-    uint32_t b = histogram_bucket_of(value);
+    uint32_t b = bucket_of(value);
     extremes_note(h, value);
     STORE(h->bucket[b], LOAD(h->bucket[b]) + 1);
     STORE(h->sum, LOAD(h->sum) + value);

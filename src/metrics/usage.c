@@ -1,15 +1,20 @@
 #include "metrics/usage.h"
 
-#include <stdbool.h>
-#include <string.h>
-
-void usage_init(struct usage *u) {
-    memset(u, 0, sizeof *u);
+void usage_init(struct usage *u, bool alone) {
+    *u = (struct usage){.alone = alone};
     pthread_mutex_init(&u->lock, NULL);
 }
 
 void usage_destroy(struct usage *u) {
     pthread_mutex_destroy(&u->lock);
+}
+
+static void enter(struct usage *u) {
+    if (!u->alone) pthread_mutex_lock(&u->lock);
+}
+
+static void leave(struct usage *u) {
+    if (!u->alone) pthread_mutex_unlock(&u->lock);
 }
 
 /* Threads read the clock before they have the lock: a time may lie a little before the last one. */
@@ -27,25 +32,25 @@ static void advance(struct usage *u, uint64_t now_ns) {
 }
 
 void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
-    pthread_mutex_lock(&u->lock);
+    enter(u);
     advance(u, at_ns);
     u->sums.chunk_ns[dir] += n * (u->since_ns - at_ns);
     u->at[dir] += n;
-    pthread_mutex_unlock(&u->lock);
+    leave(u);
 }
 
 void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
-    pthread_mutex_lock(&u->lock);
+    enter(u);
     advance(u, last_ns);
     u->sums.chunk_ns[dir] -= n * (u->since_ns - last_ns) + earlier_ns;
     u->at[dir] -= n;
-    pthread_mutex_unlock(&u->lock);
+    leave(u);
 }
 
 struct usage_sums usage_read(struct usage *u, uint64_t now_ns) {
-    pthread_mutex_lock(&u->lock);
+    enter(u);
     advance(u, now_ns);
     struct usage_sums sums = u->sums;
-    pthread_mutex_unlock(&u->lock);
+    leave(u);
     return sums;
 }

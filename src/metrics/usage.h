@@ -4,6 +4,7 @@
 #define KVF_METRICS_USAGE_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/terms.h"
@@ -18,13 +19,15 @@ struct usage_sums {
 };
 
 struct usage {
-    pthread_mutex_t lock;  /* of all below */
+    pthread_mutex_t lock;  /* of all below, unless one thread does everything */
+    bool alone;            /* it does */
     uint64_t at[KVF_DIRS]; /* chunks there now */
     uint64_t since_ns;     /* run time up to which the sums are complete */
     struct usage_sums sums;
 };
 
-void usage_init(struct usage *u);    /* before other threads use it */
+/* Before other threads use it; `alone`: none will, as in a simulation. */
+void usage_init(struct usage *u, bool alone);
 void usage_destroy(struct usage *u); /* after they have ended */
 /* `n` chunks came at a run time. A time in the past corrects chunk_ns. Any thread. */
 void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns);

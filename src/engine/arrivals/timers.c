@@ -78,7 +78,7 @@ static void near_fill(struct timers *t) {
     }
 }
 
-/* What is in buckets below that of the highest bit in which last_ns goes down differs from it in that bit. */
+/* Times in buckets below that of the highest bit in which last_ns goes down differ from it in that bit. */
 static void buckets_raise(struct timers *t, int to) {
     for (int b = 0; b < to; b++) {
         while (t->bucket[b]) {
@@ -109,10 +109,6 @@ void timers_add(struct timers *t, uint64_t at_ns, uint64_t number) {
     if (t->near.count == 0 && at_ns > t->last_ns) t->last_ns = at_ns; /* the only one */
     place(t, at_ns, number);
     if (t->near.count > kvf_max(NEAR, t->near_most)) near_spill(t);
-}
-
-uint64_t timers_next_ns(const struct timers *t) {
-    return heap_min_key(&t->near);
 }
 
 bool timers_next(const struct timers *t, uint64_t *number) {

@@ -25,8 +25,10 @@ struct timers {
 
 /* All zeros is an empty one. */
 void timers_add(struct timers *t, uint64_t at_ns,
-                uint64_t number);                           /* ends the program when memory is exhausted */
-uint64_t timers_next_ns(const struct timers *t);            /* UINT64_MAX when empty */
+                uint64_t number); /* ends the program when memory is exhausted */
+static inline uint64_t timers_next_ns(const struct timers *t) { /* UINT64_MAX when empty */
+    return heap_min_key(&t->near);
+}
 bool timers_next(const struct timers *t, uint64_t *number); /* false: empty */
 /* Takes the earliest; of equal times the least number. False: empty. */
 bool timers_take(struct timers *t, uint64_t *number, uint64_t *at_ns);

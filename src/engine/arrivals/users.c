@@ -60,10 +60,6 @@ void users_schedule(struct users *s, uint64_t user, uint64_t at_ns) {
     s->state[user] = USERS_WAITING;
 }
 
-uint64_t users_next_ns(const struct users *s) {
-    return timers_next_ns(&s->timers);
-}
-
 bool users_next(const struct users *s, uint64_t *user) {
     return timers_next(&s->timers, user);
 }

@@ -32,8 +32,11 @@ void users_init(struct users *s);                 /* no users */
 void users_destroy(struct users *s);              /* frees what it owns */
 void users_grow(struct users *s, uint64_t users); /* states for users up to this number */
 void users_schedule(struct users *s, uint64_t user,
-                    uint64_t at_ns);           /* sets the timer of a user, by run time */
-uint64_t users_next_ns(const struct users *s); /* KVF_NEVER when no user waits */
+                    uint64_t at_ns); /* sets the timer of a user, by run time */
+/* KVF_NEVER when no user waits. */
+static inline uint64_t users_next_ns(const struct users *s) {
+    return timers_next_ns(&s->timers);
+}
 /* The user whose timer is due at now_ns; false when none is. *at_ns is when it was due. */
 bool users_due(struct users *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns);
 bool users_next(const struct users *s, uint64_t *user); /* the user due next; false: no user waits */

@@ -35,7 +35,9 @@ static void run_append(struct worker *w, struct cache_op *op) {
     w->run_tail = &op->next;
 }
 
+/* Mostly there is none: looking does not take the cache line from others, an exchange does. */
 static struct flight *flights_take(struct worker *w) {
+    if (!atomic_load(&w->flights_in)) return NULL;
     struct flight *f = atomic_exchange(&w->flights_in, NULL), *in_order = NULL, *next;
     for (; f; f = next) {
         next = f->next;
@@ -46,6 +48,7 @@ static struct flight *flights_take(struct worker *w) {
 }
 
 static void ops_take(struct worker *w) {
+    if (!atomic_load(&w->ops_in)) return;
     struct cache_op *op = atomic_exchange(&w->ops_in, NULL), *in_order = NULL, *next;
     for (; op; op = next) {
         next = op->next;
@@ -73,15 +76,14 @@ static void worker_enter(struct executor *x) {
 /* Operations of another worker are in its mailbox before the lock is released: when the run ends the cache is
  * stopped under that lock, and a worker that sees the end then sees its last mail too. It is woken
  * afterwards. */
-static void worker_leave(struct executor *x) {
-    struct worker *w = worker_of(x);
+static void leave_among_others(struct worker *w) {
     struct service *v = w->service;
     uint64_t woken[WORKERS_MAX / 64] = {0};
     struct cache_op *op;
     bool any = false;
     while ((op = cache_next_ready(w->pod->cache)) != NULL) {
         uint32_t whose = op->worker; /* once in the mail it is not looked at any more */
-        if (w->simulated || &v->workers[whose] == w) {
+        if (&v->workers[whose] == w) {
             run_append(w, op);
             continue;
         }
@@ -89,10 +91,18 @@ static void worker_leave(struct executor *x) {
         woken[whose / 64] |= UINT64_C(1) << whose % 64;
         any = true;
     }
-    if (w->simulated) return;
     pthread_mutex_unlock(&v->cache_lock);
     for (uint32_t i = 0; any && i < v->worker_count; i++)
         if (woken[i / 64] >> i % 64 & 1) worker_wake(&v->workers[i]);
+}
+
+static void worker_leave(struct executor *x) {
+    struct worker *w = worker_of(x);
+    struct cache_op *op;
+    if (!w->simulated)
+        leave_among_others(w);
+    else
+        while ((op = cache_next_ready(w->pod->cache)) != NULL) run_append(w, op);
 }
 
 /* A wait begun now ends last of all; one that goes on ends when the first would have, so these have a
@@ -295,6 +305,10 @@ uint64_t worker_next_ns(const struct worker *w) {
     if (timer < next) next = timer;
     uint64_t waits = waits_end_ns(w);
     return waits < next ? waits : next;
+}
+
+bool worker_due(const struct worker *w, uint64_t now_ns) {
+    return w->run || atomic_load(&w->flights_in) || atomic_load(&w->ops_in) || worker_next_ns(w) <= now_ns;
 }
 
 static void worker_sleep(struct worker *w, bool paused) {

@@ -54,10 +54,12 @@ void worker_post_op(struct worker *w, struct cache_op *op);
 void worker_mail_op(struct worker *w, struct cache_op *op); /* without waking it */
 
 /* Virtual clock: the worker of a pod, without a thread, on the control thread. worker_turn() begins and ends
- * what can be now and says whether there was any, worker_next_ns() says when there will be. */
+ * what can be now and says whether there was any, worker_next_ns() says when there will be, the mail apart.
+ */
 void worker_simulate(struct service *v, struct worker *w);
 bool worker_turn(struct worker *w, bool paused);
 uint64_t worker_next_ns(const struct worker *w);
+bool worker_due(const struct worker *w, uint64_t now_ns); /* whether a turn would do anything */
 /* The worker of a pod that is gone: its operations end abandoned, its cache having stopped; its requests are
  * forgotten, and the caller's. */
 void worker_abandon(struct worker *w);

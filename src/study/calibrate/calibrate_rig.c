@@ -458,7 +458,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
     r->which = tier;
     r->stop = stop;
     r->workers = (uint32_t)scenario->engine.workers;
-    for (int i = 0; i < USAGES; i++) usage_init(&r->usage[i]);
+    for (int i = 0; i < USAGES; i++) usage_init(&r->usage[i], false);
     pthread_mutex_init(&r->times_lock, NULL);
     pthread_mutex_init(&r->places_lock, NULL);
     pthread_mutex_init(&r->start_lock, NULL);

@@ -13,7 +13,7 @@ static struct usage u;
 
 static int begin(void **state) {
     (void)state;
-    usage_init(&u);
+    usage_init(&u, false);
     return 0;
 }
 

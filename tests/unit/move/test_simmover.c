@@ -83,7 +83,7 @@ static int set_up(void **state) {
     run_clock_virtual(&r->clock);
     r->zero_ns = run_clock_now(&r->clock);
     r->counters = counters_new(1);
-    for (int t = 0; t < KVF_TIERS; t++) usage_init(&r->usage[t]);
+    for (int t = 0; t < KVF_TIERS; t++) usage_init(&r->usage[t], true);
     r->s.nvme.io_size = IO;
     for (int t = 0; t < KVF_TIERS; t++) speed_set(t, GB, GB, 1);
     return 0;
