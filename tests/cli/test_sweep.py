@@ -10,7 +10,7 @@ import signal
 import sqlite3
 
 from runs import healthy, rows, trace, write
-from tap import case, database, finish, home, main, run, spawn, wait_until
+from tap import SOURCE, case, database, finish, home, main, run, spawn, wait_until
 
 # Memory alone, a quarter of a second each.
 TINY = {"tiers.nvme": None, "run.duration": "100ms", "run.interval": "50ms"}
@@ -148,7 +148,7 @@ def _():
     assert all(abs(a - b) < 1e-6 * b for a, b in zip(steps, wanted)), (steps, wanted)
     most = max(point["results"]["throughput_tok_s"]["value"] for point in out["points"])
     peak = max(out["points"][2:], key=lambda point: point["results"]["throughput_tok_s"]["value"])
-    said = re.search(r"Max throughput \S+ tok/s at (\S+) req/s, with a mean TTFT of (\S+) (\S+) and a mean TPOT of [^.]*\.\S* "
+    said = re.search(r"Max throughput over rates \S+ tok/s at (\S+) req/s, with a mean TTFT of (\S+) (\S+) and a mean TPOT of [^.]*\.\S* "
                      r"\S+ Apart from it, closed loop with every slot in use: \S+ tok/s\. ", " ".join(got.stdout.split()))
     assert said, got
     assert abs(float(said.group(1)) / peak["values"]["workload.arrival.rate"] - 1) < 0.01, (said, peak)
@@ -163,6 +163,23 @@ def _():
     assert re.search(r"Against sweep 1: throughput [+-]\d", " ".join(got.stdout.split())), (got, most)
     refuse_baseline = run(["sweep", write({**TINY, "sweep": {"profile": "rates", "baseline": "99"}})])
     assert refuse_baseline.rc == 2 and "99" in refuse_baseline.stderr, refuse_baseline
+
+
+@case("the sentence on rates says which of the points it is about")
+def _():
+    def answer(*settings):
+        got = run(["sweep", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--points", "3", "--db", "none",
+                   *(word for one in ("mode=simulate", "sweep={profile: rates}", *settings) for word in ("--set", one))])
+        assert got.rc == 0, got
+        return " ".join(got.stdout.split())
+    said = answer("seed=47", "engine.room_wait=10ms")  # one request at a time left nothing undone
+    assert "2 of 3 points left work undone" in said, said
+    assert "No maximum: every point beyond one request at a time failed or left work undone." in said, said
+    said = answer("seed=37", "run.duration=20s")
+    assert re.search(r"Max throughput in the closed loop with every slot in use \S+ tok/s, with a mean TTFT", said), said
+    said = answer("seed=39")
+    one = re.search(r"1 synchronous (\S+ tok/s)", said).group(1)
+    assert "Apart from it, one request at a time: %s." % one in said and "Max throughput over rates " in said, said
 
 
 @case("what cannot be used is refused before anything is made")

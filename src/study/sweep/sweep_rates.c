@@ -38,27 +38,43 @@ static void put_change(struct buf *out, const char *what, double now, double bef
         buf_addf(out, " %s --", what);
 }
 
+/* "Max throughput over rates 1.20k tok/s at 14.8 req/s" */
+static void put_peak(const struct sweep *s, size_t at, struct buf *out) {
+    bool closed = s->point[at].load == LOAD_FULL;
+    buf_addf(out, "Max throughput %s %s", closed ? "in the closed loop with every slot in use" : "over rates",
+             format_measure(value_of(s, at, "throughput_tok_s"), "tok/s", "").text);
+    if (closed && s->base.plan.axes == 0) return;
+    buf_add(out, " at ");
+    sweep_label(s, at, out);
+}
+
+static void put_apart(const struct sweep *s, size_t at, const char *what, struct buf *out) {
+    buf_addf(out, " Apart from it, %s: %s.", what,
+             format_measure(value_of(s, at, "throughput_tok_s"), "tok/s", "").text);
+}
+
 /* One sentence on one point, all of whose figures are its own: that of most tokens of the open loop, or
- * without rates of the closed one, which else stands apart. */
+ * without rates of the closed one, which else stands apart; so does one request at a time that does more. */
 static void rates_answer(struct sweep *s) {
-    size_t open = peak_of(s, LOAD_AT_RATE), closed = peak_of(s, LOAD_FULL);
+    size_t open = peak_of(s, LOAD_AT_RATE), closed = peak_of(s, LOAD_FULL),
+           single = peak_of(s, LOAD_SYNCHRONOUS);
     size_t at = open != SIZE_MAX ? open : closed;
-    struct buf out = {0}, peak = {0};
+    struct buf out = {0};
     const double *base = s->baseline_value;
     if (at == SIZE_MAX) {
         snprintf(s->record.answer, sizeof s->record.answer,
-                 "No maximum: every point left work undone, and its throughput is that of less work.");
+                 "No maximum: every point beyond one request at a time failed or left work undone.");
         return;
     }
     double tok_s = value_of(s, at, "throughput_tok_s"), ttft_ms = value_of(s, at, "ttft_mean_ms"),
            tpot_ms = value_of(s, at, "tpot_mean_ms");
-    sweep_label(s, at, &peak);
-    buf_addf(&out, "Max throughput %s at %s, with a mean TTFT of %s and a mean TPOT of %s.",
-             format_measure(tok_s, "tok/s", "").text, buf_text(&peak), format_ms(ttft_ms).text,
+    put_peak(s, at, &out);
+    buf_addf(&out, ", with a mean TTFT of %s and a mean TPOT of %s.", format_ms(ttft_ms).text,
              format_ms(tpot_ms).text);
     if (open != SIZE_MAX && closed != SIZE_MAX)
-        buf_addf(&out, " Apart from it, closed loop with every slot in use: %s.",
-                 format_measure(value_of(s, closed, "throughput_tok_s"), "tok/s", "").text);
+        put_apart(s, closed, "closed loop with every slot in use", &out);
+    if (single != SIZE_MAX && value_of(s, single, "throughput_tok_s") > tok_s)
+        put_apart(s, single, "one request at a time", &out);
     if (s->baseline_name[0]) {
         buf_addf(&out, " Against %s:", s->baseline_name);
         put_change(&out, "throughput", tok_s, base[0]);
@@ -68,7 +84,6 @@ static void rates_answer(struct sweep *s) {
     }
     snprintf(s->record.answer, sizeof s->record.answer, "%s", buf_text(&out));
     buf_free(&out);
-    buf_free(&peak);
 }
 
 /* Rates between the first two runs of each combination of variants, which stand at 2 x its number. */
