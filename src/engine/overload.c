@@ -83,6 +83,13 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
             "%s refused, as a chunk was larger than every tier or without room in time; requests that "
             "retrieve miss what is not there, so the throughput is that of less work",
             counted(documents, "document was", "documents were").text);
+    double overdue = result_value(&run->results, "rag_documents_overdue");
+    if (overdue > 0)
+        verdict_warn(
+            &run->verdict,
+            "%s not ingested in time; requests that retrieve found fewer, or none, so the throughput is "
+            "that of less work",
+            counted(overdue, "document was", "documents were").text);
     double gone = result_value(&run->results, "requests_failed") - failed;
     if (gone > 0 && e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
         verdict_warn(

@@ -98,6 +98,7 @@ static void add_rag(struct measure *m) {
     result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_RAG, true), 0, "rag_bytes_read");
     add_count(m, "rag_documents_ingested", m->to->documents_in);
     add_count(m, "rag_documents_refused", m->to->documents_refused);
+    add_count(m, "rag_documents_overdue", m->to->documents_overdue);
     add_count(m, "rag_documents_evicted", m->to->documents_evicted);
     add_count(m, "rag_chunks_ingested", cause_sum(all, KVF_DIR_WRITE, KVF_CAUSE_RAG, false));
     add_count(m, "rag_chunks_evicted", counters_get(&all->rag_evicted) + m->to->cache.chunk_evictions);

@@ -266,6 +266,8 @@ const struct metric metric_rows[] = {
     {"rag_documents_refused", COUNT, DOWN, "documents refused",
      "Documents of which a chunk was larger than every tier or found no room, likewise; nothing behind it was "
      "written."},
+    {"rag_documents_overdue", COUNT, DOWN, "documents overdue",
+     "Of ingest: during: documents that were not in at the end although their time had come, and that of the next."},
     {"rag_documents_evicted", COUNT, FREE, "documents evicted",
      "Documents that left for new ones under workload.rag.max_documents, likewise."},
     {"rag_chunks_evicted", COUNT, FREE, "chunks evicted",

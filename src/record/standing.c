@@ -30,6 +30,7 @@ static const struct {
     {"requests_dropped", "arrival was dropped", "arrivals were dropped", "requests are dropped"},
     {"requests_left", "request was left", "requests were left", "requests are left"},
     {"rag_documents_refused", "document was refused", "documents were refused", "documents are refused"},
+    {"rag_documents_overdue", "document was overdue", "documents were overdue", "documents are overdue"},
     {"fell_through", "write fell through", "writes fell through", "writes fall through"},
     {"not_admitted", "write was not admitted", "writes were not admitted", "writes are not admitted"},
     {"copies_skipped", "copy was skipped", "copies were skipped", "copies are skipped"},

@@ -6,11 +6,11 @@
 #include "record/trials.h"
 
 /* Work that was not done, or not as the scenario asks: requests failed, dropped or not reached in time,
- * documents refused, writes that fell through or were not admitted, copies skipped, entries dropped because
- * their next tier was gone, or lost with it. Less work is done sooner, so the throughput of the rest is not
- * comparable. Writes and copies count only where no GPU is modelled: a modelled GPU computes again what was
- * not kept. */
-enum { STANDING_UNDONE = 9 };
+ * documents refused or overdue, writes that fell through or were not admitted, copies skipped, entries
+ * dropped because their next tier was gone, or lost with it. Less work is done sooner, so the throughput of
+ * the rest is not comparable. Writes and copies count only where no GPU is modelled: a modelled GPU computes
+ * again what was not kept. */
+enum { STANDING_UNDONE = 10 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t criteria, passed; /* no data is no pass */
@@ -27,7 +27,7 @@ bool standing_good(const struct standing *s);
 const char *standing_undone_metric(size_t i);
 /* Only the first STANDING_UNDONE_COMPUTED kinds count for a run that has the metric `standing_computes`: its
  * modelled GPU computes again what was not kept. */
-enum { STANDING_UNDONE_COMPUTED = 4 };
+enum { STANDING_UNDONE_COMPUTED = 5 };
 extern const char standing_computes[];
 /* More of undone[i] in words: "writes fall through". */
 const char *standing_undone_more(size_t i);
@@ -37,7 +37,7 @@ bool standing_comparable(const double undone[STANDING_UNDONE]);
 const char *standing_undone(const double undone[STANDING_UNDONE], char *out, size_t len);
 /* "2 of 6 targets missed, 4 of 4 criteria passed, throughput not comparable: 3 requests failed"; "" where
  * nothing is judged. */
-enum { STANDING_TEXT = 320 };
+enum { STANDING_TEXT = 480 };
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]);
 /* Counts the undone work of a run from its results. */
 void standing_count(const struct result_list *results, double undone[STANDING_UNDONE]);

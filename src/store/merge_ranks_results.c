@@ -43,7 +43,10 @@ static void add_own(struct store_ranks *w) {
         result_add(out, left, 0, "requests_left");
     }
     double refused = sum_of(w, "rag_documents_refused"); /* where documents are read */
-    if (kvf_present(refused)) result_add(out, refused, 0, "rag_documents_refused");
+    if (kvf_present(refused)) {
+        result_add(out, refused, 0, "rag_documents_refused");
+        result_add(out, sum_of(w, "rag_documents_overdue"), 0, "rag_documents_overdue");
+    }
     result_add(out, most_of(w, "classes_unserved"), 0, "classes_unserved");
     result_add(out, (double)i->errors, 0, "operation_errors");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */

@@ -185,6 +185,33 @@ def _():
     assert got.rc == 3 and re.search(r"requests left +== 0 +\d+ +FAIL", got.stdout), got
 
 
+@case("documents that a slow drive has not taken in when they are due are work undone")
+def _():
+    store, runs = ("--db", home() / "work/late.db"), []
+    for write in ("100MB/s", "1MB/s"):
+        path = home() / "work/late.yaml"
+        path.write_text(json.dumps({  # requests write to the cpu tier, whose room no chunk fits
+            "name": "late", "model": {"preset": "tiny-1b", "layers": 1}, "mode": "simulate", "seed": 3,
+            "run": {"duration": "60s", "warmup": "0s"}, "cache": {"placement": "spillover"},
+            "tiers": {"cpu": {"capacity": "1000KiB"}, "nvme": {"capacity": "2560MiB", "io_size": "64KiB", "duplex": "full",
+                                                                "read_bandwidth": "10MB/s", "write_bandwidth": write}},
+            "workload": {"users": 4, "prefix": {"probability": 0}, "conversation": {"max_turns": 1}, "rag": {
+                "documents": 20, "probability": 1, "ingest": "during"}, "personas": [
+                    {"name": "short", "context": [5, 10], "generate": [50, 150], "think": ["0s", "1s"]}]}}))
+        got = run(["run", path, "--headless", "--quiet", "--json", home() / "work/late.json", *store])
+        runs.append((json.loads((home() / "work/late.json").read_text()), " ".join(got.stdout.split())))
+    (fast, _), (slow, text) = runs
+    assert result(fast, "rag_documents_overdue") == 0 and fast["run"]["undone"] is None, fast["run"]
+    late = result(slow, "rag_documents_overdue")
+    assert late == 20 - result(slow, "rag_documents_ingested") > 10 and slow["run"]["undone"] == "%d documents were overdue" % late, late
+    # most requests read nothing, and look no slower
+    assert result(slow, "rag_requests_empty") > result(slow, "rag_requests"), slow["run"]
+    assert {one["name"]: one["passed"] for one in slow["criteria"]}["documents overdue"] is False, slow["criteria"]
+    assert "%d documents were not ingested in time" % late in text, text
+    gate = run(["compare", *store, "--fail-over", "5", *[str(one["run"]["run_id"]) for one, _ in runs]])
+    assert gate.rc == 3 and "documents were overdue" in " ".join(gate.stdout.split()), gate
+
+
 CHAT = {
     "name": "chat", "model": {"preset": "tiny-1b", "layers": 1}, "mode": "simulate", "seed": 3,
     "run": {"duration": "60s", "warmup": "60s"}, "fleet": {"pods": 2, "routing": "session"},

@@ -120,15 +120,28 @@ uint64_t ingest_evicted(const struct engine *e) {
     return most > 0 && i->begun > most ? i->begun - most : 0;
 }
 
+/* Documents whose time has come `late_ns` ago or earlier. */
+static uint64_t due_by(const struct engine *e, uint64_t now_ns, uint64_t late_ns) {
+    const struct ingest *i = &e->preparation.ingest;
+    uint64_t first_ns = e->dispatch.begin_ns + late_ns;
+    uint64_t due = now_ns < first_ns ? 0 : (now_ns - first_ns) / i->interval_ns + 1;
+    return i->rag->max_documents == 0 && due > i->rag->documents ? i->rag->documents : due;
+}
+
+uint64_t ingest_overdue(const struct engine *e, uint64_t now_ns) {
+    const struct ingest *i = &e->preparation.ingest;
+    if (!i->rag || i->interval_ns == 0) return 0;
+    uint64_t due = due_by(e, now_ns, i->interval_ns);
+    return due > i->in ? due - i->in : 0;
+}
+
 void ingest_finish(struct engine *e) {
     const struct ingest *i = &e->preparation.ingest;
     uint64_t end_ns = e->control.sampler->end.run_ns;
-    if (!i->rag || i->interval_ns == 0 || !has_more(i) || due_ns(e, i->begun + 1) >= end_ns) return;
-    uint64_t due = (end_ns - e->dispatch.begin_ns) / i->interval_ns + 1;
-    if (i->rag->max_documents == 0 && due > i->rag->documents) due = i->rag->documents;
+    if (ingest_overdue(e, end_ns) == 0) return;
     events_add(&e->events, "warning",
                "the ingestion of documents fell behind: %" PRIu64 " were due in the run, %" PRIu64
                " were begun and %" PRIu64 " are "
                "in; ingest fewer or shorter ones (workload.rag.documents, workload.rag.tokens)",
-               due, i->begun, i->in);
+               due_by(e, end_ns, 0), i->begun, i->in);
 }

@@ -47,6 +47,9 @@ bool ingest_took(struct engine *e, const struct flight *f);
 uint64_t ingest_evicted(const struct engine *e); /* documents; with queue_lock held */
 /* When nothing is under way any more. */
 uint64_t ingest_spent_ns(const struct engine *e);
-void ingest_finish(struct engine *e); /* says so when more than one was overdue at the end */
+/* During the run: documents that had been due for an interval by then, and are not in. With queue_lock held,
+ * or at the end. */
+uint64_t ingest_overdue(const struct engine *e, uint64_t now_ns);
+void ingest_finish(struct engine *e); /* says so when any was overdue at the end */
 
 #endif

@@ -89,6 +89,8 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     if (s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
         judge(run, "copies skipped", "copies_skipped", KVF_OP_EQ, 0);
     if (scenario_retrieves(s)) judge(run, "documents refused", "rag_documents_refused", KVF_OP_EQ, 0);
+    if (scenario_retrieves(s) && s->workload.rag.ingest == KVF_RAG_INGEST_DURING)
+        judge(run, "documents overdue", "rag_documents_overdue", KVF_OP_EQ, 0);
     if (s->fleet.outages > 0 && s->tier[KVF_TIER_REMOTE].on)
         judge(run, "entries dropped in outages", "outage_dropped", KVF_OP_EQ, 0);
     if (s->fleet.outages > 0 && !scenario_computes(s))

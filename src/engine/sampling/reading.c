@@ -137,6 +137,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     r->on_way = e->routes.on_way;
     pods_read(e);
     r->documents_evicted = ingest_evicted(e);
+    r->documents_overdue = ingest_overdue(e, r->run_ns);
     histogram_copy(r->lateness, e->dispatch.lateness);
     if (snap) dispatch_requests(&e->dispatch, &e->service, r->run_ns, snap);
     pthread_mutex_unlock(&e->service.queue_lock);
@@ -232,6 +233,7 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->documents_refused += from->documents_refused;
     to->on_way += from->on_way;
     to->documents_evicted += from->documents_evicted;
+    to->documents_overdue += from->documents_overdue;
     if (from->writes_most > to->writes_most) to->writes_most = from->writes_most;
     to->server.connections += from->server.connections;
     to->server.round_trips += from->server.round_trips;

@@ -42,7 +42,7 @@ struct reading {
     /* of tiers that keep time by channels: how long they were busy, all pods of a simulation added up; and of
      * the gpu's own memory, where a simulation has its figures */
     uint64_t link_ns[KVF_TIERS][KVF_DIRS], memory_ns[KVF_DIRS];
-    uint64_t documents_in, documents_refused, documents_evicted; /* of retrieval */
+    uint64_t documents_in, documents_refused, documents_evicted, documents_overdue; /* of retrieval */
     uint64_t
         on_way; /* of a real fleet: requests sent less those taken, which of one rank alone may be below 0 */
     uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */

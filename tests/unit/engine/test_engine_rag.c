@@ -23,6 +23,7 @@ static void documents_are_in_before_the_clock(void **state) {
     expect_result("rag_documents_ingested", 5);
     expect_result("rag_documents_evicted", 0);
     expect_result("rag_documents_refused", 0);
+    expect_result("rag_documents_overdue", 0);
     expect_result("rag_chunks_ingested", 20);
     expect_result("rag_chunks_evicted", 0);
     expect_result("rag_bytes_ingested", 5. * DOCUMENT);
@@ -256,6 +257,7 @@ static void ingestion_that_falls_behind_says_so(void **state) {
     const char *warning = event_of("warning");
     assert_non_null(warning);
     assert_non_null(strstr(warning, "10 were due in the run, 1 were begun and 0 are in"));
+    expect_result("rag_documents_overdue", 10);
     assert_true(value_of("rag_ingest_s") > 0.5);
     run_end();
 }
