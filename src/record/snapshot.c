@@ -82,6 +82,16 @@ double snapshot_value(const void *part, const struct snapshot_field *f) {
     return (double)whole;
 }
 
+void snapshot_derive(struct snapshot *s) {
+    struct snapshot_interval *i = &s->interval;
+    uint64_t reuse_hits = 0;
+    for (int t = 0; t < KVF_TIERS; t++) reuse_hits += s->tier_on[t] ? s->tier[t].reuse_hits : 0;
+    i->throughput_tok_s = kvf_ratio((double)i->tokens, i->length_s);
+    i->requests_per_s = kvf_ratio((double)i->done, i->length_s);
+    i->hit_ratio = kvf_ratio((double)i->hits, (double)i->lookups);
+    i->reuse_hit_ratio = kvf_ratio((double)reuse_hits, (double)i->reuse_lookups);
+}
+
 double snapshot_heat_edge_ms(size_t bin) {
     if (bin > SNAPSHOT_HEAT_BINS) bin = SNAPSHOT_HEAT_BINS;
     return ldexp(bin % 2 ? M_SQRT2 : 1, (int)(bin / 2)) * 1e-3;

@@ -2,7 +2,7 @@
  * all that passes from the engine to the screen, the database and the autoscaler.
  *
  * Each part is one X-macro list X(type, name, unit, how, help): the struct, the columns of its database
- * table, the manual and the screen's labels come from it. type is U (uint64_t, always present) or F
+ * table and of exports, and the manual come from it. type is U (uint64_t, always present) or F
  * (double; NaN is "missing" and becomes NULL, null or --, never 0). Counts and latencies are those
  * of the interval alone unless the help says "so far" or "now". how is the way in which intervals are put
  * together, and runs of several ranks, see enum snapshot_join. */
@@ -28,7 +28,7 @@ static inline double kvf_ratio(double part, double whole) {
 #define SNAPSHOT_INTERVAL_FIELDS(X)                                                                          \
     X(U, seq, "", LAST, "number of the interval, from 0")                                                    \
     X(F, t_s, "s", LAST, "run time at its end, pauses excluded, from the first request on")                  \
-    X(F, length_s, "s", DERIVED, "its length")                                                               \
+    X(F, length_s, "s", BY_HAND, "its length")                                                               \
     X(F, at, "s", LAST, "wall-clock time at its end, since the epoch")                                       \
     X(U, phase, "", LAST, "prepare, warmup, measured or drain")                                              \
     X(U, paused, "", LAST, "1 if the run stands still now")                                                  \
@@ -152,7 +152,7 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, e2e_p95_ms, "ms", LEVEL, "end-to-end latency, P95")                                                 \
     X(F, ttft_p50_ms, "ms", LEVEL, "time to first token, P50")                                               \
     X(F, ttft_p95_ms, "ms", LEVEL, "time to first token, P95")                                               \
-    X(F, met_ratio, "", DERIVED, "requests inside the P95 target / requests that ended or are past it")      \
+    X(F, met_ratio, "", BY_HAND, "requests inside the P95 target / requests that ended or are past it")      \
     X(F, violations, "", SUM, "requests newly past the P95 target, failed or dropped")                       \
     X(F, starved, "", LAST_WORST,                                                                            \
       "1: it had no slot, later requests of others got some, and the oldest waits ten times its target")
@@ -471,7 +471,8 @@ enum snapshot_join {
     SNAPSHOT_MEAN,    /* a mean over its time */
     SNAPSHOT_LAST,    /* as it is at the end */
     SNAPSHOT_LEVEL,   /* a percentile or a mean of latencies: made from their histograms */
-    SNAPSHOT_DERIVED, /* made from other fields */
+    SNAPSHOT_DERIVED, /* made from other fields: snapshot_derive() */
+    SNAPSHOT_BY_HAND, /* filled by the code that puts intervals together */
     SNAPSHOT_OVER_TIME = 7,
     SNAPSHOT_ADDS = 8,
     SNAPSHOT_WORST = 16,
@@ -509,6 +510,10 @@ extern const size_t snapshot_interval_field_count, snapshot_tier_field_count, sn
 
 /* The value of a field of a part, NaN when missing. Any thread. */
 double snapshot_value(const void *part, const struct snapshot_field *f);
+
+/* Fills the DERIVED fields of an interval from its length and its other fields: of one interval, of several
+ * put together, or of several ranks. Any thread. */
+void snapshot_derive(struct snapshot *s);
 
 /* Clears the measurements of a rank: values missing, counts 0; keeps host and device. */
 void snapshot_host_blank(struct snapshot_host *h);

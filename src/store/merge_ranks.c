@@ -184,10 +184,8 @@ static void host_of(const struct part *p, size_t rank, const struct snapshot *sn
 static void view_make(struct store_ranks *w, const struct snapshot *gauges, size_t parts) {
     struct snapshot *s = &w->view->snap;
     kept_view(w->kept, gauges, w->view);
-    struct snapshot_interval *i = &s->interval;
-    i->length_s = w->kept->join.length_s / (double)parts;
-    i->throughput_tok_s = kvf_ratio((double)i->tokens, i->length_s);
-    i->requests_per_s = kvf_ratio((double)i->done, i->length_s);
+    s->interval.length_s = w->kept->join.length_s / (double)parts;
+    snapshot_derive(s);
     each_field(s, gauges, mean_settle, parts);
 }
 

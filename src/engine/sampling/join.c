@@ -84,14 +84,8 @@ void join_add(struct join *j, const struct snapshot *s, int sign) {
 }
 
 static void derive(const struct join *j, struct snapshot *out) {
-    struct snapshot_interval *i = &out->interval;
-    uint64_t reuse = 0;
-    for (int t = 0; t < KVF_TIERS; t++) reuse += out->tier_on[t] ? out->tier[t].reuse_hits : 0;
-    i->length_s = j->length_s;
-    i->throughput_tok_s = kvf_ratio((double)i->tokens, j->length_s);
-    i->requests_per_s = kvf_ratio((double)i->done, j->length_s);
-    i->hit_ratio = kvf_ratio((double)i->hits, (double)i->lookups);
-    i->reuse_hit_ratio = kvf_ratio((double)reuse, (double)i->reuse_lookups);
+    out->interval.length_s = j->length_s;
+    snapshot_derive(out);
     for (uint32_t k = 0; k < out->classes; k++) {
         struct snapshot_qos *q = &out->qos[k];
         bool judged = kvf_present(q->violations);

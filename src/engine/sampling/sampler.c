@@ -58,7 +58,7 @@ static void snap_interval(struct engine *e, const struct reading *last, const st
     const struct counters *d = p->delta;
     struct snapshot_interval *i = &snap->interval;
     double s = seconds(now->run_ns - last->run_ns);
-    uint64_t reuse = sum_causes(p->cache.lookups, false), oldest = KVF_NEVER;
+    uint64_t oldest = KVF_NEVER;
     i->t_s = i->phase == KVF_PHASE_PREPARE ? 0 : seconds(now->run_ns - p->zero_ns);
     i->length_s = s;
     i->at = (double)clock_wall_ns() / 1e9;
@@ -77,13 +77,9 @@ static void snap_interval(struct engine *e, const struct reading *last, const st
     i->done = counters_get(&d->requests_done);
     i->failed = counters_get(&d->requests_failed);
     i->tokens = counters_get(&d->tokens_generated);
-    i->throughput_tok_s = kvf_ratio((double)i->tokens, s);
-    i->requests_per_s = kvf_ratio((double)i->done, s);
     i->lookups = sum_causes(p->cache.lookups, true);
     i->hits = sum_causes(p->cache.hits, true);
-    i->reuse_lookups = reuse;
-    i->hit_ratio = kvf_ratio((double)i->hits, (double)i->lookups);
-    i->reuse_hit_ratio = kvf_ratio((double)sum_causes(p->cache.hits, false), (double)reuse);
+    i->reuse_lookups = sum_causes(p->cache.lookups, false);
     i->refused = p->cache.refused;
     i->not_admitted = p->cache.not_admitted;
     for (int t = 0; t < KVF_TIERS; t++) i->fell_through += p->cache.fell_through[t];
@@ -203,6 +199,7 @@ void sampler_between(struct engine *e, const struct reading *from, const struct 
     use_between(&e->service, from, to, use);
     snap_interval(e, from, to, snap, use);
     snap_tiers(e, snap, use);
+    snapshot_derive(snap);
     snap->classes = e->s->qos.classes;
     for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, from, to, snap, use, k);
     server_snap(&e->service, p, snap, p->delta);

@@ -88,6 +88,25 @@ static void test_values(void **state) {
     assert_true(snapshot_value(&s.cause[KVF_TIER_CPU][KVF_DIR_WRITE][KVF_CAUSE_RAG], f) == 77);
 }
 
+/* 60 tokens and 6 requests in 3 s; 9 hits of 12 lookups, of them 2 + 4 of 8 that are no decode reads. */
+static void derived_fields(void **state) {
+    (void)state;
+    struct snapshot s = {.interval = {.length_s = 3, .tokens = 60, .done = 6, .lookups = 12, .hits = 9}};
+    s.interval.reuse_lookups = 8;
+    s.tier_on[KVF_TIER_CPU] = s.tier_on[KVF_TIER_NVME] = true;
+    s.tier[KVF_TIER_CPU].reuse_hits = 2;
+    s.tier[KVF_TIER_NVME].reuse_hits = 4;
+    for (size_t i = 0; i < snapshot_interval_field_count; i++)
+        if (snapshot_interval_fields[i].how == SNAPSHOT_DERIVED)
+            *(double *)(void *)((char *)&s.interval + snapshot_interval_fields[i].offset) = -7;
+    snapshot_derive(&s);
+    for (size_t i = 0; i < snapshot_interval_field_count; i++)
+        if (snapshot_value(&s.interval, &snapshot_interval_fields[i]) == -7)
+            fail_msg("snapshot_derive() does not fill %s", snapshot_interval_fields[i].name);
+    assert_true(s.interval.throughput_tok_s == 20 && s.interval.requests_per_s == 2);
+    assert_true(s.interval.hit_ratio == 0.75 && s.interval.reuse_hit_ratio == 0.75);
+}
+
 /* Two bins an octave from a microsecond on: bins 0, 2, 20 and 40 begin at 1, 2, 1024 and 2^20 us, bin 1
  * at the root of two. */
 static void test_heat_edges(void **state) {
@@ -129,6 +148,7 @@ static void test_heat_bins(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_tables_cover_structs),
     cmocka_unit_test(test_values),
+    cmocka_unit_test(derived_fields),
     cmocka_unit_test(test_heat_edges),
     cmocka_unit_test(test_heat_bins),
 };
