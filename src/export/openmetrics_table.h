@@ -1,4 +1,5 @@
-/* The table of metric families, and how a row says where its samples come from. For openmetrics.c alone. */
+/* The table of metric families, and how a row says where its samples come from. For openmetrics.c and the
+ * manual. */
 #ifndef KVF_EXPORT_OPENMETRICS_TABLE_H
 #define KVF_EXPORT_OPENMETRICS_TABLE_H
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "export/openmetrics_table.h"
 #include "model/engines.h"
 #include "record/metric.h"
 #include "record/snapshot.h"
@@ -123,6 +124,14 @@ static void put_gpu_backends(void) {
     put_backends(KVF_TIER_GPU);
 }
 
+static void put_cpu_backends(void) {
+    put_backends(KVF_TIER_CPU);
+}
+
+static void put_nvme_backends(void) {
+    put_backends(KVF_TIER_NVME);
+}
+
 static void put_remote_backends(void) {
     put_backends(KVF_TIER_REMOTE);
 }
@@ -179,17 +188,92 @@ static int put_fields_of(const char *list) {
     return -1;
 }
 
+/* Labels that the code writes for the families it knows by name. */
+static const char *const named_labels[][2] = {
+    {"kvfall_build_info", "version"},
+    {"kvfall_run_info", "run_id , name , uuid , mode , model , host , seed , trial , trials"},
+    {"kvfall_run_status", "status"},
+    {"kvfall_run_phase", "phase"},
+    {"kvfall_tier_info", "tier , device , emulated"},
+    {"kvfall_result_tier_capacity_bytes", "tier"},
+    {"kvfall_result_criterion_passed", "criterion"}};
+
+/* Labels of a part's samples. */
+static const char *const part_labels[] = {[FAMILY_TIER] = "tier",
+                                          [FAMILY_CLASS] = "class",
+                                          [FAMILY_GPU] = "device",
+                                          [FAMILY_RANK] = "rank,host",
+                                          [FAMILY_RANK_TIER] = "rank,host,tier",
+                                          [FAMILY_POD] = "pod",
+                                          [FAMILY_RECORD] = NULL};
+
+/* " by tier , direction": the first label has no comma before it. */
+static void put_label(const char *label, int *count) {
+    printf("%s%s", (*count)++ ? " , " : " by ", label);
+}
+
+static void put_labels(const struct family *f) {
+    static const struct {
+        unsigned by;
+        const char *word, *label;
+    } arrays[] = {{FAMILY_BY_TIER, "TIER", "tier"},
+                  {FAMILY_BY_CLASS, "CLASS", "class"},
+                  {FAMILY_BY_PHASE, NULL, "phase"},
+                  {FAMILY_BY_DIR, "DIR", "direction"},
+                  {FAMILY_BY_CAUSE, "CAUSE", "cause"},
+                  {0, "OUTCOME", "outcome"},
+                  {0, "STAT", "quantile"}};
+    int count = 0;
+    for (size_t i = 0; i < sizeof named_labels / sizeof *named_labels; i++)
+        if (strcmp(named_labels[i][0], f->name) == 0) put_label(named_labels[i][1], &count);
+    for (const char *at = part_labels[f->part] ? part_labels[f->part] : ""; *at; at += *at == ',') {
+        char label[16];
+        size_t len = strcspn(at, ",");
+        snprintf(label, sizeof label, "%.*s", (int)len, at);
+        put_label(label, &count);
+        at += len;
+    }
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if ((f->by & arrays[i].by) || (f->metric && arrays[i].word && strstr(f->metric, arrays[i].word)))
+            put_label(arrays[i].label, &count);
+    for (int i = 0; i < FAMILY_LABELS && f->label[i]; i++) put_label(f->label[i], &count);
+    if (f->type == FAMILY_HISTOGRAM) put_label("le", &count);
+}
+
+static void put_families_of(int results) {
+    static const char *const types[] = {"gauge", "counter", "histogram", "summary", "info"};
+    for (size_t i = 0; i < family_count; i++) {
+        const struct family *f = &families[i];
+        if (results != (f->part == FAMILY_RESULT || f->part == FAMILY_RECORD)) continue;
+        printf(".It Va %s Pq %s", f->name, types[f->type]);
+        put_labels(f);
+        printf("\n%c%s.\n", toupper((unsigned char)f->help[0]), f->help + 1);
+    }
+}
+
+static void put_families(void) {
+    put_families_of(0);
+}
+
+static void put_result_families(void) {
+    put_families_of(1);
+}
+
 static const struct {
     const char *name;
     void (*put)(void);
 } parts[] = {{"measures", put_measures},
              {"keys", put_keys},
              {"keyboard", put_keyboard},
+             {"families", put_families},
+             {"result_families", put_result_families},
              {"policies", put_policies},
              {"routings", put_routings},
              {"sources", put_sources},
              {"engines", put_engines},
              {"gpu_backends", put_gpu_backends},
+             {"cpu_backends", put_cpu_backends},
+             {"nvme_backends", put_nvme_backends},
              {"remote_backends", put_remote_backends}};
 
 int main(int argc, char **argv) {

@@ -66,39 +66,6 @@ def metrics_stored():
         return {row[0] for row in db.execute("SELECT DISTINCT metric FROM results")}
 
 
-def arguments(text, at):
-    """Those of the call whose parenthesis opens at `at`, each a text without what stands in nested calls apart."""
-    found, depth, word = [], 0, ""
-    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|.', text[at:], re.DOTALL):
-        one = token.group()
-        depth += (one == "(") - (one == ")")
-        if depth == 0:
-            return found + [word.strip()]
-        if one == "," and depth == 1:
-            found.append(word.strip())
-            word = ""
-        elif not (one == "(" and depth == 1):
-            word += one
-
-
-def families():
-    """{name: (type, help)} of the table of metric families."""
-    text = (SOURCE / "src/export/openmetrics_table.c").read_text()
-    text = text[text.index("const struct family families[]"):]
-    text = re.sub(r"^ *#define.*\n(?:(?<=\\\n).*\n)*", "", text, flags=re.MULTILINE)
-    text = text.replace(" INTERVAL", ' "; of the newest interval alone"')
-    found = {}
-    for call in re.finditer(r"\b(ROW|RESULT|RESULT_X|RESULT_STAT)\(", text):
-        words = arguments(text, call.end() - 1)
-        kind = words.pop(0).lower() if call.group(1) == "ROW" else "summary" if "STAT" in call.group(1) else "gauge"
-        name = words.pop(0).strip('"')
-        if "STAT" not in call.group(1):
-            words.pop(0)  # the unit
-        about = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', words[0]))
-        found[("kvfall_" if call.group(1) == "ROW" else "kvfall_result_") + name] = (kind, about)
-    return found
-
-
 MEASURE_WORDS = {"TIER": "(gpu|cpu|nvme|remote)", "DIR": "(read|write)", "STAT": "(mean|p50|p95|p99|p999|p9999|max)",
                  "CAUSE": "(prefill|decode|conversation|prefix|rag|demotion|promotion|precondition)",
                  "SIZE": "(1k|4k|16k|64k)", "CLASS": "(interactive|responsive|batch)", "REASON": "[a-z_]+"}
@@ -196,18 +163,26 @@ def _():
     assert not old, "%s: make manual" % ", ".join(old)
 
 
-@case("the metric families of kvfall-export(5) are those of the table, with their types and words")
+@case("the families of a run's metrics have the labels that kvfall-export(5) names")
 def _():
-    section = re.search(r"^\.Sh OPENMETRICS\n(.*?)^\.Sh ", page("kvfall-export.5"), re.MULTILINE | re.DOTALL)
-    assert section, "kvfall-export(5) has no section OPENMETRICS"
-    documented = {name: (kind, about) for name, kind, about in re.findall(
-        r"^\.It Va (kvfall_\w+) Pq (\w+)[^\n]*\n([^\n]*)\.$", section.group(1), re.MULTILINE)}
-    table = families()
-    assert len(table) > 100 and {"gauge", "counter", "histogram", "summary", "info"} == {kind for kind, _ in table.values()}
-    expected = {name: (kind, about[:1].upper() + about[1:]) for name, (kind, about) in table.items()}
-    wrong = ["%s: %s, not %s" % (name, documented.get(name), expected.get(name))
-             for name in sorted(set(documented) | set(expected)) if documented.get(name) != expected.get(name)]
-    assert not wrong, "\n" + "\n".join(wrong)
+    documented = {name: set(labels.split(" , ")) for name, labels in re.findall(
+        r"^\.It Va (kvfall_\w+) Pq \w+(?: by (.*))?$", (SOURCE / "man/kvfall-export.5").read_text(), re.MULTILINE)}
+    small_run("--rag", "2", "--set", "workload.rag.tokens=[600, 600]")
+    text = run(["export", "latest", "--format", "prometheus"]).stdout
+    samples = re.findall(r"^(kvfall_\w+?)(?:_sum|_count)?(?:\{(.*)\})? \S+$", text, re.MULTILINE)
+    wrong = ["%s: %s" % (name, label) for name, labels in samples for label in re.findall(r'(\w+)="', labels)
+             if label not in documented[name] | {"run_id", "name"}]
+    assert len(samples) > 100 and not wrong, "\n" + "\n".join(sorted(set(wrong)))
+
+
+@case("every tier with the key backend has a list of its backends in kvfall-scenario(5)")
+def _():
+    text = (SOURCE / "man/kvfall-scenario.5").read_text()
+    tiers = re.findall(r"^tiers\.(\w+)\.backend$", run(["check", "--keys"]).stdout, re.MULTILINE)
+    assert {"gpu", "remote"} <= set(tiers), tiers
+    absent = [tier for tier in tiers if '.\\" begin %s_backends: make manual\n' % tier not in text]
+    assert not absent, 'kvfall-scenario.5 has no list of the backends of %s: write \'.\\" begin %s_backends: make manual\', and the same with end' % (
+        ", ".join(absent), absent[0])
 
 
 @case("the commands and options of the pages have the words and arguments of --help")
