@@ -41,7 +41,7 @@ static const struct command_entry commands[] = {
     {"watch", "[RUN]", "show a run of the database on the screen, live or past", .run = cmd_watch},
     {"history", "", "list the runs of the database, newest first", .act = cmd_history},
     {"show", "[RUN]", "print the summary of a stored run, by default the latest", .act = cmd_show},
-    {"compare", "RUN...", "compare runs: scenarios and metrics, noise told apart", .act = cmd_compare},
+    {"compare", "RUN...", "compare runs: scenarios and metrics, changes told from noise", .act = cmd_compare},
     {"export", "[RUN]...", "export stored runs for other programs", .act = cmd_export},
     {"report", "[RUN]...", "write stored runs as a report with charts: HTML, Markdown or text",
      .act = cmd_report},

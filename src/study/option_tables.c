@@ -93,7 +93,7 @@ static const struct option_spec suite_table[] = {
     {"quick", NULL, OPTION_FLAG, NULL, "short runs on small tiers, under five minutes in all"},
     {"path", "DIR", OPTION_VALUE, NULL, "directory of the nvme tier (default: on the fastest drive)"},
     {"duration", "[TEST=]TIME", OPTION_VALUE, NULL, "length of the measured part, of all tests or of one"},
-    {"users", "N", OPTION_VALUE, NULL, "users of a usual load (default 50)"},
+    {"users", "N", OPTION_VALUE, NULL, "users of the normal load (default 50)"},
     {"high-users", "N", OPTION_VALUE, NULL, "users of a high load (default: 10 per GiB of memory)"},
     {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then the table"},
     {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the text"},
@@ -114,7 +114,7 @@ static const struct option_spec suite_keys[] = {
     {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "the ShareGPT data set"},
     {"trials", "N", OPTION_KEY, "run.trials", "number of runs of each test"},
     {0}};
-static const struct option_group suite_scenario = {"Scenario (all tests, but model and RAG of mlperf)",
+static const struct option_group suite_scenario = {"Scenario (all tests, except model and RAG of mlperf)",
                                                    suite_keys};
 
 static const struct option_spec sweep_table[] = {
@@ -206,7 +206,7 @@ static const struct option_spec note_table[] = {{"clear", NULL, OPTION_FLAG, NUL
 static const struct option_group note_group = {"Note", note_table};
 
 static const struct option_spec merge_table[] = {
-    {"as-ranks", NULL, OPTION_FLAG, NULL, "merge the newest run of each file into one run over ranks"}, {0}};
+    {"as-ranks", NULL, OPTION_FLAG, NULL, "merge the newest run of each file, as the ranks of one run"}, {0}};
 static const struct option_group merge_group = {"Merge", merge_table};
 
 static const struct option_spec delete_table[] = {
@@ -248,11 +248,11 @@ static const struct option_spec compare_table[] = {
      "compare with this run (default: the first); tag:NAME: with the last runs of a tag"},
     {"junit", "FILE", OPTION_VALUE, NULL, "write the checks of --fail-over and --metric as JUnit XML"},
     {"fail-over", "PERCENT", OPTION_VALUE, NULL,
-     "exit 3 if a watched metric is worse by more than this and noise"},
+     "exit 3 if a watched metric is worse by more than this and by more than noise"},
     {"metric", "NAME[=PERCENT]", OPTION_VALUE, NULL,
      "watch this metric instead of the default ones; may be repeated"},
-    {"all", NULL, OPTION_FLAG, NULL, "all stored metrics"},
-    {"single", NULL, OPTION_FLAG, NULL, "a trial alone instead of its whole group"},
+    {"all", NULL, OPTION_FLAG, NULL, "show all stored metrics"},
+    {"single", NULL, OPTION_FLAG, NULL, "compare a trial alone instead of its whole group"},
     {"json", NULL, OPTION_FLAG, NULL, "print a JSON object"},
     {"csv", NULL, OPTION_FLAG, NULL, "print CSV, a row for each metric and run"},
     {0}};
@@ -292,7 +292,7 @@ static const struct option_spec trace_table[] = {
     {"report", "FILE", OPTION_VALUE, NULL, "write it as a page: FILE.html, FILE.md or FILE.txt"},
     {"fit-personas", NULL, OPTION_FLAG, NULL, "write a scenario with similar synthetic users instead"},
     {"output", "FILE", OPTION_VALUE, NULL, "write the requests to FILE instead, anonymised"},
-    {"format", "NAME", OPTION_VALUE, NULL, "of --output: mooncake, csv or oracleGeneral"},
+    {"format", "NAME", OPTION_VALUE, NULL, "format of --output: mooncake, csv or oracleGeneral"},
     {"overwrite", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
     {0}};
 static const struct option_group trace_group = {"Trace", trace_table};

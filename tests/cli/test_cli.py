@@ -33,7 +33,7 @@ Commands:
   watch     show a run of the database on the screen, live or past
   history   list the runs of the database, newest first
   show      print the summary of a stored run, by default the latest
-  compare   compare runs: scenarios and metrics, noise told apart
+  compare   compare runs: scenarios and metrics, changes told from noise
   export    export stored runs for other programs
   report    write stored runs as a report with charts: HTML, Markdown or text
   validate  compare throughput with that of serving engines
