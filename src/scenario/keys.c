@@ -102,6 +102,9 @@ const struct key key_table[] = {
     SERVICE("gpu", GPU),
     SERVICE_OWN("gpu", GPU),
     CAPACITY("cpu", CPU, "0 to 1024TiB", "4GiB", "Size of the cpu tier, headroom included; 0 is off."),
+#if TRAITS_CPU_BACKEND_LIST(TRAITS_ONE) > 1
+    BACKEND("cpu", CPU, "memory", CPU_REAL, ALL, "Where the bytes of the tier are."),
+#endif
     K("tiers.cpu.huge_pages", BOOLEAN, cpu.huge_pages, "", "", "false", CPU_REAL, ALL,
       "Ask for huge pages for the arena."),
     TIER_KEYS("cpu", CPU, "20GB/s", "20GB/s", "1us", "half"),
@@ -112,6 +115,9 @@ const struct key key_table[] = {
 
     CAPACITY("nvme", NVME, "auto, or 0 to 1024TiB", "auto",
              "Size of the nvme tier; auto is 90 % of the free space and leaves at least 2 GiB; 0 is off."),
+#if TRAITS_NVME_BACKEND_LIST(TRAITS_ONE) > 1
+    BACKEND("nvme", NVME, "drive", NVME_REAL, ALL, "Where the bytes of the tier are."),
+#endif
     K("tiers.nvme.path", PATHS, nvme.path, "", "", ".", NVME_REAL, ALL,
       "Directory, or several, under which the tier makes its own; entries spread over them."),
     K("tiers.nvme.layout", CHOICE, nvme.layout, "", CHOICES(SCENARIO_NVME_LAYOUT_LIST), "files", NVME_REAL,

@@ -73,7 +73,8 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(BACKGROUND, "cache.make_room is inline", s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND)               \
     X(MOVES, "there is one tier only", tiers_on(s) > 1)                                                      \
     X(HEADROOM, "gpu and cpu tiers are off", s->tier[KVF_TIER_GPU].on || s->tier[KVF_TIER_CPU].on)           \
-    X(BYTES, "no tier holds real bytes", (s->tier[KVF_TIER_CPU].on || scenario_stages(s)) && is_real(s))     \
+    X(BYTES, "no tier holds real bytes",                                                                     \
+      is_real(s) && (scenario_any_in_memory(s) || scenario_stages(s) || has_vram(s)))                        \
     X(BLOCK, "granularity is request", by_blocks(s))                                                         \
     X(FILE, "the source is synthetic", scenario_source_has(s, SOURCE_FILE))                                  \
     X(SYNTHETIC, "the source is a file", scenario_source_has(s, SOURCE_PERSONAS))                            \

@@ -102,6 +102,8 @@
 
 enum scenario_mode { SCENARIO_MODE_LIST(SCENARIO_ID) };
 enum scenario_gpu_backend { TRAITS_GPU_BACKEND_LIST(SCENARIO_ID) };
+enum scenario_cpu_backend { TRAITS_CPU_BACKEND_LIST(SCENARIO_ID) };
+enum scenario_nvme_backend { TRAITS_NVME_BACKEND_LIST(SCENARIO_ID) };
 enum scenario_gpu_read { SCENARIO_GPU_READ_LIST(SCENARIO_ID) };
 enum scenario_gpu_write { SCENARIO_GPU_WRITE_LIST(SCENARIO_ID) };
 enum scenario_gpu_layout { SCENARIO_GPU_LAYOUT_LIST(SCENARIO_ID) };

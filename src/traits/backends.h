@@ -1,5 +1,5 @@
 /* The backends of a tier, a row each; the first of a tier is its default. The operations of a row are
- * `tier_NAME_ops` in tier/. Where a tier has several, its key `backend` chooses. */
+ * `tier_NAME_ops` in tier/. A tier with several rows has the key `backend`, which chooses. */
 #ifndef KVF_TRAITS_BACKENDS_H
 #define KVF_TRAITS_BACKENDS_H
 

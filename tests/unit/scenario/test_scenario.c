@@ -1,3 +1,6 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -192,6 +195,9 @@ static void keys_without_effect_are_listed(void **state) {
          "tiers.nvme.direct_to_gpu: no tier is in device memory"},
         {"model: llama3.1-8b\ntiers: {gpu: {capacity: 1GiB, latency: 5us}}\ncache: {verify: full}\n",
          "cache.verify: no tier holds real bytes"},
+#ifdef KVF_HAVE_CUDA
+        {"model: llama3.1-8b\ntiers: {gpu: {capacity: 1GiB, backend: cuda}}\ncache: {verify: full}\n", NULL},
+#endif
         {"model: llama3.1-8b\ntiers: {cpu: {capacity: 1GiB, eviction: lru}}\ncache: {eviction: fifo}\n",
          "cache.eviction: every tier names its own"},
         {GOOD "workload: {source: azure, path: x, users: 4}\n",
