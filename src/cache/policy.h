@@ -2,15 +2,14 @@
  * each. A policy keeps its order in the node that every entry carries, and what else it needs in
  * its own memory; it sees one tier and knows of no other.
  *
- * A plan takes victims and lets them fall, and may be taken back step by step, last first. So what
- * a policy does is in three parts:
+ * A plan takes victims and lets them fall, and may be taken back step by step, last step first. So a policy
+ * is called at three times:
  *   while planning: first, remove, insert. remove leaves the words of the node as they are, and the
- *       plan keeps them. Nothing may change that a plan which is taken back would leave behind, but
- *       for what a search for victims spends (second chances): a search that comes to nothing has
- *       looked all the same.
+ *       plan keeps them. Taking the plan back must restore the order as it was, except for what a search
+ *       for victims uses up (second chances): that stays used up even if the search found nothing.
  *   taken back: remove and restore, with the words that were kept.
  *   at the commit: evicted for entries that left, admitted for entries that came, in the order of the plan.
- *       Here ghosts are made and used up, and what adapts does.
+ *       Only here are ghosts made and used up, and only here does a policy adapt.
  * Entries that are read or moved are taken out when a search meets them (remove) and put back later
  * (restore, then a touch for each access meanwhile).
  * Caller's lock. The caller also tells the time. */

@@ -1,4 +1,4 @@
-/* The catalogue of measures. A row: pattern, form, which way is better, label, help.
+/* The catalogue of metrics. A row: pattern, form, better direction, label, help.
  * The first row that a name fits counts. What moves bytes is neither good nor bad by itself: a larger cache
  * spares a drive its work. */
 #include "record/metric.h"

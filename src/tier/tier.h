@@ -1,5 +1,5 @@
 /* A tier: where entries' bytes are. Backends move chunks; what an entry is, how it is cut into
- * chunks, stamped, checked and timed is the business of engine/transfer, the same for all.
+ * chunks, stamped, checked and timed is the business of engine/move/transfer, the same for all.
  *
  * struct tier is shared by all workers. Each worker opens a struct tier_queue on it: its own ring,
  * its own counters, touched by that worker alone. Places (where an entry's bytes are, opaque
