@@ -76,6 +76,19 @@ static void the_kernel_is_asked_for_the_drives_latency(void **state) {
     expect(1, "nvme_read_device_p95_ms", "<", 200, 1);
 }
 
+/* Without writes of the tier the kernel saw those of other files alone. */
+static void a_tier_that_wrote_nothing_has_no_latency_to_judge(void **state) {
+    (void)state;
+    add("nvme_write_d2c_p95_ms", 0.84);
+    add("nvme_write_ops", 0);
+    add("nvme_write_device_p95_ms", KVF_MISSING);
+    add("nvme_read_d2c_p95_ms", 0.84);
+    add("nvme_read_ops", 7);
+    assess_run(s, &r);
+    expect(0, "nvme_write_device_p95_ms", "<", 500, 0);
+    expect(1, "nvme_read_d2c_p95_ms", "<", 200, 1);
+}
+
 static void profile_latency_passes(void **state) {
     (void)state;
     add("nvme_write_device_p95_ms", 499.9);
@@ -282,6 +295,7 @@ int main(void) {
         CASE(profile_latency_passes),
         CASE(profile_latency_fails_at_the_bounds),
         CASE(the_kernel_is_asked_for_the_drives_latency),
+        CASE(a_tier_that_wrote_nothing_has_no_latency_to_judge),
         CASE(profile_latency_is_about_the_device_alone),
         CASE(without_data_nothing_passes),
         CASE(profile_throughput_asks_for_the_directions_of_the_phase),
