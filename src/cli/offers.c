@@ -122,14 +122,22 @@ static void columns(struct offers *o) {
     for (size_t i = 0; store_sort_column(i); i++) offers_word(o, store_sort_column(i), "");
 }
 
-/* The usual ones that have a good side; NAME=PERCENT goes on behind them. */
+static void watched_metric(void *ctx, const char *name) {
+    const char *better = metric_better_word(metric_better(name));
+    char what[40];
+    snprintf(what, sizeof what, "better when %s", better);
+    if (*better) offers_word(ctx, name, what);
+}
+
+/* Metrics with a good side: all that begin like the word, or of an empty word the usual ones. NAME=PERCENT
+ * goes on behind them. */
 static void watched_metrics(struct offers *o) {
-    for (size_t i = 0; i < metric_usual_count; i++) {
-        const char *name = metric_usual[i].name, *better = metric_better_word(metric_better(name));
-        char what[40];
-        snprintf(what, sizeof what, "better when %s", better);
-        if (*better && !strstr(name, "CLASS")) offers_word(o, name, what);
+    if (*o->begun) {
+        metric_each(NULL, 0, watched_metric, o);
+        return;
     }
+    for (size_t i = 0; i < metric_usual_count; i++)
+        if (!strstr(metric_usual[i].name, "CLASS")) watched_metric(o, metric_usual[i].name);
 }
 
 /* ---- words of the history ---- */

@@ -171,10 +171,14 @@ struct search {
     struct nearest nearest;
     char *best; /* its text; NULL: not wanted for it */
     bool known;
+    const struct metric *row;                  /* the one that is offered */
+    void (*each)(void *ctx, const char *name); /* NULL: not wanted for it */
+    void *ctx;
 };
 
 static void offer(struct search *s, const char *name) {
     if (strcmp(name, s->name) == 0) s->known = true;
+    if (s->each && metric_find(name) == s->row) s->each(s->ctx, name);
     if (!s->best) return;
     nearest_offer(&s->nearest, name);
     if (s->nearest.best != name) return;
@@ -207,7 +211,14 @@ static void pattern_offer(struct search *s, const char *pattern, size_t from) {
 }
 
 static void offer_all(struct search *s) {
-    for (size_t i = 0; i < metric_row_count; i++) pattern_offer(s, metric_rows[i].pattern, 0);
+    for (s->row = metric_rows; s->row < metric_rows + metric_row_count; s->row++)
+        pattern_offer(s, s->row->pattern, 0);
+}
+
+void metric_each(const char *const *classes, size_t count, void (*act)(void *ctx, const char *name),
+                 void *ctx) {
+    struct search s = {.classes = classes, .class_count = count, .name = "", .each = act, .ctx = ctx};
+    offer_all(&s);
 }
 
 bool metric_known(const char *name, const char *const *classes, size_t count) {

@@ -64,6 +64,9 @@ const char *metric_better_word(enum metric_better better); /* "higher", "lower",
 /* The label: "nvme read P95"; the name itself without a row. */
 void metric_label(const char *name, char *out, size_t len);
 
+/* Calls act with every name that a run with these classes can have, but for those that end in a REASON. */
+void metric_each(const char *const *classes, size_t count, void (*act)(void *ctx, const char *name),
+                 void *ctx);
 /* Whether a run with these classes can have a metric of that name. */
 bool metric_known(const char *name, const char *const *classes, size_t count);
 /* The nearest name that such a run can have, in `out`; NULL: none is near. */

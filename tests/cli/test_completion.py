@@ -71,6 +71,15 @@ def _():
         assert run(["history", "--sort", column]).rc == 0, column
 
 
+@case("metrics behind compare --metric: the usual ones, and all that begin with what was typed")
+def _():
+    usual = words("compare", "1", "2", "--metric", "")
+    assert {"throughput_tok_s", "e2e_p95_ms"} < set(usual) and "nvme_read_p9999_ms" not in usual, usual
+    found = words("compare", "1", "2", "--metric", "nvme_read_p9")
+    assert found == ["nvme_read_%s_ms" % level for level in ("p95", "p99", "p999", "p9999")], found
+    assert words("compare", "1", "2", "--metric", "requests_do") == [], "requests done are neither good nor bad"
+
+
 @case("keys behind --set are those of check --keys that have a name of their own; choices are their values")
 def _():
     keys = [key + "=" for key in run(["check", "--keys"]).stdout.split() if "[]" not in key]

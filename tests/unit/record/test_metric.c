@@ -47,10 +47,27 @@ static void a_misspelt_name_gets_the_nearest(void **state) {
     }
 }
 
+static int told_class, told_tier;
+
+static void tell(void *ctx, const char *name) {
+    (void)ctx;
+    if (!metric_known(name, classes, CLASSES)) fail_msg("%s is no metric", name);
+    if (strcmp(name, "slo_gold_met_ratio") == 0) told_class++;
+    if (strcmp(name, "nvme_read_p95_ms") == 0) told_tier++;
+}
+
+static void each_name_is_told_once(void **state) {
+    (void)state;
+    metric_each(classes, CLASSES, tell, NULL);
+    assert_int_equal(told_class, 1);
+    assert_int_equal(told_tier, 1);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_known_by_their_patterns),
         cmocka_unit_test(a_misspelt_name_gets_the_nearest),
+        cmocka_unit_test(each_name_is_told_once),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("metric", tests, NULL, NULL);
