@@ -241,14 +241,14 @@ static void put_harm(const struct comparison *c, size_t side, const struct harm 
     put_lost(c, side, h->against, !h->relief, out);
 }
 
-/* "run 4 misses more lookups than run 1 (...), and so reads less a request", where it does */
+/* "run 4 misses more lookups than run 1 (...), and so reads less per request", where it does */
 static void put_misses(const struct comparison *c, size_t side, struct buf *out) {
     buf_addf(out, "%s %s more lookups than %s (", c->side[side].label,
              is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
     put_values(c, "reuse_hit_ratio", side, out);
     buf_add(out, ")");
     if (reads(c, side, false))
-        buf_addf(out, ", and so read%s less a request", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
+        buf_addf(out, ", and so read%s less per request", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
 }
 
 static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,

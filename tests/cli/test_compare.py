@@ -275,7 +275,7 @@ def _():
     assert said == "Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %): better in tokens/s by 41 %.", said
     before["total_read_bytes"] = 8e11
     said = verdict_on(before, {**before, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2, "total_read_bytes": 3e11})
-    assert said == ("Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %), and so reads less a request: "
+    assert said == ("Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %), and so reads less per request: "
                     "better in tokens/s by 41 %.").replace("reads", "read"), said
     for hits, word, figure in ((0.2, "more", "20.0"), (0.9, "fewer", "90.1")):  # and where users feel nothing of it, it is said
         said = verdict_on(before, {**before, "reuse_hit_ratio": hits})
