@@ -80,20 +80,20 @@
 #define SERVICE_LIST(word, TIER, key, field, unit, range, help)                                              \
     K("tiers." word "." key, FIGURES, tier[KVF_TIER_##TIER].service.field, unit, range, "null", LINK, ALL,   \
       help)
-#define SERVICE(word, TIER)                                                                                  \
-    SERVICE_LIST(                                                                                            \
-        word, TIER, "depths", depths, "chunks", "1 to 1000000",                                              \
-        "Numbers of chunks under way at which the tier was measured, ascending; null: it was not."),         \
-        SERVICE_LIST(word, TIER, "read_rates", rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",            \
-                     "Bandwidth of reads with so many chunks under way, latency apart."),                    \
-        SERVICE_LIST(word, TIER, "write_rates", rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",          \
-                     "Bandwidth of writes with so many chunks under way, latency apart."),                   \
-        SERVICE_LIST(word, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                    \
-                     "Mean times of reads, slice by slice of equal size, in parts of the mean of all."),     \
-        SERVICE_LIST(word, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                  \
-                     "Mean times of writes, slice by slice of equal size, in parts of the mean of all."),    \
-        K("tiers." word ".windows_apart", NUMBER, tier[KVF_TIER_##TIER].service.windows_apart, "",           \
-          "0 to 1000000", "0", LINK, ALL,                                                                    \
+#define SERVICE(word, TIER)                                                                                      \
+    SERVICE_LIST(                                                                                                \
+        word, TIER, "depths", depths, "chunks", "1 to 1000000",                                                  \
+        "Numbers of chunks under way, of a store of values, at which the tier was measured; null: it was not."), \
+        SERVICE_LIST(word, TIER, "read_rates", rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",                \
+                     "Bandwidth of reads with so many under way, latency apart."),                               \
+        SERVICE_LIST(word, TIER, "write_rates", rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",              \
+                     "Bandwidth of writes with so many under way, latency apart."),                              \
+        SERVICE_LIST(word, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                        \
+                     "Mean times of reads, slice by slice of equal size, in parts of the mean of all."),         \
+        SERVICE_LIST(word, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                      \
+                     "Mean times of writes, slice by slice of equal size, in parts of the mean of all."),        \
+        K("tiers." word ".windows_apart", NUMBER, tier[KVF_TIER_##TIER].service.windows_apart, "",               \
+          "0 to 1000000", "0", LINK, ALL,                                                                        \
           "How far equal windows of its measurement lay apart, in parts of their median.")
 #define SERVICE_OWN(word, TIER)                                                                                    \
     SERVICE_LIST(word, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",              \

@@ -17,7 +17,7 @@ struct scenario_setting {
     const char *origin; /* how errors name it: "--set", "--users" */
 };
 
-enum { SCENARIO_ERRORS_MAX = 50, SCENARIO_UNUSED_MAX = 200, SCENARIO_KEYS_MAX = 320 };
+enum { SCENARIO_ERRORS_MAX = 50, SCENARIO_UNUSED_MAX = 200, SCENARIO_KEYS_MAX = 352 };
 struct scenario_report {
     struct buf errors; /* one "file:line:column: key: what is wrong" a line; empty: none */
     unsigned error_count;

@@ -137,8 +137,13 @@ bool scenario_remote_is_real(const struct scenario *s) {
            scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_STORE);
 }
 
+bool scenario_remote_is_measured(const struct scenario *s) {
+    const struct scenario_tier *remote = &s->tier[KVF_TIER_REMOTE];
+    return s->mode == KVF_MODE_SIMULATE && remote->on && remote->service.depths.count > 0;
+}
+
 bool scenario_stages(const struct scenario *s) {
-    return s->tier[KVF_TIER_NVME].on || scenario_remote_is_real(s);
+    return s->tier[KVF_TIER_NVME].on || scenario_remote_is_real(s) || scenario_remote_is_measured(s);
 }
 
 bool scenario_any_in_memory(const struct scenario *s) {

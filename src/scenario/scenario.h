@@ -189,7 +189,7 @@ struct scenario_begins {
 /* Windows of a measurement further apart than this, in parts of their median: something else was there. */
 #define SCENARIO_APART_MOST 0.15
 struct scenario_service {
-    struct scenario_figures depths;              /* chunks under way, ascending; none: not measured */
+    struct scenario_figures depths; /* chunks, of a store values under way, ascending; none: not measured */
     struct scenario_figures rates[KVF_DIRS];     /* MB/s with so many, latency apart */
     struct scenario_figures own_rates[KVF_DIRS]; /* of a device in its own memory, entries under way */
     uint64_t own_latency_ns;                     /* of an operation there */
@@ -207,7 +207,9 @@ struct scenario_service {
     /* Of reads from memory: bytes copied since the entry was, in MiB and ascending, and how many times as
      * fast it is read then, because the processor still holds it. */
     struct scenario_figures reuse_distances, reuse_rates;
-    double staging_mb_per_s; /* of a worker that copies from memory to its buffers; 0: as any copy */
+    uint64_t lookup_ns;        /* of a store: the part of the latency that is the lookup's */
+    uint64_t lookup_behind_ns; /* and what each value under way adds to that */
+    double staging_mb_per_s;   /* of a worker that copies from memory to its buffers; 0: as any copy */
 };
 /* Keys of every tier. */
 struct scenario_tier {
@@ -500,9 +502,10 @@ bool scenario_policy_has(const struct scenario *s, enum traits_policy_caps caps)
 /* A description from the effective values, independent of name and description: "20 users of llama3.1-8b on
  * cpu 4.00 GiB, for 1m". */
 void scenario_describe(const struct scenario *s, char *out, size_t len);
-/* Whether a server holds the remote tier's bytes, and whether any tier's bytes pass through staging buffers.
- */
+/* Whether a server holds the remote tier's bytes; whether one is simulated by its measurement; and whether
+ * any tier's bytes pass through staging buffers, as they do in both cases. */
 bool scenario_remote_is_real(const struct scenario *s);
+bool scenario_remote_is_measured(const struct scenario *s);
 bool scenario_stages(const struct scenario *s);
 /* Whether a tier may hold real bytes: not when all that are on are emulated. */
 bool scenario_holds_bytes(const struct scenario *s);

@@ -59,7 +59,7 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
         rng_init(&s->rng[d], scenario->seed, KVF_RNG_SERVICE, station_stream(pod, tier, d + (own ? 2 : 0)));
     }
     s->share = own ? 1 : share_of(s, &scenario->tier[tier].emulation);
-    s->together = tier == KVF_TIER_NVME;
+    s->together = tier == KVF_TIER_NVME || tier == KVF_TIER_REMOTE;
 }
 
 void station_free(struct station *s) {

@@ -4,7 +4,8 @@
  *
  * A drive takes all that is under way a little at a time: many chunks that were handed over together are
  * complete together, and not one after the other (processor sharing; Kleinrock, Queueing Systems, volume 2,
- * 1976). A link copies those of a direction one after the other.
+ * 1976). So does a store that is spoken to over several connections, value by value. A link copies those of a
+ * direction one after the other.
  *
  *     N      = chunks of this direction + share x chunks of the other
  *     speed  = chunks of this direction / N x bandwidth(N)

@@ -186,10 +186,16 @@ def _():
     part = (home() / "work/peaks.yaml").read_text().split("  remote: # resp: Redis ")[1]
     rates = {key: int(re.search(r"^    %s: ([1-9]\d*)MB/s$" % key, part, re.MULTILINE).group(1))
              for key in ("read_bandwidth", "write_bandwidth", "both_bandwidth")}
-    assert re.search(r"^    latency: [\d.]+(us|ms)$", part, re.MULTILINE) and "depths" not in part, part
+    assert re.search(r"^    latency: [\d.]+(us|ms)$", part, re.MULTILINE), part
+    for key in ("lookup_time", "lookup_behind"):
+        assert re.search(r"^    %s: [\d.]+(ns|us|ms)$" % key, part, re.MULTILINE), (key, part)
+    depths, rates_at = ([float(n) for n in re.search(r"^    %s: \[(.*?)\]" % key, part, re.MULTILINE).group(1).split(",")]
+                        for key in ("depths", "read_rates"))
+    assert depths == [1, 2, 4, 8] and len(rates_at) == 4 and min(rates_at) > 0, "values under way, up to its connections"
     _, summary = measure({**SMALL, "mode": "simulate", "include": str(home() / "work/peaks.yaml"), "tiers.remote.capacity": "64MiB"})
     shown = re.match(r"simulated: ([\d.]+) (MiB|GiB)/s read", summary["tiers"]["remote"]["description"])
     bytes_s = float(shown.group(1)) * {"MiB": 1 << 20, "GiB": 1 << 30}[shown.group(2)]
+    assert result(summary, "remote_lookup_p50_ms") > 0, "a simulated store is asked as well"
     assert abs(bytes_s / (rates["read_bandwidth"] * 1e6) - 1) < 0.02, (rates, summary["tiers"]["remote"])
 
 

@@ -14,87 +14,10 @@
 #include "tier/channels.h"
 #include "tier/station.h"
 
-enum { SLAB = 64, COPIES_PER_TURN = 4, HOLDERS = 32, OWN = CREW_OWN, STATIONS };
+enum { COPIES_PER_TURN = 4, HOLDERS = 32, OWN = CREW_OWN, STATIONS = CREW_STATIONS };
 enum { LANDING = BUDGET_LANDING_BUFFERS };
 
 #define FACTOR_LEAST 1e-3
-
-struct crew {
-    struct mover_setup setup;
-    uint32_t caps[KVF_TIERS];
-    bool measured[KVF_TIERS], own;
-    struct channels *channels[KVF_TIERS]; /* of those that were not measured */
-    struct station station[STATIONS];     /* of drives and links, and of a device's own memory */
-    struct rng rng[KVF_DIRS], begins;     /* of copies, and of what writes begin with */
-    struct rng own_rng;                   /* of latencies in a device's own memory */
-    double used_ns[KVF_DIRS];             /* of memory */
-    uint64_t written_bytes;               /* to nvme, up to what it holds */
-    struct crew_reuse *reuse;             /* NULL: it was not measured */
-    struct hand *hand;
-    uint32_t count, copying;
-    struct hand *ready, **ready_tail;
-    struct heap turns;  /* ends of turns */
-    struct heap delays; /* pieces whose latency passes */
-    struct heap starts; /* pieces that their device takes up next of their worker's */
-    struct heap ends;   /* of operations, each when its last piece is where it shall be */
-    struct heap timed;  /* operations at a tier that was not measured */
-    uint64_t ties;
-    struct handled live; /* sentinel */
-    struct handled *spare;
-    struct piece *spare_piece;
-    void **slabs;
-    size_t slab_count;
-};
-
-/* ---- memory ---- */
-
-static void *slab_new(struct crew *l, size_t size) {
-    l->slabs = mem_realloc(l->slabs, (l->slab_count + 1) * sizeof *l->slabs);
-    return l->slabs[l->slab_count++] = mem_zalloc(SLAB, size);
-}
-
-static struct handled *handled_new(struct crew *l) {
-    if (!l->spare) {
-        struct handled *slab = slab_new(l, sizeof *slab);
-        for (int i = 0; i < SLAB; i++) {
-            slab[i].next = l->spare;
-            l->spare = &slab[i];
-        }
-    }
-    struct handled *o = l->spare;
-    l->spare = o->next;
-    memset(o, 0, sizeof *o);
-    o->prev_live = l->live.prev_live;
-    o->next_live = &l->live;
-    o->prev_live->next_live = l->live.prev_live = o;
-    return o;
-}
-
-static void handled_free(struct crew *l, struct handled *o) {
-    o->prev_live->next_live = o->next_live;
-    o->next_live->prev_live = o->prev_live;
-    o->next = l->spare;
-    l->spare = o;
-}
-
-static struct piece *piece_new(struct crew *l, struct handled *o, enum kvf_dir dir, uint64_t bytes) {
-    if (!l->spare_piece) {
-        struct piece *slab = slab_new(l, sizeof *slab);
-        for (int i = 0; i < SLAB; i++) {
-            slab[i].next = l->spare_piece;
-            l->spare_piece = &slab[i];
-        }
-    }
-    struct piece *p = l->spare_piece;
-    l->spare_piece = p->next;
-    *p = (struct piece){.op = o, .bytes = bytes, .dir = dir};
-    return p;
-}
-
-static void piece_free(struct crew *l, struct piece *p) {
-    p->next = l->spare_piece;
-    l->spare_piece = p;
-}
 
 static uint64_t now_of(const struct crew *l) {
     return run_clock_now(l->setup.clock);
@@ -143,7 +66,7 @@ static bool room_is_new(const struct crew *l) {
 
 /* Room on the drive that was written before takes less time. Chunks of an operation at a drive are fast or
  * slow together: each has the operation's factor, and one of a link its own. */
-static double bytes_served(struct crew *l, const struct piece *p, int tier) {
+double crew_bytes_served(struct crew *l, const struct piece *p, int tier) {
     const struct scenario *s = l->setup.scenario;
     struct station *at = &l->station[p->op->whole ? OWN : tier];
     double *factor = &p->op->factor[p->dir], bytes = (double)p->bytes;
@@ -183,8 +106,12 @@ static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
     struct hand *hand = &l->hand[o->hand];
     double late = tier == KVF_TIER_GPU ? woken(hand, gpu->woken_latency) : 1;
     p->late = late;
+    if (tier == KVF_TIER_REMOTE) {
+        crew_store_come(l, hand, p, now_ns);
+        return;
+    }
     if (!o->whole) {
-        station_join(&l->station[tier], p, p->dir, bytes_served(l, p, tier), now_ns);
+        station_join(&l->station[tier], p, p->dir, crew_bytes_served(l, p, tier), now_ns);
         return;
     }
     piece_add(&hand->own, p);
@@ -196,7 +123,7 @@ static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
 
 static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
     struct handled *o = p->op;
-    leg_goes(l, o, p->dir, p->bytes, now_ns);
+    if (!p->lookup) leg_goes(l, o, p->dir, p->bytes, now_ns);
     if (p->direct) leg_goes(l, o, p->dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ, p->bytes, now_ns);
     piece_add(&l->hand[o->hand].reaped, p);
     hand_ready(l, &l->hand[o->hand]);
@@ -219,7 +146,7 @@ static bool stations_pump(struct crew *l, uint64_t now_ns) {
     }
     for (; heap_min_key(&l->starts) <= now_ns && heap_pop(&l->starts, &item); any = true) {
         struct piece *p = item.item;
-        station_join(&l->station[OWN], p, p->dir, bytes_served(l, p, KVF_TIER_GPU), now_ns);
+        station_join(&l->station[OWN], p, p->dir, crew_bytes_served(l, p, KVF_TIER_GPU), now_ns);
     }
     for (; heap_min_key(&l->delays) <= now_ns && heap_pop(&l->delays, &item); any = true)
         piece_arrives(l, item.item, now_ns);
@@ -273,13 +200,16 @@ static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_
     leg->done_bytes += bytes;
 }
 
-/* A buffer for what is read, or for what is made: the used ones are for reads, as long as there are any. */
-static void take_buffer(struct crew *l, struct hand *hand, struct piece *p, bool made) {
-    bool clean = made ? hand->clean > 0 : hand->clean == hand->buffers;
+/* Buffers for what is read, or for what is made: the used ones are for reads, as long as there are any. */
+static void take_buffers(struct crew *l, struct hand *hand, struct piece *p, bool made) {
+    uint32_t used = hand->buffers - hand->clean;
+    p->buffers = crew_store_buffers(l, p);
+    uint32_t unused = p->buffers > used ? p->buffers - used : 0;
+    uint32_t clean = !made ? unused : hand->clean < p->buffers ? hand->clean : p->buffers;
     hand->clean -= clean;
-    hand->buffers--;
-    p->clean = made;
-    if (made && !clean) fill_buffer(l, hand, true);
+    hand->buffers -= p->buffers;
+    p->clean = made ? p->buffers : 0;
+    for (uint32_t i = clean; made && i < p->buffers; i++) fill_buffer(l, hand, true);
 }
 
 /* A piece is in its buffer, or on the drive. */
@@ -295,13 +225,13 @@ static void reap(struct crew *l, struct hand *hand, struct piece *p) {
     }
     give_back(hand, p);
     o->passed += p->bytes;
-    piece_free(l, p);
+    crew_piece_free(l, p);
     if (o->passed == o->t.op->bytes) heap_push(&l->ends, hand->until_ns, l->ties++, o);
 }
 
 static uint64_t piece_bytes(const struct crew *l, const struct handled *o) {
-    uint64_t left = o->t.op->bytes - o->t.next_offset, io_size = l->setup.scenario->nvme.io_size;
-    return o->whole || left < io_size ? left : io_size;
+    uint64_t left = o->t.op->bytes - o->t.next_offset, most = crew_store_piece_bytes(l, o);
+    return o->whole || left < most ? left : most;
 }
 
 /* The next piece; true when that was the last. */
@@ -321,12 +251,12 @@ static bool issue(struct crew *l, struct hand *hand, struct handled *o) {
         copy(l, hand, o, dir, bytes);
         dir = KVF_DIR_WRITE;
     }
-    struct piece *p = piece_new(l, o, dir, bytes);
+    struct piece *p = crew_piece_new(l, o, dir, bytes);
     p->direct = o->direct;
     if (o->direct)
         hand->holders--;
     else if (!o->whole)
-        take_buffer(l, hand, p, !has_leg(o, KVF_DIR_READ) || o->t.leg[KVF_DIR_READ].timed);
+        take_buffers(l, hand, p, !has_leg(o, KVF_DIR_READ) || o->t.leg[KVF_DIR_READ].timed);
     piece_add(&hand->submit, p);
     return o->t.next_offset == o->t.op->bytes;
 }
@@ -350,7 +280,7 @@ static bool issue_line(struct crew *l, struct hand *hand, struct line *line, con
     unsigned n = 0;
     for (; line->first; n++) {
         begin_write(l, hand, line->first); /* also where it has to wait for a buffer then */
-        if (n == most || (left && *left == 0)) break;
+        if (n == most || (left && *left < crew_store_next_buffers(l, line->first))) break;
         if (!issue(l, hand, line->first)) continue;
         struct handled *o = line_take(line);
         if (o->copies) heap_push(&l->ends, hand->until_ns, l->ties++, o);
@@ -365,6 +295,7 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     uint64_t rest_ns = now_ns - hand->idle_ns;
     if (rest_ns >= CREW_REST_NS) hand->since_ns = now_ns;
     hand->woken = sqrt(fmin((double)rest_ns / CREW_REST_NS, 1));
+    crew_store_look(l, hand, now_ns);
     while ((p = piece_take(&hand->reaped)) != NULL) reap(l, hand, p);
     any = issue_line(l, hand, &hand->whole, NULL, UINT32_MAX) || any;
     any = issue_line(l, hand, &hand->direct, &hand->holders, UINT32_MAX) || any;
@@ -389,6 +320,7 @@ static void turn_end(struct crew *l, struct hand *hand, uint64_t now_ns) {
         hand->copied[d] = 0;
     }
     while ((p = piece_take(&hand->submit)) != NULL) piece_submit(l, p, now_ns);
+    crew_store_assign(l, hand, now_ns);
     hand_ready(l, hand);
 }
 
@@ -425,7 +357,7 @@ static void operation_end(struct crew *l, struct handled *o) {
     }
     operation_record(l, o);
     l->setup.done(l->setup.ctx, &o->t, false, "");
-    handled_free(l, o);
+    crew_handled_free(l, o);
 }
 
 static void operation_line(struct crew *l, struct handled *o) {
@@ -481,7 +413,7 @@ bool crew_take(const struct crew *l, const struct cache_op *op) {
 }
 
 void crew_begin(struct crew *l, struct cache_op *op) {
-    struct handled *o = handled_new(l);
+    struct handled *o = crew_handled_new(l);
     uint64_t now_ns = now_of(l);
     o->t.op = op;
     o->t.issue_ns = now_ns;
@@ -535,11 +467,14 @@ void crew_stop(struct crew *l) {
     while (l->live.next_live != &l->live) {
         struct handled *o = l->live.next_live;
         l->setup.done(l->setup.ctx, &o->t, true, "");
-        handled_free(l, o);
+        crew_handled_free(l, o);
     }
     for (uint32_t i = 0; i < l->count; i++)
-        l->hand[i] = (struct hand){
-            .buffers = l->setup.buffers, .clean = l->setup.buffers, .holders = HOLDERS, .landing = LANDING};
+        l->hand[i] = (struct hand){.buffers = l->setup.buffers,
+                                   .clean = l->setup.buffers,
+                                   .holders = HOLDERS,
+                                   .landing = LANDING,
+                                   .connections = crew_store_connections(l, i)};
     for (int i = 0; i < STATIONS; i++) station_empty(&l->station[i]);
     l->turns.count = l->delays.count = l->starts.count = l->timed.count = l->ends.count = 0;
     l->ready = NULL;
@@ -570,7 +505,8 @@ struct crew *crew_open(const struct mover_setup *setup, struct channels *const c
         if (!setup->tiers[t]) continue;
         l->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
         l->channels[t] = channels[t];
-        l->measured[t] = station_measured(&s->tier[t].service, false);
+        l->measured[t] =
+            station_measured(&s->tier[t].service, false) && !(t == KVF_TIER_REMOTE && setup->store);
         if (l->measured[t] && t != KVF_TIER_CPU)
             station_init(&l->station[t], s, (enum kvf_tier)t, false, setup->pod);
     }
@@ -588,8 +524,7 @@ struct crew *crew_open(const struct mover_setup *setup, struct channels *const c
 void crew_close(struct crew *l) {
     if (!l) return;
     for (int i = 0; i < STATIONS; i++) station_free(&l->station[i]);
-    for (size_t i = 0; i < l->slab_count; i++) free(l->slabs[i]);
-    free(l->slabs);
+    crew_memory_free(l);
     struct heap *const heaps[] = {&l->turns, &l->delays, &l->starts, &l->timed, &l->ends};
     for (size_t i = 0; i < sizeof heaps / sizeof *heaps; i++) heap_free(heaps[i]);
     free(l->hand);

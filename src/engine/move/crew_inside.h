@@ -7,8 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/heap.h"
+#include "base/rng.h"
+#include "engine/move/crew_rates.h"
 #include "engine/move/transfer.h"
+#include "tier/channels.h"
+#include "tier/station.h"
 
+enum { CREW_STATIONS = CREW_OWN + 1 };
+
+struct crew_reuse;
 struct handled;
 
 /* A piece of an operation on its way. */
@@ -18,7 +26,9 @@ struct piece {
     uint64_t bytes;
     enum kvf_dir dir;  /* where it is now, or has been */
     bool direct;       /* it has a holder, not a buffer */
-    bool clean;        /* its buffer still has the noise that writes are made of */
+    bool lookup;       /* a question to a store, without bytes */
+    uint32_t buffers;  /* that it has */
+    uint32_t clean;    /* of these still have the noise that writes are made of */
     uint64_t since_ns; /* at the device */
     double late;       /* its latency there, in parts of the mean */
 };
@@ -35,8 +45,11 @@ struct handled {
     uint64_t passed; /* bytes that are where they shall be, as its worker has seen */
     bool whole;      /* in a device's own memory */
     bool copies, direct;
-    bool begun;   /* as a write to a drive */
-    double reuse; /* speed of its read from memory, in parts of one from far away; 0: not known yet */
+    bool begun;           /* as a write to a drive */
+    bool asked, answered; /* the store, whether it has the entry */
+    uint64_t asked_ns;
+    struct pieces held; /* that wait for the answer */
+    double reuse;       /* speed of its read from memory, in parts of one from far away; 0: not known yet */
     double factor[KVF_DIRS]; /* of its service time at the drive; 0: not drawn yet */
 };
 
@@ -50,6 +63,8 @@ struct hand {
     struct pieces reaped;                       /* complete at their device, not seen yet */
     struct pieces submit;                       /* handed to their devices when the turn ends */
     struct pieces own;                          /* that a device's memory will take up in turn */
+    struct pieces lookups, values;              /* in line for a connection to the store */
+    uint32_t connections;                       /* of its own to the store, free */
     uint32_t buffers, holders;                  /* free */
     uint32_t clean, landing;                    /* of the free buffers, and of those for copies */
     uint64_t until_ns;                          /* of the turn */
@@ -61,6 +76,67 @@ struct hand {
     double woken;               /* part of what a rest does to it that the last one did */
     struct hand *next_ready;
 };
+
+struct crew {
+    struct mover_setup setup;
+    uint32_t caps[KVF_TIERS];
+    bool measured[KVF_TIERS], own;
+    struct channels *channels[KVF_TIERS];  /* of those that were not measured */
+    struct station station[CREW_STATIONS]; /* of drives and links, and of a device's own memory */
+    struct rng rng[KVF_DIRS], begins;      /* of copies, and of what writes begin with */
+    struct rng own_rng;                    /* of latencies in a device's own memory */
+    double used_ns[KVF_DIRS];              /* of memory */
+    uint64_t written_bytes;                /* to nvme, up to what it holds */
+    struct crew_reuse *reuse;              /* NULL: it was not measured */
+    struct hand *hand;
+    uint32_t count, copying;
+    struct hand *ready, **ready_tail;
+    struct heap turns;  /* ends of turns */
+    struct heap delays; /* pieces whose latency passes */
+    struct heap starts; /* pieces that their device takes up next of their worker's */
+    struct heap ends;   /* of operations, each when its last piece is where it shall be */
+    struct heap timed;  /* operations at a tier that was not measured */
+    uint64_t ties;
+    struct handled live; /* sentinel */
+    struct handled *spare;
+    struct piece *spare_piece;
+    void **slabs;
+    size_t slab_count;
+};
+
+/* ---- crew_memory.c: operations and pieces, cleared ---- */
+
+struct handled *crew_handled_new(struct crew *l);          /* among the live ones */
+void crew_handled_free(struct crew *l, struct handled *o); /* not its pieces */
+struct piece *crew_piece_new(struct crew *l, struct handled *o, enum kvf_dir dir,
+                             uint64_t bytes);          /* in no list */
+void crew_piece_free(struct crew *l, struct piece *p); /* out of its list already */
+void crew_memory_free(struct crew *l);                 /* all of them */
+
+/* ---- crew.c ---- */
+
+/* The piece's bytes, times the factor of its service time at that tier. */
+double crew_bytes_served(struct crew *l, const struct piece *p, int tier);
+
+/* ---- crew_store.c: a store that was measured, spoken to over connections ----
+ *
+ * As in a real run (tier/remote/remote.h): each worker has its part of the connections, and one command is in
+ * flight on each. A value passes whole; lookups go before values, and both are served in their order. The
+ * store serves all values that are under way at once. A value ends after the latency without the lookup's
+ * part; its connection is free when its worker looks. */
+
+/* Connections of a worker; 0: the store was not measured. */
+uint32_t crew_store_connections(const struct crew *l, uint32_t worker);
+/* Bytes of a piece of the operation at most: a value of a store, else a chunk; and the buffers of a piece,
+ * and of the next of an operation. */
+uint64_t crew_store_piece_bytes(const struct crew *l, const struct handled *o);
+uint32_t crew_store_buffers(const struct crew *l, const struct piece *p);
+uint32_t crew_store_next_buffers(const struct crew *l, const struct handled *o);
+/* A piece is handed to the store; the first of a read asks for the entry before. */
+void crew_store_come(struct crew *l, struct hand *hand, struct piece *p, uint64_t now_ns);
+/* Connections of what the worker finds complete are free, and go to what is next in line. */
+void crew_store_look(struct crew *l, struct hand *hand, uint64_t now_ns);
+void crew_store_assign(struct crew *l, struct hand *hand, uint64_t now_ns);
 
 static inline bool has_leg(const struct handled *o, enum kvf_dir dir) {
     return o->t.leg[dir].tier >= 0;
@@ -102,7 +178,7 @@ static inline void give_back(struct hand *hand, const struct piece *p) {
     if (p->direct) {
         hand->holders++;
     } else if (!p->op->whole) {
-        hand->buffers++;
+        hand->buffers += p->buffers;
         hand->clean += p->clean;
     }
 }

@@ -23,6 +23,10 @@ uint64_t crew_own_gap_ns(const struct scenario *s) {
 }
 
 uint64_t crew_latency_ns(const struct scenario *s, int tier, double times) {
+    if (tier == KVF_TIER_REMOTE) {
+        uint64_t all = s->tier[tier].emulation.latency_ns, lookup = s->tier[tier].service.lookup_ns;
+        return (uint64_t)((double)(all - kvf_min(all, lookup)) * times);
+    }
     if (tier != CREW_OWN) return (uint64_t)((double)s->tier[tier].emulation.latency_ns * times);
     double whole = (double)s->tier[KVF_TIER_GPU].service.own_latency_ns * times;
     return (uint64_t)fmax(whole - (double)crew_own_gap_ns(s), 0);

@@ -18,15 +18,15 @@
 #include "tier/station.h"
 
 enum {
-    FILL_SHARE = 5,     /* one part of so many of the time is for filling */
-    ALONE_SHARE = 4,    /* and of that for writing one entry at a time */
-    SUBSLICES = 8,      /* quantiles of a slice whose mean stands for it */
-    MOST_DIRECT = 512,  /* chunks of copies over a link */
-    REUSE_PART = 4,     /* the greatest distance is one of so many parts of the memory at most */
-    WORK_TIMES = 4,     /* a worker in memory works so many times as long as it is slow */
-    SHIFTS = 8,         /* of workers in a window of memory, at most */
-    PER_CONNECTION = 2, /* entries for each connection to a store, so that none waits for the next */
-    OTHERS = 12         /* windows of a round beside those of the curves, at most */
+    FILL_SHARE = 5,    /* one part of so many of the time is for filling */
+    ALONE_SHARE = 4,   /* and of that for writing one entry at a time */
+    SUBSLICES = 8,     /* quantiles of a slice whose mean stands for it */
+    MOST_DIRECT = 512, /* chunks of copies over a link */
+    REUSE_PART = 4,    /* the greatest distance is one of so many parts of the memory at most */
+    WORK_TIMES = 4,    /* a worker in memory works so many times as long as it is slow */
+    SHIFTS = 8,        /* of workers in a window of memory, at most */
+    OTHERS = 12,       /* windows of a round beside those of the curves, at most */
+    STORE_OTHERS = 2   /* likewise, of a store */
 };
 enum beside { ALONE, BESIDE, BESIDES };
 #define REUSE_FIRST   (4 * KVF_MIB)
@@ -52,6 +52,7 @@ struct calibration {
     double filling;                                         /* whole entries written for the first time, .. */
     double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
     struct histogram times[KVF_DIRS], awake[KVF_DIRS], rested[KVF_DIRS], small[2], ignored[KVF_DIRS], copies;
+    struct histogram lookups, lookups_behind; /* alone, and at the greatest depth */
     struct histogram bursts[2],
         woken; /* of small operations in a device's own memory: bursts without and after rests */
     struct begins begins[CALIBRATE_ROOMS][BESIDES];
@@ -76,12 +77,12 @@ static int window_run(struct calibration *c, struct rig_window *w, struct err *e
 
 /* ---- depths ---- */
 
-/* 1, 2, 8, 32 and the greatest. */
-static void depths_set(struct calibrate_curve *curve, uint64_t most) {
-    static const uint64_t depths[] = {1, 2, 8, 32, UINT64_MAX};
+/* Of a store, which has few connections, closer to each other. */
+static void depths_set(struct calibrate_curve *curve, uint64_t most, bool store) {
+    static const uint64_t depths[2][5] = {{1, 2, 8, 32, UINT64_MAX}, {1, 2, 4, 8, UINT64_MAX}};
     if (most == 0) return;
-    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
-        uint64_t d = depths[i] < most ? depths[i] : most;
+    for (size_t i = 0; i < sizeof depths[0] / sizeof *depths[0]; i++) {
+        uint64_t d = kvf_min(depths[store][i], most);
         if (curve->points > 0 && curve->depth[curve->points - 1] == d) return;
         curve->depth[curve->points++] = d;
     }
@@ -92,14 +93,14 @@ static uint64_t most_of(const struct calibration *c) {
     const struct scenario *s = c->setup->scenario;
     uint64_t most = s->engine.workers * mover_buffers(s);
     if (c->tier == KVF_TIER_CPU) return s->engine.workers;
-    if (c->tier == KVF_TIER_REMOTE) return PER_CONNECTION * s->remote.connections; /* whole entries */
+    if (c->tier == KVF_TIER_REMOTE) return kvf_max(s->remote.connections, s->engine.workers);
     return rig_is_device(c->rig) && most > MOST_DIRECT ? MOST_DIRECT : most;
 }
 
 static void curve_begin(struct calibration *c, struct calibrate_curve *curve, enum rig_set set,
                         uint64_t most) {
     uint64_t entries = rig_entries(c->rig, set, &curve->entry_bytes);
-    depths_set(curve, entries < most ? entries : most);
+    depths_set(curve, kvf_min(entries, most), c->tier == KVF_TIER_REMOTE);
 }
 
 /* ---- windows ---- */
@@ -194,6 +195,7 @@ static int measure_curve(struct calibration *c, bool own, unsigned round, struct
                                    .depth = (uint32_t)curve->depth[p],
                                    .ns = c->window_ns,
                                    .by_processor = c->tier == KVF_TIER_CPU,
+                                   .lookups = p + 1 == curve->points ? &c->lookups_behind : NULL,
                                    .times = p == 0 && !own && c->tier != KVF_TIER_NVME ? c->times : NULL};
             rc = c->tier == KVF_TIER_CPU ? shifts_run(c, &w, round, 0, e) : window_run(c, &w, e);
             c->samples[own][d][p][round] = w.bytes_s;
@@ -211,6 +213,7 @@ static int measure_both(struct calibration *c, unsigned round, struct err *e) {
                            .ns = c->window_ns,
                            .recycle = drive,
                            .by_tier = drive,
+                           .by_direction = c->tier == KVF_TIER_REMOTE,
                            .by_processor = c->tier == KVF_TIER_CPU};
     int rc = drive ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : window_run(c, &w, e);
     c->both[round] = w.bytes_s;
@@ -328,7 +331,7 @@ static int small_run(struct calibration *c, bool own, struct rig_window *w, stru
 }
 
 static int measure_small(struct calibration *c, bool own, struct err *e) {
-    return small_run(c, own, &(struct rig_window){.depth = 1}, &c->small[own], e);
+    return small_run(c, own, &(struct rig_window){.depth = 1, .lookups = &c->lookups}, &c->small[own], e);
 }
 
 /* Small operations that one worker hands over together, and one, both after rests and without. */
@@ -437,6 +440,14 @@ static void device_figures(struct calibration *c) {
     out->woken_gap = fmin(fmax(gap_of(&c->bursts[1], &c->woken) / fmax(gap, 1), 1), RESTED_MOST);
 }
 
+static void lookup_figures(const struct calibration *c, struct calibrate_curve *curve) {
+    double others = (double)curve->depth[curve->points - 1] - 1;
+    curve->lookup_ns = histogram_quantile(&c->lookups, 0.5);
+    if (histogram_count(&c->lookups_behind) > 0 && others > 0)
+        curve->lookup_behind_ns =
+            fmax(histogram_mean(&c->lookups_behind) - histogram_mean(&c->lookups), 0) / others;
+}
+
 static void figures_of(struct calibration *c) {
     struct calibrate_result *out = c->out;
     for (int own = 0; own < 2; own++) {
@@ -446,6 +457,8 @@ static void figures_of(struct calibration *c) {
         curve->latency_ns = curve->points ? histogram_quantile(&c->small[own], 0.5) : 0;
     }
     if (out->own.points) device_figures(c);
+    if (histogram_count(&c->lookups) > 0) lookup_figures(c, &out->link);
+    out->otherwise = c->tier == KVF_TIER_REMOTE && !rig_has_values(c->rig);
     out->both = rate_of(c->both);
     if (c->tier == KVF_TIER_NVME) recycled(c);
     for (int d = 0; d < KVF_DIRS; d++) {
@@ -514,7 +527,8 @@ static int measure_all(struct calibration *c, struct err *e) {
     uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
     if (device && wholes > 0) curve_begin(c, &c->out->own, RIG_WHOLES, 32);
     if (c->tier == KVF_TIER_CPU) distances_set(c);
-    c->windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + OTHERS);
+    unsigned others = c->tier == KVF_TIER_REMOTE ? STORE_OTHERS : OTHERS;
+    c->windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + others);
     c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / c->windows;
     rc = measure_rounds(c, e);
     count(c, &after);

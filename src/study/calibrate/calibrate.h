@@ -2,7 +2,7 @@
  * several numbers of operations under way, the latency of a small one, the spread of service times, how much
  * both directions are in each other's way. Every figure is the median of windows that are taken in turns. A
  * device is measured over its link, chunk by chunk from and to memory of the host, and in its own memory,
- * entry by entry; a store entry by entry, over its connections. No cache, no requests; the caller's thread,
+ * entry by entry; a store value by value, over its connections. No cache, no requests; the caller's thread,
  * and its own. */
 #ifndef KVF_STUDY_CALIBRATE_CALIBRATE_H
 #define KVF_STUDY_CALIBRATE_CALIBRATE_H
@@ -40,11 +40,14 @@ struct calibrate_curve {
     uint64_t depth[CALIBRATE_DEPTHS]; /* operations under way, ascending */
     uint64_t entry_bytes;             /* of each */
     struct calibrate_rate rate[KVF_DIRS][CALIBRATE_DEPTHS];
-    double latency_ns; /* of a small read; median, in a device's own memory the mean */
-    double gap_ns;     /* between small ones of one worker, in a device's own memory; median */
+    double latency_ns;       /* of a small read; median, in a device's own memory the mean */
+    double lookup_ns;        /* the part of it that is a store's lookup; median */
+    double lookup_behind_ns; /* what each value under way adds to that */
+    double gap_ns;           /* between small ones of one worker, in a device's own memory; median */
 };
 
 struct calibrate_result {
+    bool otherwise;              /* runs use it in other pieces than were measured: a directory as a store */
     struct calibrate_curve link; /* of a device its link, of another tier itself */
     struct calibrate_curve own;  /* a device's own memory; points 0: it is none */
     struct calibrate_rate both;  /* reads and writes in equal parts, at the greatest depth of link */

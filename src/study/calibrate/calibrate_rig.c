@@ -39,7 +39,8 @@ struct rig_worker {
     struct counters *counters;
     struct pieces set[RIG_SETS];
     uint32_t out, out_by[KVF_DIRS];
-    uint64_t bytes;  /* of this part of the window, as all below */
+    uint64_t bytes; /* of this part of the window, as all below */
+    uint64_t bytes_by[KVF_DIRS];
     uint64_t cpu_ns; /* that these took */
     uint64_t writes, chunks_beside;
     uint32_t turn;    /* among the workers whose entries it works on */
@@ -107,6 +108,7 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
         return;
     }
     w->bytes += p->bytes;
+    w->bytes_by[dir] += p->bytes;
     w->cpu_ns += took_ns;
     pthread_mutex_lock(&r->times_lock);
     window_record(w, t, p, dir, took_ns);
@@ -230,6 +232,7 @@ static void window_run(struct rig_worker *w) {
     bool copies = win->kind >= RIG_OUT;
 
     w->bytes = w->cpu_ns = w->writes = w->chunks_beside = w->turn = 0;
+    w->bytes_by[KVF_DIR_READ] = w->bytes_by[KVF_DIR_WRITE] = 0;
     if (quota == 0) return; /* it sleeps, as one without work does in a run */
     w->ever = false;
     w->awake = true;
@@ -305,8 +308,29 @@ static double part_run(struct rig *r, uint64_t ns) {
     return (double)(run_clock_now(&r->clock) - begin_ns + 1) / (double)KVF_NS_PER_S;
 }
 
-static uint64_t tier_busy_ns(struct rig *r) {
-    return usage_read(&r->usage[r->which], run_clock_now(&r->clock)).any_ns;
+static struct usage_sums tier_usage(struct rig *r) {
+    return usage_read(&r->usage[r->which], run_clock_now(&r->clock));
+}
+
+/* Of both directions. */
+static double bytes_s_by_direction(const struct rig *r, const struct usage_sums *a,
+                                   const struct usage_sums *b) {
+    double sum = 0;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        uint64_t bytes = 0, busy_ns = b->busy_ns[d] - a->busy_ns[d];
+        for (uint32_t i = 0; i < r->workers; i++) bytes += r->worker[i].bytes_by[d];
+        if (busy_ns > 0) sum += (double)bytes * (double)KVF_NS_PER_S / (double)busy_ns;
+    }
+    return sum;
+}
+
+/* Adds the lookups since the last call; no worker is in a window. */
+static void lookups_take(struct rig *r, struct histogram *out) {
+    for (uint32_t i = 0; i < r->workers; i++) {
+        struct histogram *h = &r->worker[i].counters->lookup;
+        if (out) histogram_add(out, h);
+        histogram_init(h);
+    }
 }
 
 int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
@@ -318,10 +342,13 @@ int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
         set->among = set->first_bytes > 0 ? win->within / active_workers(r) / set->first_bytes : 0;
     }
     if (!win->once) part_run(r, uncounted_ns);
-    uint64_t busy_ns = tier_busy_ns(r);
+    lookups_take(r, NULL);
+    struct usage_sums before = tier_usage(r);
     win->seconds = part_run(r, win->ns - uncounted_ns);
-    busy_ns = tier_busy_ns(r) - busy_ns;
+    struct usage_sums after = tier_usage(r);
+    uint64_t busy_ns = after.any_ns - before.any_ns;
     win->bytes = 0;
+    lookups_take(r, win->lookups);
     for (uint32_t i = 0; i < r->workers; i++) {
         const struct rig_worker *w = &r->worker[i];
         win->bytes += w->bytes;
@@ -334,6 +361,7 @@ int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
     if (win->by_processor && by_processor > 0) win->bytes_s = by_processor;
     if (win->by_tier && busy_ns > 0)
         win->bytes_s = (double)win->bytes * (double)KVF_NS_PER_S / (double)busy_ns;
+    if (win->by_direction) win->bytes_s = bytes_s_by_direction(r, &before, &after);
     return rig_error(r, e);
 }
 
@@ -384,7 +412,11 @@ static uint64_t wholes_beside(const struct rig *r, uint64_t bytes) {
     return r->which == KVF_TIER_NVME ? (CACHES * host_cache_bytes() + each - 1) / each : 0;
 }
 
-/* Entries in a store go whole, as values over several connections: of the workload's mean size. */
+bool rig_has_values(const struct rig *r) {
+    return r->which == KVF_TIER_REMOTE && r->scenario.tier[KVF_TIER_REMOTE].backend != KVF_REMOTE_FILE;
+}
+
+/* Entries in a store are of the workload's mean size, and one value at most. */
 static int store_entry_bytes(struct rig *r, uint64_t each, struct err *e) {
     uint64_t most = each / STORE_SHARE, sum = 0, n = 0, one;
     struct sizes *z = sizes_open(&r->scenario, e);
@@ -394,6 +426,7 @@ static int store_entry_bytes(struct rig *r, uint64_t each, struct err *e) {
         n++;
     }
     sizes_close(z);
+    if (rig_has_values(r)) most = kvf_min(most, scenario_value_bytes(&r->scenario));
     r->entry_bytes = n > 0 && sum / n < most ? sum / n : most;
     r->entry_bytes -= r->entry_bytes % PAGE_BYTES;
     if (r->entry_bytes > 0) return 0;

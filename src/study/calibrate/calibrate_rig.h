@@ -13,7 +13,7 @@
 #include "metrics/histogram.h"
 #include "scenario/scenario.h"
 
-/* Entries that operations work on: of one chunk (in a store of the workload's mean size), of many (not in
+/* Entries that operations work on: of one chunk (in a store of one value at most), of many (not in
  * memory of the host, not in a store), of one small block. */
 enum rig_set { RIG_CHUNKS, RIG_WHOLES, RIG_SMALL, RIG_SETS };
 enum { RIG_SMALL_BYTES = 4096, RIG_SMALLS = 16 /* of a device, for each worker */ };
@@ -46,6 +46,9 @@ struct rig_window {
     /* bytes_s is that of the time in which something was at the tier. A write whose beginning holds its
      * worker, which then hands over nothing, takes nothing of the tier's bandwidth. */
     bool by_tier;
+    /* bytes_s is the sum of both directions', each of the time in which something of it was at the tier: they
+     * do not end at once. */
+    bool by_direction;
     double bytes_s; /* out: what was moved */
     uint64_t bytes; /* out: in all */
     double seconds; /* out: it lasted in all */
@@ -55,9 +58,10 @@ struct rig_window {
     /* NULL, or: as times, of operations that began within slow_ns of the end of a rest. */
     struct histogram *rested;
     uint64_t slow_ns;
-    struct histogram *begins; /* NULL, or: for how long each write held its worker at its beginning */
-    double chunks_beside;     /* out: at the tier when writes began; mean, 0 where none did */
-    struct histogram *copies; /* NULL, or: of copies in, what memory took for each MiB */
+    struct histogram *begins;  /* NULL, or: for how long each write held its worker at its beginning */
+    double chunks_beside;      /* out: at the tier when writes began; mean, 0 where none did */
+    struct histogram *lookups; /* NULL, or: what a store took to say whether it has an entry */
+    struct histogram *copies;  /* NULL, or: of copies in, what memory took for each MiB */
 };
 
 struct rig;
@@ -70,6 +74,7 @@ int rig_run(struct rig *r, struct rig_window *w, struct err *e);
 /* Entries of the set that a `once` window has got to; of all workers. */
 uint64_t rig_entries(const struct rig *r, enum rig_set set, uint64_t *entry_bytes);
 bool rig_is_device(const struct rig *r);
+bool rig_has_values(const struct rig *r); /* a store that is spoken to over connections */
 void rig_describe(const struct rig *r, char *out, size_t len);
 uint32_t rig_workers(const struct rig *r);
 uint64_t rig_filled_bytes(const struct rig *r);

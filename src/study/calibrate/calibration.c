@@ -15,11 +15,11 @@ static const char *rate_text(double bytes_s, char *out, size_t len) {
     return out;
 }
 
-/* Three digits of ns, us or ms. */
+/* Three digits of us or ms, or whole ns: a scenario takes no part of one. */
 static const char *latency_text(double ns, char out[LATENCY_SHOWN]) {
     const char *unit = ns < 999.5 ? "ns" : ns < 999.5e3 ? "us" : "ms";
     double v = ns < 999.5 ? ns : ns < 999.5e3 ? ns / 1e3 : ns / 1e6;
-    snprintf(out, LATENCY_SHOWN, "%.*f%s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, unit);
+    snprintf(out, LATENCY_SHOWN, "%.*f%s", ns < 999.5 ? 0 : v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, unit);
     return out;
 }
 
@@ -101,6 +101,13 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     buf_addf(out, "    woken_latency: %.3g\n    woken_gap: %.3g\n", r->woken_latency, r->woken_gap);
 }
 
+static void put_lookup(const struct calibrate_curve *c, struct buf *out) {
+    char latency[LATENCY_SHOWN];
+    if (!(c->lookup_ns > 0)) return;
+    buf_addf(out, "    lookup_time: %s\n", latency_text(c->lookup_ns, latency));
+    buf_addf(out, "    lookup_behind: %s\n", latency_text(c->lookup_behind_ns, latency));
+}
+
 static void put_rested(const struct calibrate_result *r, struct buf *out) {
     buf_addf(out, "    rested_read: %.3g\n    rested_write: %.3g\n", r->rested[KVF_DIR_READ],
              r->rested[KVF_DIR_WRITE]);
@@ -165,7 +172,8 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
     put_rate(out, "both_bandwidth", r->both.median);
     buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
              latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
-    if (tier != KVF_TIER_REMOTE) put_service(r, out);
+    if (tier == KVF_TIER_REMOTE) put_lookup(link, out);
+    if (!r->otherwise) put_service(r, out);
     if (tier == KVF_TIER_NVME) put_writes(r, out);
     if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
     if (tier == KVF_TIER_CPU) put_reuse(r, out);

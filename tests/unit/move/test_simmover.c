@@ -21,6 +21,7 @@ enum {
     GPU = KVF_TIER_GPU,
     CPU = KVF_TIER_CPU,
     NVME = KVF_TIER_NVME,
+    REMOTE = KVF_TIER_REMOTE,
     READ = KVF_DIR_READ,
     WRITE = KVF_DIR_WRITE
 };
@@ -62,7 +63,7 @@ static void speed_set(int tier, uint64_t read, uint64_t write, uint64_t channels
 static void rig_begin(uint64_t workers, uint32_t buffers) {
     struct err e = {0};
     r->s.engine.workers = workers;
-    for (int t = 0; t <= NVME; t++) {
+    for (int t = 0; t <= (r->s.tier[REMOTE].on ? REMOTE : NVME); t++) {
         struct tier_setup setup = {.scenario = &r->s, .tier = (enum kvf_tier)t, .clock = &r->clock};
         assert_int_equal(tier_emulated_ops.open(&r->tiers[t], &setup, &e), 0);
     }
@@ -92,7 +93,8 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     simmover_close(r->m);
-    for (int t = 0; t < KVF_TIERS; t++) tier_emulated_ops.close(r->tiers[t]);
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (r->tiers[t]) tier_emulated_ops.close(r->tiers[t]);
     counters_free(r->counters, 1);
     for (int t = 0; t < KVF_TIERS; t++) usage_destroy(&r->usage[t]);
     free(r);
@@ -698,6 +700,98 @@ static void an_emulated_tier_has_one_channel_for_all(void **state) {
     assert_int_equal(r->end_ns[b], 2000 + 2100 + 2000);
 }
 
+/* ---- a measured store: values of 1,000 bytes; a command takes 60 ns besides, a lookup 40 ---- */
+
+static void store_set(uint64_t connections, enum scenario_lookup lookup) {
+    measured_set(REMOTE, 1000, 1000);
+    r->s.tier[REMOTE].on = true;
+    r->s.tier[REMOTE].service.lookup_ns = 40;
+    r->s.model = (struct model){.layers = 1, .kv_heads = 1, .head_dim = 250, .dtype = MODEL_DTYPE_BF16};
+    r->s.tensor_parallel = 1;
+    r->s.remote.chunk_tokens = 1;
+    assert_int_equal(scenario_value_bytes(&r->s), 1000);
+    r->s.remote.connections = connections;
+    r->s.remote.lookup = lookup;
+    r->s.cache.read_target = KVF_READ_TARGET_HOST;
+}
+
+/* One lookup for both values, which the store then serves at once, each at half its speed. */
+static void a_store_is_asked_before_it_is_read(void **state) {
+    (void)state;
+    store_set(2, KVF_LOOKUP_EXISTS);
+    rig_begin(1, 4);
+    unsigned a = op_begin(REMOTE, -1, 2000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 40 + 2000 + 60);
+    assert_int_equal(histogram_count(&r->counters->lookup), 1);
+    assert_in_range(histogram_quantile(&r->counters->lookup, 0.5), 39, 41);
+    assert_int_equal(bytes_of(REMOTE, READ), 2000);
+    assert_int_equal(r->as[a].leg[READ].device_ns, 2100);
+    assert_int_equal(counters_get(&r->counters->chunks_in_flight[REMOTE]), 0);
+}
+
+static void a_store_is_written_and_read_without_a_lookup(void **state) {
+    (void)state;
+    store_set(2, KVF_LOOKUP_GET);
+    rig_begin(1, 4);
+    unsigned a = op_begin(REMOTE, -1, 1000);
+    time_to(5000);
+    unsigned b = op_begin(-1, REMOTE, 1000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 1060);
+    assert_int_equal(r->end_ns[b], 5000 + 1060);
+    assert_int_equal(histogram_count(&r->counters->lookup), 0);
+}
+
+/* The second value begins when the connection of the first is free; a lookup goes before values in line. */
+static void values_wait_for_a_connection(void **state) {
+    (void)state;
+    store_set(1, KVF_LOOKUP_EXISTS);
+    rig_begin(1, 8);
+    unsigned a = op_begin(-1, REMOTE, 2000);
+    time_to(500);
+    unsigned b = op_begin(REMOTE, -1, 1000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 1060 + 40 + 1060);
+    assert_int_equal(r->end_ns[b], 1060 + 40 + 1060 + 1060);
+}
+
+static void a_worker_has_its_part_of_the_connections(void **state) {
+    (void)state;
+    store_set(3, KVF_LOOKUP_GET);
+    rig_begin(2, 8);
+    unsigned a = op_begin_by(1, REMOTE, -1, 2000); /* one connection of three */
+    time_to(10000);
+    unsigned b = op_begin_by(0, REMOTE, -1, 2000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 1060 + 1060);
+    assert_int_equal(r->end_ns[b], 10000 + 2000 + 60);
+}
+
+/* Among two values under way. */
+static void a_busy_store_answers_lookups_later(void **state) {
+    (void)state;
+    store_set(3, KVF_LOOKUP_EXISTS);
+    r->s.tier[REMOTE].service.lookup_behind_ns = 100;
+    rig_begin(1, 8);
+    op_begin(-1, REMOTE, 2000);
+    time_to(500);
+    op_begin(REMOTE, -1, 1000);
+    to_the_end();
+    assert_in_range(histogram_quantile(&r->counters->lookup, 0.5), 238, 242);
+}
+
+/* A value takes as many buffers as it has chunks. */
+static void a_value_has_buffers_for_all_of_its_chunks(void **state) {
+    (void)state;
+    store_set(4, KVF_LOOKUP_GET);
+    r->s.nvme.io_size = 500;
+    rig_begin(1, 2);
+    unsigned a = op_begin(REMOTE, -1, 2000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 1060 + 1060);
+}
+
 static void a_stop_ends_what_is_measured_too(void **state) {
     (void)state;
     for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
@@ -746,6 +840,12 @@ int main(void) {
         TEST(latencies_of_a_device_are_spread),
         TEST(an_emulated_tier_passes_whole_entries),
         TEST(an_emulated_tier_has_one_channel_for_all),
+        TEST(a_store_is_asked_before_it_is_read),
+        TEST(a_store_is_written_and_read_without_a_lookup),
+        TEST(values_wait_for_a_connection),
+        TEST(a_worker_has_its_part_of_the_connections),
+        TEST(a_busy_store_answers_lookups_later),
+        TEST(a_value_has_buffers_for_all_of_its_chunks),
         TEST(a_stop_ends_what_is_measured_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -480,15 +480,19 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
                                    .distances = 2,
                                    .distance = {6 << 20, 12 << 20},
                                    .reuse = {2.5, 1.125}};
+    struct calibrate_result remote = {
+        .link = curve_of(2e9, 1e9, 200e3), .both = {1e9, 1e9, 1e9}, .rested = {1, 1}};
     struct scenario_report report = {0};
     struct buf yaml = {0};
     (void)state;
+    remote.link.lookup_ns = 90e3;
+    remote.link.lookup_behind_ns = 12.3;
     gpu.own.gap_ns = 2500;
     gpu.woken_latency = 2.5;
     gpu.woken_gap = 1.25;
     for (int i = 0; i < CALIBRATE_SLICES; i++)
         gpu.own_spread[i] = gpu.spread[0][i] = gpu.spread[1][i] = nvme.spread[0][i] = nvme.spread[1][i] =
-            cpu.spread[0][i] = cpu.spread[1][i] = 0.5 + i / 39.0;
+            cpu.spread[0][i] = cpu.spread[1][i] = remote.spread[0][i] = remote.spread[1][i] = 0.5 + i / 39.0;
     for (int i = 0; i < CALIBRATE_SLICES; i++) {
         nvme.begin_ns[CALIBRATE_AGAIN][i] = 1e3 * (i + 1);
         nvme.behind_ns[CALIBRATE_AGAIN][i] = 500;
@@ -501,6 +505,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     calibration_yaml(KVF_TIER_CPU, &cpu, &yaml);
     calibration_yaml(KVF_TIER_NVME, &nvme, &yaml);
     assert_null(strstr(yaml.data + len, "device memory"));
+    calibration_yaml(KVF_TIER_REMOTE, &remote, &yaml);
     int rc = scenario_load(NULL, yaml.data, NULL, 0, &scenario, NULL, &report);
     if (rc) fail_msg("%s\n%s", yaml.data, buf_text(&report.errors));
     assert_int_equal(scenario.tier[KVF_TIER_GPU].peak_bytes_per_s[KVF_DIR_READ], 4123400 * UINT64_C(1000000));
@@ -536,6 +541,11 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     assert_int_equal(service->own_latency_spread.count, CALIBRATE_SLICES);
     assert_true(service->own_latency_spread.v[39] == 1.5);
     assert_true(service->woken_latency == 2.5 && service->woken_gap == 1.25);
+    service = &scenario.tier[KVF_TIER_REMOTE].service;
+    assert_int_equal(service->depths.count, 2);
+    assert_int_equal(service->lookup_ns, 90000);
+    assert_int_equal(service->lookup_behind_ns, 12);
+    assert_int_equal(service->spread[KVF_DIR_WRITE].count, CALIBRATE_SLICES);
     service = &scenario.tier[KVF_TIER_CPU].service;
     assert_int_equal(service->reuse_distances.count, 2);
     assert_true(service->reuse_distances.v[0] == 6 && service->reuse_distances.v[1] == 12);
