@@ -162,6 +162,19 @@ def _():
             assert server.keys() == []
 
 
+@case("in phase decode a request whose entry the server has lost fails: what is done has been read")
+def _():
+    server = Redis(tcp=True, maxmemory="3mb", policy="allkeys-lru")
+    changes = {**on(server, evicted_by="server", capacity="1GiB"), "tiers.nvme": None, "tiers.cpu": None, "workload.phase": "decode",
+               "workload.personas": [{"name": "one read", "context": [32, 256], "generate": [0, 0], "think": ["2ms", "10ms"]}]}
+    for lookup in ("exists", "get"):
+        changes["tiers.remote"]["lookup"] = lookup
+        _, summary = measure(changes)
+        done, failed, lost = (result(summary, name) for name in ("requests_done", "requests_failed", "remote_lost"))
+        assert done + failed == 120 and failed >= lost > 0, (done, failed, lost)
+        assert result(summary, "remote_read_ops") == done and "failed" in summary["run"]["undone"], (done, summary["run"])
+
+
 @case("values with a time to live are written with it")
 def _():
     commands = recorded(ttl="90s")

@@ -264,8 +264,7 @@ static void decode_read(struct pipeline *p, struct executor *x, struct flight *f
 }
 
 /* There is nothing to read, and nothing that it could write: somebody else writes it and has had all its
- * patience, or it is kept out. A request that consists of these reads has failed: its tokens would come from
- * nowhere. */
+ * patience, or it is kept out. A request that consists of these reads has failed. */
 static void decode_ends(struct flight *f) {
     f->failed = f->failed || f->req.decode_only;
     f->owed_bytes -= f->reads_left * f->decode_bytes;
@@ -514,7 +513,8 @@ static void role_lost(struct pipeline *p, struct executor *x, struct flight *f, 
         f->prompt_missed = f->hit_blocks < f->req.prompt_blocks;
         break;
     case ROLE_DECODE_READ:
-        f->reads_left += !f->req.decode_only;
+        f->failed = f->req.decode_only;
+        f->reads_left += !f->failed;
         break;
     default:
         break;
