@@ -16,7 +16,7 @@ from runs import last_run, refused, rows, start, tree, write
 from tap import SOURCE, database, finish, home, main, run, spawn, wait_until
 
 VIEWS = {"overview": "LIMITED BY", "tiers": "demoted/s", "latency": "(e: next)", "queue": "arr/s",
-         "autoscaler": "Changes by hand", "system": "Network", "requests": "does not keep them",
+         "autoscaler": "Changes and marks", "system": "Network", "requests": "does not keep them",
          "log": "run time level", "help": "shift-Tab"}
 INTERVAL_S = 0.25
 _kept = pathlib.Path(tempfile.mkdtemp(prefix="kvfall-test-watch-"))

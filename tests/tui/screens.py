@@ -19,7 +19,7 @@ SMALL = {"tiers.gpu": None, "run.duration": "60s", "run.interval": "200ms"}
 CLOCK = re.compile(r"(\d+):(\d\d(?:\.\d)?) / \d")
 RUNNING = re.compile(r"^ kvfall .* RUNNING *$", re.MULTILINE)
 # Words that no other view has at 100 columns and 30 rows, the bare views of a run without an autoscaler.
-VIEWS = {"1": "LIMITED BY", "2": "demoted/s", "3": "(e: next)", "4": "arr/s", "5": "Changes by hand",
+VIEWS = {"1": "LIMITED BY", "2": "demoted/s", "3": "(e: next)", "4": "arr/s", "5": "Changes and marks",
          "6": "Network", "7": "Requests in service", "8": "run time level", "9": "This run is one process",
          "0": "This run has one pod", "?": "shift-Tab"}
 

@@ -34,7 +34,7 @@ static const struct column columns[COLUMNS] = {
 };
 enum { MARKER = 1, REASON_WANTED = 44, WITH_FIGURES = 3 };
 
-/* The list: decisions, or without an autoscaler the changes by hand, newest first. */
+/* The list: decisions, or without an autoscaler the changes by hand and marks, newest first. */
 struct item {
     double t_s;
     const struct snapshot_decision *decision; /* else */
@@ -141,7 +141,7 @@ static void draw_heading(const struct pane *p, const struct frame *f, const stru
         return;
     }
     int col = MARKER;
-    col += pane_text(p, 0, col, TONE_HEADING, p->at.cols < 60 ? "Changes " : "Changes by hand ");
+    col += pane_text(p, 0, col, TONE_HEADING, p->at.cols < 60 ? "Changes " : "Changes and marks ");
     col += pane_textf(p, 0, col, TONE_STRONG, "%d", shown);
     if (p->at.rows > 1)
         pane_clip(p, 0, col + 2, p->at.cols - col - 2, TONE_DIM,
