@@ -213,9 +213,11 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
         say(v, l.limit ? VERDICT_WRITES : verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, l.share);
     else if (in->slots_ratio >= FULL)
         say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
+    else if (in->slots_ratio > 0 || in->backlog > 0) /* they came, and none has ended */
+        say(v, VERDICT_NONE, VERDICT_CAUSES, in->slots_ratio);
     else
         say(v, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, in->slots_ratio);
-    phrase_add(t, "no request was completed");
+    phrase_add(t, VERDICT_NONE_ENDED);
     if (l.found) {
         phrase_add(t, "; so far ");
         add_leader(t, &l, in);
@@ -567,10 +569,10 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
     v->sentence[0] = '\0';
     evidence(v, in);
     warn_of_neighbour(v, in);
-    if (in->requests == 0)
-        nothing_done(&t, in, v);
-    else if (judge_fails(in))
+    if (judge_fails(in))
         judge_say_failing(in, &t, v);
+    else if (in->requests == 0)
+        nothing_done(&t, in, v);
     else if (!(in->e2e_ms > 0) || isinf(in->e2e_ms))
         unknown_latency(&t, in, v);
     else if (in->targets && in->targets_met && !backlog_grows(in))

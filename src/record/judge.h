@@ -73,8 +73,8 @@ struct judge_input {
 #define JUDGE_FOREIGN 1.2
 
 /* Fills the verdict except its remedies, and adds warnings to those already there. The order of the rules:
- * - no request done: so, and what operations took most time so far
  * - most requests failed: the last tier's capacity where most of these found no room in time, else none
+ * - no request done: so, and what operations took most time so far
  * - targets met and no backlog: none, and the most loaded resource
  * - a neighbour: the tier that would be named is on a device that another program uses
  * - the gate of writes: most operation time is spent waiting at it

@@ -150,9 +150,12 @@ void judge_say_failing(const struct judge_input *in, struct phrase *t, struct ve
         phrase_add(t, ", %s" ROOM_WHY ",", in->failed == 1 ? "" : "all ");
     else if (in->refused > 0)
         phrase_add(t, ", %s of them " ROOM_WHY ",", units_count_human(in->refused, refused, sizeof refused));
-    phrase_add(t, " and %s %s completed; throughput and latencies are of what was completed alone",
-               units_count_human((double)in->requests, done, sizeof done),
-               in->requests == 1 ? "was" : "were");
+    if (in->requests == 0)
+        phrase_add(t, " and none was completed");
+    else
+        phrase_add(t, " and %s %s completed; throughput and latencies are of what was completed alone",
+                   units_count_human((double)in->requests, done, sizeof done),
+                   in->requests == 1 ? "was" : "were");
 }
 
 /* "7.6 of 8": the mean of few has a digit behind the point, as it is seldom whole; "0.04 of 2" are not none.

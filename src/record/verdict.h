@@ -101,6 +101,8 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_FAILED_SHARE "failed_share"
 /* How the sentence begins where no limit could be named. */
 #define VERDICT_UNNAMED "none to be named"
+/* How the sentence begins where requests came and none has ended. */
+#define VERDICT_NONE_ENDED "no request was completed"
 /* The relative gain of a remedy in its metric: 0.5 is 50 % better. */
 double verdict_gain(const struct verdict_remedy *r);
 /* Scales the remedies of a metric, in ms, to another present value: the factor stays; no estimate is below

@@ -139,12 +139,19 @@ static const struct words failing[] = {
 static const struct words timeless = {VERDICT_NONE, VERDICT_CAUSES, 0, "a longer run",
                                       "The requests that were completed have no end-to-end latency."};
 
+static const struct words unended = {
+    VERDICT_NONE, VERDICT_CAUSES, 0, "a longer run: no request has ended",
+    "Requests came, and none of them has ended: what limits them is not known."};
+
+static bool begins(const struct verdict *v, const char *with) {
+    return strncmp(v->sentence, with, strlen(with)) == 0;
+}
+
 static const struct words *words_of(const struct verdict *v) {
     if (is_batch(v)) return &batch;
     if (most_failed(v)) return &failing[v->limited_by == VERDICT_NONE];
-    if (v->limited_by == VERDICT_NONE &&
-        strncmp(v->sentence, VERDICT_UNNAMED, sizeof VERDICT_UNNAMED - 1) == 0)
-        return &timeless;
+    if (v->limited_by == VERDICT_NONE && begins(v, VERDICT_UNNAMED)) return &timeless;
+    if (v->limited_by == VERDICT_NONE && begins(v, VERDICT_NONE_ENDED)) return &unended;
     size_t i = 0, last = sizeof table / sizeof table[0] - 1;
     for (; i < last; i++) {
         bool limit =

@@ -539,6 +539,13 @@ static void before_a_request_has_ended_operations_tell(void **state) {
     struct judge_input in = unknown();
     in.requests = 0;
     EXPECT(&in, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, "no request was completed");
+    in.slots_ratio = 0.02; /* they came, and take their time */
+    in.slots = 256;
+    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES, "no request was completed; 5 of 256 slots busy");
+    struct verdict v = judged(&in);
+    char text[200];
+    assert_string_equal(verdict_advice(&v, text, sizeof text), "a longer run: no request has ended");
+    assert_null(strstr(verdict_rule(&v), "meets"));
     works(&in, NVME, 0, 30, 0, 1);
     works(&in, CPU, 0, 10, 0, 0.1);
     in.device_s[NVME][WRITE] = 27;
@@ -730,6 +737,11 @@ static void failures_come_before_every_limit(void **state) {
     assert_null(strstr(verdict_rule(&v), "meets"));
     in.refused = 300;
     assert_non_null(strstr(judged(&in).sentence, ": 300 requests failed, all because a write was larger"));
+    in.requests = 0; /* which is no want of load */
+    EXPECT(
+        &in, VERDICT_NVME, VERDICT_CAUSE_CAPACITY,
+        "room for writes: 300 requests failed, all because a write was larger than every tier or found no room in time, "
+        "and none was completed");
     in.failed = in.refused = 1;
     in.requests = 1;
     assert_non_null(strstr(judged(&in).sentence, ": 1 request failed, because a write was larger"));
