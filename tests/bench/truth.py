@@ -2,10 +2,12 @@
 import os
 import pathlib
 import resource
+import shutil
 import statistics
 import time
 
 from measure import GIB, KVFALL, SOURCE, Trouble, Unfit, say
+from remote import stop, until
 
 PATIENCE_S = 300
 NEAR, FAR = (0.9, 1.1), (0.8, 1.2)  # of P99 the wider one
@@ -37,10 +39,20 @@ CASES = (
     ("near saturation", "gpu: {capacity: 0}, cpu: {capacity: 256MiB}, " + ON_DRIVE,
      "users: 24, " + PERSONA % "500ms, 1500ms"),
 )
+IN_STORE = 'nvme: {capacity: 0}, remote: {capacity: 2GiB, backend: resp, url: "URL"}'
+SHORT = PERSONA.replace("[512, 2048]", "[128, 512]")
+STORE_CASES = (
+    ("remote, reads", "gpu: {capacity: 0}, cpu: {capacity: 0}, " + IN_STORE, "users: 4, " + SHORT % "5ms, 20ms"),
+    ("remote, writes", "gpu: {capacity: 0}, cpu: {capacity: 0}, " + IN_STORE,
+     "phase: prefill, users: 3, " + SHORT % "5ms, 20ms"),
+    ("remote, below memory", "gpu: {capacity: 0}, cpu: {capacity: 256MiB}, " + IN_STORE, "users: 12, " + SHORT % "20ms, 50ms"),
+)
 # measure, unit, bounds of simulated to real
 MEASURES = (("throughput_tok_s", "%.0f tok/s", NEAR), ("hit_ratio", "%.3f", NEAR), ("e2e_mean_ms", "%.1f ms", NEAR),
-            ("e2e_p95_ms", "%.1f ms", NEAR), ("e2e_p99_ms", "%.1f ms", FAR), ("nvme_read_mean_ms", "%.1f ms", NEAR),
-            ("nvme_read_p95_ms", "%.1f ms", NEAR), ("nvme_read_p99_ms", "%.1f ms", FAR))
+            ("e2e_p95_ms", "%.1f ms", NEAR), ("e2e_p99_ms", "%.1f ms", FAR))
+OF_READS = (("nvme_read_mean_ms", "%.1f ms", NEAR), ("nvme_read_p95_ms", "%.1f ms", NEAR), ("nvme_read_p99_ms", "%.1f ms", FAR))
+OF_STORE = (("remote_read_mean_ms", "%.1f ms", NEAR), ("remote_read_p95_ms", "%.1f ms", NEAR),
+            ("remote_write_mean_ms", "%.1f ms", NEAR), ("remote_write_p95_ms", "%.1f ms", NEAR))
 LEAST_BYTES = 0.05  # of all that moved: a cause that moved less is not held against its bound
 LEAST_READS = 20  # in a real run: the times of fewer say little
 
@@ -77,17 +89,17 @@ def azure(bench):
     return None
 
 
-def calibrate(bench, seconds):
+def calibrate(bench, seconds, *more):
     path = bench.path("machine.yaml")
     bench.finish(bench.start([str(KVFALL), "probe", "--calibrate", "--path", bench.scratch, "--output", path, "--overwrite", "--time",
-                              "%ds" % seconds]), PATIENCE_S)
+                              "%ds" % seconds, *more]), PATIENCE_S)
     return path
 
 
 def measures(rows):
     """MEASURES, and bytes by tier, direction and cause that matter."""
     total = statistics.median(r["total_read_bytes"] + r["total_write_bytes"] for r, _ in rows)
-    found = list(MEASURES)
+    found = list(MEASURES + (OF_STORE if rows[0][0].get("remote_read_bytes") else OF_READS))
     for name in rows[0][0]:
         parts = name.split("_")
         if len(parts) == 4 and parts[1] in ("read", "write") and parts[3] == "bytes" and parts[2] != "peak":
@@ -123,19 +135,41 @@ def report(bench, what, rows):
     return held
 
 
+def store_rounds(bench, cases, neighbours, got):
+    """Cases with a server that is calibrated for them."""
+    path, duration = bench.path("store.sock"), 8 if bench.quick else 20
+    server = bench.start(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--loglevel", "warning"], quiet=True)
+    until(lambda: os.path.exists(path) or server.poll() is not None, "redis-server")
+    url, scenario = "unix://" + path, bench.path("store.yaml")
+    for n in range(bench.pairs):
+        with open(scenario, "w", encoding="utf-8") as out:
+            out.write((RUN % ("real", "", duration, cases[0][1], cases[0][2])).replace('include: ""\n', "").replace("URL", url))
+        file = neighbours.watched(lambda: calibrate(bench, 20 if bench.quick else 40, "--remote", url, scenario))
+        for what, tiers, workload in cases:
+            def one(mode):
+                return bench.kvfall(RUN % (mode, file, duration, tiers.replace("URL", url), workload), patience=PATIENCE_S)
+            got.setdefault(what, []).append((neighbours.watched(lambda: one("real")), one("simulate")))
+        say("  round %d of %d: calibrated and run with a store" % (n + 1, bench.pairs))
+    stop(bench, server)
+
+
 def truth(bench):
     if bench.free < 16 * GIB:
         raise Unfit("less than 16 GiB are free")
     trace, neighbours, got = azure(bench), Neighbours(), {}
     wanted = bench.options.case
+    stored = [case for case in STORE_CASES if not wanted or any(words in case[0] for words in wanted)]
+    if stored and not shutil.which("redis-server"):
+        bench.row_none("remote", "redis-server is missing; install the package redis-server")
+        stored = []
     cases = [case for case in CASES if (trace or "AZURE" not in case[2])
              and (not wanted or any(words in case[0] for words in wanted))]
-    if not cases:
-        raise Unfit("no case has these words in its name; there are " + ", ".join(case[0] for case in CASES))
+    if not cases and not stored:
+        raise Unfit("no case has these words in its name; there are " + ", ".join(case[0] for case in CASES + STORE_CASES))
     if not trace and not wanted:
         bench.row_none("Azure's lengths", "AzureLLMInferenceTrace_conv.csv is not there; name its folder with --traces")
     duration = 8 if bench.quick else 20
-    for n in range(bench.pairs):
+    for n in range(bench.pairs if cases else 0):
         file = neighbours.watched(lambda: calibrate(bench, 20 if bench.quick else 40))
         say("  round %d of %d: calibrated" % (n + 1, bench.pairs))
         for what, tiers, workload in cases:
@@ -147,7 +181,11 @@ def truth(bench):
             except Trouble as why:
                 raise Trouble("%s: %s" % (what, why))
         say("  round %d of %d: run" % (n + 1, bench.pairs))
-    held = [one for what, _, _ in cases for one in report(bench, what, got[what])]
+    if stored:
+        store_rounds(bench, stored, neighbours, got)
+    if not got:
+        return
+    held = [one for what, _, _ in [*cases, *stored] for one in report(bench, what, got[what])]
     always = sum(inside == rounds for _, inside, rounds in held)
     never = sum(inside == 0 for _, inside, _ in held)
     bench.notes.append("truth: medians, least and most of %d rounds, simulated beside real; each round calibrates, then runs and "
