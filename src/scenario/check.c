@@ -208,6 +208,10 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
     }
     check_ascends(l, tier, "depths", &s->depths);
     check_ascends(l, tier, "reuse_distances", &s->reuse_distances);
+    (void)snprintf(name, sizeof name, "tiers.%s.interference", tier_name(tier));
+    if (s->interference.count != 0 && s->interference.count != KVF_DIRS)
+        problem_of(l, name, NULL, "needs two figures, for reads and for writes, and has %" PRIu64,
+                   s->interference.count);
     (void)snprintf(name, sizeof name, "tiers.%s.reuse_rates", tier_name(tier));
     if (s->reuse_rates.count != s->reuse_distances.count)
         problem_of(l, name, NULL, "needs a figure for each of %" PRIu64 " distances, and has %" PRIu64,

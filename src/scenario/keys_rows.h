@@ -121,20 +121,23 @@
                  "Bytes copied from and to memory since an entry was, ascending."),                          \
         SERVICE_LIST(word, TIER, "reuse_rates", reuse_rates, "", "0.01 to 1000",                             \
                      "Speed of its next read then, in parts of that of an entry copied long ago.")
-#define SERVICE_FIRST(word, TIER)                                                                            \
-    K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",   \
-      "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before."),  \
-        SERVICE_LIST(                                                                                        \
-            word, TIER, "begins", begins[0].us, "us", "0 to 1000000000",                                     \
-            "How long a write to room written before holds its worker at its beginning, by slices."),        \
-        SERVICE_LIST(word, TIER, "begins_behind", begins[0].behind_us, "us", "0 to 1000000000",              \
-                     "What each chunk that is at the drive then adds to it."),                               \
-        SERVICE_LIST(word, TIER, "first_begins", begins[1].us, "us", "0 to 1000000000",                      \
-                     "How long a write to new room holds its worker at its beginning, by slices."),          \
-        SERVICE_LIST(word, TIER, "first_begins_behind", begins[1].behind_us, "us", "0 to 1000000000",        \
-                     "What each chunk that is at the drive then adds to it."),                               \
-        K("tiers." word ".staging_rate", NUMBER, tier[KVF_TIER_##TIER].service.staging_mb_per_s, "MB/s",     \
-          "0 to 100000000", "0", LINK, ALL,                                                                  \
+#define SERVICE_FIRST(word, TIER)                                                                              \
+    K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",     \
+      "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before."),    \
+        SERVICE_LIST(                                                                                          \
+            word, TIER, "interference", interference, "", "0 to 1000",                                         \
+            "As how many reads a write slows other reads, and as how many writes a read slows other writes."), \
+        SERVICE_LIST(                                                                                          \
+            word, TIER, "begins", begins[0].us, "us", "0 to 1000000000",                                       \
+            "How long a write to room written before holds its worker at its beginning, by slices."),          \
+        SERVICE_LIST(word, TIER, "begins_behind", begins[0].behind_us, "us", "0 to 1000000000",                \
+                     "What each chunk that is at the drive then adds to it."),                                 \
+        SERVICE_LIST(word, TIER, "first_begins", begins[1].us, "us", "0 to 1000000000",                        \
+                     "How long a write to new room holds its worker at its beginning, by slices."),            \
+        SERVICE_LIST(word, TIER, "first_begins_behind", begins[1].behind_us, "us", "0 to 1000000000",          \
+                     "What each chunk that is at the drive then adds to it."),                                 \
+        K("tiers." word ".staging_rate", NUMBER, tier[KVF_TIER_##TIER].service.staging_mb_per_s, "MB/s",       \
+          "0 to 100000000", "0", LINK, ALL,                                                                    \
           "Rate at which a worker copies from memory to its buffers for the drive; 0: as it copies elsewhere.")
 #define DRIVE(word, TIER)                                                                                    \
     SERVICE_FIRST(word, TIER),                                                                               \

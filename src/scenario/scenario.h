@@ -200,6 +200,9 @@ struct scenario_service {
     /* Of a device, in parts of the time of one that follows another: an operation's latency, and the gap,
      * where its worker has rested for CREW_REST_NS (engine/move/crew.h). */
     double woken_latency, woken_gap;
+    /* Of a drive: as how many of its own a chunk of the other direction counts for reads, and for writes;
+     * none: by the bandwidth of both together, for each alike. */
+    struct scenario_figures interference;
     double first_write;               /* time of a write to new room, in parts of one to old */
     struct scenario_begins begins[2]; /* of writes to room written before, to new room */
     double rested[KVF_DIRS]; /* time of one after a rest, of the drive or of the worker that copies, in parts

@@ -7,7 +7,7 @@
 
 #define KEY_PER_BYTE 256.0       /* of the heaps' keys */
 #define MB_PER_S     (1e6 / 1e9) /* in bytes per ns */
-#define SHARE_MOST   4.0
+#define SHARE_MOST   4.0         /* where it was not measured by direction */
 
 /* Of virtual time. */
 static double key_bytes(uint64_t key) {
@@ -58,7 +58,11 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
             s->most[d] = fmax(s->most[d], s->rates[d]->v[i] * MB_PER_S);
         rng_init(&s->rng[d], scenario->seed, KVF_RNG_SERVICE, station_stream(pod, tier, d + (own ? 2 : 0)));
     }
-    s->share = own ? 1 : share_of(s, &scenario->tier[tier].emulation);
+    for (int d = 0; d < KVF_DIRS; d++)
+        s->share[d] = own ? 1
+                      : service->interference.count == KVF_DIRS
+                          ? service->interference.v[d]
+                          : share_of(s, &scenario->tier[tier].emulation);
     s->together = tier == KVF_TIER_NVME || tier == KVF_TIER_REMOTE;
 }
 
@@ -98,7 +102,7 @@ uint64_t station_used_ns(const struct station *s, enum kvf_dir dir, uint64_t now
 
 static void speeds_set(struct station *s) {
     for (int d = 0; d < KVF_DIRS; d++) {
-        double n = s->chunks[d] + s->share * s->chunks[!d];
+        double n = s->chunks[d] + s->share[d] * s->chunks[!d];
         s->speed[d] = s->chunks[d] > 0 ? station_rate(s->depths, s->rates[d], n) * s->chunks[d] / n : 0;
         if (!(s->chunks[d] > 0)) s->passed[d] = s->taken[d] = 0;
     }

@@ -10,11 +10,11 @@
  *     N      = chunks of this direction + share x chunks of the other
  *     speed  = chunks of this direction / N x bandwidth(N)
  *
- * `share` says how much the directions are in each other's way: 0 not at all, 1 as two users of one queue; it
- * follows from the bandwidth of both together. Between depths that were measured the bandwidth goes by the
- * logarithm of the depth. What a chunk has to move is its bytes times a factor drawn from the measured spread
- * of service times, by its caller. One thread; the same draws and floating-point operations in each
- * run. */
+ * `share` says how much the other direction is in the way of this one: 0 not at all, 1 as another user of one
+ * queue. Of a drive it was measured for reads and for writes; else it follows from the bandwidth of both
+ * together and is the same for each. Between depths that were measured the bandwidth goes by the logarithm of
+ * the depth. What a chunk has to move is its bytes times a factor drawn from the measured spread of service
+ * times, by its caller. One thread; the same draws and floating-point operations in each run. */
 #ifndef KVF_TIER_STATION_H
 #define KVF_TIER_STATION_H
 
@@ -32,7 +32,7 @@
 
 struct station {
     const struct scenario_figures *depths, *rates[KVF_DIRS], *spread[KVF_DIRS];
-    double share;
+    double share[KVF_DIRS];
     bool together;     /* all that is under way is served at once */
     uint64_t now_ns;   /* of the virtual times */
     uint64_t idle_ns;  /* nothing has been under way since then, if nothing is */

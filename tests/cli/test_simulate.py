@@ -69,7 +69,7 @@ WAYS = [
         "tiers.%s.%s" % (tier, key): value for tier in ("cpu", "nvme") for key, value in (
             ("depths", [1, 4]), ("read_rates", [300, 900]), ("write_rates", [200, 700]), ("read_spread", [0.2, 0.4, 1, 2.4]),
             ("write_spread", [0.5, 1.5]))}, "tiers.nvme.begins": [10, 4000], "tiers.nvme.begins_behind": [0, 300],
-        "tiers.nvme.first_begins": [500], "tiers.nvme.rested_read": 1.3,
+        "tiers.nvme.first_begins": [500], "tiers.nvme.interference": [0.5, 2], "tiers.nvme.rested_read": 1.3,
         "tiers.cpu.rested_read": 1.2, "tiers.cpu.rested_write": 1.4, "tiers.cpu.reuse_distances": [1, 8],
         "tiers.cpu.reuse_rates": [2.5, 1.5], "tiers.nvme.staging_rate": 250}),
     ("a preparation", {"run.precondition": "auto", "run.prepopulate": 0.5, "engine.max_concurrent_writes": 2}),

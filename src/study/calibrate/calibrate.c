@@ -48,6 +48,8 @@ struct calibration {
     struct rig *rig;
     uint64_t window_ns;
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
+    double beside[KVF_DIRS][CALIBRATE_ROUNDS],
+        crowd[KVF_DIRS][CALIBRATE_ROUNDS]; /* of both by direction: bytes/s; chunks to a chunk of the other */
     double reuse[CALIBRATE_DISTANCES][CALIBRATE_ROUNDS];    /* speeds in parts */
     double filling;                                         /* whole entries written for the first time, .. */
     double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
@@ -217,6 +219,10 @@ static int measure_both(struct calibration *c, unsigned round, struct err *e) {
                            .by_processor = c->tier == KVF_TIER_CPU};
     int rc = drive ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : window_run(c, &w, e);
     c->both[round] = w.bytes_s;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        c->beside[d][round] = w.dir_bytes_s[d];
+        c->crowd[d][round] = w.chunks[!d] > 0 ? w.chunks[d] / w.chunks[!d] : 0;
+    }
     return rc;
 }
 
@@ -422,6 +428,17 @@ static void recycled(struct calibration *c) {
     for (uint32_t p = 0; p < curve->points; p++) rate_times(&curve->rate[KVF_DIR_WRITE][p], again / over);
 }
 
+/* n chunks of a direction beside m of the other move as n / (n + interference x m) of what they move alone
+ * (tier/station.h).
+ */
+static double interference_of(struct calibration *c, enum kvf_dir dir) {
+    const struct calibrate_curve *curve = &c->out->link;
+    double alone = curve->points > 0 ? curve->rate[dir][curve->points - 1].median : 0;
+    double beside = rate_of(c->beside[dir]).median, crowd = rate_of(c->crowd[dir]).median;
+    if (c->tier != KVF_TIER_NVME || !(beside > 0) || !(crowd > 0) || !(alone > 0)) return -1;
+    return fmax(alone / beside - 1, 0) * crowd;
+}
+
 /* The operations of a burst end one after the other, and their mean is later than the first by half of the
  * way to the last. */
 static double gap_of(const struct histogram *burst, const struct histogram *alone) {
@@ -461,6 +478,7 @@ static void figures_of(struct calibration *c) {
     out->otherwise = c->tier == KVF_TIER_REMOTE && !rig_has_values(c->rig);
     out->both = rate_of(c->both);
     if (c->tier == KVF_TIER_NVME) recycled(c);
+    for (int d = 0; d < KVF_DIRS; d++) out->interference[d] = interference_of(c, (enum kvf_dir)d);
     for (int d = 0; d < KVF_DIRS; d++) {
         calibrate_spread(&c->times[d], out->spread[d]);
         const struct histogram *other = c->tier == KVF_TIER_CPU ? &c->awake[d] : &c->times[d];

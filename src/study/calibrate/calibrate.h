@@ -51,6 +51,9 @@ struct calibrate_result {
     struct calibrate_curve link; /* of a device its link, of another tier itself */
     struct calibrate_curve own;  /* a device's own memory; points 0: it is none */
     struct calibrate_rate both;  /* reads and writes in equal parts, at the greatest depth of link */
+    /* Of a drive: as how many chunks of its own direction a chunk of the other counts for reads, and for
+     * writes; below 0: not known. */
+    double interference[KVF_DIRS];
     /* Of operations one at a time, on a whole entry of a drive, else on a chunk: mean times of slices of
      * equal size, in parts of the mean. */
     double spread[KVF_DIRS][CALIBRATE_SLICES];

@@ -312,6 +312,18 @@ static struct usage_sums tier_usage(struct rig *r) {
     return usage_read(&r->usage[r->which], run_clock_now(&r->clock));
 }
 
+/* By direction: what was moved in that time, and how many chunks were at the tier. */
+static void count_directions(const struct rig *r, const struct usage_sums *a, const struct usage_sums *b,
+                             double seconds, struct rig_window *win) {
+    double any_ns = (double)(b->any_ns - a->any_ns);
+    for (int d = 0; d < KVF_DIRS; d++) {
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < r->workers; i++) bytes += r->worker[i].bytes_by[d];
+        win->dir_bytes_s[d] = (double)bytes / seconds;
+        win->chunks[d] = any_ns > 0 ? (double)(b->chunk_ns[d] - a->chunk_ns[d]) / any_ns : 0;
+    }
+}
+
 /* Of both directions. */
 static double bytes_s_by_direction(const struct rig *r, const struct usage_sums *a,
                                    const struct usage_sums *b) {
@@ -357,10 +369,9 @@ int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
         if (w->cpu_ns > 0) by_processor += (double)w->bytes * (double)KVF_NS_PER_S / (double)w->cpu_ns;
     }
     win->chunks_beside = writes > 0 ? (double)chunks / (double)writes : 0;
-    win->bytes_s = (double)win->bytes / win->seconds;
-    if (win->by_processor && by_processor > 0) win->bytes_s = by_processor;
-    if (win->by_tier && busy_ns > 0)
-        win->bytes_s = (double)win->bytes * (double)KVF_NS_PER_S / (double)busy_ns;
+    double counted_s = win->by_tier && busy_ns > 0 ? (double)busy_ns / (double)KVF_NS_PER_S : win->seconds;
+    win->bytes_s = win->by_processor && by_processor > 0 ? by_processor : (double)win->bytes / counted_s;
+    count_directions(r, &before, &after, counted_s, win);
     if (win->by_direction) win->bytes_s = bytes_s_by_direction(r, &before, &after);
     return rig_error(r, e);
 }

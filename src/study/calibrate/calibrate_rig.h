@@ -50,6 +50,8 @@ struct rig_window {
      * do not end at once. */
     bool by_direction;
     double bytes_s; /* out: what was moved */
+    /* out: bytes_s by direction, and chunks of each at the tier while any is there, on average */
+    double dir_bytes_s[KVF_DIRS], chunks[KVF_DIRS];
     uint64_t bytes; /* out: in all */
     double seconds; /* out: it lasted in all */
     /* NULL, or one per direction: what operations took, on as many bytes as the first; of writes from the end

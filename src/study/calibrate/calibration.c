@@ -127,6 +127,9 @@ static void put_reuse(const struct calibrate_result *r, struct buf *out) {
 static void put_writes(const struct calibrate_result *r, struct buf *out) {
     const double us = 1e3;
     buf_addf(out, "    first_write: %.3g\n", r->first_write);
+    if (r->interference[KVF_DIR_READ] >= 0 && r->interference[KVF_DIR_WRITE] >= 0)
+        buf_addf(out, "    interference: [%.3g, %.3g]\n", r->interference[KVF_DIR_READ],
+                 r->interference[KVF_DIR_WRITE]);
     put_slices(out, "begins", r->begin_ns[CALIBRATE_AGAIN], us);
     put_slices(out, "begins_behind", r->behind_ns[CALIBRATE_AGAIN], us);
     put_slices(out, "first_begins", r->begin_ns[CALIBRATE_FIRST], us);

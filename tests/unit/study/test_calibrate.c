@@ -556,21 +556,23 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
 
 static void figures_that_do_not_belong_together_are_refused(void **state) {
     static const char *const bad[][2] = {
-        {"depths: [1, 8], read_rates: [5, 6], write_rates: [7]",
+        {"cpu: {capacity: 1GiB, depths: [1, 8], read_rates: [5, 6], write_rates: [7]}",
          "tiers.cpu.write_rates: needs a figure for each of 2 depths, and has 1"},
-        {"depths: [8, 8], read_rates: [5, 6], write_rates: [7, 7]",
+        {"cpu: {capacity: 1GiB, depths: [8, 8], read_rates: [5, 6], write_rates: [7, 7]}",
          "tiers.cpu.depths: must ascend, and 8 follows 8"},
-        {"reuse_distances: [4, 2], reuse_rates: [2, 1]",
+        {"cpu: {capacity: 1GiB, reuse_distances: [4, 2], reuse_rates: [2, 1]}",
          "tiers.cpu.reuse_distances: must ascend, and 2 follows 4"},
-        {"reuse_distances: [4, 8], reuse_rates: [2]",
+        {"cpu: {capacity: 1GiB, reuse_distances: [4, 8], reuse_rates: [2]}",
          "tiers.cpu.reuse_rates: needs a figure for each of 2 distances, and has 1"},
-        {"reuse_rates: [2]", "tiers.cpu.reuse_rates: needs a figure for each of 0 distances, and has 1"}};
+        {"nvme: {capacity: 1GiB, interference: [1]}",
+         "tiers.nvme.interference: needs two figures, for reads and for writes, and has 1"},
+        {"cpu: {capacity: 1GiB, reuse_rates: [2]}",
+         "tiers.cpu.reuse_rates: needs a figure for each of 0 distances, and has 1"}};
     char yaml[256];
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct scenario_report report = {0};
-        snprintf(yaml, sizeof yaml, "model: tiny-1b\nmode: simulate\ntiers: {cpu: {capacity: 1GiB, %s}}\n",
-                 bad[i][0]);
+        snprintf(yaml, sizeof yaml, "model: tiny-1b\nmode: simulate\ntiers: {%s}\n", bad[i][0]);
         assert_int_not_equal(scenario_load(NULL, yaml, NULL, 0, &scenario, NULL, &report), 0);
         if (!strstr(buf_text(&report.errors), bad[i][1]))
             fail_msg("%s: %s", bad[i][0], buf_text(&report.errors));

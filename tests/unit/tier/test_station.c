@@ -135,6 +135,23 @@ static void directions_are_in_each_others_way_as_measured(void **state) {
     station_free(&t);
 }
 
+/* A write counts as half a read to reads, and a read as three writes to writes: what both move together says
+ * less. */
+static void a_direction_may_suffer_more_than_the_other(void **state) {
+    struct station t;
+    int a, b;
+    (void)state;
+    tier_set(2000, 2000);
+    s.tier[KVF_TIER_NVME].emulation.both_bytes_per_s = 3000 * UINT64_C(1000000);
+    s.tier[KVF_TIER_NVME].service.interference = (struct scenario_figures){2, {0.5, 3}};
+    station_init(&t, &s, KVF_TIER_NVME, false, 0);
+    station_join(&t, &a, KVF_DIR_READ, 40000, 0);
+    station_join(&t, &b, KVF_DIR_WRITE, 40000, 0);
+    expect_leave(&t, &a, 30000); /* at 2 / 1.5 bytes a ns */
+    expect_leave(&t, &b, 42500); /* 15,000 at half a byte, and the rest alone */
+    station_free(&t);
+}
+
 /* Mean wait of operations of one mean time, in such. */
 static double mean_wait(enum kvf_tier tier, double load, const struct scenario_figures *spread) {
     enum { COUNT = 200000 };
@@ -206,6 +223,7 @@ int main(void) {
         cmocka_unit_test(what_is_under_way_gets_less),
         cmocka_unit_test(a_drive_that_rested_is_slow_for_as_long),
         cmocka_unit_test(directions_are_in_each_others_way_as_measured),
+        cmocka_unit_test(a_direction_may_suffer_more_than_the_other),
         cmocka_unit_test(waits_are_those_of_the_textbook),
         cmocka_unit_test(the_seed_decides_what_is_drawn),
     };
