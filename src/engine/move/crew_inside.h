@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/rng.h"
 #include "engine/move/crew_rates.h"
+#include "engine/move/spares.h"
 #include "engine/move/transfer.h"
 #include "tier/channels.h"
 #include "tier/station.h"
@@ -98,10 +99,7 @@ struct crew {
     struct heap timed;  /* operations at a tier that was not measured */
     uint64_t ties;
     struct handled live; /* sentinel */
-    struct handled *spare;
-    struct piece *spare_piece;
-    void **slabs;
-    size_t slab_count;
+    struct spares spare, spare_piece;
 };
 
 /* ---- crew_memory.c: operations and pieces, cleared ---- */

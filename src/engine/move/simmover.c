@@ -7,9 +7,8 @@
 #include "base/hint.h"
 #include "base/terms.h"
 #include "engine/move/crew.h"
+#include "engine/move/spares.h"
 #include "tier/channels.h"
-
-enum { SLAB = 256 };
 
 enum pool_kind { POOL_COPIES, POOL_STAGED, POOLS };
 
@@ -37,25 +36,13 @@ struct simmover {
     struct channels own[KVF_TIERS], *channels[KVF_TIERS];
     struct crew *crew; /* for operations at measured tiers; NULL: there are none */
     struct pool pool[POOLS];
-    struct heap events; /* of operations under way: the write of a move begins, or the end */
-    uint64_t begun;     /* events so far: of equal times the first made is the first */
-    struct simulated *spare;
-    struct simulated **slabs;
-    size_t slab_count;
+    struct heap events;  /* of operations under way: the write of a move begins, or the end */
+    uint64_t begun;      /* events so far: of equal times the first made is the first */
+    struct spares spare; /* operations */
 };
 
 static struct simulated *simulated_new(struct simmover *m) {
-    if (!m->spare) {
-        struct simulated *slab = mem_zalloc(SLAB, sizeof *slab);
-        m->slabs = mem_realloc(m->slabs, (m->slab_count + 1) * sizeof(struct simulated *));
-        m->slabs[m->slab_count++] = slab;
-        for (int i = 0; i < SLAB; i++) {
-            slab[i].next = m->spare;
-            m->spare = &slab[i];
-        }
-    }
-    struct simulated *s = m->spare;
-    m->spare = s->next;
+    struct simulated *s = spares_take(&m->spare, sizeof *s);
     mem_clear(s, sizeof *s);
     return s;
 }
@@ -209,8 +196,7 @@ void simmover_begin(struct simmover *m, struct cache_op *op) {
 
 static void simulated_end(struct simmover *m, struct simulated *s, bool abandoned) {
     m->setup.done(m->setup.ctx, &s->t, abandoned, "");
-    s->next = m->spare;
-    m->spare = s;
+    spares_give(&m->spare, s);
 }
 
 /* Of a move. Its bytes count when all of it is complete. */
@@ -315,8 +301,7 @@ struct simmover *simmover_open(const struct mover_setup *setup) {
 
 void simmover_close(struct simmover *m) {
     if (!m) return;
-    for (size_t i = 0; i < m->slab_count; i++) free(m->slabs[i]);
-    free(m->slabs);
+    spares_free(&m->spare);
     crew_close(m->crew);
     heap_free(&m->events);
     free(m);

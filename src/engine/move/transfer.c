@@ -10,7 +10,7 @@
 
 /* Copies between memory and a buffer take the processor; after so many chunks of them the disk's
  * queue gets its turn again. */
-enum { INSTANT_PER_PUMP = 4, BATCH = 64, SLAB = 64 };
+enum { INSTANT_PER_PUMP = 4, BATCH = 64 };
 
 /* ---- lists ---- */
 
@@ -37,17 +37,7 @@ static void list_append(struct transfer_list *l, struct transfer *t) {
 }
 
 static struct transfer *transfer_new(struct mover *m) {
-    if (!m->spare) {
-        struct transfer *slab = mem_zalloc(SLAB, sizeof *slab);
-        m->slabs = mem_realloc(m->slabs, (m->slab_count + 1) * sizeof(struct transfer *));
-        m->slabs[m->slab_count++] = slab;
-        for (int i = 0; i < SLAB; i++) {
-            slab[i].next = m->spare;
-            m->spare = &slab[i];
-        }
-    }
-    struct transfer *t = m->spare;
-    m->spare = t->next;
+    struct transfer *t = spares_take(&m->spare, sizeof *t);
     memset(t, 0, sizeof *t);
     m->live++;
     return t;
@@ -576,8 +566,7 @@ void mover_close(struct mover *m) {
     if (!m) return;
     for (int t = 0; t < KVF_TIERS; t++)
         if (m->queue[t]) m->setup.tiers[t]->ops->queue_close(m->queue[t]);
-    for (size_t i = 0; i < m->slab_count; i++) free(m->slabs[i]);
-    free(m->slabs);
+    spares_free(&m->spare);
     if (m->pinned) m->setup.tiers[KVF_TIER_GPU]->ops->unpin(m->setup.tiers[KVF_TIER_GPU], m->pool.memory);
     staging_close(&m->pool);
     free(m);

@@ -86,8 +86,7 @@ static void transfer_end(struct mover *m, struct transfer *t) {
     list_remove(t);
     m->setup.done(m->setup.ctx, t, !t->error && !complete, what);
     free(t->finding);
-    t->next = m->spare;
-    m->spare = t;
+    spares_give(&m->spare, t);
     m->live--;
     m->moved = true;
 }

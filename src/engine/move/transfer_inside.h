@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "engine/move/spares.h"
 #include "engine/move/staging.h"
 #include "engine/move/transfer.h"
 
@@ -26,9 +27,7 @@ struct mover {
     struct transfer_list waiting[MOVER_LISTS];
     struct transfer_list timed;           /* with an entry as one chunk without a buffer */
     struct chunk_list pending[KVF_TIERS]; /* to be submitted */
-    struct transfer *spare;
-    struct transfer **slabs;
-    size_t slab_count;
+    struct spares spare;
     uint32_t at_device; /* chunks submitted and not complete, timed ones too */
     uint32_t live;      /* transfers */
     bool stopped, moved, pinned;
