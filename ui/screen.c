@@ -231,7 +231,8 @@ bool screen_travel(struct screen *s, double t_s) {
 const struct screen_generation screen_generations[SCREEN_GENERATIONS] = {
     {"none", 0}, {"fast", 2}, {"realistic", 30}};
 
-const char *screen_generation_name(double ms_per_token) {
+/* The name of a time per token among the modes that g goes through; NULL when it is none of them. */
+static const char *generation_name(double ms_per_token) {
     for (int i = 0; i < SCREEN_GENERATIONS; i++)
         if (fabs(ms_per_token - screen_generations[i].ms) < 1e-6) return screen_generations[i].name;
     return NULL;
@@ -246,7 +247,7 @@ static const char *generation_of(const struct screen *s, double shown_s) {
         if (!later && record_event_is(e, RECORD_EVENT_GENERATION)) last = e;
     }
     if (!last) return s->setup->provider->generation;
-    const char *name = screen_generation_name(strtod(last->value, NULL));
+    const char *name = generation_name(strtod(last->value, NULL));
     return name ? name : "fixed";
 }
 

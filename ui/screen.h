@@ -93,8 +93,6 @@ struct settings screen_settings(const struct screen *s); /* the current settings
 bool screen_feed(struct screen *s, unsigned most, bool *more);
 /* A key; `c` is the picture it was pressed on. Tells what the terminal's owner has to do. */
 enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, int row, int col);
-/* The name of a time per token among the modes that g goes through; NULL when it is none of them. */
-const char *screen_generation_name(double ms_per_token);
 /* The view, or the detail that is open over it. */
 const struct panel_ops *screen_panel(const struct screen *s);
 /* Shows `arrived`, which a provider has filled with an earlier moment. */

@@ -44,7 +44,9 @@ static char *user_of(char *text, size_t *len) {
     return at ? begin : NULL;
 }
 
-bool url_take_user(char *text, char *user, char *password) {
+/* Takes user and password out of the text: "redis://a:b@host" becomes "redis://host". Both go, decoded, to
+ * buffers of URL_WORD bytes; false when there are none. Text that is no address is left alone. */
+static bool take_user(char *text, char *user, char *password) {
     size_t len;
     char *begin = user_of(text, &len);
     user[0] = password[0] = '\0';
@@ -109,7 +111,7 @@ int url_parse(const char *text, struct url *u, struct err *e) {
     *u = (struct url){0};
     if (strlen(text) >= sizeof copy) return wrong(e, "it is too long");
     strcpy(copy, text);
-    (void)url_take_user(copy, u->user, u->password);
+    (void)take_user(copy, u->user, u->password);
     const char *rest = strstr(copy, "://");
     size_t scheme = rest ? (size_t)(rest - copy) : 0;
     if (!rest || scheme == 0 || scheme >= sizeof u->scheme)
@@ -155,7 +157,7 @@ static unsigned kept_of(const char *url) {
 
 bool url_secret_take(char *url) {
     struct url_secret s;
-    if (!url_take_user(url, s.user, s.password)) return false;
+    if (!take_user(url, s.user, s.password)) return false;
     if (s.user[0] && !s.password[0] && strspn(s.user, "*") == strlen(s.user)) return true;
     pthread_mutex_lock(&lock);
     unsigned i = kept_of(url);

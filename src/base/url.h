@@ -28,9 +28,6 @@ int url_parse(const char *text, struct url *u, struct err *e);
 const char *url_database(const struct url *u);
 /* "host:port" of a server, an IPv6 host in brackets; without a port where it is 0. */
 void url_place(const char *host, unsigned port, char *out, size_t len);
-/* Takes user and password out of the text: "redis://a:b@host" becomes "redis://host". Both go, decoded, to
- * buffers of URL_WORD bytes; false when there are none. Text that is no address is left alone. */
-bool url_take_user(char *text, char *user, char *password);
 /* Replaces the user information of every address in a text by ***, for texts that are stored or shown. The
  * text never grows. */
 void url_mask(char *text);

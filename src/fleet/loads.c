@@ -59,10 +59,6 @@ void loads_set_down(struct loads *l, uint32_t pod, bool down) {
     replay(l, pod);
 }
 
-bool loads_any(const struct loads *l) {
-    return usable(l, l->least[1]);
-}
-
 uint32_t loads_least(const struct loads *l) {
     return l->least[1];
 }

@@ -20,7 +20,6 @@ void loads_change(struct loads *l, uint32_t pod, int by); /* one more (1) or one
 /* All loads of `from`, which has as many pods. O(pods + changed × log pods). */
 void loads_copy(struct loads *l, const struct loads *from);
 void loads_set_down(struct loads *l, uint32_t pod, bool down);
-bool loads_any(const struct loads *l); /* whether a pod is up */
 /* While any pod is up. */
 uint32_t loads_least(const struct loads *l);
 uint32_t loads_most(const struct loads *l);

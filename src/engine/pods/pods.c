@@ -234,7 +234,8 @@ static void blocks_fill(struct engine *e, const struct request *r, struct fleet_
     q->part = e->routes.parts;
 }
 
-void pods_count_time(struct pod *p, uint64_t now_ns) {
+/* Brings the load's integral of a pod up to that run time. */
+static void count_time(struct pod *p, uint64_t now_ns) {
     uint64_t load =
         p->service->engine->routes.fleet ? fleet_load(p->service->engine->routes.fleet, p->number) : 0;
     p->counts.load_ns += load * (now_ns - p->counts.counted_ns);
@@ -273,7 +274,7 @@ void pods_count_done(struct pod *p, const struct flight *f) {
 void pods_done(struct engine *e, struct flight *f, bool served) {
     if (!e->routes.fleet) return;
     struct pod *p = &e->service.pods[f->pod];
-    pods_count_time(p, engine_now(e));
+    count_time(p, engine_now(e));
     fleet_done(e->routes.fleet, f->pod);
     if (!served || f->failed) return;
     if (engine_is_virtual(e) && !e->routes.shards) pods_count_done(p, f);
@@ -382,7 +383,7 @@ void pods_read(struct engine *e) {
     uint64_t now_ns = engine_now(e);
     for (uint32_t i = 0; i < pods_routed_to(e); i++) {
         struct pod *p = &e->service.pods[i];
-        pods_count_time(p, now_ns);
+        count_time(p, now_ns);
         p->read = p->counts;
     }
     if (e->routes.fleet && e->control.moment >= TOGETHER_END && scenario_pods_are_ranks(e->s))

@@ -70,8 +70,6 @@ void pods_route(struct engine *e, struct flight *f);
 /* A routed request has ended, or found the queue full. Likewise. */
 void pods_done(struct engine *e, struct flight *f, bool served);
 void pods_count_done(struct pod *p, const struct flight *f); /* by a pod of a simulation, without failing */
-/* Brings the load's integral of a pod up to that run time. */
-void pods_count_time(struct pod *p, uint64_t now_ns);
 
 /* Counts of its cache, of this moment or as a rank's newest reading has them. */
 void pods_cache_of(const struct pod *p, struct cache_stats *out);

@@ -5,14 +5,15 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-uint64_t levels_samples(double q) {
+/* The fewest samples that a quantile takes. */
+static uint64_t samples_least(double q) {
     for (int s = KVF_STAT_P50; s <= KVF_STAT_P9999; s++)
         if (stat_quantile((enum kvf_stat)s) >= q) return stat_samples((enum kvf_stat)s);
     return UINT64_MAX;
 }
 
 double levels_ms(const struct histogram *h, double q) {
-    bool enough = histogram_count(h) >= levels_samples(q);
+    bool enough = histogram_count(h) >= samples_least(q);
     return enough ? histogram_quantile(h, q) / (double)KVF_NS_PER_MS : KVF_MISSING;
 }
 

@@ -15,7 +15,6 @@ void levels_class(struct snapshot_qos *v, const struct counters_class *c);
 void levels_view(struct windows_view *v, const struct counters *d, uint32_t classes);
 /* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
 double levels_ms(const struct histogram *h, double q);
-uint64_t levels_samples(double q); /* that it takes */
 
 /* Mean, quantiles and the largest of times in ns, as "PREFIX_p95_ms" and so on. */
 void levels_results(struct result_list *out, const char *prefix, const struct histogram *h);

@@ -148,7 +148,8 @@ static void digits(struct buf *out, uint64_t v) {
     buf_bytes(out, at, (size_t)(text + sizeof text - at));
 }
 
-void trace_line_print(struct trace_write *w, const struct trace_line_out *line, struct buf *out) {
+/* One request as a line of Mooncake's. */
+static void line_print(struct trace_write *w, const struct trace_line_out *line, struct buf *out) {
     uint64_t ms = line->at_ns / KVF_NS_PER_MS, us = line->at_ns / 1000 % 1000;
     buf_add(out, w->tells_lost && w->requests == 1 ? ", \"timestamp\": " : "{\"timestamp\": ");
     digits(out, ms);
@@ -187,7 +188,7 @@ void trace_write_add(struct trace_write *w, const struct trace_line_out *line) {
     w->requests++;
     w->accesses += line->count;
     if (w->requests == 1 && (w->tells_lost = w->tells_lost && position(w) >= 0)) lost_begin(w);
-    if (w->form == TRACE_FORM_MOONCAKE) trace_line_print(w, line, &text);
+    if (w->form == TRACE_FORM_MOONCAKE) line_print(w, line, &text);
     for (uint32_t i = 0; i < line->count && w->form != TRACE_FORM_MOONCAKE; i++) {
         struct access_record r = {(uint32_t)(line->at_ns / KVF_NS_PER_S), names_number(&w->ids, line->ids[i]),
                                   (uint32_t)w->block_bytes, -1};
@@ -246,7 +247,7 @@ void trace_write_tail(struct trace_write *w, const struct trace_line_out *const 
     as.tells_lost = false;
     for (size_t i = 0; i < count; i++) {
         as.requests++;
-        trace_line_print(&as, line[i], &text);
+        line_print(&as, line[i], &text);
     }
     long blocks = ((long)text.len + RAW_MOST - 1) / RAW_MOST, more = w->zstd ? 3 * blocks : 0;
     if (w->tailed) row_lengthen(&text, w->tail_end - at - behind - (long)text.len - more);

@@ -72,7 +72,5 @@ void trace_write_flush(struct trace_write *w);
 void trace_write_tail(struct trace_write *w, const struct trace_line_out *const *line, size_t count);
 /* Completes and closes the file. 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE. */
 int trace_write_end(struct trace_write *w, struct err *e);
-/* One request as a line of Mooncake's. */
-void trace_line_print(struct trace_write *w, const struct trace_line_out *line, struct buf *out);
 
 #endif

@@ -304,8 +304,6 @@ void remote_queue_where(struct tier_queue *q, uint64_t place, uint64_t offset, c
     .forget = remote_queue_forget, .where = remote_queue_where, .caps = remote_caps,                         \
     .describe = remote_describe, .notice = remote_notice, .expect = remote_expect
 
-/* Gives a waiting connection something to do, as long as there is something. */
-void remote_queue_assign(struct tier_queue *q);
 /* The answer to an item came, or will not come. */
 void remote_item_answered(struct tier_queue *q, const struct remote_item *item, bool there);
 void remote_item_lost(struct tier_queue *q, const struct remote_item *item);

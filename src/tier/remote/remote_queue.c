@@ -176,7 +176,8 @@ static void batch_begin(struct tier_queue *q, uint64_t now_ns) {
     }
 }
 
-void remote_queue_assign(struct tier_queue *q) {
+/* Gives a waiting connection something to do, as long as there is something. */
+static void queue_assign(struct tier_queue *q) {
     uint64_t now_ns = now_of(q);
     if (!q->dead && atomic_load_explicit(&q->tier->dead, memory_order_relaxed)) {
         q->dead = atomic_exchange(&q->tier->dead, NULL);
@@ -228,7 +229,7 @@ unsigned remote_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, u
     for (; taken < n && q->in_flight < q->depth; taken++, q->in_flight++)
         chunk_take(q, chunks[taken], now_ns);
     if (hopeless(q, now_ns)) fail_waiting(q);
-    remote_queue_assign(q);
+    queue_assign(q);
     return taken;
 }
 
@@ -253,7 +254,7 @@ unsigned remote_queue_reap(struct tier_queue *q, struct tier_chunk **done, unsig
         q->idle_turns = 0;
         q->tier->wire->look(q, now_ns);
         conns_time(q, now_ns);
-        remote_queue_assign(q);
+        queue_assign(q);
     }
     unsigned n = 0;
     while (n < max && q->done_head) {
@@ -277,7 +278,7 @@ void remote_queue_forget(struct tier_queue *q, const void *operation) {
             if (c->item[k].op == op) c->item[k].op = NULL;
     }
     remote_op_forget(q, op);
-    remote_queue_assign(q);
+    queue_assign(q);
 }
 
 int remote_queue_fd(const struct tier_queue *q) {
