@@ -37,14 +37,13 @@ struct block_trace {
     unsigned links;
     int users; /* likewise of a map */
     uint32_t cpus;
-    const struct block_cpu *counts;                      /* one of every CPU, which the kernel writes */
-    const struct block_far *far;                         /* likewise */
-    char *near_at;                                       /* its map's value as last copied */
-    int near_map, forget;                                /* descriptors */
-    struct block_spread spread[BLOCK_DIRS][BLOCK_SIZES]; /* sums over CPUs as last read */
-    uint64_t missed, swept; /* events that the kernel left out; ends of ours that were never seen */
-    uint64_t missed_ns;     /* when an end was last known to be unseen */
-    uint64_t sweep_ns;      /* when to look for what they left behind; 0: nothing is */
+    const struct block_cpu *counts; /* one of every CPU, which the kernel writes */
+    const struct block_far *far;    /* likewise */
+    char *near_at;                  /* its map's value as last copied */
+    int near_map, forget;           /* descriptors */
+    uint64_t missed, swept;         /* events that the kernel left out; ends of ours that were never seen */
+    uint64_t missed_ns;             /* when an end was last known to be unseen */
+    uint64_t sweep_ns;              /* when to look for what they left behind; 0: nothing is */
     struct block_user_key key[BLOCK_NAMED];
     struct block_user user[BLOCK_NAMED];
     struct block_user_counts user_counts[BLOCK_NAMED]; /* as last read */
@@ -100,10 +99,16 @@ static int load(struct block_trace *t, const struct block_setup *s, struct err *
     return rc ? refused(e, rc, "load a program") : 0;
 }
 
-/* The values of a map, in place. */
-static const void *values_of(struct block_trace *t, const char *map, size_t bytes) {
-    void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, map_of(t, map), 0);
+/* The values of a map, in place. `now`: their pages are taken now, not at the first reading. */
+static const void *values_of(struct block_trace *t, const char *map, size_t bytes, bool now) {
+    void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED | (now ? MAP_POPULATE : 0), map_of(t, map), 0);
     return at == MAP_FAILED ? NULL : at;
+}
+
+static const struct block_near *near_now(struct block_trace *t) {
+    uint32_t first = 0;
+    (void)bpf_map_lookup_elem(t->near_map, &first, t->near_at); /* fails on no map of one value */
+    return (const struct block_near *)(const void *)(t->near_at + t->far->near_begins);
 }
 
 /* The program must run in this process to learn which one it is. */
@@ -114,10 +119,11 @@ static int set_up(struct block_trace *t, struct err *e) {
     t->near_map = map_of(t, NEAR_MAP);
     t->forget = bpf_program__fd(bpf_object__find_program_by_name(t->object, "forget"));
     t->near_at = mem_zalloc(1, sizeof(struct block_near) + BLOCK_LINE);
-    t->counts = values_of(t, "counts", t->cpus * sizeof *t->counts);
-    t->far = values_of(t, ".bss", sizeof *t->far);
+    t->counts = values_of(t, "counts", t->cpus * sizeof *t->counts, true);
+    t->far = values_of(t, ".bss", sizeof *t->far, false);
     if (!t->counts || !t->far) return refused(e, -errno, "share the counts of a program");
     int rc = bpf_prog_test_run_opts(bpf_program__fd(self), &run);
+    (void)near_now(t);
     return rc ? refused(e, rc, "run a program") : 0;
 }
 
@@ -161,17 +167,12 @@ void block_close(struct block_trace *t) {
     free(t);
 }
 
-static const struct block_near *near_now(struct block_trace *t) {
-    uint32_t first = 0;
-    (void)bpf_map_lookup_elem(t->near_map, &first, t->near_at); /* fails on no map of one value */
-    return (const struct block_near *)(const void *)(t->near_at + t->far->near_begins);
-}
-
-/* The bins of a spread are read only when the time at the device tells that they have changed. */
+/* The bins of a spread are read only when the time at the device tells that they have changed since the
+ * reading that is there: they are many, and each time they are in nobody's cache. */
 static void read_counts(struct block_trace *t, struct block_counts *out) {
     for (int dir = 0; dir < BLOCK_DIRS; dir++)
         for (int size = 0; size < BLOCK_SIZES; size++) {
-            struct block_spread *to = &t->spread[dir][size];
+            struct block_spread *to = &out->spread[dir][size];
             uint64_t sum_ns = 0;
             for (uint32_t i = 0; i < t->cpus; i++) sum_ns += t->counts[i].spread[dir][size].sum_ns[BLOCK_D2C];
             if (sum_ns == to->sum_ns[BLOCK_D2C]) continue;
@@ -179,7 +180,6 @@ static void read_counts(struct block_trace *t, struct block_counts *out) {
             for (uint32_t i = 0; i < t->cpus; i++)
                 block_add_up(to, &t->counts[i].spread[dir][size], sizeof *to, 1);
         }
-    memcpy(out->spread, t->spread, sizeof out->spread);
     memset(&out->events, 0, sizeof out->events);
     for (uint32_t i = 0; i < t->cpus; i++)
         block_add_up(&out->events, &t->counts[i].events, sizeof out->events, 1);
