@@ -21,8 +21,9 @@
 #include "tier/station.h"
 
 enum {
-    CPU_EVERY = 64,   /* loops between looks at the thread's CPU clock */
-    WORKERS_MAX = 256 /* of engine.workers */
+    CPU_EVERY = 64,               /* loops between looks at the thread's CPU clock, which is a system call: */
+    CPU_STALE_NS = KVF_NS_PER_MS, /* no sooner than after so long */
+    WORKERS_MAX = 256             /* of engine.workers */
 };
 
 static struct worker *worker_of(struct executor *x) {
@@ -429,8 +430,17 @@ static void worker_restart(struct worker *w) {
     w->x.stopping = false;
 }
 
+/* The thread's processor time, for the others. */
+static void cpu_tell(struct worker *w, uint64_t *told_ns) {
+    uint64_t now_ns = clock_now_ns();
+    if (now_ns - *told_ns < CPU_STALE_NS) return;
+    *told_ns = now_ns;
+    atomic_store_explicit(&w->x.counters->cpu_ns, clock_thread_cpu_ns(), memory_order_relaxed);
+}
+
 static void worker_loop(struct worker *w) {
     struct service *v = w->service;
+    uint64_t told_ns = 0;
     for (unsigned turn = 0; !worker_finished(w); turn++) {
         if (stop_is_new(w)) {
             w->x.stopping = true;
@@ -442,10 +452,11 @@ static void worker_loop(struct worker *w) {
             for (;;) pause(); /* the run is over, and what is here may be gone */
         bool paused = run_clock_paused(v->clock);
         bool any = worker_turn(w, paused);
-        if (!any || turn % CPU_EVERY == 0)
-            atomic_store_explicit(&w->x.counters->cpu_ns, clock_thread_cpu_ns(), memory_order_relaxed);
+        if (!any || turn % CPU_EVERY == 0) cpu_tell(w, &told_ns);
         if (!any && !worker_finished(w)) worker_sleep(w, paused && !w->x.stopping);
     }
+    told_ns = 0;
+    cpu_tell(w, &told_ns);
 }
 
 static struct mover_setup mover_setup_of(struct worker *w) {

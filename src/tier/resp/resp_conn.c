@@ -324,9 +324,10 @@ static enum resp_progress get_body(struct resp_conn *c, uint64_t now_ns) {
 }
 
 static void get_run(struct resp_conn *c, uint64_t now_ns) {
-    enum resp_progress p = c->out_at < c->out_len ? resp_line_send(c, now_ns) : PROGRESS_DONE;
-    if (p == PROGRESS_WAITS) {
-        resp_line_wait(c, EPOLLIN | EPOLLOUT, now_ns);
+    bool asks = c->out_at < c->out_len;
+    enum resp_progress p = asks ? resp_line_send(c, now_ns) : PROGRESS_DONE;
+    if (p == PROGRESS_WAITS || (asks && p == PROGRESS_DONE)) { /* what is asked now has no answer yet */
+        resp_line_wait(c, EPOLLIN | (p == PROGRESS_WAITS ? EPOLLOUT : 0), now_ns);
         return;
     }
     if (p == PROGRESS_DONE && c->about) p = get_about(c, now_ns);
