@@ -4,7 +4,8 @@
  * SLICED_PATH names a file or folder on the drive, SLICED_OUT the file for the figures. The run itself is to
  * have --block-trace off. A line for each slice: "on" or "off", its seconds, the bytes that were read and
  * written, and the processor time of this process in ns. The order is on, off, off, on. Loading and attaching
- * the programs are in no slice, one reading of the counts is in each that is traced, as it is in an interval.
+ * the programs and the first reading of the counts, which names the neighbours that there are, are in no
+ * slice. One more reading is in each that is traced, as it is in an interval.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -55,6 +56,7 @@ static void sleep_ms(long ms) {
 
 static void slice(bool on, const struct blockdev *drive, FILE *out) {
     static struct block_counts counts;
+    memset(&counts, 0, sizeof counts); /* those of another trace */
     struct block_trace *trace = NULL;
     struct err e = {0};
     if (on && block_open(&trace, drive, 1, &e) != 0) {
@@ -62,6 +64,7 @@ static void slice(bool on, const struct blockdev *drive, FILE *out) {
         _exit(1);
     }
     sleep_ms(SETTLE_MS);
+    if (trace) block_read(trace, &counts);
     struct moment a = moment_now();
     sleep_ms(SLICE_MS);
     if (trace) block_read(trace, &counts);
