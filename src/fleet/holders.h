@@ -1,7 +1,7 @@
-/* Which pods hold which block, in which tiers: an open-addressing table from block to a chain of holders.
- * Behind the last pod, by number, comes the store that all of them can read: their remote tier.
- * Blocks are 64-bit hashes of keys; two keys of one hash would be taken for one another, which among 10^9
- * blocks has a chance of 3 %. With a limit each pod keeps its most recent blocks only. One thread. */
+/* The pods and tiers that hold each block: an open-addressing table from a block to a chain of holders. The
+ * number after the last pod is the store that all pods can read, their remote tier. A block is the 64-bit
+ * hash of its key. Two keys with one hash count as one block; among 10^9 blocks the chance of that is 3 %.
+ * With a limit each pod keeps its most recent blocks only. One thread. */
 #ifndef KVF_FLEET_HOLDERS_H
 #define KVF_FLEET_HOLDERS_H
 

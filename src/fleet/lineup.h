@@ -1,5 +1,5 @@
-/* Which of many has something to do next: a time for each, with the earliest at hand (of equals the lowest
- * number), in a tournament tree; and a list of those that were called out of turn. One thread. */
+/* The next member of many that has something to do: a tournament tree over one time per member, where the
+ * earliest wins and the lowest number breaks ties, and a list of members called out of turn. One thread. */
 #ifndef KVF_FLEET_LINEUP_H
 #define KVF_FLEET_LINEUP_H
 
@@ -25,9 +25,9 @@ void lineup_call(struct lineup *l, uint32_t i); /* calls member i out of turn */
 static inline uint64_t lineup_next_ns(const struct lineup *l) {
     return l->calls > 0 ? 0 : l->first_ns;
 }
-/* Takes out of the list those called so far and those whose time has come, as far as `room` goes: of the
- * former all, in order of calling, before the latter. Returns how many. A time that has come is KVF_NEVER
- * then; the caller sets the next one of each. */
+/* Takes at most `room` members: first those that were called, in the order of the calls, then those whose
+ * time has come. Returns their number. The time of such a member is then KVF_NEVER, and the caller sets its
+ * next. */
 uint32_t lineup_due(struct lineup *l, uint64_t now_ns, uint32_t *out, uint32_t room);
 
 #endif

@@ -1,6 +1,6 @@
-/* The launcher of MPI on this machine, started by the program itself. It starts as many processes as there
- * are ranks; the first of them hands its place to the process that asked for them, which has the terminal,
- * the files of the command line and the shell's attention, and then waits for its end. */
+/* The MPI launcher of this machine, started by the program itself. It starts one process for each rank. The
+ * first of them hands its place to the process that the user started, which has the terminal and the files of
+ * the command line, and then waits for it to end. */
 #ifndef KVF_RANK_LAUNCHER_H
 #define KVF_RANK_LAUNCHER_H
 
@@ -19,16 +19,14 @@ int launcher_start(struct launcher **out, unsigned ranks, char *const argv[], st
 int launcher_check(struct launcher *l, struct err *e);
 /* All have joined: from here on they look after each other. Takes NULL. */
 void launcher_joined(struct launcher *l);
-/* To the process that was started first: it can be read when that one, or the launcher, is gone. -1 for NULL.
- */
+/* A descriptor that becomes readable when the first process or the launcher is gone; -1 for NULL. */
 int launcher_fd(const struct launcher *l);
 /* Asks the launcher to end all that it has started, and waits for nothing. Takes NULL. Any thread. */
 void launcher_stop(const struct launcher *l);
-/* Lets the launcher end, and makes it end after some seconds. Takes NULL. */
+/* Waits some seconds for the launcher to end, then kills it. Takes NULL. */
 void launcher_end(struct launcher *l);
-/* At the program's start: true in the process that was started first, once the one that has its place has
- * ended; there is nothing else for it to do then. In the others it makes the connection that tells that they
- * live. */
+/* At the program's start: true in the first process, once the process that took its place has ended; it then
+ * has nothing else to do. In the others it opens the connection that shows that they are alive. */
 bool launcher_stood_in(void);
 /* Before rank_join(), in a process that may have been started so. */
 void launcher_ready(void);

@@ -1,7 +1,6 @@
-/* This process as one of several that carry out one run: their identities, messages between them, and the
- * time it is at the others. A thread of its own talks to the launcher's message passing (link.h); all
- * functions here are called by the control thread, rank_send() by any, and never wait, but for rank_join()
- * and rank_leave(). */
+/* One run over several processes: the identity of each, messages between them, and the offsets of their
+ * clocks. A separate thread talks to the launcher's message passing (link.h). The control thread calls all
+ * functions here; any thread may call rank_send(). Only rank_join() and rank_leave() wait. */
 #ifndef KVF_RANK_RANK_H
 #define KVF_RANK_RANK_H
 
@@ -61,10 +60,10 @@ void rank_leave(struct rank *r, bool orderly);
 
 /* Runs follow each other: messages of an earlier one are dropped, those of a later one wait for it. */
 void rank_next_run(struct rank *r);
-/* Requests travel from now on: messages are looked for every millisecond at least. */
+/* From now on requests travel between ranks: the thread polls for messages at least every millisecond. */
 void rank_hurry(struct rank *r);
-/* The caller does nothing until a message comes, or does something again: meanwhile messages are looked for
- * all the time at first, then often. */
+/* The caller starts or stops waiting for a message: meanwhile the thread polls without a pause at first, then
+ * often. */
 void rank_await(struct rank *r, bool awaits);
 unsigned rank_number(const struct rank *r);
 unsigned rank_count(const struct rank *r);
@@ -78,7 +77,7 @@ struct rank_message *rank_take(struct rank *r);
 int rank_fd(const struct rank *r);
 /* CPU time of the thread that talks to the launcher's message passing. */
 uint64_t rank_cpu_ns(const struct rank *r);
-/* Nothing has come from that rank for so long. */
+/* The time since the last message of that rank. */
 uint64_t rank_silent_ns(struct rank *r, unsigned rank);
 
 /* Ranks on this host, this one among them. */
@@ -86,8 +85,8 @@ unsigned rank_beside(const struct rank *r);
 /* Rank 0: the host of a rank, and whether a rank of a lower number is on it too. */
 const char *rank_host(const struct rank *r, unsigned rank);
 bool rank_shares_host(const struct rank *r, unsigned rank);
-/* Rank 0: the monotonic clock of that rank less the one here, from the quickest of some questions; *error_ns
- * is half the time that one took. False: not all are answered yet. */
+/* Rank 0: the monotonic clock of that rank minus this one, from the fastest of several round trips; *error_ns
+ * is half of its time. False: some answers are still missing. */
 bool rank_clock_offset(struct rank *r, unsigned rank, int64_t *offset_ns, uint64_t *error_ns);
 
 #endif

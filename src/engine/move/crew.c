@@ -462,7 +462,7 @@ uint64_t crew_next_ns(const struct crew *l) {
     return next;
 }
 
-/* The pieces of all go with their slabs. */
+/* Pieces of operations under way are freed with all others. */
 void crew_stop(struct crew *l) {
     while (l->live.next_live != &l->live) {
         struct handled *o = l->live.next_live;

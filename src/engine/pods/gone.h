@@ -1,13 +1,14 @@
 /* A pod that is a rank dies and comes back while its process goes on (fleet.outages outside a simulation).
  *
- *   UP     serves
- *   GOING  gets no slot any more; requests that waited are back at rank 0's routers. The cache has stopped,
- * and each worker ends what it has begun, as at the end of a run; then all requests in service fail, and all
- * tiers are emptied GONE   empty, until rank 0 says that it is back; said before, it is up as soon as it is
- * empty
+ *   UP: the pod serves requests.
+ *   GOING: it gives out no slots, and waiting requests are back at rank 0's routers. The cache has stopped,
+ * and each worker finishes the operations that it has begun, as at the end of a run. Then all requests in
+ *     service fail, and all tiers are emptied.
+ *   GONE: it is empty and waits for rank 0 to call it back. If that call came earlier, it goes straight to
+ * UP.
  *
- * Rank 0 takes the pod out of its routers' sight and tells it so under one hold of queue_lock, and messages
- * of one rank keep their order: a request comes before the death or after the return. */
+ * Rank 0 removes the pod from routing and tells it so under one hold of queue_lock, and messages from one
+ * rank keep their order. So a request arrives before the death or after the return. */
 #ifndef KVF_ENGINE_PODS_GONE_H
 #define KVF_ENGINE_PODS_GONE_H
 
@@ -41,9 +42,9 @@ void gone_open(struct engine *e);  /* with the number of workers known */
 void gone_close(struct engine *e); /* frees what gone_open() made */
 /* Rank 0: takes the pod out of routing, or back, and tells the rank that it is. Control thread. */
 void gone_tell(struct engine *e, uint32_t pod, bool gone);
-/* Of this rank: rank 0 says so. Control thread. */
+/* Rank 0 has taken this pod out, or called it back. Control thread. */
 void gone_set(struct engine *e, bool gone);
-/* Rank 0: what a death has cost there. */
+/* Rank 0: adds the cost of a death, as the other rank reports it. */
 void gone_told(struct engine *e, const void *bytes, size_t len);
 
 /* The end of a death, once all workers are at rest. Control thread. */

@@ -1,4 +1,5 @@
-/* The slots of pods: who waits for one, who has one, and on which worker. All with queue_lock. */
+/* The slots of pods: requests that wait for one, requests that hold one, and their workers. The caller holds
+ * queue_lock. */
 #ifndef KVF_ENGINE_PODS_SLOTS_H
 #define KVF_ENGINE_PODS_SLOTS_H
 
@@ -12,7 +13,7 @@ struct worker;
 
 /* Into the queue of its pod; false: it is full. */
 bool slots_enqueue(struct service *v, struct flight *f);
-/* Gives what is free to the most urgent, at the pods that got or lost a request since the last call. */
+/* Gives free slots to the most urgent requests, at the pods that got or lost one since the last call. */
 void slots_fill(struct service *v);
 void slots_touch(struct pod *p); /* this one among them */
 /* A request, or an entry of the preparation, gives its slot back. */
