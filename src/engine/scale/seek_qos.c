@@ -109,10 +109,12 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
         seek_say(out, "%.24s has waited %s for an answer (target %s)", name, seek_ms(r->p95_ms).text,
                  target.text);
     else if (isinf(r->p95_ms))
-        seek_say(out, "%" PRIu64 " of %" PRIu64 " requests of %.24s failed", r->failed, r->ended, name);
+        seek_say(out, "%" PRIu64 " of %" PRIu64 " request%s of %.24s failed", r->failed, r->ended,
+                 r->ended == 1 ? "" : "s", name);
     else
-        seek_say(out, "P95 %s of %.24s; %.1f %% of %.0f requests over %s (at most 5 %%)",
-                 seek_ms(r->p95_ms).text, name, 100 * fmax(0, r->share), r->of, target.text);
+        seek_say(out, "P95 %s of %.24s; %.1f %% of %.0f request%s over %s (at most 5 %%)",
+                 seek_ms(r->p95_ms).text, name, 100 * fmax(0, r->share), r->of, r->of == 1 ? "" : "s",
+                 target.text);
     if (kvf_present(r->saturation)) seek_say(out, ", saturation %.2f", r->saturation);
 }
 
