@@ -130,13 +130,13 @@ static void warn_of_time(struct engine *e, const struct autoscaler_config *c) {
     enum { LEAST = 8 };
     double left_s = (double)e->s->run.duration_ns / 1e9, stage_s = c->settle_s + c->stage_s;
     double hold_s = c->mode == AUTOSCALER_QOS ? c->hold_s : 0;
+    double stages = floor(fmax(0, left_s - hold_s) / stage_s);
     if (left_s >= LEAST * stage_s + hold_s) return;
     events_add(
         &e->events, "warning",
-        "run.duration %.4g s has room for %.0f stages of %.4g s, and an answer commonly takes %d to %d%s; "
+        "run.duration %.4g s has room for %.0f stage%s of %.4g s, and an answer commonly takes %d to %d%s; "
         "make the run longer or autoscaler.stage shorter",
-        left_s, floor(fmax(0, left_s - hold_s) / stage_s), stage_s, LEAST, 2 * LEAST,
-        hold_s > 0 ? " and the hold" : "");
+        left_s, stages, stages == 1 ? "" : "s", stage_s, LEAST, 2 * LEAST, hold_s > 0 ? " and the hold" : "");
 }
 
 static void search_begin(struct engine *e) {
