@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,6 +31,7 @@ static struct {
     bool paused;                   /* says that one */
     uint64_t in_flight[KVF_TIERS]; /* likewise */
     pthread_t thread;
+    sem_t ready;                 /* the thread has all it needs and waits for signals */
     pthread_mutex_t screen_lock; /* held while the screen is told */
     struct ui *screen;
     bool list;         /* the list of runs has the terminal */
@@ -233,6 +235,7 @@ static void *signals_main(void *arg) {
     int signal;
     (void)arg;
     pthread_setname_np(pthread_self(), "kvfall-signals");
+    sem_post(&signals.ready);
     while ((signal = sigwaitinfo(&set, &info)) > 0 || errno == EINTR) {
         if (signal == SIGUSR2 && atomic_load(&signals.closing)) {
             pending_take(&set);
@@ -249,8 +252,11 @@ int signals_start(struct command_queue *commands, struct slot *slot, struct err 
     signals.slot = slot;
     signal(SIGPIPE, SIG_IGN);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+    sem_init(&signals.ready, 0, 0);
     int rc = pthread_create(&signals.thread, NULL, signals_main, NULL);
     if (rc != 0) return err_set_errno(e, KVF_ERR_IO, rc, "cannot start the thread that takes signals");
+    /* a sweep forks next, and the child has whatever lock a thread held that was still beginning */
+    while (sem_wait(&signals.ready) != 0) {}
     return 0;
 }
 
