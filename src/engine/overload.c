@@ -66,43 +66,35 @@ static struct counted counted(double n, const char *one, const char *many) {
     return c;
 }
 
+/* Says what became of so many, if any. */
+static void warn_counted(struct run_record *run, double n, const char *one, const char *many,
+                         const char *what) {
+    if (n > 0) verdict_warn(&run->verdict, "%s %s", counted(n, one, many).text, what);
+}
+
 static void warn_of_requests(const struct engine *e, struct run_record *run) {
     double refused = result_value(&run->results, "refused");
     double failed = result_value(&run->results, "requests_refused");
-    double dropped = result_value(&run->results, "requests_dropped");
     if (refused > 0)
         verdict_warn(
             &run->verdict,
             "%s refused, larger than every tier or without room in time, and %s failed as a result, outside "
             "the throughput and with targets missed",
             counted(refused, "write was", "writes were").text, counted(failed, "request", "requests").text);
-    double documents = result_value(&run->results, "rag_documents_refused");
-    if (documents > 0)
-        verdict_warn(
-            &run->verdict,
-            "%s refused, as a chunk was larger than every tier or without room in time; requests that "
-            "retrieve miss what is not there, so the throughput is that of less work",
-            counted(documents, "document was", "documents were").text);
-    double overdue = result_value(&run->results, "rag_documents_overdue");
-    if (overdue > 0)
-        verdict_warn(
-            &run->verdict,
-            "%s not ingested in time; requests that retrieve found fewer, or none, so the throughput is "
-            "that of less work",
-            counted(overdue, "document was", "documents were").text);
-    double gone = result_value(&run->results, "requests_failed") - failed;
-    if (gone > 0 && e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
-        verdict_warn(
-            &run->verdict,
-            "%s failed, nearly always because the entry to be read was no longer in the cache; make its last "
-            "tier larger",
-            counted(gone, "request", "requests").text);
-    if (dropped > 0)
-        verdict_warn(
-            &run->verdict,
-            "%s dropped because the queue was full (engine.queue_limit), outside the throughput and with "
-            "targets missed",
-            counted(dropped, "arrival was", "arrivals were").text);
+    warn_counted(
+        run, result_value(&run->results, "rag_documents_refused"), "document was", "documents were",
+        "refused, as a chunk was larger than every tier or without room in time; requests that retrieve miss what is "
+        "not there, so the throughput is that of less work");
+    warn_counted(
+        run, result_value(&run->results, "rag_documents_overdue"), "document was", "documents were",
+        "not ingested in time; requests that retrieve found fewer, or none, so the throughput is that of less work");
+    if (e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
+        warn_counted(
+            run, result_value(&run->results, "requests_failed") - failed, "request", "requests",
+            "failed, nearly always because the entry to be read was no longer in the cache; make its last tier larger");
+    warn_counted(
+        run, result_value(&run->results, "requests_dropped"), "arrival was", "arrivals were",
+        "dropped because the queue was full (engine.queue_limit), outside the throughput and with targets missed");
 }
 
 /* Figures that lay far apart when they were measured make a simulation that is as uncertain. */

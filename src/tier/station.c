@@ -19,14 +19,18 @@ bool station_measured(const struct scenario_service *service, bool own) {
     return service->depths.count > 0 && rates[KVF_DIR_READ].count > 0 && rates[KVF_DIR_WRITE].count > 0;
 }
 
+double station_between(const struct scenario_figures *at, const struct scenario_figures *values, double x) {
+    uint64_t i = 0;
+    while (x > at->v[i + 1]) i++;
+    double part = log(x / at->v[i]) / log(at->v[i + 1] / at->v[i]);
+    return values->v[i] + part * (values->v[i + 1] - values->v[i]);
+}
+
 static double mb_per_s(const struct scenario_figures *depths, const struct scenario_figures *rates,
                        double n) {
-    uint64_t last = (depths->count < rates->count ? depths->count : rates->count) - 1, i = 0;
+    uint64_t last = (depths->count < rates->count ? depths->count : rates->count) - 1;
     if (n <= depths->v[0]) return rates->v[0] * fmax(n, 1e-9) / depths->v[0];
-    if (n >= depths->v[last]) return rates->v[last];
-    while (n > depths->v[i + 1]) i++;
-    double part = log(n / depths->v[i]) / log(depths->v[i + 1] / depths->v[i]);
-    return rates->v[i] + part * (rates->v[i + 1] - rates->v[i]);
+    return n >= depths->v[last] ? rates->v[last] : station_between(depths, rates, n);
 }
 
 double station_rate(const struct scenario_figures *depths, const struct scenario_figures *rates, double n) {

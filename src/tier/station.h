@@ -66,6 +66,9 @@ static inline uint64_t station_stream(uint32_t pod, int tier, int kind) {
 bool station_is_on(const struct station *s); /* initialised */
 void station_empty(struct station *s);       /* all leave, without notice */
 void station_free(struct station *s);
+/* The value at x, which lies above the first and not above the last of those that were measured, by the
+ * logarithm of x. */
+double station_between(const struct scenario_figures *at, const struct scenario_figures *values, double x);
 /* Bytes per ns with so many chunks under way. */
 double station_rate(const struct scenario_figures *depths, const struct scenario_figures *rates, double n);
 /* A factor of service times: of any spread, and the next of the station's. */

@@ -1,8 +1,7 @@
 #include "engine/move/crew_reuse.h"
 
-#include <math.h>
-
 #include "base/units.h"
+#include "tier/station.h"
 
 uint64_t crew_reuse_begin(struct crew_reuse *r, struct cache_key key) {
     if (!r) return UINT64_MAX;
@@ -20,10 +19,8 @@ void crew_reuse_copied(struct crew_reuse *r, uint64_t bytes) {
 double crew_reuse_speed(const struct scenario_service *service, uint64_t distance) {
     const struct scenario_figures *at = &service->reuse_distances, *rates = &service->reuse_rates;
     double mib = (double)distance / (double)KVF_MIB;
-    uint64_t i = 0, count = at->count < rates->count ? at->count : rates->count;
+    uint64_t count = at->count < rates->count ? at->count : rates->count;
     if (count == 0 || mib > at->v[count - 1]) return 1;
     if (mib <= at->v[0]) return rates->v[0];
-    while (mib > at->v[i + 1]) i++;
-    double part = log(mib / at->v[i]) / log(at->v[i + 1] / at->v[i]);
-    return rates->v[i] + part * (rates->v[i + 1] - rates->v[i]);
+    return station_between(at, rates, mib);
 }
