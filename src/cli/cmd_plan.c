@@ -25,11 +25,7 @@ static void plan_free(struct plan *p) {
     struct sweep *s = &p->sweep;
     plan_machines_free(p);
     buf_free(&p->confirmed.scaled);
-    showing_free(&s->showing);
-    sweep_base_free(&s->base);
-    buf_free(&s->warnings);
-    free(s->point);
-    free(s->row);
+    sweep_free(s);
     free(p->simulation);
     free(p);
 }
@@ -253,7 +249,6 @@ static int carry_out(struct plan *p, const struct options *o, struct err *e) {
     int rc = plan_curve(p, e);
     if (rc == 0) rc = sweep_run_begin(s, e);
     if (rc != 0) return rc;
-    plan_dress(p);
     plan_search(p);
     p->took_s = (double)(clock_wall_ns() - begin) / 1e9;
     if (!s->signal) s->signal = signals_asked();
@@ -278,13 +273,13 @@ static int command_main(struct plan *p, struct err *e) {
     s->db = "none";
     s->line.quiet = options_has(o, "quiet");
     s->line.what = "plan";
-    s->headless = options_has(o, "headless");
+    s->study = &plan_study;
     int rc = options_number(o, "jobs", 1, 1024, &jobs, e);
     s->jobs = jobs > 0 ? (unsigned)jobs : sweep_jobs();
     if (rc == 0) rc = form_choose(o, &form, e);
     if (rc == 0 && json && strcmp(json, "-") != 0)
         rc = output_file_check(json, options_has(o, "overwrite"), e);
-    if (rc == 0) rc = showing_prepare(&s->showing, o, s->headless, e);
+    if (rc == 0) rc = showing_prepare(&s->showing, o, options_has(o, "headless"), e);
     if (rc == 0) rc = parts_load(p, o, e);
     if (rc != 0) return rc;
     int status = scenario_take(p, o->operand[0], e);

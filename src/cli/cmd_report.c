@@ -140,7 +140,7 @@ static int make_suite_doc(struct store *store, const char *ref, struct doc **out
     int rc = store_resolve_suite(store, ref, &first, e);
     if (!rc) rc = suite_stored(store, first, suite, e);
     if (!rc) *out = suite_doc(suite);
-    suite_stored_free(suite);
+    suite_free(suite);
     free(suite);
     return rc;
 }

@@ -20,18 +20,6 @@
 #include "study/signals.h"
 #include "study/sweep/sweep.h"
 
-static void sweep_free(struct sweep *s) {
-    session_free(s->session);
-    showing_free(&s->showing);
-    free(s->row);
-    sweep_base_free(&s->base);
-    sweep_curve_free(&s->curves);
-    free(s->record.effective_json);
-    free(s->record.scenario_yaml);
-    buf_free(&s->warnings);
-    free(s->point);
-}
-
 static bool is_simulated(const struct sweep *s) {
     return s->base.scenario.mode == KVF_MODE_SIMULATE;
 }
@@ -139,97 +127,6 @@ static int load_baseline(struct sweep *s, struct err *e) {
     return 0;
 }
 
-/* ---- the database ---- */
-
-static void describe(struct sweep *s) {
-    const struct scenario *sc = &s->base.scenario, placed = setup_placed(sc);
-    struct sweep_record *r = &s->record;
-    struct buf json = {0};
-    struct host host;
-    host_probe(&host);
-    snprintf(r->name, sizeof r->name, "%s", sc->name);
-    snprintf(r->profile, sizeof r->profile, "%s", sweep_profile_name(sc->sweep.profile));
-    snprintf(r->mode, sizeof r->mode, "%s", is_simulated(s) ? "simulate" : "real");
-    snprintf(r->model, sizeof r->model, "%s", sc->model.preset);
-    sweep_models(&s->base.plan, r->model, sizeof r->model);
-    snprintf(r->host, sizeof r->host, "%s", host.name);
-    snprintf(r->boot_id, sizeof r->boot_id, "%s", host.boot_id);
-    snprintf(r->version, sizeof r->version, "%s", build_version());
-    r->started_at = (double)clock_wall_ns() / 1e9;
-    r->ended_at = NAN;
-    r->pid = getpid();
-    r->points = s->base.plan.points;
-    r->scenario_yaml = mem_strdup(s->base.yaml ? s->base.yaml : "");
-    scenario_emit_json(&placed, &json);
-    r->effective_json = mem_strdup(buf_text(&json));
-    buf_free(&json);
-}
-
-/* Opened and closed again: a connection does not survive a fork. */
-static int with_store(struct sweep *s, bool begin, struct err *e) {
-    struct store *store = NULL;
-    char path[4096];
-    if (s->db && strcmp(s->db, "none") == 0) return 0;
-    int rc = store_path(s->db, path, sizeof path, e);
-    if (rc == 0) rc = stored_open_at(path, STORE_WRITE, &store, e);
-    if (rc == 0 && begin)
-        rc = store_begin_sweep(store, &s->record, e);
-    else if (rc == 0)
-        rc = store_finish_sweep(store, &s->record, s->curves.point, s->curves.points, e);
-    store_close(store);
-    s->stored = s->stored || rc == 0;
-    if (begin && rc == 0) s->reserve = store_reserve(path);
-    return rc;
-}
-
-/* As for a run: what is nowhere has not completed. */
-static void store_end(struct sweep *s) {
-    struct sweep_record *r = &s->record;
-    struct store *store = NULL;
-    struct err e = {0}, again = {0};
-    char path[4096];
-    int rc = with_store(s, false, &e);
-    if (s->reserve >= 0) (void)close(s->reserve);
-    s->reserve = -1;
-    if (rc == 0 || with_store(s, false, &again) == 0) return;
-    log_line(KVF_LOG_WARNING, "the end of the sweep is not in the database: %s", e.text);
-    s->unstored = true;
-    r->status = RUN_FAILED;
-    if (!r->status_reason[0])
-        snprintf(r->status_reason, sizeof r->status_reason, "its end could not be stored: %.260s", e.text);
-    err_clear(&again);
-    rc = store_path(s->db, path, sizeof path, &again);
-    if (rc == 0) rc = store_open(&store, path, STORE_WRITE, &again);
-    if (rc == 0) rc = store_end_sweep(store, r, &again);
-    store_close(store);
-    if (rc != 0)
-        log_line(KVF_LOG_WARNING,
-                 "the sweep stays marked as running until kvfall next writes to the database");
-}
-
-static void conclude(struct sweep *s) {
-    struct sweep_record *r = &s->record;
-    size_t open = 0;
-    for (size_t i = 0; i < s->points; i++) {
-        r->done += s->point[i].state == OUTCOME_DONE;
-        r->failed += s->point[i].state == OUTCOME_FAILED;
-        open += s->point[i].state != OUTCOME_DONE && s->point[i].state != OUTCOME_FAILED;
-    }
-    r->points = s->points;
-    for (unsigned m = 0; m < s->metrics && r->done > 0; m++)
-        if (!s->known[m])
-            buf_addf(&s->warnings, "Warning: no run has a metric called %s; kvfall-results(7) lists them.\n",
-                     s->metric[m]);
-    r->ended_at = (double)clock_wall_ns() / 1e9;
-    r->status = r->failed > 0 ? RUN_FAILED : s->stopped ? RUN_INTERRUPTED : RUN_COMPLETED;
-    if (s->stopped)
-        snprintf(r->status_reason, sizeof r->status_reason, "stopped with %zu point%s not done", open,
-                 open == 1 ? "" : "s");
-    else if (r->failed > 0)
-        snprintf(r->status_reason, sizeof r->status_reason, "%" PRIu64 " of %" PRIu64 " points failed",
-                 r->failed, r->points);
-}
-
 /* ---- the command ---- */
 
 /* Names the commands that read the sweep later. */
@@ -243,31 +140,23 @@ static void put_number(const struct sweep *s, struct buf *out) {
                  id, s->record.done, s->record.points, s->stopped ? ", stopped" : "", id, id);
 }
 
-static int exit_status(const struct sweep *s) {
-    return s->unstored ? 1 : s->signal ? 128 + s->signal : s->record.failed > 0 ? 1 : 0;
-}
-
 static int print_results(struct sweep *s, const struct format_style *style) {
     const char *json = options_value(s->base.options, "json");
-    bool alone = json && strcmp(json, "-") == 0;
-    int status = exit_status(s);
+    bool curves = s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO;
+    int status = sweep_exit_status(s);
     struct outcome all;
     struct buf out = {0};
-    struct err e = {0};
     sweep_outcome(s, &all);
     if (json) outcome_json(&all, &out);
-    if (json && !alone) {
-        if (output_file_write(json, &out, &e) != 0 && status == 0) status = output_fail(&e);
-        buf_free(&out);
-    }
-    if (!alone && s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO) sweep_curve_text(s, style, &out);
-    if (!alone) {
-        struct doc *end = outcome_doc_end(&all, s->base.scenario.sweep.profile != KVF_SWEEP_MISS_RATIO);
+    if (json) status = output_json(json, &out, status);
+    if (!json || strcmp(json, "-") != 0) {
+        if (curves) sweep_curve_text(s, style, &out);
+        struct doc *end = outcome_doc_end(&all, !curves);
         doc_terminal(end, style, &out);
         doc_free(end);
         put_number(s, &out);
+        output_print_styled(&out);
     }
-    (alone ? output_print_data : output_print_styled)(&out);
     buf_free(&out);
     outcome_free(&all);
     return status;
@@ -325,40 +214,20 @@ static int prepare(struct sweep *s, const struct options *o) {
     return 0;
 }
 
-/* How it ended stays on the screen until somebody has seen it. */
-static void leave_screen(struct sweep *s) {
-    if (!s->signal) s->signal = signals_asked();
-    sweep_show_end(s);
-    showing_close(&s->showing, exit_status(s));
-    sweep_run_end(s);
-}
-
 static int command_main(struct sweep *s, const struct options *o) {
     struct format_style style = output_style(o);
     struct err e = {0};
     s->db = options_value(o, "db");
     s->force = options_has(o, "force");
     s->keep_going = options_has(o, "keep-going");
-    s->headless = options_has(o, "headless");
     s->line.quiet = options_has(o, "quiet");
-    if (showing_prepare(&s->showing, o, s->headless, &e) != 0) return output_fail(&e);
+    if (showing_prepare(&s->showing, o, options_has(o, "headless"), &e) != 0) return output_fail(&e);
     int status = prepare(s, o);
     if (status != 0) return status;
-    s->metrics = sweep_measures(&s->base.scenario, s->metric);
-    describe(s);
-    if (with_store(s, true, &e) != 0) return output_fail(&e);
-    if (sweep_run_begin(s, &e) != 0 || carry_out(s, &e) != 0) {
-        s->record.status = RUN_FAILED;
-        snprintf(s->record.status_reason, sizeof s->record.status_reason, "%.299s", e.text);
-        s->record.ended_at = (double)clock_wall_ns() / 1e9;
-        store_end(s);
-        leave_screen(s);
-        return output_fail(&e);
-    }
-    conclude(s);
-    store_end(s);
-    leave_screen(s);
-    return print_results(s, &style);
+    if (sweep_begin(s, &e) != 0) return output_fail(&e);
+    bool failed = sweep_run_begin(s, &e) != 0 || carry_out(s, &e) != 0;
+    sweep_end(s, failed ? &e : NULL);
+    return failed ? output_fail(&e) : print_results(s, &style);
 }
 
 int cmd_sweep(int argc, char **argv) {

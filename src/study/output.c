@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/output_file.h"
 #include "base/utf8.h"
 #include "study/options.h"
 #include "study/preferences.h"
@@ -39,6 +40,16 @@ static void put_out(const struct buf *text) {
     errno = 0;
     if (text->len && fwrite(text->data, 1, text->len, stdout) != text->len && !print_errno)
         print_errno = errno;
+}
+
+int output_json(const char *path, struct buf *text, int status) {
+    struct err e = {0};
+    if (strcmp(path, "-") == 0)
+        output_print_data(text);
+    else if (output_file_write(path, text, &e) != 0 && status == 0)
+        status = output_fail(&e);
+    buf_free(text);
+    return status;
 }
 
 void output_flush(void) {

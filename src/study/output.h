@@ -23,6 +23,9 @@ void output_print(const struct buf *text);
 void output_print_styled(const struct buf *text);
 /* Writes text for programs: unchanged, unless standard output is a terminal. */
 void output_print_data(const struct buf *text);
+/* Writes a result as --json asks, to standard output for "-", else to the file, and frees it. Returns the
+ * exit status: `status`, or that of a failed write after a success. */
+int output_json(const char *path, struct buf *text, int status);
 /* Flushes standard output. */
 void output_flush(void);
 /* Once, before any output: makes a pipe without a reader an ordinary write error. */

@@ -222,6 +222,28 @@ def _():
     assert run_folders() == []
 
 
+@case("a suite is a sweep whose points are the runs of its tests, with those that cannot be run")
+def _():
+    got = run(["suite", "cpu-only", "storage-only", "tiers-nvme", *TINY, *COUNTED, "--trials", "2"])
+    assert got.rc == 1 and "`kvfall export sweep:1` for a table of their results" in " ".join(got.stdout.split()), got
+    sweep, = json.loads(run(["history", "--sweeps", "--json"]).stdout)
+    assert (sweep["name"], sweep["profile"], sweep["status"]) == ("suite", "files", "failed"), sweep
+    assert (sweep["points"], sweep["done"], sweep["failed"]) == (5, 4, 1), sweep
+    whole = json.loads(run(["export", "sweep:suite", "--format", "json"]).stdout)
+    names = ["cpu-only 1/2", "cpu-only 2/2", "storage-only 1/2", "storage-only 2/2", "tiers-nvme"]
+    assert [point["values"] for point in whole["points"]] == [{"test": name} for name in names], whole["points"]
+    assert [point["run_id"] for point in whole["points"]] == [1, 2, 3, 4, None], whole["points"]
+    assert [point["state"] for point in whole["points"]] == ["done"] * 4 + ["failed"], whole["points"]
+    for point in whole["points"][:4]:
+        stored = rows("SELECT value FROM results WHERE metric = 'throughput_tok_s' AND run_id = %d" % point["run_id"])
+        assert point["results"]["throughput_tok_s"]["value"] == stored[0]["value"] > 0, point
+    page = run(["report", "sweep:1", "--format", "txt"])
+    assert page.rc == 0 and "4 of 5 points done, 1 failed" in " ".join(page.stdout.split()), page
+    assert "Repeat it" not in page.stdout and "Scenario" not in page.stdout, page.stdout
+    got = run(["suite", "mlperf", "--path", ".", "--trials", "1000", "--quick"])
+    assert got.rc == 2 and got.stderr.endswith("these are more runs than a suite has room for; ask for fewer trials\n"), got
+
+
 @case("a test in which no request was done is said to be so, and is compared with nothing")
 def _():
     slow = ["--set", "workload.personas=[{name: slow, context: [32, 32], generate: [1, 1], think: [1h, 1h]}]"]

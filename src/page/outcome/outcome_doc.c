@@ -86,7 +86,7 @@ static void put_facts(const struct outcome *o, struct doc *d) {
     doc_fact(d, "Baseline", o->baseline);
     doc_fact(d, "kvfall", r->version);
     for (unsigned k = 0; k < o->dimensions; k++) put_dimension(&o->dimension[k], d);
-    if (r->sweep_id > 0 && r->uuid[0]) {
+    if (r->sweep_id > 0 && r->uuid[0] && r->scenario_yaml && *r->scenario_yaml) {
         struct buf repeat = {0};
         buf_addf(&repeat,
                  "kvfall show sweep:%.8s --effective > sweep-%" PRId64 ".yaml && kvfall sweep sweep-%" PRId64
@@ -295,9 +295,10 @@ struct doc *outcome_doc(const struct outcome *o) {
         outcome_put_correlations(o, d);
     }
     if (!curves) put_points(o, d);
+    if (!r->scenario_yaml || !*r->scenario_yaml) return d; /* a suite's tests have each their own */
     doc_section(d, 1, "Scenario");
     doc_fold(d, "As it was given");
-    doc_code(d, r->scenario_yaml ? r->scenario_yaml : "");
+    doc_code(d, r->scenario_yaml);
     doc_fold_end(d);
     return d;
 }

@@ -161,7 +161,7 @@ bool plan_on_front(const struct plan *p, size_t machine);
 
 /* ---- the screen (plan_show.c) ---- */
 /* Each simulation on the board: the machine, its costs and its verdict; the front is the curve. */
-void plan_dress(struct plan *p);
+extern const struct sweep_study plan_study;
 void plan_show_end(struct plan *p);
 
 /* ---- the answer (plan_doc.c, plan_json.c, plan_confirm.c) ---- */

@@ -15,8 +15,6 @@ static void plan_head(const struct sweep *s, struct board_head *h) {
     static const char *const titles[SHOWN] = {"TTFT P95", "an hour", "tokens/s"}, *const units[SHOWN] = {
                                                                                       "ms", "", "tok/s"};
     const struct plan *p = plan_of(s);
-    snprintf(h->kind, sizeof h->kind, "plan");
-    snprintf(h->point, sizeof h->point, "machine");
     h->unstored = true;
     h->ranked = false; /* the cheapest that meets the targets is no single measure's best */
     for (h->measures = 0; h->measures < SHOWN; h->measures++) {
@@ -62,10 +60,8 @@ static void plan_row(const struct sweep *s, size_t i, struct board_row *r) {
     snprintf(r->note, sizeof r->note, "%s", plan_verdict(p, m, verdict));
 }
 
-void plan_dress(struct plan *p) {
-    p->sweep.dress_head = plan_head;
-    p->sweep.dress_row = plan_row;
-}
+const struct sweep_study plan_study = {
+    .kind = "plan", .point = "machine", .head = plan_head, .row = plan_row};
 
 void plan_show_end(struct plan *p) {
     struct buf sentence = {0};

@@ -1,5 +1,5 @@
-/* `kvfall suite`: many tests in one plan. Shared by its parts: the known tests, the chosen ones with their
- * scenarios, and the results. Main thread only. */
+/* `kvfall suite`: a sweep over files, those of the tests. Shared by its parts: the known tests, the chosen
+ * ones with their scenarios, and the results. Main thread only. */
 #ifndef KVF_STUDY_SUITE_SUITE_H
 #define KVF_STUDY_SUITE_SUITE_H
 
@@ -19,7 +19,7 @@
 #include "store/store.h"
 #include "study/options.h"
 #include "study/session.h"
-#include "study/showing.h"
+#include "study/sweep/sweep.h"
 
 /* A group is a folder of configs/; its name stands for all of its tests. */
 #define SUITE_GROUP_LIST(X)                                                                                  \
@@ -42,6 +42,7 @@ struct suite_test {
     bool searches; /* an autoscaler needs time to find what it looks for */
 };
 extern const struct suite_test suite_tests[];
+const char *suite_test_yaml(const struct suite_test *t); /* its file; NULL: none comes with the program */
 extern const size_t suite_test_count;
 enum { SUITE_MOST = 64 }; /* tests of one plan */
 
@@ -65,6 +66,7 @@ struct suite_entry { /* a test of the plan */
 };
 
 struct suite {
+    struct sweep sweep; /* carries it out: a point for each trial of each test */
     const struct options *options;
     bool effective[OPTIONS_GIVEN_MAX]; /* by setting: a test makes something of it */
     bool quick, named;                 /* named: tests were asked for by name or group */
@@ -77,13 +79,11 @@ struct suite {
     bool users_given, high_users_given;
     struct suite_entry *entry;
     size_t entries;
-    struct session *session;
-    struct showing showing;
     uint64_t begin_ns;
     int64_t parent_id; /* the first run */
-    bool stopped;
-    int signal;
+    size_t running;    /* the point under way */
 };
+void suite_free(struct suite *s); /* what it owns, not itself; also after an error */
 
 /* Measures the machine and chooses the working directory: --path, else the best drive. 0 or a negative code.
  */
@@ -94,11 +94,17 @@ uint64_t suite_cpu_bytes(const struct suite *s, uint32_t part);
 /* Loads, sizes and checks the chosen tests; the entry of one that cannot run says why. 0, or -KVF_ERR_USAGE
  * for a wrong command line. */
 int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_t count, struct err *e);
-/* How the events of runs tell what a stored suite has no row for. */
 /* Gives the first run of the plan an event for each test that is left out. */
 void suite_note_left_out(struct suite *s);
+bool suite_same_model(const struct suite *s);
 /* The longest time that a test takes, in seconds: all trials with their warm-up. */
 double suite_entry_s(const struct suite_entry *e);
+/* Its points of the sweep: its trials, or one to say why it cannot run. */
+static inline uint32_t suite_entry_points(const struct suite_entry *e) {
+    return e->refused[0] ? 1 : e->trials;
+}
+/* The same of all tests from one on, each run with what is around it. */
+double suite_ahead_s(const struct suite *s, size_t from, double around_s);
 /* Allowance for preparing and cleaning up after each run. */
 enum { SUITE_AROUND_S = 6, SUITE_QUICK_S = 290 };
 
@@ -110,13 +116,10 @@ void suite_list_text(const struct format_style *style, struct buf *out);
 /* --quick ends in time, unless durations were given: what is left of it is shared out among the tests from
  * this one on. */
 void suite_keep_time(struct suite *s, size_t from);
-/* Runs the plan on the screen, or with lines of progress; suite_leave() after it. Stops early when somebody
- * wants no further run. 0, or a negative code when signals cannot be taken. */
+/* Runs the plan on the screen, or with lines of progress. Stops early when somebody wants no further run; how
+ * it ended stays on the screen until it is left. 0, or a negative code when the database or the signals
+ * cannot be had. */
 int suite_run(struct suite *s, struct err *e);
-/* Publishes a row for each run of the plan. The next run of `now` goes on: its row; NULL: none does. */
-size_t suite_show(const struct suite *s, const struct suite_entry *now);
-/* How it ended stays on the screen until somebody has seen it; `status` is the program's. */
-void suite_leave(struct suite *s, int status);
 
 /* Whether a test has a run that counts. */
 bool suite_done(const struct suite_entry *e);
@@ -146,9 +149,8 @@ enum { SUITE_JSON_VERSION = 1 }; /* as of a run */
 void suite_json(const struct suite *s, const struct suite_words *w, struct buf *out);
 
 /* A suite that the database has, by its first run: its tests in the order of their runs, with what the tables
- * and words above need of their scenarios. suite_stored_free() it, also after an error. */
+ * and words above need of their scenarios. suite_free() it, also after an error. */
 int suite_stored(struct store *store, int64_t first_id, struct suite *out, struct err *e);
-void suite_stored_free(struct suite *s);
 /* The report on it as a document, the caller's to free. */
 struct doc *suite_doc(const struct suite *s);
 /* The end of `kvfall suite`: the tables and their meaning. */

@@ -16,7 +16,9 @@ static json_t *suite_object(const struct suite *s) {
                        {"path", json_part_text(s->dir)}, {"path_reason", json_part_text(s->dir_why)},
                        {"device", json_part_text(s->drive_known ? s->drive.device.name : NULL)},
                        {"free_bytes", count(s->disk_free)}, {"quick", json_boolean(s->quick)},
-                       {"parent_id", json_part_id(s->parent_id)}, {"stopped", json_boolean(s->stopped)});
+                       {"parent_id", json_part_id(s->parent_id)},
+                       {"sweep_id", json_part_id(s->sweep.record.sweep_id)},
+                       {"stopped", json_boolean(s->sweep.stopped)});
 }
 
 static json_t *runs_array(const struct suite_entry *e) {

@@ -16,14 +16,6 @@ static struct format_cell span(double s) {
     return c;
 }
 
-/* Without and with all that is around the runs. */
-static double total_s(const struct suite *s, double around_s) {
-    double sum = 0;
-    for (size_t i = 0; i < s->entries; i++)
-        if (!s->entry[i].refused[0]) sum += suite_entry_s(&s->entry[i]) + s->entry[i].trials * around_s;
-    return sum;
-}
-
 static void put_machine(const struct suite *s, struct format_page *p) {
     const struct host *h = &s->host;
     format_label(p, FORMAT_HEADING, "Machine");
@@ -87,7 +79,7 @@ static void put_settings(const struct suite *s, struct format_page *p) {
     if (any) format_end(p);
 }
 
-static bool same_model(const struct suite *s) {
+bool suite_same_model(const struct suite *s) {
     for (size_t i = 1; i < s->entries; i++)
         if (strcmp(s->entry[i].scenario.model.preset, s->entry[0].scenario.model.preset) != 0) return false;
     return true;
@@ -115,7 +107,7 @@ static void put_test(const struct suite_entry *e, bool model, struct format_page
 }
 
 static void put_tests(const struct suite *s, struct format_page *p) {
-    bool model = !same_model(s);
+    bool model = !suite_same_model(s);
     char name[NAME + 2] = "";
     if (model) snprintf(name, sizeof name, "%-*s ", NAME, "model");
     format_line(p, FORMAT_HEADING, "%-*s %s%7s %5s %5s %5s %9s", NAME, "Test", name, "users", "gpu", "cpu",
@@ -160,9 +152,9 @@ void suite_plan_text(const struct suite *s, const struct format_style *style, st
     for (size_t i = 0; i < s->entries; i++) runs += s->entry[i].refused[0] ? 0 : s->entry[i].trials;
     format_label(&p, FORMAT_HEADING, "Plan");
     format_item(&p, "%zu test%s, %zu run%s: %s of measuring at most, about %s in all", s->entries,
-                s->entries == 1 ? "" : "s", runs, runs == 1 ? "" : "s", span(total_s(s, 0)).text,
-                span(total_s(s, SUITE_AROUND_S)).text);
-    if (s->entries && same_model(s)) format_item(&p, "model %s", s->entry[0].scenario.model.preset);
+                s->entries == 1 ? "" : "s", runs, runs == 1 ? "" : "s", span(suite_ahead_s(s, 0, 0)).text,
+                span(suite_ahead_s(s, 0, SUITE_AROUND_S)).text);
+    if (s->entries && suite_same_model(s)) format_item(&p, "model %s", s->entry[0].scenario.model.preset);
     format_end(&p);
     put_settings(s, &p);
     format_end(&p);

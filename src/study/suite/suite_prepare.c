@@ -14,7 +14,6 @@
 #include "draw/format.h"
 #include "scenario/load.h"
 #include "study/machine.h"
-#include "study/shipped.h"
 #include "study/suite/suite.h"
 
 /* The limits of --quick on times, and on the machine that other groups are fitted to. */
@@ -59,15 +58,15 @@ static bool in_vain(const struct scenario_report *report, const struct scenario_
 }
 
 /* `effective`, NULL without settings: which of them the scenario makes something of. */
-static int load_with(const char *name, const struct scenario_setting *setting, size_t count, bool *effective,
-                     struct scenario *sc, struct err *e) {
+static int load_with(const struct suite_test *t, const struct scenario_setting *setting, size_t count,
+                     bool *effective, struct scenario *sc, struct err *e) {
     struct scenario_report report;
-    const char *yaml = shipped_find(name);
-    if (!yaml) return err_set(e, KVF_ERR_INTERNAL, "the scenario %s is not in the program", name);
+    const char *yaml = suite_test_yaml(t);
+    if (!yaml) return err_set(e, KVF_ERR_INTERNAL, "the scenario %s is not in the program", t->name);
     int rc = scenario_load(NULL, yaml, setting, count, sc, NULL, &report);
     if (rc)
-        err_set(e, KVF_ERR_USAGE, "%s: %.*s", name, (int)strcspn(buf_text(&report.errors), "\n"),
-                buf_text(&report.errors));
+        err_set(e, KVF_ERR_USAGE, "%s/%s: %.*s", suite_group_name(t->group), t->name,
+                (int)strcspn(buf_text(&report.errors), "\n"), buf_text(&report.errors));
     if (rc == 0) machine_choose_gpu(sc);
     if (rc == 0) scenario_unused_list(&report, sc);
     for (size_t i = 0; i < count; i++) effective[i] = !in_vain(&report, &setting[i]);
@@ -92,8 +91,8 @@ static bool same(const struct scenario *a, const struct scenario *b) {
 
 /* Whether the included files change the test as filed: at all, and in more than peaks, which affect only how
  * results are shown. */
-static int load_included(struct suite *s, const char *name, const struct scenario *filed, bool *effective,
-                         bool *more, struct err *e) {
+static int load_included(struct suite *s, const struct suite_test *test, const struct scenario *filed,
+                         bool *effective, bool *more, struct err *e) {
     struct scenario_setting file[SETTINGS_MAX];
     bool ignored[SETTINGS_MAX];
     size_t count = 0;
@@ -102,7 +101,7 @@ static int load_included(struct suite *s, const char *name, const struct scenari
         if (!s->options->setting[i].key) file[count++] = s->options->setting[i];
     if (count == 0) return 0;
     struct scenario *with = mem_zalloc(1, sizeof *with);
-    int rc = load_with(name, file, count, ignored, with, e);
+    int rc = load_with(test, file, count, ignored, with, e);
     *effective = rc == 0 && !same(filed, with);
     for (int t = 0; t < KVF_TIERS; t++)
         memcpy(with->tier[t].peak_bytes_per_s, filed->tier[t].peak_bytes_per_s,
@@ -117,17 +116,14 @@ static int load(struct suite *s, struct suite_entry *entry, struct err *e) {
     struct scenario_setting setting[SETTINGS_MAX];
     size_t from[SETTINGS_MAX], count = 0;
     bool effective[SETTINGS_MAX], included = false, more = false;
-    char name[96];
-
-    snprintf(name, sizeof name, "%s/%s", suite_group_name(entry->test->group), entry->test->name);
-    int rc = load_with(name, NULL, 0, NULL, &entry->scenario, e);
-    if (rc == 0) rc = load_included(s, name, &entry->scenario, &included, &more, e);
+    int rc = load_with(entry->test, NULL, 0, NULL, &entry->scenario, e);
+    if (rc == 0) rc = load_included(s, entry->test, &entry->scenario, &included, &more, e);
     for (size_t i = 0; i < s->options->settings; i++) {
         if (!concerns(entry->test, &entry->scenario, s->options->setting[i].key)) continue;
         from[count] = i;
         setting[count++] = s->options->setting[i];
     }
-    if (rc == 0) rc = load_with(name, setting, count, effective, &entry->scenario, e);
+    if (rc == 0) rc = load_with(entry->test, setting, count, effective, &entry->scenario, e);
     entry->as_filed = true;
     for (size_t i = 0; i < count && rc == 0; i++) {
         bool file = !setting[i].key, changes = file ? more : effective[i] && !harmless(setting[i].key);
@@ -370,4 +366,11 @@ int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_
 double suite_entry_s(const struct suite_entry *e) {
     double one = (double)(e->scenario.run.warmup_ns + e->scenario.run.duration_ns) / (double)KVF_NS_PER_S;
     return e->trials * one;
+}
+
+double suite_ahead_s(const struct suite *s, size_t from, double around_s) {
+    double sum = 0;
+    for (size_t i = from; i < s->entries; i++)
+        if (!s->entry[i].refused[0]) sum += suite_entry_s(&s->entry[i]) + s->entry[i].trials * around_s;
+    return sum;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "scenario/load.h"
-#include "study/shipped.h"
 #include "study/suite/suite.h"
 
 struct reading {
@@ -35,10 +34,8 @@ static bool is_as_filed(const struct suite_test *test, const json_t *ran) {
     struct scenario *sc = mem_zalloc(1, sizeof *sc);
     struct scenario_report report;
     struct buf json = {0};
-    char name[96];
-    snprintf(name, sizeof name, "%s/%s", suite_group_name(test->group), test->name);
-    const char *yaml = shipped_find(name);
-    bool same = yaml && scenario_load(name, yaml, NULL, 0, sc, NULL, &report) == 0;
+    const char *yaml = suite_test_yaml(test);
+    bool same = yaml && scenario_load(NULL, yaml, NULL, 0, sc, NULL, &report) == 0;
     if (yaml) scenario_load_free(&report);
     if (same) scenario_emit_json(sc, &json);
     json_t *filed = json_loads(buf_text(&json), 0, NULL);
@@ -132,7 +129,8 @@ int suite_stored(struct store *store, int64_t first_id, struct suite *out, struc
     return rc;
 }
 
-void suite_stored_free(struct suite *s) {
+void suite_free(struct suite *s) {
+    sweep_free(&s->sweep);
     for (size_t i = 0; i < s->entries; i++) {
         struct suite_entry *e = &s->entry[i];
         bool ours = false; /* of the table, or made by test_named() */

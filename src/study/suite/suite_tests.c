@@ -49,16 +49,23 @@ const char *suite_group_what(enum suite_group g) {
     return groups[g].what;
 }
 
-/* "s1" is s1-storage-saturation; "gpu" begins several names and is none. */
-static int short_name(const char *name) {
+const char *suite_test_yaml(const struct suite_test *t) {
+    char name[96];
+    snprintf(name, sizeof name, "%s/%s", groups[t->group].name, t->name);
+    return shipped_find(name);
+}
+
+/* Tests whose names begin with this and "-", as all that begin with gpu: how many, and the last of them. */
+static unsigned begun(const char *name, int *last, struct buf *names) {
     size_t len = strlen(name);
-    int found = -1;
+    unsigned count = 0;
     for (int i = 0; i < TESTS; i++) {
         if (strncmp(suite_tests[i].name, name, len) != 0 || suite_tests[i].name[len] != '-') continue;
-        if (found >= 0) return -1;
-        found = i;
+        if (names) buf_addf(names, "%s%s", count ? ", " : "", suite_tests[i].name);
+        *last = i;
+        count++;
     }
-    return found;
+    return count;
 }
 
 static bool mark_group(const char *name, bool *wanted) {
@@ -72,33 +79,19 @@ static bool mark_group(const char *name, bool *wanted) {
 
 static bool mark(const char *name, bool *wanted) {
     if (mark_group(name, wanted)) return true;
-    int found = -1;
-    for (int i = 0; i < TESTS && found < 0; i++)
-        if (strcmp(suite_tests[i].name, name) == 0) found = i;
-    if (found < 0) found = short_name(name);
-    if (found >= 0) wanted[found] = true;
-    return found >= 0;
-}
-
-/* "gpu" begins several names. */
-static bool several(const char *name, struct buf *found) {
-    size_t len = strlen(name);
-    unsigned count = 0;
-    for (int i = 0; i < TESTS; i++) {
-        if (strncmp(suite_tests[i].name, name, len) != 0 || suite_tests[i].name[len] != '-') continue;
-        buf_addf(found, "%s%s", count++ ? ", " : "", suite_tests[i].name);
-    }
-    return count > 1;
+    int found = 0;
+    while (found < TESTS && strcmp(suite_tests[found].name, name) != 0) found++;
+    if (found == TESTS && begun(name, &found, NULL) != 1) return false; /* "s1" is one of them alone */
+    return wanted[found] = true;
 }
 
 static int unknown(const char *name, struct err *e) {
-    struct buf found = {0};
-    if (several(name, &found)) {
-        err_set(e, KVF_ERR_USAGE, "\"%s\" may be %s; name one", name, buf_text(&found));
-        buf_free(&found);
-        return -KVF_ERR_USAGE;
-    }
-    buf_free(&found);
+    struct buf names = {0};
+    int last;
+    bool several = begun(name, &last, &names) > 1;
+    if (several) err_set(e, KVF_ERR_USAGE, "\"%s\" may be %s; name one", name, buf_text(&names));
+    buf_free(&names);
+    if (several) return -KVF_ERR_USAGE;
     struct nearest n = nearest_start(name);
     for (int i = 0; i < TESTS; i++) nearest_offer(&n, suite_tests[i].name);
     for (int g = 0; g < SUITE_GROUPS; g++) nearest_offer(&n, groups[g].name);
@@ -127,9 +120,7 @@ enum { LIST_NAME = 23 };
 /* The file's own description. */
 static void list_test(const struct suite_test *t, struct format_page *p) {
     static const char key[] = "\ndescription: ";
-    char name[96];
-    snprintf(name, sizeof name, "%s/%s", groups[t->group].name, t->name);
-    const char *text = shipped_find(name);
+    const char *text = suite_test_yaml(t);
     text = text ? strstr(text, key) : NULL;
     if (!text) return;
     text += sizeof key - 1;

@@ -248,29 +248,33 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
     }
     if (emulated)
         say(w, "gpu", "The gpu tier was emulated: its figures are those of a model, not of this machine.");
-    if (s->stopped) say(w, "stopped", "What was not begun by then is missing above.");
+    if (s->sweep.stopped) say(w, "stopped", "What was not begun by then is missing above.");
     if (s->quick)
         say(w, "quick",
             "Short runs on small tiers: a look, not a measurement. Leave out --quick to measure.");
 }
 
 static void mean_stored(const struct suite *s, struct suite_words *w) {
-    int64_t first = 0, last = 0;
+    int64_t first = 0, last = 0, sweep = 0;
     unsigned count = 0;
+    char figures[80] = "";
     for (size_t i = 0; i < s->entries; i++)
         for (uint32_t k = 0; k < s->entry[i].runs; k++) {
             if (s->entry[i].run[k].run_id <= 0) continue;
             last = (int64_t)s->entry[i].run[k].run_id;
+            sweep = s->entry[i].run[k].sweep_id;
             if (!count++) first = last;
         }
+    if (sweep > 0)
+        snprintf(figures, sizeof figures, ", `kvfall export sweep:%" PRId64 "` for a table of their results",
+                 sweep);
     if (count == 1)
         say(w, "runs", "It is run %" PRId64 " of the database: `kvfall show %" PRId64 "`.", first, first);
     else if (count)
         say(w, "runs",
             "They are %u runs of the database, %" PRId64 " to %" PRId64 ": `kvfall show %" PRId64
-            "` for one, `kvfall report "
-            "suite:%" PRId64 "` for all.",
-            count, first, last, last, first);
+            "` for one, `kvfall report suite:%" PRId64 "` for all%s.",
+            count, first, last, last, first, figures);
 }
 
 void suite_meaning(const struct suite *s, struct suite_words *w) {

@@ -1,4 +1,5 @@
-/* kvfall sweep: many runs of one scenario with some of its keys varied. Main thread only. */
+/* Many runs as one sweep: of a scenario with some of its keys varied (kvfall sweep), or of other studies that
+ * are made of one, such as a suite, whose points are files. Main thread only. */
 #ifndef KVF_STUDY_SWEEP_SWEEP_H
 #define KVF_STUDY_SWEEP_SWEEP_H
 
@@ -62,10 +63,27 @@ struct sweep_curves { /* profile miss_ratio: its points go by policy, then capac
     size_t points;
 };
 
+struct sweep;
+/* The parts that a study made of a sweep replaces; members may be NULL. */
+struct sweep_study {
+    const char *kind, *point; /* "suite" of "test", for the screen */
+    const char *parting;      /* the screen's last word; NULL: the answer, or why it ended */
+    /* Fills scenario, yaml and all else of a point's run that its settings do not give. */
+    void (*run)(struct sweep *s, size_t i, struct session_run *run);
+    /* Gets the record of a run that has ended, or could not begin, as failed; may keep it and leave an empty
+     * one. Progress lines and complaints are then its own. */
+    void (*took)(struct sweep *s, size_t i, struct run_record *run);
+    void (*prepares)(void *sweep, const char *what, double share); /* as of a session */
+    void (*interval)(void *sweep, const struct snapshot *snap);
+    void (*head)(const struct sweep *s, struct board_head *h); /* over what the screen gets */
+    void (*row)(const struct sweep *s, size_t i, struct board_row *r);
+};
+
 struct sweep {
     struct sweep_base base;
-    const char *db; /* as given */
-    bool keep_going, force, headless, stored, unstored;
+    const struct sweep_study *study; /* NULL: it is itself */
+    const char *db;                  /* as given */
+    bool keep_going, force, unstored;
     int reserve; /* of the database's disk; -1: none */
     unsigned jobs;
     struct sweep_point *point;
@@ -82,10 +100,7 @@ struct sweep {
     struct session *session;                  /* real mode */
     struct showing showing;                   /* its board NULL: nobody looks */
     struct board_row *row;                    /* by point, as the board has them */
-    /* NULL, or of a study that is made of a sweep: puts its own over what the board gets. */
-    void (*dress_head)(const struct sweep *s, struct board_head *h);
-    void (*dress_row)(const struct sweep *s, size_t i, struct board_row *r);
-    struct command_queue *commands; /* of the screen, where points are processes */
+    struct command_queue *commands;           /* of the screen, where points are processes */
     struct sweep_line line;
     struct sweep_record record;
     struct buf warnings; /* lines that stand below the table */
@@ -124,8 +139,8 @@ struct sweep_face;
 
 /* Loads, checks and runs a point in this process; `last` of the session's runs. 0 or a negative code: then
  * the record may be empty. */
-int sweep_point_run(const struct sweep *s, size_t point, struct session *session, bool last,
-                    struct run_record *run, struct err *e);
+int sweep_point_run(struct sweep *s, size_t point, struct session *session, bool last, struct run_record *run,
+                    struct err *e);
 /* Before the first and after the last point: the screen, the signals. 0 or a negative code. */
 int sweep_run_begin(struct sweep *s, struct err *e);
 void sweep_run_end(struct sweep *s);
@@ -133,12 +148,23 @@ void sweep_run_end(struct sweep *s);
 void sweep_run(struct sweep *s, size_t from, size_t to);
 /* The process of a point: makes its run, which can be seen through `face` or NULL, and writes what came out
  * to `fd`. Does not return. */
-_Noreturn void sweep_child(const struct sweep *s, size_t point, const struct sweep_face *face, int fd);
+_Noreturn void sweep_child(struct sweep *s, size_t point, const struct sweep_face *face, int fd);
 /* Reads the output of a point's process into the point. False if it is incomplete. */
 bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t len);
 /* Takes the measures of a run that has ended into the point. */
 void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run);
 void sweep_point_fail(struct sweep *s, size_t point, const char *why);
+
+/* ---- the record (sweep_record.c) ---- */
+
+/* Describes the sweep, except in what its record has already, and stores the beginning. 0 or a negative code.
+ */
+int sweep_begin(struct sweep *s, struct err *e);
+/* Counts its points and stores how it ended; `failed`, or NULL: what ended it. Then the screen stays until it
+ * is left, and signals are as before. */
+void sweep_end(struct sweep *s, const struct err *failed);
+int sweep_exit_status(const struct sweep *s);
+void sweep_free(struct sweep *s); /* what it owns, not itself */
 
 /* ---- the screen (sweep_show.c) ---- */
 

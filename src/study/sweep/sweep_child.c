@@ -35,38 +35,46 @@ static bool tell(int fd, const struct run_record *run, enum run_status status, c
             write_all(fd, run->results.items, told.results * sizeof *run->results.items));
 }
 
-int sweep_point_run(const struct sweep *s, size_t point, struct session *session, bool last,
-                    struct run_record *run, struct err *e) {
-    struct scenario *sc = mem_alloc(sizeof *sc);
+/* The scenario of a point, checked. */
+static int point_scenario(const struct sweep *s, const struct sweep_point *p, struct scenario *sc,
+                          struct err *e) {
     struct scenario_setting setting[SWEEP_AXES_MAX];
-    struct buf errors = {0}, values = {0};
-    const struct sweep_point *p = &s->point[point];
-    int rc;
-
+    struct buf errors = {0};
     unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
-    if (!sweep_point_load(&s->base, setting, count, sc, &errors)) {
+    int rc = 0;
+    if (!sweep_point_load(&s->base, setting, count, sc, &errors))
         rc = err_set(e, KVF_ERR_USAGE, "%.*s", (int)strcspn(buf_text(&errors), "\n"), buf_text(&errors));
-        goto out;
-    }
+    buf_free(&errors);
+    if (rc != 0) return rc;
     sweep_load_apply(p, sc);
-    sweep_values_json(&s->base, p, &values);
+    return session_check(sc, s->force, NULL, e);
+}
+
+int sweep_point_run(struct sweep *s, size_t point, struct session *session, bool last, struct run_record *run,
+                    struct err *e) {
+    struct scenario *sc = mem_alloc(sizeof *sc);
+    struct buf values = {0};
+    int rc = 0;
+    sweep_values_json(&s->base, &s->point[point], &values);
     struct session_run what = {.scenario = sc,
                                .yaml = s->base.yaml,
                                .sweep_id = s->record.sweep_id,
                                .sweep_point = (uint32_t)point + 1,
                                .sweep_values = buf_text(&values),
+                               .row = point,
                                .last = last};
-    rc = session_check(sc, s->force, NULL, e);
+    if (s->study && s->study->run)
+        s->study->run(s, point, &what);
+    else
+        rc = point_scenario(s, &s->point[point], sc, e);
     if (rc == 0) rc = session_run(session, &what, run, e);
-out:
-    buf_free(&errors);
     buf_free(&values);
     free(sc);
     return rc;
 }
 
 /* How the run of a point ended, and why if it failed. */
-static enum run_status child_run(const struct sweep *s, size_t point, struct session *session,
+static enum run_status child_run(struct sweep *s, size_t point, struct session *session,
                                  struct run_record *run, char why[400]) {
     struct err e = {0};
     int rc = sweep_point_run(s, point, session, true, run, &e);
@@ -75,7 +83,7 @@ static enum run_status child_run(const struct sweep *s, size_t point, struct ses
     return rc == -KVF_ERR_CANCELLED ? RUN_INTERRUPTED : rc != 0 ? RUN_FAILED : run->status;
 }
 
-void sweep_child(const struct sweep *s, size_t point, const struct sweep_face *face, int fd) {
+void sweep_child(struct sweep *s, size_t point, const struct sweep_face *face, int fd) {
     struct session_setup setup = {.db = s->db,
                                   .headless = true,
                                   .keep_going = s->keep_going,

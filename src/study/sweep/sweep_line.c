@@ -46,10 +46,15 @@ static void line_put(struct sweep *s) {
     buf_free(&text);
 }
 
+/* Whether the study has lines of its own. */
+static bool line_foreign(const struct sweep *s) {
+    return s->study && s->study->took;
+}
+
 void sweep_line_tick(struct sweep *s) {
     struct sweep_line *l = &s->line;
     uint64_t now = clock_wall_ns();
-    if (l->quiet || !l->line.terminal || now - l->last_ns < KVF_NS_PER_S / 5) return;
+    if (l->quiet || line_foreign(s) || !l->line.terminal || now - l->last_ns < KVF_NS_PER_S / 5) return;
     l->last_ns = now;
     line_put(s);
 }
@@ -90,6 +95,7 @@ void sweep_line_point(struct sweep *s, size_t point) {
     enum outcome_state state = s->point[point].state;
     uint64_t now = clock_wall_ns();
     if (state == OUTCOME_DONE || state == OUTCOME_FAILED) l->finished++;
+    if (line_foreign(s)) return;
     note_best(s);
     if (l->quiet || state != OUTCOME_DONE) return; /* failures say so themselves */
     if (l->line.terminal) {

@@ -19,6 +19,7 @@ void sweep_point_fail(struct sweep *s, size_t point, const char *why) {
     struct buf label = {0};
     s->point[point].state = OUTCOME_FAILED;
     snprintf(s->point[point].why, sizeof s->point[point].why, "%.299s", why);
+    if (s->study && s->study->took) return;
     sweep_label(s, point, &label);
     log_line(KVF_LOG_WARNING, "point %zu (%s) failed: %s", point + 1, buf_text(&label), why);
     s->line.line.open = false;
@@ -299,17 +300,20 @@ static void run_here(struct sweep *s, size_t point) {
     struct err e = {0};
     run_record_init(&run);
     int rc = sweep_point_run(s, point, s->session, false, &run, &e);
-    if (rc == -KVF_ERR_CANCELLED)
+    if (rc == -KVF_ERR_CANCELLED) {
         s->point[point].state = OUTCOME_WAITS;
-    else if (rc != 0)
-        sweep_point_fail(s, point, e.text);
-    else
+    } else {
+        if (rc != 0) run.status = RUN_FAILED;
+        if (rc != 0) snprintf(run.status_reason, sizeof run.status_reason, "%.699s", e.text);
         sweep_point_take(s, point, &run);
+        if (s->study && s->study->took) s->study->took(s, point, &run);
+    }
     run_record_free(&run);
 }
 
 static void run_one_by_one(struct sweep *s, size_t from, size_t to) {
     for (size_t i = from; i < to && !s->stopped; i++) {
+        if (s->point[i].state == OUTCOME_FAILED) continue; /* refused beforehand */
         s->point[i].state = OUTCOME_RUNS;
         s->line.running = 1;
         s->line.share = 0;
@@ -340,6 +344,8 @@ int sweep_run_begin(struct sweep *s, struct err *e) {
                                   .on_prepare = on_prepare,
                                   .on_interval = on_interval,
                                   .ctx = s};
+    if (s->study && s->study->prepares) setup.on_prepare = s->study->prepares;
+    if (s->study && s->study->interval) setup.on_interval = s->study->interval;
     if (by_processes(s)) {
         if (s->showing.headless || isatty(STDOUT_FILENO) != 1) return 0;
         s->commands = command_queue_new();

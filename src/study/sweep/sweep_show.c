@@ -97,7 +97,7 @@ static void point_row(const struct sweep *s, size_t i, struct board_row *r) {
                  standing_undone(p->undone, undone, sizeof undone));
     else
         snprintf(r->note, sizeof r->note, "%.199s", p->why);
-    if (s->dress_row) s->dress_row(s, i, r);
+    if (s->study && s->study->row) s->study->row(s, i, r);
 }
 
 void sweep_show_points(struct sweep *s) {
@@ -111,7 +111,9 @@ void sweep_show_points(struct sweep *s) {
     h.expected = s->line.total;
     head_measures(s, &h);
     head_curves(s, &o, &l, &h);
-    if (s->dress_head) s->dress_head(s, &h);
+    if (s->study) snprintf(h.kind, sizeof h.kind, "%s", s->study->kind);
+    if (s->study) snprintf(h.point, sizeof h.point, "%s", s->study->point);
+    if (s->study && s->study->head) s->study->head(s, &h);
     board_head(s->showing.board, &h);
     s->row = mem_realloc(s->row, (s->points + 1) * sizeof *s->row);
     for (size_t i = 0; i < s->points; i++) {
@@ -142,7 +144,9 @@ void sweep_show_point(struct sweep *s, size_t i) {
 
 void sweep_show_end(struct sweep *s) {
     const struct sweep_record *r = &s->record;
-    if (s->showing.board) board_end(s->showing.board, r->status, r->answer[0] ? r->answer : r->status_reason);
+    const char *why = r->answer[0] ? r->answer : r->status_reason;
+    if (s->study && s->study->parting) why = s->study->parting;
+    if (s->showing.board) board_end(s->showing.board, r->status, why);
 }
 
 /* ---- a run in another process ---- */
