@@ -212,7 +212,8 @@ static int add_path(const char *path, struct buf *out, struct err *e) {
 
 /* Options that say something about measuring, and no measuring was asked for; NULL: none. */
 static const char *calibrate_option(const struct options *o) {
-    static const char *const names[] = {"path", "remote", "output", "size", "time", "headless", "theme"};
+    static const char *const names[] = {"path", "remote", "output",   "size",
+                                        "time", "run",    "headless", "theme"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (options_has(o, names[i])) return names[i];
     return NULL;

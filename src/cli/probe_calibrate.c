@@ -5,6 +5,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -22,10 +23,12 @@
 #include "record/snapshot.h"
 #include "scenario/load.h"
 #include "study/calibrate/calibrate.h"
+#include "study/calibrate/calibrate_run.h"
 #include "study/calibrate/calibrate_wakes.h"
 #include "study/calibrate/calibration.h"
 #include "study/machine.h"
 #include "study/output.h"
+#include "study/session.h"
 #include "study/setup.h"
 #include "study/showing.h"
 #include "study/signals.h"
@@ -36,6 +39,7 @@ enum { MEASURED = KVF_TIER_REMOTE + 1 };
 static const unsigned parts[MEASURED] = {3, 3, 6, 6};
 #define TIME_NS      (30 * KVF_NS_PER_S)
 #define TIME_LEAST   (100 * KVF_NS_PER_MS)
+#define RUN_LEAST    KVF_NS_PER_S
 #define TIME_MOST    (3600 * KVF_NS_PER_S)
 #define DISK_SIZE    (2 * KVF_GIB)
 #define STORE_SIZE   (512 * KVF_MIB) /* on a server, or --size where that is less */
@@ -52,15 +56,18 @@ struct calibrate {
     struct scenario scenario;
     struct host host;
     const char *output; /* "-" for standard output */
+    const struct options *options;
     uint64_t time_ns, disk_bytes, cpu_bytes;
+    uint64_t run_ns; /* of the run that the figures are adjusted to; 0: none */
     struct showing showing;
     struct command_queue *commands;             /* of the screen; NULL: there is none */
     struct calibrate_wakes wakes[MEASURED + 1]; /* before each tier and at the end */
     unsigned wakes_count;
     struct calibrate_result result[MEASURED];
-    int tiers;    /* up to nvme, or up to the remote one where an address was given */
-    int tier;     /* under way; those before it are measured */
-    double share; /* of it */
+    struct calibrate_run run; /* real.tok_s NaN: not made */
+    int tiers;                /* up to nvme, or up to the remote one where an address was given */
+    int tier;                 /* under way; those before it are measured, and after them comes the run */
+    double share;             /* of it */
     char doing[40];
 };
 
@@ -122,6 +129,22 @@ static int store_read(struct calibrate *c, const struct options *o, struct err *
     return tier_remote_check(s, e);
 }
 
+/* A run needs the scenario again and again; what refuses it is better known before all is measured. `run` is
+ * the scenario as it was read. */
+static int run_read(struct calibrate *c, const struct options *o, struct scenario *run, struct err *e) {
+    if (!options_has(o, "run")) return 0;
+    if (o->operands == 0 || strcmp(o->operand[0], "-") == 0)
+        return err_set(e, KVF_ERR_USAGE,
+                       "--run needs the file of the scenario that will use the calibration: "
+                       "kvfall probe --calibrate --run %s SCENARIO",
+                       options_value(o, "run"));
+    int rc = read_bounded(o, "run", units_parse_duration, RUN_LEAST, TIME_MOST,
+                          "a duration from 1s to 1h, such as 20s", &c->run_ns, e);
+    if (rc) return rc;
+    calibrate_run_place(run, &c->scenario);
+    return session_check(run, false, NULL, e);
+}
+
 static int calibrate_read(struct calibrate *c, const struct options *o, struct err *e) {
     const char *path = options_value(o, "path"), *output = options_value(o, "output");
     struct scenario *s = &c->scenario;
@@ -138,8 +161,12 @@ static int calibrate_read(struct calibrate *c, const struct options *o, struct e
     if (path && snprintf(s->nvme.path[0], SCENARIO_PATH, "%s", path) >= SCENARIO_PATH)
         return err_set(e, KVF_ERR_USAGE, "the path of --path is longer than %d bytes", SCENARIO_PATH - 1);
     if (path || s->nvme.path_count == 0) s->nvme.path_count = 1;
+    struct scenario *run = mem_alloc(sizeof *run);
+    *run = *s;
     s->tier[KVF_TIER_NVME].on = s->tier[KVF_TIER_CPU].on = true;
     rc = store_read(c, o, e);
+    if (rc == 0) rc = run_read(c, o, run, e);
+    free(run);
     if (rc) return rc;
     return strcmp(c->output, "-") != 0 ? output_file_check(c->output, options_has(o, "overwrite"), e) : 0;
 }
@@ -190,6 +217,7 @@ static uint64_t part_ns(const struct calibrate *c, enum kvf_tier tier) {
 /* ---- the screen ---- */
 
 enum { READS, WRITES, LATENCY, MEASURES };
+#define RUN_WHOLE 1.4 /* with what comes before and after, of its measured part */
 
 /* A measured tier: a row for each number of operations under way. */
 static size_t show_measured(const struct calibrate *c, int t, size_t row) {
@@ -236,26 +264,44 @@ static void show(const struct calibrate *c) {
         if (t == c->tier) snprintf(r.note, sizeof r.note, "%s", c->doing);
         board_row(c->showing.board, row++, &r);
     }
+    if (c->run_ns) {
+        struct board_row r = board_row_new("run");
+        bool done = kvf_present(c->run.real.tok_s);
+        r.state = done ? OUTCOME_DONE : c->tier == c->tiers ? OUTCOME_RUNS : OUTCOME_WAITS;
+        r.weight = RUN_WHOLE * (double)c->run_ns;
+        if (c->tier == c->tiers) r.share = c->share;
+        if (c->tier == c->tiers && !done) snprintf(r.note, sizeof r.note, "%s", c->doing);
+        board_row(c->showing.board, row++, &r);
+    }
     h.expected = row;
     board_head(c->showing.board, &h);
     showing_wake(&c->showing);
 }
 
-static void say(void *ctx, enum kvf_tier tier, const char *doing, double share) {
-    struct calibrate *c = ctx;
+/* `heard`: something was begun, which a line on standard error says where there is no screen. */
+static void say_share(struct calibrate *c, double share, bool heard) {
     struct board_view v = {.rows = 0};
     char clock[24];
     if (c->commands && signals_asked()) board_stop(c->showing.board);
-    if (doing) snprintf(c->doing, sizeof c->doing, "%s the %s tier", doing, tier_name(tier));
     c->share = share;
     show(c);
-    if (!doing || c->showing.ui) return;
+    if (!heard || c->showing.ui) return;
     board_copy(c->showing.board, &v);
     double left_s = board_view_left_s(&v);
     if (!kvf_present(left_s)) left_s = (double)c->time_ns / (double)KVF_NS_PER_S;
     log_line(KVF_LOG_INFO, "calibrate: %s; %.0f %% done, %s left", c->doing,
              floor(100 * board_view_share(&v)), units_clock((uint64_t)(left_s * 1e9), clock, sizeof clock));
     board_view_free(&v);
+}
+
+static void say(void *ctx, enum kvf_tier tier, const char *doing, double share) {
+    struct calibrate *c = ctx;
+    if (doing) snprintf(c->doing, sizeof c->doing, "%s the %s tier", doing, tier_name(tier));
+    say_share(c, share, doing != NULL);
+}
+
+static void say_run(void *ctx, double share) {
+    say_share(ctx, share, false);
 }
 
 /* Where the terminal can show it, the screen, which hears of signals; else they are taken here. */
@@ -291,12 +337,13 @@ static void screen_end(struct calibrate *c, int rc, const struct err *e) {
 
 static void say_plan(const struct calibrate *c) {
     char disk[32], memory[32], time[32], why[400];
+    double all_ns = (double)c->time_ns + RUN_WHOLE * (double)c->run_ns;
     log_line(KVF_LOG_INFO,
              "calibrate: about %s with %u workers; writes %s of files into a directory of its own under %s, "
              "removed at the end, and uses %s of memory%s",
-             units_duration_human((double)c->time_ns, time, sizeof time),
-             (unsigned)c->scenario.engine.workers, units_size_human((double)c->disk_bytes, disk, sizeof disk),
-             c->scenario.nvme.path[0], units_size_human((double)c->cpu_bytes, memory, sizeof memory),
+             units_duration_human(all_ns, time, sizeof time), (unsigned)c->scenario.engine.workers,
+             units_size_human((double)c->disk_bytes, disk, sizeof disk), c->scenario.nvme.path[0],
+             units_size_human((double)c->cpu_bytes, memory, sizeof memory),
              gpu_is_real(c) ? ", and up to 4 GiB of device memory" : "");
     if (c->tiers > KVF_TIER_REMOTE)
         log_line(KVF_LOG_INFO, "calibrate: and keeps up to %s in the store at %s, deleted at the end",
@@ -325,8 +372,21 @@ static int calibrate_one(struct calibrate *c, enum kvf_tier tier, struct calibra
 
 /* ---- what came out ---- */
 
-static void put_head(struct calibrate *c, struct buf *out) {
-    struct calibrate_wakes middle;
+/* How near a simulation with these figures comes to the run that they were adjusted to. */
+static void put_run(const struct calibrate *c, struct buf *out) {
+    const struct calibrate_run_end *real = &c->run.real, *sim = &c->run.simulated;
+    char time[32];
+    if (!kvf_present(real->tok_s)) return;
+    buf_addf(
+        out,
+        "# Adjusted to %s of the scenario: %.0f tok/s, end to end %.1f ms on average and %.1f ms at P95; "
+        "simulated with these keys %.0f tok/s, %.1f and %.1f ms.\n",
+        units_duration_human((double)c->run_ns, time, sizeof time), real->tok_s, real->e2e_mean_ms,
+        real->e2e_p95_ms, sim->tok_s, sim->e2e_mean_ms, sim->e2e_p95_ms);
+}
+
+static void put_head(const struct calibrate *c, struct buf *out) {
+    struct calibrate_wakes rounds[MEASURED + 1], middle;
     char when[40] = "", host[400];
     time_t now = (time_t)(clock_wall_ns() / KVF_NS_PER_S);
     struct tm utc;
@@ -336,7 +396,9 @@ static void put_head(struct calibrate *c, struct buf *out) {
     utf8_clean(host, 0);
     buf_addf(out, "# What the tiers of %s can do, measured by kvfall %s, %s.\n", host, build_version(), when);
     buf_add(out, "# For `include:' of a scenario or --include; turns no tier on.\n");
-    calibrate_wakes_middle(c->wakes, c->wakes_count, &middle);
+    put_run(c, out);
+    memcpy(rounds, c->wakes, sizeof rounds); /* it sorts them */
+    calibrate_wakes_middle(rounds, c->wakes_count, &middle);
     calibration_engine_yaml((unsigned)c->scenario.engine.workers, &middle, out);
     buf_add(out, "tiers:\n");
 }
@@ -365,25 +427,44 @@ static int measure_wakes(struct calibrate *c, struct err *e) {
     return calibrate_wakes(&c->wakes[c->wakes_count++], board_stop_flag(c->showing.board), e);
 }
 
-static int measure_into(struct calibrate *c, struct buf *out, struct err *e) {
-    struct buf tiers = {0};
+static void put_file(void *ctx, const struct calibrate_run *run, struct buf *out) {
+    const struct calibrate *c = ctx;
+    put_head(c, out);
+    for (int t = first_tier(c); t < c->tiers; t++)
+        calibration_yaml((enum kvf_tier)t, &c->result[t], run->times[t], out);
+}
+
+static int adjust_to_run(struct calibrate *c, struct err *e) {
+    struct calibrate_run_setup setup = {.options = c->options,
+                                        .path = c->options->operand[0],
+                                        .placed = &c->scenario,
+                                        .time_ns = c->run_ns,
+                                        .mode = KVF_MODE_REAL,
+                                        .showing = &c->showing,
+                                        .stop = board_stop_flag(c->showing.board),
+                                        .ctx = c,
+                                        .file = put_file,
+                                        .progress = say_run};
+    for (int t = first_tier(c); t < c->tiers; t++) setup.measured[t] = true;
+    snprintf(c->doing, sizeof c->doing, "running the scenario");
+    say_share(c, 0, true);
+    return calibrate_run(&setup, &c->run, e);
+}
+
+static int measure(struct calibrate *c, struct err *e) {
     int rc = measure_wakes(c, e);
     for (int t = first_tier(c); t < c->tiers && rc == 0; t++) {
         struct calibrate_result *r = &c->result[t];
         rc = calibrate_one(c, (enum kvf_tier)t, r, e);
         if (rc == 0) rc = measure_wakes(c, e);
         if (rc) break;
-        calibration_yaml((enum kvf_tier)t, r, &tiers);
         warn_apart((enum kvf_tier)t, r);
         warn_shared((enum kvf_tier)t, r);
     }
-    if (rc == 0) {
-        put_head(c, out);
-        buf_addf(out, "%s", buf_text(&tiers));
-        c->tier = c->tiers;
-        show(c);
-    }
-    buf_free(&tiers);
+    if (rc) return rc;
+    c->tier = c->tiers;
+    if (c->run_ns) rc = adjust_to_run(c, e);
+    show(c);
     return rc;
 }
 
@@ -419,12 +500,13 @@ static void workers_set(struct calibrate *c) {
 }
 
 int probe_calibrate(const struct options *o) {
-    struct calibrate c = {.tier = -1};
+    struct calibrate c = {.tier = -1, .options = o};
     struct buf out = {0};
     struct err e = {0};
     int status = scenario_read(&c, o), rc;
 
     if (status) return status;
+    calibrate_run_init(&c.run);
     rc = showing_prepare(&c.showing, o, options_has(o, "headless"), &e);
     if (rc == 0) rc = calibrate_read(&c, o, &e);
     host_probe(&c.host);
@@ -435,7 +517,8 @@ int probe_calibrate(const struct options *o) {
         machine_choose_gpu(&c.scenario);
         say_plan(&c);
         rc = screen_begin(&c, &e);
-        if (rc == 0) rc = measure_into(&c, &out, &e);
+        if (rc == 0) rc = measure(&c, &e);
+        if (rc == 0) put_file(&c, &c.run, &out);
         screen_end(&c, rc, &e);
         signals_end();
     }

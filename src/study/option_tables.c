@@ -163,6 +163,7 @@ static const struct option_spec probe_table[] = {
     {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE (default -)"},
     {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: disk and memory to use (default 2GiB, 1GiB)"},
     {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: time to spend, roughly (default 30s)"},
+    {"run", "TIME", OPTION_VALUE, NULL, "with --calibrate: adjust to a run of SCENARIO of that length"},
     {"overwrite", NULL, OPTION_FLAG, NULL, "with --calibrate: overwrite an existing file"},
     {"headless", NULL, OPTION_FLAG, NULL, "with --calibrate: no screen, progress on standard error"},
     {0}};

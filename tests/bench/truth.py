@@ -1,6 +1,8 @@
-"""How true a simulation of this machine is: rounds of a calibration, then each case as a real run and simulated."""
+"""How true a simulation of this machine is: in each round every case is calibrated with a run of its own, then run for real and
+simulated."""
 import os
 import pathlib
+import re
 import resource
 import shutil
 import statistics
@@ -89,11 +91,16 @@ def azure(bench):
     return None
 
 
-def calibrate(bench, seconds, *more):
-    path = bench.path("machine.yaml")
+def calibrate(bench, case, duration, *more):
+    """The file, and what its own real run had: throughput, mean and P95 end to end."""
+    path, scenario = bench.path("machine.yaml"), bench.path("calibrated.yaml")
+    with open(scenario, "w", encoding="utf-8") as out:
+        out.write((RUN % ("real", "", duration, *case)).replace('include: ""\n', ""))
     bench.finish(bench.start([str(KVFALL), "probe", "--calibrate", "--path", bench.scratch, "--output", path, "--overwrite", "--time",
-                              "%ds" % seconds, *more]), PATIENCE_S)
-    return path
+                              "%ds" % (8 if bench.quick else 15), "--run", "%ds" % duration, *more, scenario]), PATIENCE_S)
+    with open(path, encoding="utf-8") as file:
+        said = re.search(r"scenario: (\d+) tok/s, end to end ([\d.]+) ms on average and ([\d.]+) ms at P95", file.read())
+    return path, dict(zip(("throughput_tok_s", "e2e_mean_ms", "e2e_p95_ms"), map(float, said.groups())))
 
 
 def measures(rows):
@@ -135,20 +142,35 @@ def report(bench, what, rows):
     return held
 
 
-def store_rounds(bench, cases, neighbours, got):
+def again(rows):
+    """What a second real run had in parts of the first: no simulation of a machine can be nearer."""
+    for name, words in (("throughput_tok_s", "throughput"), ("e2e_mean_ms", "mean"), ("e2e_p95_ms", "P95")):
+        ratios = [real[name] / first[name] for first, real, _ in rows if real.get(name) and first[name]]
+        if ratios:
+            yield "%s %.2f .. %.2f" % (words, min(ratios), max(ratios))
+
+
+def round_of(bench, cases, duration, neighbours, got, *more):
+    for what, tiers, workload in cases:
+        seconds = duration * LONGER.get(what, 1)
+        file, first = neighbours.watched(lambda: calibrate(bench, (tiers, workload), seconds, *more))
+
+        def one(mode):
+            return bench.kvfall(RUN % (mode, file, seconds, tiers, workload), patience=PATIENCE_S)
+        try:
+            got.setdefault(what, []).append((first, neighbours.watched(lambda: one("real")), one("simulate")))
+        except Trouble as why:
+            raise Trouble("%s: %s" % (what, why))
+
+
+def store_rounds(bench, cases, duration, neighbours, got):
     """Cases with a server that is calibrated for them."""
-    path, duration = bench.path("store.sock"), 8 if bench.quick else 20
+    path = bench.path("store.sock")
     server = bench.start(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--loglevel", "warning"], quiet=True)
     until(lambda: os.path.exists(path) or server.poll() is not None, "redis-server")
-    url, scenario = "unix://" + path, bench.path("store.yaml")
+    cases = [(what, tiers.replace("URL", "unix://" + path), workload) for what, tiers, workload in cases]
     for n in range(bench.pairs):
-        with open(scenario, "w", encoding="utf-8") as out:
-            out.write((RUN % ("real", "", duration, cases[0][1], cases[0][2])).replace('include: ""\n', "").replace("URL", url))
-        file = neighbours.watched(lambda: calibrate(bench, 20 if bench.quick else 40, "--remote", url, scenario))
-        for what, tiers, workload in cases:
-            def one(mode):
-                return bench.kvfall(RUN % (mode, file, duration, tiers.replace("URL", url), workload), patience=PATIENCE_S)
-            got.setdefault(what, []).append((neighbours.watched(lambda: one("real")), one("simulate")))
+        round_of(bench, cases, duration, neighbours, got, "--remote", "unix://" + path)
         say("  round %d of %d: calibrated and run with a store" % (n + 1, bench.pairs))
     stop(bench, server)
 
@@ -169,27 +191,22 @@ def truth(bench):
     if not trace and not wanted:
         bench.row_none("Azure's lengths", "AzureLLMInferenceTrace_conv.csv is not there; name its folder with --traces")
     duration = 8 if bench.quick else 20
+    cases = [(what, tiers, workload.replace("AZURE", trace or "")) for what, tiers, workload in cases]
     for n in range(bench.pairs if cases else 0):
-        file = neighbours.watched(lambda: calibrate(bench, 20 if bench.quick else 40))
-        say("  round %d of %d: calibrated" % (n + 1, bench.pairs))
-        for what, tiers, workload in cases:
-            def one(mode):
-                text = RUN % (mode, file, duration * LONGER.get(what, 1), tiers, workload.replace("AZURE", trace or ""))
-                return bench.kvfall(text, patience=PATIENCE_S)
-            try:
-                got.setdefault(what, []).append((neighbours.watched(lambda: one("real")), one("simulate")))
-            except Trouble as why:
-                raise Trouble("%s: %s" % (what, why))
-        say("  round %d of %d: run" % (n + 1, bench.pairs))
+        round_of(bench, cases, duration, neighbours, got)
+        say("  round %d of %d: calibrated and run" % (n + 1, bench.pairs))
     if stored:
-        store_rounds(bench, stored, neighbours, got)
+        store_rounds(bench, stored, duration, neighbours, got)
     if not got:
         return
-    held = [one for what, _, _ in [*cases, *stored] for one in report(bench, what, got[what])]
+    held = [one for what, _, _ in [*cases, *stored] for one in report(bench, what, [pair for _, *pair in got[what]])]
     always = sum(inside == rounds for _, inside, rounds in held)
     never = sum(inside == 0 for _, inside, _ in held)
-    bench.notes.append("truth: medians, least and most of %d rounds, simulated beside real; each round calibrates, then runs and "
-                       "simulates each case for %d s (Poisson arrivals for three times that). %d of %d figures are inside their bounds, "
+    for what, rows in got.items():
+        bench.notes.append("truth: %s: the real run in parts of the one that was calibrated with just before: %s" % (
+            what, ", ".join(again(rows))))
+    bench.notes.append("truth: medians, least and most of %d rounds, simulated beside real; each round calibrates for each case, then runs "
+                       "and simulates it for %d s (Poisson arrivals for three times that). %d of %d figures are inside their bounds, "
                        "%d in every round, %d in none. Other programs took %.0f %% of the processors (median; %.0f to %.0f %%)." % (
                            bench.pairs, duration, sum(met for met, _, _ in held), len(held), always, never,
                            100 * statistics.median(neighbours.shares), 100 * min(neighbours.shares),

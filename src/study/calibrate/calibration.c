@@ -146,9 +146,46 @@ bool calibration_disturbed(const struct calibrate_result *r, double *apart) {
     return *apart > SCENARIO_APART_MOST;
 }
 
-void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {
-    const struct calibrate_curve *link = &r->link, *peak = r->own.points ? &r->own : link;
-    char latency[LATENCY_SHOWN], size[32], about[200];
+static void curve_adjust(struct calibrate_curve *c, const double times[KVF_DIRS]) {
+    double middle = sqrt(times[KVF_DIR_READ] * times[KVF_DIR_WRITE]);
+    for (int d = 0; d < KVF_DIRS; d++)
+        for (uint32_t p = 0; p < c->points; p++) c->rate[d][p].median /= times[d];
+    c->latency_ns *= middle;
+    c->gap_ns *= middle;
+    c->lookup_ns *= times[KVF_DIR_READ];
+    c->lookup_behind_ns *= times[KVF_DIR_READ];
+}
+
+/* Says what a run adjusted; the figures of service times are then the run's, the peaks the windows'. */
+static void put_adjusted(const double times[KVF_DIRS], struct buf *out) {
+    if (fabs(log(times[KVF_DIR_READ])) < 1e-9 && fabs(log(times[KVF_DIR_WRITE])) < 1e-9) return;
+    buf_addf(
+        out,
+        "    # adjusted to a run: reads take %.3g and writes %.3g times as long as windows measured; the "
+        "peaks are the windows'\n",
+        times[KVF_DIR_READ], times[KVF_DIR_WRITE]);
+}
+
+static void put_keys(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {
+    const struct calibrate_curve *link = &r->link;
+    char latency[LATENCY_SHOWN];
+    put_rate(out, "read_bandwidth", best_of(link, KVF_DIR_READ));
+    put_rate(out, "write_bandwidth", best_of(link, KVF_DIR_WRITE));
+    put_rate(out, "both_bandwidth", r->both.median);
+    buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
+             latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
+    if (tier == KVF_TIER_REMOTE) put_lookup(link, out);
+    if (!r->otherwise) put_service(r, out);
+    if (tier == KVF_TIER_NVME) put_writes(r, out);
+    if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
+    if (tier == KVF_TIER_CPU) put_reuse(r, out);
+}
+
+void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, const double times[KVF_DIRS],
+                      struct buf *out) {
+    const struct calibrate_curve *peak = r->own.points ? &r->own : &r->link;
+    struct calibrate_result adjusted = *r;
+    char size[32], about[200];
     snprintf(about, sizeof about, "%s", r->description);
     utf8_clean(about, 0);
     buf_addf(out, "  %s: # %s; measured over %s\n", tier_name(tier), about,
@@ -170,16 +207,11 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
             "    # peaks and own_ keys are of device memory itself; the others are of copies to and from the host\n");
     put_rate(out, "peak_read", best_of(peak, KVF_DIR_READ));
     put_rate(out, "peak_write", best_of(peak, KVF_DIR_WRITE));
-    put_rate(out, "read_bandwidth", best_of(link, KVF_DIR_READ));
-    put_rate(out, "write_bandwidth", best_of(link, KVF_DIR_WRITE));
-    put_rate(out, "both_bandwidth", r->both.median);
-    buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
-             latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
-    if (tier == KVF_TIER_REMOTE) put_lookup(link, out);
-    if (!r->otherwise) put_service(r, out);
-    if (tier == KVF_TIER_NVME) put_writes(r, out);
-    if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
-    if (tier == KVF_TIER_CPU) put_reuse(r, out);
+    put_adjusted(times, out);
+    curve_adjust(&adjusted.link, times);
+    curve_adjust(&adjusted.own, times);
+    adjusted.both.median /= sqrt(times[KVF_DIR_READ] * times[KVF_DIR_WRITE]);
+    put_keys(tier, &adjusted, out);
 }
 
 void calibration_engine_yaml(unsigned workers, const struct calibrate_wakes *w, struct buf *out) {

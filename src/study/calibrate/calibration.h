@@ -18,7 +18,9 @@ bool calibration_shared(const struct calibrate_result *r);
 /* Adds the keys of the engine: its workers, and how late threads wake. */
 void calibration_engine_yaml(unsigned workers, const struct calibrate_wakes *w, struct buf *out);
 /* Adds the keys of one tier, below "tiers:". Its peaks are those of the tier where it is; the bandwidths,
- * which an emulated tier has instead, those of its link. */
-void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out);
+ * which an emulated tier has instead, those of its link. `times`: how much longer operations take in a run,
+ * by direction; service times and bandwidths are adjusted by it, the peaks are not. */
+void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, const double times[KVF_DIRS],
+                      struct buf *out);
 
 #endif

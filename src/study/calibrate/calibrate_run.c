@@ -1,0 +1,221 @@
+#include "study/calibrate/calibrate_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "scenario/budget.h"
+#include "study/session.h"
+#include "study/setup.h"
+
+enum { LEAST_OPS = 20, ROUNDS_NEAR = 4, ROUNDS = 12, TICK_MS = 200 };
+#define GAIN_FAR    0.8 /* of the first rounds, and of those that are averaged */
+#define GAIN_NEAR   0.4
+#define TIMES_MOST  10.0
+#define WARMUP_PART 0.5
+
+/* The message of the process; both ends are the same program. */
+struct told {
+    int rc;
+    char why[400];
+    struct calibrate_run run;
+};
+
+struct fitting {
+    const struct calibrate_run_setup *setup;
+    struct session *session;
+    int file; /* memory, which scenarios include */
+    char file_name[40];
+    struct run_record real;
+};
+
+void calibrate_run_place(struct scenario *run, const struct scenario *placed) {
+    run->mode = KVF_MODE_REAL;
+    run->nvme.path_count = placed->nvme.path_count;
+    memcpy(run->nvme.path, placed->nvme.path, sizeof run->nvme.path);
+    memcpy(run->remote.url, placed->remote.url, sizeof run->remote.url);
+    run->tier[KVF_TIER_REMOTE].backend = placed->tier[KVF_TIER_REMOTE].backend;
+}
+
+static int file_write(struct fitting *f, const struct calibrate_run *r, struct err *e) {
+    struct buf text = {0};
+    f->setup->file(f->setup->ctx, r, &text);
+    bool written = ftruncate(f->file, 0) == 0 && pwrite(f->file, text.data, text.len, 0) == (ssize_t)text.len;
+    buf_free(&text);
+    return written ? 0 : err_set_errno(e, KVF_ERR_IO, errno, "the figures cannot be kept in memory");
+}
+
+/* The scenario with the figures: one run of that length, without what changes the load by itself. */
+static int scenario_take(struct fitting *f, enum scenario_mode mode, struct scenario *s, struct err *e) {
+    struct scenario_report report;
+    struct options *o = mem_alloc(sizeof *o);
+    *o = *f->setup->options;
+    if (o->settings < OPTIONS_GIVEN_MAX)
+        o->setting[o->settings++] = (struct scenario_setting){.value = f->file_name, .origin = "--include"};
+    int status = setup_scenario(f->setup->path, o, s, NULL, &report);
+    scenario_load_free(&report);
+    free(o);
+    if (status) return err_set(e, KVF_ERR_USAGE, "%s cannot be run", f->setup->path);
+    calibrate_run_place(s, f->setup->placed);
+    s->mode = mode;
+    s->run.trials = 1;
+    s->run.duration_ns = f->setup->time_ns;
+    s->run.warmup_ns = kvf_min(s->run.warmup_ns, (uint64_t)(WARMUP_PART * (double)f->setup->time_ns));
+    s->autoscaler.mode = KVF_AUTOSCALER_OFF;
+    return session_check(s, false, NULL, e);
+}
+
+static int run_once(struct fitting *f, enum scenario_mode mode, const struct calibrate_run *r,
+                    struct run_record *run, struct err *e) {
+    struct scenario *s = mem_alloc(sizeof *s);
+    struct session_run what = {.scenario = s, .yaml = ""};
+    int rc = file_write(f, r, e);
+    if (rc == 0) rc = scenario_take(f, mode, s, e);
+    if (rc == 0) rc = session_run(f->session, &what, run, e);
+    if (rc == 0 && run->status == RUN_INTERRUPTED)
+        rc = err_set(e, KVF_ERR_CANCELLED, "%s", run->status_reason);
+    else if (rc == 0 && run->status != RUN_COMPLETED)
+        rc = err_set(e, KVF_ERR_IO, "the %s run of %s did not complete: %s",
+                     mode == KVF_MODE_REAL ? "real" : "simulated", f->setup->path, run->status_reason);
+    free(s);
+    return rc;
+}
+
+static void end_take(const struct run_record *run, struct calibrate_run_end *out) {
+    out->tok_s = result_value(&run->results, "throughput_tok_s");
+    out->e2e_mean_ms = result_value(&run->results, "e2e_mean_ms");
+    out->e2e_p95_ms = result_value(&run->results, "e2e_p95_ms");
+}
+
+/* How far the real mean time of an operation is from the simulated one: the middle of that at the device and
+ * that with what it waits for on the way there, because the first alone leaves the waiting out, and the
+ * second is little of the tier's own where others are slow. 1 where either run has too few operations. */
+static double off_by(const struct fitting *f, const struct run_record *sim, int tier, int dir) {
+    const struct run_record *both[] = {&f->real, sim};
+    double mean[2];
+    for (int i = 0; i < 2; i++) {
+        const struct result_list *l = &both[i]->results;
+        const char *name = tier_name((enum kvf_tier)tier), *way = dir == KVF_DIR_READ ? "read" : "write";
+        double device = result_named(l, "%s_%s_device_mean_ms", name, way);
+        mean[i] = sqrt(result_named(l, "%s_%s_mean_ms", name, way) * device);
+        if (!(result_named(l, "%s_%s_ops", name, way) >= LEAST_OPS) || !(mean[i] > 0)) return 1;
+    }
+    return mean[0] / mean[1];
+}
+
+static int fit(struct fitting *f, struct calibrate_run *out, struct err *e) {
+    double logs[KVF_TIERS][KVF_DIRS] = {0}, sums[KVF_TIERS][KVF_DIRS] = {0};
+    int rc = 0;
+    for (int round = 0; round <= ROUNDS && rc == 0; round++) { /* the last one tells what came of it */
+        struct run_record sim;
+        run_record_init(&sim);
+        rc = run_once(f, KVF_MODE_SIMULATE, out, &sim, e);
+        for (int i = 0; i < KVF_TIERS * KVF_DIRS && rc == 0 && round < ROUNDS; i++) {
+            int t = i / KVF_DIRS, d = i % KVF_DIRS;
+            if (!f->setup->measured[t]) continue;
+            logs[t][d] += (round < ROUNDS_NEAR ? GAIN_FAR : GAIN_NEAR) * log(off_by(f, &sim, t, d));
+            logs[t][d] = fmin(fmax(logs[t][d], -log(TIMES_MOST)), log(TIMES_MOST));
+            if (round >= ROUNDS_NEAR) sums[t][d] += logs[t][d];
+            out->times[t][d] = exp(round + 1 < ROUNDS ? logs[t][d] : sums[t][d] / (ROUNDS - ROUNDS_NEAR));
+        }
+        if (rc == 0) end_take(&sim, &out->simulated);
+        run_record_free(&sim);
+    }
+    return rc;
+}
+
+static int child_work(const struct calibrate_run_setup *setup, struct calibrate_run *out, struct err *e) {
+    struct fitting f = {.setup = setup};
+    struct session_setup own = {
+        .db = "none", .headless = true, .quiet = true, .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING}};
+    f.file = memfd_create("kvfall-calibration", MFD_CLOEXEC);
+    if (f.file < 0) return err_set_errno(e, KVF_ERR_IO, errno, "the figures cannot be kept in memory");
+    snprintf(f.file_name, sizeof f.file_name, "/proc/self/fd/%d", f.file);
+    f.session = session_new(&own);
+    run_record_init(&f.real);
+    int rc = run_once(&f, setup->mode, out, &f.real, e);
+    if (rc == 0) end_take(&f.real, &out->real);
+    if (rc == 0) rc = fit(&f, out, e);
+    run_record_free(&f.real);
+    (void)session_end(f.session);
+    session_free(f.session);
+    close(f.file);
+    return rc;
+}
+
+static _Noreturn void child_main(const struct calibrate_run_setup *setup, const struct calibrate_run *from,
+                                 int fd, pid_t parent) {
+    struct told told = {.run = *from};
+    struct err e = {0};
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1); /* it went before that could help */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) (void)dup2(null, STDIN_FILENO);
+    if (null >= 0 && setup->showing->ui) (void)dup2(null, STDERR_FILENO); /* the screen's */
+    showing_forget(setup->showing);
+    for (int s = 1; s < SIGRTMIN; s++)
+        if (s == SIGINT || s == SIGTERM || s == SIGHUP) signal(s, SIG_DFL);
+    told.rc = child_work(setup, &told.run, &e);
+    snprintf(told.why, sizeof told.why, "%.399s", e.text);
+    bool written = write(fd, &told, sizeof told) == (ssize_t)sizeof told; /* a pipe takes that at once */
+    _exit(written ? 0 : 1);
+}
+
+/* Until the process has told all; passes on the wish to stop, once. */
+static ssize_t wait_for(const struct calibrate_run_setup *setup, int fd, pid_t pid, struct told *told) {
+    const double whole_ns = 1.4 * (double)setup->time_ns; /* with what comes before and after the run */
+    struct pollfd at = {.fd = fd, .events = POLLIN};
+    uint64_t begin_ns = clock_now_ns();
+    for (bool passed_on = false;;) {
+        int ready = poll(&at, 1, TICK_MS);
+        if (ready > 0) return read(fd, told, sizeof *told);
+        setup->progress(setup->ctx, fmin((double)(clock_now_ns() - begin_ns) / whole_ns, 0.99));
+        if (passed_on || !atomic_load(setup->stop)) continue;
+        passed_on = kill(pid, SIGTERM) == 0;
+    }
+}
+
+void calibrate_run_init(struct calibrate_run *r) {
+    for (int i = 0; i < KVF_TIERS * KVF_DIRS; i++) r->times[i / KVF_DIRS][i % KVF_DIRS] = 1;
+    r->real = r->simulated = (struct calibrate_run_end){KVF_MISSING, KVF_MISSING, KVF_MISSING};
+}
+
+int calibrate_run(const struct calibrate_run_setup *setup, struct calibrate_run *out, struct err *e) {
+    struct told told = {0};
+    struct ui *ui = setup->showing->ui;
+    int fd[2], status;
+    calibrate_run_init(out);
+    if (pipe2(fd, O_CLOEXEC) != 0) return err_set_errno(e, KVF_ERR_IO, errno, "no pipe to the run's process");
+    fflush(NULL);
+    if (ui) ui_hold(ui); /* the child has no thread that would give its locks back */
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) child_main(setup, out, fd[1], parent);
+    if (ui) ui_go_on(ui);
+    close(fd[1]);
+    if (pid < 0) {
+        close(fd[0]);
+        return err_set_errno(e, KVF_ERR_IO, errno, "the run's process could not be started");
+    }
+    ssize_t got = wait_for(setup, fd[0], pid, &told);
+    close(fd[0]);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    if (atomic_load(setup->stop))
+        return err_set(e, KVF_ERR_CANCELLED, "stopped while %s was run", setup->path);
+    if (got != (ssize_t)sizeof told)
+        return err_set(e, KVF_ERR_IO, "the run of %s ended without a result", setup->path);
+    if (told.rc != 0) return err_set(e, (enum err_code)(-told.rc), "%s", told.why);
+    *out = told.run;
+    return 0;
+}

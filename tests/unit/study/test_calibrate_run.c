@@ -1,0 +1,148 @@
+/* Figures adjusted to a run: by simulations in place of real runs, whose figures are known. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "scenario/scenario.h"
+#include "study/calibrate/calibrate_run.h"
+#include "study/calibrate/calibration.h"
+
+static const char in_memory[] = "name: adjusted\nmodel: tiny-1b\n"
+                                "tiers: {gpu: {capacity: 0}, cpu: {capacity: 1GiB}, nvme: {capacity: 0}}\n"
+                                "workload: {users: 4, personas: [{name: one, context: [512, 2048], "
+                                "generate: [50, 100], think: [5ms, 20ms], spread: 0.5}]}\n";
+
+static char path[] = "/tmp/kvfall-adjusted-XXXXXX";
+static struct options options;
+static struct scenario placed;
+static struct showing showing;
+static atomic_bool stop;
+static double shown;
+
+/* How much longer operations take in the run than the windows said. */
+struct truth {
+    double times[KVF_DIRS];
+    unsigned files; /* so far, in the other process */
+};
+
+static struct calibrate_result memory(void) {
+    struct calibrate_result r = {.both = {6e9, 6e9, 6e9}, .rested = {1, 1}, .first_write = 1};
+    r.link =
+        (struct calibrate_curve){.points = 2, .depth = {1, 2}, .entry_bytes = 1 << 20, .latency_ns = 500};
+    for (int p = 0; p < 2; p++) {
+        r.link.rate[KVF_DIR_READ][p] = (struct calibrate_rate){6e9 * (p + 1), 6e9, 6e9};
+        r.link.rate[KVF_DIR_WRITE][p] = (struct calibrate_rate){4e9 * (p + 1), 4e9, 4e9};
+    }
+    for (int i = 0; i < CALIBRATE_SLICES; i++)
+        r.spread[KVF_DIR_READ][i] = r.spread[KVF_DIR_WRITE][i] = 0.5 + i / 39.0;
+    return r;
+}
+
+/* The first file is the run's. */
+static void file(void *ctx, const struct calibrate_run *run, struct buf *out) {
+    struct truth *truth = ctx;
+    struct calibrate_result r = memory();
+    buf_add(out, "engine: {workers: 2}\ntiers:\n");
+    calibration_yaml(KVF_TIER_CPU, &r, truth->files++ ? run->times[KVF_TIER_CPU] : truth->times, out);
+}
+
+static void progress(void *ctx, double share) {
+    (void)ctx;
+    shown = share;
+}
+
+static int adjust(struct truth *truth, uint64_t time_ns, struct calibrate_run *out, struct err *e) {
+    struct calibrate_run_setup setup = {.options = &options,
+                                        .path = path,
+                                        .placed = &placed,
+                                        .time_ns = time_ns,
+                                        .mode = KVF_MODE_SIMULATE,
+                                        .measured = {[KVF_TIER_CPU] = true},
+                                        .showing = &showing,
+                                        .stop = &stop,
+                                        .ctx = truth,
+                                        .file = file,
+                                        .progress = progress};
+    return calibrate_run(&setup, out, e);
+}
+
+static int setup(void **state) {
+    int fd = mkstemp(path);
+    (void)state;
+    scenario_default(&placed);
+    bool good = fd >= 0 && write(fd, in_memory, sizeof in_memory - 1) == (ssize_t)sizeof in_memory - 1;
+    return good ? close(fd) : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+static void what_a_run_takes_longer_is_found(void **state) {
+    static const double cases[][KVF_DIRS] = {{1, 1}, {2, 1}, {1, 1.5}, {0.7, 2.5}, {3, 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct truth truth = {.times = {cases[i][0], cases[i][1]}};
+        struct calibrate_run got;
+        struct err e = {0};
+        if (adjust(&truth, 20 * KVF_NS_PER_S, &got, &e) != 0) fail_msg("%s", e.text);
+        for (int d = 0; d < KVF_DIRS; d++)
+            if (fabs(log(got.times[KVF_TIER_CPU][d] / cases[i][d])) > 0.05)
+                fail_msg("times %g, %g: direction %d got %g", cases[i][0], cases[i][1], d,
+                         got.times[KVF_TIER_CPU][d]);
+        assert_true(got.times[KVF_TIER_NVME][KVF_DIR_READ] == 1);
+        if (fabs(log(got.simulated.e2e_mean_ms / got.real.e2e_mean_ms)) > 0.05 ||
+            fabs(log(got.simulated.tok_s / got.real.tok_s)) > 0.05)
+            fail_msg("times %g, %g: %g ms and %g tok/s against %g and %g", cases[i][0], cases[i][1],
+                     got.simulated.e2e_mean_ms, got.simulated.tok_s, got.real.e2e_mean_ms, got.real.tok_s);
+    }
+}
+
+static void too_few_operations_adjust_nothing(void **state) {
+    struct truth truth = {.times = {2, 2}};
+    struct calibrate_run got;
+    struct err e = {0};
+    (void)state;
+    if (adjust(&truth, KVF_NS_PER_MS, &got, &e) == 0)
+        assert_true(got.times[KVF_TIER_CPU][KVF_DIR_READ] == 1);
+    else
+        assert_true(e.text[0]); /* no request was done */
+}
+
+static void a_wish_to_stop_and_a_scenario_that_is_gone_end_it(void **state) {
+    struct truth truth = {.times = {1, 1}};
+    struct calibrate_run got;
+    struct err e = {0};
+    char kept[sizeof path];
+    (void)state;
+    atomic_store(&stop, true);
+    assert_int_equal(adjust(&truth, 3600 * KVF_NS_PER_S, &got, &e), -KVF_ERR_CANCELLED);
+    atomic_store(&stop, false);
+    memcpy(kept, path, sizeof path);
+    snprintf(path, sizeof path, "/none");
+    err_clear(&e);
+    assert_int_equal(adjust(&truth, KVF_NS_PER_S, &got, &e), -KVF_ERR_USAGE);
+    assert_string_equal(e.text, "/none cannot be run");
+    memcpy(path, kept, sizeof path);
+    assert_true(got.times[KVF_TIER_CPU][KVF_DIR_READ] == 1);
+    assert_false(got.real.tok_s > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_run_takes_longer_is_found),
+        cmocka_unit_test(too_few_operations_adjust_nothing),
+        cmocka_unit_test(a_wish_to_stop_and_a_scenario_that_is_gone_end_it),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
