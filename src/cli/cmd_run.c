@@ -12,7 +12,6 @@
 #include "base/output_file.h"
 #include "cli/commands.h"
 #include "export/run_json.h"
-#include "page/report.h"
 #include "page/run_doc.h"
 #include "study/metrics_server.h"
 #include "study/options.h"
@@ -126,7 +125,7 @@ static int print_summary(struct command_run *c) {
     if (err_is(&e)) output_fail(&e);
     if (!json_alone) {
         struct format_style style = output_style(&c->options.given);
-        report_text(&c->run, &style, &text);
+        run_summary_text(&c->run, &style, &text);
         if (group) run_trials_text(&c->run, &c->trials, &style, &text);
         if (wants_curves(c)) {
             int curves =

@@ -1,7 +1,6 @@
 #include "cli/commands.h"
 #include "cli/stored.h"
 #include "export/run_json.h"
-#include "page/report.h"
 #include "page/run_doc.h"
 #include "study/output.h"
 #include "study/sweep/sweep.h"
@@ -28,7 +27,7 @@ static int load(const struct options *o, struct shown *s, struct err *e) {
 
 static void print_text(const struct options *o, const struct shown *s, struct buf *out) {
     struct format_style style = output_style(o);
-    report_text(&s->run, &style, out);
+    run_summary_text(&s->run, &style, out);
     if (s->trials.count > 0) run_trials_text(&s->run, &s->trials, &style, out);
     for (enum run_list i = 0; i < RUN_LISTS; i++)
         if (options_has(o, run_list_name(i))) run_list_text(i, &s->run, &style, out);

@@ -22,6 +22,7 @@ void doc_block_free(struct doc_block *b) {
     for (size_t i = 0; i < b->cells; i++) free(b->cell[i].text);
     free(b->column);
     free(b->numbers);
+    free(b->width);
     free(b->cell);
     free(b->title);
     free(b->text);
@@ -60,18 +61,23 @@ void doc_section(struct doc *d, unsigned level, const char *title) {
     b->title = mem_strdup(title);
 }
 
+/* The caller frees it. */
+static char *printed(const char *fmt, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    size_t size = len > 0 ? (size_t)len + 1 : 1;
+    char *text = mem_zalloc(size, 1);
+    if (len > 0) vsnprintf(text, size, fmt, args);
+    return text;
+}
+
 void doc_text(struct doc *d, enum doc_tone tone, const char *fmt, ...) {
     struct doc_block *b = add(d, DOC_TEXT);
-    char small[512];
-    va_list args, again;
+    va_list args;
     va_start(args, fmt);
-    va_copy(again, args);
-    int len = vsnprintf(small, sizeof small, fmt, args);
-    size_t size = len > 0 ? (size_t)len + 1 : 1;
-    b->text = mem_alloc(size);
-    b->text[0] = '\0';
-    if (len > 0) vsnprintf(b->text, size, fmt, again);
-    va_end(again);
+    b->text = printed(fmt, args);
     va_end(args);
     b->tone = tone;
 }
@@ -90,6 +96,13 @@ void doc_fact(struct doc *d, const char *label, const char *text) {
     b->text = mem_strdup(text);
 }
 
+void doc_say(struct doc *d, enum doc_tone tone, const char *label, const char *text) {
+    if (!text || !*text) return;
+    doc_text(d, tone, "%s%s %s.", label, strchr(label, ':') ? "" : ":", text);
+    d->block[d->blocks - 1].title = mem_strdup(label);
+    d->block[d->blocks - 1].note = mem_strdup(text);
+}
+
 void doc_tile(struct doc *d, const char *label, const char *value, const char *note) {
     struct doc_block *b = add(d, DOC_TILE);
     b->title = mem_strdup(label);
@@ -97,10 +110,12 @@ void doc_tile(struct doc *d, const char *label, const char *value, const char *n
     b->note = mem_strdup(note);
 }
 
-static void block_column(struct doc_block *b, const char *name, bool numbers) {
+static void block_column(struct doc_block *b, const char *name, bool numbers, unsigned width) {
     b->column = mem_realloc(b->column, (b->columns + 1) * sizeof *b->column);
     b->numbers = mem_realloc(b->numbers, (b->columns + 1) * sizeof *b->numbers);
+    b->width = mem_realloc(b->width, (b->columns + 1) * sizeof *b->width);
     b->numbers[b->columns] = numbers;
+    b->width[b->columns] = width;
     b->column[b->columns++] = mem_strdup(name);
 }
 
@@ -112,16 +127,39 @@ static void block_cell(struct doc_block *b, enum doc_tone tone, const char *text
     b->cell[b->cells++] = (struct doc_cell){.text = text ? mem_strdup(text) : NULL, .tone = tone};
 }
 
+/* The whole on a page, where semicolons stand between items. */
+void doc_item(struct doc *d, const char *label, const char *fmt, ...) {
+    struct doc_block *b = d->blocks ? &d->block[d->blocks - 1] : NULL;
+    struct buf whole = {0};
+    va_list args;
+    va_start(args, fmt);
+    char *item = printed(fmt, args);
+    va_end(args);
+    if (!b || (b->kind != DOC_FACT && b->kind != DOC_VERDICT) || strcmp(b->title, label) != 0) {
+        b = add(d, DOC_FACT);
+        b->title = mem_strdup(label);
+        b->text = mem_strdup("");
+    }
+    if (!b->note) b->note = mem_strdup(b->text);
+    size_t len = strlen(b->text);
+    buf_addf(&whole, "%s%s%s", b->text, len == 0 ? "" : b->text[len - 1] == ':' ? " " : "; ", item);
+    free(b->text);
+    b->text = whole.data;
+    block_cell(b, DOC_PLAIN, item);
+    free(item);
+}
+
 void doc_column(struct doc *d, const char *name, bool numbers) {
-    block_column(&d->block[d->blocks - 1], name, numbers);
+    block_column(&d->block[d->blocks - 1], name, numbers, 0);
 }
 
 void doc_columns(struct doc *d, const char *columns) {
     for (bool more = true; more;) {
         bool numbers = *columns == '>';
         size_t len = strcspn(columns += numbers, "|");
-        char *name = mem_strndup(columns, len);
-        doc_column(d, name, numbers);
+        char *name = mem_strndup(columns, len), *width = strchr(name, '@');
+        if (width) *width++ = '\0';
+        block_column(&d->block[d->blocks - 1], name, numbers, width ? (unsigned)atoi(width) : 0);
         free(name);
         more = columns[len] == '|';
         columns += len + more;
@@ -227,16 +265,17 @@ static void line_row(struct doc_block *b, const struct plot *p, const struct plo
 void doc_plot_table(const struct plot *p, struct doc_block *out) {
     bool categories = p->kind == PLOT_BARS || p->kind == PLOT_HEAT;
     *out = (struct doc_block){.kind = DOC_TABLE, .title = mem_strdup("")};
-    block_column(out, p->kind == PLOT_BARS ? p->x.label : "", false);
+    block_column(out, p->kind == PLOT_BARS ? p->x.label : "", false, 0);
     if (!categories) {
         static const char *const names[] = {"least", "mean of points", "most", "last"};
-        for (size_t i = 0; i < 4; i++) block_column(out, names[i], true);
+        for (size_t i = 0; i < 4; i++) block_column(out, names[i], true, 0);
         for (size_t k = 0; k < p->lines; k++) line_row(out, p, &p->line[k]);
         return;
     }
     bool across = p->kind == PLOT_HEAT; /* categories stand across, as they do in the chart */
     size_t columns = across ? p->categories : p->lines, rows = across ? p->lines : p->categories;
-    for (size_t c = 0; c < columns; c++) block_column(out, across ? p->category[c] : p->line[c].name, true);
+    for (size_t c = 0; c < columns; c++)
+        block_column(out, across ? p->category[c] : p->line[c].name, true, 0);
     for (size_t r = 0; r < rows; r++) {
         block_cell(out, DOC_PLAIN, across ? p->line[r].name : p->category[r]);
         for (size_t c = 0; c < columns; c++) {

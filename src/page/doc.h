@@ -47,12 +47,19 @@ void doc_text(struct doc *d, enum doc_tone tone, const char *fmt, ...) __attribu
 void doc_verdict(struct doc *d, enum doc_tone tone, const char *word, const char *sentence);
 /* A label and what stands behind it; those in a row make one list. Nothing for a text that is NULL or "". */
 void doc_fact(struct doc *d, const char *label, const char *text);
+/* Adds an item, which a terminal keeps on one line, to the fact or verdict of this label if that is the last
+ * block, else begins a fact with it. */
+void doc_item(struct doc *d, const char *label, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* A sentence without its full stop: a paragraph "label: text." on a page, in a summary a line under the
+ * label, whose colon is printed there only if it has one. Nothing for a text that is NULL or "". */
+void doc_say(struct doc *d, enum doc_tone tone, const char *label, const char *text);
 /* A headline figure with its label and a few words under it; those in a row make one band. */
 void doc_tile(struct doc *d, const char *label, const char *value, const char *note);
 
 /* A table: begin, then its columns, then cells row after row; a row is whole when the next block begins. The
  * first column names its row. A list of columns has bars between their names, and > before one whose cells
- * stand to the right: "tier|>used|>entries"; NULL is an empty one. A cell that is NULL is missing, "--". */
+ * stand to the right: "tier|>used|>entries"; NULL is an empty one. "name@12" takes so many columns of a
+ * summary, which leaves out those without a width. A cell that is NULL is missing, "--". */
 void doc_table(struct doc *d, const char *caption, const char *columns);
 void doc_columns(struct doc *d, const char *columns);
 /* A name from outside, in which a bar is no border; `numbers`: to the right. */
@@ -75,6 +82,9 @@ void doc_fold_end(struct doc *d);
 /* The end of a command on a terminal: no headings, facts under short labels, tables as wide as they are, each
  * but the first under its caption. */
 void doc_terminal(const struct doc *d, const struct format_style *style, struct buf *out);
+/* One screen: no empty lines, facts and sentences under short labels, tables in the widths of their columns,
+ * without captions. */
+void doc_summary(const struct doc *d, const struct format_style *style, struct buf *out);
 
 /* One table of forms drives --format, the help and the manual. */
 struct doc_form {

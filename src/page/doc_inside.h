@@ -26,12 +26,14 @@ struct doc_cell {
 struct doc_block {
     enum doc_kind kind;
     enum doc_tone tone;
-    unsigned level;            /* of a section */
-    char *title, *text, *note; /* title: heading, label, caption, word */
-    char **column;             /* names */
-    bool *numbers;             /* by column */
+    unsigned level; /* of a section */
+    char *title, *text,
+        *note;       /* title: heading, label, caption, word; note: a sentence, words before items */
+    char **column;   /* names */
+    bool *numbers;   /* by column */
+    unsigned *width; /* by column, in a summary; 0: not there */
     size_t columns;
-    struct doc_cell *cell; /* row after row */
+    struct doc_cell *cell; /* row after row; of a fact its items */
     size_t cells, cell_cap;
     struct plot *plot;
 };

@@ -322,12 +322,15 @@ static bool is_pair(const struct doc_block *b) {
     return b->kind == DOC_FACT || b->kind == DOC_VERDICT;
 }
 
+/* Words that break anywhere, then items that do not; no colour for a label that is indented. */
 static void put_fact(const struct sheet_page *p, const struct doc_block *b, bool again) {
     struct format_page page;
+    bool toned = b->kind == DOC_VERDICT || b->tone != DOC_PLAIN;
+    enum format_tone tone = toned ? (enum format_tone)b->tone : FORMAT_HEADING;
     format_page_init(&page, p->style, p->out);
-    format_label(&page, b->kind == DOC_FACT ? FORMAT_HEADING : (enum format_tone)b->tone,
-                 again ? "" : b->title);
-    format_words(&page, b->text);
+    format_label(&page, *b->title == ' ' ? FORMAT_PLAIN : tone, again ? "" : b->title);
+    format_words(&page, b->note ? b->note : b->text);
+    for (size_t i = 0; i < b->cells; i++) format_item(&page, "%s", b->cell[i].text);
     format_end(&page);
 }
 
@@ -352,5 +355,48 @@ void doc_terminal(const struct doc *d, const struct format_style *style, struct 
             put_block(&p, b);
         }
         before = b;
+    }
+}
+
+/* ---- a summary ---- */
+
+/* A line of a table, the first being that of its headings. A name that is too long for its column stands in a
+ * line of its own. */
+static void put_line(const struct sheet_page *p, const struct doc_block *b, size_t line) {
+    enum { INDENT = 2 };
+    struct buf out = {0};
+    unsigned at = 0, end = 0;
+    for (size_t c = 0; c < b->columns; c++) {
+        if (b->width[c] == 0) continue;
+        char *text = cleaned(p, line ? cell_text(b, (line - 1) * b->columns + c) : b->column[c]);
+        unsigned wide = format_width(text), start = c ? end + 1 : line ? INDENT : 0;
+        end += b->width[c];
+        if (!line && !c) text[0] = (char)toupper((unsigned char)text[0]);
+        if (b->numbers[c]) start = end > wide ? end - wide : 0;
+        if (start < at + (c > 0)) start = at + (c > 0);
+        if (*text) buf_addf(&out, "%*s%s", (int)(start - at), "", text);
+        if (*text) at = start + wide;
+        if (c == 0 && at > end) {
+            buf_add(&out, "\n");
+            at = 0;
+        }
+        free(text);
+    }
+    if (out.len) {
+        format_coloured(p->style, line ? (enum format_tone)row_tone(b, line) : FORMAT_HEADING, out.data,
+                        p->out);
+        buf_add(p->out, "\n");
+    }
+    buf_free(&out);
+}
+
+void doc_summary(const struct doc *d, const struct format_style *style, struct buf *out) {
+    const struct sheet_page p = {style, 0, true, out};
+    for (size_t i = 0; i < d->blocks; i++) {
+        const struct doc_block *b = &d->block[i];
+        if (b->kind != DOC_TABLE)
+            put_fact(&p, b, false);
+        else if (b->cells)
+            for (size_t line = 0; line * b->columns < b->cells + b->columns; line++) put_line(&p, b, line);
     }
 }

@@ -64,6 +64,9 @@ const char *run_list_name(enum run_list list); /* "decisions", ... */
 /* On a terminal: a heading and a table, as wide as it is, or ": none". */
 void run_list_text(enum run_list list, const struct run_record *r, const struct format_style *style,
                    struct buf *out);
+/* The summary of a run on a terminal, one screen: load, latencies, tiers, hits by cause, the kernel's
+ * counters beside ours, classes, and last the sentence "Bottleneck: ...". Missing data is "--". */
+void run_summary_text(const struct run_record *r, const struct format_style *style, struct buf *out);
 /* For a run that is one of several trials: a line for each, then median, mean, spread and confidence interval
  * of the usual metrics. */
 void run_trials_text(const struct run_record *r, const struct trials *t, const struct format_style *style,

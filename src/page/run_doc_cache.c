@@ -1,38 +1,53 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "page/run_doc_inside.h"
 
-static void put_tiers(const struct run_part *p) {
+static void put_label(const struct run_part *p, unsigned t) {
+    doc_cell(p->doc, (run_brief(p) ? run_tier_brief : run_tier_label)(p->run, t).text);
+}
+
+void run_doc_tiers(const struct run_part *p) {
+    static const char *const counts[] = {"entries", "hits", "demotions", "promotions", "evictions"};
     struct doc *d = p->doc;
     doc_table(d, "Tiers at the end of the measured part",
-              "tier|>used|>usable|>entries|>hits|>demotions|>promotions|>evictions");
+              "tiers@14|>used / usable@19|>entries@10|>hits@12|>demotions@11|>promotions|>evictions@12");
     for (unsigned t = 0; t < KVF_TIERS; t++) {
-        const struct run_tier *tier = &p->run->tier[t];
-        static const char *const counts[] = {"entries", "hits", "demotions", "promotions", "evictions"};
         const char *name = tier_name((enum kvf_tier)t);
-        if (!tier->on) continue;
-        doc_cell(d, run_tier_label(p->run, t).text);
-        run_cell_measure(d, run_metric(p, "%s_used_bytes", name), "B", "");
-        run_cell_measure(d, (double)tier->usable_bytes, "B", "");
+        char space[96];
+        if (!p->run->tier[t].on) continue;
+        put_label(p, t);
+        snprintf(space, sizeof space, "%s / %s", format_bytes(run_metric(p, "%s_used_bytes", name)).text,
+                 format_bytes((double)p->run->tier[t].usable_bytes).text);
+        doc_cell(d, space);
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
             run_cell_measure(d, run_metric(p, "%s_%s", name, counts[i]), "", "");
+    }
+    doc_table(d, "Entries read and written in the measured part",
+              "entry I/O@14|>read GiB/s@8|>write GiB/s@12|>read P95@11|>device@11|>host@11|>write P95@11");
+    for (unsigned t = 0; t < KVF_TIERS; t++) {
+        const char *name = tier_name((enum kvf_tier)t);
+        if (!p->run->tier[t].on) continue;
+        put_label(p, t);
+        doc_cell(d, format_rate(run_metric(p, "%s_read_gib_s", name)).text);
+        doc_cell(d, format_rate(run_metric(p, "%s_write_gib_s", name)).text);
+        run_cell_ms(d, run_metric(p, "%s_read_p95_ms", name));
+        run_cell_ms(d, run_metric(p, "%s_read_device_p95_ms", name));
+        run_cell_ms(d, run_metric(p, "%s_read_host_p95_ms", name));
+        run_cell_ms(d, run_metric(p, "%s_write_p95_ms", name));
     }
 }
 
 static void put_traffic(const struct run_part *p) {
     struct doc *d = p->doc;
-    doc_table(d, "Moved in the measured part", "tier||>entries|>bytes|>GiB/s|>of peak");
+    doc_table(d, "Moved in the measured part", "tier||>entries|>bytes");
     for (unsigned t = 0; t < KVF_TIERS; t++)
         for (unsigned w = 0; w < KVF_DIRS; w++) {
             const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)w);
             if (!p->run->tier[t].on) continue;
-            doc_cell(d, run_tier_label(p->run, t).text);
+            put_label(p, t);
             doc_cell(d, way);
             run_cell_measure(d, run_metric(p, "%s_%s_ops", tier, way), "", "");
             run_cell_measure(d, run_metric(p, "%s_%s_bytes", tier, way), "B", "");
-            doc_cell(d, format_rate(run_metric(p, "%s_%s_gib_s", tier, way)).text);
-            doc_cell(d, format_percent(run_metric(p, "%s_%s_peak_share", tier, way)).text);
         }
 }
 
@@ -102,35 +117,16 @@ static void put_bytes(const struct run_part *p, unsigned w) {
     run_plot_add(p, plot);
 }
 
-static void put_facts(const struct run_part *p) {
-    static const struct {
-        const char *label, *metric, *unit;
-    } facts[] = {{"Read", "total_read_bytes", "B"},           {"Written", "total_write_bytes", "B"},
-                 {"Read / written", "read_write_ratio", ""},  {"Amplification", "amplification", ""},
-                 {"Mean entry", "entry_bytes_mean", "B"},     {"Largest entry", "entry_bytes_max", "B"},
-                 {"Mean context", "context_tokens_mean", ""}, {"Fell through", "fell_through", ""},
-                 {"Refused for room", "refused", ""},         {"Failed operations", "operation_errors", ""},
-                 {"Not admitted", "not_admitted", ""},        {"Prefixes saved", "prefix_bytes_saved", "B"},
-                 {"RAG read", "rag_bytes_read", "B"},         {"Preconditioned", "precondition_bytes", "B"}};
-    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
-        double v = run_metric(p, "%s", facts[i].metric);
-        if (!kvf_present(v) || (v == 0 && i > 9)) continue;
-        struct format_cell c =
-            strcmp(facts[i].metric, "read_write_ratio") == 0 || strcmp(facts[i].metric, "amplification") == 0
-                ? format_times(v)
-                : format_measure(v, facts[i].unit, facts[i].metric);
-        doc_fact(p->doc, facts[i].label, c.text);
-    }
-}
-
 void run_doc_cache(const struct run_part *p) {
     bool any = false;
     for (unsigned t = 0; t < KVF_TIERS; t++) any |= p->run->tier[t].on;
     if (!run_measured(p) || !any) return;
     doc_section(p->doc, p->level, "Cache and tiers");
-    put_tiers(p);
+    run_doc_tiers(p);
     put_traffic(p);
-    put_facts(p);
+    run_facts_peaks(p);
+    run_facts_cache(p);
+    run_facts_errors(p);
     put_causes(p);
     for (unsigned w = 0; w < KVF_DIRS; w++) put_bytes(p, w);
 }

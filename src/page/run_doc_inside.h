@@ -10,7 +10,7 @@
 struct run_part {
     struct doc *doc;
     const struct run_record *run;
-    const struct series *series;         /* NULL on a terminal */
+    const struct series *series;         /* NULL: briefly, for a terminal */
     const struct trials *trials;         /* NULL: none */
     const struct run_requests *requests; /* likewise */
     unsigned level;                      /* of its chapters */
@@ -36,18 +36,45 @@ void run_doc_trials(const struct run_part *p); /* the group it is one of */
 void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t count,
                      const struct comparison *c);
 
+/* Parts of chapters that a summary has too, some of them with less in it. */
+void run_doc_tiers(const struct run_part *p);         /* tables: what is in them, reads and writes */
+void run_doc_request_table(const struct run_part *p); /* latencies */
+void run_doc_class_tables(const struct run_part *p);
+void run_doc_story(const struct run_part *p); /* what the autoscaler found */
+
+/* Facts as items, each function those of a few labels; nothing that is not known. */
+void run_facts_load(const struct run_part *p);
+void run_facts_peaks(const struct run_part *p);                 /* bandwidth against the scenario's peaks */
+void run_facts_tier(const struct run_part *p, enum kvf_tier t); /* its description */
+void run_facts_drive(const struct run_part *p);                 /* where its time goes, its life, energy */
+void run_facts_server(const struct run_part *p);                /* behind the remote tier */
+void run_facts_break_even(const struct run_part *p);            /* loading against computing again */
+void run_facts_cache(const struct run_part *p);
+void run_facts_errors(const struct run_part *p);
+void run_facts_kernel(const struct run_part *p);
+void run_facts_rows(const struct run_part *p); /* of a trace */
+void run_facts_process(const struct run_part *p);
+/* Parts of the mean entry read from nvme or written to it. False where the block layer was not traced, or
+ * nothing ended. */
+enum split_part { SPLIT_LINE, SPLIT_KVFALL, SPLIT_KERNEL, SPLIT_DEVICE, SPLIT_PARTS };
+bool run_facts_shares(const struct run_part *p, enum kvf_dir dir, double share[SPLIT_PARTS]);
+
 /* Appends one of the long lists of a run as a table. */
 void run_doc_list(struct doc *d, enum run_list list, const struct run_record *r);
-enum doc_tone run_event_tone(const struct record_event *e); /* by its level */
+struct format_cell run_decision_users(const struct snapshot_decision *s); /* "10 -> 20" */
+enum doc_tone run_event_tone(const struct record_event *e);               /* by its level */
 /* Values that look alike in three digits and are judged differently get more of them. */
 void run_criterion_cells(const struct run_criterion *c, struct format_cell *actual,
                          struct format_cell *target);
+const char *run_criterion_word(const struct run_criterion *c); /* "PASS", "FAIL" */
 
 /* A measure of the run, NaN when missing. */
 #define run_metric(part, ...) result_named(&(part)->run->results, __VA_ARGS__)
+#define run_brief(part)       (!(part)->series)
 bool run_measured(const struct run_part *p); /* something was */
-/* "gpu (emulated)", "nvme (compat)", "cpu". */
+/* "gpu (emulated)", "nvme (compat)", "cpu"; "gpu emul" briefly. */
 struct format_cell run_tier_label(const struct run_record *r, unsigned tier);
+struct format_cell run_tier_brief(const struct run_record *r, unsigned tier);
 /* "run 12 (quickstart)", for charts and headings of several. */
 struct format_cell run_label(const struct run_record *r);
 

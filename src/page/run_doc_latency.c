@@ -6,7 +6,6 @@
 #include "block/block.h"
 #include "metrics/histogram.h"
 #include "page/run_doc_inside.h"
-#include "page/server_lines.h"
 #include "record/metric.h"
 
 static const struct {
@@ -134,9 +133,8 @@ static void put_distributions(const struct run_part *p) {
 }
 
 static void begin_table(struct doc *d, const char *caption, const char *first) {
-    doc_table(d, caption, NULL);
-    doc_column(d, first, false);
-    doc_columns(d, ">mean|>P50|>P95|>P99|>P99.9|>P99.99|>max|>samples");
+    doc_table(d, caption, first);
+    doc_columns(d, ">mean@10|>P50@11|>P95@11|>P99@11|>P99.9@11|>P99.99|>max@11|>samples");
 }
 
 static void put_row(const struct run_part *p, const char *label, const char *metric) {
@@ -149,12 +147,12 @@ static void put_row(const struct run_part *p, const char *label, const char *met
     doc_cell(p->doc, r && r->samples ? format_count((double)r->samples).text : NULL);
 }
 
-static void put_request_table(const struct run_part *p) {
+void run_doc_request_table(const struct run_part *p) {
     begin_table(
         p->doc,
         "Of a request, from its scheduled arrival; P99, P99.9 and P99.99 need 100, 1,000 and 10,000 samples",
-        "latency");
-    for (size_t i = 0; i < REQUESTS; i++)
+        "latency@13");
+    for (size_t i = 0; i + run_brief(p) < REQUESTS; i++) /* the last only on a page */
         if (kvf_present(run_metric(p, "%s_mean_ms", requests[i].metric)))
             put_row(p, requests[i].label, requests[i].metric);
 }
@@ -212,7 +210,7 @@ static void put_split(const struct run_part *p) {
     plot_axis(&plot->y, "time", "ms");
     for (unsigned d = 0; d < KVF_DIRS; d++) {
         const char *way = dir_name((enum kvf_dir)d);
-        if (!server_split_shares(p->run, (enum kvf_dir)d, share)) continue;
+        if (!run_facts_shares(p, (enum kvf_dir)d, share)) continue;
         double whole = run_metric(p, "nvme_%s_mean_ms", way);
         for (int i = 0; i < SPLIT_PARTS; i++) ms[i][n] = share[i] * whole;
         plot_category(plot, way);
@@ -288,11 +286,12 @@ void run_doc_latency(const struct run_part *p) {
     doc_section(p->doc, p->level, "Latency");
     if (run_measured(p)) {
         if (run_metric(p, "requests_done") > 0)
-            put_request_table(p);
+            run_doc_request_table(p);
         else
             doc_text(p->doc, DOC_PLAIN, "No request was done, so there are no latencies of requests.");
         put_entry_table(p);
         put_load_table(p);
+        run_facts_break_even(p);
         put_split(p);
         put_request_sizes(p);
     }

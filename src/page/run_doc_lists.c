@@ -16,6 +16,10 @@ void run_criterion_cells(const struct run_criterion *c, struct format_cell *actu
     snprintf(target->text, sizeof target->text, "%.12g %s", c->target, c->unit);
 }
 
+const char *run_criterion_word(const struct run_criterion *c) {
+    return c->passed ? "PASS" : "FAIL";
+}
+
 void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count) {
     if (count == 0 || runs->criterion_count == 0) return;
     doc_table(d, "Assessment", count > 1 ? "criterion|>trial|metric" : "criterion|metric");
@@ -31,7 +35,7 @@ void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count
             doc_cell(d, actual.text);
             doc_cell(d, c->op);
             doc_cell(d, target.text);
-            doc_cell_tone(d, c->passed ? DOC_GOOD : DOC_BAD, c->passed ? "PASS" : "FAIL");
+            doc_cell_tone(d, c->passed ? DOC_GOOD : DOC_BAD, run_criterion_word(c));
         }
 }
 
@@ -39,17 +43,21 @@ static void criteria(struct doc *d, const struct run_record *r) {
     run_doc_criteria(d, r, 1);
 }
 
+struct format_cell run_decision_users(const struct snapshot_decision *s) {
+    struct format_cell c;
+    snprintf(c.text, sizeof c.text, "%.16s -> %.16s", format_count((double)s->users_before).text,
+             format_count((double)s->users_after).text);
+    return c;
+}
+
 static void decisions(struct doc *d, const struct run_record *r) {
     doc_table(d, "Decisions", ">time|mode|action|>users|>saturation|>throughput|>P95|reason");
     for (size_t i = 0; i < r->decision_count; i++) {
         const struct snapshot_decision *s = &r->decisions[i];
-        char users[96];
-        snprintf(users, sizeof users, "%s -> %s", format_count((double)s->users_before).text,
-                 format_count((double)s->users_after).text);
         doc_cell(d, format_seconds(r->decision_t_s[i]).text);
         doc_cell(d, s->mode);
         doc_cell(d, s->action);
-        doc_cell(d, users);
+        doc_cell(d, run_decision_users(s).text);
         doc_cell(d, format_percent(s->saturation).text);
         run_cell_measure(d, s->throughput_tok_s, "tok/s", "");
         run_cell_ms(d, s->p95_ms);

@@ -190,6 +190,7 @@ void run_doc_scenario(const struct run_part *p) {
     doc_fact(d, "Trace", r->trace_path);
     doc_fact(d, "Trace SHA-256", r->trace_sha256);
     doc_fact(d, "Request log", r->request_log);
+    run_facts_rows(p);
     doc_fact(d, "Tokenizer", r->tokenizer);
     json_t *mine = r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL;
     json_t *usual = default_configuration(r->model);

@@ -7,29 +7,63 @@
 #include "page/run_doc_inside.h"
 #include "record/standing.h"
 
+/* A page has most of it in its title. */
+static void put_head(const struct run_part *p, enum format_tone tone, const char *status,
+                     const char *measured) {
+    const struct run_record *r = p->run;
+    doc_verdict(p->doc, (enum doc_tone)tone, status, "");
+    doc_item(p->doc, status, "%s", r->name[0] ? r->name : "unnamed");
+    doc_item(p->doc, status, "%s", r->model);
+    doc_item(p->doc, status, "%s", r->mode);
+    if (r->run_id > 0)
+        doc_item(p->doc, status, "run %" PRId64, r->run_id);
+    else
+        doc_item(p->doc, status, "not stored");
+    if (r->trial) doc_item(p->doc, status, "trial %u of %u", r->trial, r->trials);
+    doc_item(p->doc, status, "%s", measured);
+    doc_fact(p->doc, "Scenario", r->description);
+}
+
+static const char *measured_words(const struct run_part *p, char out[64]) {
+    snprintf(out, 64, "%s",
+             p->run->status == RUN_RUNNING   ? "no results yet"
+             : p->run->status == RUN_CRASHED ? "no results"
+                                             : "nothing measured");
+    if (run_measured(p)) snprintf(out, 64, "%s measured", format_seconds(run_metric(p, "measured_s")).text);
+    return out;
+}
+
+/* Adds a sentence of the words. */
+static void add_sentence(struct buf *out, const char *words) {
+    size_t at = out->len + (out->len > 0);
+    buf_addf(out, "%s%s.", out->len ? " " : "", words);
+    out->data[at] = (char)toupper((unsigned char)out->data[at]);
+}
+
 static void put_verdict(const struct run_part *p) {
     const struct run_record *r = p->run;
     struct buf text = {0};
     enum format_tone tone;
     const char *status = format_status(r->status, &tone);
     struct standing standing;
-    char stands[STANDING_TEXT];
+    char stands[STANDING_TEXT], measured[64];
     standing_of(r, p->trials, &standing);
-    if (r->status_reason[0]) buf_addf(&text, "%s. ", r->status_reason);
-    if (run_measured(p))
-        buf_addf(&text, "%s measured. ", format_seconds(run_metric(p, "measured_s")).text);
-    else if (r->status == RUN_RUNNING)
-        buf_addf(&text,
-                 "The run goes on: what follows is what is stored so far, and there are no results yet. ");
-    else
-        buf_add(&text, r->status == RUN_CRASHED ? "There are no results. " : "Nothing was measured. ");
-    if (standing_text(&standing, stands)[0]) {
-        if (standing.trials > 1) buf_addf(&text, "%zu trials: ", standing.trials);
-        size_t at = text.len;
-        buf_addf(&text, "%s.", stands);
-        if (standing.trials <= 1) text.data[at] = (char)toupper((unsigned char)text.data[at]);
-        if (!standing_good(&standing) && tone == FORMAT_GOOD) tone = FORMAT_WARN;
+    standing_text(&standing, stands);
+    measured_words(p, measured);
+    if (run_brief(p)) {
+        put_head(p, tone, status, measured);
+        doc_say(p->doc, standing_good(&standing) ? DOC_GOOD : DOC_WARN, "Result", stands);
+        doc_fact(p->doc, "Reason", r->status_reason);
+        return;
     }
+    if (r->status_reason[0]) buf_addf(&text, "%s.", r->status_reason);
+    add_sentence(&text, measured);
+    if (r->status == RUN_RUNNING) buf_add(&text, " What follows is what is stored so far.");
+    if (standing.trials > 1)
+        buf_addf(&text, " %zu trials: %s.", standing.trials, stands);
+    else if (stands[0])
+        add_sentence(&text, stands);
+    if (!standing_good(&standing) && tone == FORMAT_GOOD) tone = FORMAT_WARN;
     doc_verdict(p->doc, (enum doc_tone)tone, status, buf_text(&text));
     buf_free(&text);
 }
@@ -51,13 +85,9 @@ static void put_cautions(const struct run_part *p) {
             "Emulated: %s. Times and bandwidths there are computed from the scenario's figures, not measured.",
             buf_text(&emulated));
     buf_free(&emulated);
-    if (r->not_comparable[0])
-        doc_text(p->doc, DOC_WARN, "Not comparable as a submission: %s.", r->not_comparable);
     if (r->trial)
         doc_text(p->doc, DOC_PLAIN, "Trial %u of %u; the first of them is run %" PRId64 ".", r->trial,
                  r->trials, r->parent_id);
-    if (r->steady[0])
-        doc_text(p->doc, run_metric(p, "steady") == 1 ? DOC_PLAIN : DOC_WARN, "Steady state: %s", r->steady);
 }
 
 static void tile(const struct run_part *p, const char *label, double v, const char *unit, const char *metric,
@@ -97,34 +127,75 @@ static void put_tiles(const struct run_part *p) {
          "", "", "by the autoscaler");
 }
 
-/* Errors and warnings belong to the verdict; all events stand further down. */
+static void put_submission(const struct run_part *p) {
+    struct buf text = {0};
+    if (p->run->not_comparable[0]) buf_addf(&text, "not comparable: %s", p->run->not_comparable);
+    doc_say(p->doc, DOC_WARN, "Submission", buf_text(&text));
+    buf_free(&text);
+}
+
+/* Errors and warnings belong to the verdict; a page has all events further down. */
 static void put_troubles(const struct run_part *p) {
-    enum { MOST = 8 };
-    size_t shown = 0, left = 0;
+    size_t most = run_brief(p) ? 5 : 8, found = 0;
     for (size_t i = 0; i < p->run->event_count; i++) {
         const struct record_event *e = &p->run->events[i];
         enum doc_tone tone = run_event_tone(e);
-        if (tone == DOC_PLAIN) continue;
-        if (shown++ < MOST)
-            doc_text(p->doc, tone, "%s%s%s: %s", tone == DOC_BAD ? "Error" : "Warning",
-                     kvf_present(e->t_s) ? " at " : "",
-                     kvf_present(e->t_s) ? format_seconds(e->t_s).text : "", e->message);
-        else
-            left++;
+        const char *word = tone == DOC_BAD ? "Error" : "Warning";
+        struct buf when = {0};
+        if (tone == DOC_PLAIN || found++ >= most) continue;
+        if (kvf_present(e->t_s)) buf_addf(&when, " at %s", format_seconds(e->t_s).text);
+        if (run_brief(p)) {
+            buf_addf(&when, "%s%s", when.len ? " " : "", e->message);
+            doc_say(p->doc, tone, word, buf_text(&when) + (*buf_text(&when) == ' '));
+        } else {
+            doc_text(p->doc, tone, "%s%s: %s", word, buf_text(&when), e->message);
+        }
+        buf_free(&when);
     }
-    if (left) doc_text(p->doc, DOC_WARN, "And %zu more, listed under Events.", left);
+    if (found <= most) return;
+    if (run_brief(p))
+        doc_item(p->doc, "Warning", "and %zu more, see the events of the run", found - most);
+    else
+        doc_text(p->doc, DOC_WARN, "And %zu more, listed under Events.", found - most);
 }
 
 /* The limit of the run, and the remedies with their estimates. */
 static void put_limit(const struct run_part *p) {
+    enum { BEST = 3 };
     const struct verdict *v = &p->run->verdict;
     char text[VERDICT_WARNING];
-    for (size_t i = 0; i < v->warnings; i++) doc_text(p->doc, DOC_WARN, "Warning: %s.", v->warning[i]);
-    if (verdict_limit_text(v, text, sizeof text)[0]) doc_fact(p->doc, "Limited by", text);
-    if (v->sentence[0]) doc_text(p->doc, DOC_PLAIN, "Bottleneck: %s.", v->sentence);
-    for (size_t i = 0; i < v->remedies && verdict_gain(&v->remedy[i]) >= VERDICT_GAIN; i++)
-        doc_text(p->doc, DOC_PLAIN, "Would help: %s (estimate).",
-                 verdict_remedy_text(&v->remedy[i], text, sizeof text));
+    for (size_t i = 0; i < v->warnings; i++) doc_say(p->doc, DOC_WARN, "Warning", v->warning[i]);
+    if (!run_brief(p)) doc_fact(p->doc, "Limited by", verdict_limit_text(v, text, sizeof text));
+    doc_say(p->doc, DOC_PLAIN, "Bottleneck:", run_brief(p) && !v->sentence[0] ? "--" : v->sentence);
+    for (size_t i = 0; i < v->remedies && verdict_gain(&v->remedy[i]) >= VERDICT_GAIN; i++) {
+        struct buf words = {0};
+        if (run_brief(p) && i == BEST) break;
+        buf_addf(&words, "%s (estimate)", verdict_remedy_text(&v->remedy[i], text, sizeof text));
+        doc_say(p->doc, DOC_PLAIN, run_brief(p) && i ? "" : "Would help:", buf_text(&words));
+        buf_free(&words);
+    }
+}
+
+/* How many passed, then each. */
+static void put_criteria(const struct run_part *p) {
+    const struct run_record *r = p->run;
+    char text[64];
+    size_t passed = 0;
+    if (r->criterion_count == 0) return;
+    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed;
+    snprintf(text, sizeof text, "%zu of %zu criteria passed", passed, r->criterion_count);
+    doc_say(p->doc, passed == r->criterion_count ? DOC_GOOD : DOC_WARN, "Assessment", text);
+    doc_table(p->doc, "", "@32|>@3|@15|>@18|>@6");
+    for (size_t i = 0; i < r->criterion_count; i++) {
+        struct format_cell actual, target;
+        run_criterion_cells(&r->criteria[i], &actual, &target);
+        doc_cell(p->doc, r->criteria[i].name);
+        doc_cell(p->doc, r->criteria[i].op);
+        doc_cell(p->doc, target.text);
+        doc_cell(p->doc, actual.text);
+        doc_cell_tone(p->doc, r->criteria[i].passed ? DOC_PLAIN : DOC_BAD,
+                      run_criterion_word(&r->criteria[i]));
+    }
 }
 
 /* The scenario as it took effect has every setting and the seed. It goes by UUID: a number is that of one
@@ -154,17 +225,60 @@ static void put_repeat(const struct run_part *p) {
     run_doc_repeat(p->doc, r->trial ? "Repeat this trial" : "Repeat it", r->uuid, r->run_id, options);
 }
 
+static void put_tags(const struct run_part *p) {
+    doc_fact(p->doc, "Tags", p->run->tags);
+    doc_fact(p->doc, "Note", p->run->note);
+}
+
 void run_doc_summary(const struct run_part *p) {
     doc_section(p->doc, p->level, "Verdict");
     put_verdict(p);
     put_limit(p);
     put_tiles(p);
     put_cautions(p);
+    put_submission(p);
     put_troubles(p);
     run_doc_criteria(p->doc, p->run, 1);
+    if (run_measured(p)) run_facts_load(p);
     put_repeat(p);
-    doc_fact(p->doc, "Tags", p->run->tags);
-    doc_fact(p->doc, "Note", p->run->note);
+    put_tags(p);
+}
+
+/* The measured part; without one every value would be missing. */
+static void put_measured(const struct run_part *p) {
+    const struct run_tier *tier = p->run->tier;
+    run_facts_load(p);
+    if (run_metric(p, "requests_done") != 0) run_doc_request_table(p); /* else of nobody */
+    run_doc_tiers(p);
+    run_facts_peaks(p);
+    if (!tier[KVF_TIER_GPU].emulated) run_facts_tier(p, KVF_TIER_GPU);
+    run_facts_tier(p, KVF_TIER_NVME);
+    run_facts_drive(p);
+    if (!tier[KVF_TIER_REMOTE].emulated) run_facts_tier(p, KVF_TIER_REMOTE);
+    run_facts_server(p);
+    run_facts_break_even(p);
+    run_facts_cache(p);
+    run_facts_kernel(p);
+    run_doc_class_tables(p);
+    run_doc_story(p);
+    run_facts_rows(p);
+    run_facts_errors(p);
+    run_facts_process(p);
+}
+
+/* The verdict is last, where a screen ends. */
+void run_summary_text(const struct run_record *r, const struct format_style *style, struct buf *out) {
+    struct doc *d = doc_new("", "");
+    const struct run_part p = {.doc = d, .run = r, .level = 1};
+    put_verdict(&p);
+    put_tags(&p);
+    put_submission(&p);
+    if (run_measured(&p)) put_measured(&p);
+    put_troubles(&p);
+    put_criteria(&p);
+    put_limit(&p);
+    doc_summary(d, style, out);
+    doc_free(d);
 }
 
 void run_doc_events(const struct run_part *p) {

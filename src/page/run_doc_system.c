@@ -103,35 +103,19 @@ static void put_server(const struct run_part *p) {
 static void put_facts(const struct run_part *p) {
     static const struct {
         const char *label, *metric, *unit;
-    } facts[] = {{"CPU, user", "cpu_user_s", "s"},
-                 {"CPU, kernel", "cpu_sys_s", "s"},
-                 {"Host CPUs busy", "host_cpu_ratio", ""},
-                 {"Peak memory", "rss_peak_bytes", "B"},
-                 {"Prepared in", "prepare_s", "s"},
-                 {"Real time", "real_s", "s"},
+    } facts[] = {{"Host CPUs busy", "host_cpu_ratio", ""},
                  {"Slots busy", "slots_busy_ratio", ""},
                  {"Device busy", "device_busy_ratio", ""},
-                 {"CPU power", "cpu_power_mean_w", "W"},
-                 {"Energy", "energy_j", "J"},
-                 {"Energy per token", "energy_per_token_j", "J"},
-                 {"Hottest drive", "drive_temperature_max_c", "C"},
-                 {"Life used of the drive", "drive_used_ratio", ""},
-                 {"Lifetime of the drive at this load", "nvme_lifetime_years", "years"}};
+                 {"Energy used", "energy_j", "J"}};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         double v = run_metric(p, "%s", facts[i].metric);
         if (kvf_present(v))
             doc_fact(p->doc, facts[i].label, format_measure(v, facts[i].unit, facts[i].metric).text);
     }
-    for (unsigned d = 0; d < KVF_DIRS; d++) { /* what the kernel counted beside what we did */
-        const char *way = dir_name((enum kvf_dir)d);
-        double device = run_metric(p, "device_%s_bytes", way), ours = run_metric(p, "nvme_%s_bytes", way);
-        char label[32], text[128];
-        if (!kvf_present(device)) continue;
-        snprintf(label, sizeof label, "Kernel, %s", way);
-        snprintf(text, sizeof text, "%s, ours %s, %s", format_bytes(device).text, format_bytes(ours).text,
-                 format_times(ours > 0 ? device / ours : KVF_MISSING).text);
-        doc_fact(p->doc, label, text);
-    }
+    run_facts_drive(p);
+    run_facts_server(p);
+    run_facts_kernel(p);
+    run_facts_process(p);
 }
 
 void run_doc_system(const struct run_part *p) {

@@ -18,6 +18,13 @@ struct format_cell run_tier_label(const struct run_record *r, unsigned tier) {
     return c;
 }
 
+struct format_cell run_tier_brief(const struct run_record *r, unsigned tier) {
+    struct format_cell c;
+    const char *word = r->tier[tier].emulated ? " emul" : r->tier[tier].compat ? " compat" : "";
+    snprintf(c.text, sizeof c.text, "%s%s", tier_name((enum kvf_tier)tier), word);
+    return c;
+}
+
 struct format_cell run_label(const struct run_record *r) {
     enum { MOST = 20 };
     struct format_cell c;

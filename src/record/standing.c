@@ -159,10 +159,3 @@ const char *standing_run_undone(const struct run_record *r, char out[STANDING_TE
     standing_of(r, NULL, &s);
     return standing_undone(s.undone, out, STANDING_TEXT);
 }
-
-bool standing_line(const struct run_record *r, char out[STANDING_TEXT]) {
-    struct standing s;
-    standing_of(r, NULL, &s);
-    standing_text(&s, out);
-    return standing_good(&s);
-}

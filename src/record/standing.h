@@ -46,7 +46,5 @@ void standing_count(const struct result_list *results, double undone[STANDING_UN
 void standing_settle(bool computes, double undone[STANDING_UNDONE]);
 /* standing_undone() of one run. */
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]);
-/* standing_text() of one run; returns whether its standing is good. */
-bool standing_line(const struct run_record *r, char out[STANDING_TEXT]);
 
 #endif

@@ -86,6 +86,30 @@ def _():
     assert "- **Limited by:** run 1: cpu, capacity; run 2: none\n" in report(str(small), str(idle), "--format", "md")
 
 
+@case("the summary's facts stand on the page too, item by item")
+def _():
+    results = dict(RESULTS, requests_failed=2, requests_dropped=1, tokens_generated=24690, lateness_p99_ms=1.5,
+                   offered_requests_per_s=6, achieved_requests_per_s=5, achieved_ratio=5 / 6, decode_lookups=2, decode_hits=1,
+                   reuse_hit_ratio=5 / 6, total_read_bytes=3 << 30, total_write_bytes=1 << 30, read_write_ratio=3, amplification=1.5,
+                   entry_bytes_mean=1 << 20, entry_bytes_min=4096, entry_bytes_p95=2 << 20, entry_bytes_max=4 << 20,
+                   operation_errors=1, fell_through=3, refused=0, cpu_user_s=2, cpu_sys_s=1, rss_peak_bytes=1 << 28, prepare_s=0.5,
+                   device_read_bytes=11 << 20, nvme_read_bytes=10 << 20, nvme_break_even_tokens=512, nvme_read_gib_s=1.5,
+                   nvme_read_peak_share=0.5, prefix_seen=4, prefix_found=3, prefix_rebuilt=1, prefix_bytes_saved=1 << 30)
+    with histories.make() as db:
+        add_run(db, results=results)
+    root = page(report())
+    shown, label = {}, None
+    for line in run(["show", "1"], env={"COLUMNS": "80"}).stdout.splitlines():
+        if not line.startswith("  ") or line.startswith(" " * 12):
+            label = line[:12].strip() or label
+            shown.setdefault(label, []).extend(re.split("  +", line[12:].strip()))
+    both = ["Load", "Requests", "Bandwidth", "Break-even", "Hits", "Prefixes", "Moved", "Entries", "Kernel", "Errors", "Process"]
+    for label in both:
+        items = [item for item in shown[label] if not re.match(r"conversation |decode |\d+k tokens: ", item)]  # tables on the page
+        assert facts(root, label) == ["; ".join(items).replace(":;", ":")], (label, items, facts(root, label))
+    assert shown["Moved"] == ["read 3.00 GiB", "written 1.00 GiB", "ratio 3.00", "amplification 1.50"], shown
+
+
 @case("names, reasons, tags and scenarios from anywhere are texts and nothing else")
 def _():
     with histories.make() as db:
@@ -131,15 +155,15 @@ def _():
         histories.add_run(db, name="crashed", status="crashed", ended_at=None)
         running = add_run(db, name="going on", status="running", results={}, intervals=3)
         db.execute("UPDATE runs SET ended_at = NULL, host = 'elsewhere', boot_id = 'x' WHERE run_id = ?", (running,))
-    for ref, said in (("1", "COMPLETED Nothing was measured."), ("2", "INTERRUPTED stopped by a key. Nothing was measured."),
-                      ("3", "CRASHED There are no results.")):
+    for ref, said in (("1", "COMPLETED Nothing measured."), ("2", "INTERRUPTED stopped by a key. Nothing measured."),
+                      ("3", "CRASHED No results.")):
         root = page(report(ref))
         assert said in words(root), (said, words(root)[-3000:])
         assert "No interval is stored" in words(root) and charts(root) == []
         assert not list(root.iter(SVG + "svg"))
         assert "Bottleneck" not in words(root) and "Latency" not in sections(root)
     root = page(report("4"))
-    assert "RUNNING The run goes on: what follows is what is stored so far" in words(root)
+    assert "RUNNING No results yet. What follows is what is stored so far." in words(root)
     assert "Throughput" in charts(root) and "Cache and tiers" not in sections(root)
     for form in ("md", "txt"):
         for ref in "1234":
