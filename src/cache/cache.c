@@ -20,10 +20,7 @@ static void entry_access(struct cache *c, uint32_t i, const struct cache_access 
     if (access->rank > e->access) e->access = access->rank;
     if (c->entries.next_use) c->entries.next_use[i] = access->next_use;
     seat_touch(c, i);
-    if (!c->config.shared || e->tier != KVF_TIER_REMOTE) return;
-    struct cache_access there = *access;
-    there.rank = 0; /* in the order in which all caches come */
-    cache_touch(c->config.shared, e->key, &there);
+    if (e->tier == KVF_TIER_REMOTE && shared_is(c)) shared_touch(c, e->key, access);
 }
 
 static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum kvf_cause cause,
@@ -216,7 +213,7 @@ bool cache_links(const struct cache *c) {
 }
 
 void cache_link(struct cache *c, struct cache_key block, struct cache_key before) {
-    if (c->config.shared) cache_link(c->config.shared, block, before);
+    if (shared_is(c)) shared_link(c, block, before);
     if (!c->entries.knows_parents) return;
     uint32_t i = index_find(&c->index, block), parent = index_find(&c->index, before);
     if (i == ENTRY_NONE || parent == ENTRY_NONE || i == parent) return;
@@ -390,6 +387,7 @@ static void hit_promote(struct cache *c, const struct cache_op *read) {
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
     if (op->failed_wait) outcome = CACHE_ABANDONED;
     if (outcome == CACHE_DONE) shared_put(c, op);
+    c->stats.outage_dropped += outcome == CACHE_LOST && op->to == KVF_TIER_REMOTE && c->config.tell;
     switch (op->kind) {
     case CACHE_OP_READ:
         finish_read(c, op, outcome, drop_entry);
@@ -416,6 +414,10 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
         hit_promote(c, op);
     relief_due(c, op->worker);
     pool_op_give(&c->ops, op);
+}
+
+bool cache_stopped(const struct cache *c) {
+    return c->stopped;
 }
 
 void cache_stop(struct cache *c) {

@@ -81,11 +81,21 @@ struct cache_op {
     uint64_t deadline_ns;
     uint32_t role;
     bool part; /* READ: of a block, whose request loads several at once */
+    bool kept; /* nothing was written: the tier had the entry, or takes none */
     struct cache_op *wait_prev, *wait_next;
     void *user;
     uint64_t held_since_ns; /* in line for its turn among the writes; 0: it never was */
     bool has_turn;
     bool needs_room; /* WRITE: counted among those of its request that wait for room */
+};
+
+/* News of an entry of a shared remote tier, for a store that is elsewhere. */
+enum cache_note_kind { CACHE_NOTE_PUT, CACHE_NOTE_TOUCH, CACHE_NOTE_LINK, CACHE_NOTE_NONE };
+struct cache_note {
+    struct cache_key key, before; /* before: of LINK, the block that it follows */
+    uint64_t bytes;               /* of PUT, as the next two */
+    uint8_t cause, klass;
+    uint8_t kind;
 };
 
 struct cache_config {
@@ -111,6 +121,9 @@ struct cache_config {
      * and they have one thread or one lock. While it is stopped nothing falls there. Not with placement
      * inclusive. NULL: the tier is its own. */
     struct cache *shared;
+    /* Or that cache is elsewhere, and is told (cache_shared_note()) what comes to be in the tier here, and
+     * what is accessed there. Under the caller's lock, ctx first. NULL: it is not. */
+    void (*tell)(void *ctx, const struct cache_note *note);
     /* The place in the remote tier of an entry that others may have put there. NULL: there is no other. */
     void (*expect)(void *ctx, uint64_t place, struct cache_key key);
 };
@@ -156,6 +169,12 @@ void cache_soon(const struct cache *c, struct cache_key key);
  * the tier has dropped. A request refreshes all its keys before it looks for the first, because one entry may
  * push out another. */
 void cache_shared_refresh(struct cache *c, struct cache_key key);
+
+/* The same with a store that is elsewhere. Its side: takes what it was told; and what it has of a key, PUT or
+ * NONE. Here, before the lookup: its answer. */
+void cache_shared_note(struct cache *store, const struct cache_note *note);
+struct cache_note cache_shared_find(const struct cache *store, struct cache_key key);
+void cache_shared_found(struct cache *c, const struct cache_note *note);
 
 /* Before a lookup where others put entries of that key into the remote tier unseen: an entry that this cache
  * does not have is assumed to be there. Its read finds out, and ends LOST where it is not. */
@@ -251,6 +270,7 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
 /* The run ends: puts every WAITING and GATED operation on the ready list with failed_wait set, without
  * counting it as refused. Nothing is gated from then on. */
 void cache_stop(struct cache *c);
+bool cache_stopped(const struct cache *c);
 /* After cache_stop(), with every operation finished: empties the tiers above `stays` (KVF_TIERS: all) and
  * opens the cache again. No entry counts as evicted. Under placement inclusive only KVF_TIERS. */
 void cache_restart(struct cache *c, int stays);

@@ -11,7 +11,7 @@ void plan_moves_add(struct cache *c, uint32_t worker) {
 }
 
 void plan_count_eviction(struct cache *c, struct cache_key key, int tier) {
-    if (c->config.shared && tier == KVF_TIER_REMOTE) return; /* the store counts its own */
+    if (shared_is(c) && tier == KVF_TIER_REMOTE) return; /* the store counts its own */
     if ((copy_kept(c) && index_find(&c->index, key) != ENTRY_NONE) || shared_has(c, KVF_TIER_REMOTE, key)) {
         c->stats.copies_dropped[tier]++;
         return;

@@ -6,7 +6,11 @@
  * The remote tier of each cache holds entries that the cache has put into the store or found there. They are
  * read like those of any tier. An entry that the store has dropped leaves when its key is next looked up; a
  * read that goes on at that time ends well, as at a server. An entry that goes up stays in the store, and
- * falls without a move while it is there. */
+ * falls without a move while it is there.
+ *
+ * A store that is elsewhere is a cache of its own, too, and hears of all this later. What it has is known
+ * from its answer, which may be wrong by the time of the read: that ends LOST. An entry falls to it with a
+ * move, which moves nothing if it has the entry, and ends LOST if it is stopped. */
 
 /* Makes an entry of the remote tier that is there at once, if it has room. */
 static struct entry *entry_appear(struct cache *c, const struct entry *like, uint64_t next_use) {
@@ -50,25 +54,92 @@ static uint64_t next_use_of(const struct cache *c, uint32_t entry) {
     return c->entries.next_use ? c->entries.next_use[entry] : 0;
 }
 
+static struct cache_note note_of(const struct entry *e) {
+    return (struct cache_note){
+        .key = e->key, .bytes = e->bytes, .kind = CACHE_NOTE_PUT, .cause = e->cause, .klass = e->klass};
+}
+
 void shared_put(struct cache *c, struct cache_op *op) {
     const struct op_slot *s = op_slot(op);
-    if (!c->config.shared || op->to != KVF_TIER_REMOTE || !s->started || s->detached) return;
-    if (cache_entry(c, op->entry)->state == ENTRY_DOOMED || shared_has(c, op->to, op->key)) return;
-    entry_appear(c->config.shared, cache_entry(c, op->entry), next_use_of(c, op->entry));
+    if (!shared_is(c) || op->to != KVF_TIER_REMOTE || !s->started || s->detached || op->kept) return;
+    const struct entry *e = cache_entry(c, op->entry);
+    if (e->state == ENTRY_DOOMED || shared_has(c, op->to, op->key)) return;
+    if (c->config.shared) {
+        entry_appear(c->config.shared, e, next_use_of(c, op->entry));
+        return;
+    }
+    struct cache_note n = note_of(e);
+    c->config.tell(c->config.ctx, &n);
+}
+
+void shared_touch(struct cache *c, struct cache_key key, const struct cache_access *access) {
+    struct cache_note n = {.key = key, .kind = CACHE_NOTE_TOUCH};
+    struct cache_access there = *access;
+    there.rank = 0; /* in the order in which all caches come */
+    if (c->config.shared)
+        cache_touch(c->config.shared, key, &there);
+    else
+        c->config.tell(c->config.ctx, &n);
+}
+
+void shared_link(struct cache *c, struct cache_key block, struct cache_key before) {
+    struct cache_note n = {.key = block, .before = before, .kind = CACHE_NOTE_LINK};
+    if (c->config.shared)
+        cache_link(c->config.shared, block, before);
+    else if (cache_links(c))
+        c->config.tell(c->config.ctx, &n);
+}
+
+/* The store has an entry like that, or (NULL) has none of that key. */
+static void entry_known(struct cache *c, struct cache_key key, const struct entry *there, uint64_t next_use) {
+    uint32_t here = index_find(&c->index, key);
+    if (here == ENTRY_NONE) {
+        if (there) entry_appear(c, there, next_use);
+        return;
+    }
+    const struct entry *e = cache_entry(c, here);
+    bool settled = e->state == ENTRY_RESIDENT && e->tier == KVF_TIER_REMOTE && e->seat == KVF_TIER_REMOTE;
+    if (there || !settled) return;
+    finish_drop(c, here);
+    if (!c->stopped) gate_open_all(c);
+    c->retry_due = true;
 }
 
 void cache_shared_refresh(struct cache *c, struct cache_key key) {
     const struct cache *store = c->config.shared;
     if (!store) return;
-    uint32_t here = index_find(&c->index, key), there = index_find(&store->index, key);
-    if (here == ENTRY_NONE) {
-        if (there != ENTRY_NONE) entry_appear(c, cache_entry(store, there), next_use_of(store, there));
-        return;
-    }
-    const struct entry *e = cache_entry(c, here);
-    bool settled = e->state == ENTRY_RESIDENT && e->tier == KVF_TIER_REMOTE && e->seat == KVF_TIER_REMOTE;
-    if (there != ENTRY_NONE || !settled) return;
-    finish_drop(c, here);
-    if (!c->stopped) gate_open_all(c);
-    c->retry_due = true;
+    uint32_t there = index_find(&store->index, key);
+    if (there == ENTRY_NONE)
+        entry_known(c, key, NULL, 0);
+    else
+        entry_known(c, key, cache_entry(store, there), next_use_of(store, there));
+}
+
+/* ---- a store that is elsewhere ---- */
+
+static struct entry entry_of(const struct cache_note *n) {
+    return (struct entry){
+        .key = n->key, .bytes = n->bytes & ENTRY_BYTES_MAX, .cause = n->cause, .klass = n->klass};
+}
+
+void cache_shared_note(struct cache *store, const struct cache_note *note) {
+    struct cache_access access = {.rank = 0};
+    struct entry like = entry_of(note);
+    if (note->kind == CACHE_NOTE_TOUCH)
+        cache_touch(store, note->key, &access);
+    else if (note->kind == CACHE_NOTE_LINK)
+        cache_link(store, note->key, note->before);
+    else if (index_find(&store->index, note->key) == ENTRY_NONE)
+        entry_appear(store, &like, 0);
+}
+
+struct cache_note cache_shared_find(const struct cache *store, struct cache_key key) {
+    uint32_t there = index_find(&store->index, key);
+    return there == ENTRY_NONE ? (struct cache_note){.key = key, .kind = CACHE_NOTE_NONE}
+                               : note_of(cache_entry(store, there));
+}
+
+void cache_shared_found(struct cache *c, const struct cache_note *note) {
+    struct entry like = entry_of(note);
+    entry_known(c, note->key, note->kind == CACHE_NOTE_PUT ? &like : NULL, 0);
 }

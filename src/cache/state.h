@@ -180,13 +180,20 @@ void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcom
 void copy_drop(struct cache *c, struct cache_key key, bool resident);
 
 /* --- a remote tier that several caches share --- */
-/* Whether the shared store has the entry already, so that it need not fall to that tier. */
+static inline bool shared_is(const struct cache *c) {
+    return c->config.shared || c->config.tell;
+}
+/* Whether the shared store has the entry already, so that it need not fall to that tier. One that is
+ * elsewhere is asked when the entry comes. */
 static inline bool shared_has(const struct cache *c, int tier, struct cache_key key) {
     return c->config.shared && tier == KVF_TIER_REMOTE &&
            index_find(&c->config.shared->index, key) != ENTRY_NONE;
 }
 /* Enters in the shared store what a successful operation has brought to the remote tier. */
 void shared_put(struct cache *c, struct cache_op *op);
+/* An entry of that tier is accessed; and `block` follows `before`. */
+void shared_touch(struct cache *c, struct cache_key key, const struct cache_access *access);
+void shared_link(struct cache *c, struct cache_key block, struct cache_key before);
 
 /* --- waiting --- */
 void wait_enter(struct cache *c, struct cache_op *op);    /* a write without a plan */

@@ -378,6 +378,7 @@ void result_fill(struct engine *e, struct run_record *run) {
 void result_assess(struct engine *e, struct run_record *run) {
     assess_run(e->s, run);
     if (!result_find(&run->results, "measured_s")) return; /* it never ran, which is said elsewhere */
+    if (shards_served(e)) return;                          /* the measures of a fleet are rank 0's */
     for (size_t i = 0; i < run->criterion_count; i++)
         if (!result_find(&run->results, run->criteria[i].metric))
             events_add(

@@ -139,7 +139,12 @@ static uint64_t own_next_ns(const struct engine *e) {
 
 static void messages(struct engine *e) {
     struct pod *ends = dispatch_messages(e);
-    if (ends) outages_pod_goes(e, ends);
+    if (ends)
+        outages_pod_goes(e, ends);
+    else if (!farstore_messages(e))
+        events_error(
+            &e->events,
+            "a message between a pod and the remote tier cannot be read; install one build on all hosts");
 }
 
 /* All that happens here before end_ns, after which the clock stands there. */

@@ -339,7 +339,7 @@ const struct metric metric_rows[] = {
     {"TIER_DIR_CAUSE_p95_ms", MS, DOWN, "TIER DIR CAUSE P95", "Entry operations for this cause."},
     {"remote_lost", COUNT, DOWN, "lost by the server",
      "Reads of entries that the store behind the remote tier had lost; each is a miss. Missing without a "
-     "server."},
+     "server and without messages to a simulated one."},
     {"remote_found", COUNT, UP, "found on the server",
      "Entries of shared prompts that another run had put on the server, or, in a real fleet, of any kind that another pod "
      "had. Missing without tiers.remote.share_prompts and such a fleet."},

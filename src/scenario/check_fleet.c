@@ -107,9 +107,6 @@ static void check_real(struct loading *l) {
 static void check_delay(struct loading *l) {
     const struct scenario *s = l->s;
     bool asks = (traits_routing(s->fleet.routing)->caps & ROUTING_ASKS_INDEX) != 0;
-    if (s->tier[KVF_TIER_REMOTE].on)
-        problem_of(l, "fleet.delay", "tiers.remote.capacity",
-                   "pods know at once what is in the remote tier that they share; leave out one of the two");
     if (asks && s->fleet.index.staleness_ns == 0)
         problem_of(l, "fleet.index.staleness", "fleet.delay",
                    "the index cannot know at once what messages tell it; set it to at least fleet.delay");

@@ -185,8 +185,8 @@
         K("fleet.load_refresh", DURATION, fleet.load_refresh_ns, "", "0 to 1h", "0s", FLEET, ALL,             \
           "Age at which a request makes routers read the pods' loads again; 0: every request does."),         \
         K("fleet.delay", DURATION, fleet.delay_ns, "", "0 to 10s", "0s", SIMULATED_FLEET, ALL,                \
-          "Time of a message between a router and a pod, each way; ranks can divide the pods where it is "    \
-          "more than 0."),                                                                                    \
+          "Time of a message between router and pod, and pod and shared remote tier, each way; ranks can "    \
+          "divide the pods where it is more than 0."),                                                        \
         K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",     \
           INDEX, ALL,                                                                                         \
           "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),             \

@@ -19,7 +19,7 @@ CROWDED = {}
 # only gets shorter: what serves requests takes `struct service`, what has to be told `struct events`.
 SEE_THE_WHOLE = {"src/engine/" + name + ".c" for name in (
     "arrivals/dispatch arrivals/ingest arrivals/prepare engine engine_check engine_describe forecast overload pods/away "
-    "pods/gone pods/instore pods/outages pods/pods pods/pods_interval pods/shards result sampling/blocks sampling/lookback "
+    "pods/farstore pods/gone pods/instore pods/outages pods/pods pods/pods_interval pods/shards result sampling/blocks sampling/lookback "
     "sampling/reading sampling/sampler sampling/together sampling/vitals scaling simulator verdict_readings").split()}
 MOST_IN_CIRCLE = 3  # files that call each other
 EXPORTED = re.compile(r"^(?!static|typedef|extern|return|else)[a-z][\w *]*?[ *](\w+)(\(|(?:\[\])* = )", re.MULTILINE)

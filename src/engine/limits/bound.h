@@ -2,12 +2,13 @@
  * had to move, and from the bandwidths of the tiers.
  *
  * A request owes its bytes: what it writes, what it finds and reads, and a read of its context for each batch
- * of its decode, whatever becomes of them. A done request has moved them all; so the bytes owed by the
- * requests done are at most the bytes that requests moved. And no tier moves more than its bandwidth allows:
- * reads / read bandwidth + writes / write bandwidth is at most the time, at full duplex each of them, and
- * both together by what both may have. (A calibrated tier, which has a rate for each depth, is not held to
- * that.) It follows that tokens/s is at most tokens / owed bytes x the sum of the tiers' bandwidths. A run
- * that breaks one of the first two counts as done what was not done. Pure. Any thread. */
+ * of its decode, whatever becomes of them, but for what a shared store has lost or has already. A done
+ * request has moved them all; so the bytes owed by the requests done are at most the bytes that requests
+ * moved. And no tier moves more than its bandwidth allows: reads / read bandwidth + writes / write bandwidth
+ * is at most the time, at full duplex each of them, and both together by what both may have. (A calibrated
+ * tier, which has a rate for each depth, is not held to that.) It follows that tokens/s is at most tokens /
+ * owed bytes x the sum of the tiers' bandwidths. A run that breaks one of the first two counts as done what
+ * was not done. Pure. Any thread. */
 #ifndef KVF_ENGINE_LIMITS_BOUND_H
 #define KVF_ENGINE_LIMITS_BOUND_H
 

@@ -1,5 +1,6 @@
 #include "engine/move/simmover.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -21,6 +22,8 @@ struct pool {
 struct simulated {
     struct transfer t; /* first: what the others see of it */
     struct simulated *next;
+    uint64_t number;   /* by which it has asked for a turn */
+    enum kvf_dir asks; /* of that leg */
     struct pool *pool; /* NULL: needs nothing */
     uint64_t takes;    /* of the pool */
     bool reading;      /* a move whose first chunk is being read */
@@ -36,8 +39,10 @@ struct simmover {
     struct channels own[KVF_TIERS], *channels[KVF_TIERS];
     struct crew *crew; /* for operations at measured tiers; NULL: there are none */
     struct pool pool[POOLS];
-    struct heap events;  /* of operations under way: the write of a move begins, or the end */
-    uint64_t begun;      /* events so far: of equal times the first made is the first */
+    struct heap events; /* of operations under way: the write of a move begins, or the end */
+    uint64_t begun;     /* events so far: of equal times the first made is the first */
+    struct simulated *asked_first, *asked_last; /* operations that have asked for a turn */
+    uint64_t asked;
     struct spares spare; /* operations */
 };
 
@@ -76,18 +81,36 @@ static uint64_t chunk_ns(const struct simmover *m, const struct simulated *s, en
     return channels_busy_ns(m->channels[s->t.leg[dir].tier], dir, chunk);
 }
 
-/* Hands a leg to its tier and returns when it is served. */
-static struct channels_turn leg_begin(struct simmover *m, struct simulated *s, enum kvf_dir dir,
-                                      uint64_t now_ns) {
+/* Its turn is asked for, and comes with simmover_answered(). */
+static void leg_ask(struct simmover *m, struct simulated *s, enum kvf_dir dir) {
+    s->number = ++m->asked;
+    s->asks = dir;
+    *(m->asked_last ? &m->asked_last->next : &m->asked_first) = s;
+    m->asked_last = s;
+    m->setup.ask(m->setup.ctx, s->number, s->t.op, dir);
+}
+
+/* Hands a leg to its tier. False: when it is served is known later. */
+static bool leg_begin(struct simmover *m, struct simulated *s, enum kvf_dir dir, uint64_t now_ns,
+                      struct channels_turn *turn) {
     struct transfer_leg *leg = &s->t.leg[dir];
-    struct channels_turn turn = channels_take(m->channels[leg->tier], dir, s->t.op->bytes, now_ns);
+    bool here = leg->tier != KVF_TIER_REMOTE || !m->setup.ask;
     leg->since_ns = now_ns;
     if (leg->start_ns == 0) leg->start_ns = now_ns;
-    leg->end_ns = kvf_max(turn.complete_ns, turn.start_ns + window_ns(m, s, dir));
-    s->from_ns[dir] = turn.start_ns;
-    s->to_ns[dir] = turn.start_ns + channels_busy_ns(m->channels[leg->tier], dir, s->t.op->bytes);
     at_device(m, s, dir, true);
-    return turn;
+    if (here)
+        *turn = channels_take(m->channels[leg->tier], dir, s->t.op->bytes, now_ns);
+    else
+        leg_ask(m, s, dir);
+    return here;
+}
+
+static void leg_served(struct simmover *m, struct simulated *s, enum kvf_dir dir,
+                       const struct channels_turn *turn) {
+    struct transfer_leg *leg = &s->t.leg[dir];
+    leg->end_ns = kvf_max(turn->complete_ns, turn->start_ns + window_ns(m, s, dir));
+    s->from_ns[dir] = turn->start_ns;
+    s->to_ns[dir] = turn->start_ns + channels_busy_ns(m->channels[leg->tier], dir, s->t.op->bytes);
 }
 
 static void event_add(struct simmover *m, struct simulated *s, uint64_t at_ns) {
@@ -98,34 +121,45 @@ static bool has_leg(const struct simulated *s, enum kvf_dir dir) {
     return s->t.leg[dir].tier >= 0;
 }
 
-static void write_begin(struct simmover *m, struct simulated *s, uint64_t now_ns) {
+static void write_served(struct simmover *m, struct simulated *s, const struct channels_turn *turn) {
     struct transfer_leg *read = &s->t.leg[KVF_DIR_READ], *write = &s->t.leg[KVF_DIR_WRITE];
-    leg_begin(m, s, KVF_DIR_WRITE, now_ns);
+    leg_served(m, s, KVF_DIR_WRITE, turn);
+    uint64_t last_ns =
+        write->kept ? 0 : chunk_ns(m, s, KVF_DIR_WRITE) + m->channels[write->tier]->speed.latency_ns;
+    if (has_leg(s, KVF_DIR_READ)) write->end_ns = kvf_max(write->end_ns, read->end_ns + last_ns);
+    event_add(m, s, write->end_ns);
+}
+
+static void write_begin(struct simmover *m, struct simulated *s, uint64_t now_ns) {
+    struct channels_turn turn;
+    bool served = leg_begin(m, s, KVF_DIR_WRITE, now_ns, &turn);
     if (has_leg(s, KVF_DIR_READ)) {
-        uint64_t latency_ns = m->channels[write->tier]->speed.latency_ns;
-        write->end_ns = kvf_max(write->end_ns, read->end_ns + chunk_ns(m, s, KVF_DIR_WRITE) + latency_ns);
         s->read_open = true;
         s->read_tie = m->begun;
-        event_add(m, s, read->end_ns); /* never later than the write's, and before it on the heap */
+        event_add(m, s, s->t.leg[KVF_DIR_READ].end_ns); /* not after the write's, and before it on the heap */
     }
     s->reading = false;
-    event_add(m, s, write->end_ns);
+    if (served) write_served(m, s, &turn);
+}
+
+static void read_served(struct simmover *m, struct simulated *s, const struct channels_turn *turn) {
+    leg_served(m, s, KVF_DIR_READ, turn);
+    s->reading = has_leg(s, KVF_DIR_WRITE);
+    uint64_t latency_ns = m->channels[s->t.leg[KVF_DIR_READ].tier]->speed.latency_ns;
+    if (s->reading)
+        event_add(m, s, turn->start_ns + chunk_ns(m, s, KVF_DIR_READ) + latency_ns);
+    else
+        event_add(m, s, s->t.leg[KVF_DIR_READ].end_ns);
 }
 
 /* It has all it needs. */
 static void operation_begin(struct simmover *m, struct simulated *s, uint64_t now_ns) {
+    struct channels_turn turn;
     s->t.line_ns = now_ns - s->t.issue_ns;
-    if (!has_leg(s, KVF_DIR_READ)) {
+    if (!has_leg(s, KVF_DIR_READ))
         write_begin(m, s, now_ns);
-        return;
-    }
-    struct channels_turn turn = leg_begin(m, s, KVF_DIR_READ, now_ns);
-    s->reading = has_leg(s, KVF_DIR_WRITE);
-    uint64_t latency_ns = m->channels[s->t.leg[KVF_DIR_READ].tier]->speed.latency_ns;
-    if (s->reading)
-        event_add(m, s, turn.start_ns + chunk_ns(m, s, KVF_DIR_READ) + latency_ns);
-    else
-        event_add(m, s, s->t.leg[KVF_DIR_READ].end_ns);
+    else if (leg_begin(m, s, KVF_DIR_READ, now_ns, &turn))
+        read_served(m, s, &turn);
 }
 
 /* ---- the line ---- */
@@ -212,12 +246,46 @@ static void operation_end(struct simmover *m, struct simulated *s) {
         leg->device_ns = leg->end_ns - leg->since_ns;
         leg->done_bytes = s->t.op->bytes;
         if (d == KVF_DIR_WRITE || s->t.leg[KVF_DIR_WRITE].tier < 0) at_device(m, s, (enum kvf_dir)d, false);
+        if (leg->kept) continue;
         counters_add(&m->setup.counters->io[leg->tier][d][transfer_cause(&s->t, (enum kvf_dir)d)].bytes,
                      leg->done_bytes);
     }
     transfer_record(&s->t, m->setup.counters, m->caps, KVF_VERIFY_NONE); /* there is nothing to verify */
     pool_give(m, s, run_clock_now(m->setup.clock));
     simulated_end(m, s, false);
+}
+
+/* Nothing of it was read. */
+static void operation_lost(struct simmover *m, struct simulated *s) {
+    s->t.error = ENODATA;
+    s->t.error_dir = KVF_DIR_READ;
+    at_device(m, s, KVF_DIR_READ, false);
+    counters_add(&m->setup.counters->lost[s->t.leg[KVF_DIR_READ].tier], 1);
+    pool_give(m, s, run_clock_now(m->setup.clock));
+    simulated_end(m, s, false);
+}
+
+static struct simulated *asked_take(struct simmover *m) {
+    struct simulated *s = m->asked_first;
+    m->asked_first = s->next;
+    if (!m->asked_first) m->asked_last = NULL;
+    s->next = NULL;
+    return s;
+}
+
+void simmover_answered(struct simmover *m, uint64_t number, const struct simmover_turn *turn) {
+    if (!m->asked_first || m->asked_first->number != number) return;
+    struct simulated *s = asked_take(m);
+    struct channels_turn at = {turn->start_ns, turn->complete_ns};
+    if (s->asks == KVF_DIR_READ && turn->how == SIMMOVER_LOST) {
+        operation_lost(m, s);
+    } else if (s->asks == KVF_DIR_READ) {
+        read_served(m, s, &at);
+    } else {
+        s->t.leg[KVF_DIR_WRITE].kept = turn->how != SIMMOVER_TURN;
+        s->t.dropped = turn->how == SIMMOVER_LOST;
+        write_served(m, s, &at);
+    }
 }
 
 bool simmover_pump(struct simmover *m) {
@@ -254,6 +322,11 @@ void simmover_stop(struct simmover *m) {
         at_device(m, s, s->reading || !has_leg(s, KVF_DIR_WRITE) ? KVF_DIR_READ : KVF_DIR_WRITE, false);
         simulated_end(m, s, true);
     }
+    while (m->asked_first) {
+        struct simulated *s = asked_take(m);
+        at_device(m, s, s->asks, false);
+        simulated_end(m, s, true);
+    }
     for (int p = 0; p < POOLS; p++)
         while (m->pool[p].first) simulated_end(m, line_first(&m->pool[p]), true);
     pools_fill(m);
@@ -269,6 +342,7 @@ uint64_t simmover_next_ns(const struct simmover *m) {
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir) {
     const struct channels *c = m->channels[tier];
     uint64_t used = atomic_load(&c->taken_ns[dir]), now_ns = run_clock_now(m->setup.clock);
+    if (tier == KVF_TIER_REMOTE && m->setup.ask) return 0;
     if (crew_measured(m->crew, tier)) return crew_used_ns(m->crew, tier, dir);
     if (m->crew) return channels_used_ns(c, dir, now_ns); /* others use them, too */
     for (uint64_t i = 0; i < m->events.count; i++) {

@@ -66,6 +66,7 @@ struct transfer {
     char *finding; /* of a verification that failed: where, what was expected, what was there; NULL */
     bool direct;   /* one copy between the host's memory and a tier that reaches it */
     bool device;   /* direct between device memory and a tier that takes buffers there */
+    bool dropped;  /* its tier takes nothing now: what was to come there is nowhere */
     bool landing;  /* a read that goes on to the landing area of its write leg's tier */
     bool listed;   /* on a list of transfers with chunks left to issue */
     struct tier_chunk timed_chunk;
@@ -92,8 +93,11 @@ struct mover_setup {
     const struct scenario *scenario;
     const struct run_clock *clock;
     const struct payload *payload;
-    struct tier *const *tiers;    /* KVF_TIERS; NULL: off */
-    struct channels *store;       /* simulated: of a remote tier that pods share; NULL: it is its own */
+    struct tier *const *tiers; /* KVF_TIERS; NULL: off */
+    struct channels *store;    /* simulated: of a remote tier that pods share; NULL: it is its own */
+    /* Or they are elsewhere, and a turn at them is asked for, which simmover_answered() brings. NULL: they
+     * are here. */
+    void (*ask)(void *ctx, uint64_t number, const struct cache_op *op, enum kvf_dir dir);
     const _Atomic bool *given_up; /* whoever comes back from a tier after that stands still; NULL */
     struct verify_dump *dump;     /* NULL: blocks that fail verification are not kept */
     struct counters *counters;

@@ -1,6 +1,19 @@
 #include "engine/pipeline/account.h"
 
+#include "engine/pipeline/access.h"
 #include "engine/pipeline/inference.h"
+
+/* Bytes that a tier has lost, has already or does not take need not be moved. Reads of a decode are asked for
+ * again. */
+void account_op(struct flight *f, const struct cache_op *op, enum cache_outcome outcome) {
+    bool reads = op->kind == CACHE_OP_READ;
+    if (op->kept || (outcome == CACHE_LOST && reads && op->role != ROLE_DECODE_READ))
+        f->owed_bytes -= op->bytes;
+    else if (outcome == CACHE_DONE && reads && op->from >= 0)
+        flight_moved(&f->read_bytes[op->from], op->bytes);
+    else if (outcome == CACHE_DONE && op->kind == CACHE_OP_WRITE)
+        flight_moved(&f->written_bytes, op->bytes);
+}
 
 static void class_count(struct pipeline *p, struct executor *x, const struct flight *f, uint64_t e2e,
                         uint64_t ttft) {

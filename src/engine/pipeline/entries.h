@@ -12,6 +12,11 @@ static inline struct cache_key turn_key(const struct request *r, uint32_t turn) 
     return cache_key_make(CACHE_KEY_TURN, r->conversation, turn);
 }
 
+/* The first of the earlier turns that a request reads; its own: none. */
+static inline uint32_t first_turn_read(const struct scenario *s, const struct request *r) {
+    return s->workload.conversation.reads == KVF_READS_ALL || r->turn < 2 ? 1 : r->turn - 1;
+}
+
 /* The one entry of requests that have just one: an ops row, a stored entry, this turn's context. */
 static inline struct cache_key own_key(const struct request *r) {
     struct cache_key key;

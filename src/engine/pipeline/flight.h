@@ -15,7 +15,7 @@
 /* The stage of a request in service; the order is that of DESIGN's "a request's life". */
 #define FLIGHT_STAGE_LIST(X)                                                                                 \
     X(QUEUED, "queued")     /* waits for a slot */                                                           \
-    X(ASK, "ask")           /* an index service is asked: a timer runs */                                    \
+    X(ASK, "ask")           /* an index service is asked: a timer runs; or a remote tier elsewhere */        \
     X(LOOKUP, "lookup")     /* waits for blocks that another request writes */                               \
     X(READS, "reads")       /* shared prompt, earlier turns, resident blocks */                              \
     X(COMPUTE, "compute")   /* its context is computed, or waits for its place in the batch */               \
@@ -61,7 +61,7 @@ struct flight {
     uint64_t done_ns;         /* when it ended, for counts and for the log alike; 0 before */
     _Atomic uint64_t ttft_ns; /* the same since its arrival, for the screen */
     uint64_t generate_ns;     /* when generation began */
-    uint64_t storage_ns;      /* union of the times with an operation outstanding */
+    uint64_t storage_ns;      /* union of the times with an operation outstanding, or while asking */
     uint64_t storage_since_ns;
     uint32_t outstanding; /* operations not finished, waits included */
     uint64_t room_ns;     /* union of the times with a write that waits for room, or for moves that make it */
@@ -88,6 +88,7 @@ struct flight {
     /* with a modelled GPU */
     struct compute_seq seq;
     bool computing;        /* the batching server has it */
+    bool asking;           /* it waits for the answer of a remote tier that is elsewhere */
     bool prefilled;        /* its prefill has made its first token */
     uint64_t found_tokens; /* of earlier turns, read */
     /* of its blocks found below the gpu tier those before load_from are computed again */
@@ -100,6 +101,11 @@ struct flight {
 
 static inline struct flight *flight_of_seq(struct compute_seq *q) {
     return (struct flight *)(void *)((char *)q - offsetof(struct flight, seq));
+}
+
+/* For an operation, the batching server, or a remote tier that is elsewhere. */
+static inline bool flight_waits(const struct flight *f) {
+    return f->outstanding > 0 || f->computing || f->asking;
 }
 
 /* Other threads may read a flight's stage while its worker goes on: one word, so that the

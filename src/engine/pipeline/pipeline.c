@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "engine/pipeline/access.h"
 #include "engine/pipeline/account.h"
+#include "engine/pipeline/ask.h"
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/inference.h"
 #include "engine/pipeline/reuse.h"
@@ -37,8 +38,7 @@ static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f
         turn_begin(p, x, f, own_key(r));
     } else if (r->kind == REQUEST_INFERENCE) {
         if (r->prompt != REQUEST_NO_PROMPT) prompt_begin(p, x, f);
-        bool all = p->scenario->workload.conversation.reads == KVF_READS_ALL;
-        for (uint32_t t = all || r->turn < 2 ? 1 : r->turn - 1; t < r->turn; t++)
+        for (uint32_t t = first_turn_read(p->scenario, r); t < r->turn; t++)
             turn_begin(p, x, f, turn_key(r, t));
     }
     x->ops->leave(x);
@@ -351,6 +351,7 @@ static void prefill_ended(struct pipeline *p, struct executor *x, struct flight 
 }
 
 static void flight_first(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (f->stage == FLIGHT_QUEUED && ask_begin(p, x, f)) return;
     if (f->req.decode_only)
         decode_begin(p, x, f);
     else if (f->req.kind == REQUEST_INGEST)
@@ -373,6 +374,7 @@ static void flight_step(struct pipeline *p, struct executor *x, struct flight *f
     bool blocks = f->blocks > 0;
     switch (f->stage) {
     case FLIGHT_QUEUED:
+    case FLIGHT_ASK:
         flight_first(p, x, f);
         break;
     case FLIGHT_LOOKUP:
@@ -410,7 +412,7 @@ static void flight_step(struct pipeline *p, struct executor *x, struct flight *f
 /* Goes on until something is outstanding, a timer runs or the request has ended. An ended flight is
  * the executor's at once and may be another request before done() returns: this is its last use. */
 static void flight_run(struct pipeline *p, struct executor *x, struct flight *f) {
-    while (!x->stopping && f->outstanding == 0 && !f->computing && f->stage < FLIGHT_GENERATE) {
+    while (!x->stopping && !flight_waits(f) && f->stage < FLIGHT_GENERATE) {
         if (f->failed)
             flight_end(p, x, f);
         else
@@ -437,6 +439,12 @@ void pipeline_computed(struct pipeline *p, struct executor *x, struct flight *f)
         f->timer_ns = x->ops->now(x);
         flight_end(p, x, f);
     }
+    flight_run(p, x, f);
+}
+
+void pipeline_answered(struct pipeline *p, struct executor *x, struct flight *f,
+                       const struct cache_note *notes, uint32_t count) {
+    ask_end(p, x, f, notes, count);
     flight_run(p, x, f);
 }
 
@@ -562,13 +570,6 @@ static void hit_withdrawn(struct pipeline *p, struct flight *f, const struct cac
     if (op->role == ROLE_DECODE_READ) f->decode_tier = -1;
 }
 
-static void count_bytes(struct flight *f, const struct cache_op *op) {
-    if (op->kind == CACHE_OP_READ && op->from >= 0)
-        flight_moved(&f->read_bytes[op->from], op->bytes);
-    else if (op->kind == CACHE_OP_WRITE)
-        flight_moved(&f->written_bytes, op->bytes);
-}
-
 void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *op,
                       enum cache_outcome outcome) {
     struct cache_op was = *op;
@@ -584,17 +585,16 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
     }
     access_room_found(x, f, &was);
     f->failed = f->failed || failed;
-    if (outcome == CACHE_DONE) count_bytes(f, &was);
+    account_op(f, &was, outcome);
     if (outcome == CACHE_DONE && was.part && was.from >= 0) f->load_end_ns[was.from] = x->ops->now(x);
     /* before access_ended, so that a wait turning into a read is one stretch of storage time */
-    if (!f->failed && lost)
+    if (!f->failed && lost && was.kind != CACHE_OP_WRITE)
         role_lost(p, x, f, &was);
     else if (!f->failed)
         role_ended(p, x, f, &was, outcome);
     access_ended(x, f);
     x->ops->leave(x);
-    bool more =
-        f->stage == FLIGHT_PREFILL && was.role == ROLE_BLOCK_WRITE && !f->failed && f->outstanding > 0;
-    if (more) blocks_write(p, x, f);
+    bool writes = f->stage == FLIGHT_PREFILL && was.role == ROLE_BLOCK_WRITE;
+    if (writes && !f->failed && f->outstanding > 0) blocks_write(p, x, f);
     flight_run(p, x, f);
 }

@@ -18,6 +18,7 @@ struct pipeline {
     _Atomic uint64_t documents;        /* that are in, as one word: first << 32 | next */
     const struct oracle *oracle;       /* the next accesses of the trace; NULL: not needed */
     struct sample *sample;             /* of what requests ask of the cache; NULL: not wanted */
+    bool far;                          /* the remote tier is elsewhere: requests ask it first */
     bool settles; /* a request ends with the moves that it has caused: the next finds all in its place */
     struct compute *compute; /* modelled GPU: prefill and generation are its; NULL: ns_per_token */
 };
@@ -43,6 +44,9 @@ void pipeline_op_ready(struct executor *x, struct cache_op *op);
 void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *op,
                       enum cache_outcome outcome);
 void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f);
+/* The remote tier has answered what it has of the keys that it was asked for. */
+void pipeline_answered(struct pipeline *p, struct executor *x, struct flight *f,
+                       const struct cache_note *notes, uint32_t count);
 /* See executor_ops.computed. Executor thread of f->worker only. */
 void pipeline_computed(struct pipeline *p, struct executor *x, struct flight *f);
 /* The machine that serves the request is gone, with all that was outstanding for it: it fails. */

@@ -52,6 +52,7 @@ void outages_pod_goes(struct engine *e, struct pod *p) {
     while ((op = cache_next_ready(p->cache)) != NULL) worker_post_op(w, op);
     writegate_stop(&p->writes);
     worker_abandon(w);
+    farstore_forget(p);
     writegate_go_on(&p->writes);
     if (p->pipeline.compute) compute_clear(p->pipeline.compute, engine_now(e));
     e->service.gone.cost.rerouted += dispatch_reroute(e, p);

@@ -91,7 +91,8 @@ static int cache_start(struct pod *p, struct err *err) {
                              .alloc = place_alloc,
                              .drop = place_drop,
                              .moved = told ? block_moved : NULL,
-                             .shared = e->service.store.cache,
+                             .shared = farstore_is(e) ? NULL : e->service.store.cache,
+                             .tell = farstore_is(e) && p != &e->service.store ? farstore_tell : NULL,
                              .expect = others ? place_expect : NULL};
     cacheconfig_fill(&c, e->s);
     for (int t = 0; t < KVF_TIERS; t++)
@@ -122,6 +123,7 @@ static int pod_open(struct pod *p, struct sample *sample, struct err *err) {
                                     .oracle = e->service.oracle,
                                     .rag = workload_rag(e->dispatch.workload),
                                     .sample = sample,
+                                    .far = farstore_is(e),
                                     .settles = workload_one_by_one(e->dispatch.workload)};
     atomic_store(&p->pipeline.ns_per_token, e->s->compute.ns_per_token);
     return rc == 0 ? compute_start(p, err) : rc;
@@ -130,7 +132,7 @@ static int pod_open(struct pod *p, struct sample *sample, struct err *err) {
 static int store_open(struct engine *e, struct err *err) {
     if (!e->routes.fleet || !e->service.tiers[KVF_TIER_REMOTE] || !engine_is_virtual(e)) return 0;
     e->service.store.service = &e->service;
-    e->service.store.number = e->service.pod_count;
+    e->service.store.number = (uint32_t)e->s->fleet.pods;
     e->service.store_link = mem_alloc(sizeof *e->service.store_link);
     channels_init(e->service.store_link, &e->s->tier[KVF_TIER_REMOTE].emulation);
     return cache_start(&e->service.store, err);
@@ -167,6 +169,11 @@ int pods_open(struct engine *e, struct err *err) {
             err, KVF_ERR_USAGE,
             "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
             "calibration");
+    if (farstore_is(e) && crew_wanted(e->s))
+        return err_set(
+            err, KVF_ERR_USAGE,
+            "messages to a remote tier that pods share cannot be simulated on calibrated tiers; leave out "
+            "fleet.delay, the remote tier, or the included calibration");
     struct sample *sample = sample_open();
     if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)
         rc = fleet_open(&e->routes.fleet, e->s, pod_blocks(e->s), err);
@@ -307,9 +314,13 @@ void pods_cache_stats(const struct engine *e, struct cache_stats *out) {
         uint64_t *to = (uint64_t *)out;
         for (size_t n = 0; n < sizeof one / sizeof *to; n++) to[n] += from[n];
     }
-    if (!e->service.store.cache) return;
     const int t = KVF_TIER_REMOTE;
-    cache_stats(e->service.store.cache, &one);
+    if (e->service.store.cache)
+        cache_stats(e->service.store.cache, &one);
+    else if (farstore_is(e))
+        one = (struct cache_stats){0}; /* rank 0 counts it */
+    else
+        return;
     out->used_bytes[t] = one.used_bytes[t];
     out->entries[t] = one.entries[t];
     out->bytes_in[t] = one.bytes_in[t];

@@ -13,6 +13,7 @@
 #include "cache/cache.h"
 #include "engine/move/writegate.h"
 #include "engine/pipeline/pipeline.h"
+#include "engine/pods/farstore.h"
 #include "engine/service/queue.h"
 #include "fleet/fleet.h"
 #include "record/run.h"
@@ -40,6 +41,7 @@ struct pod {
     struct queue queue;
     uint64_t in_service;
     uint32_t *crew_load; /* requests in service of each worker that a simulation models; NULL: none */
+    struct farstore_asks asks;
     struct pod_counts counts, read; /* read: as in the newest reading of the sampler */
     struct pod_counts base, end;    /* of the measured part */
     struct cache_stats base_cache, end_cache;

@@ -8,16 +8,16 @@
 #include "engine/core.h"
 #include "engine/pods/parcel.h"
 
-enum kind { REQUEST, END_POD, ANSWER, BACK, BLOCK };
+enum kind { REQUEST, END_POD, ANSWER, BACK, BLOCK, TO_STORE, FROM_STORE };
 
 /* Travels as it stands, with what follows it, padded to eight bytes. */
 struct head {
     uint64_t at_ns;  /* when it arrives; of a block, when it was stored or removed */
-    uint64_t number; /* of the router's flight */
+    uint64_t number; /* of the router's flight; to and from the store: the pod's */
     uint32_t pod, len;
-    uint32_t hit_blocks;     /* of an answer, as the next two */
-    uint8_t failed, dropped; /* dropped: its queue was full */
-    uint8_t kind, tier, stored;
+    uint32_t hit_blocks;        /* of an answer, as the next two */
+    uint8_t failed, dropped;    /* dropped: its queue was full */
+    uint8_t kind, tier, stored; /* to and from the store: tier says what (engine/pods/farstore.h) */
 };
 
 /* Messages by time of arrival, to be taken from the front. */
@@ -47,6 +47,7 @@ struct shards {
     uint64_t delay_ns, window_ns;
     bool indexed;
     struct line requests, answers; /* to pods and routers here */
+    struct line store, stored;     /* to the store, which is rank 0's, and from it to pods here */
     struct buf said;               /* by pods here, in this window */
     struct part *part;             /* rank 0: of each other rank, by number */
     struct rank_message *window;   /* another rank: begun by rank 0; NULL: none */
@@ -80,6 +81,13 @@ static uint64_t line_next_ns(const struct line *l) {
     return head_read(l->bytes.data, l->bytes.len, l->at, &h) ? h.at_ns : KVF_NEVER;
 }
 
+static struct line *line_of(struct shards *s, const struct head *h) {
+    return h->kind == FROM_STORE                  ? &s->stored
+           : h->kind == TO_STORE                  ? &s->store
+           : h->kind == ANSWER || h->kind == BACK ? &s->answers
+                                                  : &s->requests;
+}
+
 /* Messages that were taken make room when they are half of the line. */
 static void line_tidy(struct line *l) {
     if (l->at == 0 || 2 * l->at < l->bytes.len) return;
@@ -94,6 +102,8 @@ static bool line_due(struct line *l, uint64_t now_ns, struct shards_message *out
     *out = (struct shards_message){.bytes = l->bytes.data + l->at + sizeof h,
                                    .len = h.len,
                                    .number = h.number,
+                                   .to_store = h.kind == TO_STORE,
+                                   .what = h.tier,
                                    .answer = h.kind == ANSWER || h.kind == BACK,
                                    .ends = h.kind == END_POD,
                                    .pod = h.pod,
@@ -146,7 +156,7 @@ static void send(struct engine *e, const struct head *h, const void *bytes) {
     struct shards *s = e->routes.shards;
     unsigned to = rank_of(e, h->pod);
     if (to > 0 && s->part[to].requests.len == 0) s->part[to].first_ns = h->at_ns;
-    message_add(to > 0 ? &s->part[to].requests : &s->requests.bytes, h, bytes);
+    message_add(to > 0 ? &s->part[to].requests : &line_of(s, h)->bytes, h, bytes);
 }
 
 void shards_end_pod(struct engine *e, uint32_t pod) {
@@ -206,8 +216,44 @@ bool shards_due(struct engine *e, uint64_t now_ns, struct shards_message *out) {
     return false;
 }
 
+void shards_to_store(struct engine *e, uint32_t pod, uint8_t what, uint64_t number, const void *bytes,
+                     size_t len) {
+    struct head h = {.at_ns = engine_now(e) + e->routes.shards->delay_ns,
+                     .number = number,
+                     .pod = pod,
+                     .len = (uint32_t)len,
+                     .kind = TO_STORE,
+                     .tier = what};
+    message_add(&e->routes.shards->said, &h, bytes);
+}
+
+void shards_from_store(struct engine *e, uint32_t pod, uint8_t what, uint64_t number, const void *bytes,
+                       size_t len) {
+    struct head h = {.at_ns = engine_now(e) + e->routes.shards->delay_ns,
+                     .number = number,
+                     .pod = pod,
+                     .len = (uint32_t)len,
+                     .kind = FROM_STORE,
+                     .tier = what};
+    send(e, &h, bytes);
+}
+
+bool shards_store_due(struct engine *e, uint64_t now_ns, struct shards_message *out) {
+    struct shards *s = e->routes.shards;
+    if (line_due(&s->store, now_ns, out) || line_due(&s->stored, now_ns, out)) return true;
+    line_tidy(&s->store);
+    line_tidy(&s->stored);
+    return false;
+}
+
+uint64_t shards_delay_ns(const struct engine *e) {
+    return e->routes.shards->delay_ns;
+}
+
 uint64_t shards_next_ns(const struct engine *e) {
-    return kvf_min(line_next_ns(&e->routes.shards->requests), line_next_ns(&e->routes.shards->answers));
+    const struct shards *s = e->routes.shards;
+    uint64_t routed = kvf_min(line_next_ns(&s->requests), line_next_ns(&s->answers));
+    return kvf_min(routed, kvf_min(line_next_ns(&s->store), line_next_ns(&s->stored)));
 }
 
 /* ---- windows, on rank 0 ---- */
@@ -271,8 +317,8 @@ static void saying_take(struct engine *e, const struct saying *s) {
     struct head h;
     struct fleet_block block;
     memcpy(&h, s->bytes, sizeof h);
-    if (h.kind == ANSWER || h.kind == BACK) {
-        message_add(&e->routes.shards->answers.bytes, &h, s->bytes + sizeof h);
+    if (h.kind == ANSWER || h.kind == BACK || h.kind == TO_STORE) {
+        message_add(&line_of(e->routes.shards, &h)->bytes, &h, s->bytes + sizeof h);
     } else if (h.kind == BLOCK && h.len == sizeof block && h.tier < KVF_TIERS) {
         memcpy(&block, s->bytes + sizeof h, sizeof block);
         fleet_event(e->routes.fleet, h.at_ns, &block, h.pod, (enum kvf_tier)h.tier, h.stored);
@@ -308,7 +354,10 @@ bool shards_begun(struct engine *e, uint64_t *end_ns) {
     struct shards *s = e->routes.shards;
     if (!s->window) return false;
     *end_ns = s->window->number;
-    buf_bytes(&s->requests.bytes, s->window->bytes, s->window->len);
+    const char *bytes = (const char *)s->window->bytes;
+    struct head h;
+    for (size_t at = 0; head_read(bytes, s->window->len, at, &h); at += message_size(&h))
+        message_add(&line_of(s, &h)->bytes, &h, bytes + at + sizeof h);
     free(s->window);
     s->window = NULL;
     return true;
@@ -430,6 +479,8 @@ void shards_close(struct engine *e) {
     buf_free(&s->said);
     buf_free(&s->requests.bytes);
     buf_free(&s->answers.bytes);
+    buf_free(&s->store.bytes);
+    buf_free(&s->stored.bytes);
     free(s);
     e->routes.shards = NULL;
 }

@@ -3,6 +3,8 @@
  *     rank 0: users, routers ── a request, fleet.delay later ──► pods of any rank
  *                            ◄── its answer, fleet.delay later ──
  *                            ◄── a block stored or removed, known fleet.index.staleness later ──
+ *             a remote tier ◄── lookups, turns at its channels, what came to be there ──
+ *             that all share ── answers, each fleet.delay later ──►
  *
  * Time goes on in windows no longer than the lesser of the two: what is sent in one arrives in a later one.
  * So in a window the routers and each pod depend on nobody else, and every rank carries it out by itself.
@@ -52,10 +54,19 @@ void shards_end_pod(struct engine *e, uint32_t pod);
 void shards_moved(struct engine *e, const struct fleet_block *block, uint32_t pod, enum kvf_tier tier,
                   bool stored);
 
+/* Between a pod and the remote tier that all share, whose rank is 0 (engine/pods/farstore.h). */
+void shards_to_store(struct engine *e, uint32_t pod, uint8_t what, uint64_t number, const void *bytes,
+                     size_t len);
+void shards_from_store(struct engine *e, uint32_t pod, uint8_t what, uint64_t number, const void *bytes,
+                       size_t len);
+uint64_t shards_delay_ns(const struct engine *e);
+
 struct shards_message {
-    uint64_t number; /* of the router's flight */
-    bool answer;     /* to it; else it is a request, a parcel, ... */
-    bool ends;       /* ... or the end of that pod */
+    uint64_t number; /* of the router's flight; to and from the store: the pod's */
+    bool to_store;
+    uint8_t what; /* as it was sent to or from the store */
+    bool answer;  /* to it; else it is a request, a parcel, ... */
+    bool ends;    /* ... or the end of that pod */
     uint32_t pod;
     const char *bytes; /* of that, until the next call */
     size_t len;
@@ -64,6 +75,8 @@ struct shards_message {
 };
 /* The next message to a pod or router here that has arrived by then. */
 bool shards_due(struct engine *e, uint64_t now_ns, struct shards_message *out);
+/* The same of messages to the store, or from it to a pod here. */
+bool shards_store_due(struct engine *e, uint64_t now_ns, struct shards_message *out);
 uint64_t shards_next_ns(const struct engine *e); /* when it arrives; KVF_NEVER: there is none */
 
 /* Rank 0, whose own pods and routers have something to do at own_ns: when the first of all has. */

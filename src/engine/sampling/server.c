@@ -53,7 +53,8 @@ void server_results(const struct service *v, const struct reading *from, const s
                     const struct counters *d, struct result_list *out) {
     const struct tier_server *a = &from->server, *b = &to->server;
     const struct tier *remote = v->tiers[KVF_TIER_REMOTE];
-    bool known = tier_of(v) != NULL, stores = remote && !(remote->ops->caps(remote) & TIER_EMULATED);
+    bool known = tier_of(v) != NULL, far = v->pods[0].pipeline.far;
+    bool stores = far || (remote && !(remote->ops->caps(remote) & TIER_EMULATED));
     bool shares = known && (v->s->remote.share_prompts || scenario_pods_share_server(v->s));
     double none = KVF_MISSING, hits = since(b->hits, a->hits), misses = since(b->misses, a->misses);
     result_add(out, stores ? lost(d, a, b) : none, 0, "remote_lost");

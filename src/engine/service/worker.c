@@ -149,6 +149,10 @@ static void worker_error(struct executor *x, const char *sentence) {
     events_error(worker_of(x)->service->events, sentence);
 }
 
+static void worker_ask(struct executor *x, struct flight *f, const struct cache_key *keys, uint32_t count) {
+    farstore_find(worker_of(x)->pod, f, keys, count);
+}
+
 static const struct executor_ops worker_executor_ops = {.now = worker_now,
                                                         .enter = worker_enter,
                                                         .leave = worker_leave,
@@ -156,6 +160,7 @@ static const struct executor_ops worker_executor_ops = {.now = worker_now,
                                                         .timer = worker_timer,
                                                         .done = worker_done,
                                                         .computed = worker_computed,
+                                                        .ask = worker_ask,
                                                         .error = worker_error};
 
 /* ---- the gate of writes ---- */
@@ -182,15 +187,20 @@ static bool write_held(struct worker *w, struct cache_op *op) {
 
 static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, const char *what) {
     struct worker *w = ctx;
-    bool lost = transfer_lost(t), failed = t->error != 0 && !lost;
+    bool lost = transfer_lost(t) || t->dropped, failed = t->error != 0 && !lost;
     if (failed) w->x.ops->error(&w->x, what);
     tracelog_op(w->service->log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
+    t->op->kept = t->leg[KVF_DIR_WRITE].kept;
     if (t->op->has_turn) writegate_leave(&w->pod->writes);
     pipeline_op_done(&w->pod->pipeline, &w->x, t->op,
                      failed      ? CACHE_FAILED
                      : lost      ? CACHE_LOST
                      : abandoned ? CACHE_ABANDONED
                                  : CACHE_DONE);
+}
+
+static void transfer_asks(void *ctx, uint64_t number, const struct cache_op *op, enum kvf_dir dir) {
+    farstore_move(((struct worker *)ctx)->pod, number, op, dir);
 }
 
 /* The pod dies, and this worker is not through with that. */
@@ -468,6 +478,7 @@ static struct mover_setup mover_setup_of(struct worker *w) {
                                 .dump = &v->dump,
                                 .tiers = v->tiers,
                                 .store = v->store_link,
+                                .ask = w->pod->pipeline.far ? transfer_asks : NULL,
                                 .counters = w->x.counters,
                                 .usage = v->usage,
                                 .worker = w->x.worker,

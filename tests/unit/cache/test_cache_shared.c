@@ -7,10 +7,27 @@ enum { REMOTE = KVF_TIER_REMOTE, CACHES = 3, LETTERS = 26, OPS = 64 };
 
 struct crowd {
     struct fixture store, of[CACHES];
+    struct cache_note answer[LETTERS]; /* of a store that is elsewhere, as last asked */
 };
 
-static void crowd_open(struct crowd *w, uint64_t gpu, uint64_t remote, enum scenario_placement placement,
-                       enum scenario_eviction eviction, enum scenario_promotion promotion) {
+/* On their way to a store that is elsewhere. */
+static struct cache_note news[256];
+static unsigned told, heard;
+
+static void tell(void *ctx, const struct cache_note *note) {
+    (void)ctx;
+    news[told++ % 256] = *note;
+}
+
+static void store_hears(struct crowd *w, unsigned most) {
+    for (; heard < told && most > 0; most--) cache_shared_note(w->store.c, &news[heard++ % 256]);
+}
+
+static void crowd_open_as(struct crowd *w, uint64_t gpu, uint64_t remote, enum scenario_placement placement,
+                          enum scenario_eviction eviction, enum scenario_promotion promotion, bool far) {
+    heard = told;
+    for (int i = 0; i < LETTERS; i++)
+        w->answer[i] = (struct cache_note){.key = key_of((char)('A' + i)), .kind = CACHE_NOTE_NONE};
     fixture_configure(&w->store, 0, 0, 0, placement, eviction, promotion);
     w->store.config.on[REMOTE] = true;
     w->store.config.usable_bytes[REMOTE] = remote;
@@ -19,9 +36,17 @@ static void crowd_open(struct crowd *w, uint64_t gpu, uint64_t remote, enum scen
         fixture_configure(&w->of[i], gpu, 0, 0, placement, eviction, promotion);
         w->of[i].config.on[REMOTE] = true;
         w->of[i].config.usable_bytes[REMOTE] = remote;
-        w->of[i].config.shared = w->store.c;
+        if (far)
+            w->of[i].config.tell = tell;
+        else
+            w->of[i].config.shared = w->store.c;
         fixture_start(&w->of[i]);
     }
+}
+
+static void crowd_open(struct crowd *w, uint64_t gpu, uint64_t remote, enum scenario_placement placement,
+                       enum scenario_eviction eviction, enum scenario_promotion promotion) {
+    crowd_open_as(w, gpu, remote, placement, eviction, promotion, false);
 }
 
 static void crowd_close(struct crowd *w) {
@@ -146,14 +171,86 @@ static void promoted_and_kept(void **state) {
     crowd_close(&w);
 }
 
+/* A store that is elsewhere has what it has heard of, and a cache what the store has answered. A read that
+ * comes too late for an entry drops it here, and one that the store already has is not put there again. */
+static void told_and_answered(void **state) {
+    (void)state;
+    struct crowd w;
+    crowd_open_as(&w, 60, 60, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER, true);
+    put(&w.of[0], 'A', 60);
+    put(&w.of[0], 'B', 60); /* A falls */
+    struct cache_note early = cache_shared_find(w.store.c, key_of('A'));
+    assert_int_equal(early.kind, CACHE_NOTE_NONE);
+    assert_int_equal(where(&w.store, 'A'), -1);
+    store_hears(&w, 1);
+    struct cache_note found = cache_shared_find(w.store.c, key_of('A'));
+    assert_int_equal(found.kind, CACHE_NOTE_PUT);
+    assert_int_equal(found.bytes, 60);
+    cache_shared_found(w.of[1].c, &found);
+    assert_int_equal(where(&w.of[1], 'A'), REMOTE);
+    assert_non_null(read_start(&w.of[1], 'A'));
+    struct cache_op *read = expect_read(&w.of[1], 'A', REMOTE);
+    put(&w.of[0], 'C', 60); /* B falls, and pushes A out */
+    store_hears(&w, 2);     /* of the access, and of B */
+    assert_int_equal(where(&w.store, 'A'), -1);
+    cache_finish(w.of[1].c, read, CACHE_LOST, false);
+    assert_int_equal(where(&w.of[1], 'A'), -1);
+    assert_int_equal(fixture_stats(&w.of[1]).used_bytes[REMOTE], 0);
+    assert_int_equal(heard, told);
+    cache_shared_found(w.of[2].c, &found); /* an answer that is out of date */
+    assert_int_equal(where(&w.of[2], 'A'), REMOTE);
+    cache_shared_found(w.of[2].c, &early);
+    assert_int_equal(where(&w.of[2], 'A'), -1);
+    crowd_close(&w);
+}
+
+/* An entry on its way to a store that takes nothing is dropped, and counted; one that it has is kept there
+ * once. */
+static void refused_or_kept_elsewhere(void **state) {
+    (void)state;
+    struct crowd w;
+    struct cache_op *op;
+    crowd_open_as(&w, 60, 120, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER, true);
+    put(&w.of[0], 'A', 60);
+    assert_int_equal(write_start(&w.of[0], 'B', 60, &op), CACHE_PLANNED);
+    cache_finish(w.of[0].c, expect_move(&w.of[0], 'A', GPU, REMOTE), CACHE_LOST, false);
+    done(&w.of[0], expect_write(&w.of[0], 'B', GPU));
+    assert_int_equal(where(&w.of[0], 'A'), -1);
+    assert_int_equal(fixture_stats(&w.of[0]).outage_dropped, 1);
+    assert_int_equal(fixture_stats(&w.of[0]).move_errors, 0);
+    assert_int_equal(write_start(&w.of[0], 'C', 60, &op), CACHE_PLANNED);
+    op = expect_move(&w.of[0], 'B', GPU, REMOTE);
+    op->kept = true;
+    done(&w.of[0], op);
+    done(&w.of[0], expect_write(&w.of[0], 'C', GPU));
+    assert_int_equal(where(&w.of[0], 'B'), REMOTE);
+    assert_int_equal(heard, told);
+    fixture_check(&w.of[0]);
+    crowd_close(&w);
+}
+
+static int look_far(struct crowd *w, int i, char letter, bool ask) {
+    struct cache_note *a = &w->answer[letter - 'A'];
+    if (ask) *a = cache_shared_find(w->store.c, key_of(letter));
+    cache_shared_found(w->of[i].c, a);
+    return where(&w->of[i], letter);
+}
+
+/* As the store would have it. */
+static enum cache_outcome far_outcome(const struct crowd *w, struct cache_op *op) {
+    bool has = cache_peek(w->store.c, op->key) == CACHE_RESIDENT;
+    op->kept = op->to == REMOTE && has;
+    return op->from == REMOTE && !has ? CACHE_LOST : CACHE_DONE;
+}
+
 /* Reads, writes and ends at random: every cache stays sound, and the store never holds more than it may. */
 static void random_crowd(enum scenario_placement placement, enum scenario_eviction eviction,
-                         enum scenario_promotion promotion, uint64_t seed) {
+                         enum scenario_promotion promotion, uint64_t seed, bool far) {
     struct crowd w;
     struct cache_op *op[CACHES][OPS];
-    unsigned ops[CACHES] = {0};
+    unsigned ops[CACHES] = {0}, lost = 0;
     struct rng rng;
-    crowd_open(&w, 300, 500, placement, eviction, promotion);
+    crowd_open_as(&w, 300, 500, placement, eviction, promotion, far);
     rng_init(&rng, seed, KVF_RNG_ROUTER, 0);
     for (int n = 0; n < 20000; n++) {
         int i = (int)rng_range(&rng, 0, CACHES - 1);
@@ -161,7 +258,7 @@ static void random_crowd(enum scenario_placement placement, enum scenario_evicti
         char letter = (char)('A' + rng_range(&rng, 0, LETTERS - 1));
         struct cache_op *made;
         if (ops[i] < OPS / 2 && rng_range(&rng, 0, 1)) {
-            if (look(&w, i, letter) >= 0)
+            if ((far ? look_far(&w, i, letter, rng_range(&rng, 0, 1)) : look(&w, i, letter)) >= 0)
                 (void)read_start(f, letter);
             else if (write_start(f, letter, 20 + (uint64_t)letter % 40, &made) == CACHE_NO_ROOM_NOW)
                 (void)cache_wait_over(f->c, made);
@@ -170,9 +267,12 @@ static void random_crowd(enum scenario_placement placement, enum scenario_evicti
             enum cache_outcome how = rng_range(&rng, 0, 9) ? CACHE_DONE : CACHE_FAILED;
             struct cache_op *ends = op[i][which];
             op[i][which] = op[i][--ops[i]];
+            if (far && how == CACHE_DONE) how = far_outcome(&w, ends);
+            lost += how == CACHE_LOST;
             cache_finish(f->c, ends, how, how == CACHE_FAILED);
         }
         while (ops[i] < OPS && (made = cache_next_ready(f->c))) op[i][ops[i]++] = made;
+        if (told - heard > 100 || rng_range(&rng, 0, 1)) store_hears(&w, (unsigned)rng_range(&rng, 1, 8));
         if (n % 16 == 0) fixture_check(f);
         if (n % 16 == 0) fixture_check(&w.store);
     }
@@ -183,7 +283,7 @@ static void random_crowd(enum scenario_placement placement, enum scenario_evicti
         assert_int_equal(cache_under_way(w.of[i].c), 0);
     }
     struct cache_stats s = fixture_stats(&w.store);
-    assert_true(s.evictions[REMOTE] > 100);
+    assert_true(s.evictions[REMOTE] > 100 && (lost > 100) == far);
     assert_true(s.used_bytes[REMOTE] > 0 && s.used_bytes[REMOTE] <= 500);
     crowd_close(&w);
 }
@@ -191,10 +291,11 @@ static void random_crowd(enum scenario_placement placement, enum scenario_evicti
 static void anything_in_any_order(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        random_crowd(KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER, seed);
-        random_crowd(KVF_PLACEMENT_WATERFALL, KVF_EVICTION_ARC, KVF_PROMOTION_ON_HIT, seed);
-        random_crowd(KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_SIEVE, KVF_PROMOTION_SECOND_HIT, seed);
-        random_crowd(KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LEAF_LRU, KVF_PROMOTION_ON_HIT, seed);
+        bool far = seed % 2 == 0;
+        random_crowd(KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER, seed, far);
+        random_crowd(KVF_PLACEMENT_WATERFALL, KVF_EVICTION_ARC, KVF_PROMOTION_ON_HIT, seed, far);
+        random_crowd(KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_SIEVE, KVF_PROMOTION_SECOND_HIT, seed, far);
+        random_crowd(KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LEAF_LRU, KVF_PROMOTION_ON_HIT, seed, far);
     }
 }
 
@@ -207,6 +308,8 @@ int main(void) {
         cmocka_unit_test(victims_of_a_stopped_store),
         cmocka_unit_test(read_of_what_is_dropped),
         cmocka_unit_test(promoted_and_kept),
+        cmocka_unit_test(told_and_answered),
+        cmocka_unit_test(refused_or_kept_elsewhere),
         cmocka_unit_test(anything_in_any_order),
     };
     return cmocka_run_group_tests_name("cache_shared", tests, NULL, NULL);
