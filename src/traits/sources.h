@@ -22,34 +22,37 @@ enum { SOURCE_CONTEXT_MAX = 16384 }; /* tokens that contexts of sharegpt are cut
 
 /* id; word in scenarios; NAME of its operations; capabilities; tokens of a block whose ids its files carry,
  * 0: they carry none; most tokens of a context, 0: not known beforehand; the key that only it reads, or NULL;
- * what its files are, for the manual. */
+ * a word of a file's first line by which `kvfall trace` knows it, in any case, others behind "|", or NULL:
+ * the first row that fits counts; what its files are, for the manual. */
 #define TRAITS_SOURCE_LIST(X)                                                                                \
     X(KVF_SOURCE_SYNTHETIC, "synthetic", synthetic,                                                          \
-      SOURCE_INFERS | SOURCE_PERSONAS | SOURCE_USERS | SOURCE_PROMPTS | SOURCE_THINKS, 0, 0, NULL,           \
+      SOURCE_INFERS | SOURCE_PERSONAS | SOURCE_USERS | SOURCE_PROMPTS | SOURCE_THINKS, 0, 0, NULL, NULL,     \
       "no file: users of the personas below hold conversations.")                                            \
     X(KVF_SOURCE_MOONCAKE, "mooncake", mooncake,                                                             \
       SOURCE_FILE | SOURCE_INFERS | SOURCE_TIMES | SOURCE_BY_TIMES | SOURCE_KNOWN | SOURCE_BLOCKS, 512, 0,   \
-      NULL,                                                                                                  \
+      NULL, "hash_ids",                                                                                      \
       "JSON lines with timestamp, input_length, output_length and hash_ids. Granularity must be block; a "   \
       "block has 512 tokens unless cache.block_tokens says otherwise, which block_size, if a row has it, "   \
       "must agree with. A row's class is used where qos.classes has it; session_id and model are for "       \
       "kvfall trace.")                                                                                       \
     X(KVF_SOURCE_AZURE, "azure", azure,                                                                      \
       SOURCE_FILE | SOURCE_INFERS | SOURCE_PROMPTS | SOURCE_TIMES | SOURCE_BY_TIMES, 0, 0, NULL,             \
-      "CSV with TIMESTAMP, ContextTokens and GeneratedTokens.")                                              \
+      "contexttokens", "CSV with TIMESTAMP, ContextTokens and GeneratedTokens.")                             \
     X(KVF_SOURCE_BURSTGPT, "burstgpt", burstgpt,                                                             \
       SOURCE_FILE | SOURCE_INFERS | SOURCE_PROMPTS | SOURCE_TIMES | SOURCE_BY_TIMES, 0, 0, NULL,             \
+      "request tokens",                                                                                      \
       "CSV whose header names Timestamp (seconds), Request tokens and Response tokens, in any order and "    \
       "with other columns between them, as all releases of BurstGPT have them. A row without response "      \
       "tokens is a failed call: it is rejected and counted as failed.")                                      \
     X(KVF_SOURCE_SHAREGPT, "sharegpt", sharegpt,                                                             \
       SOURCE_FILE | SOURCE_INFERS | SOURCE_USERS | SOURCE_PROMPTS, 0, SOURCE_CONTEXT_MAX,                    \
-      "workload.tokenizer", "JSON: conversations with their texts, as below.")                               \
+      "workload.tokenizer", "conversations", "JSON: conversations with their texts, as below.")              \
     X(KVF_SOURCE_AGENTIC, "agentic", agentic,                                                                \
-      SOURCE_FILE | SOURCE_INFERS | SOURCE_THINKS | SOURCE_TIMES | SOURCE_RECORDED, 64, 0, NULL,             \
+      SOURCE_FILE | SOURCE_INFERS | SOURCE_THINKS | SOURCE_TIMES | SOURCE_RECORDED, 64, 0, NULL, NULL,       \
       "JSON: recorded conversations of coding agents, one in a file, as below. Granularity must be block; "  \
       "a block has 64 tokens.")                                                                              \
     X(KVF_SOURCE_OPS, "ops", ops, SOURCE_FILE | SOURCE_TIMES | SOURCE_IN_TURN | SOURCE_KNOWN, 0, 0, NULL,    \
+      "op,key|timestamp,operation",                                                                          \
       "CSV with op, key and tokens, where op is write or read, or the I/O trace of a run, as below.")
 
 #endif

@@ -6,8 +6,8 @@
 static const struct traits_policy policies[] = {TRAITS_POLICY_LIST(X)};
 #undef X
 
-#define X(id, word, token, caps, block, context, key, help)                                                  \
-    {word, caps, block, context, key, "the source is not " word, help},
+#define X(id, word, token, caps, block, context, key, marks, help)                                           \
+    {word, caps, block, context, key, "the source is not " word, marks, help},
 static const struct traits_source sources[] = {TRAITS_SOURCE_LIST(X)};
 #undef X
 

@@ -28,6 +28,7 @@ struct traits_source {
     uint64_t block_tokens,
         context_tokens; /* of a block of its files; most of a context; 0: none, not known */
     const char *key, *unread;
+    const char *marks; /* of a file's first line, "|" between; NULL: none */
     const char *help;
 };
 struct traits_backend {

@@ -16,12 +16,14 @@
 /* ---- which source ---- */
 
 static const char *source_of_header(const char *line) {
-    static const struct {
-        const char *word, *source;
-    } marks[] = {{"hash_ids", "mooncake"}, {"contexttokens", "azure"},     {"request tokens", "burstgpt"},
-                 {"op,key", "ops"},        {"timestamp,operation", "ops"}, {"conversations", "sharegpt"}};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (strcasestr(line, marks[i].word)) return marks[i].source;
+    for (unsigned i = 0; traits_source(i); i++)
+        for (const char *mark = traits_source(i)->marks; mark && *mark; mark += *mark == '|') {
+            char word[32];
+            size_t len = strcspn(mark, "|");
+            snprintf(word, sizeof word, "%.*s", (int)len, mark);
+            if (strcasestr(line, word)) return traits_source(i)->word;
+            mark += len;
+        }
     return line[strspn(line, " \t")] == '[' ? "sharegpt" : NULL;
 }
 
