@@ -28,6 +28,11 @@ enum { SOURCE_CONTEXT_MAX = 16384 }; /* tokens that contexts of sharegpt are cut
     X(KVF_SOURCE_SYNTHETIC, "synthetic", synthetic,                                                          \
       SOURCE_INFERS | SOURCE_PERSONAS | SOURCE_USERS | SOURCE_PROMPTS | SOURCE_THINKS, 0, 0, NULL, NULL,     \
       "no file: users of the personas below hold conversations.")                                            \
+    X(KVF_SOURCE_BAILIAN, "bailian", bailian,                                                                \
+      SOURCE_FILE | SOURCE_INFERS | SOURCE_TIMES | SOURCE_BY_TIMES | SOURCE_KNOWN, 16, 0, NULL, "chat_id",   \
+      "JSON lines with timestamp (seconds), input_length, output_length and hash_ids, as the traces of "     \
+      "Qwen's users that Alibaba publishes have them (qwen-bailian-usagetraces-anon). Granularity must be "  \
+      "block; a block has 16 tokens.")                                                                       \
     X(KVF_SOURCE_MOONCAKE, "mooncake", mooncake,                                                             \
       SOURCE_FILE | SOURCE_INFERS | SOURCE_TIMES | SOURCE_BY_TIMES | SOURCE_KNOWN | SOURCE_BLOCKS, 512, 0,   \
       NULL, "hash_ids",                                                                                      \
