@@ -176,7 +176,7 @@ const struct key key_table[] = {
     K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",
       ALWAYS, ALL, "The unit of an entry: a request's context, or a block of tokens."),
     K("cache.block_tokens", INTEGER, cache.block_tokens, "tokens", "1 to 1048576", "16", BLOCK, ALL,
-      "Tokens per block; 512 by default for a mooncake trace."),
+      "Tokens per block; by default those of a trace's source, if it has blocks."),
     K("cache.touch_order", CHOICE, cache.touch_order, "", CHOICES(SCENARIO_TOUCH_LIST), "last_first", BLOCK,
       ALL, "Order in which a request touches its blocks; last first lets leaves go before roots."),
     K("cache.placement", CHOICE, cache.placement, "", CHOICES(SCENARIO_PLACEMENT_LIST), "waterfall", MOVES,

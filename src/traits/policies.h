@@ -54,8 +54,8 @@ enum traits_policy_caps {
     X(KVF_EVICTION_PRIORITY, "priority", priority, POLICY_BY_RULES, "cache.priorities",                      \
       "the least recent of the lowest priority that cache.priorities give (Cao, Felten and Li, OSDI 1994).") \
     X(KVF_EVICTION_BELADY, "belady", belady, POLICY_LOOKS_AHEAD, NULL,                                       \
-      "the one that is accessed again last of all, which is known in a simulation of a mooncake or ops "     \
-      "trace; with entries of one size in one tier no policy has more hits (Belady, as above).")
+      "the one that is accessed again last of all, which is known in a simulation of a bailian, mooncake "   \
+      "or ops trace; with entries of one size in one tier no policy has more hits (Belady, as above).")
 
 #define TRAITS_ONE(...) +1
 enum { TRAITS_POLICIES = TRAITS_POLICY_LIST(TRAITS_ONE) };

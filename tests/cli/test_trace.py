@@ -389,8 +389,10 @@ def _():
     (work / "ops.csv").write_text("op,key,tokens\nwrite,a,100\nread,a,100\n")
     (work / "share.json").write_text('[{"id": "x", "conversations": [{"from": "human", "value": "hello there"},'
                                      '{"from": "gpt", "value": "hi"}]}]')
+    (work / "qwen.jsonl").write_text('{"chat_id": 159, "parent_chat_id": -1, "timestamp": 61.114, "input_length": 20, '
+                                     '"output_length": 132, "type": "text", "turn": 1, "hash_ids": [1089, 1090]}\n')
     for name, source, count in (("azure.csv", "azure", 2), ("burst.csv", "burstgpt", 2), ("ops.csv", "ops", 2),
-                                ("share.json", "sharegpt", 1)):
+                                ("share.json", "sharegpt", 1), ("qwen.jsonl", "bailian", 1)):
         said = described(work / name)
         assert (said["source"], said["requests"]) == (source, count), said
         assert run(["trace", work / name]).rc == 0

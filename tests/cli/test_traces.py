@@ -16,8 +16,11 @@ MODEL = {"tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "64GiB", "
          "tiers.gpu.read_bandwidth": "100TB/s", "tiers.gpu.write_bandwidth": "100TB/s",
          "engine.workers": 1, "engine.slots": 1, "run.duration": "60s", "workload.arrival": {"speedup": 0}}
 BLOCKS = {"cache.granularity": "block", "cache.block_tokens": 512}
+SMALL_BLOCKS = {**BLOCKS, "cache.block_tokens": 16}
 GOOD = {
     "mooncake": '{"timestamp": %d, "input_length": 600, "output_length": 4, "hash_ids": [1, %d]}\n',
+    "bailian": '{"chat_id": 7, "parent_chat_id": -1, "timestamp": 6%d.114, "input_length": 20, "output_length": 4, '
+               '"type": "text", "turn": 1, "hash_ids": [1, %d]}\n',
     "azure": "2023-11-16 18:00:%02d.5000000,60%d,4\n",
     "ops": "write,%d-%d,60\n",
 }
@@ -27,7 +30,7 @@ def source(name, text, changes=None):
     """A scenario's changes for a trace of this text."""
     path = home() / "work" / (name + ".trace")
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return {"workload.source": name, "workload.path": path.name, **(BLOCKS if name == "mooncake" else {}),
+    return {"workload.source": name, "workload.path": path.name, **{"mooncake": BLOCKS, "bailian": SMALL_BLOCKS}.get(name, {}),
             "workload.personas": None, "workload.users": None, "workload.prefix": {"probability": 0},
             "run.duration": "60s", **(changes or {})}
 
@@ -81,6 +84,15 @@ BAD = {
         ("not JSON at all\n", "malformed"),
         ('{"timestamp": 1, "input_length": 5, "output_length": 1, "hash_ids": [1]}\0\n', "malformed"),
         ("\x7f\x01\x02\n", "malformed"),
+    ],
+    "bailian": [
+        ('{"timestamp": 61.1, "input_length": -5, "output_length": 1, "hash_ids": [1]}\n', "negative"),
+        ('{"timestamp": -0.1, "input_length": 5, "output_length": 1, "hash_ids": [1]}\n', "negative"),
+        ('{"timestamp": 8589934593.0, "input_length": 5, "output_length": 1, "hash_ids": [1]}\n', "absurd"),
+        ('{"timestamp": 61.1, "input_length": 16, "output_length": 1, "hash_ids": [1, 2]}\n', "id_count"),
+        ('{"timestamp": 61.1, "input_length": 0, "output_length": 1, "hash_ids": []}\n', "empty"),
+        ('{"timestamp": 6.1e1, "input_length": 5, "output_length": 1, "hash_ids": [1]}\n', "malformed"),
+        ('{"chat_id": 7, "input_length": 5, "output_length": 1, "hash_ids": [1]}\n', "malformed"),
     ],
     "azure": [
         ("2023-11-16 18:00:01.5000000,-5,1\n", "negative"),
@@ -173,6 +185,19 @@ def _():
 
 
 # What requests do. --------------------------------------------------------------------------------
+
+
+@case("bailian: times are seconds, and hits are those of its blocks of 16 tokens")
+def _():
+    rows_of = [(61.114, 33, (5, 6, 7)), (61.614, 48, (5, 6, 8)), (63.114, 16, (5,))]
+    text = "".join(block_row(at, tokens, ids) for at, tokens, ids in rows_of)
+    changes = {**source("bailian", text), **MODEL, "workload.arrival": {"speedup": 1}, "mode": "simulate"}
+    _, summary = measure(changes, "--db", "none", "--request-log", "r.jsonl")
+    # Longest prefix there is: 0, 2, 1; the last block of 33 tokens is not full, and a trace's ids all count.
+    assert (result(summary, "lookups"), result(summary, "hits")) == (7, 3), summary["results"]
+    assert result(summary, "gpu_used_bytes") == 4 * 16 * 2048, summary["results"]
+    logged = [json.loads(line) for line in (home() / "work/r.jsonl").read_text().splitlines()]
+    assert [(one["arrival_s"], one["misses"]) for one in logged] == [(0, 3), (0.5, 1), (2, 0)], logged
 
 
 @case("mooncake: lookups and hits are those of the file's ids")
