@@ -20,9 +20,12 @@ enum traits_backend_caps {
     X(KVF_BACKEND_CUDA, "cuda", cuda, BACKEND_DEVICE, "memory of NVIDIA GPUs.")                              \
     X(KVF_BACKEND_EMULATED, "emulated", emulated, BACKEND_LINK,                                              \
       "sizes without bytes; operations take the time of the tier's link.")                                   \
+    X(KVF_BACKEND_INSTANT, "instant", instant, 0, "as of the cpu tier: operations take no time.")            \
     X(KVF_BACKEND_OFF, "off", emulated, BACKEND_NONE, "no tier, whatever its capacity.")
 #define TRAITS_CPU_BACKEND_LIST(X)                                                                           \
-    X(KVF_CPU_MEMORY, "memory", memory, BACKEND_MEMORY, "an arena in the memory of this machine.")
+    X(KVF_CPU_MEMORY, "memory", memory, BACKEND_MEMORY, "an arena in the memory of this machine.")           \
+    X(KVF_CPU_INSTANT, "instant", instant, 0,                                                                \
+      "sizes without bytes; operations take no time: what remains is the time of kvfall itself.")
 #define TRAITS_NVME_BACKEND_LIST(X)                                                                          \
     X(KVF_NVME_DRIVE, "drive", nvme, 0, "files on a drive, past the page cache.")
 /* Of a store also: the noun and an example of what its url names, and the function in scenario/check.c that
