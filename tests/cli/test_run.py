@@ -93,6 +93,19 @@ def _():
     assert rows("SELECT tier, emulated FROM run_tiers WHERE emulated") == [{"tier": "gpu", "emulated": 1}]
 
 
+@case("instant tiers take no time of their own, and are labelled")
+def _():
+    got, summary = measure({**COUNTED, "tiers.gpu.backend": "instant", "tiers.cpu.backend": "instant"}, "--db", "none")
+    check_identities(summary)
+    for tier in ("gpu", "cpu"):
+        told = summary["tiers"][tier]
+        assert told["emulated"] is True and told["description"].startswith("instant: "), told
+        assert result(summary, tier + "_write_ops") > 0, summary["results"]
+        assert result(summary, tier + "_write_device_mean_ms") == 0 < result(summary, tier + "_write_mean_ms"), summary["results"]
+    assert re.search(r"^  cpu emul", got.stdout, re.MULTILINE), got
+    assert summary["tiers"]["nvme"]["emulated"] is False and result(summary, "nvme_write_device_mean_ms") > 0, summary["results"]
+
+
 @case("verify: full checks every block of the real tiers and finds none wrong")
 def _():
     got, summary = measure({**COUNTED, "cache.verify": "full"}, "--db", "none")
