@@ -221,6 +221,18 @@ def _():
         check_ranks({**REMOTE, **changes})
 
 
+@case("calibrated workers ask for their turns at the store like others")
+def _():
+    need_mpi()
+    measured = {"tiers.%s.%s" % (tier, key): value for tier in ("cpu", "gpu") for key, value in (
+        ("depths", [1, 4]), ("read_rates", [9000, 30000]), ("write_rates", [8000, 25000]), ("read_spread", [0.5, 1.5]))}
+    summary = check_ranks({**REMOTE, **measured, "engine.workers": 3})[0]
+    assert summary["results.remote_hits.value"] > 100 and summary["results.remote_write_ops.value"] > 1000
+    summary = check_ranks({**REMOTE, **measured, "engine.workers": 3, "tiers.remote.capacity": "512MiB", "fleet.delay": "30ms",
+                           "run.duration": "20s"}, (2,))[0]
+    assert summary["results.remote_lost.value"] > 0
+
+
 @case("and with outages of pods that wait for the store, and of the store")
 def _():
     need_mpi()

@@ -1,5 +1,6 @@
 #include "engine/move/crew.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,9 @@
 
 enum { COPIES_PER_TURN = 4, HOLDERS = 32, OWN = CREW_OWN, STATIONS = CREW_STATIONS };
 enum { LANDING = BUDGET_LANDING_BUFFERS };
+
+/* In the numbers of its questions: the simulated mover has others. */
+#define CREW_ASKS (UINT64_C(1) << 63)
 
 #define FACTOR_LEAST 1e-3
 
@@ -326,23 +330,37 @@ static void turn_end(struct crew *l, struct hand *hand, uint64_t now_ns) {
 
 /* ---- operations ---- */
 
+static void timed_known(struct crew *l, struct handled *o, enum kvf_dir dir, uint64_t end_ns) {
+    struct transfer_leg *leg = &o->t.leg[dir];
+    leg->end_ns = end_ns;
+    leg->device_ns = end_ns - leg->since_ns;
+    leg->done_bytes = o->t.op->bytes;
+    heap_push(&l->timed, end_ns, l->ties++, o);
+}
+
+static void turn_ask(struct crew *l, struct handled *o, enum kvf_dir dir) {
+    o->number = CREW_ASKS | ++l->questions;
+    line_add(&l->asked, o);
+    l->setup.ask(l->setup.ctx, o->number, o->t.op, dir);
+}
+
 /* By the channels of its tier, which was not measured; `o` goes on when that is done. */
 static void timed_begin(struct crew *l, struct handled *o, enum kvf_dir dir, uint64_t now_ns) {
     struct transfer_leg *leg = &o->t.leg[dir];
-    uint64_t bytes = o->t.op->bytes;
     leg->since_ns = now_ns;
     if (leg->start_ns == 0) leg->start_ns = now_ns;
-    leg->end_ns = channels_take(l->channels[leg->tier], dir, bytes, now_ns).complete_ns;
-    leg->device_ns = leg->end_ns - now_ns;
-    leg->done_bytes = bytes;
     comes(l, leg->tier, dir, 1, now_ns);
-    heap_push(&l->timed, leg->end_ns, l->ties++, o);
+    if (leg->tier == KVF_TIER_REMOTE && l->setup.ask)
+        turn_ask(l, o, dir);
+    else
+        timed_known(l, o, dir,
+                    channels_take(l->channels[leg->tier], dir, o->t.op->bytes, now_ns).complete_ns);
 }
 
 static void operation_record(struct crew *l, struct handled *o) {
     for (int d = 0; d < KVF_DIRS; d++) {
         const struct transfer_leg *leg = &o->t.leg[d];
-        if (leg->tier < 0) continue;
+        if (leg->tier < 0 || leg->kept) continue;
         counters_add(&l->setup.counters->io[leg->tier][d][transfer_cause(&o->t, (enum kvf_dir)d)].bytes,
                      leg->done_bytes);
     }
@@ -429,6 +447,30 @@ void crew_begin(struct crew *l, struct cache_op *op) {
         operation_line(l, o);
 }
 
+static void operation_lost(struct crew *l, struct handled *o) {
+    goes(l, KVF_TIER_REMOTE, KVF_DIR_READ, 1, now_of(l));
+    o->t.error = ENODATA;
+    o->t.error_dir = KVF_DIR_READ;
+    counters_add(&l->setup.counters->lost[KVF_TIER_REMOTE], 1);
+    l->setup.done(l->setup.ctx, &o->t, false, "");
+    crew_handled_free(l, o);
+}
+
+bool crew_answered(struct crew *l, uint64_t number, const struct mover_turn *turn) {
+    struct handled *o = l ? l->asked.first : NULL;
+    if (!(number & CREW_ASKS) || !o || o->number != number) return (number & CREW_ASKS) != 0;
+    (void)line_take(&l->asked);
+    bool reads = o->t.op->from == KVF_TIER_REMOTE;
+    if (reads && turn->how == MOVER_LOST) {
+        operation_lost(l, o);
+        return true;
+    }
+    o->t.leg[KVF_DIR_WRITE].kept = !reads && turn->how != MOVER_TURN;
+    o->t.dropped = !reads && turn->how == MOVER_LOST;
+    timed_known(l, o, reads ? KVF_DIR_READ : KVF_DIR_WRITE, turn->complete_ns);
+    return true;
+}
+
 bool crew_pump(struct crew *l) {
     uint64_t now_ns = now_of(l);
     struct heap_item item;
@@ -479,6 +521,7 @@ void crew_stop(struct crew *l) {
     l->turns.count = l->delays.count = l->starts.count = l->timed.count = l->ends.count = 0;
     l->ready = NULL;
     l->ready_tail = &l->ready;
+    l->asked = (struct line){0};
     l->copying = 0;
     for (int t = 0; t < KVF_TIERS; t++)
         atomic_store_explicit(&l->setup.counters->chunks_in_flight[t], 0, memory_order_relaxed);
@@ -505,8 +548,8 @@ struct crew *crew_open(const struct mover_setup *setup, struct channels *const c
         if (!setup->tiers[t]) continue;
         l->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
         l->channels[t] = channels[t];
-        l->measured[t] =
-            station_measured(&s->tier[t].service, false) && !(t == KVF_TIER_REMOTE && setup->store);
+        l->measured[t] = station_measured(&s->tier[t].service, false) &&
+                         !(t == KVF_TIER_REMOTE && (setup->store || setup->ask));
         if (l->measured[t] && t != KVF_TIER_CPU)
             station_init(&l->station[t], s, (enum kvf_tier)t, false, setup->pod);
     }

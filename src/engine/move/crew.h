@@ -40,6 +40,8 @@ void crew_close(struct crew *l); /* takes NULL */
 /* Whether one of the operation's tiers was measured; if so it may be begun here. */
 bool crew_take(const struct crew *l, const struct cache_op *op);
 void crew_begin(struct crew *l, struct cache_op *op);
+/* As simmover_answered(); false: the crew has not asked that. */
+bool crew_answered(struct crew *l, uint64_t number, const struct mover_turn *turn);
 bool crew_pump(struct crew *l); /* does all due work; whether there was any */
 void crew_stop(struct crew *l); /* everything ends at once, abandoned */
 uint64_t crew_next_ns(const struct crew *l);

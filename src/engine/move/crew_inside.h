@@ -43,6 +43,7 @@ struct handled {
     struct transfer t; /* first: what the others see of it */
     struct handled *next, *prev_live, *next_live;
     uint32_t hand;
+    uint64_t number; /* by which it has asked for a turn at a remote tier that is elsewhere */
     uint64_t passed; /* bytes that are where they shall be, as its worker has seen */
     bool whole;      /* in a device's own memory */
     bool copies, direct;
@@ -97,6 +98,8 @@ struct crew {
     struct heap starts; /* pieces that their device takes up next of their worker's */
     struct heap ends;   /* of operations, each when its last piece is where it shall be */
     struct heap timed;  /* operations at a tier that was not measured */
+    struct line asked;  /* operations that have asked for a turn */
+    uint64_t questions;
     uint64_t ties;
     struct handled live; /* sentinel */
     struct spares spare, spare_piece;

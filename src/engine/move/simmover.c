@@ -273,17 +273,18 @@ static struct simulated *asked_take(struct simmover *m) {
     return s;
 }
 
-void simmover_answered(struct simmover *m, uint64_t number, const struct simmover_turn *turn) {
+void simmover_answered(struct simmover *m, uint64_t number, const struct mover_turn *turn) {
+    if (crew_answered(m->crew, number, turn)) return;
     if (!m->asked_first || m->asked_first->number != number) return;
     struct simulated *s = asked_take(m);
     struct channels_turn at = {turn->start_ns, turn->complete_ns};
-    if (s->asks == KVF_DIR_READ && turn->how == SIMMOVER_LOST) {
+    if (s->asks == KVF_DIR_READ && turn->how == MOVER_LOST) {
         operation_lost(m, s);
     } else if (s->asks == KVF_DIR_READ) {
         read_served(m, s, &at);
     } else {
-        s->t.leg[KVF_DIR_WRITE].kept = turn->how != SIMMOVER_TURN;
-        s->t.dropped = turn->how == SIMMOVER_LOST;
+        s->t.leg[KVF_DIR_WRITE].kept = turn->how != MOVER_TURN;
+        s->t.dropped = turn->how == MOVER_LOST;
         write_served(m, s, &at);
     }
 }

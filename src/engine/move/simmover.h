@@ -27,14 +27,9 @@ struct simmover;
 struct simmover *simmover_open(const struct mover_setup *setup);
 void simmover_close(struct simmover *m); /* takes NULL */
 void simmover_begin(struct simmover *m, struct cache_op *op);
-/* A turn at the channels of a remote tier that is elsewhere, for the operation that asked by that number. It
- * is that of another mover's life where none waits for it. */
-enum simmover_how { SIMMOVER_TURN, SIMMOVER_KEPT, SIMMOVER_LOST }; /* KEPT: the tier has the entry already */
-struct simmover_turn {
-    uint64_t start_ns, complete_ns; /* as this mover sees it, not before now */
-    enum simmover_how how;
-};
-void simmover_answered(struct simmover *m, uint64_t number, const struct simmover_turn *turn);
+/* The turn that was asked for by that number (mover_setup.ask). It is no longer waited for after a stop, and
+ * then without effect. */
+void simmover_answered(struct simmover *m, uint64_t number, const struct mover_turn *turn);
 bool simmover_pump(struct simmover *m); /* ends all due work; whether there was any */
 /* Channel time that legs of a direction have had at a tier by now, divided among its channels; exact. */
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir);

@@ -86,6 +86,14 @@ static inline uint32_t mover_buffers(const struct scenario *s) {
     return n > 0 ? (uint32_t)n : 1;
 }
 
+/* A turn at the channels of a remote tier that is elsewhere. KEPT: it has the entry already. LOST: it has no
+ * such entry, or takes none. */
+enum mover_how { MOVER_TURN, MOVER_KEPT, MOVER_LOST };
+struct mover_turn {
+    uint64_t start_ns, complete_ns; /* as the mover sees it, not before it hears of it */
+    enum mover_how how;
+};
+
 struct channels;
 struct mover;
 struct verify_dump;

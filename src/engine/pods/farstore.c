@@ -60,22 +60,22 @@ static bool find(struct engine *e, const struct shards_message *m) {
 }
 
 /* An entry that it has is not written again. Stopped it has nothing, and takes nothing. */
-static struct simmover_turn turn_of(struct engine *e, const struct move *m) {
+static struct mover_turn turn_of(struct engine *e, const struct move *m) {
     const struct cache *store = e->service.store.cache;
     uint64_t now_ns = engine_now(e);
     bool has = cache_peek(store, m->key) == CACHE_RESIDENT, reads = m->dir == KVF_DIR_READ;
     if (has == reads && !cache_stopped(store)) {
         struct channels_turn at = channels_take(e->service.store_link, m->dir, m->bytes, now_ns);
-        return (struct simmover_turn){at.start_ns, at.complete_ns, SIMMOVER_TURN};
+        return (struct mover_turn){at.start_ns, at.complete_ns, MOVER_TURN};
     }
-    return (struct simmover_turn){now_ns, now_ns, has ? SIMMOVER_KEPT : SIMMOVER_LOST};
+    return (struct mover_turn){now_ns, now_ns, has ? MOVER_KEPT : MOVER_LOST};
 }
 
 static bool move(struct engine *e, const struct shards_message *m) {
     struct move wanted;
     if (m->len != sizeof wanted) return false;
     memcpy(&wanted, m->bytes, sizeof wanted);
-    struct simmover_turn turn = turn_of(e, &wanted);
+    struct mover_turn turn = turn_of(e, &wanted);
     turn.start_ns += shards_delay_ns(e);
     turn.complete_ns += shards_delay_ns(e);
     shards_from_store(e, m->pod, TURN, m->number, &turn, sizeof turn);
@@ -109,7 +109,7 @@ static void found(struct pod *p, struct worker *w, const struct shards_message *
 static bool pod_hears(struct engine *e, const struct shards_message *m) {
     struct pod *p = &e->service.pods[m->pod - e->service.pod_first];
     struct worker *w = pod_worker(p);
-    struct simmover_turn turn;
+    struct mover_turn turn;
     uint32_t number = (uint32_t)(w - e->service.workers);
     if (m->what == FOUND && m->len % sizeof(struct cache_note) == 0) {
         found(p, w, m);

@@ -169,11 +169,6 @@ int pods_open(struct engine *e, struct err *err) {
             err, KVF_ERR_USAGE,
             "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
             "calibration");
-    if (farstore_is(e) && crew_wanted(e->s))
-        return err_set(
-            err, KVF_ERR_USAGE,
-            "messages to a remote tier that pods share cannot be simulated on calibrated tiers; leave out "
-            "fleet.delay, the remote tier, or the included calibration");
     struct sample *sample = sample_open();
     if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)
         rc = fleet_open(&e->routes.fleet, e->s, pod_blocks(e->s), err);
