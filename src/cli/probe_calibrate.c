@@ -431,7 +431,7 @@ static void put_file(void *ctx, const struct calibrate_run *run, struct buf *out
     const struct calibrate *c = ctx;
     put_head(c, out);
     for (int t = first_tier(c); t < c->tiers; t++)
-        calibration_yaml((enum kvf_tier)t, &c->result[t], run->times[t], out);
+        calibration_yaml((enum kvf_tier)t, &c->result[t], &run->adjust[t], out);
 }
 
 static int adjust_to_run(struct calibrate *c, struct err *e) {

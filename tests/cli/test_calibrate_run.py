@@ -8,7 +8,8 @@ import runs
 from tap import case, finish, home, main, run, spawn, wait_until
 
 CALIBRATE = ["probe", "--calibrate", "--path", ".", "--size", "16MiB", "--time", "300ms"]
-ADJUSTED = r"# adjusted to a run: reads take ([\d.e+-]+) and writes ([\d.e+-]+) times as long as windows measured; the peaks are the windows'"
+ADJUSTED = r"# adjusted to a run: reads take ([\d.e+-]+) and writes ([\d.e+-]+) times as long as windows measured, " \
+    r"their spread to the power of ([\d.e+-]+) and ([\d.e+-]+); the peaks are the windows'"
 
 
 def refused(args, words):

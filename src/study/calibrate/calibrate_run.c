@@ -23,6 +23,8 @@ enum { LEAST_OPS = 20, ROUNDS_NEAR = 4, ROUNDS = 12, TICK_MS = 200 };
 #define GAIN_FAR    0.8 /* of the first rounds, and of those that are averaged */
 #define GAIN_NEAR   0.4
 #define TIMES_MOST  10.0
+#define SPREAD_MOST 4.0
+#define SPREAD_STEP 2.5 /* the tails give way less than that is turned */
 #define WARMUP_PART 0.5
 
 /* The message of the process; both ends are the same program. */
@@ -98,37 +100,53 @@ static void end_take(const struct run_record *run, struct calibrate_run_end *out
     out->e2e_p95_ms = result_value(&run->results, "e2e_p95_ms");
 }
 
-/* How far the real mean time of an operation is from the simulated one: the middle of that at the device and
- * that with what it waits for on the way there, because the first alone leaves the waiting out, and the
- * second is little of the tier's own where others are slow. 1 where either run has too few operations. */
-static double off_by(const struct fitting *f, const struct run_record *sim, int tier, int dir) {
-    const struct run_record *both[] = {&f->real, sim};
-    double mean[2];
-    for (int i = 0; i < 2; i++) {
-        const struct result_list *l = &both[i]->results;
-        const char *name = tier_name((enum kvf_tier)tier), *way = dir == KVF_DIR_READ ? "read" : "write";
-        double device = result_named(l, "%s_%s_device_mean_ms", name, way);
-        mean[i] = sqrt(result_named(l, "%s_%s_mean_ms", name, way) * device);
-        if (!(result_named(l, "%s_%s_ops", name, way) >= LEAST_OPS) || !(mean[i] > 0)) return 1;
+/* A statistic of the times of operations: the middle of that at the device and that with what they wait for
+ * on the way there, because the first alone leaves the waiting out, and the second is little of the tier's
+ * own where others are slow. 0: too few operations to tell. */
+static double middle(const struct run_record *run, int tier, int dir, const char *statistic) {
+    const struct result_list *l = &run->results;
+    const char *name = tier_name((enum kvf_tier)tier), *way = dir == KVF_DIR_READ ? "read" : "write";
+    double device = result_named(l, "%s_%s_device_%s_ms", name, way, statistic);
+    double found = sqrt(result_named(l, "%s_%s_%s_ms", name, way, statistic) * device);
+    return result_named(l, "%s_%s_ops", name, way) >= LEAST_OPS && found > 0 ? found : 0;
+}
+
+/* Logarithms of what is adjusted: where it is, and what it was together in the rounds that are averaged. */
+struct knob {
+    double at, sum;
+};
+
+/* One round: by how far the simulation is off. */
+static double turn(struct knob *k, int round, double off, double most) {
+    k->at += (round < ROUNDS_NEAR ? GAIN_FAR : GAIN_NEAR) * off;
+    k->at = fmin(fmax(k->at, -log(most)), log(most));
+    if (round >= ROUNDS_NEAR) k->sum += k->at;
+    return exp(round + 1 < ROUNDS ? k->at : k->sum / (ROUNDS - ROUNDS_NEAR));
+}
+
+static void turn_all(const struct fitting *f, const struct run_record *sim, int round,
+                     struct knob knob[KVF_TIERS][KVF_DIRS][2], struct calibrate_run *out) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        for (int d = 0; d < KVF_DIRS && f->setup->measured[t]; d++) {
+            struct calibration_adjust *a = &out->adjust[t];
+            double mean = middle(&f->real, t, d, "mean"), simulated = middle(sim, t, d, "mean");
+            bool known = mean > 0 && simulated > 0;
+            double off = known ? log(mean / simulated) : 0;
+            a->times[d] = turn(&knob[t][d][0], round, off, TIMES_MOST);
+            if (known) off = log(middle(&f->real, t, d, "p95") / middle(sim, t, d, "p95")) - off;
+            a->spread[d] = turn(&knob[t][d][1], round, off * SPREAD_STEP, SPREAD_MOST);
+        }
     }
-    return mean[0] / mean[1];
 }
 
 static int fit(struct fitting *f, struct calibrate_run *out, struct err *e) {
-    double logs[KVF_TIERS][KVF_DIRS] = {0}, sums[KVF_TIERS][KVF_DIRS] = {0};
+    struct knob knob[KVF_TIERS][KVF_DIRS][2] = {0};
     int rc = 0;
     for (int round = 0; round <= ROUNDS && rc == 0; round++) { /* the last one tells what came of it */
         struct run_record sim;
         run_record_init(&sim);
         rc = run_once(f, KVF_MODE_SIMULATE, out, &sim, e);
-        for (int i = 0; i < KVF_TIERS * KVF_DIRS && rc == 0 && round < ROUNDS; i++) {
-            int t = i / KVF_DIRS, d = i % KVF_DIRS;
-            if (!f->setup->measured[t]) continue;
-            logs[t][d] += (round < ROUNDS_NEAR ? GAIN_FAR : GAIN_NEAR) * log(off_by(f, &sim, t, d));
-            logs[t][d] = fmin(fmax(logs[t][d], -log(TIMES_MOST)), log(TIMES_MOST));
-            if (round >= ROUNDS_NEAR) sums[t][d] += logs[t][d];
-            out->times[t][d] = exp(round + 1 < ROUNDS ? logs[t][d] : sums[t][d] / (ROUNDS - ROUNDS_NEAR));
-        }
+        if (rc == 0 && round < ROUNDS) turn_all(f, &sim, round, knob, out);
         if (rc == 0) end_take(&sim, &out->simulated);
         run_record_free(&sim);
     }
@@ -188,7 +206,7 @@ static ssize_t wait_for(const struct calibrate_run_setup *setup, int fd, pid_t p
 }
 
 void calibrate_run_init(struct calibrate_run *r) {
-    for (int i = 0; i < KVF_TIERS * KVF_DIRS; i++) r->times[i / KVF_DIRS][i % KVF_DIRS] = 1;
+    for (int t = 0; t < KVF_TIERS; t++) r->adjust[t] = (struct calibration_adjust){{1, 1}, {1, 1}};
     r->real = r->simulated = (struct calibrate_run_end){KVF_MISSING, KVF_MISSING, KVF_MISSING};
 }
 

@@ -1,9 +1,9 @@
 /* The scenario that will use a calibration, run for real and simulated with it. Windows measure each tier by
  * itself; in a run the tiers, the workers and the pauses between requests are in each other's way. How much
  * longer operations take there than simulated is found by simulating again and again, each time with the
- * figures adjusted by what the last simulation was off, so that the mean time of an operation is that of the
- * run, by tier and direction (a stochastic approximation after Robbins and Monro, 1951, averaged after Polyak
- * and Juditsky, 1992). The calling thread, and a process of its own, which it waits for. */
+ * figures adjusted by what the last simulation was off, so that the mean time of an operation and its P95 are
+ * those of the run, by tier and direction (a stochastic approximation after Robbins and Monro, 1951, averaged
+ * after Polyak and Juditsky, 1992). The calling thread, and a process of its own, which it waits for. */
 #ifndef KVF_STUDY_CALIBRATE_CALIBRATE_RUN_H
 #define KVF_STUDY_CALIBRATE_CALIBRATE_RUN_H
 
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "study/calibrate/calibration.h"
 #include "study/options.h"
 #include "study/showing.h"
 
@@ -20,8 +21,7 @@ struct calibrate_run_end {
 };
 
 struct calibrate_run {
-    double times[KVF_TIERS]
-                [KVF_DIRS]; /* longer in the run than measured; 1: as measured, or too few to tell */
+    struct calibration_adjust adjust[KVF_TIERS]; /* 1: as measured, or too few operations to tell */
     struct calibrate_run_end real, simulated;
 };
 

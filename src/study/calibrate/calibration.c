@@ -156,14 +156,24 @@ static void curve_adjust(struct calibrate_curve *c, const double times[KVF_DIRS]
     c->lookup_behind_ns *= times[KVF_DIR_READ];
 }
 
+/* Parts of a mean, to a power: parts of a mean again. */
+static void spread_adjust(double slice[CALIBRATE_SLICES], double power) {
+    double sum = 0;
+    if (fabs(power - 1) < 1e-9) return; /* as measured, to the last digit */
+    for (int i = 0; i < CALIBRATE_SLICES; i++) sum += slice[i] = pow(fmax(slice[i], 0), power);
+    for (int i = 0; i < CALIBRATE_SLICES && sum > 0; i++) slice[i] *= CALIBRATE_SLICES / sum;
+}
+
 /* Says what a run adjusted; the figures of service times are then the run's, the peaks the windows'. */
-static void put_adjusted(const double times[KVF_DIRS], struct buf *out) {
-    if (fabs(log(times[KVF_DIR_READ])) < 1e-9 && fabs(log(times[KVF_DIR_WRITE])) < 1e-9) return;
+static void put_adjusted(const struct calibration_adjust *a, struct buf *out) {
+    double most = 0;
+    for (int d = 0; d < KVF_DIRS; d++) most = fmax(most, fabs(log(a->times[d])) + fabs(log(a->spread[d])));
+    if (most < 1e-9) return;
     buf_addf(
         out,
-        "    # adjusted to a run: reads take %.3g and writes %.3g times as long as windows measured; the "
-        "peaks are the windows'\n",
-        times[KVF_DIR_READ], times[KVF_DIR_WRITE]);
+        "    # adjusted to a run: reads take %.3g and writes %.3g times as long as windows measured, their "
+        "spread to the power of %.3g and %.3g; the peaks are the windows'\n",
+        a->times[KVF_DIR_READ], a->times[KVF_DIR_WRITE], a->spread[KVF_DIR_READ], a->spread[KVF_DIR_WRITE]);
 }
 
 static void put_keys(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {
@@ -181,8 +191,8 @@ static void put_keys(enum kvf_tier tier, const struct calibrate_result *r, struc
     if (tier == KVF_TIER_CPU) put_reuse(r, out);
 }
 
-void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, const double times[KVF_DIRS],
-                      struct buf *out) {
+void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r,
+                      const struct calibration_adjust *adjust, struct buf *out) {
     const struct calibrate_curve *peak = r->own.points ? &r->own : &r->link;
     struct calibrate_result adjusted = *r;
     char size[32], about[200];
@@ -207,10 +217,12 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, cons
             "    # peaks and own_ keys are of device memory itself; the others are of copies to and from the host\n");
     put_rate(out, "peak_read", best_of(peak, KVF_DIR_READ));
     put_rate(out, "peak_write", best_of(peak, KVF_DIR_WRITE));
-    put_adjusted(times, out);
-    curve_adjust(&adjusted.link, times);
-    curve_adjust(&adjusted.own, times);
-    adjusted.both.median /= sqrt(times[KVF_DIR_READ] * times[KVF_DIR_WRITE]);
+    put_adjusted(adjust, out);
+    curve_adjust(&adjusted.link, adjust->times);
+    curve_adjust(&adjusted.own, adjust->times);
+    adjusted.both.median /= sqrt(adjust->times[KVF_DIR_READ] * adjust->times[KVF_DIR_WRITE]);
+    for (int d = 0; d < KVF_DIRS; d++) spread_adjust(adjusted.spread[d], adjust->spread[d]);
+    spread_adjust(adjusted.own_spread, adjust->spread[KVF_DIR_READ]);
     put_keys(tier, &adjusted, out);
 }
 

@@ -17,10 +17,15 @@ bool calibration_disturbed(const struct calibrate_result *r, double *apart);
 bool calibration_shared(const struct calibrate_result *r);
 /* Adds the keys of the engine: its workers, and how late threads wake. */
 void calibration_engine_yaml(unsigned workers, const struct calibrate_wakes *w, struct buf *out);
+/* Changes of the figures that windows measured, by direction, so that they are those of a run; 1: none. */
+struct calibration_adjust {
+    double times[KVF_DIRS];  /* longer that operations take */
+    double spread[KVF_DIRS]; /* power of the service times' spread: above 1 the tails are longer */
+};
 /* Adds the keys of one tier, below "tiers:". Its peaks are those of the tier where it is; the bandwidths,
- * which an emulated tier has instead, those of its link. `times`: how much longer operations take in a run,
- * by direction; service times and bandwidths are adjusted by it, the peaks are not. */
-void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, const double times[KVF_DIRS],
-                      struct buf *out);
+ * which an emulated tier has instead, those of its link. Service times and bandwidths are adjusted, the peaks
+ * are not. */
+void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r,
+                      const struct calibration_adjust *adjust, struct buf *out);
 
 #endif

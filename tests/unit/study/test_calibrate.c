@@ -462,7 +462,7 @@ static struct calibrate_curve curve_of(double read, double write, double latency
     return c;
 }
 
-static const double as_measured[KVF_DIRS] = {1, 1};
+static const struct calibration_adjust as_measured = {{1, 1}, {1, 1}};
 
 static void what_is_written_is_what_a_scenario_reads(void **state) {
     struct calibrate_result gpu = {.link = curve_of(27.7e9, 27.3e9, 8432),
@@ -501,13 +501,13 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
         nvme.begin_ns[CALIBRATE_FIRST][i] = 2e6;
     }
     buf_add(&yaml, "model: tiny-1b\nmode: simulate\ntiers:\n");
-    calibration_yaml(KVF_TIER_GPU, &gpu, as_measured, &yaml);
+    calibration_yaml(KVF_TIER_GPU, &gpu, &as_measured, &yaml);
     assert_non_null(strstr(yaml.data, "of device memory itself"));
     size_t len = yaml.len;
-    calibration_yaml(KVF_TIER_CPU, &cpu, as_measured, &yaml);
-    calibration_yaml(KVF_TIER_NVME, &nvme, as_measured, &yaml);
+    calibration_yaml(KVF_TIER_CPU, &cpu, &as_measured, &yaml);
+    calibration_yaml(KVF_TIER_NVME, &nvme, &as_measured, &yaml);
     assert_null(strstr(yaml.data + len, "device memory"));
-    calibration_yaml(KVF_TIER_REMOTE, &remote, as_measured, &yaml);
+    calibration_yaml(KVF_TIER_REMOTE, &remote, &as_measured, &yaml);
     int rc = scenario_load(NULL, yaml.data, NULL, 0, &scenario, NULL, &report);
     if (rc) fail_msg("%s\n%s", yaml.data, buf_text(&report.errors));
     assert_int_equal(scenario.tier[KVF_TIER_GPU].peak_bytes_per_s[KVF_DIR_READ], 4123400 * UINT64_C(1000000));
