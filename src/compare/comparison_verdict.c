@@ -76,7 +76,7 @@ static bool went(const struct comparison *c, const char *metric, size_t side, en
  * queue where reads went the other way as a whole. */
 static bool may_cause(const struct comparison *c, size_t side, const char *metric,
                       enum comparison_direction direction) {
-    static const char *const open[] = {"none", "load", "link", "neighbour"};
+    static const char *const open[] = {"none", "unknown", "load", "link", "neighbour"};
     size_t tier = strcspn(metric, "_");
     bool of_tier = false, named = false;
     for (int t = 0; t < KVF_TIERS; t++)

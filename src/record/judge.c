@@ -214,7 +214,7 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
     else if (in->slots_ratio >= FULL)
         say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
     else if (in->slots_ratio > 0 || in->backlog > 0) /* they came, and none has ended */
-        say(v, VERDICT_NONE, VERDICT_CAUSES, in->slots_ratio);
+        say(v, VERDICT_UNKNOWN, VERDICT_CAUSES, in->slots_ratio);
     else
         say(v, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, in->slots_ratio);
     phrase_add(t, VERDICT_NONE_ENDED);
@@ -236,7 +236,7 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
     struct resource most = most_loaded(in);
     say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
     phrase_add(t, "none: all targets met");
-    if (most.busy >= 0) {
+    if (most.busy > 0) {
         phrase_add(t, "; the most loaded is ");
         add_resource(t, &most, in);
         phrase_add(t, ", %s busy", phrase_share(most.busy).text);
@@ -336,8 +336,10 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     say(v, r->limit, VERDICT_CAUSE_BANDWIDTH, r->busy);
     add_resource(t, r, in);
     double rate = requests_per_s(in);
-    phrase_add(t, ", %s busy: %s a request bounds throughput at %.3g requests/s", phrase_share(r->busy).text,
-               units_duration_human(r->busy / rate * 1e9, demand, sizeof demand), rate / r->busy);
+    phrase_add(t, ", %s busy", phrase_share(r->busy).text);
+    if (!judge_cut(in))
+        phrase_add(t, ": %s a request bounds throughput at %.3g requests/s",
+                   units_duration_human(r->busy / rate * 1e9, demand, sizeof demand), rate / r->busy);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
     add_parts(t, in);
@@ -508,7 +510,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
 
 static void unknown_latency(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     char number[24];
-    say(v, VERDICT_NONE, VERDICT_CAUSES, most_loaded(in).busy);
+    say(v, VERDICT_UNKNOWN, VERDICT_CAUSES, most_loaded(in).busy);
     phrase_add(t, VERDICT_UNNAMED ": the end-to-end latency of %s %s is %s",
                units_count_human((double)in->requests, number, sizeof number),
                in->requests == 1 ? "request" : "requests", in->e2e_ms <= 0 ? "0" : "missing");
@@ -523,14 +525,14 @@ static void add_window(struct phrase *t, const struct judge_input *in) {
 }
 
 static void evidence(struct verdict *v, const struct judge_input *in) {
-    double rate = requests_per_s(in), part[PARTS], sum_s, think_s;
+    double rate = requests_per_s(in), part[PARTS], sum_s, think_s, each = judge_cut(in) ? (double)NAN : rate;
     if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
     struct resource most = most_loaded(in);
     /* a GPU that batches does more in the same time, until its requests have all slots */
     bool bounds = most.busy > 0 && (most.limit != VERDICT_COMPUTE || in->slots_ratio >= FULL);
-    if (in->requests > 0 && bounds)
+    if (in->requests > 0 && bounds && !judge_cut(in))
         verdict_add_evidence(v, "throughput_bound_per_s", rate / most.busy, "1/s");
-    sum_s = judge_loads(v, in, rate);
+    sum_s = judge_loads(v, in, each);
     verdict_add_evidence(v, "compute_busy", in->compute_busy, "");
     verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
@@ -547,7 +549,8 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         /* the response time law gives the time between an answer and the next question */
         think_s = in->users / rate - in->e2e_ms / 1e3;
         sum_s += (in->generation_ms + in->prefill_ms) / 1e3;
-        verdict_add_evidence(v, "population_bound_per_s", in->users / (sum_s + fmax(think_s, 0)), "1/s");
+        if (!judge_cut(in))
+            verdict_add_evidence(v, "population_bound_per_s", in->users / (sum_s + fmax(think_s, 0)), "1/s");
     }
     verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
     verdict_add_evidence(v, "capacity_miss_ratio", capacity_misses(in), "");
@@ -569,6 +572,11 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
     v->sentence[0] = '\0';
     evidence(v, in);
     warn_of_neighbour(v, in);
+    if (in->whole && in->requests > 0 && judge_cut(in))
+        verdict_warn(
+            v,
+            "most of the time in service is that of requests that were not done by the end, so "
+            "throughput and latencies are those of the first few; make run.duration several times as long");
     if (judge_fails(in))
         judge_say_failing(in, &t, v);
     else if (in->requests == 0)

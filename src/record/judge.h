@@ -117,6 +117,9 @@ struct judge_leader judge_leader_of(const struct judge_input *in);
 /* "7.6 of 8", and "; 7.6 of 8 slots busy" at the end of a sentence. */
 const char *judge_busy_slots(const struct judge_input *in, char out[48]);
 void judge_add_slots(struct phrase *t, const struct judge_input *in);
+/* Whether the figures have the work of many requests and only the first of these are done: no demand of one.
+ */
+bool judge_cut(const struct judge_input *in);
 /* Whether half of the requests that ended failed, or more. */
 bool judge_fails(const struct judge_input *in);
 /* Says so: the last tier's capacity limits where most of them found no room, else nothing is named. */

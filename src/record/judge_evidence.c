@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "record/judge.h"
 #include "record/phrase.h"
+#include "record/standing.h"
 
 /* Less than this of another program is no neighbour but a file system's own. */
 #define FOREIGN_BYTES_PER_S (1024. * 1024)
@@ -122,6 +123,11 @@ void judge_names(const struct judge_input *in, char *out, size_t len) {
     }
 }
 
+bool judge_cut(const struct judge_input *in) {
+    return in->failed == 0 && standing_cut(in->slots_ratio * (double)in->slots * in->length_s,
+                                           (double)in->requests, in->e2e_ms - in->queue_ms);
+}
+
 bool judge_fails(const struct judge_input *in) {
     return in->failed > 0 && in->failed >= (double)in->requests;
 }
@@ -140,7 +146,7 @@ void judge_say_failing(const struct judge_input *in, struct phrase *t, struct ve
     int last = KVF_TIERS - 1;
     char failed[24], done[24], refused[24];
     while (last > 0 && !in->on[last]) last--;
-    v->limited_by = room ? verdict_limit_of((enum kvf_tier)last) : VERDICT_NONE;
+    v->limited_by = room ? verdict_limit_of((enum kvf_tier)last) : VERDICT_UNKNOWN;
     v->cause = room ? VERDICT_CAUSE_CAPACITY : VERDICT_CAUSES;
     v->share = in->failed / (in->failed + (double)in->requests);
     verdict_add_evidence(v, VERDICT_FAILED_SHARE, v->share, "");

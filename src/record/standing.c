@@ -154,6 +154,17 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
     return out;
 }
 
+bool standing_cut(double in_service_s, double done, double each_ms) {
+    return in_service_s > 2 * done * each_ms / 1e3;
+}
+
+bool standing_run_cut(const struct result_list *results) {
+    double each_ms = result_value(results, "e2e_mean_ms") - result_value(results, "queue_wait_mean_ms");
+    return result_value(results, "requests_failed") == 0 &&
+           standing_cut(result_value(results, "in_service_mean") * result_value(results, "measured_s"),
+                        result_value(results, "requests_done"), each_ms);
+}
+
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]) {
     struct standing s;
     standing_of(r, NULL, &s);

@@ -44,6 +44,12 @@ void standing_count(const struct result_list *results, double undone[STANDING_UN
 /* Makes the values of the metrics behind undone[] the counts: NaN is none, and none are the kinds that a
  * modelled GPU computes again, where `computes`. */
 void standing_settle(bool computes, double undone[STANDING_UNDONE]);
+/* Whether most of the time that requests were in service is that of requests that had not ended: those that
+ * had are the first of many, and throughput and demands are not of what all of them ask. `each_ms`: in
+ * service, of one that was done. NaN for any: false. */
+bool standing_cut(double in_service_s, double done, double each_ms);
+/* standing_cut() of a run. A failed request has no latency, and is work undone. */
+bool standing_run_cut(const struct result_list *results);
 /* standing_undone() of one run. */
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]);
 

@@ -9,7 +9,8 @@
 
 #include "base/terms.h"
 
-/* load: too few requests arrive to use what there is. */
+/* none: every target is met; unknown: nothing can be named, as where most requests fail; load: too few
+ * requests arrive to use what there is. */
 #define VERDICT_LIMIT_LIST(X)                                                                                \
     X(NONE, "none")                                                                                          \
     X(COMPUTE, "compute")                                                                                    \
@@ -22,7 +23,8 @@
     X(SLOTS, "slots")                                                                                        \
     X(WRITES, "writes")                                                                                      \
     X(NEIGHBOUR, "neighbour")                                                                                \
-    X(LOAD, "load")
+    X(LOAD, "load")                                                                                          \
+    X(UNKNOWN, "unknown")
 #define X(id, name) VERDICT_##id,
 enum verdict_limit { VERDICT_LIMIT_LIST(X) VERDICT_LIMITS };
 #undef X
@@ -30,7 +32,7 @@ const char *verdict_limit_name(enum verdict_limit l);
 enum verdict_limit verdict_limit_parse(const char *name); /* VERDICT_LIMITS when unknown */
 enum verdict_limit verdict_limit_of(enum kvf_tier t);
 
-/* foreign: another program's I/O. Of limit none there is no cause: VERDICT_CAUSES. */
+/* foreign: another program's I/O. Of limits none and unknown there is no cause: VERDICT_CAUSES. */
 #define VERDICT_CAUSE_LIST(X)                                                                                \
     X(BANDWIDTH, "bandwidth")                                                                                \
     X(LATENCY, "latency")                                                                                    \

@@ -132,15 +132,15 @@ static const struct words failing[] = {
     {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY, 0, "a larger # tier, or fewer users if every entry fits",
      "Half of the requests that ended failed, or more, most of them because a write was larger than every tier, or "
      "found no room within engine.room_wait."},
-    {VERDICT_NONE, VERDICT_CAUSES, 0, "first find out why requests fail: the errors and warnings name it",
+    {VERDICT_UNKNOWN, VERDICT_CAUSES, 0, "first find out why requests fail: the errors and warnings name it",
      "Half of the requests that ended failed, or more: what limits the others says nothing of these."}};
 
 /* Requests that ended but have no latency. */
-static const struct words timeless = {VERDICT_NONE, VERDICT_CAUSES, 0, "a longer run",
+static const struct words timeless = {VERDICT_UNKNOWN, VERDICT_CAUSES, 0, "a longer run",
                                       "The requests that were completed have no end-to-end latency."};
 
 static const struct words unended = {
-    VERDICT_NONE, VERDICT_CAUSES, 0, "a longer run: no request has ended",
+    VERDICT_UNKNOWN, VERDICT_CAUSES, 0, "a longer run: no request has ended",
     "Requests came, and none of them has ended: what limits them is not known."};
 
 static bool begins(const struct verdict *v, const char *with) {
@@ -149,9 +149,8 @@ static bool begins(const struct verdict *v, const char *with) {
 
 static const struct words *words_of(const struct verdict *v) {
     if (is_batch(v)) return &batch;
-    if (most_failed(v)) return &failing[v->limited_by == VERDICT_NONE];
-    if (v->limited_by == VERDICT_NONE && begins(v, VERDICT_UNNAMED)) return &timeless;
-    if (v->limited_by == VERDICT_NONE && begins(v, VERDICT_NONE_ENDED)) return &unended;
+    if (most_failed(v)) return &failing[v->limited_by == VERDICT_UNKNOWN];
+    if (v->limited_by == VERDICT_UNKNOWN) return begins(v, VERDICT_NONE_ENDED) ? &unended : &timeless;
     size_t i = 0, last = sizeof table / sizeof table[0] - 1;
     for (; i < last; i++) {
         bool limit =

@@ -407,4 +407,17 @@ def _():
     assert "!only" in picture.replace(" ", ""), picture
 
 
+@case("where most requests fail and no cause can be named, no output calls the run without a limit")
+def _():
+    changes = {"mode": "simulate", "run.duration": "5s", "workload": {"users": 200, "phase": "decode"}, "tiers.gpu": None,
+               "tiers.nvme": None, "tiers.cpu.capacity": "8MiB"}
+    got, summary = measure(changes)
+    verdict, value = summary["verdict"], {name: one["value"] for name, one in summary["results"].items()}
+    assert 0 < value["requests_done"] < value["requests_failed"], value
+    assert (verdict["limited_by"], verdict["cause"]) == ("unknown", None), verdict
+    assert rows("SELECT limited_by FROM verdicts") == [{"limited_by": "unknown"}]
+    told = run(["report", "1", "--format", "md"]).stdout
+    assert "**Limited by:** unknown" in told, told[:1500]
+
+
 main()

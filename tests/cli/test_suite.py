@@ -395,4 +395,20 @@ def _():
         assert len(live) >= 3, shown
 
 
+@case("a test that ends before most of its requests is compared with none, and a simulated plan promises no wall time")
+def _():
+    got = run(["suite", "storage-only", "storage-saturation", "--path", ".", "--users", "2", "--high-users", "90", "--set",
+               "mode=simulate", "--duration", "8s", "--set", "run.warmup=0s", "--set", "tiers.nvme.capacity=64GiB", "--set",
+               "workload.personas=[{name: large, context: [200, 8000], generate: [20, 100], think: [0s, 0s], spread: 0.1}]"])
+    text = " ".join(got.stdout.split())
+    assert got.rc == 0 and re.search(r"Plan 2 tests, 2 runs: \d\d:\d\d of simulated time at most model ", text), got
+    busy = rows("SELECT r.metric, r.value FROM results AS r JOIN runs USING (run_id) WHERE name = 'storage-saturation'")
+    value = {row["metric"]: row["value"] for row in busy}
+    assert 0 < value["requests_done"] < value["requests_in_service_at_end"], value
+    assert "too short storage-saturation: %d request" % value["requests_done"] in text, text
+    assert "times the throughput" not in text and "--duration storage-saturation=5m" in text, text
+    warned = rows("SELECT message FROM verdict_warnings")
+    assert [one for one in warned if "those of the first few" in one["message"]], warned
+
+
 main()

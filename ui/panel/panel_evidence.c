@@ -84,7 +84,7 @@ static void evidence_value(const struct verdict_evidence *e, char *value) {
 
 /* Whether the sentence rests on it: what is about the thing that limits, and for want of room the sizes. */
 static bool evidence_leads(const struct verdict *v, const char *name) {
-    if (v->limited_by == VERDICT_NONE || v->limited_by == VERDICT_LIMITS) return false;
+    if (v->limited_by == VERDICT_NONE || v->limited_by >= VERDICT_UNKNOWN) return false;
     if (v->cause == VERDICT_CAUSE_CAPACITY)
         return begins_with(name, "capacity_miss") || begins_with(name, "working_set") ||
                begins_with(name, "tiers_hold");
@@ -142,7 +142,8 @@ static void page_remedies(struct page *p, const struct verdict *v) {
     }
     if (v->remedies > 0) return;
     page_words(p, TONE_NORMAL, verdict_advice(v, text, sizeof text));
-    if (v->limited_by != VERDICT_NONE) page_words(p, TONE_DIM, verdict_no_estimate(v));
+    if (v->limited_by != VERDICT_NONE && v->limited_by != VERDICT_UNKNOWN)
+        page_words(p, TONE_DIM, verdict_no_estimate(v));
 }
 
 /* Tier by tier below the first, which nothing is weighed against. */

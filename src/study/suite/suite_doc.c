@@ -64,7 +64,7 @@ static void put_bars(const struct suite *s, struct doc *d) {
         plot_axis(&p->y, label, metric_form_percent(m->form) ? "%" : metric_form_unit(m->form));
         for (size_t i = 0; i < s->entries; i++) {
             char name[80], undone[STANDING_TEXT];
-            bool marked = suite_undone(&s->entry[i], undone)[0];
+            bool marked = suite_undone(&s->entry[i], undone)[0] || suite_cut(&s->entry[i]);
             left = left || marked;
             snprintf(name, sizeof name, "%s%s", s->entry[i].test->name, marked ? " *" : "");
             plot_category(p, name);
@@ -73,7 +73,8 @@ static void put_bars(const struct suite *s, struct doc *d) {
         for (size_t i = 0; i < s->entries; i++)
             if (suite_done(&s->entry[i])) line->y[i] = suite_metric(&s->entry[i], "%s", charts[c]);
         plot_caption(p, "%s is better; of several trials the mean.%s",
-                     m->better == METRIC_LOWER ? "Less" : "More", left ? " * left work undone." : "");
+                     m->better == METRIC_LOWER ? "Less" : "More",
+                     left ? " * left work undone, or was too short." : "");
         doc_plot(d, p);
     }
 }

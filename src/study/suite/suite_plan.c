@@ -151,9 +151,13 @@ void suite_plan_text(const struct suite *s, const struct format_style *style, st
     put_drive(s, &p);
     for (size_t i = 0; i < s->entries; i++) runs += s->entry[i].refused[0] ? 0 : s->entry[i].trials;
     format_label(&p, FORMAT_HEADING, "Plan");
-    format_item(&p, "%zu test%s, %zu run%s: %s of measuring at most, about %s in all", s->entries,
-                s->entries == 1 ? "" : "s", runs, runs == 1 ? "" : "s", span(suite_ahead_s(s, 0, 0)).text,
-                span(suite_ahead_s(s, 0, SUITE_AROUND_S)).text);
+    bool simulated = s->entries && s->entry[0].scenario.mode == KVF_MODE_SIMULATE;
+    char all[64] = "";
+    if (!simulated)
+        snprintf(all, sizeof all, ", about %s in all", span(suite_ahead_s(s, 0, SUITE_AROUND_S)).text);
+    format_item(&p, "%zu test%s, %zu run%s: %s of %s at most%s", s->entries, s->entries == 1 ? "" : "s", runs,
+                runs == 1 ? "" : "s", span(suite_ahead_s(s, 0, 0)).text,
+                simulated ? "simulated time" : "measuring", all);
     if (s->entries && suite_same_model(s)) format_item(&p, "model %s", s->entry[0].scenario.model.preset);
     format_end(&p);
     put_settings(s, &p);

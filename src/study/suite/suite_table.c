@@ -22,9 +22,15 @@ const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]) {
     return standing_undone(of.undone, out, STANDING_TEXT);
 }
 
+bool suite_cut(const struct suite_entry *e) {
+    bool any = false;
+    for (uint32_t k = 0; k < e->runs; k++) any = any || standing_run_cut(&e->run[k].results);
+    return suite_done(e) && any;
+}
+
 bool suite_comparable(const struct suite_entry *e) {
     char undone[STANDING_TEXT];
-    return suite_done(e) && !suite_undone(e, undone)[0];
+    return suite_done(e) && !suite_undone(e, undone)[0] && !suite_cut(e);
 }
 
 static void values_of(const struct suite_entry *e, const char *metric, struct statistics *out) {
@@ -190,7 +196,11 @@ static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc 
         doc_cell(d, format_percent(suite_metric(e, "reuse_hit_ratio")).text);
         doc_cell(d, trials);
     }
-    if (left) doc_text(d, DOC_WARN, "Without a rank: left work undone, and less work is done sooner.");
+    if (left)
+        doc_text(
+            d, DOC_WARN,
+            "Without a rank: left work undone, and less work is done sooner, or was too short for most of its "
+            "requests.");
 }
 
 static void put_moved(const struct ranked *r, size_t n, struct doc *d) {

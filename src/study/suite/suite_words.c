@@ -244,6 +244,13 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
         if (suite_done(e) && suite_undone(e, undone)[0])
             say(w, "left undone", "%s: %s; its throughput is that of less work, and comparable to none.",
                 e->test->name, undone);
+        if (suite_cut(e))
+            say(w, "too short",
+                "%s: %s done, and most of the time in service is that of requests that were not; its throughput "
+                "is comparable to none. More time: --duration %s=5m.",
+                e->test->name,
+                format_things(suite_metric(e, "requests_done"), "request was", "requests were").text,
+                e->test->name);
         if (e->refused[0]) say(w, "not run", "%s: %s.", e->test->name, e->refused);
     }
     if (emulated)

@@ -83,6 +83,12 @@ static struct verdict judged(const struct judge_input *in) {
     return v;
 }
 
+static const struct verdict *judged_of(const struct judge_input *in) {
+    static struct verdict v;
+    v = judged(in);
+    return &v;
+}
+
 #define EXPECT(in, limit, why, text)                                                                         \
     do {                                                                                                     \
         struct verdict got = judged(in);                                                                     \
@@ -541,7 +547,7 @@ static void before_a_request_has_ended_operations_tell(void **state) {
     EXPECT(&in, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, "no request was completed");
     in.slots_ratio = 0.02; /* they came, and take their time */
     in.slots = 256;
-    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES, "no request was completed; 5 of 256 slots busy");
+    EXPECT(&in, VERDICT_UNKNOWN, VERDICT_CAUSES, "no request was completed; 5 of 256 slots busy");
     struct verdict v = judged(&in);
     char text[200];
     assert_string_equal(verdict_advice(&v, text, sizeof text), "a longer run: no request has ended");
@@ -557,11 +563,12 @@ static void before_a_request_has_ended_operations_tell(void **state) {
         "no request was completed; so far nvme writes, 75 % of operation time: 90 % at the device, 10 % on the "
         "host side; 256 of 256 slots busy; 4.12k waiting");
     in = unknown();
-    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
+    EXPECT(&in, VERDICT_UNKNOWN, VERDICT_CAUSES,
            "none to be named: the end-to-end latency of 100 requests is missing");
     in.e2e_ms = 0;
     in.requests = 1;
-    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES, "none to be named: the end-to-end latency of 1 request is 0");
+    EXPECT(&in, VERDICT_UNKNOWN, VERDICT_CAUSES,
+           "none to be named: the end-to-end latency of 1 request is 0");
 }
 
 /* A sentence names the time that it is about. */
@@ -729,7 +736,7 @@ static void failures_come_before_every_limit(void **state) {
     assert_non_null(strstr(verdict_rule(&v), "room"));
     in.refused = 3;
     EXPECT(
-        &in, VERDICT_NONE, VERDICT_CAUSES,
+        &in, VERDICT_UNKNOWN, VERDICT_CAUSES,
         "none to be named: 300 requests failed, 3 of them because a write was larger than every tier or found no room in "
         "time, and 100 were completed; throughput and latencies are of what was completed alone");
     v = judged(&in);
@@ -809,6 +816,29 @@ static void every_verdict_has_advice_and_a_rule(void **state) {
                         "2 x nvme bandwidth: tokens/s 9.94k -> 13.8k");
 }
 
+/* A hundred requests, in service for ten seconds together, or for ten times as long with others. */
+static void requests_that_have_not_ended_bound_nothing(void **state) {
+    (void)state;
+    struct judge_input in = means(100, 0, 100, 0);
+    in.slots = 10;
+    in.slots_ratio = 0.1;
+    works(&in, NVME, 5, 5, 0.6, 0.35);
+    assert_non_null(
+        strstr(judged(&in).sentence, "nvme reads and writes, 95 % busy: 95.0 ms a request bounds"));
+    assert_true(fabs(verdict_value(judged_of(&in), "throughput_bound_per_s") - 10 / 0.95) < 1e-9);
+    assert_int_equal(judged(&in).warnings, 0);
+    in.slots_ratio = 1;
+    assert_non_null(strstr(judged(&in).sentence, "nvme reads and writes, 95 % busy; "));
+    assert_null(strstr(judged(&in).sentence, "bounds"));
+    const char *const of_all[] = {"throughput_bound_per_s", "population_bound_per_s", "nvme_demand_ms"};
+    for (size_t i = 0; i < 3; i++) assert_true(isnan(verdict_value(judged_of(&in), of_all[i])));
+    assert_true(fabs(verdict_value(judged_of(&in), "nvme_busy") - 0.95) < 1e-9);
+    assert_int_equal(judged(&in).warnings, 1);
+    assert_non_null(strstr(judged(&in).warning[0], "those of the first few"));
+    in.whole = false; /* of ten seconds nobody asks more */
+    assert_int_equal(judged(&in).warnings, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_headline_says_how_much_of_a_request_it_is),
@@ -837,6 +867,7 @@ int main(void) {
         cmocka_unit_test(the_window_is_the_one_it_names),
         cmocka_unit_test(percents_of_a_sentence_add_up),
         cmocka_unit_test(the_longest_sentence_fits),
+        cmocka_unit_test(requests_that_have_not_ended_bound_nothing),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("judge", tests, NULL, NULL);

@@ -12,8 +12,9 @@
 /* The words are a contract with whoever reads JSON and the database. */
 static void the_words_are_those_of_the_contract(void **state) {
     (void)state;
-    static const char *const limits[] = {"none", "compute",  "gpu",   "cpu",    "nvme",      "remote",
-                                         "link", "host_cpu", "slots", "writes", "neighbour", "load"};
+    static const char *const limits[] = {"none",      "compute", "gpu",      "cpu",   "nvme",
+                                         "remote",    "link",    "host_cpu", "slots", "writes",
+                                         "neighbour", "load",    "unknown"};
     static const char *const causes[] = {"bandwidth",   "latency", "capacity",
                                          "concurrency", "demand",  "foreign"};
     assert_int_equal(VERDICT_LIMITS, sizeof limits / sizeof *limits);
