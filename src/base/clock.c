@@ -95,9 +95,3 @@ void run_clock_resume(struct run_clock *c) {
     atomic_store_explicit(&c->paused_at_ns, 0, memory_order_release);
     change_end(c);
 }
-
-uint64_t run_clock_to_mono(const struct run_clock *c, uint64_t t_ns) {
-    struct reading r = clock_reading(c);
-    uint64_t shift = r.shift_ns + (r.paused_at_ns ? r.now_ns - r.paused_at_ns : 0);
-    return t_ns > UINT64_MAX - shift ? KVF_NEVER : t_ns + shift;
-}

@@ -24,8 +24,7 @@ void clock_thread_slack(int slack_ns);
 
 /* paused_at is the monotonic time at which the clock was stopped, 0 while it runs; shift is the
  * sum of all pauses. run time = (paused_at ? paused_at : now) - shift. One thread pauses and
- * resumes; any thread reads. Run times compare with each other and, shifted, with the monotonic
- * clock: run_clock_to_mono(). A reader that races with pause or resume may be off by the length of
+ * resumes; any thread reads. A reader that races with pause or resume may be off by the length of
  * the race, never by that of the pause: `seq` tells it to read again. Zeroed, the clock runs.
  *
  * A virtual clock shows the time it was last set to; nothing else moves it. Pausing it only tells the
@@ -51,8 +50,5 @@ static inline bool run_clock_is_virtual(const struct run_clock *c) {
 bool run_clock_paused(const struct run_clock *c); /* any thread */
 void run_clock_pause(struct run_clock *c);        /* one thread pauses and resumes; twice is once */
 void run_clock_resume(struct run_clock *c);
-/* The monotonic time of run time t_ns if no further pause comes; during a pause, as if it ended now.
- * KVF_NEVER stays KVF_NEVER. Any thread. */
-uint64_t run_clock_to_mono(const struct run_clock *c, uint64_t t_ns);
 
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,8 @@
 
 enum { HELD_MAX = 1000, LINE_SHORT = 1024 };
 
-static const char *const level_names[] = {"error", "warning", "info", "debug"};
-static _Atomic int level_max = KVF_LOG_INFO;
+static const char *const heads[] = {
+    [KVF_LOG_ERROR] = "error: ", [KVF_LOG_WARNING] = "warning: ", [KVF_LOG_INFO] = ""};
 
 /* Held lines are a ring: `held_first` is the oldest of `held_count`. One lock orders everything, so
  * that lines let out and lines that come meanwhile do not mix. */
@@ -68,10 +67,6 @@ static void clean(char *line) {
     utf8_clean(line, UTF8_LINES);
 }
 
-void log_set_level(enum log_level level) {
-    atomic_store_explicit(&level_max, (int)level, memory_order_relaxed);
-}
-
 void log_hold(bool hold) {
     pthread_mutex_lock(&lock);
     holding = hold;
@@ -99,9 +94,7 @@ void log_line(enum log_level level, const char *fmt, ...) {
     int saved_errno = errno;
     va_list ap, again;
 
-    if ((int)level > atomic_load_explicit(&level_max, memory_order_relaxed)) return;
-    int head = level == KVF_LOG_INFO ? snprintf(near, sizeof near, "kvfall: ")
-                                     : snprintf(near, sizeof near, "kvfall: %s: ", log_level_name(level));
+    int head = snprintf(near, sizeof near, "kvfall: %s", heads[level]);
     va_start(ap, fmt);
     va_copy(again, ap);
     int len = vsnprintf(near + head, sizeof near - (size_t)head - 1, fmt, ap);
@@ -135,8 +128,4 @@ void log_line(enum log_level level, const char *fmt, ...) {
     pthread_mutex_unlock(&lock);
     if (line != near) free(line);
     errno = saved_errno;
-}
-
-const char *log_level_name(enum log_level level) {
-    return (unsigned)level < sizeof level_names / sizeof level_names[0] ? level_names[level] : "?";
 }

@@ -5,14 +5,12 @@
 
 #include <stdbool.h>
 
-enum log_level { KVF_LOG_ERROR, KVF_LOG_WARNING, KVF_LOG_INFO, KVF_LOG_DEBUG };
+enum log_level { KVF_LOG_ERROR, KVF_LOG_WARNING, KVF_LOG_INFO };
 
-void log_set_level(enum log_level level); /* drops lines less severe than this; default INFO */
-void log_hold(bool hold);                 /* true: keeps lines (the newest 1,000) until false */
-void log_forget(void); /* in a forked child: drops the parent's kept lines and keeps none */
+void log_hold(bool hold); /* true: keeps lines (the newest 1,000) until false */
+void log_forget(void);    /* in a forked child: drops the parent's kept lines and keeps none */
 /* Says whether the caller has left an unfinished line on the terminal; the next message overwrites it. */
 void log_behind_open_line(bool open);
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-const char *log_level_name(enum log_level level); /* "error", "warning", "info", "debug" */
 
 #endif

@@ -484,12 +484,8 @@ void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
     hits_since(out, now, then);
 }
 
-/* While the pools are nearly empty their first pieces would distort the figure, so it is then what a
- * full pool comes to: an eighth of slack in the nodes, the index 80 % full and being doubled. */
 size_t cache_memory_bytes(const struct cache *c) {
     size_t live = c->entries.live;
-    if (live < ENTRY_CHUNK)
-        return sizeof(struct entry) + sizeof(struct policy_node) * 9 / 8 + sizeof(struct index_slot) * 15 / 4;
     size_t all =
         (size_t)c->entries.chunk_count * (ENTRY_CHUNK * sizeof(struct entry) + sizeof(struct entry *)) +
         c->entries.node_cap * (sizeof(struct policy_node) + (c->entries.next_use ? sizeof(uint64_t) : 0)) +

@@ -287,7 +287,7 @@ void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
 int cache_check(const struct cache *c, struct err *e);
 /* Operations planned and not finished, 0 after a run. Walks all of them. */
 uint64_t cache_under_way(const struct cache *c);
-/* Bytes of the cache's own memory per live entry, for budgets and benches. */
+/* Bytes of the cache's own memory per live entry, of which there are many. */
 size_t cache_memory_bytes(const struct cache *c);
 
 #endif

@@ -97,22 +97,6 @@ double snapshot_heat_edge_ms(size_t bin) {
     return ldexp(bin % 2 ? M_SQRT2 : 1, (int)(bin / 2)) * 1e-3;
 }
 
-/* By halving over the edges themselves, so that no rounding of a logarithm puts an edge into the bin
- * below it. NaN is at least no edge. */
-size_t snapshot_heat_bin(double ms) {
-    size_t low = 0, high = SNAPSHOT_HEAT_BINS;
-
-    while (high - low > 1) {
-        size_t mid = (low + high) / 2;
-
-        if (ms >= snapshot_heat_edge_ms(mid))
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 /* ---- ranks ---- */
 
 static void blank(void *part, const struct snapshot_field *fields, size_t count) {

@@ -422,7 +422,6 @@ struct snapshot_follow {
  * lies beyond. Made from the interval's histograms (interval_histograms in the database). */
 enum { SNAPSHOT_HEATS = 3, SNAPSHOT_HEAT_BINS = 64 }; /* end-to-end, nvme reads, nvme writes */
 double snapshot_heat_edge_ms(size_t bin);
-size_t snapshot_heat_bin(double ms);
 
 struct snapshot {
     struct snapshot_interval interval;

@@ -118,8 +118,7 @@ enum query {
 /* A row of Q_RANKS, of Q_RANK_TIERS: into a struct run_record. */
 void store_row_rank(sqlite3_stmt *stmt, void *run);
 void store_row_rank_tier(sqlite3_stmt *stmt, void *run);
-extern const char *const query_texts[];
-extern const size_t query_text_count;
+extern const char *const query_texts[]; /* QUERIES */
 
 /* Calls row() for each row of a query with one parameter, a number. SQLite's code. */
 int store_each_row(struct store *s, int query, int64_t number, void (*row)(sqlite3_stmt *stmt, void *ctx),

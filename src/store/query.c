@@ -169,7 +169,6 @@ const char *const query_texts[] = {
         "SELECT seq FROM intervals WHERE run_id = ?1 AND seq >= 0 AND seq < ?2 ORDER BY seq DESC LIMIT 1 OFFSET ?3",
 };
 _Static_assert(sizeof query_texts / sizeof *query_texts == QUERIES, "each query has its text");
-const size_t query_text_count = QUERIES;
 
 static int read_error(struct store *s, int rc, struct err *e) {
     return db_error(e, s->db, rc, s->path, "read");

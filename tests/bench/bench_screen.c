@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <locale.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -265,8 +266,8 @@ static int day_main(struct rig *r) {
     uint64_t after = resident_bytes();
     if (!before || !noon || !after) return fail("/proc/self/smaps_rollup has no resident memory");
     if (r->screen.newest_s != DAY) return fail("intervals were lost");
-    printf("%zu %" PRId64 " %" PRId64 " %.4f\n", history_bytes(), after - before, after - noon,
-           (double)took / DAY / 1e3);
+    printf("%zu %" PRId64 " %" PRId64 " %.4f\n", malloc_usable_size(r->screen.history), after - before,
+           after - noon, (double)took / DAY / 1e3);
     screen_free(&r->screen);
     canvas_free(&r->canvas);
     ui_fixture_free(r->feed.run);

@@ -43,6 +43,13 @@ static inline void series(const struct history *h, int s, enum zoom z, double en
     assert_true(got[points] == -77); /* no more than was asked for */
 }
 
+/* Run time of the newest interval; 0: none. */
+static inline double history_newest(const struct history *h) {
+    double from, to;
+    history_span(h, ZOOM_MINUTE, MISSING, &from, &to);
+    return to;
+}
+
 static inline void assert_near(double is, double want, const char *what, size_t at) {
     if (isnan(want) ? !isnan(is) : !(fabs(is - want) <= 1e-5 * fmax(1, fabs(want))))
         fail_msg("%s at %zu is %g, not %g", what, at, is, want);

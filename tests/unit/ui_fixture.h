@@ -196,7 +196,8 @@ static inline void ui_fill_heat(struct snapshot *s, int i) {
     static const double mid_ms[SNAPSHOT_HEATS] = {41, 14, 7};
     if (i == UI_NO_DATA) return;
     for (int h = 0; h < SNAPSHOT_HEATS; h++) {
-        size_t mid = snapshot_heat_bin(ui_about(mid_ms[h], 0.4, i, 37));
+        size_t mid = 0;
+        while (snapshot_heat_edge_ms(mid + 1) <= ui_about(mid_ms[h], 0.4, i, 37)) mid++;
         static const uint32_t shape[] = {2, 11, 34, 25, 12, 6, 3, 1, 1};
         for (size_t b = 0; b < sizeof shape / sizeof *shape; b++) s->heat[h][mid - 3 + b] = shape[b];
     }

@@ -161,10 +161,6 @@ void history_free(struct history *h) {
     free(h);
 }
 
-size_t history_bytes(void) {
-    return sizeof(struct history);
-}
-
 void history_add(struct history *h, const struct snapshot *snap) {
     double t_s = snap->interval.t_s, from_s;
     float values[SERIES_NUMBER];
@@ -184,10 +180,6 @@ void history_add(struct history *h, const struct snapshot *snap) {
 
 void history_event(struct history *h, const struct record_event *e) {
     h->event[h->events++ % HISTORY_EVENTS] = *e;
-}
-
-double history_end_s(const struct history *h) {
-    return h->end_s;
 }
 
 void history_span(const struct history *h, enum zoom z, double end_s, double *from_s, double *to_s) {

@@ -5,7 +5,7 @@
  * double in length whenever it is full.
  *
  * Memory: HISTORY_SLOTS slots a ring, and HISTORY_EVENTS and HISTORY_DECISIONS newest of their kind, all
- * of it from the beginning: history_bytes(), whatever the length of the run. One thread. */
+ * of it from the beginning, whatever the length of the run. One thread. */
 #ifndef KVF_UI_PANEL_HISTORY_H
 #define KVF_UI_PANEL_HISTORY_H
 
@@ -101,14 +101,12 @@ static inline int series_gpu(int place, enum series_gpu s) {
 struct history;
 struct history *history_new(void);    /* aborts when memory is exhausted */
 void history_free(struct history *h); /* what it owns */
-size_t history_bytes(void);           /* memory of one history, in all */
 
 /* Adds an interval, in order of time. Ignores peeks between intervals (snapshot.peek) and intervals that are
  * not newer than the last one. */
 void history_add(struct history *h, const struct snapshot *snap);
 void history_event(struct history *h, const struct record_event *e);
 
-double history_end_s(const struct history *h); /* run time of the newest interval; NaN: none */
 /* The stretch of run time that a graph of that zoom ending at `end_s` (NaN: the newest) shows. For the
  * minute and ten minutes it has that length even when the run is shorter; all begins at 0 and ends at
  * the newest interval or end_s, whichever is later. */

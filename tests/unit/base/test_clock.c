@@ -59,7 +59,6 @@ static void test_pause_stands_still(void **state) {
     uint64_t before = clock_now_ns(), t = run_clock_now(&c), after = clock_now_ns();
     assert_true(t >= held);
     assert_true(before - t <= after - t && after - t >= 20 * KVF_NS_PER_MS);
-    assert_int_equal(atomic_load(&c.shift_ns), run_clock_to_mono(&c, 0));
 
     run_clock_pause(&c);
     uint64_t second = run_clock_now(&c);
@@ -67,19 +66,6 @@ static void test_pause_stands_still(void **state) {
     run_clock_resume(&c);
     assert_true(run_clock_now(&c) >= second);
     assert_true(atomic_load(&c.shift_ns) >= 25 * KVF_NS_PER_MS); /* pauses add up */
-}
-
-static void test_to_mono(void **state) {
-    (void)state;
-    struct run_clock c = {0};
-    assert_int_equal(run_clock_to_mono(&c, 12345), 12345);
-    atomic_store(&c.shift_ns, 1000);
-    assert_int_equal(run_clock_to_mono(&c, 12345), 13345);
-    assert_true(run_clock_to_mono(&c, KVF_NEVER) == KVF_NEVER);
-    run_clock_pause(&c);
-    uint64_t deadline = run_clock_now(&c) + 7, before = clock_now_ns();
-    uint64_t mono = run_clock_to_mono(&c, deadline);
-    assert_true(mono >= before + 7 && mono <= clock_now_ns() + 7);
 }
 
 /* Real time does not move it, nor does a pause, which is still to be seen. */
@@ -144,7 +130,6 @@ static void test_race(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_time_goes_on),
     cmocka_unit_test(test_pause_stands_still),
-    cmocka_unit_test(test_to_mono),
     cmocka_unit_test(test_virtual_is_what_it_was_set_to),
     cmocka_unit_test(test_race),
     cmocka_unit_test(test_a_precise_thread_has_10_us_of_slack_and_gives_it_back),

@@ -253,7 +253,7 @@ static void trials_are_found_by_their_first(void **state) {
 static void every_built_in_query_has_its_index(void **state) {
     struct fixture *f = *state;
     struct store *s = open_store(f->db, STORE_WRITE);
-    for (size_t i = 0; i < query_text_count; i++) {
+    for (size_t i = 0; i < QUERIES; i++) {
         struct buf sql = {0};
         sqlite3_stmt *stmt = NULL;
         buf_addf(&sql, "EXPLAIN QUERY PLAN %s", query_texts[i]);

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 static void add_value(struct history *h, double v) {
-    double t = isnan(history_end_s(h)) ? 1 : history_end_s(h) + 1;
-    struct snapshot *s = interval(t, 1);
+    struct snapshot *s = interval(history_newest(h) + 1, 1);
 
     s->interval.e2e_p95_ms = v;
     history_add(h, s);
