@@ -8,10 +8,6 @@
 #include "study/output.h"
 #include "study/preferences.h"
 
-static void cell(struct sheet *g, const char *text) {
-    sheet_cell(g, *text ? SHEET_TEXT : SHEET_NULL, text);
-}
-
 /* The value that counts, and where it comes from. */
 static void add_row(struct sheet *g, const struct preferences *p, int i) {
     char name[64], value[200] = "", from[40] = "default";
@@ -21,10 +17,10 @@ static void add_row(struct sheet *g, const struct preferences *p, int i) {
     if (p->given[i].value) snprintf(from, sizeof from, "line %zu", p->given[i].line);
     if (by_variable) snprintf(from, sizeof from, "KVFALL_THEME");
     if (i == SETTING_THEME && !*value && !by_variable) snprintf(from, sizeof from, "terminal");
-    cell(g, preference_name(i, name, sizeof name));
-    cell(g, by_variable ? theme : of_screen ? value : p->given[i].value ? p->given[i].value : "");
-    cell(g, from);
-    cell(g, preference_help(i));
+    sheet_text(g, preference_name(i, name, sizeof name));
+    sheet_text(g, by_variable ? theme : of_screen ? value : p->given[i].value ? p->given[i].value : "");
+    sheet_text(g, from);
+    sheet_text(g, preference_help(i));
 }
 
 static void list(const struct preferences *p, enum sheet_form form, bool ascii, struct buf *out) {

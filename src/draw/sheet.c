@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "base/utf8.h"
 #include "draw/format.h"
 
@@ -76,6 +77,16 @@ void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text) {
         v->text = rounded.data;
     }
     if (g->form == SHEET_TABLE && v->text) utf8_clean(v->text, g->ascii ? UTF8_ASCII : 0);
+}
+
+void sheet_text(struct sheet *g, const char *text) {
+    sheet_cell(g, *text ? SHEET_TEXT : SHEET_NULL, text);
+}
+
+void sheet_number(struct sheet *g, double v) {
+    char text[UNITS_REAL];
+    if (isfinite(v)) units_format_real(v, text);
+    sheet_cell(g, isfinite(v) ? SHEET_NUMBER : SHEET_NULL, isfinite(v) ? text : "");
 }
 
 /* Text that a spreadsheet would compute instead of showing; a number is harmless. */

@@ -20,6 +20,10 @@ void sheet_free(struct sheet *g); /* takes NULL */
 void sheet_column(struct sheet *g, const char *name);
 /* Adds the next cell of a row; copies the text. A number is written as in JSON, or else missing in JSON. */
 void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text);
+/* The same of a text, missing when it is empty, and of a number with all its digits, missing unless finite.
+ */
+void sheet_text(struct sheet *g, const char *text);
+void sheet_number(struct sheet *g, double v);
 /* Prints all rows. A table without rows has only its headings. */
 void sheet_print(const struct sheet *g, struct buf *out);
 

@@ -5,10 +5,6 @@
 #include "compare/comparison_parts.h"
 #include "export/json_part.h"
 
-static json_t *number(double v) {
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *texts(char *const *list, size_t count) {
     json_t *a = json_array();
     for (size_t i = 0; i < count; i++) json_array_append_new(a, json_part_text(list[i]));
@@ -32,14 +28,15 @@ static json_t *store_object(const struct comparison_store *s) {
     if (!s->name[0]) return json_null();
     json_t *load = json_object(), *again = json_object();
     for (int i = 0; i < METRIC_SIZES; i++) {
-        json_object_set_new(load, metric_sizes[i], number(s->load_ms[i]));
-        json_object_set_new(again, metric_sizes[i], number(s->again_ms[i]));
+        json_object_set_new(load, metric_sizes[i], json_part_number(s->load_ms[i]));
+        json_object_set_new(again, metric_sizes[i], json_part_number(s->again_ms[i]));
     }
-    return JSON_OBJECT({"tier", json_part_text(s->name)}, {"description", json_part_text(s->about)},
-                       {"read_gib_s", number(s->read_gib_s)}, {"write_gib_s", number(s->write_gib_s)},
-                       {"read_p95_ms", number(s->read_p95_ms)}, {"cpu_s_gib", number(s->cpu_s_gib)},
-                       {"break_even_tokens", number(s->break_even_tokens)}, {"load_ms", load},
-                       {"recompute_ms", again});
+    return JSON_OBJECT(
+        {"tier", json_part_text(s->name)}, {"description", json_part_text(s->about)},
+        {"read_gib_s", json_part_number(s->read_gib_s)}, {"write_gib_s", json_part_number(s->write_gib_s)},
+        {"read_p95_ms", json_part_number(s->read_p95_ms)}, {"cpu_s_gib", json_part_number(s->cpu_s_gib)},
+        {"break_even_tokens", json_part_number(s->break_even_tokens)}, {"load_ms", load},
+        {"recompute_ms", again});
 }
 
 static json_t *side_object(const struct comparison_side *s) {
@@ -53,13 +50,13 @@ static json_t *side_object(const struct comparison_side *s) {
 }
 
 static json_t *change_object(const struct comparison_change *c, bool baseline) {
-    if (baseline) return JSON_OBJECT({"value", number(c->value)});
+    if (baseline) return JSON_OBJECT({"value", json_part_number(c->value)});
     json_t *interval = json_array();
-    json_array_append_new(interval, number(c->low));
-    json_array_append_new(interval, number(c->high));
-    return JSON_OBJECT({"value", number(c->value)}, {"change", number(c->absolute)},
-                       {"relative", number(c->relative)}, {"relative_interval95", interval},
-                       {"p", number(c->p)},
+    json_array_append_new(interval, json_part_number(c->low));
+    json_array_append_new(interval, json_part_number(c->high));
+    return JSON_OBJECT({"value", json_part_number(c->value)}, {"change", json_part_number(c->absolute)},
+                       {"relative", json_part_number(c->relative)}, {"relative_interval95", interval},
+                       {"p", json_part_number(c->p)},
                        {"direction", json_part_text(c->direction ? comparison_direction_word(c) : NULL)},
                        {"noise", json_part_text(c->noise ? comparison_noise_word(c->noise) : NULL)},
                        {"untold", json_part_text(c->reason ? comparison_reason_name(c->reason) : NULL)},
@@ -77,7 +74,7 @@ static json_t *check_object(const struct comparison *c) {
     if (!c->checked) return json_null();
     json_t *limits = json_object();
     for (size_t i = 0; i < c->limits; i++)
-        json_object_set_new(limits, c->limit[i].metric, number(c->limit[i].most));
+        json_object_set_new(limits, c->limit[i].metric, json_part_number(c->limit[i].most));
     return JSON_OBJECT({"passed", json_boolean(c->failures == 0)}, {"limits", limits},
                        {"failures", texts(c->failure, c->failures)});
 }

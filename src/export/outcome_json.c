@@ -6,10 +6,6 @@
 #include "export/json_part.h"
 #include "export/outcome_format.h"
 
-static json_t *number(double v) {
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *index_of(const struct outcome *o, size_t point) {
     return point != SIZE_MAX ? json_integer((json_int_t)o->point[point].number) : json_null();
 }
@@ -20,8 +16,8 @@ static json_t *sweep_object(const struct outcome *o) {
         {"sweep_id", json_part_id(r->sweep_id)}, {"name", json_part_some(r->name)},
         {"profile", json_part_some(r->profile)}, {"mode", json_part_some(r->mode)},
         {"model", json_part_some(r->model)}, {"status", json_part_some(run_status_name(r->status))},
-        {"status_reason", json_part_some(r->status_reason)}, {"started_at", number(r->started_at)},
-        {"ended_at", number(r->ended_at)}, {"points", json_integer((json_int_t)r->points)},
+        {"status_reason", json_part_some(r->status_reason)}, {"started_at", json_part_number(r->started_at)},
+        {"ended_at", json_part_number(r->ended_at)}, {"points", json_integer((json_int_t)r->points)},
         {"done", json_integer((json_int_t)r->done)}, {"failed", json_integer((json_int_t)r->failed)},
         {"answer", json_part_some(r->answer)},
         {"best_point", index_of(o, strcmp(r->profile, "keys") == 0 ? outcome_best(o, 0) : SIZE_MAX)});
@@ -30,9 +26,9 @@ static json_t *sweep_object(const struct outcome *o) {
 static json_t *results_object(const struct outcome *o, size_t i) {
     json_t *all = json_object();
     for (size_t m = 0; m < o->chosen; m++) {
-        json_t *one = JSON_OBJECT({"value", number(outcome_measured(o, i, m))},
+        json_t *one = JSON_OBJECT({"value", json_part_number(outcome_measured(o, i, m))},
                                   {"unit", json_string(o->measure[m].unit)});
-        if (o->compared) json_object_set_new(one, "delta", number(outcome_delta(o, i, m)));
+        if (o->compared) json_object_set_new(one, "delta", json_part_number(outcome_delta(o, i, m)));
         json_object_set_new(all, o->measure[m].name, one);
     }
     return all;
@@ -62,9 +58,10 @@ static json_t *peaks_array(const struct outcome *o) {
                                 json_part_some(d->value[outcome_variant(o, peak[i].configuration, g)].text));
         }
         for (size_t m = 0; m < o->chosen; m++)
-            json_object_set_new(results, o->measure[m].name, number(peak[i].value[m]));
-        json_array_append_new(all, JSON_OBJECT({"variants", variants}, {"point", index_of(o, peak[i].point)},
-                                               {"delta", number(peak[i].delta)}, {"results", results}));
+            json_object_set_new(results, o->measure[m].name, json_part_number(peak[i].value[m]));
+        json_array_append_new(all,
+                              JSON_OBJECT({"variants", variants}, {"point", index_of(o, peak[i].point)},
+                                          {"delta", json_part_number(peak[i].delta)}, {"results", results}));
     }
     outcome_peaks_free(peak, count);
     return all;
@@ -74,8 +71,9 @@ static json_t *curve_object(const struct sweep_curve *c) {
     return JSON_OBJECT({"policy", json_part_some(c->policy)},
                        {"capacity_bytes", json_integer((json_int_t)c->capacity_bytes)},
                        {"lookups", json_integer((json_int_t)c->lookups)},
-                       {"misses", json_integer((json_int_t)c->misses)}, {"miss_ratio", number(c->miss_ratio)},
-                       {"sample", number(c->sample)}, {"method", json_part_some(c->method)});
+                       {"misses", json_integer((json_int_t)c->misses)},
+                       {"miss_ratio", json_part_number(c->miss_ratio)},
+                       {"sample", json_part_number(c->sample)}, {"method", json_part_some(c->method)});
 }
 
 static json_t *warnings_array(const struct outcome *o) {

@@ -275,12 +275,6 @@ void extents_remove(struct extents *x, uint64_t context, uint32_t number, uint32
 
 /* ---- questions ---- */
 
-static double weight_of(uint32_t pod_tiers, const double weight[KVF_TIERS]) {
-    int tier = 0;
-    while (!(pod_tiers >> tier & 1)) tier++;
-    return weight[tier];
-}
-
 /* The run of a list that has the block, from one on that begins no later than it; NONE: none has. */
 static uint32_t run_at(const struct extents *x, uint32_t i, uint32_t number) {
     while (i != NONE && end_of(&x->run[i]) <= number) i = x->run[i].next;
@@ -298,7 +292,7 @@ static void prefix_goes_on(const struct extents *x, struct holders_prefix *p, ui
         if (i == NONE) return;
         uint32_t end = its && end_of(&x->run[i]) < blocks ? end_of(&x->run[i]) : blocks;
         if (!its) end = n + 1; /* the pod may have the next itself */
-        double each = its ? weight_of(x->run[i].pod_tiers, weight) : weight[KVF_TIER_REMOTE];
+        double each = its ? holders_weight(x->run[i].pod_tiers, weight) : weight[KVF_TIER_REMOTE];
         for (; n < end; n++, p->blocks++) p->weight += each;
     }
 }

@@ -152,12 +152,6 @@ void holders_add(struct holders *h, uint64_t block, uint32_t pod, enum kvf_tier 
 
 /* ---- questions ---- */
 
-static double weight_of(uint32_t pod_tiers, const double weight[KVF_TIERS]) {
-    int tier = 0;
-    while (!(pod_tiers >> tier & 1)) tier++;
-    return weight[tier];
-}
-
 static bool prefix_goes_on(struct holders_prefix *p, uint32_t number, double weight) {
     if (p->blocks != number) return false;
     p->blocks++;
@@ -178,7 +172,7 @@ static bool match_one(struct holders *h, uint32_t slot, uint32_t number, const d
         stored = stored || pod == h->pods;
         if (h->place[pod] == 0) continue;
         struct holders_prefix *p = &h->found[h->place[pod] - 1];
-        any = prefix_goes_on(p, number, weight_of(h->holder[i].pod_tiers, weight)) || any;
+        any = prefix_goes_on(p, number, holders_weight(h->holder[i].pod_tiers, weight)) || any;
     }
     for (uint32_t i = 0; i < *found && stored; i++)
         any = prefix_goes_on(&h->found[i], number, weight[KVF_TIER_REMOTE]) || any;

@@ -18,6 +18,11 @@ void holders_close(struct holders *h); /* takes NULL */
 void holders_add(struct holders *h, uint64_t block, uint32_t pod, enum kvf_tier tier);
 void holders_remove(struct holders *h, uint64_t block, uint32_t pod, enum kvf_tier tier); /* if it is there */
 
+/* That of the fastest of the tiers in the set, which is not empty. */
+static inline double holders_weight(uint32_t pod_tiers, const double weight[KVF_TIERS]) {
+    return weight[__builtin_ctz(pod_tiers)];
+}
+
 /* The beginning of a request that a pod has. */
 struct holders_prefix {
     uint32_t pod;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "metrics/statistics.h"
 
 /* ---- the length of a block ---- */
 
@@ -81,16 +82,11 @@ double resample_error(const struct resample_series *s) {
     return sqrt(squares / (double)block / (1 - (double)block / (double)n)) / below;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void resample_medians(struct rng *r, const double *values, size_t n, double *out, size_t count) {
     double *drawn = mem_alloc(n * sizeof *drawn);
     for (size_t c = 0; c < count; c++) {
         for (size_t i = 0; i < n; i++) drawn[i] = values[rng_range(r, 0, n - 1)];
-        qsort(drawn, n, sizeof *drawn, ascending);
+        qsort(drawn, n, sizeof *drawn, statistics_order);
         out[c] = (drawn[(n - 1) / 2] + drawn[n / 2]) / 2;
     }
     free(drawn);
@@ -98,7 +94,7 @@ void resample_medians(struct rng *r, const double *values, size_t n, double *out
 
 void resample_bounds(double *draws, size_t count, double *low, double *high) {
     size_t tail = (size_t)((double)count * 0.025);
-    qsort(draws, count, sizeof *draws, ascending);
+    qsort(draws, count, sizeof *draws, statistics_order);
     *low = draws[tail];
     *high = draws[count - 1 - tail];
 }

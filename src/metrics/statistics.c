@@ -36,13 +36,13 @@ double statistics_student_t975(uint64_t df) {
     return df > CLOSED_FORM_DF ? normal_975 : statistics_student_t(0.95, df);
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(const double *sorted, size_t n) {
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+int statistics_order(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
 void statistics_of(const double *values, size_t count, struct statistics *out) {
@@ -53,7 +53,7 @@ void statistics_of(const double *values, size_t count, struct statistics *out) {
         if (!isnan(values[i])) there[n++] = values[i];
     *out = (struct statistics){n, none, none, none, none, none, none};
     if (n > 0) {
-        qsort(there, n, sizeof *there, ascending);
+        qsort(there, n, sizeof *there, statistics_order);
         out->median = median_of(there, n);
         for (size_t i = 0; i < n; i++) sum += there[i];
         out->mean = sum / (double)n;

@@ -16,6 +16,8 @@ struct statistics { /* in the unit of the values; NaN: not defined for so few */
      * other: mean -+ t(0.975, n - 1) x sd / sqrt(n); from two values on */
     double ci95_low, ci95_high;
 };
+/* For qsort: doubles, or structs that begin with one, the least first. */
+int statistics_order(const void *a, const void *b);
 /* Missing values (NaN) are left out and not counted. Two passes, so that a large mean does not swallow a
  * small spread. */
 void statistics_of(const double *values, size_t count, struct statistics *out);

@@ -46,6 +46,10 @@ struct doc {
     size_t blocks, cap;
 };
 
+static inline bool doc_block_line(const struct doc_block *b) { /* a chart of lines */
+    return b->kind == DOC_PLOT && (b->plot->kind == PLOT_LINES || b->plot->kind == PLOT_STACK);
+}
+
 /* The script of the page, made of page.js. */
 extern const char page_script[];
 

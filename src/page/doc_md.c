@@ -126,10 +126,6 @@ static void put_block(const struct doc_block *b, struct buf *out) {
     }
 }
 
-static bool is_line_chart(const struct doc_block *b) {
-    return b->kind == DOC_PLOT && (b->plot->kind == PLOT_LINES || b->plot->kind == PLOT_STACK);
-}
-
 void doc_markdown(const struct doc *d, const struct format_style *style, struct buf *out) {
     bool noted = false;
     (void)style; /* of the terminal */
@@ -143,8 +139,8 @@ void doc_markdown(const struct doc *d, const struct format_style *style, struct 
     for (size_t i = 0; i < d->blocks; i++) {
         const struct doc_block *b = &d->block[i];
         bool item = b->kind == DOC_FACT || b->kind == DOC_TILE;
-        if (is_line_chart(b) && !noted) buf_add(out, SPARK_NOTE "\n\n");
-        noted |= is_line_chart(b);
+        if (doc_block_line(b) && !noted) buf_add(out, SPARK_NOTE "\n\n");
+        noted |= doc_block_line(b);
         put_block(b, out);
         if (item && (i + 1 == d->blocks || d->block[i + 1].kind != b->kind)) buf_add(out, "\n");
     }

@@ -296,10 +296,6 @@ static void put_block(const struct sheet_page *p, const struct doc_block *b) {
     }
 }
 
-static bool is_line_chart(const struct doc_block *b) {
-    return b->kind == DOC_PLOT && (b->plot->kind == PLOT_LINES || b->plot->kind == PLOT_STACK);
-}
-
 void doc_plain(const struct doc *d, const struct format_style *style, struct buf *out) {
     struct sheet_page p = {style, style->columns && style->columns < 80 ? style->columns : 80, false, out};
     bool noted = false;
@@ -309,8 +305,8 @@ void doc_plain(const struct doc *d, const struct format_style *style, struct buf
     for (size_t i = 0; i < d->blocks; i++) {
         const struct doc_block *b = &d->block[i];
         bool item = b->kind == DOC_FACT || b->kind == DOC_TILE;
-        if (is_line_chart(b) && !noted) buf_add(out, SPARK_NOTE "\n\n");
-        noted |= is_line_chart(b);
+        if (doc_block_line(b) && !noted) buf_add(out, SPARK_NOTE "\n\n");
+        noted |= doc_block_line(b);
         put_block(&p, b);
         if (item && (i + 1 == d->blocks || d->block[i + 1].kind != b->kind)) buf_add(out, "\n");
     }

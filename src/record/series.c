@@ -48,14 +48,9 @@ static void keep_names(struct series *s, const struct snapshot *snap) {
     if (snap->gpus > s->gpus) s->gpus = snap->gpus;
 }
 
-static void blank_fields(void *part, const struct snapshot_field *fields, size_t count) {
-    for (size_t f = 0; f < count; f++)
-        if (fields[f].type == SNAPSHOT_F) *(double *)((char *)part + fields[f].offset) = KVF_MISSING;
-}
-
 static void blank_gpu(struct snapshot_gpu *g, uint64_t device) {
-    *g = (struct snapshot_gpu){.device = device};
-    blank_fields(g, snapshot_gpu_fields, snapshot_gpu_field_count);
+    snapshot_blank(g, snapshot_gpu_fields, snapshot_gpu_field_count);
+    g->device = device;
 }
 
 /* Room for them comes with the first: most machines have none, and it is a large part of all. Called before
@@ -82,7 +77,7 @@ static void add_part(struct series *s, void *at, size_t bytes, size_t i, const v
     if (!array && !part) return;
     size_t from = array ? i : 0;
     if (!array) array = mem_alloc(s->cap * bytes);
-    for (size_t k = from; k <= i; k++) blank_fields(array + k * bytes, fields, count);
+    for (size_t k = from; k <= i; k++) snapshot_blank(array + k * bytes, fields, count);
     if (part) memcpy(array + i * bytes, part, bytes);
     memcpy(at, &array, sizeof array);
 }

@@ -99,7 +99,7 @@ double snapshot_heat_edge_ms(size_t bin) {
 
 /* ---- ranks ---- */
 
-static void blank(void *part, const struct snapshot_field *fields, size_t count) {
+void snapshot_blank(void *part, const struct snapshot_field *fields, size_t count) {
     for (size_t i = 0; i < count; i++) {
         char *at = (char *)part + fields[i].offset;
         if (fields[i].type == SNAPSHOT_F)
@@ -110,9 +110,9 @@ static void blank(void *part, const struct snapshot_field *fields, size_t count)
 }
 
 void snapshot_host_blank(struct snapshot_host *h) {
-    blank(&h->rank, snapshot_rank_fields, snapshot_rank_field_count);
+    snapshot_blank(&h->rank, snapshot_rank_fields, snapshot_rank_field_count);
     for (int t = 0; t < KVF_TIERS; t++)
-        blank(&h->tier[t], snapshot_rank_tier_fields, snapshot_rank_tier_field_count);
+        snapshot_blank(&h->tier[t], snapshot_rank_tier_fields, snapshot_rank_tier_field_count);
 }
 
 /* Figures of the same name. */

@@ -509,6 +509,8 @@ extern const size_t snapshot_interval_field_count, snapshot_tier_field_count, sn
 
 /* The value of a field of a part, NaN when missing. Any thread. */
 double snapshot_value(const void *part, const struct snapshot_field *f);
+/* Makes a part empty: counts 0, the rest missing. */
+void snapshot_blank(void *part, const struct snapshot_field *fields, size_t count);
 
 /* Fills the DERIVED fields of an interval from its length and its other fields: of one interval, of several
  * put together, or of several ranks. Any thread. */

@@ -250,25 +250,20 @@ int intervals_read(struct intervals *i, int64_t from, size_t most, struct snapsh
 
 /* ---- opening ---- */
 
-static void blank_part(void *part, const struct snapshot_field *fields, size_t count) {
-    for (size_t f = 0; f < count; f++)
-        if (fields[f].type == SNAPSHOT_F) *(double *)((char *)part + fields[f].offset) = KVF_MISSING;
-}
-
 static void blank_snapshot(struct snapshot *s) {
     memset(s, 0, sizeof *s);
-    blank_part(&s->interval, snapshot_interval_fields, snapshot_interval_field_count);
+    snapshot_blank(&s->interval, snapshot_interval_fields, snapshot_interval_field_count);
     for (int t = 0; t < KVF_TIERS; t++)
-        blank_part(&s->tier[t], snapshot_tier_fields, snapshot_tier_field_count);
+        snapshot_blank(&s->tier[t], snapshot_tier_fields, snapshot_tier_field_count);
     for (int k = 0; k < KVF_CLASSES_MAX; k++)
-        blank_part(&s->qos[k], snapshot_qos_fields, snapshot_qos_field_count);
+        snapshot_blank(&s->qos[k], snapshot_qos_fields, snapshot_qos_field_count);
     for (int g = 0; g < SNAPSHOT_GPUS_MAX; g++)
-        blank_part(&s->gpu[g], snapshot_gpu_fields, snapshot_gpu_field_count);
-    blank_part(&s->remote, snapshot_remote_fields, snapshot_remote_field_count);
-    blank_part(&s->block, snapshot_block_fields, snapshot_block_field_count);
-    blank_part(&s->fleet, snapshot_fleet_fields, snapshot_fleet_field_count);
+        snapshot_blank(&s->gpu[g], snapshot_gpu_fields, snapshot_gpu_field_count);
+    snapshot_blank(&s->remote, snapshot_remote_fields, snapshot_remote_field_count);
+    snapshot_blank(&s->block, snapshot_block_fields, snapshot_block_field_count);
+    snapshot_blank(&s->fleet, snapshot_fleet_fields, snapshot_fleet_field_count);
     for (int p = 0; p < SNAPSHOT_PODS; p++)
-        blank_part(&s->pod[p], snapshot_pod_fields, snapshot_pod_field_count);
+        snapshot_blank(&s->pod[p], snapshot_pod_fields, snapshot_pod_field_count);
     for (int d = 0; d < SNAPSHOT_DECISIONS; d++)
         s->decision[d].saturation = s->decision[d].throughput_tok_s = s->decision[d].p95_ms = KVF_MISSING;
 }

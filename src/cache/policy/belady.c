@@ -1,6 +1,5 @@
 #include "cache/policy.h"
 
-#include "base/buf.h"
 #include "cache/policy/ordered.h"
 
 /* The offline optimum: L. A. Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer",
@@ -16,12 +15,6 @@ struct policy {
     struct order order;
 };
 
-static struct policy *belady_open(const struct policy_config *config) {
-    struct policy *p = mem_zalloc(1, sizeof *p);
-    order_init(&p->order, config->nodes);
-    return p;
-}
-
 static uint64_t rank_of(const struct policy_info *info) {
     if (info->next_use == 0 || info->next_use >= LATER) return info->access & (LATER - 1);
     return UINT64_MAX - info->next_use;
@@ -36,7 +29,7 @@ static void belady_touch(struct policy *p, uint32_t entry, const struct policy_i
 }
 
 const struct policy_ops policy_belady = {
-    .open = belady_open,
+    .open = ordered_open,
     .insert = belady_insert,
     .remove = ordered_remove,
     .restore = ordered_restore,

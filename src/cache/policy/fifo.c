@@ -1,18 +1,11 @@
 #include "cache/policy.h"
 
-#include "base/buf.h"
 #include "cache/policy/ordered.h"
 
 /* The entry written first falls first; accesses change nothing. */
 struct policy {
     struct order order;
 };
-
-static struct policy *fifo_open(const struct policy_config *config) {
-    struct policy *p = mem_zalloc(1, sizeof *p);
-    order_init(&p->order, config->nodes);
-    return p;
-}
 
 static void fifo_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
     order_insert(&p->order, entry, info->first);
@@ -25,7 +18,7 @@ static void fifo_touch(struct policy *p, uint32_t entry, const struct policy_inf
 }
 
 const struct policy_ops policy_fifo = {
-    .open = fifo_open,
+    .open = ordered_open,
     .insert = fifo_insert,
     .remove = ordered_remove,
     .restore = ordered_restore,

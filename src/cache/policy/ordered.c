@@ -1,7 +1,15 @@
 #include "cache/policy/ordered.h"
 
+#include "base/buf.h"
+
 static struct order *order_of(struct policy *p) {
     return (struct order *)(void *)p;
+}
+
+struct policy *ordered_open(const struct policy_config *config) {
+    struct order *o = mem_zalloc(1, sizeof *o);
+    order_init(o, config->nodes);
+    return (struct policy *)(void *)o;
 }
 
 void ordered_remove(struct policy *p, uint32_t entry) {

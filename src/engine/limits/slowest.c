@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "draw/number.h"
+#include "metrics/statistics.h"
 
 /* A figure of a rank; NaN: not known. */
 typedef double figure_fn(const struct run_rank *r);
@@ -60,11 +61,6 @@ static const char *bare(const char *padded) {
     return padded + strspn(padded, " ");
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of the ranks but one; NaN: none of them has the figure. */
 static double others(const struct run_record *run, const struct run_rank *but, figure_fn *of) {
     double *found = mem_alloc((run->rank_count + 1) * sizeof *found), median = KVF_MISSING;
@@ -73,7 +69,7 @@ static double others(const struct run_record *run, const struct run_rank *but, f
         double v = of(&run->ranks[i]);
         if (&run->ranks[i] != but && isfinite(v)) found[n++] = v;
     }
-    qsort(found, n, sizeof *found, by_size);
+    qsort(found, n, sizeof *found, statistics_order);
     if (n > 0) median = (found[(n - 1) / 2] + found[n / 2]) / 2;
     free(found);
     return median;

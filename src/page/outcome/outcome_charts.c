@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "metrics/statistics.h"
 #include "page/outcome/outcome_doc.h"
 #include "page/outcome/outcome_text.h"
 #include "record/metric.h"
@@ -92,12 +93,6 @@ static double order_of(const struct outcome *o, const struct outcome_lines *l, s
     return !isnan(load->number) ? load->number : strcmp(load->text, "throughput") == 0 ? INFINITY : -INFINITY;
 }
 
-/* Of structs that begin with the number they go by. */
-static int by_first(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Whether users wait for answers there: no point of a line over rates. */
 static bool is_closed(const struct outcome *o, size_t point) {
     const struct outcome_dimension *d = &o->dimension[o->dimensions - 1];
@@ -129,7 +124,7 @@ static void add_line(const struct outcome *o, const struct outcome_lines *l, siz
         at[count] = (struct place){order_of(o, l, i, x), x, outcome_value(o, i, measure)};
         count += !isnan(at[count].x) && !isnan(at[count].y);
     }
-    qsort(at, count, sizeof *at, by_first);
+    qsort(at, count, sizeof *at, statistics_order);
     if (l->count > 1)
         outcome_line_name(o, l, line, &name);
     else
@@ -161,7 +156,7 @@ static void put_ticks(const struct outcome_dimension *d, struct plot *p) {
     } *tick = mem_zalloc(d->values + 1, sizeof *tick);
     for (size_t v = 0; v < d->values; v++)
         tick[v] = (struct tick){axis_number(d->unit, d->value[v].number), d->value[v].text};
-    qsort(tick, d->values, sizeof *tick, by_first);
+    qsort(tick, d->values, sizeof *tick, statistics_order);
     for (size_t v = 0; v < d->values; v++) plot_tick(p, tick[v].at, tick[v].text);
     free(tick);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "draw/format.h"
+#include "metrics/statistics.h"
 #include "page/outcome/outcome_doc.h"
 #include "page/outcome/outcome_text.h"
 
@@ -21,15 +22,10 @@ static double worth(const struct outcome_dimension *d) {
 }
 
 /* Growth by factors: the middle of the sorted values lies far below the middle of the ends. */
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool grows_by_factors(const struct outcome_dimension *d) {
     double *v = mem_zalloc(d->values + 1, sizeof *v);
     for (size_t i = 0; i < d->values; i++) v[i] = d->value[i].number;
-    qsort(v, d->values, sizeof *v, ascending);
+    qsort(v, d->values, sizeof *v, statistics_order);
     size_t n = d->values;
     bool log = n >= 3 && v[0] > 0 && v[n - 1] / v[0] >= 4;
     if (log) {

@@ -11,6 +11,7 @@
 #include "engine/move/crew.h"
 #include "engine/move/transfer.h"
 #include "metrics/histogram.h"
+#include "metrics/statistics.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
 #include "record/snapshot.h"
@@ -376,13 +377,8 @@ static int measure_rounds(struct calibration *c, struct err *e) {
 
 /* ---- figures ---- */
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static struct calibrate_rate rate_of(double samples[CALIBRATE_ROUNDS]) {
-    qsort(samples, CALIBRATE_ROUNDS, sizeof *samples, by_value);
+    qsort(samples, CALIBRATE_ROUNDS, sizeof *samples, statistics_order);
     return (struct calibrate_rate){samples[CALIBRATE_ROUNDS / 2], samples[0], samples[CALIBRATE_ROUNDS - 1]};
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "base/units.h"
+#include "metrics/statistics.h"
 #include "model/roofline.h"
 #include "scenario/node.h"
 
@@ -158,11 +159,6 @@ static bool gpu_read(struct reading *r, const char *what, const struct node *n, 
         near.best ? "; did you mean \"" : "", near.best ? near.best : "", near.best ? "\"?" : "");
 }
 
-static int by_number(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* A list, or one value. */
 static bool choices_read(struct reading *r, const struct field *f, const char *what, const struct node *n,
                          struct part *out) {
@@ -174,7 +170,7 @@ static bool choices_read(struct reading *r, const struct field *f, const char *w
         good = number_read(r, f, what, list ? n->items[i] : n, &out->count[i]) && good;
     if (!good) return false;
     out->counts = (unsigned)count;
-    qsort(out->count, count, sizeof *out->count, by_number);
+    qsort(out->count, count, sizeof *out->count, statistics_order);
     for (size_t i = 1; i < count; i++)
         if (out->count[i] == out->count[i - 1]) return problem_at(r, n, what, "has a value twice");
     return true;
