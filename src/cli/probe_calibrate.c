@@ -445,7 +445,10 @@ static int adjust_to_run(struct calibrate *c, struct err *e) {
                                         .ctx = c,
                                         .file = put_file,
                                         .progress = say_run};
-    for (int t = first_tier(c); t < c->tiers; t++) setup.measured[t] = true;
+    for (int t = first_tier(c); t < c->tiers; t++) {
+        setup.measured[t] = true;
+        setup.channels[t] = c->result[t].otherwise;
+    }
     snprintf(c->doing, sizeof c->doing, "running the scenario");
     say_share(c, 0, true);
     return calibrate_run(&setup, &c->run, e);

@@ -42,12 +42,14 @@ CASES = (
      "users: 24, " + PERSONA % "500ms, 1500ms"),
 )
 IN_STORE = 'nvme: {capacity: 0}, remote: {capacity: 2GiB, backend: resp, url: "URL"}'
+IN_DIRECTORY = 'nvme: {capacity: 0}, remote: {capacity: 2GiB, backend: file, url: "file://DIRECTORY"}'
 SHORT = PERSONA.replace("[512, 2048]", "[128, 512]")
 STORE_CASES = (
     ("remote, reads", "gpu: {capacity: 0}, cpu: {capacity: 0}, " + IN_STORE, "users: 4, " + SHORT % "5ms, 20ms"),
     ("remote, writes", "gpu: {capacity: 0}, cpu: {capacity: 0}, " + IN_STORE,
      "phase: prefill, users: 3, " + SHORT % "5ms, 20ms"),
     ("remote, below memory", "gpu: {capacity: 0}, cpu: {capacity: 256MiB}, " + IN_STORE, "users: 12, " + SHORT % "20ms, 50ms"),
+    ("remote, a directory", "gpu: {capacity: 0}, cpu: {capacity: 256MiB}, " + IN_DIRECTORY, "users: 12, " + SHORT % "20ms, 50ms"),
 )
 # measure, unit, bounds of simulated to real
 MEASURES = (("throughput_tok_s", "%.0f tok/s", NEAR), ("hit_ratio", "%.3f", NEAR), ("e2e_mean_ms", "%.1f ms", NEAR),
@@ -164,13 +166,16 @@ def round_of(bench, cases, duration, neighbours, got, *more):
 
 
 def store_rounds(bench, cases, duration, neighbours, got):
-    """Cases with a server that is calibrated for them."""
-    path = bench.path("store.sock")
-    server = bench.start(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--loglevel", "warning"], quiet=True)
-    until(lambda: os.path.exists(path) or server.poll() is not None, "redis-server")
-    cases = [(what, tiers.replace("URL", "unix://" + path), workload) for what, tiers, workload in cases]
+    """Cases with a server and with a directory, calibrated for them."""
+    socket, directory = bench.path("store.sock"), bench.path("store")
+    os.makedirs(directory, exist_ok=True)
+    server = bench.start(["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--loglevel", "warning"], quiet=True)
+    until(lambda: os.path.exists(socket) or server.poll() is not None, "redis-server")
     for n in range(bench.pairs):
-        round_of(bench, cases, duration, neighbours, got, "--remote", "unix://" + path)
+        for what, tiers, workload in cases:
+            at = "file://" + directory if "DIRECTORY" in tiers else "unix://" + socket
+            case = (what, tiers.replace("file://DIRECTORY", at).replace("URL", at), workload)
+            round_of(bench, [case], duration, neighbours, got, "--remote", at)
         say("  round %d of %d: calibrated and run with a store" % (n + 1, bench.pairs))
     stop(bench, server)
 

@@ -23,7 +23,7 @@ enum { LEAST_OPS = 20, ROUNDS_NEAR = 4, ROUNDS = 12, TICK_MS = 200 };
 #define GAIN_FAR    0.8 /* of the first rounds, and of those that are averaged */
 #define GAIN_NEAR   0.4
 #define TIMES_MOST  10.0
-#define SPREAD_MOST 4.0
+#define SPREAD_MOST 2.5
 #define SPREAD_STEP 2.5 /* the tails give way less than that is turned */
 #define WARMUP_PART 0.5
 
@@ -102,12 +102,14 @@ static void end_take(const struct run_record *run, struct calibrate_run_end *out
 
 /* A statistic of the times of operations: the middle of that at the device and that with what they wait for
  * on the way there, because the first alone leaves the waiting out, and the second is little of the tier's
- * own where others are slow. 0: too few operations to tell. */
-static double middle(const struct run_record *run, int tier, int dir, const char *statistic) {
+ * own where others are slow. A simulated channel does not tell them apart. 0: too few operations to tell. */
+static double middle(const struct fitting *f, const struct run_record *run, int tier, int dir,
+                     const char *statistic) {
     const struct result_list *l = &run->results;
     const char *name = tier_name((enum kvf_tier)tier), *way = dir == KVF_DIR_READ ? "read" : "write";
-    double device = result_named(l, "%s_%s_device_%s_ms", name, way, statistic);
-    double found = sqrt(result_named(l, "%s_%s_%s_ms", name, way, statistic) * device);
+    double whole = result_named(l, "%s_%s_%s_ms", name, way, statistic), device = whole;
+    if (!f->setup->channels[tier]) device = result_named(l, "%s_%s_device_%s_ms", name, way, statistic);
+    double found = sqrt(whole * device);
     return result_named(l, "%s_%s_ops", name, way) >= LEAST_OPS && found > 0 ? found : 0;
 }
 
@@ -129,11 +131,11 @@ static void turn_all(const struct fitting *f, const struct run_record *sim, int 
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int d = 0; d < KVF_DIRS && f->setup->measured[t]; d++) {
             struct calibration_adjust *a = &out->adjust[t];
-            double mean = middle(&f->real, t, d, "mean"), simulated = middle(sim, t, d, "mean");
+            double mean = middle(f, &f->real, t, d, "mean"), simulated = middle(f, sim, t, d, "mean");
             bool known = mean > 0 && simulated > 0;
             double off = known ? log(mean / simulated) : 0;
             a->times[d] = turn(&knob[t][d][0], round, off, TIMES_MOST);
-            if (known) off = log(middle(&f->real, t, d, "p95") / middle(sim, t, d, "p95")) - off;
+            if (known) off = log(middle(f, &f->real, t, d, "p95") / middle(f, sim, t, d, "p95")) - off;
             a->spread[d] = turn(&knob[t][d][1], round, off * SPREAD_STEP, SPREAD_MOST);
         }
     }

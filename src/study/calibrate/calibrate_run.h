@@ -32,6 +32,7 @@ struct calibrate_run_setup {
     uint64_t time_ns;              /* measured part of the run */
     enum scenario_mode mode;       /* of the run: real; of a test's, simulated */
     bool measured[KVF_TIERS];      /* tiers with figures to adjust */
+    bool channels[KVF_TIERS]; /* of these, served by channels: waiting for one is part of the device's time */
     struct showing *showing;
     const atomic_bool *stop; /* true: give up */
     void *ctx;
