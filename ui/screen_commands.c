@@ -88,10 +88,7 @@ static void go_to(struct screen *s, const char *text) {
 }
 
 static void set_filter(struct screen *s, const char *text) {
-    if (panels[s->view]->list)
-        snprintf(s->table[s->view].filter, sizeof s->table[s->view].filter, "%.63s", text);
-    else
-        screen_say(s, "there is no list to filter in this view; 7 and 8 have one");
+    if (screen_filters(s)) snprintf(s->table[s->view].filter, sizeof s->table[s->view].filter, "%.63s", text);
 }
 
 static void set_mode(struct screen *s, bool autoscaler, const char *name) {

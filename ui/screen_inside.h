@@ -16,6 +16,7 @@ void screen_show_view(struct screen *s, size_t view); /* by its index in ui_view
 /* The place of what is selected among the rows that were drawn; -1: it is none of them. */
 int screen_picked(const struct screen *s);
 void screen_move(struct screen *s, int by); /* the selection, or the place in a list */
+bool screen_filters(struct screen *s);      /* whether its rows can be filtered; says where they can if not */
 void screen_open(struct screen *s);         /* the detail of a row, the time of an event */
 /* The uppermost open part; a run is left only for the study that it is of. */
 enum screen_wish screen_close(struct screen *s);

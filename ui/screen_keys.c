@@ -249,10 +249,7 @@ static void ask_mark(struct screen *s) {
 
 static void ask_filter(struct screen *s) {
     struct frame_table *t = &s->table[s->view];
-    if (!panels[s->view]->list || s->view > PANEL_log) {
-        screen_say(s, "there is no list to filter in this view; 7 and 8 have one");
-        return;
-    }
+    if (!screen_filters(s)) return;
     memcpy(s->filter_before, t->filter, sizeof s->filter_before);
     ask(s, ASKING_FILTER, "Show only: ", t->filter);
 }

@@ -1,6 +1,8 @@
 /* Rows: which one is selected, and the details that they open. */
 #include "ui/screen_inside.h"
 
+#include <stdio.h>
+
 void screen_show_view(struct screen *s, size_t view) {
     bool aside = s->view == PANEL_help || s->view == PANEL_evidence;
     if (!aside) s->view_before = s->view;
@@ -24,6 +26,17 @@ static void move_pick(struct screen *s, int by) {
     if (last < 0) return;
     at = at < 0 ? by > 0 ? 0 : last : at + by;
     s->pick = s->rows.row[at < 0 ? 0 : at > last ? last : at].thing;
+}
+
+bool screen_filters(struct screen *s) {
+    char names[80] = "";
+    size_t used = 0;
+    for (size_t v = 0; v < PANELS && !panels[s->view]->filters; v++)
+        if (panels[v]->filters)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? " and " : "",
+                                     panels[v]->name);
+    if (used) screen_say(s, "there is no list to filter in this view; %s have one", names);
+    return !used;
 }
 
 void screen_move(struct screen *s, int by) {
@@ -90,9 +103,8 @@ void screen_open(struct screen *s) {
     else if (kvf_present(s->picked_s) && !s->opened)
         screen_travel(s, s->picked_s);
     else
-        screen_say(s, s->rows.count
-                          ? "up and down select a row, Enter opens it"
-                          : "there is nothing to select here; views 1, 2, 4, 5, 7, 8 and 9 have rows");
+        screen_say(s, s->rows.count ? "up and down select a row, Enter opens it"
+                                    : "there is nothing to select in this view");
 }
 
 /* A click selects a row; another one opens it. */

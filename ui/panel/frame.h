@@ -93,6 +93,7 @@ struct panel_ops {
     int sort_columns;                       /* columns a table of it can be sorted by; 0: no table */
     const char *(*column_name)(int column); /* of those; NULL: no table */
     bool list;                              /* arrows and page keys move in it */
+    bool filters;                           /* its rows can be filtered */
     bool upwards; /* row 0 of its list is at the bottom: what goes down counts backwards */
     /* at[i] is where section i stands, empty where there is no room. frame->snap may be NULL. */
     void (*draw)(struct canvas *c, const struct rect *at, const struct frame *f);

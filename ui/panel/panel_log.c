@@ -91,6 +91,7 @@ const struct panel_ops panel_log = {
     .sections = sections,
     .section_count = SECTIONS,
     .list = true,
+    .filters = true,
     .upwards = true,
     .draw = draw,
 };

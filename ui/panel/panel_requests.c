@@ -435,4 +435,5 @@ const struct panel_ops panel_requests = {.name = "requests",
                                          .sort_columns = SORTS,
                                          .column_name = column_name,
                                          .list = true,
+                                         .filters = true,
                                          .draw = draw};
