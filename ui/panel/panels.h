@@ -16,6 +16,7 @@
     X(log, '8', "8", VIEW, "log: events and warnings")                                                       \
     X(hosts, '9', "9", VIEW, "hosts: ranks of a run over several, the slowest first")                        \
     X(pods, '0', "0", VIEW, "pods: each pod of a fleet, the most loaded first")                              \
+    X(numbers, 'n', "n", VIEW, "numbers: the main figures in rows, moment by moment")                        \
     X(evidence, 'b', "b", EVIDENCE, "evidence: numbers and rule behind the verdict, and back")               \
     X(help, '?', "?", HELP, "help, and back")
 #define X(name, ...) extern const struct panel_ops panel_##name;
