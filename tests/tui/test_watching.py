@@ -382,6 +382,14 @@ def _():
         step_through(t, last_s, "COMPLETED")
         t.keys("q")
         assert t.status() == 0
+        t.start("watch", "alpha", "--view", "numbers")
+        t.wait_for(re.compile(r"^ *all tok/s TTFT P95 .*\n. +00:%02d " % last_s, re.MULTILINE))
+        t.keys("Down", "Down")
+        t.wait_for(re.compile(r"^▶  00:%02d " % (last_s - 2), re.MULTILINE))
+        t.keys("Enter")
+        t.wait_for(re.compile(r"\A kvfall .* 00:%02d / .* LOOKING BACK" % (last_s - 2)))
+        t.keys("q")
+        assert t.status() == 0
         t.start("watch", "alpha", "--at", "0:06", "--view", "tiers")
         t.wait_for(VIEWS["2"])
         t.wait_for(re.compile(r"\A kvfall .* 00:06 / .* LOOKING BACK"))

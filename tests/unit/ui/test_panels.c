@@ -10,11 +10,13 @@
 #include <cmocka.h>
 
 #include <locale.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw/number.h"
 #include "ui/keyboard.h"
 #include "ui/panel/parts.h"
 
@@ -766,6 +768,34 @@ static void test_log(void **state) {
     assert_true(shows(&x, PANEL_log, 10, 40, ">  before warn"));
 }
 
+/* A row has what the history says of its part of the stretch; the newest is on top. */
+static void test_numbers_are_those_of_the_graphs(void **state) {
+    (void)state;
+    struct ui_fixture x = *fixture[UI_LIVE];
+    enum { PARTS = 20 }; /* of the minute, on 24 rows */
+    float tokens[PARTS], p95[PARTS];
+    char wanted[200], clock[NUMBER], a[NUMBER], b[NUMBER], c[NUMBER];
+    history_series(x.history, SERIES_TOKENS_PER_S, ZOOM_MINUTE, NAN, PARTS, tokens);
+    history_series(x.history, SERIES_TTFT_P95_MS, ZOOM_MINUTE, NAN, PARTS, p95);
+    for (int k = 0; k < PARTS; k++) {
+        (void)snprintf(wanted, sizeof wanted, "%s %s  %s", number_clock(33 + 3 * k, clock),
+                       number_count((double)tokens[k], a), number_ms((double)p95[k], b));
+        assert_true(shows(&x, PANEL_numbers, 24, 80, wanted));
+    }
+    int last = -1;
+    double picked = NAN;
+    x.frame.list_end = &last;
+    x.frame.picked_s = &picked;
+    x.frame.table = (struct frame_table){.selected = 2};
+    assert_true(shows(&x, PANEL_numbers, 24, 80, ">  01:24 "));
+    assert_true(last == PARTS - 1 && picked == 84);
+    x.frame.table.selected = 99; /* the last there is */
+    (void)snprintf(wanted, sizeof wanted, ">  00:33 %s", number_count((double)tokens[0], c));
+    assert_true(shows(&x, PANEL_numbers, 24, 80, wanted));
+    assert_true(picked == 33);
+    assert_true(shows(fixture[UI_PREPARING], PANEL_numbers, 24, 80, "No interval yet."));
+}
+
 static void test_help_names_every_key_and_view(void **state) {
     (void)state;
     char *p = picture(fixture[UI_LIVE], PANEL_help, 140, 120, true);
@@ -860,6 +890,7 @@ int main(void) {
         cmocka_unit_test(test_hints),
         cmocka_unit_test(test_questions_and_messages),
         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_numbers_are_those_of_the_graphs),
         cmocka_unit_test(test_help_names_every_key_and_view),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_too_small),

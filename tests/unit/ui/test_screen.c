@@ -161,12 +161,14 @@ static void test_views(void **state) {
     press(r, '0');
     assert_int_equal(r->screen.view, PANEL_pods);
     press(r, '\t');
+    assert_int_equal(r->screen.view, PANEL_numbers);
+    press(r, '\t');
     assert_int_equal(r->screen.view, PANEL_evidence);
     press(r, '\t');
     assert_int_equal(r->screen.view, PANEL_help);
     press(r, '\t');
     assert_int_equal(r->screen.view, PANEL_overview);
-    for (int i = 0; i < 5; i++) press(r, KEY_CODE_BACK_TAB);
+    for (int i = 0; i < 6; i++) press(r, KEY_CODE_BACK_TAB);
     assert_int_equal(r->screen.view, PANEL_log);
     press(r, 'b');
     assert_int_equal(r->screen.view, PANEL_evidence);
