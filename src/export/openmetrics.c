@@ -82,8 +82,9 @@ static void put_header(struct writer *w) {
     const struct family *f = w->family;
     int len = name_len(w);
     bool info_as_gauge = w->form == OPENMETRICS_TEXT && f->type == FAMILY_INFO;
-    buf_addf(w->out, "# HELP %.*s %s\n# TYPE %.*s %s\n", len, f->name, f->help, len, f->name,
-             type_names[info_as_gauge ? FAMILY_GAUGE : f->type]);
+    buf_addf(w->out, "# HELP %.*s ", len, f->name);
+    family_help(f, w->out);
+    buf_addf(w->out, "\n# TYPE %.*s %s\n", len, f->name, type_names[info_as_gauge ? FAMILY_GAUGE : f->type]);
     if (w->form == OPENMETRICS_1_0 && f->unit[0]) buf_addf(w->out, "# UNIT %.*s %s\n", len, f->name, f->unit);
     w->begun = true;
 }

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
+
 enum family_type { FAMILY_GAUGE, FAMILY_COUNTER, FAMILY_HISTOGRAM, FAMILY_SUMMARY, FAMILY_INFO };
 
 /* The structure that holds a value; offsets count from its start. */
@@ -46,7 +48,7 @@ struct family {
     enum family_type type;
     const char *name; /* as the text format has its samples, without suffixes of histograms and summaries */
     const char *unit; /* its last word, "" where there is none */
-    const char *help; /* a phrase */
+    const char *help; /* a phrase; "" or from a semicolon on: behind that of the field, see family_help() */
     enum family_part part;
     enum family_kind kind;
     unsigned by;  /* FAMILY_BY_... */
@@ -60,5 +62,6 @@ struct family {
 
 extern const struct family families[];
 extern const size_t family_count;
+void family_help(const struct family *f, struct buf *out); /* adds the phrase */
 
 #endif

@@ -247,7 +247,10 @@ static void put_families_of(int results) {
         if (results != (f->part == FAMILY_RESULT || f->part == FAMILY_RECORD)) continue;
         printf(".It Va %s Pq %s", f->name, types[f->type]);
         put_labels(f);
-        printf("\n%c%s.\n", toupper((unsigned char)f->help[0]), f->help + 1);
+        struct buf help = {0};
+        family_help(f, &help);
+        printf("\n%c%s.\n", toupper((unsigned char)help.data[0]), help.data + 1);
+        buf_free(&help);
     }
 }
 
