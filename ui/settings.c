@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/panel/columns.h"
+
 #define X(more, id, name, argument, help) {name, help},
 static const struct { const char *name, *help; } table[SETTINGS] = {SETTING_LIST(X, )};
 #undef X
@@ -44,7 +46,7 @@ static const char *squeezed(const char *name, char *out, size_t len) {
 static const char *sort_word(int i, char *out, size_t len) {
     int columns = requests->sort_columns;
     if (i >= 2 * columns) return NULL;
-    snprintf(out, len, "%s%s", i < columns ? "" : "-", requests->column_name(i % columns));
+    snprintf(out, len, "%s%s", i < columns ? "" : "-", requests->columns[i % columns].heading);
     return out;
 }
 
@@ -62,7 +64,7 @@ const char *setting_word(enum setting id, int i, char *out, size_t len) {
         return sort_word(i, out, len);
     case SETTING_COLUMNS:
         if (i == 0) return squeezed("all", out, len);
-        return i <= requests->sort_columns ? squeezed(requests->column_name(i - 1), out, len) : NULL;
+        return i <= requests->sort_columns ? squeezed(requests->columns[i - 1].heading, out, len) : NULL;
     default:
         return NULL;
     }
@@ -115,8 +117,8 @@ static char *columns_text(const struct settings *s, char *out, size_t len) {
     out[0] = '\0';
     for (int i = 0; i < requests->sort_columns && used < len; i++)
         if (!(s->hidden & 1u << i))
-            used +=
-                (size_t)snprintf(out + used, len - used, "%s%s", used ? "," : "", requests->column_name(i));
+            used += (size_t)snprintf(out + used, len - used, "%s%s", used ? "," : "",
+                                     requests->columns[i].heading);
     return out;
 }
 

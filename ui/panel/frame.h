@@ -84,17 +84,18 @@ struct frame {
     const char *answer;
 };
 
+struct column;
 /* A view: its name, the parts it consists of, and how they are drawn. */
 struct panel_ops {
     const char *name;  /* "overview" */
     const char *title; /* for help: the question it answers */
     const struct layout_section *sections;
     size_t section_count;
-    int sort_columns;                       /* columns a table of it can be sorted by; 0: no table */
-    const char *(*column_name)(int column); /* of those; NULL: no table */
-    bool list;                              /* arrows and page keys move in it */
-    bool filters;                           /* its rows can be filtered */
-    bool upwards; /* row 0 of its list is at the bottom: what goes down counts backwards */
+    int sort_columns;             /* columns a table of it can be sorted by; 0: no table */
+    const struct column *columns; /* of those, for the settings; NULL: they have none */
+    bool list;                    /* arrows and page keys move in it */
+    bool filters;                 /* its rows can be filtered */
+    bool upwards;                 /* row 0 of its list is at the bottom: what goes down counts backwards */
     /* at[i] is where section i stands, empty where there is no room. frame->snap may be NULL. */
     void (*draw)(struct canvas *c, const struct rect *at, const struct frame *f);
 };

@@ -205,14 +205,9 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     draw_table(&table, f, &rows);
 }
 
-static const char *column_name(int column) {
-    return column >= 0 && column < SORTS ? columns[column].heading : "?";
-}
-
 const struct panel_ops panel_hosts = {.name = "hosts",
                                       .title = "each rank of a run over several: which is the slowest",
                                       .sections = sections,
                                       .section_count = SECTIONS,
                                       .sort_columns = SORTS,
-                                      .column_name = column_name,
                                       .draw = draw};

@@ -325,15 +325,10 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     if (!pane_empty(&table)) draw_table(&table, f, &v);
 }
 
-static const char *column_name(int column) {
-    return column >= 0 && column < SORTS ? columns[column].heading : "?";
-}
-
 const struct panel_ops panel_pods = {.name = "pods",
                                      .title =
                                          "each pod of a fleet: load, hits, and how well routers know them",
                                      .sections = sections,
                                      .section_count = SECTIONS,
                                      .sort_columns = SORTS,
-                                     .column_name = column_name,
                                      .draw = draw};

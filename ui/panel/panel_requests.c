@@ -162,19 +162,13 @@ static void place_columns(const struct frame *f, int room, struct column_place a
 }
 
 static void draw_headings(const struct pane *p, const struct frame *f, const struct column_place *at) {
-    bool ascii = p->canvas->style.ascii;
-    const char *arrow = f->table.descending ? (ascii ? "v" : "▼") : (ascii ? "^" : "▲");
-    char text[CELL];
-    for (int i = 0; i < SORTS; i++) {
-        bool sorts = i == f->table.sort;
-        snprintf(text, sizeof text, "%s%s", i == USER && of_trace(f) ? "row" : columns[i].heading,
-                 sorts ? arrow : "");
-        columns_cell(p, 0, &columns[i], at[i], sorts ? TONE_STRONG : TONE_HEADING, text);
-        if (at[i].cols) pane_hot(p, 0, at[i].col, 1, at[i].cols, sorts ? 'O' : KEY_CODE_COLUMN + i);
-    }
+    struct column mine[SORTS];
+    memcpy(mine, columns, sizeof mine);
+    if (of_trace(f)) mine[USER].heading = "row";
+    parts_headings(p, f, mine, SORTS, at);
     if (at[TIMELINE].cols)
         columns_cell(p, 0, &columns[TIMELINE], at[TIMELINE], TONE_HEADING,
-                     ascii ? "- waited  # in service" : "░ waited  █ in service");
+                     p->canvas->style.ascii ? "- waited  # in service" : "░ waited  █ in service");
 }
 
 /* A request's age beside the others': what it waited, then its time in service. */
@@ -424,16 +418,12 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     draw_table(&table, f, pick, shown);
 }
 
-static const char *column_name(int column) {
-    return column >= 0 && column < SORTS ? columns[column].heading : "?";
-}
-
 const struct panel_ops panel_requests = {.name = "requests",
                                          .title = "the 64 requests longest in service, one by one",
                                          .sections = sections,
                                          .section_count = SECTIONS,
                                          .sort_columns = SORTS,
-                                         .column_name = column_name,
+                                         .columns = columns,
                                          .list = true,
                                          .filters = true,
                                          .draw = draw};

@@ -201,6 +201,7 @@ static const struct {
     {"8", OVERVIEW, "view log"},
     {"9", OVERVIEW, "view hosts"},
     {"0", OVERVIEW, "view pods"},
+    {"n", OVERVIEW, "view numbers"},
     {"b", OVERVIEW, "view evidence"},
     {"?", OVERVIEW, "view help"},
     {"Enter", REQUESTS, "detail open"},
