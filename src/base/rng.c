@@ -7,10 +7,6 @@
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
-static uint64_t rotl(uint64_t x, int k) {
-    return (x << k) | (x >> (64 - k));
-}
-
 /* Steele, Lea and Flood 2014. */
 static uint64_t splitmix64(uint64_t *x) {
     return hash_mix64(*x += GOLDEN);
@@ -19,31 +15,17 @@ static uint64_t splitmix64(uint64_t *x) {
 /* Each of the three is mixed in before the next is added, so that neighbouring seeds, streams and
  * indices land on unrelated states. SplitMix64 yields each number once in its period: four in a
  * row are never all zero. */
-void rng_init(struct rng *r, uint64_t seed, enum rng_stream stream, uint64_t index) {
-    uint64_t x = hash_mix64(seed + GOLDEN);
+uint64_t rng_kind(uint64_t seed, enum rng_stream stream) {
+    return hash_mix64((hash_mix64(seed + GOLDEN) ^ (uint64_t)stream) + GOLDEN);
+}
 
-    x = hash_mix64((x ^ (uint64_t)stream) + GOLDEN);
-    x = hash_mix64((x ^ index) + GOLDEN);
+void rng_init_of(struct rng *r, uint64_t kind, uint64_t index) {
+    uint64_t x = hash_mix64((kind ^ index) + GOLDEN);
     for (int i = 0; i < 4; i++) r->s[i] = splitmix64(&x);
 }
 
-/* xoshiro256** 1.0, Blackman and Vigna 2018. */
-uint64_t rng_u64(struct rng *r) {
-    uint64_t *s = r->s;
-    uint64_t result = rotl(s[1] * 5, 7) * 9;
-    uint64_t t = s[1] << 17;
-
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = rotl(s[3], 45);
-    return result;
-}
-
-double rng_double(struct rng *r) {
-    return (double)(rng_u64(r) >> 11) * 0x1p-53;
+void rng_init(struct rng *r, uint64_t seed, enum rng_stream stream, uint64_t index) {
+    rng_init_of(r, rng_kind(seed, stream), index);
 }
 
 /* Uniform in (0, 1]: safe to take the logarithm of. */

@@ -31,8 +31,29 @@ enum rng_stream {
 
 /* Begins the stream of one user, source or class; `index` counts them within their kind. */
 void rng_init(struct rng *r, uint64_t seed, enum rng_stream stream, uint64_t index);
-uint64_t rng_u64(struct rng *r);  /* 64 random bits */
-double rng_double(struct rng *r); /* uniform in [0, 1) */
+/* The same in two steps, for many of a kind: what their streams have in common, then each. */
+uint64_t rng_kind(uint64_t seed, enum rng_stream stream);
+void rng_init_of(struct rng *r, uint64_t kind, uint64_t index);
+
+/* 64 random bits: xoshiro256** 1.0, Blackman and Vigna 2018. */
+static inline uint64_t rng_u64(struct rng *r) {
+    uint64_t *s = r->s, five = s[1] * 5, t = s[1] << 17;
+    uint64_t result = ((five << 7) | (five >> 57)) * 9;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = (s[3] << 45) | (s[3] >> 19);
+    return result;
+}
+
+/* Uniform in [0, 1). */
+static inline double rng_double(struct rng *r) {
+    return (double)(rng_u64(r) >> 11) * 0x1p-53;
+}
+
 /* A uniform integer from lo to hi, both included, without bias (Lemire 2019). */
 uint64_t rng_range(struct rng *r, uint64_t lo, uint64_t hi);
 double rng_uniform(struct rng *r, double lo, double hi);     /* uniform in [lo, hi) */

@@ -113,19 +113,21 @@ static uint64_t turn_next_ns(const struct engine *e) {
     return kvf_min(next, outages_next_ns(e));
 }
 
-/* Everything that can happen now; false when it takes longer than a slice of real time. */
-static bool instant(struct engine *e, uint64_t now_ns, uint64_t begun_ns) {
+/* Everything that can happen now, and when something is to be done here next, messages apart; false when it
+ * takes longer than a slice of real time. */
+static bool instant(struct engine *e, uint64_t now_ns, uint64_t begun_ns, uint64_t *next_ns) {
     unsigned n = 1;
     do {
         if (is_still(e, now_ns)) {
             stands_still(e);
+            *next_ns = turn_next_ns(e);
             return true;
         }
         if (n++ % TURN_LOOKS == 0 && clock_now_ns() - begun_ns > SLICE_NS) return false;
         if (outages_next_ns(e) <= now_ns) outages_due(e, now_ns);
         if (dispatch_next_ns(e) <= now_ns) dispatch_turn(e);
         workers_turn(e, now_ns);
-    } while (turn_next_ns(e) <= now_ns);
+    } while ((*next_ns = turn_next_ns(e)) <= now_ns);
     return true;
 }
 
@@ -149,11 +151,11 @@ static void messages(struct engine *e) {
 
 /* All that happens here before end_ns, after which the clock stands there. */
 static void window(struct engine *e, uint64_t end_ns) {
-    uint64_t next, begun_ns = clock_now_ns();
-    while (!atomic_load(&e->events.failed) && (next = kvf_max(own_next_ns(e), engine_now(e))) < end_ns) {
-        run_clock_set(&e->clock, next);
-        while (shards_next_ns(e) <= next) messages(e);
-        while (!instant(e, next, begun_ns)) {}
+    uint64_t now_ns, next, begun_ns = clock_now_ns();
+    while (!atomic_load(&e->events.failed) && (now_ns = kvf_max(own_next_ns(e), engine_now(e))) < end_ns) {
+        run_clock_set(&e->clock, now_ns);
+        while (shards_next_ns(e) <= now_ns) messages(e);
+        while (!instant(e, now_ns, begun_ns, &next)) {}
     }
     run_clock_set(&e->clock, end_ns);
 }
@@ -203,9 +205,9 @@ uint64_t simulator_run(struct engine *e, uint64_t until_ns) {
     if (shards_served(e)) return windows_follow(e, until_ns);
     if (e->routes.shards) return windows_lead(e, until_ns);
     for (unsigned n = 1;; n++) {
-        if (!instant(e, engine_now(e), begun_ns)) return 0;
+        uint64_t next;
+        if (!instant(e, engine_now(e), begun_ns, &next)) return 0;
         if (atomic_load(&e->events.woken)) return 0;
-        uint64_t next = own_next_ns(e);
         bool reached = next > until_ns;
         if (reached) next = until_ns;
         if (next == KVF_NEVER) return 0;

@@ -28,6 +28,7 @@ _Static_assert(sizeof(struct user) <= 128, "a user is small: there may be ten mi
 struct synthetic {
     struct user *user;
     uint64_t users, cap;
+    uint64_t user_kind, class_kind; /* of random streams */
 };
 
 static bool lengths_fixed(const struct workload *w) {
@@ -35,7 +36,8 @@ static bool lengths_fixed(const struct workload *w) {
 }
 
 static void stream_init(struct rng *rng, const struct workload *w, uint64_t user, enum user_stream stream) {
-    rng_init(rng, w->s->seed, KVF_RNG_USER, (uint64_t)stream << USER_BITS | user);
+    const struct synthetic *y = w->state;
+    rng_init_of(rng, y->user_kind, (uint64_t)stream << USER_BITS | user);
 }
 
 static uint64_t range_draw(const struct workload *w, struct rng *rng, const struct scenario_range *range) {
@@ -59,7 +61,7 @@ static void user_make(const struct workload *w, struct user *u, uint64_t number)
     stream_init(&sizes, w, number, USER_SIZES);
     stream_init(&u->requests, w, number, USER_REQUESTS);
     stream_init(&u->thinks, w, number, USER_THINKS);
-    rng_init(&classes, s->seed, KVF_RNG_CLASS, number);
+    rng_init_of(&classes, ((const struct synthetic *)w->state)->class_kind, number);
     u->klass = (uint8_t)source_class_draw(s, &classes);
     u->persona = (uint8_t)source_share_draw(&sizes, &s->workload.persona[0].share,
                                             sizeof s->workload.persona[0], s->workload.personas);
@@ -155,7 +157,10 @@ static int synthetic_open(struct workload *w, struct err *e) {
     const struct scenario *s = w->s;
     if (s->workload.personas == 0)
         return err_set(e, KVF_ERR_USAGE, "workload.personas: source synthetic needs at least one");
-    w->state = mem_zalloc(1, sizeof(struct synthetic));
+    struct synthetic *y = mem_zalloc(1, sizeof *y);
+    y->user_kind = rng_kind(w->s->seed, KVF_RNG_USER);
+    y->class_kind = rng_kind(w->s->seed, KVF_RNG_CLASS);
+    w->state = y;
     return 0;
 }
 
