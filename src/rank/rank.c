@@ -30,6 +30,7 @@ enum { QUESTIONS = 40, QUESTIONS_HERE = 3 };
 #define HOT_NS    (20 * KVF_NS_PER_MS)  /* after a question of the clock, or its answer */
 #define WARM_NS   KVF_NS_PER_MS         /* after another message; after a beat nothing is awaited */
 #define KEEN_NS   (300 * KVF_NS_PER_US) /* that messages are looked for all the time */
+#define AWAIT_NS  (5 * KVF_NS_PER_MS)   /* the same while nothing else is done: a window of a simulation */
 #define LEAVE_NS  (2 * KVF_NS_PER_S)
 #define ASK_LATER (50 * KVF_NS_PER_MS)
 
@@ -318,11 +319,11 @@ static void serve_sleep(struct rank *r, uint64_t sleep_us) {
 
 /* Nothing has come since last_ns. A long message on its way wants looks on both sides. */
 static void serve_rest(struct rank *r, uint64_t sleep_us, uint64_t last_ns, uint64_t now_ns) {
-    uint64_t awaited_ns = atomic_load(&r->awaited_ns);
+    uint64_t awaited_ns = atomic_load(&r->awaited_ns), keen_ns = awaited_ns > 0 ? AWAIT_NS : KEEN_NS;
     bool keen = awaited_ns > 0 || (r->under_way && atomic_load(&r->hurry));
     if (!keen)
         serve_sleep(r, sleep_us);
-    else if (now_ns < kvf_max(awaited_ns, last_ns) + KEEN_NS)
+    else if (now_ns < kvf_max(awaited_ns, last_ns) + keen_ns)
         sched_yield(); /* who computes on this processor goes first */
     else
         serve_sleep(r, LOOK_LEAST_US);
