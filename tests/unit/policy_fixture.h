@@ -436,4 +436,30 @@ static inline void example_open(struct fixture *f, enum scenario_eviction evicti
     fixture_open(f, 0, 100 * entries, 0, KVF_PLACEMENT_WATERFALL, eviction, KVF_PROMOTION_NEVER);
 }
 
+/* Accesses in turn, and the entries of the cpu tier after them; the list ends with NULL. */
+struct example {
+    const char *accesses, *content;
+};
+static inline void example_holds(enum scenario_eviction eviction, uint64_t entries, const struct example *e) {
+    struct fixture f;
+    example_open(&f, eviction, entries);
+    for (; e->accesses; e++) {
+        example_accesses(&f, e->accesses);
+        expect_content(&f, "", e->content, "");
+    }
+    fixture_close(&f);
+}
+
+/* The program of a policy: its examples, then the comparison with its model. */
+#define POLICY_TESTS(name, model, next_use, ...)                                                             \
+    static void model_agrees(void **state) {                                                                 \
+        (void)state;                                                                                         \
+        against_the_model(&(model), next_use);                                                               \
+    }                                                                                                        \
+    int main(void) {                                                                                         \
+        static const struct CMUnitTest tests[] = {__VA_ARGS__, cmocka_unit_test(model_agrees)};              \
+        cmocka_set_message_output(CM_OUTPUT_TAP);                                                            \
+        return cmocka_run_group_tests_name(#name, tests, NULL, NULL);                                        \
+    }
+
 #endif

@@ -49,16 +49,4 @@ static uint64_t next_use(struct mirror *m) {
 static const struct policy_model model = {
     .eviction = KVF_EVICTION_BELADY, .arrive = place, .access = place, .victim = victim};
 
-static void model_agrees(void **state) {
-    (void)state;
-    against_the_model(&model, next_use);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_belady", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_belady, model, next_use, cmocka_unit_test(worked_example))

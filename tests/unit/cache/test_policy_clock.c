@@ -4,15 +4,8 @@
  * ring is A B D from the hand. B is accessed; E: A is taken. F: B's bit is cleared, D is taken. */
 static void worked_example(void **state) {
     (void)state;
-    struct fixture f;
-    example_open(&f, KVF_EVICTION_CLOCK, 3);
-    example_accesses(&f, "ABCABD");
-    expect_content(&f, "", "ABD", "");
-    example_accesses(&f, "BE");
-    expect_content(&f, "", "BDE", "");
-    example_accesses(&f, "F");
-    expect_content(&f, "", "BEF", "");
-    fixture_close(&f);
+    example_holds(KVF_EVICTION_CLOCK, 3,
+                  (struct example[]){{"ABCABD", "ABD"}, {"BE", "BDE"}, {"F", "BEF"}, {NULL}});
 }
 
 static void arrive(struct mirror *m, int t, int k) {
@@ -35,16 +28,4 @@ static int victim(struct mirror *m, int t, int incoming) {
 static const struct policy_model model = {
     .eviction = KVF_EVICTION_CLOCK, .arrive = arrive, .access = access, .victim = victim};
 
-static void model_agrees(void **state) {
-    (void)state;
-    against_the_model(&model, NULL);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_clock", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_clock, model, NULL, cmocka_unit_test(worked_example))

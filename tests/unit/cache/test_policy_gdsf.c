@@ -25,11 +25,7 @@ static void worked_example(void **state) {
 /* With entries of one size the order is that of accesses, aged. */
 static void one_size(void **state) {
     (void)state;
-    struct fixture f;
-    example_open(&f, KVF_EVICTION_GDSF, 3);
-    example_accesses(&f, "AAABBCDEFG");
-    expect_content(&f, "", "EFG", "");
-    fixture_close(&f);
+    example_holds(KVF_EVICTION_GDSF, 3, (struct example[]){{"AAABBCDEFG", "EFG"}, {NULL}});
 }
 
 /* age: the greatest worth of a victim. at: the worth, in 1/1024. */
@@ -66,17 +62,4 @@ static void evicted(struct mirror *m, int t, int k, const struct item *was) {
 static const struct policy_model model = {
     .eviction = KVF_EVICTION_GDSF, .arrive = arrive, .access = access, .victim = victim, .evicted = evicted};
 
-static void model_agrees(void **state) {
-    (void)state;
-    against_the_model(&model, NULL);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(one_size),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_gdsf", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_gdsf, model, NULL, cmocka_unit_test(worked_example), cmocka_unit_test(one_size))

@@ -5,17 +5,8 @@
  * accessed before E and F: its three accesses do not keep it for ever. */
 static void worked_example(void **state) {
     (void)state;
-    struct fixture f;
-    example_open(&f, KVF_EVICTION_LFU, 3);
-    example_accesses(&f, "AAABBCD");
-    expect_content(&f, "", "ABD", "");
-    example_accesses(&f, "E");
-    expect_content(&f, "", "ADE", "");
-    example_accesses(&f, "F");
-    expect_content(&f, "", "AEF", "");
-    example_accesses(&f, "G");
-    expect_content(&f, "", "EFG", "");
-    fixture_close(&f);
+    example_holds(KVF_EVICTION_LFU, 3,
+                  (struct example[]){{"AAABBCD", "ABD"}, {"E", "ADE"}, {"F", "AEF"}, {"G", "EFG"}, {NULL}});
 }
 
 /* age: the greatest key of a victim. at: the key. */
@@ -52,16 +43,4 @@ static void evicted(struct mirror *m, int t, int k, const struct item *was) {
 static const struct policy_model model = {
     .eviction = KVF_EVICTION_LFU, .arrive = arrive, .access = access, .victim = victim, .evicted = evicted};
 
-static void model_agrees(void **state) {
-    (void)state;
-    against_the_model(&model, NULL);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_lfu", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_lfu, model, NULL, cmocka_unit_test(worked_example))

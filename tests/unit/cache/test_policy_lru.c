@@ -14,11 +14,6 @@ static void by_access_and_by_first_write(void **state) {
     }
 }
 
-static void lru_against_the_model(void **state) {
-    (void)state;
-    against_the_model(&model_lru, NULL);
-}
-
 static void fifo_arrive(struct mirror *m, int t, int k) {
     (void)t;
     m->e[k].seg = 0;
@@ -37,12 +32,5 @@ static void fifo_against_the_model(void **state) {
     against_the_model(&model_fifo, NULL);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_access_and_by_first_write),
-        cmocka_unit_test(lru_against_the_model),
-        cmocka_unit_test(fifo_against_the_model),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_lru", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_lru, model_lru, NULL, cmocka_unit_test(by_access_and_by_first_write),
+             cmocka_unit_test(fifo_against_the_model))

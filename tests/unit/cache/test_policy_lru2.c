@@ -5,17 +5,8 @@
  * to F, and then F itself to G. */
 static void worked_example(void **state) {
     (void)state;
-    struct fixture f;
-    example_open(&f, KVF_EVICTION_LRU2, 3);
-    example_accesses(&f, "ABCABD");
-    expect_content(&f, "", "ABD", "");
-    example_accesses(&f, "E");
-    expect_content(&f, "", "ABE", "");
-    example_accesses(&f, "EAF");
-    expect_content(&f, "", "AEF", "");
-    example_accesses(&f, "G");
-    expect_content(&f, "", "AEG", "");
-    fixture_close(&f);
+    example_holds(KVF_EVICTION_LRU2, 3,
+                  (struct example[]){{"ABCABD", "ABD"}, {"E", "ABE"}, {"EAF", "AEF"}, {"G", "AEG"}, {NULL}});
 }
 
 /* Segment 0: accessed once; 1: more often, by the access before the last. n: the last access. */
@@ -38,18 +29,7 @@ static int victim(struct mirror *m, int t, int incoming) {
     return once >= 0 ? once : item_lowest(m, t, 1);
 }
 
-static void model_agrees(void **state) {
-    static const struct policy_model model = {
-        .eviction = KVF_EVICTION_LRU2, .arrive = arrive, .access = access, .victim = victim};
-    (void)state;
-    against_the_model(&model, NULL);
-}
+static const struct policy_model model = {
+    .eviction = KVF_EVICTION_LRU2, .arrive = arrive, .access = access, .victim = victim};
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_lru2", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_lru2, model, NULL, cmocka_unit_test(worked_example))

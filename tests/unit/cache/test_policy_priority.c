@@ -137,18 +137,5 @@ static const struct policy_model model = {.eviction = KVF_EVICTION_PRIORITY,
                                           .victim = victim,
                                           .configure = configure};
 
-static void model_agrees(void **state) {
-    (void)state;
-    against_the_model(&model, NULL);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(renewed),
-        cmocka_unit_test(new_block_by_its_rank),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_priority", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_priority, model, NULL, cmocka_unit_test(worked_example), cmocka_unit_test(renewed),
+             cmocka_unit_test(new_block_by_its_rank))

@@ -5,16 +5,8 @@
  * finds it alone. */
 static void worked_example(void **state) {
     (void)state;
-    struct fixture f;
-    example_open(&f, KVF_EVICTION_SLRU, 5);
-    example_accesses(&f, "ABCDEABF");
-    expect_content(&f, "", "ABDEF", "");
-    example_accesses(&f, "DEF");
-    example_accesses(&f, "G");
-    expect_content(&f, "", "BDEFG", "");
-    example_accesses(&f, "H");
-    expect_content(&f, "", "BDEFH", "");
-    fixture_close(&f);
+    example_holds(KVF_EVICTION_SLRU, 5,
+                  (struct example[]){{"ABCDEABF", "ABDEF"}, {"DEFG", "BDEFG"}, {"H", "BDEFH"}, {NULL}});
 }
 
 enum { PROBATION, PROTECTED };
@@ -38,16 +30,4 @@ static int victim(struct mirror *m, int t, int incoming) {
 static const struct policy_model model = {
     .eviction = KVF_EVICTION_SLRU, .arrive = arrive, .access = access, .victim = victim};
 
-static void model_agrees(void **state) {
-    (void)state;
-    against_the_model(&model, NULL);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_slru", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_slru, model, NULL, cmocka_unit_test(worked_example))

@@ -116,17 +116,5 @@ static const struct policy_model model = {.eviction = KVF_EVICTION_TTL,
                                           .expired = expired,
                                           .configure = configure};
 
-static void model_agrees(void **state) {
-    (void)state;
-    against_the_model(&model, NULL);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),  cmocka_unit_test(in_use),
-        cmocka_unit_test(the_longest_run), cmocka_unit_test(room_for_who_waits),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_ttl", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_ttl, model, NULL, cmocka_unit_test(worked_example), cmocka_unit_test(in_use),
+             cmocka_unit_test(the_longest_run), cmocka_unit_test(room_for_who_waits))

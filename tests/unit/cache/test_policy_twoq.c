@@ -61,16 +61,4 @@ static const struct policy_model model = {.eviction = KVF_EVICTION_TWOQ,
                                           .admitted = admitted,
                                           .evicted = evicted};
 
-static void model_agrees(void **state) {
-    (void)state;
-    against_the_model(&model, NULL);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(model_agrees),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy_twoq", tests, NULL, NULL);
-}
+POLICY_TESTS(policy_twoq, model, NULL, cmocka_unit_test(worked_example))
