@@ -1,8 +1,7 @@
-/* The path of a run's I/O through the kernel's block layer, and the owners of other I/O on its drives. A
- * program in the kernel follows each operation from queue to device to completion and keeps sums and
- * histograms alone.
+/* Traces a run's I/O through the kernel's block layer and attributes other I/O on the same drives. A BPF
+ * program follows each operation from queue to device to completion; it keeps only sums and histograms.
  *
- * One thread owns a trace. */
+ * A trace belongs to one thread. */
 #ifndef KVF_BLOCK_BLOCK_H
 #define KVF_BLOCK_BLOCK_H
 
@@ -17,46 +16,47 @@
 
 struct block_trace;
 
-enum { BLOCK_NAMED = 256 }; /* processes and groups with a count of their own; the last is of all others */
+enum { BLOCK_NAMED = 256 }; /* processes and cgroups counted by name; the last counts all others */
 
 /* Everything since the trace was opened. */
 struct block_counts {
     struct block_spread spread[BLOCK_DIRS][BLOCK_SIZES];
     struct block_events events;
-    struct block_user_counts user[BLOCK_NAMED]; /* places stay the same */
+    struct block_user_counts user[BLOCK_NAMED]; /* indices never change */
     uint32_t users;
 };
 
 struct block_user {
     char process[BLOCK_COMM];
-    char cgroup[64]; /* the end of its path; "" for the first group and where it is not known */
+    char cgroup[64]; /* end of its path; "" for the root group or if unknown */
 };
 
-/* Why there can be no trace here, as a sentence with its remedy: 0, or -KVF_ERR_UNAVAILABLE. The kernel may
- * still refuse. `root`: where /proc and /sys are looked for, "" for the machine itself. Any thread. */
+/* Checks whether tracing is possible here: 0, or -KVF_ERR_UNAVAILABLE with the reason and its remedy. The
+ * kernel may still refuse later. `root` is prefixed to /proc and /sys; "" for the machine itself. Any thread.
+ */
 int block_permitted(const char *root, struct err *e);
-/* Follows what this process does on the drives under `devices`, through partitions, mapped and striped
- * devices. 0, -KVF_ERR_UNAVAILABLE or -KVF_ERR_NOMEM. */
+/* Starts tracing this process's I/O on the drives under `devices`, including partitions, device mapper and
+ * striped devices. 0, -KVF_ERR_UNAVAILABLE or -KVF_ERR_NOMEM. */
 int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count, struct err *e);
 void block_close(struct block_trace *t); /* takes NULL */
-/* The counts now, where `out` has an earlier reading of this trace, or zeros: under 0.3 ms on two CPUs, most
- * of it for neighbours that did something since. */
+/* Updates `out`, which holds an earlier reading of this trace or zeros, to the current counts. Takes under
+ * 0.3 ms on two CPUs, most of it for neighbours that have been active since. */
 void block_read(struct block_trace *t, struct block_counts *out);
 const struct block_user *block_user(const struct block_trace *t, uint32_t place);
 
-/* Adds bytes / 8 counts to as many others, or takes them away (sign -1). */
+/* Adds an array of bytes / 8 counts to another, or subtracts it (sign -1). */
 void block_add_up(void *out, const void *in, size_t bytes, int sign);
-/* `to` less `from`, an earlier reading. `out` may be `to`. */
+/* out = to - from, where `from` is an earlier reading. `out` may be `to`. */
 void block_since(const struct block_counts *to, const struct block_counts *from, struct block_counts *out);
-/* Operations, or pieces of them, that joined the request of another. */
+/* Operations, or parts of them, that were merged into another's request. */
 uint64_t block_merges(const struct block_counts *c);
-/* Adds the times of a direction and stage, of a class of sizes or of all (BLOCK_SIZES), to `out`: a value is
- * the middle of its bin, their sum is exact. */
+/* Adds the times of a direction, stage and size class (BLOCK_SIZES: all classes) to `out`. Each value is the
+ * midpoint of its bin; the sum is exact. */
 void block_histogram(const struct block_counts *c, int dir, int stage, int size, struct histogram *out);
 /* "4k", "16k", ... "1m", "more"; "up to 4 KiB", ... "over 1 MiB". */
 const char *block_size_name(int size);
 const char *block_size_label(int size);
-/* The kernel's word for a status of a failed request: "I/O error". */
+/* The kernel's name for the status of a failed request: "I/O error". */
 const char *block_status_name(unsigned status);
 
 /* Adds the drives under a device, and the device itself, to `s`; nothing where /sys does not know it. 0, or

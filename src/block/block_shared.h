@@ -1,5 +1,5 @@
-/* The counts that the program in the kernel keeps and this one reads. Nothing is included: the kernel's side
- * has types of its own.
+/* The counts that the BPF program keeps and kvfall reads. Includes nothing, because the kernel side defines
+ * its own types.
  *
  * SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 #ifndef KVF_BLOCK_BLOCK_SHARED_H
@@ -8,14 +8,14 @@
 enum { BLOCK_READ, BLOCK_WRITE, BLOCK_DIRS };
 enum { BLOCK_Q2D, BLOCK_D2C, BLOCK_STAGES }; /* queued to issued, issued to completed */
 enum {
-    BLOCK_DEVICES = 16,  /* that can be watched */
-    BLOCK_SIZES = 6,     /* classes of request sizes: up to 4, 16, 64, 256 KiB, 1 MiB, and larger */
-    BLOCK_SUB_BITS = 4,  /* an octave is cut into 16 bins: one at v is at most v / 16 wide */
-    BLOCK_FIRST_BIT = 9, /* all under 1,024 ns is in the first bin */
-    BLOCK_LAST_BIT = 38, /* from 2^38 ns, 275 s, on in the last */
+    BLOCK_DEVICES = 16,  /* most that one trace watches */
+    BLOCK_SIZES = 6,     /* request size classes: up to 4, 16, 64, 256 KiB, 1 MiB, and larger */
+    BLOCK_SUB_BITS = 4,  /* 16 bins per octave: a bin at v is at most v / 16 wide */
+    BLOCK_FIRST_BIT = 9, /* the first bin holds everything below 1,024 ns */
+    BLOCK_LAST_BIT = 38, /* the last bin holds everything from 2^38 ns, 275 s, on */
     BLOCK_BINS = (BLOCK_LAST_BIT - BLOCK_FIRST_BIT - 1) * (1 << BLOCK_SUB_BITS) + 2,
-    BLOCK_CELLS = 1 << 15, /* operations under way */
-    BLOCK_NEAR = 1 << 8,   /* and before these, near at hand */
+    BLOCK_CELLS = 1 << 15, /* operations in flight */
+    BLOCK_NEAR = 1 << 8,   /* in flight, in the near map, which is used first */
     BLOCK_FAR = 1 << 30,   /* the place of one that is not */
     BLOCK_NEAR_CPUS = 96,  /* whose counts are near too */
     BLOCK_STATUSES = 32,   /* of a request that failed: the kernel's BLK_STS_... */
@@ -31,23 +31,22 @@ struct block_setup {
     unsigned groups_of_blkio;                      /* 1: a process is in the group of the first cgroups */
 };
 
-/* An operation under way. */
+/* An operation in flight. */
 struct block_cell {
     unsigned long long name;      /* 0: free */
     unsigned long long queued_ns; /* by the clock of bpf_ktime_get_ns() */
-    unsigned long long issued_ns; /* of its request, where it is the first in it; 0: not at the device */
+    unsigned long long issued_ns; /* of its request, if it is the first in it; 0: not at the device */
     union {
-        unsigned long long
-            first_ns; /* the first request with a part of it was issued; 0: none has ended yet */
-        unsigned long long joined_ns; /* sum of queued_ns of those that have joined it */
+        unsigned long long first_ns;  /* issue of the first request with a part of it; 0: none has ended */
+        unsigned long long joined_ns; /* sum of queued_ns of the operations merged into it */
     };
-    unsigned long long whole; /* of a piece that was split off: the one that it is a part of */
+    unsigned long long whole; /* for a split-off piece: the operation it belongs to */
     unsigned bytes, ended;
-    unsigned depth;               /* at the device as its request came there, that one included */
+    unsigned depth;               /* requests at the device when its own arrived, itself included */
     unsigned char dir, own;       /* own: of this program */
-    unsigned char told;           /* of another, and counted already or at another device */
-    unsigned char mixed;          /* some of its request have not joined it */
-    unsigned joined, joined_size; /* operations behind it in its request, without cells now; their bytes */
+    unsigned char told;           /* foreign, and already counted or on another device */
+    unsigned char mixed;          /* its request holds operations not merged into it */
+    unsigned joined, joined_size; /* operations merged behind it, which have no cells; their bytes */
 };
 
 struct block_spread {
@@ -56,61 +55,61 @@ struct block_spread {
 };
 
 struct block_dir_counts {
-    unsigned long long requests, request_bytes; /* that the device has ended */
-    unsigned long long depth; /* sum over them: requests there as it came, anybody's, itself included */
-    unsigned long long parts; /* of operations, in these: over their number where some were merged */
-    unsigned long long bios, bio_bytes;       /* operations that came to the block layer and ended */
-    unsigned long long bio_ns, bio_device_ns; /* of these from queued, or first issued, to completed */
+    unsigned long long requests, request_bytes; /* completed by the device */
+    unsigned long long
+        depth; /* sum over them of the device's queue depth at arrival, all processes, itself included */
+    unsigned long long parts;           /* operation parts in them; more than requests if some were merged */
+    unsigned long long bios, bio_bytes; /* operations that entered the block layer and completed */
+    unsigned long long bio_ns,
+        bio_device_ns; /* their time from queued, and from first issue, to completion */
 };
 
-/* Read or written by nearly every call of a program, in so little memory that the kernel takes it from its
- * large pages: a small page seldom has its address in the processor when a program comes to it. Only programs
- * write to it.
- */
+/* Data that almost every BPF call touches, small enough for the kernel to place it in a huge page: the TLB
+ * seldom holds the entry of a small page when a call starts. Only BPF programs write to it. */
 struct block_near {
-    unsigned long long in_flight; /* requests at the devices, anybody's */
+    unsigned long long in_flight; /* requests at the devices, of all processes */
     unsigned long long unused[7];
     unsigned long long base;     /* its own address, as a number */
-    unsigned long long own_tgid; /* as its first namespace counts */
-    unsigned long long drive;    /* the first of the list: beside the others it takes no line of its own */
+    unsigned long long own_tgid; /* in the initial PID namespace */
+    unsigned long long drive;    /* first of the device list; kept here to share their cache line */
     unsigned long long unused_too[5];
     struct block_cell cells[BLOCK_NEAR];
-    struct block_dir_counts dir[BLOCK_NEAR_CPUS][BLOCK_DIRS]; /* of CPUs, beside those in their own counts */
+    struct block_dir_counts dir[BLOCK_NEAR_CPUS][BLOCK_DIRS]; /* by CPU, in addition to block_cpu.events */
 };
 enum { BLOCK_LINE = 64 }; /* of the cache */
 
-/* The rest of what is under way; it begins at a page. */
+/* The remaining operations in flight; page-aligned. */
 struct block_far {
     struct block_cell cells[BLOCK_CELLS];
     unsigned long long others;      /* how often the counts of others have changed */
-    unsigned long long near_begins; /* behind the beginning of its map's value */
+    unsigned long long near_begins; /* offset of block_near within its map value */
 };
 
-/* For the program that forgets an operation. */
+/* Argument of the BPF program that drops an operation. */
 struct block_forget {
-    unsigned long long name, old_ns; /* as it was looked at; since when no time of it may be */
+    unsigned long long name, old_ns; /* as last read; none of its times may be later */
     unsigned place, unused;
 };
 
-/* Of this program's own I/O but for the last. */
+/* Counts of kvfall's own I/O, except the last. */
 struct block_events {
     struct block_dir_counts dir[BLOCK_DIRS];
     unsigned long long splits, flushes, discards;
     unsigned long long errors[BLOCK_STATUSES];
-    unsigned long long lost; /* anybody's events that found no room in a map, and ends of ours not seen */
+    unsigned long long lost; /* events of any process that found a map full, and own completions not seen */
 };
 
-/* A CPU's own counts: a value of the map "counts". */
+/* Counts of one CPU: a value of the map "counts". */
 struct block_cpu {
     struct block_events events;
     struct block_spread spread[BLOCK_DIRS][BLOCK_SIZES];
-    unsigned long long unused[8]; /* no line of the cache is of two */
+    unsigned long long unused[8]; /* keeps CPUs in separate cache lines */
 };
 
-/* Key and value of the map "users": the requests of others, from when they are issued. */
+/* Key and value of the map "users": requests of other processes, counted at issue. */
 struct block_user_key {
     unsigned long long cgroup; /* its id */
-    char comm[BLOCK_COMM];     /* of the process; of the kernel's workers one of these */
+    char comm[BLOCK_COMM];     /* process name; kernel workers share one */
 };
 #define BLOCK_WRITEBACK "(writeback)"
 #define BLOCK_WORKER    "(kernel)"

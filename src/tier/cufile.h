@@ -1,6 +1,5 @@
-/* NVIDIA's library for transfers between files and device memory (cuFile, the interface of GPUDirect
- * Storage), looked up at run time, and everything that is called of it, as one table. The few declarations
- * of its ABI that are needed here are our own; their source is NVIDIA's cuFile API Reference Guide. */
+/* NVIDIA's cuFile, the library of GPUDirect Storage, loaded at run time as one table of the functions in use.
+ * The declarations of its ABI are our own, after NVIDIA's cuFile API Reference Guide. */
 #ifndef KVF_TIER_CUFILE_H
 #define KVF_TIER_CUFILE_H
 
@@ -12,13 +11,13 @@
 #include "base/err.h"
 
 enum {
-    CUFILE_FD = 1,              /* what kind of handle a description has: a descriptor */
+    CUFILE_FD = 1,              /* type of a handle: a file descriptor */
     CUFILE_ALLOW_COMPAT = 1,    /* bit of `control`, and the number of the parameter */
     CUFILE_FORCE_COMPAT = 2,    /* parameter */
-    CUFILE_CUDA_ERROR = 5011,   /* `cuda` of the error has more */
-    CUFILE_ALREADY_OPEN = 5026, /* the driver is */
+    CUFILE_CUDA_ERROR = 5011,   /* see `cuda` of the error */
+    CUFILE_ALREADY_OPEN = 5026, /* the driver is open already */
     CUFILE_NOT_REGISTERED = 5027,
-    CUFILE_BASE = 5000 /* codes of the library itself are above */
+    CUFILE_BASE = 5000 /* the library's own codes are above this */
 };
 
 struct cufile_error {
@@ -55,20 +54,19 @@ struct cufile_api {
     void (*file_deregister)(void *file);
     struct cufile_error (*buffer_register)(const void *base, size_t bytes, int flags);
     struct cufile_error (*buffer_deregister)(const void *base);
-    /* Bytes done; -1 with errno, or -code. Any thread whose device is in use. */
+    /* Bytes transferred; -1 with errno, or -code. Any thread with the device current. */
     ssize_t (*read)(void *file, void *base, size_t bytes, off_t in_file, off_t in_buffer);
     ssize_t (*write)(void *file, const void *base, size_t bytes, off_t in_file, off_t in_buffer);
 };
 
-/* Loads the library, once and for good: it has threads of its own. The table lives as long as the process.
- * 0, or -KVF_ERR_UNAVAILABLE with a sentence. */
+/* Loads the library once; it is never unloaded, since it has threads of its own, so the table stays valid. 0,
+ * or -KVF_ERR_UNAVAILABLE with a sentence. */
 int cufile_load(const struct cufile_api **out, struct err *e);
-/* The file that is loaded from now on; NULL: libcufile.so.0, as the loader finds it. Tests only, one thread.
- */
+/* Sets the file to load; NULL: libcufile.so.0 on the loader's path. For tests, one thread. */
 void cufile_choose(const char *library);
-/* A code in words without a subject, "nvidia-fs is not loaded". */
+/* The meaning of a code, such as "nvidia-fs is not loaded". */
 const char *cufile_words(int code);
-/* "cuFile 1.15"; "cuFile" where the library does not say. */
+/* "cuFile 1.15"; "cuFile" if the version is unknown. */
 void cufile_name(const struct cufile_api *api, char *out, size_t len);
 
 #endif

@@ -2,8 +2,8 @@
  * the entry, its generation, its block and the seed.
  *
  * A block is 4,096 bytes: a 64-byte stamp, then 4,032 bytes of noise taken from noise block
- * `noise_block` (offset 64 there as well). Whoever knows the noise can therefore check every byte of
- * a block that he finds anywhere. The last block of an entry may be cut short. */
+ * `noise_block` (offset 64 there as well). With the noise every byte of any block can therefore be
+ * checked. The last block of an entry may be cut short. */
 #ifndef KVF_TIER_PAYLOAD_H
 #define KVF_TIER_PAYLOAD_H
 
@@ -30,7 +30,7 @@ struct payload_stamp { /* exactly 64 bytes, as on the device, little endian */
     uint64_t check;       /* mix of all the above */
 };
 
-/* The stamp at the beginning of a block in numbers of this machine; false: there is none, or not all. */
+/* Reads the stamp at the start of a block in host byte order; false if it is missing or cut short. */
 bool payload_stamp_read(const void *block, uint64_t len, struct payload_stamp *out);
 
 struct payload; /* noise and seed; read-only after payload_open, any thread */
@@ -38,8 +38,8 @@ struct payload; /* noise and seed; read-only after payload_open, any thread */
 struct payload *payload_open(uint64_t seed, uint64_t noise_bytes, struct err *e);
 void payload_close(struct payload *p); /* takes NULL */
 
-/* Inputs for another maker of the same content: the noise, the constant parts of a stamp, and the hash of
- * all that does not change from block to block; a stamp's check is mix(mix(base ^ block) + noise_block). */
+/* Inputs for another generator of the same content, such as a GPU kernel: the noise, the constant fields of a
+ * stamp, and the hash of all that is constant over blocks; check = mix(mix(base ^ block) + noise_block). */
 const void *payload_noise(const struct payload *p, uint64_t *blocks);
 struct payload_stamp payload_stamp_of(const struct payload *p, const struct payload_id *id, uint64_t *base);
 

@@ -1,20 +1,19 @@
-/* How a tier that was measured serves chunks, at a bandwidth that depends on how many are under way, as was
- * measured. In queueing theory a load-dependent, flow-equivalent server (Chandy, Herzog and Woo, 1975), one a
- * direction.
+/* The model of a measured tier: serves chunks at a bandwidth that depends on the number in flight, as
+ * measured. In queueing theory a load-dependent, flow-equivalent server (Chandy, Herzog and Woo, 1975), one
+ * per direction.
  *
- * A drive takes all that is under way a little at a time: many chunks that were handed over together are
- * complete together, and not one after the other (processor sharing; Kleinrock, Queueing Systems, volume 2,
- * 1976). So does a store that is spoken to over several connections, value by value. A link copies those of a
- * direction one after the other.
+ * A drive serves all chunks in flight at once: chunks submitted together complete together, not one after
+ * another (processor sharing; Kleinrock, Queueing Systems, volume 2, 1976). A store accessed over several
+ * connections serves values in the same way. A link copies the chunks of a direction one after another.
  *
  *     N      = chunks of this direction + share x chunks of the other
  *     speed  = chunks of this direction / N x bandwidth(N)
  *
- * `share` says how much the other direction is in the way of this one: 0 not at all, 1 as another user of one
- * queue. Of a drive it was measured for reads and for writes; else it follows from the bandwidth of both
- * together and is the same for each. Between depths that were measured the bandwidth goes by the logarithm of
- * the depth. What a chunk has to move is its bytes times a factor drawn from the measured spread of service
- * times, by its caller. One thread; the same draws and floating-point operations in each run. */
+ * `share` is the interference from the other direction: 0 none, 1 as if both shared one queue. For a drive it
+ * was measured for reads and for writes; otherwise it follows from the joint bandwidth and is the same for
+ * both. Bandwidth between measured depths is interpolated by the logarithm of the depth. The caller
+ * multiplies the bytes of a chunk by a factor drawn from the measured distribution of service times. One
+ * thread; every run makes the same draws and floating-point operations. */
 #ifndef KVF_TIER_STATION_H
 #define KVF_TIER_STATION_H
 
@@ -26,16 +25,15 @@
 #include "base/rng.h"
 #include "scenario/scenario.h"
 
-/* After so long with nothing under way a drive has rested: it, or what serves it, is slow for as long again.
- */
+/* A drive idle for this long is slow, or its service is, for as long again. */
 #define STATION_REST_NS (50 * KVF_NS_PER_MS)
 
 struct station {
     const struct scenario_figures *depths, *rates[KVF_DIRS], *spread[KVF_DIRS];
     double share[KVF_DIRS];
-    bool together;     /* all that is under way is served at once */
+    bool together;     /* processor sharing */
     uint64_t now_ns;   /* of the virtual times */
-    uint64_t idle_ns;  /* nothing has been under way since then, if nothing is */
+    uint64_t idle_ns;  /* start of the current idle period, if idle */
     uint64_t since_ns; /* it has not rested since then */
     double
         passed[KVF_DIRS]; /* virtual time: bytes moved since the direction was last idle, together: of each */
@@ -66,26 +64,25 @@ static inline uint64_t station_stream(uint32_t pod, int tier, int kind) {
 bool station_is_on(const struct station *s); /* initialised */
 void station_empty(struct station *s);       /* all leave, without notice */
 void station_free(struct station *s);
-/* The value at x, which lies above the first and not above the last of those that were measured, by the
- * logarithm of x. */
+/* Interpolates between measured values by the logarithm of x, which is above the first and at most the last
+ * of `at`. */
 double station_between(const struct scenario_figures *at, const struct scenario_figures *values, double x);
-/* Bytes per ns with so many chunks under way. */
+/* Bytes per ns with n chunks in flight. */
 double station_rate(const struct scenario_figures *depths, const struct scenario_figures *rates, double n);
 /* A factor of service times: of any spread, and the next of the station's. */
 double station_draw(const struct scenario_figures *spread, struct rng *rng);
 double station_factor(struct station *s, enum kvf_dir dir);
-/* Whether what joins now finds a drive that rests, or has just rested. */
+/* Whether a chunk that joins now finds the drive idle long enough, or just after that. */
 bool station_rested(const struct station *s, uint64_t now_ns);
 /* `who` leaves when its bytes have passed. */
 void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, uint64_t now_ns);
-/* About how many are under way at that time, if none joins: by the work that is left of those that are now.
- */
+/* Estimates the chunks in flight at that time if none joins, from the work left of the current ones. */
 double station_chunks(const struct station *s, uint64_t at_ns);
-/* When the next operation has moved its bytes if none joins; KVF_NEVER: there is none. */
+/* When the next chunk completes if none joins; KVF_NEVER: none is in flight. */
 uint64_t station_next_ns(const struct station *s);
-/* For how long, in all and until then, its best rate in a direction was in use. */
+/* Busy time of a direction until then, in units of its best rate. */
 uint64_t station_used_ns(const struct station *s, enum kvf_dir dir, uint64_t now_ns);
-/* One that has by now, which leaves with that; false: none has. */
+/* Removes a chunk that is complete by now; false: none is. */
 bool station_leave(struct station *s, uint64_t now_ns, struct station_end *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* How late threads of this machine see what they sleep for: the end of a time, and what another thread hands
- * them, both as those of a run sleep (engine/arrivals/dispatch.c, engine/service/worker.c). */
+/* Measures the wake-up latency of threads on this machine, for timers and for hand-overs from another thread,
+ * with the calls that runs use to sleep (engine/arrivals/dispatch.c, engine/service/worker.c). */
 #ifndef KVF_STUDY_CALIBRATE_CALIBRATE_WAKES_H
 #define KVF_STUDY_CALIBRATE_CALIBRATE_WAKES_H
 
@@ -9,14 +9,15 @@
 #include "study/calibrate/calibrate.h"
 
 struct calibrate_wakes {
-    double timer_ns, wake_ns;                                             /* means */
-    double timer_spread[CALIBRATE_SLICES], wake_spread[CALIBRATE_SLICES]; /* by slices, in parts of them */
+    double timer_ns, wake_ns; /* means */
+    double timer_spread[CALIBRATE_SLICES],
+        wake_spread[CALIBRATE_SLICES]; /* by quantile slice, relative to the mean */
 };
 
-/* Of rounds taken at several times the middle one of each figure: who else used the machine at one time
- * counts for nothing. Sorts them. */
+/* The median of each figure over rounds taken at different times, which discards interference in single
+ * rounds. Reorders the rounds. */
 void calibrate_wakes_middle(struct calibrate_wakes *rounds, unsigned count, struct calibrate_wakes *out);
-/* Takes about a quarter of a second, less when `stop` becomes true, then -KVF_ERR_CANCELLED. Caller's thread,
+/* Takes about 250 ms; returns -KVF_ERR_CANCELLED as soon as `stop` becomes true. Runs on the caller's thread
  * and one of its own. */
 int calibrate_wakes(struct calibrate_wakes *out, const atomic_bool *stop, struct err *e);
 

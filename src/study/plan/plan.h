@@ -1,13 +1,14 @@
-/* The planner: which machine of a catalogue carries a scenario's load within its targets at the least cost.
+/* The planner: finds the machine of a catalogue that carries a scenario's load within its targets at the
+ * lowest cost.
  *
- * Every GPU with every amount of memory and every set of drives, in one server or in several alike, is a
- * machine: a point of a sweep that varies settings in place of parts (study/sweep). How much longer each
- * machine keeps is read off the miss-ratio curve of the scenario, without running it; what adds nothing there
- * is not run. Of the others the search runs those that decide most: where a machine misses a target, so do
- * all that have no more of any part, and where one meets them all, none that costs more is the cheapest.
- * Drives that wear out too early are bought again. Simulations of the search are short; one that comes near a
- * target is repeated in full, and so is the answer. The machines that are run, and so the answer, do not
- * depend on the number of cores. One thread. */
+ * A machine is a combination of GPUs, memory and drives, in one server or in several identical ones. Each is
+ * a point of a sweep over the settings of its parts (study/sweep). The hit ratio of each machine is read off
+ * the scenario's miss-ratio curve without a simulation; a machine that keeps no more than a cheaper one is
+ * not simulated. The search simulates the machines that decide most: if one misses a target, so does every
+ * machine with no more of any part; if one meets them all, no dearer machine is the answer. Drives that wear
+ * out early are replaced at their price. Search simulations are short; those close to a target, and the
+ * answer, are repeated in full. The choice of machines, and so the answer, does not depend on the number of
+ * cores. One thread. */
 #ifndef KVF_STUDY_PLAN_PLAN_H
 #define KVF_STUDY_PLAN_PLAN_H
 
@@ -21,21 +22,21 @@
 enum { PLAN_OPTIONS_MAX = 128, PLAN_LENGTHS = 2 };
 enum plan_length { PLAN_SHORT, PLAN_FULL };
 
-struct plan_option {         /* one way to fill a place of the machine */
+struct plan_option {         /* one choice for a kind of part */
     const struct part *part; /* NULL: nothing there */
-    double count;            /* pieces; of ram bytes */
+    double count;            /* pieces; for ram, bytes */
     double price, watts;     /* of all of them */
     char name[80];           /* "2 x H100 80 GB" */
     char *settings;          /* keys and values as a JSON object, malloc'd */
-    char refused[300];       /* why no machine with it can run the model; "": it can */
+    char refused[300];       /* why no machine with it can run the model; "" if one can */
 };
 
 enum plan_state {
-    PLAN_OPEN,      /* not run, and not needed for the answer */
-    PLAN_MEETS,     /* every target, with nothing left undone */
-    PLAN_MISSES,    /* a target, or it leaves work undone */
-    PLAN_FAILED,    /* its simulation did not end well */
-    PLAN_WEAKER,    /* no more of any part than machine `by`, which misses */
+    PLAN_OPEN,      /* not simulated, because the answer does not need it */
+    PLAN_MEETS,     /* meets every target and leaves nothing undone */
+    PLAN_MISSES,    /* misses a target or leaves work undone */
+    PLAN_FAILED,    /* its simulation failed */
+    PLAN_WEAKER,    /* has no more of any part than machine `by`, which misses */
     PLAN_POINTLESS, /* keeps no more than machine `by`, which is cheaper */
 };
 
@@ -47,23 +48,23 @@ struct plan_class { /* of the scenario, with a P95 target */
 struct plan_result {
     bool done;
     double tok_s, ttft_ms, requests;  /* ttft_ms: P95 */
-    double hourly;                    /* cost of an hour, with the drives that are worn out replaced */
+    double hourly;                    /* cost of an hour, replacement of worn-out drives included */
     double per_mtok;                  /* of a million tokens */
     double written_per_day;           /* bytes to all drives */
-    double years;                     /* until they are worn out; NaN: no drive, INFINITY: no writes */
+    double years;                     /* until the drives wear out; NaN: no drive, INFINITY: no writes */
     double class_ms[KVF_CLASSES_MAX]; /* P95 by plan_class */
     bool met[KVF_CLASSES_MAX];
     unsigned worst;                 /* class farthest from its target */
     double undone[STANDING_UNDONE]; /* as standing.h has them */
-    double over;                    /* its P95 against the target: 0.38 is 38 % beyond */
+    double over;                    /* its P95 relative to the target: 0.38 is 38 % above */
 };
 
 struct plan_machine {
     unsigned at[PART_KINDS];  /* options */
     double price, watts;      /* of all its servers */
-    double hourly;            /* least cost of an hour: with one set of drives */
-    double found[PART_KINDS]; /* part of the lookups found by the curve in GPU, host memory, drives */
-    double predicted_s;       /* mean time to first token by the curve, with nobody else there */
+    double hourly;            /* lowest cost of an hour: drives never replaced */
+    double found[PART_KINDS]; /* predicted share of lookups that hit GPU, host memory, drives */
+    double predicted_s;       /* mean time to first token by the curve, without load */
     enum plan_state state;
     size_t by;     /* index of a machine */
     char why[300]; /* PLAN_FAILED */
@@ -77,7 +78,7 @@ struct plan_simulation {
 
 struct plan_break_even { /* of a tier of the answer */
     const char *tier;
-    double load_tok_s; /* tokens that it loads a second */
+    double load_tok_s; /* load rate, tokens/s */
 };
 
 struct plan_compared { /* one measure of the real run */
@@ -95,7 +96,7 @@ struct plan_confirmed {
 struct plan {
     struct parts parts;
     struct options options; /* the command's, with targets and the sweep of the parts */
-    size_t given;           /* of its settings, those that a run of a machine needs too */
+    size_t given;           /* of its settings, those that simulations of machines need too */
     struct plan_option option[PART_KINDS][PLAN_OPTIONS_MAX];
     unsigned options_of[PART_KINDS];
     struct plan_machine *machine; /* by GPU, memory, drives, then servers */
@@ -107,7 +108,7 @@ struct plan {
     struct sweep sweep;
     struct plan_simulation *simulation; /* by point of the sweep, malloc'd */
     size_t pick, cheaper;               /* indices; SIZE_MAX: none */
-    double disagree; /* the answer's full simulation against the short one, the measure farthest apart */
+    double disagree; /* largest relative difference between the answer's full and short simulation */
     const char *disagree_in;
     double prefill_tok_s; /* of the answer's GPUs */
     struct plan_break_even even[PART_KINDS];
@@ -127,14 +128,13 @@ uint64_t plan_point(const struct plan *p, const struct plan_machine *m, enum pla
 /* The scenario of a machine, with capacities resolved. False: errors, a line each. */
 bool plan_scenario(const struct plan *p, const struct plan_machine *m, enum plan_length length,
                    struct scenario *s, struct buf *errors);
-/* Cost of an hour of what is written off in the catalogue's years. */
+/* Hourly cost of a price written off over the catalogue's years. */
 double plan_written_off(const struct plan *p, double price);
-/* The machine with another option in one place, however many steps further in the catalogue; SIZE_MAX: none.
- */
+/* The machine that differs in one kind of part, `steps` options further in the catalogue; SIZE_MAX: none. */
 size_t plan_beside(const struct plan *p, size_t machine, enum part_kind place, int steps);
 /* Whether `a` has at least as much of every part as `b`. */
 bool plan_covers(const struct plan *p, const struct plan_machine *a, const struct plan_machine *b);
-/* Servers alike that share the load. */
+/* Number of identical servers that share the load. */
 double plan_servers(const struct plan *p, const struct plan_machine *m);
 /* "2 x H100 80 GB, 512 GiB of DDR5, 1 x PM9A3", and as part of a sentence: "... with ... and ...". */
 void plan_name(const struct plan *p, const struct plan_machine *m, struct buf *out);
@@ -143,20 +143,21 @@ void plan_phrase(const struct plan *p, const struct plan_machine *m, struct buf 
 void plan_command(const struct plan *p, const struct plan_machine *m, struct buf *out);
 
 /* ---- the search (plan_search.c, plan_curve.c) ---- */
-/* Reads off the miss-ratio curve what each machine finds; marks those that keep no more than a cheaper one.
- */
+/* Predicts the hits of each machine from the miss-ratio curve; marks machines that keep no more than a
+ * cheaper one. */
 int plan_curve(struct plan *p, struct err *e);
 void plan_search(struct plan *p);
-/* The cheapest of those that were found to meet every target; SIZE_MAX: none so far. */
+/* The cheapest machine known to meet every target; SIZE_MAX: none so far. */
 size_t plan_cheapest(const struct plan *p);
-/* The result that counts: the full one where there is one. NULL: not run. */
+/* The result that counts: the full one if it exists. NULL: not simulated. */
 const struct plan_result *plan_result(const struct plan_machine *m);
-/* The result that can be held against others: the short one, which all have, but for a machine that was run
- * in full at once. */
+/* The result to compare with other machines: the short one, which all have except machines simulated in full
+ * at once. */
 const struct plan_result *plan_alike(const struct plan_machine *m);
-/* The cost of an hour of it, as far as is known. */
+/* Its hourly cost, as far as known. */
 double plan_hourly(const struct plan_machine *m);
-/* Whether no machine that was run and meets the targets is better in cost, TTFT and power. */
+/* Whether it is on the Pareto front of cost, TTFT and power, over simulated machines that meet the targets.
+ */
 bool plan_on_front(const struct plan *p, size_t machine);
 
 /* ---- the screen (plan_show.c) ---- */
@@ -173,8 +174,8 @@ struct doc *plan_doc(const struct plan *p);
 #define PLAN_JSON_SCHEMA "kvfall-plan"
 enum { PLAN_JSON_VERSION = 1 };
 void plan_json(const struct plan *p, struct buf *out);
-/* Runs the answer for real, scaled to this machine, and simulates the same. 0 or a negative code, which the
- * document tells too. */
+/* Runs the answer for real, scaled to this machine, and simulates the same scenario. 0 or a negative code,
+ * which the document reports too. */
 int plan_confirm(struct plan *p, struct err *e);
 
 #endif
