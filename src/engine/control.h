@@ -1,4 +1,4 @@
-/* Control: what the control thread alone has. */
+/* State of the control thread. */
 #ifndef KVF_ENGINE_CONTROL_H
 #define KVF_ENGINE_CONTROL_H
 

@@ -1,4 +1,4 @@
-/* The whole of a run, which its parts do not see: those have headers of their own.
+/* The complete state of a run. Its parts have headers of their own and do not include this one.
  *
  * Threads: the control thread (the caller of engine_run: phases, sampling, commands), the generator
  * (arrivals), the workers (everything a request needs), the log thread (traces), and outside the
@@ -7,11 +7,11 @@
  *   queue_lock   queue, slots, requests in service, users, workload, free flights. Held for an
  *                arrival, a completion or a sum of the counters (under 1 ms an interval).
  *   cache_lock   the caches and the tiers' places. Held for one decision.
- *   moved_lock   what is to be told of this pod's blocks. Held for one of them.
+ *   moved_lock   pending reports on this pod's blocks. Held for one report.
  *   writes.lock  the turns of entry writes. Held for one operation.
  *   events.lock  the first error and the list of events.
  *   compute's    the batch of the modelled GPU; taken inside its functions, which make no callbacks.
- * Everything else is one thread's own, or atomic. */
+ * Everything else belongs to one thread or is atomic. */
 #ifndef KVF_ENGINE_CORE_H
 #define KVF_ENGINE_CORE_H
 

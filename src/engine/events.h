@@ -1,4 +1,4 @@
-/* Messages of any thread to the control thread: events, errors, and a wake-up. */
+/* Messages from any thread to the control thread: events, errors and wake-ups. */
 #ifndef KVF_ENGINE_EVENTS_H
 #define KVF_ENGINE_EVENTS_H
 

@@ -1,6 +1,5 @@
-/* Remedies and their estimates: the run's own resources as a queueing network (network.h), its accesses on
- * caches of other sizes (trial.h), and from both an estimate of each change. Control thread, when the run has
- * ended. */
+/* Remedies and their estimates: combines a queueing network of the run's resources (network.h) with a replay
+ * of its accesses on caches of other sizes (trial.h). Control thread, after the run. */
 #ifndef KVF_ENGINE_FORECAST_H
 #define KVF_ENGINE_FORECAST_H
 

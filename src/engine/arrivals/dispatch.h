@@ -1,5 +1,5 @@
-/* Arrivals: users and rows of a trace become requests, which join the queue of their pod; and the requests
- * that end, from which users go on. The generator thread, or the control thread on a virtual clock. */
+/* Arrivals: turns users and trace rows into requests, which join the queue of their pod, and lets users
+ * continue when their requests end. Generator thread, or control thread on a virtual clock. */
 #ifndef KVF_ENGINE_ARRIVALS_DISPATCH_H
 #define KVF_ENGINE_ARRIVALS_DISPATCH_H
 

@@ -1,11 +1,11 @@
-/* Ingestion of documents: before the clock as a step of the preparation, several side by side; or during
- * the run, one at a time, beside the requests and without a slot. A document is a flight that writes its
- * chunks; with max_documents it first drops the document that leaves for it. Documents begin in the order
- * of their numbers, and those below the first that has not ended are in.
+/* Ingestion of documents: in parallel before the clock, as a step of the preparation, or one at a time during
+ * the run, alongside requests and without a slot. A document is a flight that writes its chunks; with
+ * max_documents it first drops the document that it replaces. Documents start in the order of their numbers;
+ * all below the first unfinished one are available.
  *
- * During the run the first document comes at once and the others at even intervals, so that all are due
- * in the first half of warm-up and measured part; with max_documents new ones go on coming, for as long as
- * the run lasts. One that is due while another is under way begins after it. */
+ * During the run the first document arrives at once and the others at even intervals, so that all are due
+ * within the first half of warm-up and measured part; with max_documents new ones keep arriving until the run
+ * ends. A document that is due while another is being ingested starts after it. */
 #ifndef KVF_ENGINE_ARRIVALS_INGEST_H
 #define KVF_ENGINE_ARRIVALS_INGEST_H
 

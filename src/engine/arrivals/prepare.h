@@ -1,9 +1,9 @@
-/* Preparation before the clock starts: steps, one after the other, each a stream of entries that are written
- * like those of requests, by all workers side by side, but are no requests of the workload: they are
- * counted nowhere as such, and what they read and write is before the results.
+/* Preparation before the clock starts, in consecutive steps. Each step is a stream of entries that all
+ * workers write in parallel, in the same way as entries of requests. They are not counted as requests, and
+ * their I/O is not part of the results.
  *
- * While a step is under way its next() is called by whichever thread has a slot to fill, with queue_lock
- * held; begin(), progress() and end() by the control thread. */
+ * During a step any thread with a free slot calls next(), with queue_lock held; the control thread calls
+ * begin(), progress() and end(). */
 #ifndef KVF_ENGINE_ARRIVALS_PREPARE_H
 #define KVF_ENGINE_ARRIVALS_PREPARE_H
 

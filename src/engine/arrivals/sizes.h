@@ -1,6 +1,6 @@
-/* The sizes of the entries that a workload writes, for what is written before the clock: the workload is
- * read a second time, from its beginning and over again at its end, so that the run's own reading and its
- * draws are untouched. Same scenario, same sizes. Not thread safe. */
+/* Entry sizes of a workload, for entries written before the clock: opens the workload a second time and
+ * repeats it at its end, so that the run's own position and random draws are unaffected. The same scenario
+ * gives the same sizes. Not thread safe. */
 #ifndef KVF_ENGINE_ARRIVALS_SIZES_H
 #define KVF_ENGINE_ARRIVALS_SIZES_H
 

@@ -1,8 +1,8 @@
-/* A queue of millions of numbers by the times at which they are due. Those due next are in a small binary
- * heap; the rest lies unsorted in buckets, by the highest bit in which a time differs from last_ns (a radix
- * heap: Ahuja, Mehlhorn, Orlin and Tarjan, 1990). A number moves from bucket to bucket a few times,
- * sequentially in memory, where a heap of a million would miss the cache at every level. Times may be added
- * in any order. Not thread safe: the owner's lock. */
+/* A priority queue of millions of timers. The next ones are in a small binary heap; the rest lie unsorted in
+ * buckets by the highest bit in which their time differs from last_ns (radix heap: Ahuja, Mehlhorn, Orlin and
+ * Tarjan, 1990). A timer moves between buckets a few times, sequentially in memory, whereas a heap of a
+ * million would miss the CPU cache at every level. Times may be added in any order. Not thread safe: the
+ * owner's lock. */
 #ifndef KVF_ENGINE_ARRIVALS_TIMERS_H
 #define KVF_ENGINE_ARRIVALS_TIMERS_H
 

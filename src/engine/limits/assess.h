@@ -1,5 +1,5 @@
-/* Judges a run: the criteria of its profile, then those of the scenario, each over one measure of the
- * results. Pure; nothing is left out: a criterion without data says so and does not pass. */
+/* Assesses a run against the criteria of its profile, then those of the scenario, each on one metric of the
+ * results. Pure. A criterion without data is reported as such and fails. */
 #ifndef KVF_ENGINE_LIMITS_ASSESS_H
 #define KVF_ENGINE_LIMITS_ASSESS_H
 

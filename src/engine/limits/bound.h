@@ -1,14 +1,14 @@
-/* The upper bound of its throughput that follows from the bytes that the requests done
- * had to move, and from the bandwidths of the tiers.
+/* An upper bound on the throughput of a run, from the bytes that completed requests must move and the
+ * bandwidths of the tiers.
  *
- * A request owes its bytes: what it writes, what it finds and reads, and a read of its context for each batch
- * of its decode, whatever becomes of them, but for what a shared store has lost or has already. A done
- * request has moved them all; so the bytes owed by the requests done are at most the bytes that requests
- * moved. And no tier moves more than its bandwidth allows: reads / read bandwidth + writes / write bandwidth
- * is at most the time, at full duplex each of them, and both together by what both may have. (A calibrated
- * tier, which has a rate for each depth, is not held to that.) It follows that tokens/s is at most tokens /
- * owed bytes x the sum of the tiers' bandwidths. A run that breaks one of the first two counts as done what
- * was not done. Pure. Any thread. */
+ * A request must move the entries that it writes, the entries that it finds and reads, and its context once
+ * per decode batch, except entries that a shared store has lost or already holds. A completed request has
+ * moved them all, so the bytes owed by completed requests are at most the bytes moved. No tier exceeds its
+ * bandwidth: reads / read bandwidth + writes / write bandwidth is at most the elapsed time; at full duplex
+ * this holds for each direction, and for both together under their joint limit. (It is not checked for a
+ * calibrated tier, whose rate depends on depth.) Hence tokens/s is at most tokens / owed bytes x the sum of
+ * the tiers' bandwidths. A run that violates one of the first two bounds counts work that was not done. Pure.
+ * Any thread. */
 #ifndef KVF_ENGINE_LIMITS_BOUND_H
 #define KVF_ENGINE_LIMITS_BOUND_H
 

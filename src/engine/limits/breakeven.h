@@ -1,7 +1,7 @@
-/* From how many tokens of context on it takes less time to load them from a tier than to compute them again:
- * the reads of the measured part, as time = a + b x bytes by least squares, against a prefill of that many
- * tokens on the GPU that compute.gpu names, alone on it. Where entries are blocks, those that a request finds
- * at a tier are one read, which ends with the last of them. Pure; any thread. */
+/* The context length from which loading from a tier is faster than recomputing: compares the reads of the
+ * measured part, fitted as time = a + b x bytes by least squares, with a prefill of that length alone on the
+ * GPU of compute.gpu. At block granularity the blocks that a request finds in a tier count as one read, which
+ * ends with the last of them. Pure; any thread. */
 #ifndef KVF_ENGINE_LIMITS_BREAKEVEN_H
 #define KVF_ENGINE_LIMITS_BREAKEVEN_H
 

@@ -1,6 +1,7 @@
-/* A closed queueing network of a run's resources: what throughput so many users get (mean value analysis:
- * Reiser, Lavenberg, JACM 27(2), 1980; several servers: Seidmann, Schweitzer, Shalev-Oren, 1987; slots as a
- * station of their own by flow equivalence: Chandy, Herzog, Woo, 1975). Pure functions. Any thread. */
+/* A closed queueing network of a run's resources: the throughput for a given number of users (mean value
+ * analysis: Reiser, Lavenberg, JACM 27(2), 1980; several servers: Seidmann, Schweitzer, Shalev-Oren, 1987;
+ * slots as a station of their own by flow equivalence: Chandy, Herzog, Woo, 1975). Pure functions. Any
+ * thread. */
 #ifndef KVF_ENGINE_LIMITS_NETWORK_H
 #define KVF_ENGINE_LIMITS_NETWORK_H
 

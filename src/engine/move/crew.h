@@ -1,22 +1,21 @@
-/* The workers of a simulated run whose tiers were measured (scenario_service), chunk by chunk as those of a
- * real run go about it (engine/move/transfer.h). Each is one thread: it reaps, issues as many chunks as it
- * has buffers, copies through memory, submits, and comes back when that is done; meanwhile it looks at
- * nothing else. Drives and links serve the chunks of all workers as they were measured to (tier/station.h).
- * Copies of several workers at once share what memory was measured to carry.
+/* Simulates the workers of a run with calibrated tiers (scenario_service) chunk by chunk, as the mover of a
+ * real run works (engine/move/transfer.h). Each is one thread: it reaps, issues as many chunks as it has
+ * buffers, copies through memory and submits, and meanwhile does nothing else. Drives and links serve the
+ * chunks of all workers at their measured rates (tier/station.h). Concurrent copies share the measured memory
+ * bandwidth.
  *
- *   read, write of cpu   up to four chunks, then the drive's turn again;
- *   with a leg on nvme   a buffer for every chunk; what goes from cpu to nvme is copied before it is
- * submitted; between cpu and gpu  one copy over the link, nothing passes through the worker; in device memory
- * the entry as a whole, those of one worker one after the other.
+ *   cpu read or write    up to four chunks, then the drive again;
+ *   with a leg on nvme   a buffer per chunk; chunks from cpu to nvme are copied before they are submitted;
+ *   between cpu and gpu  one copy over the link, without the worker;
+ *   in GPU memory        whole entries, one after another per worker.
  *
- * A worker that has had nothing to do for a while copies slower at first, and a device is later for it, as
- * was measured after CREW_REST_NS; after a shorter rest by the root of the part of it. Measured on an H100
- * behind a hypervisor, small operations in device memory took 1.2, 1.6 and 2.5 times as long after 0.5, 2 and
- * 10 ms.
+ * After idling a worker copies more slowly at first, and a GPU responds later, by the factors measured after
+ * CREW_REST_NS; after a shorter idle time t by the square root of t / CREW_REST_NS. On an H100 behind a
+ * hypervisor small operations in GPU memory took 1.2, 1.6 and 2.5 times as long after 0.5, 2 and 10 ms.
  *
- * The beginning of a write to nvme holds its worker as was measured, longer the more is at the drive: files
- * are made, grown and cut by calls that wait for it. From or to a tier that was not measured an entry passes
- * whole, before or after, by the tier's channels. */
+ * Starting a write to nvme blocks its worker for the measured time, which grows with the chunks at the drive:
+ * the calls that create, extend and truncate files wait for it. To or from a tier that was not measured an
+ * entry passes as a whole, through the channels of that tier. */
 #ifndef KVF_ENGINE_MOVE_CREW_H
 #define KVF_ENGINE_MOVE_CREW_H
 

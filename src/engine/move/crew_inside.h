@@ -1,5 +1,5 @@
-/* The workers of a crew, their operations, the pieces that these pass in, and lists of both; nobody else
- * includes it. Control thread only. */
+/* Internals of a crew: workers, operations, their pieces, and lists of both. Included only by its parts.
+ * Control thread only. */
 #ifndef KVF_ENGINE_MOVE_CREW_INSIDE_H
 #define KVF_ENGINE_MOVE_CREW_INSIDE_H
 

@@ -1,4 +1,4 @@
-/* Figures of a crew that follow from the scenario's measured ones alone. Any thread. */
+/* Rates and times of a crew, derived from the scenario's measured figures. Any thread. */
 #ifndef KVF_ENGINE_MOVE_CREW_RATES_H
 #define KVF_ENGINE_MOVE_CREW_RATES_H
 

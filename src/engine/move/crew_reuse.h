@@ -1,7 +1,6 @@
-/* Reads from memory of what was copied a moment ago: the processor's caches still hold some of it. The
- * measure is the reuse distance (Mattson and others, Evaluation techniques for storage hierarchies, 1970),
- * here in bytes: how much was copied from and to memory, or went to and from drives, since the entry was
- * copied, for all workers, as they share the last level. One thread. */
+/* Models CPU caches, which speed up reads of recently copied entries, by reuse distance (Mattson and others,
+ * Evaluation techniques for storage hierarchies, 1970): the bytes that all workers, which share the
+ * last-level cache, have copied or moved to and from drives since the entry was copied. One thread. */
 #ifndef KVF_ENGINE_MOVE_CREW_REUSE_H
 #define KVF_ENGINE_MOVE_CREW_REUSE_H
 

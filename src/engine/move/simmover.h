@@ -1,21 +1,20 @@
-/* Operations that move nothing: the mover of a simulated run. It gives every read, write and move its times
- * by models of the tiers, on a virtual clock, and ends it then.
+/* The mover of a simulated run: moves no bytes, but completes every read, write and move at the time that the
+ * models of the tiers give, on a virtual clock.
  *
- * An operation waits first for what a worker would need for it, first come, first served:
+ * An operation first waits for the resources that a worker would need, first come, first served:
  *   with a leg on nvme: staging buffers, one per chunk but at most what one worker has; all workers' are one
  *     pool, so that no more than workers x depth chunks are in flight;
  *   else with one on cpu: a worker that copies; engine.workers copy at a time;
  *   else: nothing.
  *
- * Then its legs take their turns at the channels of their tiers (tier/channels.h), each as a whole. Of a move
- * the write begins when the first chunk has been read, and ends with its channel, but no earlier than a chunk
- * after the last was read. A worker's depth bounds a leg on nvme: a round of as many chunks as it has buffers
- * takes at least latency and a chunk's time.
+ * Then each leg takes a turn at the channels of its tier (tier/channels.h) as a whole. The write of a move
+ * starts when its first chunk has been read and ends with its channel, but no earlier than one chunk time
+ * after the last read. A worker's depth limits a leg on nvme: a round of one chunk per buffer takes at least
+ * the latency plus one chunk time.
  *
- * Operations at a tier that calibration has measured are carried out by modelled workers, chunk by chunk
- * (engine/move/crew.h).
+ * Operations on calibrated tiers are carried out by modelled workers, chunk by chunk (engine/move/crew.h).
  *
- * Bytes count when an operation is complete; one that is cut off counts none. */
+ * Bytes are counted when an operation completes; an aborted operation counts none. */
 #ifndef KVF_ENGINE_MOVE_SIMMOVER_H
 #define KVF_ENGINE_MOVE_SIMMOVER_H
 

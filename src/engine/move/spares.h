@@ -1,5 +1,5 @@
-/* Objects of one size that are used again and again: made by the slab, and freed all together. One that is
- * spare begins with the pointer to the next. One thread. */
+/* A free list of objects of one size, allocated in slabs and freed together. A free object starts with the
+ * pointer to the next. One thread. */
 #ifndef KVF_ENGINE_MOVE_SPARES_H
 #define KVF_ENGINE_MOVE_SPARES_H
 

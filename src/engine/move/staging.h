@@ -1,7 +1,7 @@
-/* The staging buffers of one worker: the only memory through which the bytes of entries pass, so
- * that memory use does not depend on entry size. A clean buffer holds the noise that it was filled
- * with, apart from stamps, and a write restamps it; a read makes it dirty. The pool keeps the time in
- * which a buffer was wanted and all were out. One worker's thread only. */
+/* The staging buffers of one worker. All bytes of entries pass through them, so memory use does not depend on
+ * entry size. A clean buffer still holds its noise, apart from stamps, and a write only restamps it; a read
+ * makes it dirty. The pool records the time in which a buffer was wanted and none was free. Worker thread
+ * only. */
 #ifndef KVF_ENGINE_MOVE_STAGING_H
 #define KVF_ENGINE_MOVE_STAGING_H
 

@@ -1,7 +1,7 @@
-/* The gate of engine.max_concurrent_writes: at most so many entry writes of requests are in flight, in all
- * workers together. Who comes when as many are waits in line, first come, first served, with the room it
- * has reserved; moves and reads pass by, and what is in flight needs nothing that waits here, so every
- * write gets its turn. Any thread; one short lock an operation. Without a limit it is not called. */
+/* Enforces engine.max_concurrent_writes: limits the entry writes of requests in flight over all workers.
+ * Further writes wait first come, first served, and keep the room they have reserved; moves and reads are not
+ * limited. It cannot deadlock, because no operation in flight depends on a waiting one. Any thread; one short
+ * lock per operation. Not called without a limit. */
 #ifndef KVF_ENGINE_MOVE_WRITEGATE_H
 #define KVF_ENGINE_MOVE_WRITEGATE_H
 

@@ -1,6 +1,6 @@
-/* A request's accesses to the cache, one operation at a time: it looks up, reads, writes, waits. Each
- * operation that comes of it is outstanding from here on; the time in which any is, is the request's
- * storage time. Between enter and leave of the executor, on the thread that serves the request. */
+/* A request's accesses to the cache, one operation at a time: lookup, read, write, wait. The request's
+ * storage time is the time in which at least one resulting operation is outstanding. Between enter and leave
+ * of the executor, on the thread that serves the request. */
 #ifndef KVF_ENGINE_PIPELINE_ACCESS_H
 #define KVF_ENGINE_PIPELINE_ACCESS_H
 

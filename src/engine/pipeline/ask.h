@@ -1,5 +1,5 @@
-/* A remote tier that is elsewhere: what it has of a request's entries is asked before the request looks for
- * the first. Executor thread. */
+/* Queries a remote tier on another rank for the entries of a request, before the request's first lookup.
+ * Executor thread. */
 #ifndef KVF_ENGINE_PIPELINE_ASK_H
 #define KVF_ENGINE_PIPELINE_ASK_H
 
