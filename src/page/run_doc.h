@@ -24,9 +24,10 @@ struct run_requests {
     char **name; /* of the classes */
     uint32_t classes;
 };
-/* 0, or -KVF_ERR_USAGE for a file that cannot be read or is no such log; run_requests_free() in any case. */
+/* 0, or -KVF_ERR_USAGE for a file that cannot be read or is not a request log. Call run_requests_free() in
+ * any case. */
 int run_requests_read(const char *path, struct run_requests *out, struct err *e);
-/* Requests of the run's own log, where it is still there and has not been written to since; else none. */
+/* Reads the run's own request log if it still exists unchanged; otherwise there are no requests. */
 void run_requests_own(const struct run_record *r, struct run_requests *out);
 void run_requests_free(struct run_requests *r);
 
@@ -38,7 +39,7 @@ struct run_doc_source { /* a run as it is stored */
 };
 enum { RUN_DOC_PARTS = SERIES_TIERS | SERIES_CLASSES | SERIES_GPUS | SERIES_REMOTE };
 
-/* Of more runs than RUN_DOC_WHOLE each has its verdict alone after the comparison. */
+/* With more runs than this, only the verdict of each follows the comparison. */
 enum { RUN_DOC_WHOLE = 8 };
 
 /* `count` is at least 1; from two on `c` compares them, in their order. The document copies its data;
@@ -51,7 +52,7 @@ struct plot *run_plot_distribution(const char *title);
 void run_plot_curve(struct plot *plot, const struct run_record *r, const char *scope, const char *name,
                     unsigned number);
 
-/* Whole lists of which a summary shows the most important rows. */
+/* Complete lists; a summary shows only their most important rows. */
 enum run_list {
     RUN_DECISIONS, /* of the autoscaler */
     RUN_EVENTS,
@@ -61,7 +62,7 @@ enum run_list {
     RUN_LISTS
 };
 const char *run_list_name(enum run_list list); /* "decisions", ... */
-/* On a terminal: a heading and a table, as wide as it is, or ": none". */
+/* For a terminal: a heading and a table at its natural width, or ": none". */
 void run_list_text(enum run_list list, const struct run_record *r, const struct format_style *style,
                    struct buf *out);
 /* The summary of a run on a terminal, one screen: load, latencies, tiers, hits by cause, the kernel's
@@ -71,10 +72,9 @@ void run_summary_text(const struct run_record *r, const struct format_style *sty
  * of the usual metrics. */
 void run_trials_text(const struct run_record *r, const struct trials *t, const struct format_style *style,
                      struct buf *out);
-/* The command that repeats a run exactly, which takes `options` besides; nothing for one that is not stored.
- */
+/* The command that repeats a run exactly, with `options` added; nothing for a run that is not stored. */
 void run_doc_repeat(struct doc *d, const char *label, const char *uuid, int64_t run_id, const char *options);
-/* The table of criteria of one run, or of its trials one after the other; nothing where there are none. */
+/* The table of criteria of a run, or of each of its trials; nothing without criteria. */
 void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count);
 
 #endif
