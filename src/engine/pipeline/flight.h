@@ -1,4 +1,4 @@
-/* A request on its way through the engine: queued, then in service on one worker. */
+/* A request in the engine: queued, then in service on one worker. */
 #ifndef KVF_ENGINE_PIPELINE_FLIGHT_H
 #define KVF_ENGINE_PIPELINE_FLIGHT_H
 

@@ -1,5 +1,5 @@
-/* The flights of an engine: a free list that grows to the most that there ever were at a time. One lock, the
- * caller's. */
+/* The flights of an engine: a free list that grows to the peak number in use. Guarded by the caller's lock.
+ */
 #ifndef KVF_ENGINE_PIPELINE_FLIGHTS_H
 #define KVF_ENGINE_PIPELINE_FLIGHTS_H
 

@@ -1,7 +1,6 @@
-/* A request's work on the modelled GPU. It computes the context that was not found, then makes the tokens;
- * the batching server says when each has ended, and the request goes on where it is served. Without a
- * modelled GPU nothing is asked. On the thread that serves the request, not between enter and leave of the
- * executor. */
+/* A request's work on the modelled GPU: prefill of the context that was not found, then decode. The batching
+ * server reports the end of each, and the request continues on its own thread. Does nothing without a
+ * modelled GPU. On the thread that serves the request, outside enter and leave of the executor. */
 #ifndef KVF_ENGINE_PIPELINE_INFERENCE_H
 #define KVF_ENGINE_PIPELINE_INFERENCE_H
 

@@ -1,6 +1,6 @@
-/* The pipeline: a request's life as a state machine (DESIGN section 4). It asks the cache what to
- * do, hands the work to its executor and goes on when the work is reported. It never blocks, knows
- * no thread and no clock of its own, and is the same in real and in simulated time. */
+/* The pipeline: a request's life as a state machine. It asks the cache for decisions, hands the work to its
+ * executor and continues when the executor reports completion. It never blocks, has no thread and no clock of
+ * its own, and is the same in real and in simulated time. */
 #ifndef KVF_ENGINE_PIPELINE_PIPELINE_H
 #define KVF_ENGINE_PIPELINE_PIPELINE_H
 

@@ -1,6 +1,6 @@
-/* The cache accesses of a scenario's requests, one request after another in the order of their arrival,
- * as if each were answered at once: the accesses that miss ratios are about, apart from when and how fast.
- * Held in memory, keys as numbers; nothing is read from or written to a tier. */
+/* The cache accesses of a scenario's requests in arrival order, as if each request completed at once: the
+ * input of miss-ratio curves, independent of timing. Held in memory with keys as numbers; involves no tier.
+ */
 #ifndef KVF_ENGINE_PIPELINE_REFERENCES_H
 #define KVF_ENGINE_PIPELINE_REFERENCES_H
 

@@ -1,8 +1,8 @@
-/* Handling of blocks found below the gpu tier: it reads them, computes them again,
- * or both, computing from the head of its context while the tail is being read (Jin et al.: Compute Or Load
- * KV Cache? Why Not Both?, 2024). Estimates of its times as if alone: reading takes, in the
- * slowest of the tiers that it reads from, latency + bytes / read_bandwidth of the scenario; computing takes
- * what the roofline says of one step alone. Pure functions: any thread. */
+/* Chooses how a request uses blocks found below the gpu tier: read them, recompute them, or both, computing
+ * from the head of the context while the tail is read (Jin et al.: Compute Or Load KV Cache? Why Not Both?,
+ * 2024). Time estimates assume no other load: a read takes the scenario's latency + bytes / read_bandwidth on
+ * the slowest tier involved; a computation takes one step of the roofline model. Pure functions: any thread.
+ */
 #ifndef KVF_ENGINE_PIPELINE_REUSE_H
 #define KVF_ENGINE_PIPELINE_REUSE_H
 

@@ -1,22 +1,19 @@
-/* A sample of what the requests of a run ask of the cache, kept while it runs, and what it says of its
- * working set: reuse distances by spatial sampling (Waldspurger, Park, Garthwaite, Ahmad: Efficient MRC
- * Construction with SHARDS, FAST 2015).
+/* An online sample of a run's cache accesses and its estimate of the working set: reuse distances by spatial
+ * sampling (Waldspurger, Park, Garthwaite, Ahmad: Efficient MRC Construction with SHARDS, FAST 2015).
  *
- * An entry is in the sample, with all its accesses, when a hash of its key is below a threshold. When the
- * accesses that are kept exceed SAMPLE_REFERENCES the threshold is halved and half of the entries leave, so
- * that memory is bounded (about 8 MiB) and an access costs O(log SAMPLE_REFERENCES), most of them one hash.
- * Distances are divided by the part of entries that is kept; an access counts by its inverse; what is over or
- * under the number of lookups that there were is taken from, or added to, the shortest distance, as that
- * paper does.
+ * The sample holds all accesses of the entries whose key hash is below a threshold. When it exceeds
+ * SAMPLE_REFERENCES accesses, the threshold is halved and half of the entries leave, so memory is bounded
+ * (about 8 MiB) and an access costs O(log SAMPLE_REFERENCES), mostly one hash. Distances are divided by the
+ * sampling rate; an access counts by its inverse; as in the paper, the difference to the true number of
+ * lookups is corrected at the shortest distance.
  *
- * The error of a miss ratio comes from the sample itself: the entries fall into SAMPLE_GROUPS groups by
- * further bits of the hash, and a jackknife over them gives a standard error. It is about 0.01 with 8,000
- * entries. While nothing has left the sample it is everything there was, the distances are exact, and the
- * error is that of the bins: less than a twelfth of the distance.
+ * The error of a miss ratio is estimated from the sample: a jackknife over SAMPLE_GROUPS groups of entries,
+ * by further bits of the hash, gives the standard error, about 0.01 with 8,000 entries. Until an entry has
+ * left, the sample is complete and distances are exact up to the bin width, less than a twelfth of the
+ * distance.
  *
- * A lock of its own, the last in the order of locks, guards sample_flight() and sample_chunk(), which any
- * thread may call, and sample_measure_from_here() and sample_look(). The others are for one thread, or for
- * who looks. */
+ * sample_flight(), sample_chunk(), sample_measure_from_here() and sample_look() take a lock of their own, the
+ * last in the lock order; any thread may call the first two. The other functions are for one thread. */
 #ifndef KVF_ENGINE_PIPELINE_SAMPLE_H
 #define KVF_ENGINE_PIPELINE_SAMPLE_H
 

@@ -1,4 +1,4 @@
-/* Requests that may not end before the moves that they have caused. One executor's thread each. */
+/* Requests that must not end before the moves that they caused. Each on its executor's thread. */
 #ifndef KVF_ENGINE_PIPELINE_SETTLE_H
 #define KVF_ENGINE_PIPELINE_SETTLE_H
 

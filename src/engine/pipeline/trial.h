@@ -1,6 +1,6 @@
-/* Requests one after another on a cache in which everything that is ready is done at once: what becomes of a
- * run's accesses with other capacities or another policy (Waldspurger, Saemundsson, Ahmad, Park: Cache
- * Modeling and Optimization using Miniature Simulations, ATC 2017). No bytes, no time. One thread. */
+/* Replays a run's accesses on a cache with other capacities or another policy, one request after another,
+ * with every operation instantaneous (Waldspurger, Saemundsson, Ahmad, Park: Cache Modeling and Optimization
+ * using Miniature Simulations, ATC 2017). No bytes, no time. One thread. */
 #ifndef KVF_ENGINE_PIPELINE_TRIAL_H
 #define KVF_ENGINE_PIPELINE_TRIAL_H
 

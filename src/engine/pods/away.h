@@ -1,6 +1,6 @@
-/* Pods that are ranks: a request that rank 0's routers send to another travels there, is served and counted
- * there, and its answer goes back to rank 0, where its user waits. Its scheduled arrival travels with it, so
- * its TTFT has the way in it. */
+/* Pods on other ranks: a request that rank 0 routes to another rank is sent there with its scheduled arrival,
+ * served and counted there, and answered to rank 0, where its user waits. Its TTFT therefore includes the
+ * transit. */
 #ifndef KVF_ENGINE_PODS_AWAY_H
 #define KVF_ENGINE_PODS_AWAY_H
 

@@ -1,7 +1,7 @@
-/* The remote tier that real pods share: a server in which each finds what others stored. Rank 0 keeps which
- * blocks are there, from what pods say of their own, and a request takes along to its pod which of its blocks
- * to expect. One that has gone meanwhile is found lost when it is read, and is a miss. All with queue_lock.
- */
+/* The remote tier shared by real pods: a server in which each pod finds blocks that others stored. Rank 0
+ * tracks the stored blocks from the pods' reports, and sends each request with the blocks that its pod may
+ * expect. A block that has gone by then is found lost when it is read, and counts as a miss. All with
+ * queue_lock. */
 #ifndef KVF_ENGINE_PODS_INSTORE_H
 #define KVF_ENGINE_PODS_INSTORE_H
 

@@ -1,4 +1,4 @@
-/* A routed request on its way to a pod elsewhere: a message for another process of the same build. Pure; any
+/* Encodes a routed request as a message to a pod on another rank, which runs the same build. Pure; any
  * thread. */
 #ifndef KVF_ENGINE_PODS_PARCEL_H
 #define KVF_ENGINE_PODS_PARCEL_H

@@ -1,9 +1,9 @@
-/* The serving machines of a run: one, or in a simulation the pods of a fleet. Each has its cache, its queue,
- * its slots and its modelled GPU; a fleet finds the pod of every request. On a real clock the one pod is that
- * of all workers, and those of a fleet are ranks, of which rank 0 has the routers, with rows that count what
- * it sent there (away.h); on a virtual one each pod has a worker of its own, and all run on the control
- * thread. Where messages take time the pods may be divided among ranks (shards.h): those of a rank come
- * first, and rank 0, with the routers, has a row for each of the others. */
+/* The serving machines of a run: one, or the pods of a fleet, each with its cache, queue, slots and modelled
+ * GPU; a fleet routes every request to a pod. On a real clock a process has one pod, which all workers serve;
+ * the pods of a fleet are ranks, and rank 0 has the routers and a row for each remote pod, with counts of
+ * what it sent (away.h). On a virtual clock each pod has its own worker, and all run on the control thread.
+ * With message delay the pods may be divided among ranks (shards.h): a rank's own pods come first, and rank
+ * 0, which has the routers, keeps a row for each of the others. */
 #ifndef KVF_ENGINE_PODS_PODS_H
 #define KVF_ENGINE_PODS_PODS_H
 

@@ -6,17 +6,17 @@
  *             a remote tier ◄── lookups, turns at its channels, what came to be there ──
  *             that all share ── answers, each fleet.delay later ──►
  *
- * Time goes on in windows no longer than the lesser of the two: what is sent in one arrives in a later one.
- * So in a window the routers and each pod depend on nobody else, and every rank carries it out by itself.
- * Between two windows messages are exchanged, and rank 0 takes what pods say in the order of time, pod, and
- * saying: the same for any number of ranks, one among them, whose messages go the same way. Rank 0 begins the
- * next window where the first rank has something to do.
+ * Time advances in windows no longer than the lesser of the two delays, so a message sent in one window
+ * arrives in a later one. Within a window the routers and each pod are independent, and every rank simulates
+ * it alone. Ranks exchange messages between windows; rank 0 handles them in the order of time, pod and
+ * sending, which is the same for any number of ranks, including one. Rank 0 starts the next window at the
+ * earliest event of any rank.
  *
- * Each rank has consecutive pods, rank 0 the first, and fewer of them. Counts are sums of integers, so that
- * those of all pods do not tell either who counted them. A simulation of ranks is one machine's: it has no
- * rows of ranks.
+ * Each rank has consecutive pods; rank 0 has the first, and fewer of them. Counts are sums of integers, so
+ * totals do not depend on the division either. The results have no rows of ranks, since one simulated machine
+ * is spread over them.
  *
- * Control thread only; those that send, and shards_due(), with queue_lock. */
+ * Control thread only; functions that send, and shards_due(), with queue_lock. */
 #ifndef KVF_ENGINE_PODS_SHARDS_H
 #define KVF_ENGINE_PODS_SHARDS_H
 

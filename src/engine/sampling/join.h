@@ -1,5 +1,5 @@
-/* Snapshots of intervals that follow each other, put together: sums, means over their time, and what holds at
- * their end. Percentiles are made from histograms (levels.h). Pure. */
+/* Joins snapshots of consecutive intervals: sums, time-weighted means, and last values. Percentiles come from
+ * histograms (levels.h). Pure. */
 #ifndef KVF_ENGINE_SAMPLING_JOIN_H
 #define KVF_ENGINE_SAMPLING_JOIN_H
 

@@ -1,6 +1,5 @@
-/* The parts that windows of a stored run are put together from: the sums behind verdicts and the histograms
- * of an interval that stand in no row of their own. Coded in one piece, sparse, in a form of this program's
- * alone. One thread. */
+/* The per-interval data from which windows of a stored run are rebuilt: sums behind verdicts, and histograms
+ * without a database row of their own. Encoded sparsely in one blob, in a private format. One thread. */
 #ifndef KVF_ENGINE_SAMPLING_KEPT_H
 #define KVF_ENGINE_SAMPLING_KEPT_H
 

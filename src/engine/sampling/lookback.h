@@ -1,5 +1,5 @@
-/* The readings that windows begin at: for each span a few of the past, the oldest of them the newest that is
- * a whole span back. Control thread only. */
+/* The readings at which windows start: for each span a few past readings, the oldest of which is the newest
+ * at least one span old. Control thread only. */
 #ifndef KVF_ENGINE_SAMPLING_LOOKBACK_H
 #define KVF_ENGINE_SAMPLING_LOOKBACK_H
 

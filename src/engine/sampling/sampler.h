@@ -1,4 +1,4 @@
-/* The sampler: reads everybody's counters, makes a snapshot of each interval, and in the end the
+/* The sampler: reads the counters of all threads, makes a snapshot of each interval and, at the end, the
  * results of the measured part. Control thread only. */
 #ifndef KVF_ENGINE_SAMPLING_SAMPLER_H
 #define KVF_ENGINE_SAMPLING_SAMPLER_H

@@ -1,6 +1,6 @@
-/* One run over several ranks: they begin together, rank 0 adds up what all have counted, and its commands
- * reach everybody. Rank 0's sampler then reads the whole run; every other one its own part. Control thread
- * only; alone, `together` is NULL and all of this does nothing. */
+/* One run over several ranks: they start together, rank 0 adds up the counts of all, and its commands reach
+ * every rank. Rank 0's sampler then reads the whole run; the others read their own part. Control thread only;
+ * in a run of one process `together` is NULL and the functions do nothing. */
 #ifndef KVF_ENGINE_SAMPLING_TOGETHER_H
 #define KVF_ENGINE_SAMPLING_TOGETHER_H
 

@@ -1,5 +1,5 @@
-/* Health of the drives under the nvme tier, as they tell it, and energy of the processors. A figure that a
- * machine does not tell is missing; the environment of the run says why. Control thread only. */
+/* Health of the drives under the nvme tier, as they report it, and energy of the processors. A figure that
+ * the machine does not report is missing; the environment of the run says why. Control thread only. */
 #ifndef KVF_ENGINE_SAMPLING_VITALS_H
 #define KVF_ENGINE_SAMPLING_VITALS_H
 

@@ -1,6 +1,6 @@
-/* The last ten seconds of run time in sums. Where requests are slow most intervals have not one that was
- * completed; the sentence on the bottleneck of an interval is made from what this looks back on. Memory is
- * the same however short the intervals are. Control thread only. */
+/* Sums over the last ten seconds of run time. With slow requests most intervals complete none, so the
+ * bottleneck of an interval is judged over this window. Memory does not depend on the length of intervals.
+ * Control thread only. */
 #ifndef KVF_ENGINE_SAMPLING_WINDOW_H
 #define KVF_ENGINE_SAMPLING_WINDOW_H
 
@@ -54,7 +54,7 @@ struct window_facts {
     double full[KVF_TIERS];          /* 1: its directions do not share time; the busier one bounds it */
 };
 
-/* Sums so far at a few moments, the oldest of them the newest that is ten seconds back. */
+/* Cumulative sums at recent moments; the oldest kept is the newest at least ten seconds old. */
 enum { WINDOW_MARKS = 64 };
 struct window {
     struct window_sums total;
@@ -69,10 +69,10 @@ void window_add(struct window *w, const struct window_sums *interval);
 /* The last ten seconds, or what there is of them, or the last interval if that is longer. `more` comes on
  * top of what was added and is not kept; it may be NULL. */
 void window_look(const struct window *w, const struct window_sums *more, struct window_sums *out);
-/* The means and shares that the rule wants; what it wants of the present moment is left as it is. Targets are
- * met where 95 % of each class's requests did. */
+/* Fills the means and shares of the rule's input; fields about the present moment are left unchanged. Targets
+ * count as met where 95 % of each class's requests met them. */
 void window_means(const struct window_sums *s, struct judge_input *in);
-/* Tiers, slots, the backlog and the rest of what the rule wants; after window_means(). */
+/* Fills the rest of the rule's input: tiers, slots, backlog. Call it after window_means(). */
 void window_describe(const struct window_facts *f, const struct snapshot *snap, struct judge_input *in);
 
 #endif

@@ -8,8 +8,7 @@
  *     capacity  the smallest number of users whose throughput is the best but for the tolerance:
  *               double, x 1.5 -> no better -> halve the wider gap beside the best -> found
  *
- * After too many users those who still wait are let out first (drain), so that they are no part of the next
- * stage.
+ * After an overload the waiting requests are drained first, so that they do not affect the next stage.
  *
  * One thread. */
 #ifndef KVF_ENGINE_SCALE_AUTOSCALER_H

@@ -3,8 +3,8 @@
  *
  *     saturation = sum of weight x signal / sum of weight, over the signals that are there
  *
- * Each signal is that of one interval and lies between 0 and 1. One that is missing drops out together
- * with its weight, so that a run without a block device is not called idle for it. Pure. */
+ * Signals are per interval and lie between 0 and 1. A missing signal is excluded together with its weight, so
+ * that a run without a block device does not look idle. Pure. */
 #ifndef KVF_ENGINE_SCALE_SATURATION_H
 #define KVF_ENGINE_SCALE_SATURATION_H
 

@@ -14,11 +14,11 @@ struct run_record;
 
 /* The last observation of a worker at a tier. */
 struct hang_seen {
-    uint64_t completions; /* chunks that had come back */
+    uint64_t completions; /* chunks completed */
     uint64_t call;        /* number of its call; odd: under way */
-    uint64_t stalled_ns;  /* for so long nothing has come back */
-    uint64_t called_ns;   /* for so long it has been in this call */
-    bool waiting;         /* chunks were there */
+    uint64_t stalled_ns;  /* time without a completion */
+    uint64_t called_ns;   /* time in this call */
+    bool waiting;         /* chunks were in flight */
 };
 
 struct hang {
@@ -26,10 +26,10 @@ struct hang {
     bool watched[KVF_TIERS];
     double hung_s[KVF_TIERS]; /* now; 0: it does not hang */
     double most_s[KVF_TIERS]; /* in the interval */
-    uint64_t limit_ns;        /* from which on it hangs */
+    uint64_t limit_ns;        /* stall time that counts as a hang */
     uint64_t looked_ns;       /* real time of the last look */
     char at_end[200];         /* what hung when the run ended; "" nothing */
-    _Atomic bool given_up;    /* the end does not wait any more; workers that come back stand still */
+    _Atomic bool given_up;    /* the end no longer waits; workers that return stop */
 };
 
 /* All by the control thread. */
@@ -37,7 +37,7 @@ struct hang {
 void hang_open(struct service *v, uint64_t limit_ns);
 void hang_close(struct service *v);
 void hang_look(struct service *v); /* reports tiers that begin to hang, or recover */
-/* The longest time that the control thread may sleep; KVF_NEVER: no limit. */
+/* The longest time the control thread may sleep; KVF_NEVER: no limit. */
 uint64_t hang_patience_ns(const struct service *v);
 bool hang_is(const struct service *v); /* whether any tier hangs */
 /* The longest hang in the interval so far, in seconds; starts a new interval unless `peek`. Missing for a

@@ -1,5 +1,5 @@
-/* Service: what serves requests that have a slot. Pods with their queues and caches, workers, tiers, and the
- * counts of requests queued and in service. */
+/* The serving side of a run: pods with their queues and caches, workers, tiers, and the counts of requests
+ * queued and in service. */
 #ifndef KVF_ENGINE_SERVICE_SERVICE_H
 #define KVF_ENGINE_SERVICE_SERVICE_H
 

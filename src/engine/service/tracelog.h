@@ -1,7 +1,8 @@
-/* The two optional logs of a run: --io-trace, one CSV row per completed entry read or write in the
- * order in which they were planned, and --request-log, one JSON line per request. Workers put plain
- * rows into rings of their own; a thread formats and writes them. A full ring makes its worker wait:
- * a log is complete or the run says that it is not. */
+/* The two optional logs of a run: --io-trace, one CSV row per completed entry read or write in planning
+ * order, and
+ * --request-log, one JSON line per request. Workers put plain rows into their own rings; one thread formats
+ * and writes them. A worker waits for room in a full ring, so a log is complete unless the run reports
+ * otherwise. */
 #ifndef KVF_ENGINE_SERVICE_TRACELOG_H
 #define KVF_ENGINE_SERVICE_TRACELOG_H
 
