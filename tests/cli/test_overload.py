@@ -370,7 +370,7 @@ def _():
     assert "fell_through" in run(["export", "latest", "--format", "csv"]).stdout.splitlines()[0]
     assert 'kvfall_result_tier_writes_fell_through{' in run(["export", "latest", "--format", "prometheus"]).stdout
     page = run(["report", "latest", "--format", "txt"]).stdout
-    assert "Fell through %d" % fell in " ".join(page.split()), page
+    assert "%d writes fell through" % fell in " ".join(page.split()), page
     worst = rows("SELECT t_s, fell_through AS n FROM intervals ORDER BY fell_through DESC")[0]
     picture = run(["watch", "--dump", "--at", "0:%g" % worst["t_s"], "--size", "200x60"]).stdout
     assert "! no room: %d writes fell through to a lower tier" % worst["n"] in picture, picture
