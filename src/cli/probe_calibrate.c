@@ -52,6 +52,14 @@ static const unsigned parts[MEASURED] = {3, 3, 6, 6};
 #define GPU_SIZE     (4 * KVF_GIB)   /* far more than a device caches */
 #define GPU_LEAST    (64 * KVF_MIB)
 
+/* All that was measured. */
+struct found {
+    struct calibrate_wakes wakes[MEASURED + 1]; /* before each tier and at the end */
+    unsigned wakes_count;
+    struct calibrate_result result[MEASURED];
+    bool screen; /* there is one */
+};
+
 struct calibrate {
     struct scenario scenario;
     struct host host;
@@ -60,14 +68,13 @@ struct calibrate {
     uint64_t time_ns, disk_bytes, cpu_bytes;
     uint64_t run_ns; /* of the run that the figures are adjusted to; 0: none */
     struct showing showing;
-    struct command_queue *commands;             /* of the screen; NULL: there is none */
-    struct calibrate_wakes wakes[MEASURED + 1]; /* before each tier and at the end */
-    unsigned wakes_count;
-    struct calibrate_result result[MEASURED];
+    struct command_queue *commands; /* of the screen; NULL: there is none */
+    struct found found;
     struct calibrate_run run; /* real.tok_s NaN: not made */
-    int tiers;                /* up to nvme, or up to the remote one where an address was given */
-    int tier;                 /* under way; those before it are measured, and after them comes the run */
-    double share;             /* of it */
+    struct calibrate_run_process process;
+    int tiers;    /* up to nvme, or up to the remote one where an address was given */
+    int tier;     /* under way; those before it are measured, and after them comes the run */
+    double share; /* of it */
     char doing[40];
 };
 
@@ -221,7 +228,7 @@ enum { READS, WRITES, LATENCY, MEASURES };
 
 /* A measured tier: a row for each number of operations under way. */
 static size_t show_measured(const struct calibrate *c, int t, size_t row) {
-    const struct calibrate_result *r = &c->result[t];
+    const struct calibrate_result *r = &c->found.result[t];
     const struct calibrate_curve *curve = r->own.points ? &r->own : &r->link;
     for (uint32_t p = 0; p < curve->points; p++) {
         char label[BOARD_TEXT];
@@ -374,7 +381,7 @@ static int calibrate_one(struct calibrate *c, enum kvf_tier tier, struct calibra
 
 /* How near a simulation with these figures comes to the run that they were adjusted to. */
 static void put_run(const struct calibrate *c, struct buf *out) {
-    const struct calibrate_run_end *real = &c->run.real, *sim = &c->run.simulated;
+    const struct calibrate_run_figures *real = &c->run.real, *sim = &c->run.simulated;
     char time[32];
     if (!kvf_present(real->tok_s)) return;
     buf_addf(
@@ -397,8 +404,8 @@ static void put_head(const struct calibrate *c, struct buf *out) {
     buf_addf(out, "# What the tiers of %s can do, measured by kvfall %s, %s.\n", host, build_version(), when);
     buf_add(out, "# For `include:' of a scenario or --include; turns no tier on.\n");
     put_run(c, out);
-    memcpy(rounds, c->wakes, sizeof rounds); /* it sorts them */
-    calibrate_wakes_middle(rounds, c->wakes_count, &middle);
+    memcpy(rounds, c->found.wakes, sizeof rounds); /* it sorts them */
+    calibrate_wakes_middle(rounds, c->found.wakes_count, &middle);
     calibration_engine_yaml((unsigned)c->scenario.engine.workers, &middle, out);
     buf_add(out, "tiers:\n");
 }
@@ -424,40 +431,28 @@ static void warn_shared(enum kvf_tier tier, const struct calibrate_result *r) {
 }
 
 static int measure_wakes(struct calibrate *c, struct err *e) {
-    return calibrate_wakes(&c->wakes[c->wakes_count++], board_stop_flag(c->showing.board), e);
+    return calibrate_wakes(&c->found.wakes[c->found.wakes_count++], board_stop_flag(c->showing.board), e);
 }
 
 static void put_file(void *ctx, const struct calibrate_run *run, struct buf *out) {
     const struct calibrate *c = ctx;
     put_head(c, out);
     for (int t = first_tier(c); t < c->tiers; t++)
-        calibration_yaml((enum kvf_tier)t, &c->result[t], &run->adjust[t], out);
+        calibration_yaml((enum kvf_tier)t, &c->found.result[t], &run->adjust[t], out);
 }
 
 static int adjust_to_run(struct calibrate *c, struct err *e) {
-    struct calibrate_run_setup setup = {.options = c->options,
-                                        .path = c->options->operand[0],
-                                        .placed = &c->scenario,
-                                        .time_ns = c->run_ns,
-                                        .mode = KVF_MODE_REAL,
-                                        .showing = &c->showing,
-                                        .stop = board_stop_flag(c->showing.board),
-                                        .ctx = c,
-                                        .file = put_file,
-                                        .progress = say_run};
-    for (int t = first_tier(c); t < c->tiers; t++) {
-        setup.measured[t] = true;
-        setup.channels[t] = c->result[t].otherwise;
-    }
     snprintf(c->doing, sizeof c->doing, "running the scenario");
     say_share(c, 0, true);
-    return calibrate_run(&setup, &c->run, e);
+    c->found.screen = c->showing.ui != NULL;
+    return calibrate_run(&c->process, &c->found, sizeof c->found, c->run_ns,
+                         board_stop_flag(c->showing.board), say_run, c, &c->run, e);
 }
 
 static int measure(struct calibrate *c, struct err *e) {
     int rc = measure_wakes(c, e);
     for (int t = first_tier(c); t < c->tiers && rc == 0; t++) {
-        struct calibrate_result *r = &c->result[t];
+        struct calibrate_result *r = &c->found.result[t];
         rc = calibrate_one(c, (enum kvf_tier)t, r, e);
         if (rc == 0) rc = measure_wakes(c, e);
         if (rc) break;
@@ -502,14 +497,45 @@ static void workers_set(struct calibrate *c) {
         s->engine.staging_bytes = staging < STAGING_MOST ? staging : STAGING_MOST;
 }
 
+/* In the run's process: as far as this one came before it measured. */
+static int run_prepare(void *ctx, struct calibrate_run_setup *out) {
+    struct calibrate *c = ctx;
+    struct err e = {0};
+    if (scenario_read(c, c->options) != 0) return -1;
+    int rc = calibrate_read(c, c->options, &e);
+    host_probe(&c->host);
+    workers_set(c);
+    machine_choose_gpu(&c->scenario);
+    *out = (struct calibrate_run_setup){.options = c->options,
+                                        .path = c->options->operand[0],
+                                        .placed = &c->scenario,
+                                        .time_ns = c->run_ns,
+                                        .mode = KVF_MODE_REAL,
+                                        .silent = c->found.screen,
+                                        .file = put_file,
+                                        .ctx = c};
+    for (int t = first_tier(c); t < c->tiers; t++) {
+        out->measured[t] = true;
+        out->channels[t] = c->found.result[t].otherwise;
+    }
+    return rc;
+}
+
 int probe_calibrate(const struct options *o) {
     struct calibrate c = {.tier = -1, .options = o};
     struct buf out = {0};
     struct err e = {0};
-    int status = scenario_read(&c, o), rc;
+    int status = 0, rc = 0;
 
-    if (status) return status;
     calibrate_run_init(&c.run);
+    if (options_has(o, "run"))
+        rc = calibrate_run_fork(&c.process, &c.found, sizeof c.found, run_prepare, &c, &e);
+    if (rc) return output_fail(&e);
+    status = scenario_read(&c, o);
+    if (status) {
+        calibrate_run_end(&c.process);
+        return status;
+    }
     rc = showing_prepare(&c.showing, o, options_has(o, "headless"), &e);
     if (rc == 0) rc = calibrate_read(&c, o, &e);
     host_probe(&c.host);
@@ -531,6 +557,7 @@ int probe_calibrate(const struct options *o) {
         log_line(KVF_LOG_INFO, "calibrate: written to %s", c.output);
     if (rc != 0) status = output_fail(&e);
     if (rc == -KVF_ERR_CANCELLED && stop_signal) status = 128 + stop_signal;
+    calibrate_run_end(&c.process);
     buf_free(&out);
     showing_free(&c.showing);
     return status;

@@ -94,7 +94,7 @@ static int run_once(struct fitting *f, enum scenario_mode mode, const struct cal
     return rc;
 }
 
-static void end_take(const struct run_record *run, struct calibrate_run_end *out) {
+static void end_take(const struct run_record *run, struct calibrate_run_figures *out) {
     out->tok_s = result_value(&run->results, "throughput_tok_s");
     out->e2e_mean_ms = result_value(&run->results, "e2e_mean_ms");
     out->e2e_p95_ms = result_value(&run->results, "e2e_p95_ms");
@@ -174,67 +174,101 @@ static int child_work(const struct calibrate_run_setup *setup, struct calibrate_
     return rc;
 }
 
-static _Noreturn void child_main(const struct calibrate_run_setup *setup, const struct calibrate_run *from,
-                                 int fd, pid_t parent) {
-    struct told told = {.run = *from};
-    struct err e = {0};
-    (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(1); /* it went before that could help */
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0) (void)dup2(null, STDIN_FILENO);
-    if (null >= 0 && setup->showing->ui) (void)dup2(null, STDERR_FILENO); /* the screen's */
-    showing_forget(setup->showing);
-    for (int s = 1; s < SIGRTMIN; s++)
-        if (s == SIGINT || s == SIGTERM || s == SIGHUP) signal(s, SIG_DFL);
-    told.rc = child_work(setup, &told.run, &e);
-    snprintf(told.why, sizeof told.why, "%.399s", e.text);
-    bool written = write(fd, &told, sizeof told) == (ssize_t)sizeof told; /* a pipe takes that at once */
-    _exit(written ? 0 : 1);
+static bool read_all(int fd, void *out, size_t len) {
+    for (size_t got = 0; got < len;) {
+        ssize_t n = read(fd, (char *)out + got, len - got);
+        if (n == 0 || (n < 0 && errno != EINTR)) return false;
+        if (n > 0) got += (size_t)n;
+    }
+    return true;
 }
 
-/* Until the process has told all; passes on the wish to stop, once. */
-static ssize_t wait_for(const struct calibrate_run_setup *setup, int fd, pid_t pid, struct told *told) {
-    const double whole_ns = 1.4 * (double)setup->time_ns; /* with what comes before and after the run */
-    struct pollfd at = {.fd = fd, .events = POLLIN};
-    uint64_t begin_ns = clock_now_ns();
-    for (bool passed_on = false;;) {
-        int ready = poll(&at, 1, TICK_MS);
-        if (ready > 0) return read(fd, told, sizeof *told);
-        setup->progress(setup->ctx, fmin((double)(clock_now_ns() - begin_ns) / whole_ns, 0.99));
-        if (passed_on || !atomic_load(setup->stop)) continue;
-        passed_on = kill(pid, SIGTERM) == 0;
+static bool write_all(int fd, const void *data, size_t len) {
+    for (size_t done = 0; done < len;) {
+        ssize_t n = write(fd, (const char *)data + done, len - done);
+        if (n < 0 && errno != EINTR) return false;
+        if (n > 0) done += (size_t)n;
     }
+    return true;
+}
+
+static _Noreturn void child_main(int from, int to, void *message, size_t len,
+                                 int (*prepare)(void *ctx, struct calibrate_run_setup *out), void *ctx) {
+    struct calibrate_run_setup setup = {.options = NULL};
+    struct told told = {0};
+    struct err e = {0};
+    if (!read_all(from, message, len)) _exit(0); /* there is nothing to run */
+    calibrate_run_init(&told.run);
+    if (prepare(ctx, &setup) != 0) _exit(1);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) (void)dup2(null, STDIN_FILENO);
+    if (null >= 0 && setup.silent) (void)dup2(null, STDERR_FILENO);
+    told.rc = child_work(&setup, &told.run, &e);
+    snprintf(told.why, sizeof told.why, "%.399s", e.text);
+    _exit(write_all(to, &told, sizeof told) ? 0 : 1);
 }
 
 void calibrate_run_init(struct calibrate_run *r) {
     for (int t = 0; t < KVF_TIERS; t++) r->adjust[t] = (struct calibration_adjust){{1, 1}, {1, 1}};
-    r->real = r->simulated = (struct calibrate_run_end){KVF_MISSING, KVF_MISSING, KVF_MISSING};
+    r->real = r->simulated = (struct calibrate_run_figures){KVF_MISSING, KVF_MISSING, KVF_MISSING};
 }
 
-int calibrate_run(const struct calibrate_run_setup *setup, struct calibrate_run *out, struct err *e) {
-    struct told told = {0};
-    struct ui *ui = setup->showing->ui;
-    int fd[2], status;
-    calibrate_run_init(out);
-    if (pipe2(fd, O_CLOEXEC) != 0) return err_set_errno(e, KVF_ERR_IO, errno, "no pipe to the run's process");
-    fflush(NULL);
-    if (ui) ui_hold(ui); /* the child has no thread that would give its locks back */
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0) child_main(setup, out, fd[1], parent);
-    if (ui) ui_go_on(ui);
-    close(fd[1]);
-    if (pid < 0) {
-        close(fd[0]);
-        return err_set_errno(e, KVF_ERR_IO, errno, "the run's process could not be started");
+int calibrate_run_fork(struct calibrate_run_process *p, void *message, size_t len,
+                       int (*prepare)(void *ctx, struct calibrate_run_setup *out), void *ctx, struct err *e) {
+    int to[2], from[2];
+    *p = (struct calibrate_run_process){.pid = 0};
+    if (pipe2(to, O_CLOEXEC) != 0) return err_set_errno(e, KVF_ERR_IO, errno, "no pipe to the run's process");
+    if (pipe2(from, O_CLOEXEC) != 0) {
+        close(to[0]);
+        close(to[1]);
+        return err_set_errno(e, KVF_ERR_IO, errno, "no pipe from the run's process");
     }
-    ssize_t got = wait_for(setup, fd[0], pid, &told);
-    close(fd[0]);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-    if (atomic_load(setup->stop))
-        return err_set(e, KVF_ERR_CANCELLED, "stopped while %s was run", setup->path);
-    if (got != (ssize_t)sizeof told)
-        return err_set(e, KVF_ERR_IO, "the run of %s ended without a result", setup->path);
+    fflush(NULL);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        (void)setpgid(0, 0);
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent) _exit(1); /* it went before that could help */
+        close(to[1]);
+        close(from[0]);
+        child_main(to[0], from[1], message, len, prepare, ctx);
+    }
+    close(to[0]);
+    close(from[1]);
+    *p = (struct calibrate_run_process){pid, to[1], from[0]};
+    if (pid > 0) return 0;
+    int number = errno;
+    close(p->to);
+    close(p->from);
+    p->pid = 0;
+    return err_set_errno(e, KVF_ERR_IO, number, "the run's process could not be started");
+}
+
+void calibrate_run_end(struct calibrate_run_process *p) {
+    if (p->pid == 0) return;
+    close(p->to); /* it ends where it waits for its message */
+    close(p->from);
+    while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR) {}
+    p->pid = 0;
+}
+
+int calibrate_run(struct calibrate_run_process *p, const void *message, size_t len, uint64_t time_ns,
+                  const atomic_bool *stop, void (*progress)(void *ctx, double share), void *ctx,
+                  struct calibrate_run *out, struct err *e) {
+    const double whole_ns = 1.4 * (double)time_ns; /* with what comes before and after the run */
+    struct pollfd at = {.fd = p->from, .events = POLLIN};
+    uint64_t begin_ns = clock_now_ns();
+    struct told told;
+    bool told_stop = false;
+    bool told_all = write_all(p->to, message, len);
+    while (told_all && poll(&at, 1, TICK_MS) <= 0) {
+        progress(ctx, fmin((double)(clock_now_ns() - begin_ns) / whole_ns, 0.99));
+        if (!told_stop && atomic_load(stop)) told_stop = kill(p->pid, SIGTERM) == 0;
+    }
+    told_all = told_all && read_all(p->from, &told, sizeof told);
+    calibrate_run_end(p);
+    if (atomic_load(stop)) return err_set(e, KVF_ERR_CANCELLED, "stopped while the scenario was run");
+    if (!told_all) return err_set(e, KVF_ERR_IO, "the run of the scenario ended without a result");
     if (told.rc != 0) return err_set(e, (enum err_code)(-told.rc), "%s", told.why);
     *out = told.run;
     return 0;

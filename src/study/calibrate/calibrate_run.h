@@ -8,22 +8,24 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "study/calibrate/calibration.h"
 #include "study/options.h"
-#include "study/showing.h"
 
 /* Figures of the run and of the last simulation, to show the remaining error. */
-struct calibrate_run_end {
+struct calibrate_run_figures {
     double tok_s, e2e_mean_ms, e2e_p95_ms; /* NaN: missing */
 };
 
 struct calibrate_run {
     struct calibration_adjust adjust[KVF_TIERS]; /* 1: unchanged, also with too few operations to tell */
-    struct calibrate_run_end real, simulated;
+    struct calibrate_run_figures real, simulated;
 };
 
+/* Filled in by the child process, from the message it received. */
 struct calibrate_run_setup {
     const struct options *options; /* settings and includes of the command line */
     const char *path;              /* of the scenario */
@@ -32,19 +34,32 @@ struct calibrate_run_setup {
     enum scenario_mode mode;       /* real; simulate in tests */
     bool measured[KVF_TIERS];      /* tiers with figures to adjust */
     bool channels[KVF_TIERS];      /* of these, modelled by channels: queueing counts as device time */
-    struct showing *showing;
-    const atomic_bool *stop; /* true: give up */
-    void *ctx;
-    /* Appends the calibration file with the figures adjusted by `r`; called in the child process. */
+    bool silent;                   /* a screen owns standard error */
+    /* Appends the calibration file with the figures adjusted by `r`. */
     void (*file)(void *ctx, const struct calibrate_run *r, struct buf *out);
-    void (*progress)(void *ctx, double share); /* several times a second */
+    void *ctx;
+};
+
+struct calibrate_run_process {
+    pid_t pid; /* 0: none */
+    int to, from;
 };
 
 /* Copies the directories and the store of `placed` into `run`, and sets real mode. */
 void calibrate_run_place(struct scenario *run, const struct scenario *placed);
 void calibrate_run_init(struct calibrate_run *r); /* no adjustment, no run yet */
-/* 0, -KVF_ERR_CANCELLED when stopped, or another negative code if the run did not complete. Stores nothing.
- */
-int calibrate_run(const struct calibrate_run_setup *setup, struct calibrate_run *out, struct err *e);
+/* Forks the process that will run the scenario. Call it before any thread is started and before any device is
+ * opened: a CUDA context does not survive a fork. The child waits for `len` bytes, stores them in `message`
+ * and calls `prepare` to fill in the setup. 0 or a negative code. */
+int calibrate_run_fork(struct calibrate_run_process *p, void *message, size_t len,
+                       int (*prepare)(void *ctx, struct calibrate_run_setup *out), void *ctx, struct err *e);
+/* Sends `message`, waits for the result and ends the process. Calls `progress` several times a second and
+ * forwards a stop request. 0, -KVF_ERR_CANCELLED when stopped, or another negative code if the run did not
+ * complete. Stores nothing. */
+int calibrate_run(struct calibrate_run_process *p, const void *message, size_t len, uint64_t time_ns,
+                  const atomic_bool *stop, void (*progress)(void *ctx, double share), void *ctx,
+                  struct calibrate_run *out, struct err *e);
+/* Ends a process that has nothing to run. Takes one without a pid. */
+void calibrate_run_end(struct calibrate_run_process *p);
 
 #endif

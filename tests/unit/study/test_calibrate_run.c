@@ -1,6 +1,7 @@
 /* Figures adjusted to a run: by simulations in place of real runs, whose figures are known. */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,13 +24,13 @@ static const char in_memory[] = "name: adjusted\nmodel: tiny-1b\n"
 static char path[] = "/tmp/kvfall-adjusted-XXXXXX";
 static struct options options;
 static struct scenario placed;
-static struct showing showing;
 static atomic_bool stop;
 static double shown;
 
 /* The run, beside what the windows said. */
 struct truth {
     struct calibration_adjust adjust;
+    uint64_t time_ns;
     unsigned files; /* so far, in the other process */
 };
 
@@ -59,19 +60,26 @@ static void progress(void *ctx, double share) {
     shown = share;
 }
 
-static int adjust(struct truth *truth, uint64_t time_ns, struct calibrate_run *out, struct err *e) {
-    struct calibrate_run_setup setup = {.options = &options,
+/* In the run's process. */
+static int prepare(void *ctx, struct calibrate_run_setup *out) {
+    *out = (struct calibrate_run_setup){.options = &options,
                                         .path = path,
                                         .placed = &placed,
-                                        .time_ns = time_ns,
+                                        .time_ns = ((struct truth *)ctx)->time_ns,
                                         .mode = KVF_MODE_SIMULATE,
                                         .measured = {[KVF_TIER_CPU] = true},
-                                        .showing = &showing,
-                                        .stop = &stop,
-                                        .ctx = truth,
                                         .file = file,
-                                        .progress = progress};
-    return calibrate_run(&setup, out, e);
+                                        .ctx = ctx};
+    return 0;
+}
+
+static int adjust(struct truth *truth, uint64_t time_ns, struct calibrate_run *out, struct err *e) {
+    struct truth there;
+    struct calibrate_run_process p;
+    calibrate_run_init(out);
+    truth->time_ns = time_ns;
+    if (calibrate_run_fork(&p, &there, sizeof there, prepare, &there, e) != 0) return -1;
+    return calibrate_run(&p, truth, sizeof *truth, time_ns, &stop, progress, NULL, out, e);
 }
 
 static int setup(void **state) {
@@ -125,6 +133,18 @@ static void too_few_operations_adjust_nothing(void **state) {
         assert_true(e.text[0]); /* no request was done */
 }
 
+static void a_process_without_a_run_ends(void **state) {
+    struct truth there;
+    struct calibrate_run_process p, none = {.pid = 0};
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(calibrate_run_fork(&p, &there, sizeof there, prepare, &there, &e), 0);
+    pid_t pid = p.pid;
+    calibrate_run_end(&p);
+    assert_int_equal(kill(pid, 0), -1);
+    calibrate_run_end(&none);
+}
+
 static void a_wish_to_stop_and_a_scenario_that_is_gone_end_it(void **state) {
     struct truth truth = {.adjust = {{1, 1}, {1, 1}}};
     struct calibrate_run got;
@@ -148,6 +168,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_run_takes_longer_is_found),
         cmocka_unit_test(too_few_operations_adjust_nothing),
+        cmocka_unit_test(a_process_without_a_run_ends),
         cmocka_unit_test(a_wish_to_stop_and_a_scenario_that_is_gone_end_it),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
