@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "cli/stored.h"
 
 struct compared_side {
     struct run_record run;
+    struct run_record *member; /* older runs of a tag */
+    size_t members;
     struct trials trials;
     struct series series;
     struct comparison_shares *shares;
@@ -79,6 +82,13 @@ static void add_tagged(void *ctx, const struct store_row *row) {
     t->runs += runs;
 }
 
+/* The run loaded so far is an older one. */
+static void put_aside(struct compared_side *side) {
+    side->member = mem_realloc(side->member, (side->members + 1) * sizeof *side->member);
+    side->member[side->members++] = side->run;
+    run_record_init(&side->run);
+}
+
 /* As trials of one scenario, the newest being what is known of them all; a trial brings its group. */
 static int load_tag(struct store *s, const char *tag, struct compared *c, bool single, struct err *e) {
     const struct store_filter filter = {.tag = tag, .status = "completed", .limit = 0};
@@ -89,8 +99,7 @@ static int load_tag(struct store *s, const char *tag, struct compared *c, bool s
         rc = err_set(e, KVF_ERR_USAGE, "no other completed run has the tag %s; kvfall tag RUN %s gives it",
                      tag, tag);
     for (size_t i = found.count; !rc && i-- > 0;) {
-        run_record_free(&side->run);
-        run_record_init(&side->run);
+        if (i + 1 < found.count) put_aside(side);
         rc = store_load_run(s, found.row[i].run_id, &side->run, e);
         if (!rc && found.row[i].trial && !single)
             rc = stored_trials(s, &side->run, &side->trials, e);
@@ -99,6 +108,8 @@ static int load_tag(struct store *s, const char *tag, struct compared *c, bool s
     }
     free(found.row);
     if (!rc && side->trials.count > 1) c->input[0].trials = &side->trials;
+    c->input[0].member = side->member;
+    c->input[0].members = side->members;
     return rc;
 }
 
@@ -163,6 +174,8 @@ int compared_load(struct store *s, const char *const *reference, size_t count, b
 void compared_free(struct compared *c) {
     for (size_t i = 0; i < c->count; i++) {
         run_record_free(&c->side[i].run);
+        for (size_t k = 0; k < c->side[i].members; k++) run_record_free(&c->side[i].member[k]);
+        free(c->side[i].member);
         trials_free(&c->side[i].trials);
         series_free(&c->side[i].series);
         comparison_shares_free(c->side[i].shares);

@@ -18,10 +18,13 @@
 /* One side of a comparison. All of it must last until comparison_make() returns, which keeps none of it. */
 struct comparison_shares;
 struct comparison_input {
-    const struct run_record *run;     /* the run, or any of the trials for the whole group */
-    const struct trials *trials;      /* the group; NULL: the run by itself */
-    const struct series *series;      /* of the run, with SERIES_TIERS, _CLASSES and _BLOCK as far as they are
-                                         wanted; NULL: its noise is not known */
+    const struct run_record *run; /* the run, or any of the trials for the whole group */
+    const struct trials *trials;  /* the group; NULL: the run by itself */
+    const struct run_record
+        *member;                 /* of runs that stand as a group by their tag alone: the others, oldest */
+    size_t members;              /* first; what they do not share is told. 0: a group of one scenario */
+    const struct series *series; /* of the run, with SERIES_TIERS, _CLASSES and _BLOCK as far as they are
+                                    wanted; NULL: its noise is not known */
     struct comparison_shares *shares; /* likewise of its percentiles */
 };
 

@@ -12,6 +12,7 @@
 /* A question about one side. */
 struct question {
     const struct run_record *run;
+    const struct comparison_input *input;
     uint64_t seed;                             /* of a group that of its first trial */
     const json_t *environment, *configuration; /* NULL where there is none */
     bool computed;                             /* every side is a simulation, which no machine is part of */
@@ -120,7 +121,8 @@ static void ask_trace(const struct question *q, struct buf *out) {
 static void ask_seed(const struct question *q, struct buf *out) {
     const char *source = json_string_value(inside(q->configuration, "workload", "source"));
     bool drawn = source && (strcmp(source, "synthetic") == 0 || strcmp(source, "agentic") == 0);
-    if (drawn) buf_addf(out, "%" PRIu64, q->seed);
+    if (drawn) comparison_seeds(q->input, out);
+    if (drawn && !out->len) buf_addf(out, "%" PRIu64, q->seed);
 }
 
 static const struct {
@@ -261,15 +263,74 @@ static void warn_state(const struct run_record *r, struct comparison *c, const s
         comparison_warn(c, "%s is of a build with a sanitizer (%s).", who, sanitizer);
 }
 
-void comparison_fairness(const struct comparison_input *input, struct comparison *c) {
-    struct question *q = mem_zalloc(c->sides, sizeof *q);
+/* Free them with close_questions(). */
+static struct question *open_questions(const struct comparison_input *input, size_t sides) {
+    struct question *q = mem_zalloc(sides, sizeof *q);
     bool computed = true;
-    for (size_t s = 0; s < c->sides; s++) computed = computed && strcmp(input[s].run->mode, "simulate") == 0;
-    for (size_t s = 0; s < c->sides; s++) {
+    for (size_t s = 0; s < sides; s++) computed = computed && strcmp(input[s].run->mode, "simulate") == 0;
+    for (size_t s = 0; s < sides; s++) {
         const struct run_record *r = input[s].run;
         uint64_t seed = comparison_group(&input[s]) ? input[s].trials->trial[0].seed : r->seed;
-        q[s] = (struct question){r, seed, r->environment ? json_loads(r->environment, 0, NULL) : NULL,
-                                 r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL, computed};
+        q[s] = (struct question){r,
+                                 &input[s],
+                                 seed,
+                                 r->environment ? json_loads(r->environment, 0, NULL) : NULL,
+                                 r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL,
+                                 computed};
+    }
+    return q;
+}
+
+static void close_questions(struct question *q, size_t sides) {
+    for (size_t s = 0; s < sides; s++) {
+        json_decref((json_t *)q[s].environment);
+        json_decref((json_t *)q[s].configuration);
+    }
+    free(q);
+}
+
+/* "The runs of the baseline are not of one scenario: tiers.nvme.capacity is 16GiB (run 1), 8GiB (run 4)."
+ * Each has a seed of its own, as trials have. */
+static void warn_keys(const struct comparison *of, const char *label, struct comparison *c) {
+    struct buf list = {0};
+    size_t keys = 0;
+    for (size_t i = 0; i < of->differences; i++) {
+        const struct comparison_difference *d = &of->difference[i];
+        if (strcmp(d->key, "seed") == 0 || ++keys > 3) continue;
+        buf_addf(&list, "%s%s is ", keys > 1 ? "; " : "", d->key);
+        for (size_t s = 0; s < of->sides; s++)
+            buf_addf(&list, "%s%.60s (%s)", s ? ", " : "", d->value[s] ? d->value[s] : "not set",
+                     of->side[s].label);
+    }
+    if (keys > 3) buf_addf(&list, "; and %zu more key%s", keys - 3, keys > 4 ? "s" : "");
+    if (keys) comparison_warn(c, "The baseline, %s, is not of one scenario: %s.", label, buf_text(&list));
+    buf_free(&list);
+}
+
+static void warn_members(const struct comparison_input *i, struct comparison *c, const char *label) {
+    struct comparison of = {.sides = i->members + 1};
+    struct comparison_input *input = mem_zalloc(of.sides, sizeof *input);
+    of.side = mem_zalloc(of.sides, sizeof *of.side);
+    for (size_t s = 0; s < of.sides; s++) {
+        input[s].run = s < i->members ? &i->member[s] : i->run;
+        snprintf(of.side[s].label, sizeof of.side[s].label, "run %" PRId64, input[s].run->run_id);
+    }
+    struct question *q = open_questions(input, of.sides);
+    for (size_t s = 0; s < of.sides; s++) q[s].seed = 0;
+    comparison_scenarios(input, &of);
+    warn_keys(&of, label, c);
+    warn_differences(q, &of);
+    warn_tiers(q, &of);
+    for (size_t k = 0; k < of.warnings; k++) comparison_warn(c, "In the baseline: %s", of.warning[k]);
+    close_questions(q, of.sides);
+    comparison_free(&of);
+    free(input);
+}
+
+void comparison_fairness(const struct comparison_input *input, struct comparison *c) {
+    struct question *q = open_questions(input, c->sides);
+    for (size_t s = 0; s < c->sides; s++) {
+        const struct run_record *r = input[s].run;
         if (comparison_group(&input[s]))
             warn_group(input[s].trials, c, &c->side[s]);
         else
@@ -279,12 +340,10 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
             comparison_warn(c, "The throughput of %s is not comparable: %s.", c->side[s].label,
                             c->side[s].undone);
     }
+    for (size_t s = 0; s < c->sides; s++)
+        if (input[s].members) warn_members(&input[s], c, c->side[s].label);
     warn_differences(q, c);
     warn_tiers(q, c);
     warn_lengths(input, c);
-    for (size_t s = 0; s < c->sides; s++) {
-        json_decref((json_t *)q[s].environment);
-        json_decref((json_t *)q[s].configuration);
-    }
-    free(q);
+    close_questions(q, c->sides);
 }

@@ -6,6 +6,8 @@
 
 /* Fills c->difference. */
 void comparison_scenarios(const struct comparison_input *input, struct comparison *c);
+/* The seeds of a group that stands by its tag, "1, 2, 4"; "" for any other side, and where all have one. */
+void comparison_seeds(const struct comparison_input *i, struct buf *out);
 /* Fills c->warning; the sides are known. */
 void comparison_fairness(const struct comparison_input *input, struct comparison *c);
 void comparison_warn(struct comparison *c, const char *fmt, ...)

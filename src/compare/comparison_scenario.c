@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,10 +119,21 @@ static void compare_key(const struct flat *f, const char *key, size_t *guess, st
     free(value);
 }
 
-/* A group has the seed of its first trial, whichever of them was named. */
-static void put_group_seed(const struct trials *t, json_t *root) {
-    if (root && t && t->count > 0 && trials_seeds_differ(t) && json_object_get(root, "seed"))
-        json_object_set_new(root, "seed", json_integer((json_int_t)t->trial[0].seed));
+void comparison_seeds(const struct comparison_input *i, struct buf *out) {
+    if (!i->members || !comparison_group(i) || !trials_seeds_differ(i->trials)) return;
+    for (size_t k = 0; k < trials_complete(i->trials); k++)
+        buf_addf(out, "%s%" PRIu64, k ? ", " : "", trials_seed(i->trials, k));
+}
+
+/* A group has the seed of its first trial, whichever of them was named; runs of a tag have each their own. */
+static void put_group_seed(const struct comparison_input *i, json_t *root) {
+    const struct trials *t = i->trials;
+    struct buf seeds = {0};
+    if (!root || !t || t->count == 0 || !trials_seeds_differ(t) || !json_object_get(root, "seed")) return;
+    comparison_seeds(i, &seeds);
+    json_object_set_new(
+        root, "seed", seeds.len ? json_string(buf_text(&seeds)) : json_integer((json_int_t)t->trial[0].seed));
+    buf_free(&seeds);
 }
 
 void comparison_scenarios(const struct comparison_input *input, struct comparison *c) {
@@ -130,7 +142,7 @@ void comparison_scenarios(const struct comparison_input *input, struct compariso
     for (size_t s = 0; s < c->sides; s++) {
         const char *text = input[s].run->effective_json;
         json_t *root = text ? json_loads(text, 0, NULL) : NULL;
-        put_group_seed(input[s].trials, root);
+        put_group_seed(&input[s], root);
         if (root) flatten(&f[s], "", root, 0);
         json_decref(root);
     }

@@ -4,7 +4,9 @@ import contextlib
 import csv
 import io
 import json
+import re
 import os
+import re
 import sqlite3
 from xml.etree import ElementTree
 
@@ -328,6 +330,22 @@ def _():
     assert "Baseline runs 8-15:" in " ".join(run(["compare", "latest", "--baseline", "tag:five"]).stdout.split())
     got = run(["compare", "latest", "--baseline", "tag:five", "--single"])
     assert "Baseline runs 11, 15:" in " ".join(got.stdout.split()) and "2 of 2 trials" in got.stdout, got
+
+
+@case("runs of a tag that are not of one scenario, model or seed are told as such")
+def _():
+    with histories.make() as db:
+        for number, capacity in enumerate(("16GiB", "16GiB", "8GiB"), 7):
+            effective = {"seed": number, "workload": {"source": "synthetic"}, "tiers": {"nvme": {"capacity": capacity}}}
+            add(db, "nightly", {"throughput_tok_s": 100 + number}, effective, tags="main", seed=number,
+                model="llama3.1-8b" if number < 9 else "tiny-1b")
+        add(db, "nightly", {"throughput_tok_s": 80}, effective, seed=9, model="tiny-1b")
+    words = " ".join(run(["compare", "4", "--baseline", "tag:main"]).stdout.split())
+    assert ("Warning: The baseline, runs 1-3, is not of one scenario: tiers.nvme.capacity is 16GiB (run 1), 16GiB (run 2), "
+            "8GiB (run 3).") in words, words
+    assert "In the baseline: The models differ: llama3.1-8b (run 1), llama3.1-8b (run 2), tiny-1b (run 3)." in words, words
+    assert "In the baseline: The seeds" not in words and "are drawn, differ: 7, 8, 9 (runs 1-3), 9 (run 4)." in words, words
+    assert re.search(r"seed 7, 8, 9 9 ", words), words
 
 
 @case("a trace is told by its name and its rows, wherever it lies")
