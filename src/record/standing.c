@@ -29,6 +29,7 @@ static const struct {
     {"requests_failed", "request failed", "requests failed", "requests fail"},
     {"requests_dropped", "arrival was dropped", "arrivals were dropped", "requests are dropped"},
     {"requests_left", "request was left", "requests were left", "requests are left"},
+    {"ranks_lost", "rank was lost", "ranks were lost", "ranks are lost"},
     {"rag_documents_refused", "document was refused", "documents were refused", "documents are refused"},
     {"rag_documents_overdue", "document was overdue", "documents were overdue", "documents are overdue"},
     {"fell_through", "write fell through", "writes fell through", "writes fall through"},

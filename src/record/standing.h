@@ -6,11 +6,11 @@
 #include "record/trials.h"
 
 /* Work that was not done, or not as the scenario asks: requests failed, dropped or not reached in time,
- * documents refused or overdue, writes that fell through or were not admitted, copies skipped, entries
- * dropped because their next tier was gone, or lost with it. Less work is done sooner, so the throughput of
- * the rest is not comparable. Writes and copies count only where no GPU is modelled: a modelled GPU computes
- * again what was not kept. */
-enum { STANDING_UNDONE = 10 };
+ * ranks lost with their users, documents refused or overdue, writes that fell through or were not admitted,
+ * copies skipped, entries dropped because their next tier was gone, or lost with it. Less work is done
+ * sooner, so the throughput of the rest is not comparable. Writes and copies count only where no GPU is
+ * modelled: a modelled GPU computes again what was not kept. */
+enum { STANDING_UNDONE = 11 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t criteria, passed; /* no data is no pass */
@@ -27,7 +27,7 @@ bool standing_good(const struct standing *s);
 const char *standing_undone_metric(size_t i);
 /* Only the first STANDING_UNDONE_COMPUTED kinds count for a run that has the metric `standing_computes`: its
  * modelled GPU computes again what was not kept. */
-enum { STANDING_UNDONE_COMPUTED = 5 };
+enum { STANDING_UNDONE_COMPUTED = 6 };
 extern const char standing_computes[];
 /* More of undone[i] in words: "writes fall through". */
 const char *standing_undone_more(size_t i);

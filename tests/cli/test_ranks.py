@@ -341,6 +341,9 @@ def _():
     process.send_signal(signal.SIGINT)
     got = finish(process)
     assert last_run()["status"] == "interrupted" and "goes on without it" in got.stdout, got
+    # users are gone with it, and the others have the machine to themselves
+    assert "throughput not comparable: 1 rank was lost" in " ".join(got.stdout.split()), got
+    assert rows("SELECT actual, passed FROM criteria WHERE name = 'ranks lost'") == [{"actual": 1, "passed": 0}], got
 
 
 @case("a launcher that is not there, starts nothing, or one process too few, is one sentence and status 2; what is started ends with its first process")

@@ -101,6 +101,8 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     if (s->fleet.outages > 0 && !scenario_computes(s))
         judge(run, "entries lost in outages", "outage_lost", KVF_OP_EQ, 0);
     if (s->run.max_requests > 0) judge(run, "requests left", "requests_left", KVF_OP_EQ, 0);
+    if (kvf_present(result_value(&run->results, "ranks_lost")))
+        judge(run, "ranks lost", "ranks_lost", KVF_OP_EQ, 0);
     judge(run, "arrivals dropped", "requests_dropped", KVF_OP_EQ, 0);
     judge(run, "classes unserved", "classes_unserved", KVF_OP_EQ, 0);
     if (s->assess.profile == KVF_PROFILE_LATENCY &&

@@ -179,10 +179,11 @@ static void profile_throughput_with_a_threshold(void **state) {
 /* Work that was not done fails a criterion of its own, in either profile. */
 static void work_undone_passes_nothing(void **state) {
     (void)state;
-    static const char *const names[] = {"requests_failed",       "refused",          "fell_through",
-                                        "not_admitted",          "copies_skipped",   "rag_documents_refused",
-                                        "rag_documents_overdue", "outage_dropped",   "outage_lost",
-                                        "requests_left",         "requests_dropped", "classes_unserved"};
+    static const char *const names[] = {"requests_failed",       "refused",        "fell_through",
+                                        "not_admitted",          "copies_skipped", "rag_documents_refused",
+                                        "rag_documents_overdue", "outage_dropped", "outage_lost",
+                                        "requests_left",         "ranks_lost",     "requests_dropped",
+                                        "classes_unserved"};
     enum { NAMES = sizeof names / sizeof *names };
     s->cache.placement = KVF_PLACEMENT_INCLUSIVE;
     s->cache.admission = KVF_ADMISSION_SECOND_HIT;
