@@ -51,6 +51,9 @@ def _():
         interrupted(t, "")
 
 
+NUMBERS = "1 min tok/s TTFT P95"
+
+
 @case("numbers and Tab go through the views, each of which is another; ? helps and goes back")
 def _():
     with Terminal(30, 100) as t:
@@ -64,9 +67,13 @@ def _():
         t.wait_gone(VIEWS["?"])
         t.wait_for(VIEWS["0"])
         t.keys("Tab")
+        t.wait_for(NUMBERS)
+        t.keys("Tab")
         t.wait_for("The rule")
         t.keys("b")
-        t.wait_for(VIEWS["0"])
+        t.wait_for(NUMBERS)
+        t.keys("1", "n")
+        t.wait_for(NUMBERS)
         t.keys("Tab", "Tab")
         t.wait_for(VIEWS["?"])
         for key in "1234567890":
@@ -75,7 +82,7 @@ def _():
         for key in "987654321?":
             t.keys("BTab")
             t.wait_for(VIEWS[key])
-        t.keys("BTab", "BTab")
+        t.keys("BTab", "BTab", "BTab")
         t.wait_for(VIEWS["0"])
         assert leave(t) == 0
 
