@@ -279,6 +279,19 @@ def _():
     check_shared(delay="1us")
 
 
+@case("the question to a shared remote tier, reads there and writes there take two messages each, and nothing else does")
+def _():
+    (at_once, soon), (late, later) = (simulated("round_robin", store=STORED, delay=delay) for delay in ("1us", "5ms"))
+    apart = 5 - 0.001
+    mean = [summary["results"]["remote_read_mean_ms"]["value"] for summary in (at_once, late)]
+    assert abs(mean[1] - mean[0] - 2 * apart) < 1e-6, mean
+    took = [round((b["ttft_ms"] - a["ttft_ms"]) / apart, 1) for a, b in zip(soon, later)]
+    # its way, the question for what its pod does not have, reads of what is there, falls that make room for what is written
+    assert set(took) == {1, 3, 5, 7} and all(n >= 5 for n, line in zip(took, later) if line["hits"]["remote"]), took
+    assert all((n == 1) == (line["misses"] == line["hits"]["remote"] == 0) for n, line in zip(took, later)), took
+    assert [line["hits"] for line in soon] == [line["hits"] for line in later]
+
+
 def check_precise_shared(**far):
     lines = simulated("precise", store=STORED, **far)[1]
     store, index, common, events = Store(STORED), [set() for _ in range(PODS)], set(), []
