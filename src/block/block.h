@@ -31,13 +31,20 @@ struct block_user {
     char cgroup[64]; /* end of its path; "" for the root group or if unknown */
 };
 
+/* The most that this process does: bytes of an operation, and operations under way. */
+struct block_load {
+    uint64_t bytes, depth;
+};
+
 /* Checks whether tracing is possible here: 0, or -KVF_ERR_UNAVAILABLE with the reason and its remedy. The
  * kernel may still refuse later. `root` is prefixed to /proc and /sys; "" for the machine itself. Any thread.
  */
 int block_permitted(const char *root, struct err *e);
 /* Starts tracing this process's I/O on the drives under `devices`, including partitions, device mapper and
- * striped devices. 0, -KVF_ERR_UNAVAILABLE or -KVF_ERR_NOMEM. */
-int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count, struct err *e);
+ * striped devices. It costs least if every drive takes the whole `load` as one request per operation. 0,
+ * -KVF_ERR_UNAVAILABLE or -KVF_ERR_NOMEM. */
+int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count,
+               struct block_load load, struct err *e);
 void block_close(struct block_trace *t); /* takes NULL */
 /* Updates `out`, which holds an earlier reading of this trace or zeros, to the current counts. Takes under
  * 0.3 ms on two CPUs, most of it for neighbours that have been active since. */

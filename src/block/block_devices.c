@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "block/block.h"
 
@@ -19,6 +20,32 @@ static bool read_number(const char *dir, uint32_t *number) {
     fclose(f);
     *number = major << MINOR_BITS | minor;
     return ok;
+}
+
+static uint32_t queue_limit(const char *disk, const char *name) {
+    char path[PATH_MAX];
+    unsigned limit = 0;
+    if (snprintf(path, sizeof path, "%s/queue/%s", disk, name) >= (int)sizeof path) return 0;
+    FILE *f = fopen(path, "re");
+    if (!f) return 0;
+    if (fscanf(f, "%u", &limit) != 1) limit = 0;
+    fclose(f);
+    return limit;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* The requests that a disk takes. One without queues of its own takes operations as they are. */
+static void add_limits(const char *disk, struct block_setup *s) {
+    char path[PATH_MAX];
+    bool requests = snprintf(path, sizeof path, "%s/mq", disk) < (int)sizeof path && access(path, F_OK) == 0;
+    uint32_t kib = requests ? smaller(queue_limit(disk, "max_sectors_kb"), UINT32_MAX / 1024) : 0,
+             count = requests ? queue_limit(disk, "nr_requests") : 0;
+    bool first = s->device_count == 1;
+    s->request_bytes = first ? kib * 1024 : smaller(s->request_bytes, kib * 1024);
+    s->requests = first ? count : smaller(s->requests, count);
 }
 
 static int too_many(struct err *e) {
@@ -50,6 +77,7 @@ static int add(const char *dir, struct block_setup *s, bool part, int depth, str
     }
     uint32_t place = place_in(s->devices, &s->device_count, number);
     if (place == BLOCK_DEVICES) return too_many(e);
+    add_limits(real, s);
     if (snprintf(path, sizeof path, "%s/slaves", real) >= (int)sizeof path) return 0;
     DIR *d = opendir(path);
     if (!d) return 0;

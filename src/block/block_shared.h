@@ -28,7 +28,10 @@ struct block_setup {
     unsigned device_count, devices[BLOCK_DEVICES]; /* whole disks, as the kernel numbers them */
     unsigned stacked;                              /* bit i: devices[i] is made of others */
     unsigned part_count, parts[BLOCK_DEVICES];     /* these: disks and partitions */
-    unsigned groups_of_blkio;                      /* 1: a process is in the group of the first cgroups */
+    unsigned request_bytes;   /* largest that every device accepts; 0: one has no request queue */
+    unsigned requests;        /* queue places on every device */
+    unsigned by_request;      /* 1: an operation is seen when its request begins */
+    unsigned groups_of_blkio; /* 1: a process is in the group of the first cgroups */
 };
 
 /* An operation in flight. */
@@ -42,11 +45,13 @@ struct block_cell {
     };
     unsigned long long whole; /* for a split-off piece: the operation it belongs to */
     unsigned bytes, ended;
-    unsigned depth;               /* requests at the device when its own arrived, itself included */
-    unsigned char dir, own;       /* own: of this program */
-    unsigned char told;           /* foreign, and already counted or on another device */
-    unsigned char mixed;          /* its request holds operations not merged into it */
-    unsigned joined, joined_size; /* operations merged behind it, which have no cells; their bytes */
+    unsigned depth;         /* requests at the device when its own arrived, itself included */
+    unsigned char dir, own; /* own: of this program */
+    unsigned char told;     /* foreign, and already counted or on another device */
+    unsigned char mixed;    /* its request holds operations not merged into it */
+    unsigned short joined;  /* operations merged behind it, which have no cells */
+    unsigned short cut;     /* counted in `cuts` */
+    unsigned joined_size;   /* bytes of those merged behind it */
 };
 
 struct block_spread {
@@ -72,7 +77,9 @@ struct block_near {
     unsigned long long base;     /* its own address, as a number */
     unsigned long long own_tgid; /* in the initial PID namespace */
     unsigned long long drive;    /* first of the device list; kept here to share their cache line */
-    unsigned long long unused_too[5];
+    unsigned long long cuts; /* if requests are traced: operations with a cell that is not, or was not from
+                              * the start, the first of a request */
+    unsigned long long unused_too[4];
     struct block_cell cells[BLOCK_NEAR];
     struct block_dir_counts dir[BLOCK_NEAR_CPUS][BLOCK_DIRS]; /* by CPU, in addition to block_cpu.events */
 };

@@ -70,13 +70,15 @@ static int map_of(struct block_trace *t, const char *name) {
     return bpf_object__find_map_fd_by_name(t->object, name);
 }
 
-static int find_drives(struct block_setup *s, const struct blockdev *devices, uint32_t count, struct err *e) {
+static int find_drives(struct block_setup *s, const struct blockdev *devices, uint32_t count,
+                       struct block_load load, struct err *e) {
     struct statfs fs;
     *s = (struct block_setup){0};
     for (uint32_t i = 0; i < count; i++) {
         int rc = block_devices("", devices[i].major, devices[i].minor, s, e);
         if (rc != 0) return rc;
     }
+    s->by_request = s->stacked == 0 && load.bytes <= s->request_bytes && load.depth <= s->requests;
     s->groups_of_blkio =
         access(OF_BLKIO, X_OK) == 0 && !(statfs(UNIFIED, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC);
     if (s->device_count > 0) return 0;
@@ -85,12 +87,19 @@ static int find_drives(struct block_setup *s, const struct blockdev *devices, ui
                    "tiers.nvme.path on a drive, or set run.block_trace: auto");
 }
 
-static int load(struct block_trace *t, const struct block_setup *s, struct err *e) {
+static void call(struct block_trace *t, const char *program, bool yes) {
+    bpf_program__set_autoload(bpf_object__find_program_by_name(t->object, program), yes);
+}
+
+static int load_programs(struct block_trace *t, const struct block_setup *s, struct err *e) {
     LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvfall");
     libbpf_set_print(quiet);
     t->object = bpf_object__open_mem(block_object, sizeof block_object, &opts);
     if (!t->object) return refused(e, -errno, "load a program");
-    bpf_program__set_autoload(bpf_object__find_program_by_name(t->object, "bio_ended"), s->stacked != 0);
+    call(t, "bio_ended", s->stacked != 0);
+    call(t, "bio_queued", !s->by_request);
+    call(t, "request_begun", s->by_request);
+    call(t, "requests_merged", s->by_request);
     int rc =
         bpf_map__set_initial_value(bpf_object__find_map_by_name(t->object, ".rodata.setup"), s, sizeof *s);
     if (rc == 0) rc = bpf_map__set_max_entries(bpf_object__find_map_by_name(t->object, "counts"), t->cpus);
@@ -139,14 +148,15 @@ static int attach(struct block_trace *t, struct err *e) {
     return 0;
 }
 
-int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count, struct err *e) {
+int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count,
+               struct block_load load, struct err *e) {
     struct block_trace *t = mem_zalloc(1, sizeof *t);
     struct block_setup s;
-    int rc = find_drives(&s, devices, count, e);
+    int rc = find_drives(&s, devices, count, load, e);
     t->cpus = block_cpus("");
     if (rc == 0 && t->cpus == 0) rc = refused(e, -ENOENT, "number its CPUs in /sys");
     t->groups = s.groups_of_blkio ? OF_BLKIO : UNIFIED;
-    if (rc == 0) rc = load(t, &s, e);
+    if (rc == 0) rc = load_programs(t, &s, e);
     if (rc == 0) rc = set_up(t, e);
     if (rc == 0) rc = attach(t, e);
     if (rc != 0) {
@@ -302,8 +312,9 @@ const struct block_user *block_user(const struct block_trace *t, uint32_t place)
 
 #else
 
-int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count, struct err *e) {
-    (void)devices, (void)count;
+int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count,
+               struct block_load load, struct err *e) {
+    (void)devices, (void)count, (void)load;
     *out = NULL;
     return block_permitted("", e);
 }

@@ -307,7 +307,8 @@ const struct metric metric_rows[] = {
     {"TIER_p95_ms", MS, DOWN, "TIER P95", "Reads and writes of the tier together."},
     {"nvme_DIR_q2d_STAT_ms", MS, DOWN, "nvme DIR queued in the kernel STAT",
      "Of each request to the drive from its operation's coming to the block layer until it was issued to the drive "
-     "(run.block_trace)."},
+     "(run.block_trace). Where the drive takes every operation as one request, and all of them at a time, from the "
+     "beginning of the request."},
     {"nvme_DIR_d2c_STAT_ms", MS, DOWN, "drive's DIR STAT",
      "Of each request from being issued to the drive to its completion. Quantiles and largest values of the kernel's "
      "trace are within 3 %, means exact."},

@@ -7,6 +7,7 @@ from measure import Unfit, direct_io_works, size
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 ENTRY, ENTRIES = 16 * MIB, 8
+IO_DEPTH = 32  # operations of a worker under way, as by default
 FASTEST = 16  # GiB/s of a drive that does not reach the end of a trace
 SHAPES = ((MIB, 0.99, 1.03), (4 * KIB, 0.95, None))  # chunk; least part of the bandwidth, most of the CPU time per GiB
 
@@ -27,7 +28,7 @@ def sliced(bench, scenario, seconds):
     trace = bench.trace(ENTRIES, (seconds + 3) * FASTEST * GIB // ENTRY, True)
     tiers = "cpu: {capacity: 0}, nvme: {capacity: %%d, path: \"%s\", io_size: %d}" % (bench.scratch, MIB)
     out = bench.path("slices")
-    env = dict(os.environ, SLICED_PATH=bench.scratch, SLICED_OUT=out)
+    env = dict(os.environ, SLICED_PATH=bench.scratch, SLICED_OUT=out, SLICED_BYTES=str(MIB), SLICED_DEPTH=str(IO_DEPTH * bench.workers))
     process = bench.kvfall_start(scenario(bench, ENTRY, ENTRIES, trace, seconds, 3, tiers, 4 * bench.workers), "--block-trace", "off",
                                  env=env, program=bench.program("kvfall_sliced"))
     bench.kvfall_results(process, seconds + 60)

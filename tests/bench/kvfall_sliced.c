@@ -1,11 +1,12 @@
 /* kvfall with a second thread that traces the block layer in every other slice of a run: what the trace
  * costs, without the difference between one process and the next.
  *
- * SLICED_PATH names a file or folder on the drive, SLICED_OUT the file for the figures. The run itself is to
- * have --block-trace off. A line for each slice: "on" or "off", its seconds, the bytes that were read and
- * written, and the processor time of this process in ns. The order is on, off, off, on. Loading and attaching
- * the programs and the first reading of the counts, which names the neighbours that there are, are in no
- * slice. One more reading is in each that is traced, as it is in an interval.
+ * SLICED_PATH names a file or folder on the drive, SLICED_OUT the file for the figures, SLICED_BYTES and
+ * SLICED_DEPTH the operations of the run. The run itself is to have --block-trace off. A line for each slice:
+ * "on" or "off", its seconds, the bytes that were read and written, and the processor time of this process in
+ * ns. The order is on, off, off, on. Loading and attaching the programs and the first reading of the counts,
+ * which names the neighbours that there are, are in no slice. One more reading is in each that is traced, as
+ * it is in an interval.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -50,6 +51,11 @@ static struct moment moment_now(void) {
     };
 }
 
+static uint64_t number(const char *name) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static void sleep_ms(long ms) {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
@@ -59,7 +65,8 @@ static void slice(bool on, const struct blockdev *drive, FILE *out) {
     memset(&counts, 0, sizeof counts); /* those of another trace */
     struct block_trace *trace = NULL;
     struct err e = {0};
-    if (on && block_open(&trace, drive, 1, &e) != 0) {
+    struct block_load load = {.bytes = number("SLICED_BYTES"), .depth = number("SLICED_DEPTH")};
+    if (on && block_open(&trace, drive, 1, load, &e) != 0) {
         fprintf(stderr, "kvfall_sliced: %s\n", e.text);
         _exit(1);
     }

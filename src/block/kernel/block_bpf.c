@@ -6,6 +6,9 @@
  * request, which goes to the device. The clock of a bio begins when it is queued; a piece that is split off
  * counts for its whole. Nothing is copied to user space but sums and histograms.
  *
+ * Each call costs. Where the drive takes every operation of ours as one request, they are followed by
+ * request: a bio is seen when its request begins, and one that joins a request is counted as that comes back.
+ *
  * Unlike the rest of the project, which is under Apache-2.0 alone, this file, the headers
  * beside it and block_shared.h, from which the program in the kernel is built, may be used under any of three
  * licences. The headers of libbpf that it takes in are under LGPL-2.1 or BSD-2-Clause, those of the kernel
@@ -20,78 +23,11 @@
 
 #include "block/block_shared.h"
 #include "block/kernel/block_bins.h"
+#include "block/kernel/block_cells.h"
 #include "block/kernel/block_kernel.h"
 
-/* Rare code stands behind the rest, which then takes fewer lines of the cache. */
-#define RARE(condition) __builtin_expect(!!(condition), 0)
-
 enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3 };
-enum { PF_KTHREAD = 0x00200000, MERGED_MOST = 256, NONE = 0xffffffff };
-enum {
-    PAGE_BITS = 12,
-    NAME_BITS = 7,
-    ROW = 1 << (PAGE_BITS - NAME_BITS),
-    ROWS = BLOCK_CELLS / ROW,
-    ROWS_NEAR = BLOCK_NEAR / ROW,
-    TRIES = 8
-};
-
-/* Set before the program is loaded: the kernel leaves out what it never does. */
-const volatile struct block_setup setup SEC(".rodata.setup") = {};
-
-/* The loader takes off its map's flag by which user space could share it: pages that can be shared are small.
- */
-char near_at[sizeof(struct block_near) + BLOCK_LINE] SEC(".data.near") = {};
-struct block_far far = {};
-
-/* The values of a map begin behind the kernel's own data, in the middle of a line. */
-static __always_inline struct block_near *near(void) {
-    __u32 begin =
-        bpf_core_field_exists(struct bpf_array, value) ? bpf_core_field_offset(struct bpf_array, value) : 0;
-    return (struct block_near *)(near_at + (-begin & (BLOCK_LINE - 1)));
-}
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, BLOCK_NEAR + BLOCK_CELLS);
-    __type(key, __u32);
-    __type(value, struct block_user_key);
-} cell_users SEC(".maps"); /* of others' */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1); /* the loader makes it one of every CPU */
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __type(key, __u32);
-    __type(value, struct block_cpu);
-} counts SEC(".maps");
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, BLOCK_USERS);
-    __type(key, struct block_user_key);
-    __type(value, struct block_user_counts);
-} users SEC(".maps");
-
-static __always_inline struct block_cpu *counters(void) {
-    __u32 cpu = bpf_get_smp_processor_id();
-    return bpf_map_lookup_elem(&counts, &cpu);
-}
-
-static __always_inline struct block_user_key *user_at(__u32 place) {
-    __u32 i = place & BLOCK_FAR ? BLOCK_NEAR + (place & (BLOCK_CELLS - 1)) : place;
-    return bpf_map_lookup_elem(&cell_users, &i);
-}
-
-static __always_inline struct block_dir_counts *dir_counts(struct block_near *at, struct block_cpu *n,
-                                                           __u32 dir) {
-    __u32 cpu = bpf_get_smp_processor_id();
-    return cpu < BLOCK_NEAR_CPUS ? &at->dir[cpu][dir & 1] : &n->events.dir[dir & 1];
-}
-
-static __always_inline void lost(void) {
-    struct block_cpu *c = counters();
-    if (c) c->events.lost++;
-}
-
+enum { PF_KTHREAD = 0x00200000, MERGED_MOST = 256, COUNTED_MOST = 1024 };
 /* The place of the drive in the list, or NONE. */
 static __always_inline __u32 watched(struct block_near *at, struct bio *bio) {
     __u32 dev = bio->bi_bdev->bd_disk->part0->bd_dev;
@@ -154,101 +90,39 @@ __attribute__((noinline)) int user_add(__u32 place, __u32 dir, __u64 bytes, __u6
     return 0;
 }
 
-/* ---- bios under way ----
- *
- * A cell is a line of the cache. Neighbours in memory are neighbours in the table, so that a few bios, used
- * again and again, take a few pages of it. A bio has a few cells near at hand to choose from; where others
- * have them, it goes far, where a page of bios has two rows. */
-
-/* The name of a bio is its address, counted from a place of ours: the verifier lets a pointer become a number
- * by subtraction alone. */
-static __always_inline __u64 name_of(struct block_near *at, struct bio *bio) {
-    return (__u64)bio - (__u64)at;
+static __always_inline int is_own(struct block_near *at) {
+    return bpf_get_current_task_btf()->tgid == at->own_tgid;
 }
 
-static __always_inline __u32 place_of(__u64 name, __u32 try) {
-    __u64 page = name >> PAGE_BITS;
-    __u32 row = try < 2 * TRIES ? page : page * 0x9e3779b97f4a7c15ULL >> 48;
-    __u32 in_row = ((name >> NAME_BITS) + try) & (ROW - 1);
-    return try < TRIES ? (row & (ROWS_NEAR - 1)) * ROW + in_row
-                       : BLOCK_FAR | ((row & (ROWS - 1)) * ROW + in_row);
+/* An operation of ours that moves no data, or not only. */
+static __always_inline void order_counted(__u32 op, __u64 by) {
+    struct block_cpu *n = counters();
+    if (!n) return;
+    if (op == OP_DISCARD)
+        n->events.discards += by;
+    else if (op <= OP_FLUSH)
+        n->events.flushes += by;
 }
 
-static __always_inline struct block_cell *cell_at(struct block_near *at, __u32 place) {
-    if (RARE(place & BLOCK_FAR)) return &far.cells[place & (BLOCK_CELLS - 1)];
-    return &at->cells[place & (BLOCK_NEAR - 1)];
+/* By request: whether an operation had its cell before, because it was cut. */
+static __always_inline int is_cut(struct block_near *at, __u64 name) {
+    __u32 place = find(at, name);
+    return place != NONE && (cell_at(at, place)->cut || cell_at(at, place)->whole);
 }
 
-/* The kernel checks a function that is not inlined once when it loads the program, instead of once for each
- * call. */
-__attribute__((noinline)) __u32 find_behind(__u64 name) {
-    struct block_near *at = near();
-    for (__u32 i = 1; i < 3 * TRIES; i++) {
-        __u32 place = place_of(name, i);
-        if (cell_at(at, place)->name == name) return place;
-    }
-    return NONE;
-}
-
-/* Its place, or NONE. It is nearly always the first. */
-static __always_inline __u32 find(struct block_near *at, __u64 name) {
-    __u32 place = place_of(name, 0);
-    return RARE(at->cells[place].name != name) ? find_behind(name) : place;
-}
-
-/* A bio at this address left its cell when its end was not seen: the kernel calls no program for what
- * interrupts some tasks. */
-static __always_inline void take_over(struct block_near *at, struct block_cell *c) {
-    if (!c->issued_ns) return;
-    __sync_fetch_and_add(&at->in_flight, -1ULL);
-    if (c->own) lost();
-}
-
-/* The first place that is free, or that was left so. What was left behind a free place is swept from user
- * space. */
-__attribute__((noinline)) __u32 claim_any(__u64 name) {
-    struct block_near *at = near();
-    for (__u32 i = 0; i < 3 * TRIES; i++) {
-        __u32 place = place_of(name, i);
-        struct block_cell *c = cell_at(at, place);
-        __u64 there = c->name;
-        if (there == 0 && __sync_val_compare_and_swap(&c->name, 0, name) == 0) return place;
-        if (there != name) continue;
-        take_over(at, c);
-        return place;
-    }
-    lost();
-    return NONE;
-}
-
-/* It is nearly always the first. */
-static __always_inline __u32 claim(struct block_near *at, __u64 name) {
-    __u32 place = place_of(name, 0);
-    return RARE(__sync_val_compare_and_swap(&at->cells[place].name, 0, name) != 0) ? claim_any(name) : place;
-}
-
-SEC("tp_btf/block_bio_queue")
-int BPF_PROG(bio_queued, struct bio *bio) {
-    struct block_near *at = near();
-    __u32 device = watched(at, bio), op, opf, own, bytes, place;
-    struct task_struct *t = bpf_get_current_task_btf();
-    struct block_cpu *n;
+/* An operation of so many bytes begins: `bio`, or one that it is the first piece of. Its place, or NONE. */
+static __always_inline __u32 begin(struct block_near *at, struct bio *bio, __u64 name, __u32 bytes) {
+    __u32 device = watched(at, bio), op, opf, own, place;
     struct block_cell *c;
-    if (device == NONE) return 0;
+    if (device == NONE || (setup.by_request && RARE(at->cuts) && is_cut(at, name))) return NONE;
     opf = bio->bi_opf;
     op = opf & OP_MASK;
-    own = t->tgid == at->own_tgid;
-    bytes = bio->bi_iter.bi_size;
-    if (RARE(op > OP_WRITE || opf >> bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH) & 1) && own &&
-        (n = counters())) {
-        if (op == OP_DISCARD)
-            n->events.discards++;
-        else if (op <= OP_FLUSH)
-            n->events.flushes++;
-    }
-    if (RARE(op > OP_WRITE || bytes == 0)) return 0;
-    place = claim(at, name_of(at, bio));
-    if (RARE(place == NONE)) return 0;
+    own = is_own(at);
+    if (RARE(op > OP_WRITE || opf >> bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH) & 1) && own)
+        order_counted(op, 1);
+    if (RARE(op > OP_WRITE || bytes == 0)) return NONE;
+    place = claim(at, name);
+    if (RARE(place == NONE)) return NONE;
     c = cell_at(at, place);
     c->issued_ns = c->first_ns = c->whole = 0;
     c->bytes = bytes;
@@ -256,17 +130,60 @@ int BPF_PROG(bio_queued, struct bio *bio) {
     c->dir = op;
     c->own = own;
     c->told = c->mixed = 0;
-    c->joined = 0;
+    c->joined = c->cut = 0;
     if (RARE(!own)) {
         int part = is_part(bio);
         struct block_user_key *user = user_at(place), key = {};
-        user_key(t, bio, op, &key);
+        user_key(bpf_get_current_task_btf(), bio, op, &key);
         if (user) *user = key;
         c->told = part || setup.stacked >> (device & 31) & 1;
         if (c->told && !part) user_add(place, op, bytes, 1);
     }
     c->queued_ns = bpf_ktime_get_ns();
+    return place;
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(bio_queued, struct bio *bio) {
+    struct block_near *at = near();
+    begin(at, bio, name_of(at, bio), bio->bi_iter.bi_size);
     return 0;
+}
+
+/* By request: an operation that joins one which is there has no cell. */
+SEC("tp_btf/block_getrq")
+int BPF_PROG(request_begun, struct bio *bio) {
+    struct block_near *at = near();
+    begin(at, bio, name_of(at, bio), bio->bi_iter.bi_size);
+    return 0;
+}
+
+/* By request: this one goes behind another. */
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(requests_merged, struct request *rq) {
+    struct block_near *at = near();
+    struct bio *bio = rq->bio;
+    __u32 place;
+    if (!bio || (place = find(at, name_of(at, bio))) == NONE) return 0;
+    if (!cell_at(at, place)->cut && !cell_at(at, place)->whole) cell_at(at, place)->name = 0;
+    return 0;
+}
+
+/* By request, an operation that is cut begins here. Of one that discards the pieces are counted as their
+ * requests begin: it has one more now. */
+static __always_inline __u32 cut_begins(struct block_near *at, struct bio *piece, __u64 whole) {
+    struct bio *rest = (struct bio *)whole;
+    __u32 bytes = 0, place;
+    if (RARE((piece->bi_opf & OP_MASK) > OP_WRITE)) {
+        if (watched(at, piece) != NONE && is_own(at)) order_counted(piece->bi_opf & OP_MASK, -1ULL);
+        return NONE;
+    }
+    bpf_core_read(&bytes, sizeof bytes, &rest->bi_iter.bi_size);
+    place = begin(at, piece, whole - at->base, piece->bi_iter.bi_size + bytes);
+    if (place == NONE) return NONE;
+    cell_at(at, place)->cut = 1;
+    __sync_fetch_and_add(&at->cuts, 1);
+    return place;
 }
 
 /* `bio` is the piece; what remains keeps the name of the whole. */
@@ -278,8 +195,9 @@ int BPF_PROG(bio_split, struct bio *bio) {
     struct block_cell *of, *piece, made;
     __u32 from, to;
     bpf_core_read(&whole, sizeof whole, &bio->bi_private);
+    from = find(at, whole - at->base);
+    if (setup.by_request && from == NONE) from = cut_begins(at, bio, whole);
     whole -= at->base;
-    from = find(at, whole);
     if (from == NONE || !n) return 0;
     of = cell_at(at, from);
     if (of->own) n->events.splits++;
@@ -290,6 +208,7 @@ int BPF_PROG(bio_split, struct bio *bio) {
     made.name = name;
     made.issued_ns = 0;
     made.whole = whole;
+    made.cut = 0;
     *piece = made;
     if (!of->own) {
         struct block_user_key *user = user_at(to), *same = user_at(from);
@@ -340,38 +259,76 @@ static __always_inline void bios_join(struct block_near *at, struct block_cell *
     }
 }
 
-/* A function of its own: the kernel checks it once. */
+/* By request, when those came that have joined another's is not known: between that one and its way to the
+ * device. */
+static __always_inline __u64 between_ns(const struct block_cell *c, __u64 issued_ns) {
+    return c->queued_ns + (issued_ns - c->queued_ns) / 2;
+}
+
+/* One that has joined the request of `from` gets a cell. A function of its own: the kernel checks it once. */
 __attribute__((noinline)) int bio_parts(__u32 from, __u64 name, __u32 bytes, __u64 queued_ns) {
     struct block_near *at = near();
     __u32 place = find(at, name);
-    struct block_cell *c;
+    struct block_cell *c, *first = cell_at(at, from);
     if (place != NONE || (place = claim(at, name)) == NONE) return 0;
     c = cell_at(at, place);
     c->queued_ns = queued_ns;
     c->issued_ns = c->first_ns = c->whole = 0;
     c->bytes = bytes;
     c->ended = 0;
-    c->dir = cell_at(at, from)->dir;
-    c->own = 1;
-    c->told = c->mixed = 0;
+    c->dir = first->dir;
+    c->own = first->own;
+    c->told = first->told;
+    c->mixed = 0;
     c->joined = 0;
+    c->cut = setup.by_request;
+    if (setup.by_request) __sync_fetch_and_add(&at->cuts, 1);
+    if (!c->own) {
+        struct block_user_key *user = user_at(place), *same = user_at(from);
+        if (user && same) *user = *same;
+    }
     return 0;
 }
 
 static __always_inline void bios_part(struct block_near *at, __u32 place, struct bio *bio) {
     struct block_cell *c = cell_at(at, place);
-    __u64 mean_ns;
-    if (c->joined) {
-        mean_ns = c->joined_ns / c->joined;
-        c->joined = 0;
-        c->first_ns = 0;
+    __u64 queued_ns = setup.by_request ? between_ns(c, c->issued_ns)
+                      : c->joined      ? c->joined_ns / c->joined
+                                       : 0;
+    if (setup.by_request || c->joined) {
+        if (c->joined) c->joined = c->first_ns = 0;
         bio = bio->bi_next;
         for (__u32 i = 1; i < MERGED_MOST && bio; i++) {
-            bio_parts(place, name_of(at, bio), bio->bi_iter.bi_size, mean_ns);
+            bio_parts(place, name_of(at, bio), bio->bi_iter.bi_size, queued_ns);
             bio = bio->bi_next;
         }
     }
     c->mixed = 0;
+}
+
+/* By request: where another came to stand before the first of a request there is, that one takes over its
+ * cell. */
+static __always_inline __u32 find_first(struct block_near *at, struct bio *first) {
+    struct bio *bio = first->bi_next;
+    __u64 name = name_of(at, first);
+    __u32 to;
+    if (!bio || watched(at, first) == NONE) return NONE;
+    for (__u32 i = 1; i < MERGED_MOST && bio; i++) {
+        __u32 from = find(at, name_of(at, bio));
+        bio = bio->bi_next;
+        if (from == NONE || cell_at(at, from)->cut) continue;
+        if ((to = claim(at, name)) == NONE) return NONE;
+        *cell_at(at, to) = *cell_at(at, from);
+        cell_at(at, to)->name = name;
+        cell_at(at, to)->bytes = first->bi_iter.bi_size;
+        cell_at(at, from)->name = 0;
+        if (!cell_at(at, to)->own) {
+            struct block_user_key *user = user_at(to), *same = user_at(from);
+            if (user && same) *user = *same;
+        }
+        return to;
+    }
+    return NONE;
 }
 
 SEC("tp_btf/block_rq_issue")
@@ -380,10 +337,13 @@ int BPF_PROG(request_issued, struct request *rq) {
     struct bio *bio = rq->bio;
     struct block_cell *c;
     __u32 place;
-    if (!bio || (place = find(at, name_of(at, bio))) == NONE) return 0;
+    if (!bio) return 0;
+    place = find(at, name_of(at, bio));
+    if (setup.by_request && RARE(place == NONE)) place = find_first(at, bio);
+    if (RARE(place == NONE)) return 0;
     c = cell_at(at, place);
     if (RARE(!c->own && !c->told)) user_add(place, c->dir, rq->__data_len, 1);
-    if (bio->bi_next) bios_join(at, c, bio);
+    if (!setup.by_request && bio->bi_next) bios_join(at, c, bio);
     c->depth = __sync_fetch_and_add(&at->in_flight, 1) + 1;
     c->issued_ns = bpf_ktime_get_ns();
     return 0;
@@ -400,7 +360,7 @@ int BPF_PROG(request_came_back, struct request *rq) {
     c = cell_at(at, place);
     if (!c->issued_ns) return 0;
     if (!c->own && !c->told) user_add(place, c->dir, -(__u64)rq->__data_len, -1ULL);
-    bios_part(at, place, bio);
+    if (!setup.by_request) bios_part(at, place, bio);
     __sync_fetch_and_add(&at->in_flight, -1ULL);
     c->issued_ns = 0;
     return 0;
@@ -438,6 +398,11 @@ static __always_inline void operations_ended(struct block_near *at, struct block
     d->bio_device_ns += device_ns;
 }
 
+static __always_inline void set_free(struct block_near *at, struct block_cell *c) {
+    if (setup.by_request && RARE(c->cut)) __sync_fetch_and_add(&at->cuts, -1ULL);
+    c->name = 0;
+}
+
 /* A bio of so many bytes has come back, or what there was left of it. An operation has ended when all of its
  * bytes have. Returns what is left then for the bios behind it. */
 __attribute__((noinline)) __u32 bio_completed(__u64 bio, __u32 bytes, __u32 left, __u64 issued_ns,
@@ -459,7 +424,7 @@ __attribute__((noinline)) __u32 bio_completed(__u64 bio, __u32 bytes, __u32 left
         if (whole->own)
             operations_ended(at, n, whole->dir, 0, 1, whole->bytes, now_ns - whole->queued_ns,
                              now_ns - whole->first_ns);
-        whole->name = 0;
+        set_free(at, whole);
     }
     return left - done;
 }
@@ -490,8 +455,8 @@ static __always_inline void whole_completed(struct block_near *at, struct block_
  */
 static __always_inline void bios_completed(struct block_near *at, struct bio *bio, __u32 place,
                                            struct block_cpu *n, __u64 issued_ns, __u64 now_ns) {
-    __u32 dir = cell_at(at, place)->dir, joined = cell_at(at, place)->joined;
-    __u64 count = 0, total = 0, ns = 0;
+    __u32 dir = cell_at(at, place)->dir, joined = cell_at(at, place)->joined, own = cell_at(at, place)->own;
+    __u64 count = 0, total = 0, ns = 0, joined_ns = between_ns(cell_at(at, place), issued_ns);
     if (joined) {
         count = joined;
         total = cell_at(at, place)->joined_size;
@@ -509,11 +474,29 @@ static __always_inline void bios_completed(struct block_near *at, struct bio *bi
             bio_completed(name_of(at, bio), bytes, bytes, issued_ns, now_ns);
         } else if (place != NONE) {
             if (c->own) count++, total += bytes, ns += now_ns - c->queued_ns;
-            c->name = 0;
+            set_free(at, c);
+        } else if (setup.by_request && own) {
+            count++, total += bytes, ns += now_ns - joined_ns;
         }
         bio = next;
     }
     operations_ended(at, n, dir, count, count, total, ns, count * (now_ns - issued_ns));
+}
+
+/* By request, where none behind the first has a cell. */
+static __always_inline void request_ended(struct block_near *at, struct block_cell *c, struct block_cpu *n,
+                                          struct bio *bio, __u32 bytes, __u64 now_ns) {
+    __u64 count = 1, queued_ns = c->queued_ns, issued_ns = c->issued_ns;
+    if (RARE(!c->own)) {
+        c->name = 0;
+        return;
+    }
+    bio = bio->bi_next;
+    while (bio && count < COUNTED_MOST) count++, bio = bio->bi_next;
+    queued_ns += (count - 1) * between_ns(c, issued_ns);
+    operations_ended(at, n, c->dir, count, count, bytes, count * now_ns - queued_ns,
+                     count * (now_ns - issued_ns));
+    c->name = 0;
 }
 
 SEC("tp_btf/block_rq_complete")
@@ -529,7 +512,12 @@ int BPF_PROG(request_completed, struct request *rq, int error, unsigned int byte
     if (!(issued_ns = c->issued_ns)) return 0;
     now_ns = bpf_ktime_get_ns();
     request_counted(at, c, n, bytes, last, error, now_ns);
-    if (!RARE(!last || c->mixed || !is_whole(c, bio->bi_iter.bi_size) || (!c->joined && bio->bi_next))) {
+    if (setup.by_request && !RARE(!last || at->cuts)) {
+        request_ended(at, c, n, bio, bytes, now_ns);
+        return 0;
+    }
+    if (!setup.by_request &&
+        !RARE(!last || c->mixed || !is_whole(c, bio->bi_iter.bi_size) || (!c->joined && bio->bi_next))) {
         whole_completed(at, c, n, now_ns);
         return 0;
     }
@@ -569,9 +557,11 @@ int forget(struct block_forget *of) {
     struct block_near *at = near();
     struct block_cell *c = cell_at(at, of->place);
     __u64 issued_ns = c->issued_ns;
+    int counted = c->cut;
     if (c->queued_ns >= of->old_ns || issued_ns >= of->old_ns) return 0;
     if (of->name == 0 || __sync_val_compare_and_swap(&c->name, of->name, 0) != of->name) return 0;
     if (issued_ns) __sync_fetch_and_add(&at->in_flight, -1ULL);
+    if (counted) __sync_fetch_and_add(&at->cuts, -1ULL);
     return 1;
 }
 

@@ -20,7 +20,10 @@ int blocks_open(struct engine *e, struct err *err) {
         e->s->run.block_trace == KVF_BLOCK_TRACE_OFF)
         return 0;
     if (!must && block_permitted("", NULL) != 0) return 0;
-    int rc = block_open(&e->control.block, e->control.devices, e->control.device_count, must ? err : NULL);
+    struct block_load load = {.bytes = e->s->nvme.io_size,
+                              .depth = (uint64_t)e->s->engine.workers * e->s->nvme.io_depth};
+    int rc =
+        block_open(&e->control.block, e->control.devices, e->control.device_count, load, must ? err : NULL);
     return must ? rc : 0;
 }
 

@@ -110,6 +110,36 @@ static void devices_that_share_a_drive_are_made_of_others_too(void **state) {
     assert_int_equal(s.stacked, 2);
 }
 
+/* The least of all: a device without queues of its own takes no requests. */
+static void what_requests_all_drives_take_is_known(void **state) {
+    (void)state;
+    struct block_setup s = {0};
+    put("sys/block/sda/dev", "8:0\n");
+    put("sys/block/sda/mq/0/here", "");
+    put("sys/block/sda/queue/max_sectors_kb", "1280\n");
+    put("sys/block/sda/queue/nr_requests", "256\n");
+    put("sys/block/sdb/dev", "8:16\n");
+    put("sys/block/sdb/mq/0/here", "");
+    put("sys/block/sdb/queue/max_sectors_kb", "4096\n");
+    put("sys/block/sdb/queue/nr_requests", "64\n");
+    put("sys/block/zram0/dev", "251:0\n");
+    put("sys/block/zram0/queue/max_sectors_kb", "2147483647\n");
+    put("sys/block/zram0/queue/nr_requests", "128\n");
+    put("sys/dev/block/here", "");
+    link_to("sys/dev/block/8:0", "../../block/sda");
+    link_to("sys/dev/block/8:16", "../../block/sdb");
+    link_to("sys/dev/block/251:0", "../../block/zram0");
+    assert_int_equal(block_devices(root, 8, 0, &s, NULL), 0);
+    assert_int_equal(s.request_bytes, 1280 << 10);
+    assert_int_equal(s.requests, 256);
+    assert_int_equal(block_devices(root, 8, 16, &s, NULL), 0);
+    assert_int_equal(s.request_bytes, 1280 << 10);
+    assert_int_equal(s.requests, 64);
+    assert_int_equal(block_devices(root, 251, 0, &s, NULL), 0);
+    assert_int_equal(s.request_bytes, 0);
+    assert_int_equal(s.requests, 0);
+}
+
 static void more_drives_than_can_be_watched_are_refused(void **state) {
     (void)state;
     struct block_setup s = {0};
@@ -229,6 +259,7 @@ int main(void) {
                                         drop_root),
         cmocka_unit_test_setup_teardown(devices_that_share_a_drive_are_made_of_others_too, make_root,
                                         drop_root),
+        cmocka_unit_test_setup_teardown(what_requests_all_drives_take_is_known, make_root, drop_root),
         cmocka_unit_test_setup_teardown(more_drives_than_can_be_watched_are_refused, make_root, drop_root),
         cmocka_unit_test_setup_teardown(cpus_count_up_to_the_highest_number, make_root, drop_root),
         cmocka_unit_test(what_is_left_of_unseen_ends_is_swept),

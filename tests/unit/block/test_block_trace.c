@@ -30,6 +30,7 @@ static struct rig {
     char file[64], device[32], why[300];
     int backing, loop, fd;
     struct blockdev under;
+    struct block_load load;
     struct block_trace *trace;
     void *data;
 } rig;
@@ -57,12 +58,12 @@ static void rig_open(void) {
         return;
     }
     rig.under = (struct blockdev){.present = true, .major = major(st.st_rdev), .minor = minor(st.st_rdev)};
-    if (block_open(&rig.trace, &rig.under, 1, &e) != 0) snprintf(rig.why, sizeof rig.why, "%.290s", e.text);
+    if (block_open(&rig.trace, &rig.under, 1, rig.load, &e) != 0)
+        snprintf(rig.why, sizeof rig.why, "%.290s", e.text);
 }
 
 static int setup(void **state) {
-    (void)state;
-    rig = (struct rig){0};
+    rig = (struct rig){.load = *(struct block_load *)*state};
     rig_open();
     if (posix_memalign(&rig.data, 2 * MIB, 2 * MIB) != 0) return -1;
     (void)madvise(rig.data, 2 * MIB, MADV_HUGEPAGE); /* many small pages would be a reason to split */
@@ -167,7 +168,7 @@ static void what_is_split_is_one_operation(void **state) {
 enum { OPERATIONS = 24 };
 
 /* Neighbours that are submitted together go to the device together. Returns how many did not fail. */
-static unsigned transfer_at_once(int dir) {
+static unsigned transfer_at_once(int dir, bool upwards) {
     struct iocb control[OPERATIONS], *list[OPERATIONS];
     struct io_event event[OPERATIONS];
     io_context_t aio = 0;
@@ -175,8 +176,8 @@ static unsigned transfer_at_once(int dir) {
     assert_int_equal(io_setup(OPERATIONS, &aio), 0);
     for (int i = 0; i < OPERATIONS; i++) {
         list[i] = &control[i];
-        (dir == BLOCK_WRITE ? io_prep_pwrite : io_prep_pread)(list[i], rig.fd, rig.data, 4096,
-                                                              MIB + i * 4096);
+        (dir == BLOCK_WRITE ? io_prep_pwrite : io_prep_pread)(
+            list[i], rig.fd, rig.data, 4096, MIB + (upwards ? i : OPERATIONS - 1 - i) * 4096);
     }
     assert_int_equal(io_submit(aio, OPERATIONS, list), OPERATIONS);
     assert_int_equal(io_getevents(aio, OPERATIONS, OPERATIONS, event, NULL), OPERATIONS);
@@ -185,11 +186,11 @@ static unsigned transfer_at_once(int dir) {
     return good;
 }
 
-static void what_is_merged_stays_an_operation_each(void **state) {
+static void merged_operations_stay_one_each(bool upwards) {
     static struct block_counts c;
-    (void)state;
+    memset(&c, 0, sizeof c);
     needs_the_trace();
-    assert_int_equal(transfer_at_once(BLOCK_WRITE), OPERATIONS);
+    assert_int_equal(transfer_at_once(BLOCK_WRITE, upwards), OPERATIONS);
     block_read(rig.trace, &c);
     const struct block_dir_counts *w = &c.events.dir[BLOCK_WRITE];
     assert_int_equal(w->bios, OPERATIONS);
@@ -201,6 +202,17 @@ static void what_is_merged_stays_an_operation_each(void **state) {
     assert_true(w->bio_device_ns <= w->bio_ns);
 }
 
+static void what_is_merged_stays_an_operation_each(void **state) {
+    (void)state;
+    merged_operations_stay_one_each(true);
+}
+
+/* Each goes before those that are there. */
+static void what_is_merged_at_the_front_stays_an_operation_each(void **state) {
+    (void)state;
+    merged_operations_stay_one_each(false);
+}
+
 /* The file behind the device ends within the request: what is there comes back first, and the rest goes to
  * the device again. */
 static void what_is_merged_may_come_back_in_parts(void **state) {
@@ -208,7 +220,7 @@ static void what_is_merged_may_come_back_in_parts(void **state) {
     (void)state;
     needs_the_trace();
     assert_int_equal(ftruncate(rig.backing, MIB + 10 * 4096), 0);
-    assert_int_equal(transfer_at_once(BLOCK_READ), 10);
+    assert_int_equal(transfer_at_once(BLOCK_READ, true), 10);
     block_read(rig.trace, &c);
     const struct block_dir_counts *r = &c.events.dir[BLOCK_READ];
     assert_int_equal(r->bios, OPERATIONS);
@@ -416,12 +428,19 @@ static void flushes_and_discards_are_counted(void **state) {
     assert_int_equal(c.events.dir[BLOCK_WRITE].requests, 0);
 }
 
+/* Operations that fit the device are followed by their requests, larger ones each by itself. */
+static struct block_load small = {.bytes = MIB, .depth = 1}, large = {.bytes = SIZE, .depth = 1};
+
 int main(void) {
-#define ON_A_LOOP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define ON_A_LOOP(test)                                                                                      \
+    {"by request: " #test, test, setup, teardown, &small}, {                                                 \
+        "by operation: " #test, test, setup, teardown, &large                                                \
+    }
     const struct CMUnitTest tests[] = {
         ON_A_LOOP(every_request_is_counted_once_in_its_class),
         ON_A_LOOP(what_is_split_is_one_operation),
         ON_A_LOOP(what_is_merged_stays_an_operation_each),
+        ON_A_LOOP(what_is_merged_at_the_front_stays_an_operation_each),
         ON_A_LOOP(what_is_merged_may_come_back_in_parts),
         ON_A_LOOP(the_split_adds_up_for_every_size),
         ON_A_LOOP(bpftrace_finds_the_same),
