@@ -56,9 +56,9 @@ struct counters {
     _Atomic uint64_t rag_empty;         /* done, that found no document to read chunks of */
     _Atomic uint64_t rag_evicted;       /* chunks dropped with their documents */
     /* loads by requests, each of an entry or of all blocks that one found at a tier: how many, and sums of
-     * size, its square, time, and their product */
+     * size, its square, time, its square, and the product of size and time */
     _Atomic uint64_t loads[KVF_TIERS], load_kib[KVF_TIERS], load_kib_kib[KVF_TIERS], load_us[KVF_TIERS],
-        load_kib_us[KVF_TIERS];
+        load_us_us[KVF_TIERS], load_kib_us[KVF_TIERS];
     _Atomic uint64_t cpu_ns; /* of the thread, set by itself now and then */
     _Atomic uint64_t chunks_in_flight[KVF_TIERS];
     _Atomic uint64_t completions[KVF_TIERS]; /* chunks that came back, well or badly */
@@ -106,6 +106,7 @@ static inline void counters_load(struct counters *c, int tier, uint64_t bytes, u
     counters_add(&c->load_kib[tier], kib);
     counters_add(&c->load_kib_kib[tier], kib * kib);
     counters_add(&c->load_us[tier], us);
+    counters_add(&c->load_us_us[tier], us * us);
     counters_add(&c->load_kib_us[tier], kib * us);
 }
 /* The last addition of an event: a counters_sum() that contains it also contains what the writer recorded

@@ -355,8 +355,9 @@ const struct metric metric_rows[] = {
      "Missing where nothing was asked."},
     {"TIER_break_even_tokens", COUNT, DOWN, "TIER break-even",
      "From so many tokens of context on a read from the tier takes less time than a prefill of them, alone on the GPU "
-     "of compute.gpu: time = a + b x bytes, fitted to the reads of requests. 0: not up to 1,048,576. Missing under "
-     "20 reads, and without a GPU to compare with. Where entries are blocks, those of a request are one read."},
+     "of compute.gpu: time = a + b x bytes, fitted to the reads of requests; a = 0 where b is under three standard "
+     "errors. 0: not up to 1,048,576. Missing under 20 reads, and without a GPU to compare with. Where entries are "
+     "blocks, those of a request are one read."},
     {"TIER_load_SIZE_ms", MS, DOWN, "TIER load of SIZE",
      "Time to read so many thousand tokens of context from the tier, by the line that TIER_break_even_tokens is of."},
     {"recompute_SIZE_ms", MS, FREE, "computing SIZE again",

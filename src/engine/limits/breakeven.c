@@ -5,6 +5,10 @@
 #include "base/units.h"
 #include "record/metric.h"
 
+/* So many standard errors of its slope a line must rise: where loads wait for each other their size hardly
+ * shows, and a line that is flat by chance would load the largest contexts in no time. */
+#define SURE 3
+
 /* us and KiB. */
 struct line {
     double a, b;
@@ -15,8 +19,11 @@ static struct line line_of(const struct counters *d, int tier) {
     double xx = (double)counters_get(&d->load_kib_kib[tier]), y = (double)counters_get(&d->load_us[tier]);
     double xy = (double)counters_get(&d->load_kib_us[tier]), spread = n * xx - x * x;
     struct line l = {.b = spread > 0 ? (n * xy - x * y) / spread : 0};
+    double yy = (double)counters_get(&d->load_us_us[tier]);
+    double off =
+        fmax(n * yy - y * y - l.b * (n * xy - x * y), 0); /* squares of what is off the line, n times */
     l.a = (y - l.b * x) / n;
-    if (l.b > 0 && l.a >= 0) return l;
+    if (l.b > 0 && l.a >= 0 && l.b * l.b * (n - 2) * spread > SURE * SURE * off) return l;
     return (struct line){0, x > 0 ? y / x : 0}; /* all of a size, or no line through them */
 }
 

@@ -13,18 +13,25 @@
 static struct scenario *scenario;
 static struct counters *counters;
 
-/* Reads of 1 to 40 MiB that take latency_us and us_per_mib. */
-static void loads(double latency_us, double us_per_mib) {
+/* Reads of 1 to 40 MiB that take latency_us and us_per_mib, and every other one `apart_us` less, its
+ * neighbour as much more. */
+static void loads_apart(double latency_us, double us_per_mib, double apart_us) {
     counters_free(counters, 1);
     counters = counters_new(1);
     for (uint64_t mib = 1; mib <= 40; mib++) {
-        uint64_t kib = mib * 1024, us = (uint64_t)(latency_us + us_per_mib * (double)mib);
+        uint64_t kib = mib * 1024,
+                 us = (uint64_t)(latency_us + us_per_mib * (double)mib + (mib % 2 ? -apart_us : apart_us));
         counters_add(&counters->loads[KVF_TIER_REMOTE], 1);
         counters_add(&counters->load_kib[KVF_TIER_REMOTE], kib);
         counters_add(&counters->load_kib_kib[KVF_TIER_REMOTE], kib * kib);
         counters_add(&counters->load_us[KVF_TIER_REMOTE], us);
+        counters_add(&counters->load_us_us[KVF_TIER_REMOTE], us * us);
         counters_add(&counters->load_kib_us[KVF_TIER_REMOTE], kib * us);
     }
+}
+
+static void loads(double latency_us, double us_per_mib) {
+    loads_apart(latency_us, us_per_mib, 0);
 }
 
 static double tokens(void) {
@@ -66,6 +73,22 @@ static void sizes_have_the_time_of_the_line_and_that_of_a_prefill(void **state) 
     free(out.items);
 }
 
+/* 40 reads of 20.5 MiB and 100 ms in the mean; a slope's standard error is 14 us a MiB where they are 1 ms
+ * apart. */
+static void a_slope_within_its_error_is_no_line(void **state) {
+    static const double apart_us[] = {100, 10000};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct result_list out = {0};
+        loads_apart(100000, 20, apart_us[i]);
+        breakeven_results(scenario, counters, &out);
+        double sure_ms = 100 + 8000 * 0.02, each_ms = 8000 / 20.5 * (100 + 20.5 * 0.02);
+        double told_ms = result_value(&out, "remote_load_64k_ms");
+        assert_true(fabs(told_ms / (i ? each_ms : sure_ms) - 1) < 0.02);
+        free(out.items);
+    }
+}
+
 static void a_fast_tier_always_wins_and_a_slow_one_never(void **state) {
     (void)state;
     loads(0, 1);
@@ -104,6 +127,7 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slope_within_its_error_is_no_line),
         cmocka_unit_test(it_is_where_the_curves_cross_for_good),
         cmocka_unit_test(sizes_have_the_time_of_the_line_and_that_of_a_prefill),
         cmocka_unit_test(a_fast_tier_always_wins_and_a_slow_one_never),
