@@ -465,7 +465,7 @@ def _():
     rollback_journal()
     for args, *words in (
             (["--view", "no-such"], "there is no view \"no-such\"; the views are overview, tiers, latency, queue, "
-             "autoscaler, system, requests, log, hosts, pods, evidence, help"),
+             "autoscaler, system, requests, log, hosts, pods, numbers, evidence, help"),
             (["--size", "80"], "--size is columns x rows", "not \"80\""),
             (["--size", "0x10"], "--size is columns x rows"), (["--size", "10x0"], "--size is columns x rows"),
             (["--size", "1001x10"], "--size is columns x rows"), (["--size", "80x501"], "--size is columns x rows"),

@@ -156,7 +156,7 @@ static void test_pods_of_a_fleet(void **state) {
                 "kvfall_pod_down{pod=\"40\"} 0\n");
     expect_live(
         OPENMETRICS_TEXT, "kvfall_pod_requests",
-        "# HELP kvfall_pod_requests requests queued and in service, mean; of the newest interval alone\n"
+        "# HELP kvfall_pod_requests requests queued and in service, mean over its time and over the pods; of the newest interval alone\n"
         "# TYPE kvfall_pod_requests gauge\n"
         "kvfall_pod_requests{pod=\"40\"} 2.5\n");
     snap.pod_rows = 0;
