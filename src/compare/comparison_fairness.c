@@ -8,6 +8,7 @@
 
 #include "compare/comparison_parts.h"
 #include "draw/format.h"
+#include "record/standing.h"
 
 /* A question about one side. */
 struct question {
@@ -339,6 +340,12 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
         if (c->side[s].undone[0])
             comparison_warn(c, "The throughput of %s is not comparable: %s.", c->side[s].label,
                             c->side[s].undone);
+        else if (standing_run_cut(&r->results))
+            comparison_warn(c,
+                            "Run %" PRId64
+                            " ended while most of the time in service was that of requests not done: its "
+                            "throughput and latencies are those of the first few.",
+                            r->run_id);
     }
     for (size_t s = 0; s < c->sides; s++)
         if (input[s].members) warn_members(&input[s], c, c->side[s].label);

@@ -348,6 +348,17 @@ def _():
     assert re.search(r"seed 7, 8, 9 9 ", words), words
 
 
+@case("a run that ended before most of its requests is told")
+def _():
+    with histories.make() as db:
+        for in_service in (1.9, 2.1):  # a second of ten requests of 100 ms has one in service
+            add(db, "nightly", {"throughput_tok_s": 100, "in_service_mean": in_service, "measured_s": 1, "requests_done": 10,
+                                "requests_failed": 0, "e2e_mean_ms": 150, "queue_wait_mean_ms": 50})
+    words = " ".join(run(["compare", "1", "2"]).stdout.split())
+    assert "Warning: Run 2 ended while most of the time in service was that of requests not done" in words, words
+    assert "Run 1 ended" not in words, words
+
+
 @case("a trace is told by its name and its rows, wherever it lies")
 def _():
     with histories.make() as db:
