@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "study/live.h"
+#include "study/output.h"
 #include "study/sweep/sweep.h"
 
 /* The message of a point's process: this, then the results. Both ends are the same program. */
@@ -17,22 +18,13 @@ struct told {
     uint64_t results;
 };
 
-static bool write_all(int fd, const void *data, size_t len) {
-    for (size_t done = 0; done < len;) {
-        ssize_t n = write(fd, (const char *)data + done, len - done);
-        if (n < 0 && errno != EINTR) return false;
-        if (n > 0) done += (size_t)n;
-    }
-    return true;
-}
-
 static bool tell(int fd, const struct run_record *run, enum run_status status, const char *why) {
     struct told told = {
         .run_id = run->run_id, .status = status, .results = status == RUN_FAILED ? 0 : run->results.count};
     snprintf(told.why, sizeof told.why, "%.299s", why);
-    return write_all(fd, &told, sizeof told) &&
+    return output_pipe(fd, &told, sizeof told) &&
            (told.results == 0 ||
-            write_all(fd, run->results.items, told.results * sizeof *run->results.items));
+            output_pipe(fd, run->results.items, told.results * sizeof *run->results.items));
 }
 
 /* The scenario of a point, checked. */
