@@ -19,6 +19,7 @@ static void test_meanings(void **state) {
         enum action action;
     } want[] = {
         {'0', ACTION_VIEW},
+        {'n', ACTION_VIEW},
         {'b', ACTION_EVIDENCE},
         {'i', ACTION_WINDOW},
         {'?', ACTION_HELP},
