@@ -37,14 +37,14 @@ void rng_init_of(struct rng *r, uint64_t kind, uint64_t index);
 
 /* 64 random bits: xoshiro256** 1.0, Blackman and Vigna 2018. */
 static inline uint64_t rng_u64(struct rng *r) {
-    uint64_t *s = r->s, five = s[1] * 5, t = s[1] << 17;
+    uint64_t *s = r->s, five = s[1] * 5, shifted = s[1] << 17;
     uint64_t result = ((five << 7) | (five >> 57)) * 9;
 
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
-    s[2] ^= t;
+    s[2] ^= shifted;
     s[3] = (s[3] << 45) | (s[3] >> 19);
     return result;
 }

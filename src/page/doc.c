@@ -62,7 +62,7 @@ void doc_section(struct doc *d, unsigned level, const char *title) {
 }
 
 /* The caller frees it. */
-static char *printed(const char *fmt, va_list args) {
+__attribute__((format(printf, 1, 0))) static char *printed(const char *fmt, va_list args) {
     va_list again;
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, fmt, again);

@@ -5,7 +5,7 @@
 static void worked_example(void **state) {
     (void)state;
     example_holds(KVF_EVICTION_CLOCK, 3,
-                  (struct example[]){{"ABCABD", "ABD"}, {"BE", "BDE"}, {"F", "BEF"}, {NULL}});
+                  (struct example[]){{"ABCABD", "ABD"}, {"BE", "BDE"}, {"F", "BEF"}, {0}});
 }
 
 static void arrive(struct mirror *m, int t, int k) {

@@ -25,7 +25,7 @@ static void worked_example(void **state) {
 /* With entries of one size the order is that of accesses, aged. */
 static void one_size(void **state) {
     (void)state;
-    example_holds(KVF_EVICTION_GDSF, 3, (struct example[]){{"AAABBCDEFG", "EFG"}, {NULL}});
+    example_holds(KVF_EVICTION_GDSF, 3, (struct example[]){{"AAABBCDEFG", "EFG"}, {0}});
 }
 
 /* age: the greatest worth of a victim. at: the worth, in 1/1024. */

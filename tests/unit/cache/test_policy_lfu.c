@@ -6,7 +6,7 @@
 static void worked_example(void **state) {
     (void)state;
     example_holds(KVF_EVICTION_LFU, 3,
-                  (struct example[]){{"AAABBCD", "ABD"}, {"E", "ADE"}, {"F", "AEF"}, {"G", "EFG"}, {NULL}});
+                  (struct example[]){{"AAABBCD", "ABD"}, {"E", "ADE"}, {"F", "AEF"}, {"G", "EFG"}, {0}});
 }
 
 /* age: the greatest key of a victim. at: the key. */

@@ -6,7 +6,7 @@
 static void worked_example(void **state) {
     (void)state;
     example_holds(KVF_EVICTION_LRU2, 3,
-                  (struct example[]){{"ABCABD", "ABD"}, {"E", "ABE"}, {"EAF", "AEF"}, {"G", "AEG"}, {NULL}});
+                  (struct example[]){{"ABCABD", "ABD"}, {"E", "ABE"}, {"EAF", "AEF"}, {"G", "AEG"}, {0}});
 }
 
 /* Segment 0: accessed once; 1: more often, by the access before the last. n: the last access. */

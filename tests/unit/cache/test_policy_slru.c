@@ -6,7 +6,7 @@
 static void worked_example(void **state) {
     (void)state;
     example_holds(KVF_EVICTION_SLRU, 5,
-                  (struct example[]){{"ABCDEABF", "ABDEF"}, {"DEFG", "BDEFG"}, {"H", "BDEFH"}, {NULL}});
+                  (struct example[]){{"ABCDEABF", "ABDEF"}, {"DEFG", "BDEFG"}, {"H", "BDEFH"}, {0}});
 }
 
 enum { PROBATION, PROTECTED };
