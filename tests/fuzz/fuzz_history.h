@@ -160,13 +160,6 @@ static inline struct history_template history_make(bool strict) {
 
 /* ---- readers ---- */
 
-/* Of rooms that read no database. */
-bool tier_cuda_ready(const struct scenario *s, char *out, size_t len) {
-    (void)s;
-    snprintf(out, len, "there is no GPU here");
-    return false;
-}
-
 static uint64_t history_now_ns;
 
 static inline uint64_t history_clock(void) {

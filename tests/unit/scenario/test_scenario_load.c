@@ -277,7 +277,7 @@ static const struct {
     {"mode=virtual", "\"virtual\" is none of real | simulate; the nearest is real"},
 #ifndef KVF_HAVE_CUDA
     {"tiers.gpu.backend=cuda",
-     "cuda is not available in this build" NO_CUDA "; it takes auto | emulated | off"},
+     "cuda is not available in this build" NO_CUDA "; it takes auto | emulated | instant | off"},
     {"tiers.gpu.read=d2h", "not available in this build" NO_CUDA "; leave it at hbm"},
     {"tiers.gpu.write=h2d", "not available in this build" NO_CUDA "; leave it at generate"},
     {"tiers.gpu.layout=layers", "not available in this build" NO_CUDA "; leave it at contiguous"},
