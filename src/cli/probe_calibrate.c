@@ -505,6 +505,7 @@ static int run_prepare(void *ctx, struct calibrate_run_setup *out) {
     int rc = calibrate_read(c, c->options, &e);
     host_probe(&c->host);
     workers_set(c);
+    c->scenario.tier[KVF_TIER_GPU].on = true;
     machine_choose_gpu(&c->scenario);
     *out = (struct calibrate_run_setup){.options = c->options,
                                         .path = c->options->operand[0],
