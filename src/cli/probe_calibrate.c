@@ -224,7 +224,6 @@ static uint64_t part_ns(const struct calibrate *c, enum kvf_tier tier) {
 /* ---- the screen ---- */
 
 enum { READS, WRITES, LATENCY, MEASURES };
-#define RUN_WHOLE 1.4 /* with what comes before and after, of its measured part */
 
 /* A measured tier: a row for each number of operations under way. */
 static size_t show_measured(const struct calibrate *c, int t, size_t row) {
@@ -275,7 +274,7 @@ static void show(const struct calibrate *c) {
         struct board_row r = board_row_new("run");
         bool done = kvf_present(c->run.real.tok_s);
         r.state = done ? OUTCOME_DONE : c->tier == c->tiers ? OUTCOME_RUNS : OUTCOME_WAITS;
-        r.weight = RUN_WHOLE * (double)c->run_ns;
+        r.weight = CALIBRATE_RUN_WHOLE * (double)c->run_ns;
         if (c->tier == c->tiers) r.share = c->share;
         if (c->tier == c->tiers && !done) snprintf(r.note, sizeof r.note, "%s", c->doing);
         board_row(c->showing.board, row++, &r);
@@ -344,7 +343,7 @@ static void screen_end(struct calibrate *c, int rc, const struct err *e) {
 
 static void say_plan(const struct calibrate *c) {
     char disk[32], memory[32], time[32], why[400];
-    double all_ns = (double)c->time_ns + RUN_WHOLE * (double)c->run_ns;
+    double all_ns = (double)c->time_ns + CALIBRATE_RUN_WHOLE * (double)c->run_ns;
     log_line(KVF_LOG_INFO,
              "calibrate: about %s with %u workers; writes %s of files into a directory of its own under %s, "
              "removed at the end, and uses %s of memory%s",

@@ -216,25 +216,26 @@ bool shards_due(struct engine *e, uint64_t now_ns, struct shards_message *out) {
     return false;
 }
 
+/* Of a message between a pod and the store. */
+static struct head head_of(const struct engine *e, enum kind kind, uint32_t pod, uint8_t what,
+                           uint64_t number, size_t len) {
+    return (struct head){.at_ns = engine_now(e) + e->routes.shards->delay_ns,
+                         .number = number,
+                         .pod = pod,
+                         .len = (uint32_t)len,
+                         .kind = (uint8_t)kind,
+                         .tier = what};
+}
+
 void shards_to_store(struct engine *e, uint32_t pod, uint8_t what, uint64_t number, const void *bytes,
                      size_t len) {
-    struct head h = {.at_ns = engine_now(e) + e->routes.shards->delay_ns,
-                     .number = number,
-                     .pod = pod,
-                     .len = (uint32_t)len,
-                     .kind = TO_STORE,
-                     .tier = what};
+    struct head h = head_of(e, TO_STORE, pod, what, number, len);
     message_add(&e->routes.shards->said, &h, bytes);
 }
 
 void shards_from_store(struct engine *e, uint32_t pod, uint8_t what, uint64_t number, const void *bytes,
                        size_t len) {
-    struct head h = {.at_ns = engine_now(e) + e->routes.shards->delay_ns,
-                     .number = number,
-                     .pod = pod,
-                     .len = (uint32_t)len,
-                     .kind = FROM_STORE,
-                     .tier = what};
+    struct head h = head_of(e, FROM_STORE, pod, what, number, len);
     send(e, &h, bytes);
 }
 

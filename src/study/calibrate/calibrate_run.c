@@ -247,7 +247,7 @@ void calibrate_run_end(struct calibrate_run_process *p) {
 int calibrate_run(struct calibrate_run_process *p, const void *message, size_t len, uint64_t time_ns,
                   const atomic_bool *stop, void (*progress)(void *ctx, double share), void *ctx,
                   struct calibrate_run *out, struct err *e) {
-    const double whole_ns = 1.4 * (double)time_ns; /* with what comes before and after the run */
+    const double whole_ns = CALIBRATE_RUN_WHOLE * (double)time_ns;
     struct pollfd at = {.fd = p->from, .events = POLLIN};
     uint64_t begin_ns = clock_now_ns();
     struct told told;

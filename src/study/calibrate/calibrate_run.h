@@ -25,6 +25,8 @@ struct calibrate_run {
     struct calibrate_run_figures real, simulated;
 };
 
+#define CALIBRATE_RUN_WHOLE 1.4 /* time of it all, in parts of the measured part of the run */
+
 /* Filled in by the child process, from the message it received. */
 struct calibrate_run_setup {
     const struct options *options; /* settings and includes of the command line */
