@@ -18,8 +18,9 @@ def writers(path):
     with make() as db:
         add_run(db, results={"throughput_tok_s": 100})
         add_run(db, results={"throughput_tok_s": 101})
-    scenario = runs.write()
-    sweep = runs.write({"sweep.keys": {"workload.users": [1]}, "mode": "simulate", "tiers.nvme": None}, name="sweep.yaml")
+    modelled = {"mode": "simulate", "tiers.nvme": None}
+    scenario = runs.write(modelled)
+    sweep = runs.write({**modelled, "sweep.keys": {"workload.users": [1]}}, name="sweep.yaml")
     return [["run", "--headless", scenario, "--json", path], ["run", "--headless", scenario, "--io-trace", path],
             ["run", "--headless", scenario, "--request-log", path], ["report", "1", "-o", path, "--overwrite"],
             ["report", "1", "--format", "md", "-o", path, "--overwrite"], ["export", "1", "--format", "json", "-o", path, "--overwrite"],
