@@ -10,17 +10,20 @@ enum { PIECE = 1024 };
 
 struct ghost {
     struct cache_key key;
-    uint64_t bytes : 56;
-    uint64_t list : 8;
-    uint32_t older, newer;
+    uint64_t bytes;
+    uint32_t list, older, newer;
     uint32_t chain; /* the next of its bucket, or of the free list */
 };
 _Static_assert(sizeof(struct ghost) == 40, "what a ghost costs is stated");
 
 /* Buckets below the one to be split next have been split, so they tell by one bit more. */
-static uint32_t bucket_of(const struct ghosts *g, struct cache_key key) {
-    uint32_t hash = (uint32_t)cache_key_hash(key), b = hash & (2 * g->half - 1);
+static inline uint32_t bucket_at(const struct ghosts *g, uint32_t hash) {
+    uint32_t b = hash & (2 * g->half - 1);
     return b < g->buckets ? b : hash & (g->half - 1);
+}
+
+static inline uint32_t bucket_of(const struct ghosts *g, struct cache_key key) {
+    return bucket_at(g, (uint32_t)cache_key_hash(key));
 }
 
 static uint32_t *grown(uint32_t *at, uint32_t *cap, uint32_t need) {
@@ -62,6 +65,7 @@ static void ghost_forget(struct ghosts *g, uint32_t i) {
     struct ghost *x = &g->at[i];
     struct ghost_list *l = &g->list[x->list];
     uint32_t *link = &g->bucket[bucket_of(g, x->key)];
+    if (g->found == i) g->found = NONE;
     while (*link != i) link = &g->at[*link].chain;
     *link = x->chain;
     *(x->older == NONE ? &l->oldest : &g->at[x->older].newer) = x->newer;
@@ -72,15 +76,22 @@ static void ghost_forget(struct ghosts *g, uint32_t i) {
     g->free = i;
 }
 
-static uint32_t ghost_at(const struct ghosts *g, struct cache_key key) {
-    if (g->list[0].count + g->list[1].count == 0) return NONE;
-    uint32_t i = g->bucket[bucket_of(g, key)];
+static uint32_t bucket_find(const struct ghosts *g, uint32_t bucket, struct cache_key key) {
+    uint32_t i = g->bucket[bucket];
     while (i != NONE && !cache_key_equal(g->at[i].key, key)) i = g->at[i].chain;
     return i;
 }
 
+/* The key that was asked for last is remembered with the answer, as policies ask for one several times. */
+static uint32_t ghost_at(struct ghosts *g, struct cache_key key) {
+    if (cache_key_equal(g->asked, key)) return g->found;
+    g->asked = key;
+    g->found = bucket_find(g, bucket_of(g, key), key);
+    return g->found;
+}
+
 void ghosts_open(struct ghosts *g, uint32_t most) {
-    *g = (struct ghosts){.free = NONE, .most = most, .buckets = 1, .half = 1};
+    *g = (struct ghosts){.free = NONE, .most = most, .buckets = 1, .half = 1, .found = NONE};
     for (int l = 0; l < GHOST_LISTS; l++) g->list[l] = (struct ghost_list){.oldest = NONE, .newest = NONE};
     g->bucket = grown(NULL, &g->bucket_cap, 1);
     g->bucket[0] = NONE;
@@ -91,30 +102,33 @@ void ghosts_close(struct ghosts *g) {
     free(g->bucket);
 }
 
-int ghosts_find(const struct ghosts *g, struct cache_key key, uint64_t *bytes) {
+int ghosts_find(struct ghosts *g, struct cache_key key, uint64_t *bytes) {
+    if (ghosts_count(g) == 0) return -1;
     uint32_t i = ghost_at(g, key);
     if (i == NONE) return -1;
     if (bytes) *bytes = g->at[i].bytes;
-    return g->at[i].list;
+    return (int)g->at[i].list;
 }
 
 bool ghosts_remove(struct ghosts *g, struct cache_key key) {
+    if (ghosts_count(g) == 0) return false;
     uint32_t i = ghost_at(g, key);
     if (i != NONE) ghost_forget(g, i);
     return i != NONE;
 }
 
 void ghosts_add(struct ghosts *g, struct cache_key key, uint64_t bytes, int list) {
-    ghosts_remove(g, key);
-    uint64_t count = g->list[0].count + g->list[1].count;
+    uint32_t hash = (uint32_t)cache_key_hash(key), known = bucket_find(g, bucket_at(g, hash), key);
+    if (known != NONE) ghost_forget(g, known);
+    uint64_t count = ghosts_count(g);
     if (count >= g->most) ghost_forget(g, g->list[g->list[list].count ? list : !list].oldest);
     uint32_t i = slot_take(g);
     struct ghost_list *l = &g->list[list];
     if (count >= g->buckets) bucket_split(g);
-    uint32_t *bucket = &g->bucket[bucket_of(g, key)];
+    uint32_t *bucket = &g->bucket[bucket_at(g, hash)];
     g->at[i] = (struct ghost){.key = key,
-                              .bytes = bytes & ((UINT64_C(1) << 56) - 1),
-                              .list = (uint8_t)list,
+                              .bytes = bytes,
+                              .list = (uint32_t)list,
                               .older = l->newest,
                               .newer = NONE,
                               .chain = *bucket};
@@ -123,9 +137,10 @@ void ghosts_add(struct ghosts *g, struct cache_key key, uint64_t bytes, int list
     l->newest = i;
     l->bytes += bytes;
     l->count++;
+    if (cache_key_equal(g->asked, key)) g->found = i;
 }
 
-void ghosts_trim(struct ghosts *g, int list, uint64_t bytes) {
+void ghosts_cut(struct ghosts *g, int list, uint64_t bytes) {
     while (g->list[list].bytes > bytes) ghost_forget(g, g->list[list].oldest);
 }
 
@@ -137,12 +152,13 @@ bool ghosts_check(const struct ghosts *g) {
         for (uint32_t i = g->list[l].oldest; i != NONE; last = i, i = g->at[i].newer) {
             if (++count > g->list[l].count || g->at[i].older != last || g->at[i].list != (unsigned)l)
                 return false;
-            if (ghost_at(g, g->at[i].key) != i) return false;
+            if (bucket_find(g, bucket_of(g, g->at[i].key), g->at[i].key) != i) return false;
             bytes += g->at[i].bytes;
         }
         if (count != g->list[l].count || bytes != g->list[l].bytes || last != g->list[l].newest) return false;
         all += count;
     }
+    if (g->found != bucket_find(g, bucket_of(g, g->asked), g->asked)) return false;
     for (uint32_t b = 0; b < g->buckets; b++) {
         for (uint32_t i = g->bucket[b]; i != NONE && chained <= all; i = g->at[i].chain) chained++;
     }

@@ -28,23 +28,31 @@ struct ghosts {
     uint32_t *bucket;                   /* linear hashing: one bucket more with each ghost more */
     uint32_t buckets, bucket_cap, half; /* half: the highest power of two that is no more than buckets */
     struct ghost_list list[GHOST_LISTS];
+    struct cache_key asked; /* the key looked up last */
+    uint32_t found;         /* where it is now, or nowhere */
 };
 
 void ghosts_open(struct ghosts *g, uint32_t most); /* `most` keys in both queues together */
 void ghosts_close(struct ghosts *g);               /* takes a zeroed one */
 /* The queue that has the key, -1: none. *bytes (may be NULL) is the size of its entry. */
-int ghosts_find(const struct ghosts *g, struct cache_key key, uint64_t *bytes);
+int ghosts_find(struct ghosts *g, struct cache_key key, uint64_t *bytes);
 /* Makes the key the newest of a queue, wherever it was. When there are too many, the oldest of that queue is
  * forgotten first, or of the other where that one is empty. */
 void ghosts_add(struct ghosts *g, struct cache_key key, uint64_t bytes, int list);
-bool ghosts_remove(struct ghosts *g, struct cache_key key); /* whether it was there */
-/* Forgets the oldest keys of a queue until it has at most so many bytes. */
-void ghosts_trim(struct ghosts *g, int list, uint64_t bytes);
+bool ghosts_remove(struct ghosts *g, struct cache_key key);  /* whether it was there */
+void ghosts_cut(struct ghosts *g, int list, uint64_t bytes); /* see ghosts_trim */
 bool ghosts_check(const struct ghosts *g);    /* walks everything: whether the structure is sound */
 size_t ghosts_memory(const struct ghosts *g); /* bytes allocated */
 
 static inline uint64_t ghosts_bytes(const struct ghosts *g, int list) {
     return g->list[list].bytes;
+}
+static inline uint64_t ghosts_count(const struct ghosts *g) {
+    return g->list[0].count + g->list[1].count;
+}
+/* Forgets the oldest keys of a queue until it has at most so many bytes. */
+static inline void ghosts_trim(struct ghosts *g, int list, uint64_t bytes) {
+    if (g->list[list].bytes > bytes) ghosts_cut(g, list, bytes);
 }
 
 #endif

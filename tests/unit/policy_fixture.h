@@ -50,7 +50,8 @@ struct mirror_tier {
     uint64_t usable;
     struct ghost ghost[GHOSTS]; /* oldest first */
     int ghosts;
-    uint64_t tick, target, age, hand, found[KEYS];
+    uint64_t tick, age, hand;
+    double target, found[KEYS];
 };
 
 struct mirror_step {

@@ -1,6 +1,8 @@
 #include "cache/policy.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "cache/ghost.h"
@@ -21,9 +23,22 @@ enum { T1, T2, B1 = T1, B2 = T2 };
 struct policy {
     struct segments s;
     struct ghosts ghosts;
-    uint64_t usable, target;
-    struct ghosts back; /* who victims were sought for; bytes: how far the target is to move when it comes */
+    uint64_t usable;
+    double target;      /* not whole, as in the paper: what steps lose by rounding would add up */
+    struct ghosts back; /* keys that victims were sought for; bytes: step_bits() of how far to move then */
 };
+
+static uint64_t step_bits(double step) {
+    uint64_t bits;
+    memcpy(&bits, &step, sizeof bits);
+    return bits;
+}
+
+static double step_of_bits(uint64_t bits) {
+    double step;
+    memcpy(&step, &bits, sizeof step);
+    return step;
+}
 
 static struct policy *arc_open(const struct policy_config *config) {
     struct policy *p = mem_zalloc(1, sizeof *p);
@@ -51,29 +66,27 @@ static void arc_touch(struct policy *p, uint32_t entry, const struct policy_info
 }
 
 /* How far the target moves for an entry of this size that the list remembers. */
-static uint64_t step_for(const struct policy *p, int list, uint64_t bytes) {
-    uint64_t mine = ghosts_bytes(&p->ghosts, list), others = ghosts_bytes(&p->ghosts, !list);
-    if (mine == 0 || others <= mine) return bytes;
-    unsigned __int128 step = (unsigned __int128)bytes * others / mine;
-    return step < p->usable ? (uint64_t)step : p->usable;
+static double step_for(const struct policy *p, int list, uint64_t bytes) {
+    double mine = (double)ghosts_bytes(&p->ghosts, list), others = (double)ghosts_bytes(&p->ghosts, !list);
+    return (double)bytes * (mine > 0 && others > mine ? others / mine : 1);
 }
 
-static uint64_t target_moved(const struct policy *p, int list, uint64_t step) {
-    if (list == B1) return p->target + step < p->usable ? p->target + step : p->usable;
-    return p->target > step ? p->target - step : 0;
+static double target_moved(const struct policy *p, int list, double step) {
+    return list == B1 ? fmin(p->target + step, (double)p->usable) : fmax(p->target - step, 0);
 }
 
 static uint32_t arc_first(struct policy *p, const struct cache_key *incoming) {
     uint32_t once = segments_first(&p->s, T1), often = segments_first(&p->s, T2);
-    uint64_t target = p->target, bytes;
+    double target = p->target, first = (double)p->s.bytes[T1];
+    uint64_t bytes;
     int list = incoming ? ghosts_find(&p->ghosts, *incoming, &bytes) : -1;
     if (list >= 0) {
-        uint64_t step = step_for(p, list, bytes);
+        double step = step_for(p, list, bytes);
         target = target_moved(p, list, step);
-        ghosts_add(&p->back, *incoming, step, 0);
+        ghosts_add(&p->back, *incoming, step_bits(step), 0);
     }
     if (once == POLICY_END || often == POLICY_END) return once == POLICY_END ? often : once;
-    return p->s.bytes[T1] > target || (list == B2 && p->s.bytes[T1] == target) ? once : often;
+    return first > target || (list == B2 && first >= target) ? once : often;
 }
 
 /* The lists are cut to their bounds. */
@@ -85,11 +98,11 @@ static void ghosts_bound(struct policy *p) {
 }
 
 static void arc_admitted(struct policy *p, const struct policy_info *info) {
-    uint64_t bytes, step;
+    uint64_t bytes, bits;
     int list = ghosts_find(&p->ghosts, info->key, &bytes);
     if (list >= 0) {
-        if (ghosts_find(&p->back, info->key, &step) < 0) step = step_for(p, list, bytes);
-        p->target = target_moved(p, list, step);
+        bool sought = ghosts_find(&p->back, info->key, &bits) >= 0;
+        p->target = target_moved(p, list, sought ? step_of_bits(bits) : step_for(p, list, bytes));
         ghosts_remove(&p->ghosts, info->key);
     }
     ghosts_remove(&p->back, info->key);
@@ -104,7 +117,7 @@ static void arc_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
 
 static bool arc_check(const struct policy *p, uint64_t *entries) {
     return segments_check(&p->s, entries) && ghosts_check(&p->ghosts) && ghosts_check(&p->back) &&
-           p->target <= p->usable;
+           p->target >= 0 && p->target <= (double)p->usable;
 }
 
 static size_t arc_memory(const struct policy *p) {

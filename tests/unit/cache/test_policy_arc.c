@@ -40,29 +40,29 @@ static void access(struct mirror *m, int t, int k) {
 }
 
 /* How far the target moves when a key comes back that a list remembers. */
-static uint64_t step_for(const struct mirror_tier *t, int key) {
-    uint64_t b[2] = {ghost_bytes(t, T1), ghost_bytes(t, T2)}, step = 0;
+static double step_for(const struct mirror_tier *t, int key) {
+    double b[2] = {(double)ghost_bytes(t, T1), (double)ghost_bytes(t, T2)}, step = 0;
     int list = ghost_list(t, key);
-    for (int i = 0; i < t->ghosts; i++) step = t->ghost[i].key == key ? t->ghost[i].bytes : step;
-    return b[!list] > b[list] ? step * b[!list] / b[list] : step;
+    for (int i = 0; i < t->ghosts; i++) step = t->ghost[i].key == key ? (double)t->ghost[i].bytes : step;
+    return b[!list] > b[list] ? step * (b[!list] / b[list]) : step;
 }
 
-static uint64_t moved(const struct mirror_tier *t, int list, uint64_t step) {
-    if (list == T1) return t->target + step < t->usable ? t->target + step : t->usable;
-    return t->target > step ? t->target - step : 0;
+static double moved(const struct mirror_tier *t, int list, double step) {
+    double least = 0, most = (double)t->usable, to = list == T1 ? t->target + step : t->target - step;
+    return to < least ? least : to > most ? most : to;
 }
 
-/* found: for each key the step when a victim was sought for it, plus one. */
+/* found: for each key the step when a victim was sought for it; a step is never 0. */
 static int victim(struct mirror *m, int t, int incoming) {
     struct mirror_tier *tier = &m->t[t];
     int once = item_lowest(m, t, T1), often = item_lowest(m, t, T2), list = ghost_list(tier, incoming);
-    uint64_t target = tier->target, have = item_bytes(m, t, T1);
+    double target = tier->target, have = (double)item_bytes(m, t, T1);
     if (list >= 0) {
-        tier->found[incoming] = step_for(tier, incoming) + 1;
-        target = moved(tier, list, tier->found[incoming] - 1);
+        tier->found[incoming] = step_for(tier, incoming);
+        target = moved(tier, list, tier->found[incoming]);
     }
     if (once < 0 || often < 0) return once < 0 ? often : once;
-    return have > target || (list == T2 && have == target) ? once : often;
+    return have > target || (list == T2 && have >= target) ? once : often;
 }
 
 static void bound(struct mirror *m, int t) {
@@ -77,7 +77,7 @@ static void admitted(struct mirror *m, int t, int k) {
     struct mirror_tier *tier = &m->t[t];
     int list = ghost_list(tier, k);
     if (list >= 0) {
-        tier->target = moved(tier, list, tier->found[k] ? tier->found[k] - 1 : step_for(tier, k));
+        tier->target = moved(tier, list, tier->found[k] > 0 ? tier->found[k] : step_for(tier, k));
         ghost_forget(tier, k);
     }
     tier->found[k] = 0;
