@@ -116,7 +116,9 @@ bool station_is_on(const struct station *s) {
     return s->depths != NULL;
 }
 
-void station_empty(struct station *s) {
+void station_empty(struct station *s, uint64_t now_ns) {
+    advance(s, now_ns);
+    if (s->chunks[KVF_DIR_READ] + s->chunks[KVF_DIR_WRITE] > 0) s->idle_ns = now_ns;
     for (int d = 0; d < KVF_DIRS; d++) {
         s->busy[d].count = 0;
         s->chunks[d] = s->passed[d] = s->taken[d] = s->speed[d] = 0;

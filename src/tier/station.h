@@ -61,8 +61,8 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
 static inline uint64_t station_stream(uint32_t pod, int tier, int kind) {
     return ((uint64_t)pod * KVF_TIERS + (uint64_t)tier) * 4 + (uint64_t)kind;
 }
-bool station_is_on(const struct station *s); /* initialised */
-void station_empty(struct station *s);       /* all leave, without notice */
+bool station_is_on(const struct station *s);            /* initialised */
+void station_empty(struct station *s, uint64_t now_ns); /* of one that is on: all leave, without notice */
 void station_free(struct station *s);
 /* Interpolates between measured values by the logarithm of x, which is above the first and at most the last
  * of `at`. */

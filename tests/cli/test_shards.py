@@ -221,16 +221,33 @@ def _():
         check_ranks({**REMOTE, **changes})
 
 
+MEASURED = {"tiers.%s.%s" % (tier, key): value for tier in ("cpu", "gpu") for key, value in (
+    ("depths", [1, 4]), ("read_rates", [9000, 30000]), ("write_rates", [8000, 25000]), ("read_spread", [0.5, 1.5]))}
+
+
 @case("calibrated workers ask for their turns at the store like others")
 def _():
     need_mpi()
-    measured = {"tiers.%s.%s" % (tier, key): value for tier in ("cpu", "gpu") for key, value in (
-        ("depths", [1, 4]), ("read_rates", [9000, 30000]), ("write_rates", [8000, 25000]), ("read_spread", [0.5, 1.5]))}
-    summary = check_ranks({**REMOTE, **measured, "engine.workers": 3})[0]
+    summary = check_ranks({**REMOTE, **MEASURED, "engine.workers": 3})[0]
     assert summary["results.remote_hits.value"] > 100 and summary["results.remote_write_ops.value"] > 1000
-    summary = check_ranks({**REMOTE, **measured, "engine.workers": 3, "tiers.remote.capacity": "512MiB", "fleet.delay": "30ms",
+    summary = check_ranks({**REMOTE, **MEASURED, "engine.workers": 3, "tiers.remote.capacity": "512MiB", "fleet.delay": "30ms",
                            "run.duration": "20s"}, (2,))[0]
     assert summary["results.remote_lost.value"] > 0
+
+
+@case("pods with calibrated tiers go and come back as well, and leave nothing in flight")
+def _():
+    need_mpi()
+    changes = {**MEASURED, "engine.workers": 3, "tiers.nvme.capacity": "1GiB", "workload.users": 360}
+    outages = "[{pod: 7, at: 3s, for: 2s}, {pod: 0, at: 5s, for: 1ms}, {pod: 2, at: 6s, for: 1s}%s]"
+    for more, counts, remote in ((REMOTE, (2, 4), ", {remote: true, at: 7s, for: 1s}"), ({}, (2, 4, 8), "")):
+        summary, tables, _ = check_ranks({**more, **changes, "fleet.outages": outages % remote}, counts)
+        assert summary["results.outages.value"] == 3 + bool(remote) and summary["results.outage_requests_failed.value"] > 0
+        assert summary["results.outage_lost_bytes.value"] > 1 << 30
+        # a chunk that stayed counted would stay in all later intervals
+        for tier in ("gpu", "cpu"):
+            chunks = [row["io_in_flight"] for row in tables["tier_intervals"] if row["tier"] == tier]
+            assert len(chunks) > 9 and max(chunks) < 1000 and min(chunks[-4:]) == 0, (tier, chunks)
 
 
 @case("and with outages of pods that wait for the store, and of the store")

@@ -64,6 +64,12 @@ static void leg_goes(struct crew *l, struct handled *o, enum kvf_dir dir, uint64
     goes(l, leg->tier, dir, 1, now_ns);
 }
 
+/* With all that it has there. */
+static void leg_leaves(struct crew *l, struct transfer_leg *leg, enum kvf_dir dir, uint64_t now_ns) {
+    if (leg->at_device > 0) goes(l, leg->tier, dir, leg->at_device, now_ns);
+    leg->at_device = 0;
+}
+
 static bool room_is_new(const struct crew *l) {
     return l->written_bytes < scenario_usable_bytes(l->setup.scenario, KVF_TIER_NVME);
 }
@@ -314,15 +320,20 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     heap_push(&l->turns, hand->until_ns, l->ties++, hand);
 }
 
+/* What it copied in its turn has passed. */
+static void copied_goes(struct crew *l, struct hand *hand, uint64_t now_ns) {
+    for (int d = 0; d < KVF_DIRS; d++) {
+        if (hand->copied[d]) goes(l, KVF_TIER_CPU, (enum kvf_dir)d, 1, now_ns);
+        hand->copied[d] = 0;
+    }
+}
+
 static void turn_end(struct crew *l, struct hand *hand, uint64_t now_ns) {
     struct piece *p;
     hand->busy = false;
     hand->idle_ns = now_ns;
     if (hand->counted) l->copying--;
-    for (int d = 0; d < KVF_DIRS; d++) {
-        if (hand->copied[d]) goes(l, KVF_TIER_CPU, (enum kvf_dir)d, 1, now_ns);
-        hand->copied[d] = 0;
-    }
+    copied_goes(l, hand, now_ns);
     while ((p = piece_take(&hand->submit)) != NULL) piece_submit(l, p, now_ns);
     crew_store_assign(l, hand, now_ns);
     hand_ready(l, hand);
@@ -349,6 +360,7 @@ static void timed_begin(struct crew *l, struct handled *o, enum kvf_dir dir, uin
     struct transfer_leg *leg = &o->t.leg[dir];
     leg->since_ns = now_ns;
     if (leg->start_ns == 0) leg->start_ns = now_ns;
+    leg->at_device = 1;
     comes(l, leg->tier, dir, 1, now_ns);
     if (leg->tier == KVF_TIER_REMOTE && l->setup.ask)
         turn_ask(l, o, dir);
@@ -392,7 +404,7 @@ static void timed_end(struct crew *l, struct handled *o, uint64_t now_ns) {
     enum kvf_dir dir = o->t.leg[KVF_DIR_READ].timed && o->t.leg[KVF_DIR_WRITE].done_bytes == 0
                            ? KVF_DIR_READ
                            : KVF_DIR_WRITE;
-    goes(l, o->t.leg[dir].tier, dir, 1, now_ns);
+    leg_leaves(l, &o->t.leg[dir], dir, now_ns);
     if (dir == KVF_DIR_READ && has_leg(o, KVF_DIR_WRITE))
         operation_line(l, o);
     else
@@ -448,7 +460,7 @@ void crew_begin(struct crew *l, struct cache_op *op) {
 }
 
 static void operation_lost(struct crew *l, struct handled *o) {
-    goes(l, KVF_TIER_REMOTE, KVF_DIR_READ, 1, now_of(l));
+    leg_leaves(l, &o->t.leg[KVF_DIR_READ], KVF_DIR_READ, now_of(l));
     o->t.error = ENODATA;
     o->t.error_dir = KVF_DIR_READ;
     counters_add(&l->setup.counters->lost[KVF_TIER_REMOTE], 1);
@@ -504,27 +516,32 @@ uint64_t crew_next_ns(const struct crew *l) {
     return next;
 }
 
-/* Pieces of operations under way are freed with all others. */
+static void operation_abandon(struct crew *l, struct handled *o, uint64_t now_ns) {
+    for (int d = 0; d < KVF_DIRS; d++) leg_leaves(l, &o->t.leg[d], (enum kvf_dir)d, now_ns);
+    l->setup.done(l->setup.ctx, &o->t, true, "");
+    crew_handled_free(l, o);
+}
+
+/* Other crews count in the same counters, so each takes out what it has brought. */
 void crew_stop(struct crew *l) {
-    while (l->live.next_live != &l->live) {
-        struct handled *o = l->live.next_live;
-        l->setup.done(l->setup.ctx, &o->t, true, "");
-        crew_handled_free(l, o);
-    }
-    for (uint32_t i = 0; i < l->count; i++)
+    uint64_t now_ns = now_of(l);
+    while (l->live.next_live != &l->live) operation_abandon(l, l->live.next_live, now_ns);
+    spares_free(&l->spare_piece);
+    for (uint32_t i = 0; i < l->count; i++) {
+        copied_goes(l, &l->hand[i], now_ns);
         l->hand[i] = (struct hand){.buffers = l->setup.buffers,
                                    .clean = l->setup.buffers,
                                    .holders = HOLDERS,
                                    .landing = LANDING,
                                    .connections = crew_store_connections(l, i)};
-    for (int i = 0; i < STATIONS; i++) station_empty(&l->station[i]);
+    }
+    for (int i = 0; i < STATIONS; i++)
+        if (station_is_on(&l->station[i])) station_empty(&l->station[i], now_ns);
     l->turns.count = l->delays.count = l->starts.count = l->timed.count = l->ends.count = 0;
     l->ready = NULL;
     l->ready_tail = &l->ready;
     l->asked = (struct line){0};
     l->copying = 0;
-    for (int t = 0; t < KVF_TIERS; t++)
-        atomic_store_explicit(&l->setup.counters->chunks_in_flight[t], 0, memory_order_relaxed);
 }
 
 uint64_t crew_used_ns(const struct crew *l, int tier, enum kvf_dir dir) {

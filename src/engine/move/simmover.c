@@ -331,8 +331,6 @@ void simmover_stop(struct simmover *m) {
     for (int p = 0; p < POOLS; p++)
         while (m->pool[p].first) simulated_end(m, line_first(&m->pool[p]), true);
     pools_fill(m);
-    for (int t = 0; t < KVF_TIERS && m->crew; t++)
-        atomic_store_explicit(&m->setup.counters->chunks_in_flight[t], 0, memory_order_relaxed);
 }
 
 uint64_t simmover_next_ns(const struct simmover *m) {

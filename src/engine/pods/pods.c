@@ -164,11 +164,6 @@ int pods_refused(const struct engine *e, struct err *err) {
 
 int pods_open(struct engine *e, struct err *err) {
     int rc = 0;
-    if (engine_is_virtual(e) && e->s->fleet.pods > 1 && e->s->fleet.outages > 0 && crew_wanted(e->s))
-        return err_set(
-            err, KVF_ERR_USAGE,
-            "fleet.outages cannot be simulated on calibrated tiers; leave them out, or the included "
-            "calibration");
     struct sample *sample = sample_open();
     if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)
         rc = fleet_open(&e->routes.fleet, e->s, pod_blocks(e->s), err);

@@ -60,13 +60,7 @@ static void speed_set(int tier, uint64_t read, uint64_t write, uint64_t channels
         (struct scenario_emulation){read, write, LATENCY, channels, KVF_DUPLEX_HALF, KVF_UNSET};
 }
 
-static void rig_begin(uint64_t workers, uint32_t buffers) {
-    struct err e = {0};
-    r->s.engine.workers = workers;
-    for (int t = 0; t <= (r->s.tier[REMOTE].on ? REMOTE : NVME); t++) {
-        struct tier_setup setup = {.scenario = &r->s, .tier = (enum kvf_tier)t, .clock = &r->clock};
-        assert_int_equal(tier_emulated_ops.open(&r->tiers[t], &setup, &e), 0);
-    }
+static struct simmover *mover_of_rig(uint32_t buffers) {
     struct mover_setup setup = {.scenario = &r->s,
                                 .clock = &r->clock,
                                 .tiers = r->tiers,
@@ -74,7 +68,17 @@ static void rig_begin(uint64_t workers, uint32_t buffers) {
                                 .usage = r->usage,
                                 .buffers = buffers,
                                 .done = op_ended};
-    r->m = simmover_open(&setup);
+    return simmover_open(&setup);
+}
+
+static void rig_begin(uint64_t workers, uint32_t buffers) {
+    struct err e = {0};
+    r->s.engine.workers = workers;
+    for (int t = 0; t <= (r->s.tier[REMOTE].on ? REMOTE : NVME); t++) {
+        struct tier_setup setup = {.scenario = &r->s, .tier = (enum kvf_tier)t, .clock = &r->clock};
+        assert_int_equal(tier_emulated_ops.open(&r->tiers[t], &setup, &e), 0);
+    }
+    r->m = mover_of_rig(buffers);
 }
 
 static int set_up(void **state) {
@@ -806,6 +810,52 @@ static void a_stop_ends_what_is_measured_too(void **state) {
     for (int t = 0; t < KVF_TIERS; t++) assert_int_equal(counters_get(&r->counters->chunks_in_flight[t]), 0);
 }
 
+static uint64_t in_flight(int tier) {
+    assert_true(r->usage[tier].at[READ] + r->usage[tier].at[WRITE] ==
+                counters_get(&r->counters->chunks_in_flight[tier]));
+    return counters_get(&r->counters->chunks_in_flight[tier]);
+}
+
+static void reads_and_moves(void) {
+    op_begin_by(0, NVME, CPU, 50000);
+    op_begin_by(1, CPU, -1, 50000);
+    op_begin_by(1, GPU, -1, 50000);
+}
+
+/* Two pods count in the same counters, and one of them is gone while both have chunks everywhere. */
+static void a_stop_takes_out_what_it_has_brought(void **state) {
+    (void)state;
+    uint64_t before[KVF_TIERS], most = 0;
+    for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
+    rig_begin(2, 2);
+    struct simmover *gone = mover_of_rig(2), *stays = r->m;
+    reads_and_moves();
+    r->m = gone;
+    reads_and_moves();
+    for (uint64_t ns = 0; ns <= 2500; ns += 100) {
+        run_clock_set(&r->clock, r->zero_ns + ns);
+        while (simmover_pump(stays)) {}
+        while (simmover_pump(gone)) {}
+    }
+    for (int t = 0; t <= NVME; t++) before[t] = in_flight(t);
+    simmover_stop(gone);
+    for (int t = 0; t <= NVME; t++) {
+        assert_int_equal(2 * in_flight(t), before[t]);
+        most += before[t];
+    }
+    assert_true(most >= 4);
+    assert_int_equal(r->ends, 3);
+    uint64_t again_ns = r->zero_ns + 2500;
+    unsigned back = op_begin_by(1, CPU, -1, 50000); /* it is back, with free workers */
+    assert_true(simmover_next_ns(gone) == again_ns);
+    time_to(GB);
+    assert_int_equal(r->end_ns[back], 2500 + 50000);
+    r->m = stays;
+    to_the_end();
+    for (int t = 0; t <= NVME; t++) assert_int_equal(in_flight(t), 0);
+    simmover_close(gone);
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -847,6 +897,7 @@ int main(void) {
         TEST(a_busy_store_answers_lookups_later),
         TEST(a_value_has_buffers_for_all_of_its_chunks),
         TEST(a_stop_ends_what_is_measured_too),
+        TEST(a_stop_takes_out_what_it_has_brought),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("simmover", tests, NULL, NULL);
