@@ -212,6 +212,18 @@ def _():
         check_ranks(changes)
 
 
+@case("blocks that messages and reads would bring later than they are computed are computed again: on_hit faster")
+def _():
+    for delay, read in (("1ms", True), ("300ms", False)):
+        got = run(command({**SHORT, **REMOTE, "cache.on_hit": "faster", "fleet.delay": delay, "workload.users": 720, "run.duration": "20s"},
+                          "--json", "-", "--db", "none"))
+        assert got.rc == 0, got
+        value = {name: one["value"] for name, one in json.loads(got.stdout)["results"].items()}
+        reads = sum(value.get("remote_read_%s_ops" % cause, 0) for cause in ("prefix", "conversation"))
+        assert (reads > 100) == read and value["remote_hits"] > 100, (delay, reads, value["remote_hits"])
+        assert read or value["hits_recomputed"] >= value["remote_hits"], (delay, value["hits_recomputed"], value["remote_hits"])
+
+
 @case("so it is with every kind of placement, promotion and entry")
 def _():
     need_mpi()

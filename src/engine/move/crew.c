@@ -320,7 +320,7 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     heap_push(&l->turns, hand->until_ns, l->ties++, hand);
 }
 
-/* What it copied in its turn has passed. */
+/* The copies of its turn have passed. */
 static void copied_goes(struct crew *l, struct hand *hand, uint64_t now_ns) {
     for (int d = 0; d < KVF_DIRS; d++) {
         if (hand->copied[d]) goes(l, KVF_TIER_CPU, (enum kvf_dir)d, 1, now_ns);

@@ -3,15 +3,22 @@
 #include "base/clock.h"
 #include "base/terms.h"
 
-static uint64_t tier_ns(const struct scenario_emulation *link, uint64_t bytes) {
+/* Of the messages before the bytes: a store that simulated pods share is asked, and answers. */
+static uint64_t ways_ns(const struct scenario *s, int tier) {
+    bool far = tier == KVF_TIER_REMOTE && s->fleet.pods > 1 && !scenario_pods_are_ranks(s);
+    return far ? 2 * s->fleet.delay_ns : 0;
+}
+
+static uint64_t tier_ns(const struct scenario *s, int tier, uint64_t bytes) {
+    const struct scenario_emulation *link = &s->tier[tier].emulation;
     if (bytes == 0) return 0;
-    return link->latency_ns +
+    return ways_ns(s, tier) + link->latency_ns +
            (uint64_t)((double)bytes * (double)KVF_NS_PER_S / (double)link->read_bytes_per_s);
 }
 
 uint64_t reuse_load_ns(const struct scenario *s, const uint64_t bytes[KVF_TIERS]) {
     uint64_t ns = 0;
-    for (int t = 0; t < KVF_TIERS; t++) ns = kvf_max(ns, tier_ns(&s->tier[t].emulation, bytes[t]));
+    for (int t = 0; t < KVF_TIERS; t++) ns = kvf_max(ns, tier_ns(s, t, bytes[t]));
     return ns;
 }
 

@@ -1,7 +1,8 @@
 /* Chooses how a request uses blocks found below the gpu tier: read them, recompute them, or both, computing
  * from the head of the context while the tail is read (Jin et al.: Compute Or Load KV Cache? Why Not Both?,
  * 2024). Time estimates assume no other load: a read takes the scenario's latency + bytes / read_bandwidth on
- * the slowest tier involved; a computation takes one step of the roofline model. Pure functions: any thread.
+ * the slowest tier involved, with two messages before where simulated pods share the tier; a computation
+ * takes one step of the roofline model. Pure functions: any thread.
  */
 #ifndef KVF_ENGINE_PIPELINE_REUSE_H
 #define KVF_ENGINE_PIPELINE_REUSE_H

@@ -43,6 +43,21 @@ static void loading_takes_as_long_as_its_slowest_tier(void **state) {
     free(s);
 }
 
+/* Of a simulation's pods: 40 ms there, 40 ms back, beside 200 ms at the link. */
+static void a_store_that_pods_share_is_two_messages_away(void **state) {
+    (void)state;
+    struct scenario *s = links(20000000000u, 5000000000u, 1000);
+    uint64_t bytes[KVF_TIERS] = {[NVME] = 1000000000, [KVF_TIER_REMOTE] = 1000000000};
+    s->mode = KVF_MODE_SIMULATE;
+    s->fleet.pods = 8;
+    assert_int_equal(reuse_load_ns(s, bytes), 200000000 + 1000);
+    s->fleet.delay_ns = 40000000;
+    assert_int_equal(reuse_load_ns(s, bytes), 280000000 + 1000);
+    bytes[KVF_TIER_REMOTE] = 0;
+    assert_int_equal(reuse_load_ns(s, bytes), 200000000 + 1000);
+    free(s);
+}
+
 /* 8,192 tokens of 128 KiB are a GiB, which an H100 computes in about 0.35 s: at 1 GB/s it takes longer to
  * read, at 100 GB/s it does not. */
 static void the_faster_one_is_taken(void **state) {
@@ -106,6 +121,7 @@ static void the_split_is_the_best_there_is(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(loading_takes_as_long_as_its_slowest_tier),
+        cmocka_unit_test(a_store_that_pods_share_is_two_messages_away),
         cmocka_unit_test(the_faster_one_is_taken),
         cmocka_unit_test(the_split_is_the_best_there_is),
     };
