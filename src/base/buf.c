@@ -1,10 +1,12 @@
 #include "base/buf.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Room for `more` bytes and the NUL; doubling keeps building linear. */
 static void buf_reserve(struct buf *b, size_t more) {
@@ -65,6 +67,15 @@ bool buf_ends_with(const char *text, const char *end) {
 const char *buf_path_end(const char *path, size_t most) {
     for (const char *next; strlen(path) > most && (next = strchr(path, '/')) != NULL;) path = next + 1;
     return path;
+}
+
+bool buf_write(int fd, const void *data, size_t len) {
+    for (size_t done = 0; done < len;) {
+        ssize_t n = write(fd, (const char *)data + done, len - done);
+        if (n == 0 || (n < 0 && errno != EINTR)) return false;
+        if (n > 0) done += (size_t)n;
+    }
+    return true;
 }
 
 void buf_free(struct buf *b) {

@@ -21,6 +21,9 @@ void buf_add(struct buf *b, const char *text);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void buf_bytes(struct buf *b, const void *data, size_t len);
+/* Writes bytes to a pipe or terminal, which may take only part of them at a time. False with errno. Any
+ * thread. */
+bool buf_write(int fd, const void *data, size_t len);
 /* Appends choice i of `count` with what stands before it in a list: "a", ", b", " or c". */
 void buf_choice(struct buf *b, size_t i, size_t count, const char *name);
 const char *buf_text(const struct buf *b); /* "" when empty */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/utf8.h"
 
 enum { HELD_MAX = 1000, LINE_SHORT = 1024 };
@@ -23,17 +24,6 @@ static char *held[HELD_MAX];
 static unsigned held_first, held_count;
 static unsigned long held_lost;
 
-/* A line is one write; a pipe or terminal may still take only part of it. */
-static void write_all(const char *text, size_t len) {
-    while (len > 0) {
-        ssize_t done = write(STDERR_FILENO, text, len);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return;
-        text += done;
-        len -= (size_t)done;
-    }
-}
-
 static void hold_line(char *line) {
     if (held_count == HELD_MAX) {
         free(held[held_first]);
@@ -48,10 +38,10 @@ static void let_out(void) {
     if (held_lost) {
         char line[80];
         int len = snprintf(line, sizeof line, "kvfall: %lu earlier messages were dropped\n", held_lost);
-        write_all(line, (size_t)len);
+        (void)buf_write(STDERR_FILENO, line, (size_t)len);
     }
     for (; held_count > 0; held_count--) {
-        write_all(held[held_first], strlen(held[held_first]));
+        (void)buf_write(STDERR_FILENO, held[held_first], strlen(held[held_first]));
         free(held[held_first]);
         held[held_first] = NULL;
         held_first = (held_first + 1) % HELD_MAX;
@@ -121,9 +111,9 @@ void log_line(enum log_level level, const char *fmt, ...) {
         line = near;
     } else {
         static const char erase[] = "\r\033[K";
-        if (open_line) write_all(erase, sizeof erase - 1);
+        if (open_line) (void)buf_write(STDERR_FILENO, erase, sizeof erase - 1);
         open_line = false;
-        write_all(line, end);
+        (void)buf_write(STDERR_FILENO, line, end);
     }
     pthread_mutex_unlock(&lock);
     if (line != near) free(line);

@@ -131,18 +131,6 @@ struct told {
     struct err e;
 };
 
-static bool write_whole(int fd, const void *data, size_t len) {
-    const char *at = data;
-    while (len > 0) {
-        ssize_t wrote = write(fd, at, len);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) return false;
-        at += wrote;
-        len -= (size_t)wrote;
-    }
-    return true;
-}
-
 static _Noreturn void fill_and_tell(int (*fill)(const void *, struct buf *, struct err *), const void *ctx,
                                     int fd, pid_t parent) {
     struct told told = {0};
@@ -152,7 +140,7 @@ static _Noreturn void fill_and_tell(int (*fill)(const void *, struct buf *, stru
     int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (quiet >= 0) (void)dup2(quiet, STDERR_FILENO); /* the caller has the sentence */
     told.rc = fill(ctx, &made, &told.e);
-    bool all = write_whole(fd, &told, sizeof told) && write_whole(fd, made.data, made.len);
+    bool all = buf_write(fd, &told, sizeof told) && buf_write(fd, made.data, made.len);
     _exit(all ? 0 : 1);
 }
 

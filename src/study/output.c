@@ -205,12 +205,3 @@ int output_screen_style(const struct options *o, const struct preferences *p, st
     if (!setup->colour) setup->style.scheme = SCHEME_MONO;
     return 0;
 }
-
-bool output_pipe(int fd, const void *data, size_t len) {
-    for (size_t done = 0; done < len;) {
-        ssize_t n = write(fd, (const char *)data + done, len - done);
-        if (n < 0 && errno != EINTR) return false;
-        if (n > 0) done += (size_t)n;
-    }
-    return true;
-}

@@ -49,7 +49,4 @@ void output_narrow(struct buf *text);
 /* The form of a list: --json, --csv, else a table. 0, or -KVF_ERR_USAGE for both. */
 int output_form(const struct options *o, enum sheet_form *form, struct err *e);
 
-/* Writes all of it to a pipe between processes; false when the other end is gone. Any thread. */
-bool output_pipe(int fd, const void *data, size_t len);
-
 #endif

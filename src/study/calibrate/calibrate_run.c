@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scenario/budget.h"
-#include "study/output.h"
 #include "study/session.h"
 #include "study/setup.h"
 
@@ -197,7 +196,7 @@ static _Noreturn void child_main(int from, int to, void *message, size_t len,
     if (null >= 0 && setup.silent) (void)dup2(null, STDERR_FILENO);
     told.rc = child_work(&setup, &told.run, &e);
     snprintf(told.why, sizeof told.why, "%.399s", e.text);
-    _exit(output_pipe(to, &told, sizeof told) ? 0 : 1);
+    _exit(buf_write(to, &told, sizeof told) ? 0 : 1);
 }
 
 void calibrate_run_init(struct calibrate_run *r) {
@@ -252,7 +251,7 @@ int calibrate_run(struct calibrate_run_process *p, const void *message, size_t l
     uint64_t begin_ns = clock_now_ns();
     struct told told;
     bool told_stop = false;
-    bool told_all = output_pipe(p->to, message, len);
+    bool told_all = buf_write(p->to, message, len);
     while (told_all && poll(&at, 1, TICK_MS) <= 0) {
         progress(ctx, fmin((double)(clock_now_ns() - begin_ns) / whole_ns, 0.99));
         if (!told_stop && atomic_load(stop)) told_stop = kill(p->pid, SIGTERM) == 0;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "study/live.h"
-#include "study/output.h"
 #include "study/sweep/sweep.h"
 
 /* The message of a point's process: this, then the results. Both ends are the same program. */
@@ -22,9 +21,9 @@ static bool tell(int fd, const struct run_record *run, enum run_status status, c
     struct told told = {
         .run_id = run->run_id, .status = status, .results = status == RUN_FAILED ? 0 : run->results.count};
     snprintf(told.why, sizeof told.why, "%.299s", why);
-    return output_pipe(fd, &told, sizeof told) &&
+    return buf_write(fd, &told, sizeof told) &&
            (told.results == 0 ||
-            output_pipe(fd, run->results.items, told.results * sizeof *run->results.items));
+            buf_write(fd, run->results.items, told.results * sizeof *run->results.items));
 }
 
 /* The scenario of a point, checked. */
