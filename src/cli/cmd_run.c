@@ -166,9 +166,13 @@ static int run_scenario(struct command_run *c, struct err *e) {
                                .io_trace = c->options.io_trace,
                                .request_log = c->options.request_log,
                                .verify_dump = c->options.verify_dump,
-                               .fit = c->options.fit ? &c->fit : NULL};
+                               .fit = c->options.fit ? &c->fit : NULL,
+                               .last = true};
     int rc = c->showing.board ? session_show(c->session, e) : 0;
-    if (rc == 0) rc = session_repeat(c->session, &what, &c->run, &c->trials, e);
+    if (rc == 0 && c->scenario.run.trials < 2)
+        rc = session_run(c->session, &what, &c->run, e);
+    else if (rc == 0)
+        rc = sweep_trials(c->session, &what, &c->run, &c->trials, e);
     bool together = c->rank != NULL;
     ranks_leave(c->rank);
     c->rank = NULL;

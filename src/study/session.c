@@ -72,6 +72,10 @@ void session_free(struct session *s) {
     free(s);
 }
 
+const struct session_setup *session_given(const struct session *s) {
+    return &s->setup;
+}
+
 bool session_unstored(const struct session *s) {
     return s->unstored;
 }
@@ -476,8 +480,6 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
     return rc;
 }
 
-/* ---- trials ---- */
-
 char *session_numbered_file(const char *path, const char *of, unsigned number) {
     struct stat st;
     if (!path) return NULL;
@@ -489,93 +491,6 @@ char *session_numbered_file(const char *path, const char *of, unsigned number) {
     struct buf out = {0};
     buf_addf(&out, "%.*s-%s%u%s", (int)stem, path, of, number, path + stem);
     return out.data;
-}
-
-static int trial_run(struct session *s, const struct session_run *what, struct run_record *run,
-                     struct err *e) {
-    struct session_run one = *what;
-    char *io_trace = session_numbered_file(what->io_trace, "trial", what->trial);
-    char *request_log = session_numbered_file(what->request_log, "trial", what->trial);
-    one.io_trace = io_trace;
-    one.request_log = request_log;
-    int rc = session_run(s, &one, run, e);
-    free(io_trace);
-    free(request_log);
-    return rc;
-}
-
-/* The rest is expected to take as long as the trials so far. */
-static void trial_say(const struct session *s, const struct trials *group, uint64_t begin_ns) {
-    const struct trial *t = &group->trial[group->count - 1];
-    uint64_t left_ns = (clock_now_ns() - begin_ns) / t->number * (group->asked - t->number);
-    char tok[24] = "--", clock[24];
-    if (t->incomplete[0]) {
-        log_line(KVF_LOG_WARNING, "trial %u of %u is incomplete: %s", t->number, group->asked, t->incomplete);
-    } else if (!s->setup.quiet) {
-        if (kvf_present(t->throughput_tok_s)) units_count_human(t->throughput_tok_s, tok, sizeof tok);
-        log_line(KVF_LOG_INFO, "trial %u of %u: %s tok/s  %u %%  ETA %s", t->number, group->asked, tok,
-                 100 * t->number / group->asked, units_clock(left_ns, clock, sizeof clock));
-    }
-}
-
-/* A row of the study's board for each trial; one past the group's runs, unless there is none to come. */
-static void trial_show(const struct session *s, const struct session_run *what,
-                       const struct run_record *run) {
-    const struct scenario *sc = what->scenario;
-    struct board *board = s->setup.showing ? s->setup.showing->board : NULL;
-    struct board_head h = {.kind = "trials", .point = "trial", .axis = "trial", .expected = sc->run.trials};
-    struct board_row r;
-    char label[32];
-    if (!board) return;
-    snprintf(h.name, sizeof h.name, "%.63s", sc->name);
-    showing_run_measures(&h);
-    board_head(board, &h);
-    for (size_t i = what->row; i < sc->run.trials; i++) {
-        snprintf(label, sizeof label, "trial %zu", i + 1);
-        r = board_row_new(label);
-        r.x = (double)(i + 1);
-        r.line = 0;
-        if (i == what->row && run) showing_run_row(&r, run);
-        if (i == what->row && !run) r.state = OUTCOME_RUNS;
-        board_row(board, i, &r);
-    }
-    showing_wake(s->setup.showing);
-}
-
-int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
-                   struct trials *group, struct err *e) {
-    struct session_run one = *what;
-    uint32_t trials = (uint32_t)what->scenario->run.trials;
-    uint64_t begin_ns = clock_now_ns();
-    if (trials < 2) {
-        one.last = true;
-        return session_run(s, &one, run, e);
-    }
-    run_record_init(run);
-    for (one.trial = 1; one.trial <= trials && !session_stopped(s); one.trial++) {
-        struct run_record now;
-        one.last = one.trial == trials;
-        one.row = one.trial - 1;
-        trial_show(s, &one, NULL);
-        int rc = trial_run(s, &one, &now, e);
-        if (rc != 0 && (one.trial == 1 || e->code == KVF_ERR_CANCELLED)) {
-            run_record_free(&now);
-            if (one.trial > 1) break;
-            return rc;
-        }
-        if (rc != 0 && now.status != RUN_FAILED) {
-            now.status = RUN_FAILED;
-            snprintf(now.status_reason, sizeof now.status_reason, "%.699s", e->text);
-        }
-        if (one.trial == 1) one.parent_id = now.run_id;
-        trials_add(group, &now);
-        trial_show(s, &one, &now);
-        trial_say(s, group, begin_ns);
-        run_record_free(run);
-        *run = now;
-        if (rc != 0) break;
-    }
-    return 0;
 }
 
 bool session_stopped(const struct session *s) {

@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "rank/rank.h"
 #include "record/run.h"
-#include "record/trials.h"
 #include "scenario/fit.h"
 #include "scenario/scenario.h"
 #include "study/metrics_server.h"
@@ -56,6 +55,7 @@ struct session_run {                 /* one run; texts are copied */
 /* A session that refers to `setup`, which outlives it; the program ends when memory is exhausted. */
 struct session *session_new(const struct session_setup *setup);
 void session_free(struct session *s); /* takes NULL */
+const struct session_setup *session_given(const struct session *s);
 /* Takes over the signals and opens the study's screen, before the first run. 0 or a negative code. */
 int session_show(struct session *s, struct err *e);
 
@@ -69,14 +69,6 @@ int session_check(struct scenario *scenario, bool force, struct fit *fit, struct
  * run->status tells how it ended. -KVF_ERR_CANCELLED: session_stopped() before it began, and nothing was
  * created. Other negative codes: the database refused it, or it could not start and is stored as failed. */
 int session_run(struct session *s, const struct session_run *what, struct run_record *run, struct err *e);
-
-/* Runs the scenario as often as its run.trials says, a simulation with seed, seed + 1 and so on, each a run
- * of its own below the first. `what` needs no parent, trial or last. Logs get "-trial2" before their
- * extension. `group` (zeroed) gets every trial, `run` is the last one. Ends early when session_stopped(), or
- * when a trial could not start, which counts as a failed one; negative only when the first could not. Without
- * trials it is session_run() and `group` stays empty. */
-int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
-                   struct trials *group, struct err *e);
 /* The name of one of several logs: "ops.csv.zst" becomes "ops-trial2.csv.zst" for "trial" and 2; a path that
  * is not an ordinary file is unchanged. The caller frees it; NULL for NULL. */
 char *session_numbered_file(const char *path, const char *of, unsigned number);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "record/metric.h"
 #include "study/output.h"
 #include "study/signals.h"
 
@@ -35,31 +34,6 @@ void showing_open(struct showing *s, struct command_queue *commands) {
     log_hold(true);
     signals_screen(s->ui);
     if (signals_asked()) ui_hurry(s->ui); /* came before there was a screen to tell */
-}
-
-static const char *const run_measures[] = {"throughput_tok_s", "storage_throughput_tok_s", "e2e_p95_ms",
-                                           "reuse_hit_ratio"};
-enum { RUN_MEASURES = sizeof run_measures / sizeof *run_measures };
-
-void showing_run_measures(struct board_head *h) {
-    h->measures = RUN_MEASURES;
-    for (unsigned m = 0; m < RUN_MEASURES; m++) {
-        char label[METRIC_NAME];
-        metric_label(run_measures[m], label, sizeof label);
-        snprintf(h->measure[m].name, sizeof h->measure[m].name, "%s", run_measures[m]);
-        snprintf(h->measure[m].title, sizeof h->measure[m].title, "%.23s", label);
-        snprintf(h->measure[m].unit, sizeof h->measure[m].unit, "%s", metric_unit(run_measures[m]));
-    }
-}
-
-void showing_run_row(struct board_row *r, const struct run_record *run) {
-    r->state = run->status == RUN_FAILED      ? OUTCOME_FAILED
-               : run->status == RUN_COMPLETED ? OUTCOME_DONE
-                                              : OUTCOME_STOPPED;
-    r->run_id = run->run_id;
-    for (unsigned m = 0; m < RUN_MEASURES && r->state != OUTCOME_FAILED; m++)
-        r->value[m] = result_value(&run->results, run_measures[m]);
-    if (r->state == OUTCOME_FAILED) snprintf(r->note, sizeof r->note, "%.199s", run->status_reason);
 }
 
 void showing_wake(const struct showing *s) {

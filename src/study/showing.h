@@ -7,7 +7,6 @@
 
 #include "record/board.h"
 #include "record/command.h"
-#include "record/run.h"
 #include "study/options.h"
 #include "study/preferences.h"
 #include "ui/ui.h"
@@ -30,9 +29,6 @@ void showing_open(struct showing *s, struct command_queue *commands);
 /* After the end of the study, which its board tells: the screen stays until it is left, unless the end was
  * asked for. Then held-back output is printed; a terminal that takes none ends the program with `status`. */
 void showing_close(struct showing *s, int status);
-/* Fills the measures of a study whose rows are runs, and a row from the results of a run. */
-void showing_run_measures(struct board_head *h);
-void showing_run_row(struct board_row *r, const struct run_record *run);
 void showing_wake(const struct showing *s); /* the board has changed */
 /* In a forked child: drops screen, signals and messages of the parent. */
 void showing_forget(struct showing *s);

@@ -8,8 +8,9 @@
 #include "tier/channels.h"
 #include "tier/tier.h"
 
-/* A tier without bytes behind it: an operation is a completion at a time that the tier's channels give.
- * All workers share them. */
+/* Tiers without bytes. Of an emulated one all workers share the channels, which say when an operation is
+ * done. Of an instant one it is done as soon as it is submitted: what a run spends on it is the time of
+ * kvfall itself. */
 
 struct emulated_tier {
     struct tier base;
@@ -26,17 +27,29 @@ struct tier_queue {
     uint32_t in_flight, depth;
 };
 
-static int emulated_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
+static bool is_instant(const struct tier *t) {
+    return t->ops == &tier_instant_ops;
+}
+
+static int tier_make(const struct tier_ops *ops, struct tier **out, const struct tier_setup *setup,
+                     struct err *e) {
     struct emulated_tier *t = calloc(1, sizeof *t);
     if (!t)
-        return err_set(e, KVF_ERR_NOMEM, "there is no memory for the emulated %s tier",
+        return err_set(e, KVF_ERR_NOMEM, "there is no memory for the %s %s tier", ops->name,
                        tier_name(setup->tier));
-    t->base.ops = &tier_emulated_ops;
-    t->base.tier = setup->tier;
+    t->base = (struct tier){ops, setup->tier};
     channels_init(&t->channels, &setup->scenario->tier[setup->tier].emulation);
     t->clock = setup->clock;
     *out = &t->base;
     return 0;
+}
+
+static int emulated_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
+    return tier_make(&tier_emulated_ops, out, setup, e);
+}
+
+static int instant_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
+    return tier_make(&tier_instant_ops, out, setup, e);
 }
 
 static void emulated_close(struct tier *t) {
@@ -55,9 +68,13 @@ static void emulated_describe(const struct tier *base, char *out, size_t len) {
              units_duration_human((double)speed->latency_ns, latency, sizeof latency), channels);
 }
 
-static uint32_t emulated_caps(const struct tier *t) {
+static void instant_describe(const struct tier *t, char *out, size_t len) {
     (void)t;
-    return TIER_EMULATED | TIER_WHOLE_ENTRY;
+    snprintf(out, len, "instant: takes no time of its own; keeps sizes, no bytes");
+}
+
+static uint32_t emulated_caps(const struct tier *t) {
+    return TIER_EMULATED | TIER_WHOLE_ENTRY | (is_instant(t) ? TIER_INSTANT : 0);
 }
 
 static uint64_t emulated_alloc(struct tier *base, uint64_t bytes) {
@@ -76,7 +93,7 @@ static int emulated_queue_open(struct tier *t, struct tier_queue **out, uint32_t
     (void)worker;
     struct tier_queue *q = calloc(1, sizeof *q);
     if (!q)
-        return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the emulated %s tier",
+        return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the %s %s tier", t->ops->name,
                        tier_name(t->tier));
     q->tier = (struct emulated_tier *)t;
     q->depth = depth;
@@ -90,12 +107,13 @@ static void emulated_queue_close(struct tier_queue *q) {
 }
 
 static unsigned emulated_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n) {
+    struct channels *channels = is_instant(&q->tier->base) ? NULL : &q->tier->channels;
     uint64_t now = run_clock_now(q->tier->clock);
     unsigned taken = 0;
     for (; taken < n && q->in_flight < q->depth; taken++, q->in_flight++) {
         struct tier_chunk *c = chunks[taken];
         c->submit_ns = now;
-        c->complete_ns = channels_take(&q->tier->channels, c->dir, c->len, now).complete_ns;
+        c->complete_ns = channels ? channels_take(channels, c->dir, c->len, now).complete_ns : now;
         c->error = 0;
         heap_push(&q->busy, c->complete_ns, q->submitted++, c);
     }
@@ -127,21 +145,16 @@ static uint64_t emulated_used_ns(const struct tier *t, enum kvf_dir dir, uint64_
     return channels_used_ns(&((const struct emulated_tier *)t)->channels, dir, now_ns);
 }
 
-const struct tier_ops tier_emulated_ops = {
-    .name = "emulated",
-    .open = emulated_open,
-    .close = emulated_close,
-    .describe = emulated_describe,
-    .caps = emulated_caps,
-    .alloc = emulated_alloc,
-    .drop = emulated_drop,
-    .queue_open = emulated_queue_open,
-    .queue_close = emulated_queue_close,
-    .begin = NULL,
-    .end = NULL,
-    .submit = emulated_submit,
-    .reap = emulated_reap,
-    .fd = emulated_fd,
-    .next_ns = emulated_next_ns,
-    .used_ns = emulated_used_ns,
-};
+#define OPS_OF_BOTH                                                                                          \
+    .close = emulated_close, .caps = emulated_caps, .alloc = emulated_alloc, .drop = emulated_drop,          \
+    .queue_open = emulated_queue_open, .queue_close = emulated_queue_close, .submit = emulated_submit,       \
+    .reap = emulated_reap, .fd = emulated_fd, .next_ns = emulated_next_ns
+
+const struct tier_ops tier_emulated_ops = {.name = "emulated",
+                                           .open = emulated_open,
+                                           .describe = emulated_describe,
+                                           .used_ns = emulated_used_ns,
+                                           OPS_OF_BOTH};
+
+const struct tier_ops tier_instant_ops = {
+    .name = "instant", .open = instant_open, .describe = instant_describe, OPS_OF_BOTH};

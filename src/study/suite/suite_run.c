@@ -161,7 +161,6 @@ static const struct sweep_study study = {
 
 /* One axis, whose values are the tests; one that is tried several times is there as often. */
 static int sweep_make(struct suite *s, struct err *err) {
-    static const char measures[] = "throughput_tok_s storage_throughput_tok_s e2e_p95_ms reuse_hit_ratio";
     struct scenario_sweep *w = &s->sweep.base.scenario.sweep;
     struct sweep_record *r = &s->sweep.record;
     struct buf tests = {0}, json = {0};
@@ -179,10 +178,10 @@ static int sweep_make(struct suite *s, struct err *err) {
     if ((size_t)len >= sizeof w->variants)
         return err_set(err, KVF_ERR_USAGE,
                        "these are more runs than a suite has room for; ask for fewer trials");
-    snprintf(w->metrics, sizeof w->metrics, "%s", measures);
+    snprintf(w->metrics, sizeof w->metrics, "%s", sweep_run_measures);
     buf_addf(&json,
              "{\"sweep\": {\"profile\": \"keys\", \"keys\": {}, \"variants\": %s, \"metrics\": \"%s\"}}",
-             w->variants, measures);
+             w->variants, sweep_run_measures);
     r->effective_json = mem_strdup(buf_text(&json));
     snprintf(r->name, sizeof r->name, "suite");
     snprintf(r->profile, sizeof r->profile, "files");

@@ -1,5 +1,5 @@
 /* Many runs as one sweep: of a scenario with some of its keys varied (kvfall sweep), or of other studies that
- * are made of one, such as a suite, whose points are files. Main thread only. */
+ * are made of one: a suite, whose points are files, and trials. Main thread only. */
 #ifndef KVF_STUDY_SWEEP_SWEEP_H
 #define KVF_STUDY_SWEEP_SWEEP_H
 
@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "draw/format.h"
 #include "record/outcome.h"
+#include "record/trials.h"
 #include "scenario/sweep_plan.h"
 #include "store/store.h"
 #include "study/options.h"
@@ -105,9 +106,12 @@ struct sweep {
     struct sweep_record record;
     struct buf warnings; /* lines that stand below the table */
     struct sweep_curves curves;
+    struct err failed; /* why the last run in this process could not begin; else empty */
     int signal;
     bool stopped;
 };
+/* Metrics on the board of a study whose points are not its subject, as a list. */
+extern const char sweep_run_measures[];
 
 /* ---- points (sweep_points.c) ---- */
 /* Loads the scenario with the settings of the command line and prints errors; 0 or the exit status. */
@@ -154,6 +158,16 @@ bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t 
 /* Takes the measures of a run that has ended into the point. */
 void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run);
 void sweep_point_fail(struct sweep *s, size_t point, const char *why);
+
+/* ---- trials (sweep_trials.c) ---- */
+
+/* Runs the scenario as often as its run.trials says, a simulation with seed, seed + 1 and so on, each a run
+ * of its own below the first. `what` needs no parent, trial or row. Logs get "-trial2" before their
+ * extension. `group` (zeroed) gets every trial, `run` is the last one; the caller frees both. Ends early when
+ * session_stopped(), or when a trial could not start, which counts as a failed one. 0, or a negative code
+ * when the first could not. */
+int sweep_trials(struct session *session, const struct session_run *what, struct run_record *run,
+                 struct trials *group, struct err *e);
 
 /* ---- the record (sweep_record.c) ---- */
 

@@ -15,6 +15,8 @@
 #include "study/signals.h"
 #include "study/sweep/sweep.h"
 
+const char sweep_run_measures[] = "throughput_tok_s storage_throughput_tok_s e2e_p95_ms reuse_hit_ratio";
+
 void sweep_point_fail(struct sweep *s, size_t point, const char *why) {
     struct buf label = {0};
     s->point[point].state = OUTCOME_FAILED;
@@ -297,14 +299,14 @@ static void on_prepare(void *ctx, const char *what, double share) {
 
 static void run_here(struct sweep *s, size_t point) {
     struct run_record run;
-    struct err e = {0};
     run_record_init(&run);
-    int rc = sweep_point_run(s, point, s->session, false, &run, &e);
+    err_clear(&s->failed);
+    int rc = sweep_point_run(s, point, s->session, false, &run, &s->failed);
     if (rc == -KVF_ERR_CANCELLED) {
         s->point[point].state = OUTCOME_WAITS;
     } else {
         if (rc != 0) run.status = RUN_FAILED;
-        if (rc != 0) snprintf(run.status_reason, sizeof run.status_reason, "%.699s", e.text);
+        if (rc != 0) snprintf(run.status_reason, sizeof run.status_reason, "%.699s", s->failed.text);
         sweep_point_take(s, point, &run);
         if (s->study && s->study->took) s->study->took(s, point, &run);
     }
@@ -324,7 +326,7 @@ static void run_one_by_one(struct sweep *s, size_t from, size_t to) {
         s->line.share = 0;
         sweep_show_point(s, i);
         sweep_line_point(s, i);
-        s->stopped = session_stopped(s->session);
+        s->stopped = s->stopped || session_stopped(s->session);
     }
 }
 
