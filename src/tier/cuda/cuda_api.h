@@ -1,9 +1,9 @@
-/* Everything that the cuda backend calls of CUDA, as one table: the runtime and the launches of its
- * kernels. The real one answers for the driver of this machine; a test passes one that plays devices in
- * host memory and fails any call.
+/* All functions of CUDA that the cuda backend calls, in one table: the runtime and the launches of its
+ * kernels. The real table calls this machine's driver. Tests pass one that simulates devices in host memory
+ * and can fail any call.
  *
- * Calls return 0 or an error number of CUDA. Those about memory, streams and events concern the device
- * that the calling thread has chosen by use(). Any thread. */
+ * Calls return 0 or a CUDA error number. Calls on memory, streams and events use the device that the calling
+ * thread selected with use(). Any thread. */
 #ifndef KVF_TIER_CUDA_CUDA_API_H
 #define KVF_TIER_CUDA_CUDA_API_H
 
@@ -12,10 +12,10 @@
 
 #include "tier/cuda/cuda_content.h"
 
-/* Numbers of CUDA that the backend has a word for. */
+/* CUDA error numbers that the backend explains. */
 enum cuda_number {
     CUDA_OUT_OF_MEMORY = 2,
-    CUDA_DRIVER_TOO_OLD = 35, /* or none at all */
+    CUDA_DRIVER_TOO_OLD = 35, /* or there is none */
     CUDA_DEVICES_BUSY = 46,
     CUDA_NO_DEVICE = 100,
     CUDA_NO_SUCH_DEVICE = 101,
@@ -32,13 +32,13 @@ enum cuda_number {
 struct cuda_device_info {
     char name[64];
     char bus[20];          /* PCI address */
-    char uuid[48];         /* "GPU-...", as nvidia-smi -L has it; with MIG, of the slice */
+    char uuid[48];         /* "GPU-...", as nvidia-smi -L lists it; with MIG, the slice's */
     uint32_t major, minor; /* compute capability */
     uint64_t bytes;        /* of memory */
 };
 
 struct cuda_api {
-    /* 1000 x major + 10 x minor; 0 when there is no driver. */
+    /* 1000 x major + 10 x minor; 0: no driver. */
     int (*driver_version)(int *version);
     int (*runtime_version)(int *version);
     int (*device_count)(int *count);
@@ -49,7 +49,7 @@ struct cuda_api {
     int (*release)(void *at);
     int (*host_alloc)(void **at, uint64_t bytes); /* page-locked */
     int (*host_release)(void *at);
-    int (*pin)(void *at, uint64_t bytes); /* page-locks memory that is there */
+    int (*pin)(void *at, uint64_t bytes); /* page-locks existing memory */
     int (*unpin)(void *at);
     int (*stream_new)(void **stream);
     int (*stream_free)(void *stream);
@@ -57,31 +57,32 @@ struct cuda_api {
     int (*event_new)(void **event);
     int (*event_free)(void *event);
     int (*event_record)(void *event, void *stream);
-    int (*event_query)(void *event); /* CUDA_NOT_READY until all before it in its stream is done */
-    /* On a stream; host memory is page-locked. */
+    int (*event_query)(void *event); /* CUDA_NOT_READY until all earlier work of its stream is done */
+    /* Enqueued on a stream; host memory must be page-locked. */
     int (*copy)(void *to, const void *from, uint64_t bytes, void *stream);
     int (*copy_batch)(void **to, void **from, uint64_t *bytes, uint32_t count,
                       void *stream); /* in any order */
     int (*clear)(void *at, uint64_t bytes, void *stream);
-    /* Kernels. Writes the entry's content; adds a sum over every byte to *sum, in device memory; counts in
-     * *verdict, in device memory, the blocks that begin in [from, to) and are not what they should be. */
+    /* Kernels, enqueued on a stream. generate writes the entry's content. checksum adds a sum over all bytes
+     * to *sum. verify counts the wrong blocks among those that begin in [from, to), in *verdict. Both results
+     * are in device memory. */
     int (*generate)(const struct cuda_work *w, const struct cuda_content *c, void *stream);
     int (*checksum)(const struct cuda_work *w, uint64_t *sum, void *stream);
     int (*verify)(const struct cuda_work *w, const struct cuda_content *c, int full,
                   struct cuda_verdict *verdict, void *stream);
-    const char *(*text)(int error); /* CUDA's words for it */
+    const char *(*text)(int error); /* CUDA's text for an error */
 };
 
-/* The table of this machine's CUDA; NULL in a build without. */
+/* The real table; NULL in a build without CUDA. */
 const struct cuda_api *cuda_api_real(void);
-/* The table that backends opened from now on use; NULL: the real one. Tests only, one thread. */
+/* Sets the table for backends that are opened from now on; NULL: the real one. For tests, one thread. */
 void cuda_api_choose(const struct cuda_api *api);
 const struct cuda_api *cuda_api_chosen(void);
 
-/* "GPU-" and the 16 bytes of a UUID in the usual groups. */
+/* Writes "GPU-" and the UUID in hexadecimal, in the usual groups. */
 void cuda_uuid_text(const unsigned char bytes[16], char *out, size_t len);
 
-/* Launches of the kernels, in the file that nvcc compiles. */
+/* Kernel launches, in the file that nvcc compiles. */
 #ifdef __cplusplus
 extern "C" {
 #endif

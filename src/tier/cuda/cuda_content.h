@@ -1,10 +1,10 @@
-/* The content of entries in device memory, by 16 bytes: the same that payload makes in host memory. What
- * one thread of a kernel does is here too, written so that a kernel and a host compiler both take it: tests
- * run every thread of a launch on the host.
+/* The content of entries in device memory, in vectors of 16 bytes: the same bytes that tier/payload.h
+ * generates in host memory. The work of one kernel thread is here too, in code that both nvcc and a host
+ * compiler accept, so tests run every thread of a launch on the host.
  *
- * Extents say where a part of an entry is: logical bytes [offset, offset + bytes) lie at `address`. They
- * follow each other without gaps, and all begin at a multiple of 16 bytes, in memory too. The last may end
- * anywhere; memory goes on there to the next multiple of 16. */
+ * An extent says where a part of an entry is: its bytes [offset, offset + bytes) are at `address`. Extents
+ * are in order and without gaps. Offsets and addresses are multiples of 16. The last extent may have any
+ * length, but its memory extends to the next multiple of 16. */
 #ifndef KVF_TIER_CUDA_CUDA_CONTENT_H
 #define KVF_TIER_CUDA_CUDA_CONTENT_H
 
@@ -19,19 +19,19 @@
 #define CUDA_UNROLLED_8
 #endif
 
-/* Limits that keep a kernel's parameters within 4 KiB. */
+/* These limits keep a kernel's parameters within 4 KiB. */
 enum {
     CUDA_EXTENTS = 120,
     CUDA_BLOCK = 4096,
     CUDA_VECTOR = 16,
     CUDA_BLOCK_VECTORS = 256,
     CUDA_STAMP_VECTORS = 4,
-    CUDA_THREADS = 256, /* of a thread block; a step of all of them is one block of content */
+    CUDA_THREADS = 256, /* per thread block; in one step they process one block of content */
     CUDA_LANES = 32,
     CUDA_WARPS = CUDA_THREADS / CUDA_LANES,
-    CUDA_TILE = 65536, /* bytes that a thread block goes over */
+    CUDA_TILE = 65536, /* bytes per thread block */
     CUDA_STEPS = CUDA_TILE / (CUDA_THREADS * CUDA_VECTOR),
-    CUDA_COPIES = 4 /* of noise that is read once, where an extent has it so often */
+    CUDA_COPIES = 4 /* uses of noise that is read once, where an extent repeats it */
 };
 
 struct cuda_extent {
@@ -40,30 +40,30 @@ struct cuda_extent {
     uint64_t bytes;
 };
 
-/* One launch: the bytes [from, to) of an entry, which the extents cover. */
+/* A launch: bytes [from, to) of an entry, which the extents cover. */
 struct cuda_work {
     struct cuda_extent extent[CUDA_EXTENTS];
     uint32_t extents;
     uint64_t from, to;
 };
 
-/* Tiles of the extents before each: where a thread block finds its own. */
+/* By extent, the number of tiles before it: a thread block looks up its own. */
 struct cuda_tiles {
     uint32_t first[CUDA_EXTENTS + 1];
 };
 
 struct cuda_content {
     uint64_t magic, key_hi, key_lo, generation, seed;
-    uint64_t base;         /* of the checks, from all the above */
+    uint64_t base;         /* hash of all the above, for the checks */
     uint64_t noise;        /* device address */
-    uint64_t noise_blocks; /* there */
+    uint64_t noise_blocks; /* at that address */
     uint64_t first;        /* noise block of the entry's first block */
-    uint64_t window;       /* noise blocks that entries are made from, a power of two */
+    uint64_t window;       /* noise blocks in use, a power of two */
 };
 
 /* The result of checking an entry. */
 struct cuda_verdict {
-    uint64_t bad; /* blocks */
+    uint64_t bad; /* number of wrong blocks */
 };
 
 struct cuda_vector {
@@ -80,7 +80,7 @@ CUDA_BOTH uint64_t cuda_noise_block(const struct cuda_content *c, uint64_t block
     return (c->first + block) & (c->window - 1);
 }
 
-/* The four vectors of a stamp: struct payload_stamp. */
+/* One of the four vectors of a struct payload_stamp. */
 CUDA_BOTH struct cuda_vector cuda_stamp_vector(const struct cuda_content *c, uint64_t block,
                                                uint64_t noise_block, uint32_t index) {
     struct cuda_vector v;
@@ -92,7 +92,7 @@ CUDA_BOTH struct cuda_vector cuda_stamp_vector(const struct cuda_content *c, uin
     return v;
 }
 
-/* Whether `valid` bytes (1 to 16, from the first on) of two vectors differ. */
+/* Whether the first `valid` bytes (1 to 16) of two vectors differ. */
 CUDA_BOTH int cuda_vector_differs(struct cuda_vector a, struct cuda_vector b, uint64_t valid) {
     uint64_t lo = a.lo ^ b.lo, hi = a.hi ^ b.hi;
     if (valid < 8) return (lo << (64 - 8 * valid)) != 0;
@@ -100,8 +100,8 @@ CUDA_BOTH int cuda_vector_differs(struct cuda_vector a, struct cuda_vector b, ui
     return (lo | hi) != 0;
 }
 
-/* Whether a vector of a block's stamp is not what it should be. A stamp that the end of the entry cuts
- * short is judged by the bytes it has, its check only when it is whole. */
+/* Whether a vector of a block's stamp is wrong. Of a stamp that the end of the entry cuts short only the
+ * bytes that exist are compared, and its check only if it is complete. */
 CUDA_BOTH int cuda_stamp_wrong(const struct cuda_content *c, uint64_t block, uint32_t index,
                                struct cuda_vector got, uint64_t valid) {
     if (index < 3) return cuda_vector_differs(got, cuda_stamp_vector(c, block, 0, index), valid);
@@ -109,7 +109,7 @@ CUDA_BOTH int cuda_stamp_wrong(const struct cuda_content *c, uint64_t block, uin
     return got.lo >= c->noise_blocks || cuda_vector_differs(got, cuda_stamp_vector(c, block, got.lo, 3), 16);
 }
 
-/* The extent that has a byte of the entry; the caller knows that one has. */
+/* The extent with this byte of the entry, which must exist. */
 CUDA_BOTH uint32_t cuda_find(const struct cuda_work *w, uint64_t offset) {
     uint32_t low = 0, high = w->extents - 1;
     while (low < high) {
@@ -129,7 +129,7 @@ CUDA_BOTH uint64_t cuda_address(const struct cuda_work *w, uint64_t offset) {
 
 /* ---- memory ---- */
 
-/* Data that is read again stays in the device's cache; data used once bypasses it. */
+/* Loads through the device's cache if the data is used again, past it otherwise. */
 CUDA_BOTH struct cuda_vector cuda_load(uint64_t address, int again) {
     struct cuda_vector v;
 #ifdef __CUDA_ARCH__
@@ -154,7 +154,7 @@ CUDA_BOTH void cuda_store(uint64_t address, struct cuda_vector v) {
 
 /* ---- launches ---- */
 
-/* How many thread blocks go over the extents, one a tile. */
+/* The number of thread blocks for the extents, one per tile. */
 CUDA_BOTH uint32_t cuda_tiles_of(const struct cuda_work *w, struct cuda_tiles *t) {
     t->first[0] = 0;
     for (uint32_t i = 0; i < w->extents; i++)
@@ -162,13 +162,13 @@ CUDA_BOTH uint32_t cuda_tiles_of(const struct cuda_work *w, struct cuda_tiles *t
     return t->first[w->extents];
 }
 
-/* How many thread blocks check a work, a warp a block of content. */
+/* The number of thread blocks that check the work, one warp per block of content. */
 CUDA_BOTH uint32_t cuda_verify_blocks(const struct cuda_work *w) {
     uint64_t blocks = (w->to + CUDA_BLOCK - 1) / CUDA_BLOCK - w->from / CUDA_BLOCK;
     return (uint32_t)((blocks + CUDA_WARPS - 1) / CUDA_WARPS);
 }
 
-/* The extent that a thread block has a tile of. */
+/* The extent of a thread block's tile. */
 CUDA_BOTH uint32_t cuda_extent_of(const struct cuda_work *w, const struct cuda_tiles *t,
                                   uint32_t thread_block) {
     uint32_t low = 0, high = w->extents - 1;
@@ -184,7 +184,7 @@ CUDA_BOTH uint32_t cuda_extent_of(const struct cuda_work *w, const struct cuda_t
 
 /* ---- what one thread does ---- */
 
-/* Its vectors: `steps` of them, CUDA_BLOCK apart, so that all are at one place of their blocks. */
+/* A thread's vectors: `steps` of them, CUDA_BLOCK apart, so all have the same offset in their blocks. */
 struct cuda_share {
     uint64_t offset, address;
     uint32_t steps;
@@ -216,8 +216,8 @@ CUDA_BOTH void cuda_generate_steps(const struct cuda_content *c, const struct cu
     }
 }
 
-/* The same noise comes again after as many blocks as the window has: a share is CUDA_COPIES stretches of
- * blocks at that distance, and what one of them needs is what all need. */
+/* Noise repeats after as many blocks as the window has. A thread fills CUDA_COPIES stretches of blocks at
+ * that distance, which need the same noise. */
 CUDA_BOTH void cuda_generate_copies(const struct cuda_content *c, uint64_t offset, uint64_t address) {
     enum { STEPS = CUDA_STEPS / CUDA_COPIES };
     uint64_t block = offset / CUDA_BLOCK;
@@ -248,8 +248,9 @@ CUDA_BOTH uint64_t cuda_checksum_steps(const struct cuda_share *s, uint32_t step
     return total;
 }
 
-/* Writes its part of the content. A full tile has a constant number of steps: several are under way. The
- * tiles of an extent that has its noise CUDA_COPIES times are dealt so that each reads it once. */
+/* Generates the thread's part of the content. Full tiles have a constant number of steps, so that several
+ * loads are in flight. If an extent repeats its noise CUDA_COPIES times, each tile covers all repetitions of
+ * its noise and reads it once. */
 CUDA_BOTH void cuda_generate_thread(const struct cuda_work *w, const struct cuda_tiles *t,
                                     const struct cuda_content *c, uint32_t thread_block, uint32_t thread) {
     uint32_t extent = cuda_extent_of(w, t, thread_block), tile = thread_block - t->first[extent];
@@ -269,7 +270,7 @@ CUDA_BOTH void cuda_generate_thread(const struct cuda_work *w, const struct cuda
         cuda_generate_steps(c, &s, s.steps);
 }
 
-/* Its part of the sum: of the two halves of each vector, one as it is and the other over it. */
+/* The thread's part of the sum, over the exclusive or of the two halves of each vector. */
 CUDA_BOTH uint64_t cuda_checksum_thread(const struct cuda_work *w, const struct cuda_tiles *t,
                                         uint32_t thread_block, uint32_t thread) {
     uint32_t extent = cuda_extent_of(w, t, thread_block);
@@ -277,13 +278,13 @@ CUDA_BOTH uint64_t cuda_checksum_thread(const struct cuda_work *w, const struct 
     return s.steps == CUDA_STEPS ? cuda_checksum_steps(&s, CUDA_STEPS) : cuda_checksum_steps(&s, s.steps);
 }
 
-/* The block of content that a warp checks; it may lie behind the work. */
+/* The block of content that a warp checks; it may be past the end of the work. */
 CUDA_BOTH uint64_t cuda_verify_block(const struct cuda_work *w, uint32_t thread_block, uint32_t thread) {
     return w->from / CUDA_BLOCK + (uint64_t)thread_block * CUDA_WARPS + thread / CUDA_LANES;
 }
 
-/* Whether a lane finds its part of a block wrong. Which noise a block has, its stamp says; a stamp that
- * names none of ours is wrong itself. */
+/* Whether a lane's part of a block is wrong. The stamp says which noise the block has; a stamp with an
+ * unknown noise block is itself wrong. */
 CUDA_BOTH int cuda_verify_lane(const struct cuda_work *w, const struct cuda_content *c, int full,
                                uint64_t block, uint32_t lane) {
     uint64_t begin = block * CUDA_BLOCK, noise = 0;

@@ -84,7 +84,7 @@ static bool batch_answer(struct resp_conn *c, const struct resp_head *h, uint64_
         return true;
     }
     if (h->kind != RESP_INTEGER) {
-        resp_line_absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "a number was asked for");
+        resp_line_absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "it must be a number");
         return false;
     }
     swap(c, c->reading++, c->remote.answered++);
@@ -112,7 +112,7 @@ static void batch_run(struct resp_conn *c, uint64_t now_ns) {
         }
     }
     if (c->in_len > 0) {
-        resp_line_absurd(c, now_ns, "there is more than was asked for");
+        resp_line_absurd(c, now_ns, "more bytes than were requested");
         return;
     }
     c->remote.failures = 0;
@@ -185,7 +185,7 @@ static void set_run(struct resp_conn *c, uint64_t now_ns) {
     } else if (h.kind == RESP_MORE) {
         resp_line_wait(c, EPOLLIN | (p == PROGRESS_WAITS ? EPOLLOUT : 0), now_ns);
     } else if (p != PROGRESS_DONE) {
-        resp_line_absurd(c, now_ns, "it came before the value was sent");
+        resp_line_absurd(c, now_ns, "it came before the value had been sent");
     } else if (h.kind == RESP_ERROR) {
         job_refused(c, &h, now_ns);
     } else if (h.kind == RESP_SIMPLE && resp_of(c->remote.q)->pairs && !c->about) {
@@ -198,7 +198,7 @@ static void set_run(struct resp_conn *c, uint64_t now_ns) {
     } else if (h.kind == RESP_NIL && c->remote.job->first) {
         job_forestalled(c);
     } else {
-        resp_line_absurd(c, now_ns, "a SET is answered with OK");
+        resp_line_absurd(c, now_ns, "the reply to a SET must be OK");
     }
 }
 
@@ -222,7 +222,7 @@ static enum resp_progress get_refused(struct resp_conn *c, const struct resp_hea
         resp_line_shut(c, now_ns);
         remote_op_fail(q, op, EREMOTEIO);
     } else {
-        resp_line_absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "a GET is answered with a value");
+        resp_line_absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "the reply to a GET must be a value");
     }
     return PROGRESS_BROKEN;
 }
@@ -339,7 +339,7 @@ static void get_run(struct resp_conn *c, uint64_t now_ns) {
     } else if (p == PROGRESS_WAITS) {
         resp_line_wait(c, EPOLLIN | (c->out_at < c->out_len ? EPOLLOUT : 0), now_ns);
     } else if (p == PROGRESS_DONE && (c->in_len != 2 || memcmp(c->in, "\r\n", 2) != 0)) {
-        resp_line_absurd(c, now_ns, "a value does not end where it should");
+        resp_line_absurd(c, now_ns, "the value has no end");
     } else if (p == PROGRESS_DONE) {
         job_ended(c);
     }

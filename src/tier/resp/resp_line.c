@@ -95,7 +95,7 @@ void resp_line_lost(struct resp_conn *c, uint64_t now_ns, int error) {
 }
 
 void resp_line_absurd(struct resp_conn *c, uint64_t now_ns, const char *why) {
-    resp_line_break(c, now_ns, "the server at %s gave an answer that is none: %s", c->server->name, why);
+    resp_line_break(c, now_ns, "the server at %s sent an invalid reply: %s", c->server->name, why);
 }
 
 void resp_line_refused(struct resp_conn *c, const struct resp_head *h, uint64_t now_ns) {
@@ -199,7 +199,8 @@ static void greeting_run(struct resp_conn *c, uint64_t now_ns) {
             return;
         }
         if (h.kind != RESP_MORE) {
-            resp_line_absurd(c, now_ns, h.kind == RESP_BAD ? h.why : "a greeting is answered with OK");
+            resp_line_absurd(c, now_ns,
+                             h.kind == RESP_BAD ? h.why : "the reply to the first commands must be OK");
             return;
         }
         p = resp_line_receive(c, sizeof c->in, now_ns);
@@ -209,7 +210,7 @@ static void greeting_run(struct resp_conn *c, uint64_t now_ns) {
     }
     if (p == PROGRESS_BROKEN) return;
     if (c->in_len > 0) {
-        resp_line_absurd(c, now_ns, "there is more than was asked for");
+        resp_line_absurd(c, now_ns, "more bytes than were requested");
         return;
     }
     c->remote.failures = 0;

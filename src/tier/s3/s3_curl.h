@@ -1,5 +1,5 @@
-/* libcurl, loaded when the first tier in an object store is asked for: three quarters of what starting the
- * program takes would be this library with all that it brings along. */
+/* libcurl, loaded for the first tier in an object store. Linked, this library and its dependencies would take
+ * three quarters of the program's start. */
 #ifndef KVF_TIER_S3_S3_CURL_H
 #define KVF_TIER_S3_S3_CURL_H
 
@@ -27,11 +27,11 @@ struct s3_curl {
     __typeof__(curl_slist_free_all) *slist_free_all;
     __typeof__(curl_version_info) *version_info;
 };
-/* Its functions; none before s3_curl_load(). */
+/* Its functions; all NULL before s3_curl_load(). */
 extern struct s3_curl s3_curl;
 
-/* Loads the library, once and for good. 0, -KVF_ERR_UNAVAILABLE where it is not here or too old to sign
- * requests to S3. Any thread. */
+/* Loads the library, which is never unloaded. 0, or -KVF_ERR_UNAVAILABLE: it is missing, or too old to sign
+ * S3 requests. Any thread. */
 int s3_curl_load(struct err *e);
 
 #endif

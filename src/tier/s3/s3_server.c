@@ -212,7 +212,7 @@ void s3_server_trouble(const struct s3_server *s, CURL *handle, CURLcode code, c
     else if (code == CURLE_OPERATION_TIMEDOUT)
         (void)snprintf(out, len, "the server at %s has not answered within tiers.remote.timeout", s->name);
     else if (code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_UNSUPPORTED_PROTOCOL)
-        (void)snprintf(out, len, "the server at %s gave an answer that is none: %s", s->name, why);
+        (void)snprintf(out, len, "the server at %s sent an invalid reply: %s", s->name, why);
     else
         (void)snprintf(out, len, "the connection to %s was lost: %s", s->name,
                        error ? strerror((int)error) : why);
