@@ -531,9 +531,9 @@ static void run_finish(struct engine *e, bool ran) {
         }
         if (run->status == RUN_COMPLETED)
             (void)together_ends(e, &run->status, run->status_reason, sizeof run->status_reason);
+        hang_fail(&e->service.hang, run);
         result_fill(e, run);
         if (!shards_served(e)) assess_nothing_done(e->s, run);
-        hang_fail(&e->service.hang, run);
         rejected_event(e);
         ingest_finish(e);
         overload_finish(e);

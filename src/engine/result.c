@@ -317,7 +317,6 @@ static void add_steady(struct measure *m, struct run_record *run) {
 
 /* Results of counters that no snapshot has, and of the engine itself. */
 static void add_own(struct measure *m, struct run_record *run) {
-    struct sampler *p = m->e->control.sampler;
     add_throughput(m);
     add_load(m);
     add_lateness(m);
@@ -341,7 +340,6 @@ static void add_own(struct measure *m, struct run_record *run) {
     add_rows(m);
     add_steady(m, run);
     scaling_results(m->e, m->out);
-    result_add(m->out, kvf_ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
 }
 
 void result_fill(struct engine *e, struct run_record *run) {
@@ -365,10 +363,11 @@ void result_fill(struct engine *e, struct run_record *run) {
     figures_tiers(m.out, &f);
     figures_machine(m.out, &f);
     add_own(&m, run);
+    result_add(m.out, snap->interval.host_cpu_ratio, 0, "host_cpu_ratio");
     result_add(m.out, kvf_ratio(snap->interval.in_service, (double)pods_slots(e->s)), 0, "slots_busy_ratio");
     pods_results(e, run);
     outages_results(e, m.out);
-    verdict_run(e, run);
+    verdict_run(e, snap, &use, run);
     overload_warn(e, run);
     figures_histograms(run, m.d);
     blocks_histograms(m.from, m.to, run);

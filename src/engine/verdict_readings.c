@@ -87,7 +87,8 @@ static void sum_reuse(struct engine *e, struct window_sums *w) {
 }
 
 static struct window_sums sums_of(const struct engine *e, const struct reading *from,
-                                  const struct snapshot *snap, const struct use *use) {
+                                  const struct reading *to, const struct snapshot *snap,
+                                  const struct use *use) {
     const struct sampler *p = e->control.sampler;
     const struct snapshot_interval *i = &snap->interval;
     const struct counters *d = p->delta;
@@ -111,7 +112,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .misses = (double)reuses(p->cache.misses),
                             .failed = (double)counters_get(&d->requests_failed),
                             .refused = (double)counters_get(&d->requests_refused)};
-    w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15 / pods_machines(e->s);
+    w.compute_busy_s = (double)(to->compute.busy - from->compute.busy) / 1e15 / pods_machines(e->s);
     for (uint32_t k = 0; k < snap->classes; k++) {
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
@@ -119,6 +120,17 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
     }
     sum_tiers(&w, snap, d, use, aside(e->s));
     sum_machine(&w, snap);
+    return w;
+}
+
+/* Of more than an interval: what the sums over all intervals so far have grown by. */
+static struct window_sums sums_between(const struct engine *e, const struct reading *from,
+                                       const struct reading *to, const struct snapshot *snap,
+                                       const struct use *use) {
+    struct window_sums w = sums_of(e, from, to, snap, use);
+    w.users_s = to->users_s - from->users_s;
+    w.firsts = to->firsts - from->firsts;
+    w.sampled = to->sampled - from->sampled;
     return w;
 }
 
@@ -173,13 +185,12 @@ static void look_at_reuse(struct engine *e) {
 
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
     struct sampler *p = e->control.sampler;
-    struct window_sums interval = sums_of(e, &p->last, snap, use), recent;
+    struct window_sums interval = sums_of(e, &p->last, &p->now, snap, use), recent;
     struct judge_input in = {.whole = false};
     static struct verdict v; /* control thread only */
     sum_reuse(e, &interval);
     if (!snap->peek) {
         window_add(&p->window, &interval);
-        window_sums_add(&p->measured, &interval);
         p->firsts += interval.firsts;
         p->sampled += interval.sampled;
     }
@@ -198,11 +209,8 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
 void verdict_between(struct engine *e, const struct reading *from, const struct snapshot *snap,
                      const struct use *use, bool forecasts, struct verdict *out) {
     struct sampler *p = e->control.sampler;
-    struct window_sums w = sums_of(e, from, snap, use);
+    struct window_sums w = sums_between(e, from, &p->now, snap, use);
     struct judge_input in = {.whole = false};
-    w.users_s = p->now.users_s - from->users_s;
-    w.firsts = p->now.firsts - from->firsts;
-    w.sampled = p->now.sampled - from->sampled;
     window_means(&w, &in);
     window_describe(&p->facts, snap, &in);
     blocks_neighbours(e, from, &p->now, &in);
@@ -217,10 +225,6 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
     }
     out->remedies = 0;
     forecast_recent(e, &in, snap, out);
-}
-
-void verdict_measure_from_here(struct engine *e) {
-    e->control.sampler->measured = (struct window_sums){0};
 }
 
 /* ---- the run ---- */
@@ -242,41 +246,28 @@ static void targets_of(const struct engine *e, const struct run_record *run, str
     }
 }
 
-/* Takes from the results what they already hold, so that the verdict gives the same figures as the summary.
- */
-static void describe_results(const struct result_list *of, struct judge_input *in) {
-    double kernel = result_value(of, "device_read_bytes") + result_value(of, "device_write_bytes"),
-           ours = result_value(of, "nvme_read_bytes") + result_value(of, "nvme_write_bytes");
-    if (kvf_present(kernel) && kvf_present(ours)) {
-        in->device_bytes = kernel;
-        in->our_bytes = ours;
-    }
-    in->kv_use = result_value(of, "kv_use_mean");
-    in->batch_waiting = result_value(of, "batch_waiting_mean");
-}
-
 /* The described part of a snapshot, at the end of the measured part. */
 static void end_of(const struct engine *e, struct snapshot *s) {
     const struct reading *end = &e->control.sampler->end;
     *s = (struct snapshot){.interval = {.slots = pods_slots(e->s), .queue_depth = end->queued}};
     engine_describe_tiers(&e->service, s);
     for (int t = 0; t < KVF_TIERS; t++) s->tier[t].used_bytes = end->cache.used_bytes[t];
-    for (uint32_t k = 0; k < e->s->qos.classes; k++)
-        if (end->oldest_ns[k] < end->run_ns)
-            s->interval.oldest_wait_ms =
-                fmax(s->interval.oldest_wait_ms, (double)(end->run_ns - end->oldest_ns[k]) / 1e6);
 }
 
-void verdict_run(struct engine *e, struct run_record *run) {
+void verdict_run(struct engine *e, const struct snapshot *snap, const struct use *use,
+                 struct run_record *run) {
     struct sampler *p = e->control.sampler;
+    struct window_sums w = sums_between(e, &p->base, &p->end, snap, use);
     static struct snapshot end; /* control thread only; too large for its stack */
-    struct judge_input in = {.whole = true};
+    struct judge_input in = {.whole = true, .failed_run = run->status == RUN_FAILED};
     end_of(e, &end);
     look_at_reuse(e);
     p->facts = facts_of(e);
-    window_means(&p->measured, &in);
+    window_means(&w, &in);
     window_describe(&p->facts, &end, &in);
-    describe_results(&run->results, &in);
+    in.unserved_ratio = result_value(&run->results, "unserved_ratio");
+    in.kv_use = result_value(&run->results, "kv_use_mean");
+    in.batch_waiting = result_value(&run->results, "batch_waiting_mean");
     blocks_neighbours(e, &p->base, &p->end, &in);
     targets_of(e, run, &in);
     judge_run(&in, &run->verdict);

@@ -12,9 +12,8 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
  * `forecasts`. */
 void verdict_between(struct engine *e, const struct reading *from, const struct snapshot *snap,
                      const struct use *use, bool forecasts, struct verdict *out);
-/* The measured part begins: counts intervals from here on. */
-void verdict_measure_from_here(struct engine *e);
-/* Makes the run's verdict from its results. */
-void verdict_run(struct engine *e, struct run_record *run);
+/* The verdict on the measured part, of which the snapshot and the results are: of the same two readings. */
+void verdict_run(struct engine *e, const struct snapshot *snap, const struct use *use,
+                 struct run_record *run);
 
 #endif

@@ -248,17 +248,12 @@ static void add_tier(json_t *o, const struct run_record *r, size_t t) {
 
 /* ---- assessment ---- */
 
-static size_t criteria_passed(const struct run_record *r) {
-    size_t passed = 0;
-    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed;
-    return passed;
-}
-
 static json_t *health(const struct run_record *r) {
-    size_t passed = criteria_passed(r), total = r->criterion_count;
+    size_t total, passed = run_criteria_passed(r, &total);
     json_t *o = json_object(), *list = json_array();
-    for (size_t i = 0; i < total; i++) {
+    for (size_t i = 0; i < r->criterion_count; i++) {
         const struct run_criterion *c = &r->criteria[i];
+        if (!kvf_present(c->passed)) continue;
         json_array_append_new(list, JSON_OBJECT({"name", json_part_text(c->name)},
                                                 {"target", json_part_number(c->target)},
                                                 {"actual", json_part_number(c->actual)},
@@ -433,8 +428,8 @@ int export_mlperf(const struct export_run *runs, size_t count, struct buf *out, 
                        r->run_id, r->run_id);
     json_t *o = json_object();
     add_figures(o, r, FIGURES(top_figures));
-    if (r->criterion_count)
-        json_object_set_new(o, "overall_passed", json_boolean(criteria_passed(r) == r->criterion_count));
+    size_t judged, passed = run_criteria_passed(r, &judged);
+    if (judged) json_object_set_new(o, "overall_passed", json_boolean(passed == judged));
     json_object_set_new(o, "throughput_timeline", timeline(&runs->series));
     json_object_set_new(o, "seed", json_integer((json_int_t)r->seed));
     json_object_set_new(o, "summary", summary(r));

@@ -156,8 +156,12 @@ static void add_criterion(struct xlsx *x, struct book_page *p, const struct run_
         if (!c)
             book_skip(p);
         else
-            book_text(p, c->passed ? BOOK_GOOD : BOOK_BAD,
-                      c->passed                ? "PASS"
+            book_text(p,
+                      c->passed == 1   ? BOOK_GOOD
+                      : c->passed == 0 ? BOOK_BAD
+                                       : BOOK_PLAIN,
+                      c->passed == 1           ? "PASS"
+                      : !(c->passed == 0)      ? "no data"
                       : kvf_present(c->actual) ? "FAIL"
                                                : "FAIL, no data");
     }

@@ -17,7 +17,11 @@ void run_criterion_cells(const struct run_criterion *c, struct format_cell *actu
 }
 
 const char *run_criterion_word(const struct run_criterion *c) {
-    return c->passed ? "PASS" : "FAIL";
+    return c->passed == 1 ? "PASS" : c->passed == 0 ? "FAIL" : "--";
+}
+
+enum doc_tone run_criterion_tone(const struct run_criterion *c, enum doc_tone good) {
+    return c->passed == 1 ? good : c->passed == 0 ? DOC_BAD : DOC_PLAIN;
 }
 
 void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count) {
@@ -35,7 +39,7 @@ void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count
             doc_cell(d, actual.text);
             doc_cell(d, c->op);
             doc_cell(d, target.text);
-            doc_cell_tone(d, c->passed ? DOC_GOOD : DOC_BAD, run_criterion_word(c));
+            doc_cell_tone(d, run_criterion_tone(c, DOC_GOOD), run_criterion_word(c));
         }
 }
 

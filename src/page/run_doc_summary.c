@@ -179,12 +179,13 @@ static void put_limit(const struct run_part *p) {
 /* How many passed, then each. */
 static void put_criteria(const struct run_part *p) {
     const struct run_record *r = p->run;
-    char text[64];
-    size_t passed = 0;
+    char text[STANDING_CRITERIA], all[STANDING_CRITERIA + 48];
+    size_t judged, passed = run_criteria_passed(r, &judged);
     if (r->criterion_count == 0) return;
-    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed;
-    snprintf(text, sizeof text, "%zu of %zu criteria passed", passed, r->criterion_count);
-    doc_say(p->doc, passed == r->criterion_count ? DOC_GOOD : DOC_WARN, "Assessment", text);
+    standing_criteria(passed, judged, r->criterion_count - judged, text);
+    snprintf(all, sizeof all, "%s%s",
+             r->status == RUN_FAILED ? "not judged, as the run failed; until then " : "", text);
+    doc_say(p->doc, passed == judged && r->status != RUN_FAILED ? DOC_GOOD : DOC_WARN, "Assessment", all);
     doc_table(p->doc, "", "@32|>@3|@15|>@18|>@6");
     for (size_t i = 0; i < r->criterion_count; i++) {
         struct format_cell actual, target;
@@ -193,7 +194,7 @@ static void put_criteria(const struct run_part *p) {
         doc_cell(p->doc, r->criteria[i].op);
         doc_cell(p->doc, target.text);
         doc_cell(p->doc, actual.text);
-        doc_cell_tone(p->doc, r->criteria[i].passed ? DOC_PLAIN : DOC_BAD,
+        doc_cell_tone(p->doc, run_criterion_tone(&r->criteria[i], DOC_PLAIN),
                       run_criterion_word(&r->criteria[i]));
     }
 }

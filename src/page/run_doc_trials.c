@@ -29,7 +29,8 @@ static void put_each(struct doc *d, const struct trials *t) {
         const struct trial *one = &t->trial[i];
         char run[24], criteria[48];
         snprintf(run, sizeof run, "%" PRId64, one->run_id);
-        snprintf(criteria, sizeof criteria, "%zu of %zu", one->passed, one->criteria);
+        snprintf(criteria, sizeof criteria, one->without_data ? "%zu of %zu, %zu without" : "%zu of %zu",
+                 one->passed, one->criteria, one->without_data);
         doc_cell(d, format_exact(one->number).text);
         doc_cell(d, one->run_id > 0 ? run : NULL);
         doc_cell(d, format_seconds(one->measured_s).text);

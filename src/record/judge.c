@@ -7,9 +7,8 @@
 #include "base/units.h"
 #include "record/phrase.h"
 
-/* From here on a part of a whole explains it; slots are full. */
+/* From here on a part of a whole explains it. */
 #define DOMINANT 0.5
-#define FULL     0.95
 /* Part of end-to-end from which waiting for room is told, and waiting for a slot can limit. */
 #define ROOM  0.05
 #define WAITS 0.1
@@ -60,7 +59,7 @@ static bool busier(double a, double b) {
 
 /* The CPUs are full, and others have most of them. */
 static bool others_compute(const struct judge_input *in) {
-    return in->host_cpu_ratio >= FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
+    return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
 }
 
 /* The resource behind a tier: a link, or the device itself. */
@@ -91,7 +90,7 @@ static struct resource most_loaded(const struct judge_input *in) {
     if (busier(in->compute_busy, most.busy))
         most = (struct resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy};
     /* the program's own threads are a part of it: it is named only where it is full */
-    if (in->host_cpu_ratio >= FULL && !others_compute(in) && busier(in->host_cpu_ratio, most.busy))
+    if (in->host_cpu_ratio >= JUDGE_FULL && !others_compute(in) && busier(in->host_cpu_ratio, most.busy))
         most = (struct resource){VERDICT_HOST_CPU, KVF_TIERS, in->host_cpu_ratio};
     return most;
 }
@@ -196,11 +195,6 @@ static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
                      ratio, theirs, names);
 }
 
-/* Requests that have ended say nothing of those that wait for longer than they took. */
-static bool backlog_grows(const struct judge_input *in) {
-    return in->backlog > 0 && in->slots_ratio >= FULL && in->oldest_ms > in->e2e_ms;
-}
-
 static void say(struct verdict *v, enum verdict_limit limit, enum verdict_cause cause, double share) {
     v->limited_by = limit;
     v->cause = cause;
@@ -211,7 +205,7 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
     struct judge_leader l = judge_leader_of(in);
     if (l.found)
         say(v, l.limit ? VERDICT_WRITES : verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, l.share);
-    else if (in->slots_ratio >= FULL)
+    else if (in->slots_ratio >= JUDGE_FULL)
         say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
     else if (in->slots_ratio > 0 || in->backlog > 0) /* they came, and none has ended */
         say(v, VERDICT_UNKNOWN, VERDICT_CAUSES, in->slots_ratio);
@@ -347,7 +341,7 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
         phrase_add(t, "; ");
         add_leader(t, &l, in);
     }
-    if (!(in->slots_ratio >= FULL)) return;
+    if (!(in->slots_ratio >= JUDGE_FULL)) return;
     judge_add_slots(t, in);
     add_backlog(t, in);
 }
@@ -479,8 +473,8 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     double part[PARTS], all[PARTS];
     parts_of(in, false, all);
     parts_of(in, by_first_token(in), part);
-    bool bound = most.busy >= JUDGE_SATURATED, waits = part[PART_QUEUE] >= WAITS || backlog_grows(in),
-         full = (in->slots_ratio >= FULL && in->backlog > 0 && waits) || part[PART_QUEUE] >= DOMINANT;
+    bool bound = most.busy >= JUDGE_SATURATED, waits = part[PART_QUEUE] >= WAITS || judge_grows(in),
+         full = (in->slots_ratio >= JUDGE_FULL && in->backlog > 0 && waits) || part[PART_QUEUE] >= DOMINANT;
     bool stores = part[PART_STORAGE] > part[PART_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
     bool timed = all[PART_COMPUTE] > all[PART_STORAGE] + all[PART_REST];
@@ -490,7 +484,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
         neighbour(t, in, v, in->tier_busy[KVF_TIER_NVME]);
     else if (stores && l.limit && part[PART_STORAGE] >= part[PART_QUEUE] * (full ? 0 : 1))
         gate(t, in, v, &l);
-    else if (bound && most.limit == VERDICT_COMPUTE && in->kv_use >= FULL && in->batch_waiting >= 1)
+    else if (bound && most.limit == VERDICT_COMPUTE && in->kv_use >= JUDGE_FULL && in->batch_waiting >= 1)
         batch_room(t, in, v);
     else if (capacity_explains(in, bound ? &most : NULL, tiers && !full))
         capacity(t, in, v);
@@ -516,6 +510,11 @@ static void unknown_latency(struct phrase *t, const struct judge_input *in, stru
                in->requests == 1 ? "request" : "requests", in->e2e_ms <= 0 ? "0" : "missing");
 }
 
+static void failed_within_targets(struct phrase *t, const struct judge_input *in, struct verdict *v) {
+    say(v, VERDICT_UNKNOWN, VERDICT_CAUSES, most_loaded(in).busy);
+    phrase_add(t, VERDICT_UNNAMED ": the run failed, and every target was met until then");
+}
+
 static void add_window(struct phrase *t, const struct judge_input *in) {
     if (in->whole || !(in->length_s > 0)) return;
     if (in->length_s >= 120)
@@ -529,7 +528,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
     struct resource most = most_loaded(in);
     /* a GPU that batches does more in the same time, until its requests have all slots */
-    bool bounds = most.busy > 0 && (most.limit != VERDICT_COMPUTE || in->slots_ratio >= FULL);
+    bool bounds = most.busy > 0 && (most.limit != VERDICT_COMPUTE || in->slots_ratio >= JUDGE_FULL);
     if (in->requests > 0 && bounds && !judge_cut(in))
         verdict_add_evidence(v, "throughput_bound_per_s", rate / most.busy, "1/s");
     sum_s = judge_loads(v, in, each);
@@ -583,7 +582,9 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
         nothing_done(&t, in, v);
     else if (!(in->e2e_ms > 0) || isinf(in->e2e_ms))
         unknown_latency(&t, in, v);
-    else if (in->targets && in->targets_met && !backlog_grows(in))
+    else if (in->targets && in->targets_met && in->failed_run)
+        failed_within_targets(&t, in, v);
+    else if (in->targets && in->targets_met && !judge_grows(in))
         nothing_limits(&t, in, v);
     else
         limited(&t, in, v);

@@ -22,6 +22,7 @@ struct judge_neighbour {
 struct judge_input {
     double length_s; /* of the time judged, pauses excluded */
     bool whole;      /* the whole run: the sentence names no time */
+    bool failed_run; /* which has failed: what it did until then meets no target */
     double room_ms;  /* of storage_ms, with a write that waits for room */
     double e2e_ms, queue_ms, storage_ms, prefill_ms,
         generation_ms;                    /* per request; 0 for what it does not do */
@@ -53,7 +54,7 @@ struct judge_input {
     double way_ms;                        /* of the wait for a slot: the message from the router to a pod */
     double users;                         /* mean number of users; missing in an open loop */
     uint64_t backlog;                     /* waiting at the end */
-    double oldest_ms;                     /* age of the one that waits longest by then; 0 when none waits */
+    double unserved_ratio;                /* growth of the queue to arrivals, of an open loop; else missing */
     bool targets, targets_met;            /* classes have some; each keeps all of its */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, and the bytes
      * with which 99 % of the reuses would hit; capacity_ratio: what an LRU cache of the tiers' size would
@@ -69,13 +70,17 @@ struct judge_input {
 #define VERDICT_REUSES 0.99
 /* From this utilisation on a resource is saturated: it, not its latency, bounds the throughput. */
 #define JUDGE_SATURATED 0.85
+/* Part of the slots' time from which they are full. */
+#define JUDGE_FULL 0.95
 /* Above this ratio of the kernel's bytes to ours, another program uses the device. */
 #define JUDGE_FOREIGN 1.2
+/* Of the arrivals of an open loop, those by which its queue may grow: with more it has no end. */
+#define JUDGE_UNSERVED 0.05
 
 /* Fills the verdict except its remedies, and adds warnings to those already there. The order of the rules:
  * - most requests failed: the last tier's capacity where most of these found no room in time, else none
  * - no request done: so, and what operations took most time so far
- * - targets met and no backlog: none, and the most loaded resource
+ * - targets met and no queue that grows: none, and the most loaded resource; unknown, if the run has failed
  * - a neighbour: the tier that would be named is on a device that another program uses
  * - the gate of writes: most operation time is spent waiting at it
  * - the gpu's capacity: a saturated GPU whose batch has no room for more KV, while sequences wait
@@ -120,6 +125,8 @@ void judge_add_slots(struct phrase *t, const struct judge_input *in);
 /* Whether the figures have the work of many requests and only the first of these are done: no demand of one.
  */
 bool judge_cut(const struct judge_input *in);
+/* Whether the queue of an open loop grows without an end. */
+bool judge_grows(const struct judge_input *in);
 /* Whether half of the requests that ended failed, or more. */
 bool judge_fails(const struct judge_input *in);
 /* Says so: the last tier's capacity limits where most of them found no room, else nothing is named. */

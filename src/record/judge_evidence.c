@@ -8,6 +8,8 @@
 
 /* Less than this of another program is no neighbour but a file system's own. */
 #define FOREIGN_BYTES_PER_S (1024. * 1024)
+/* Standard deviations of a count, its root, from which more is no chance. */
+#define CHANCE 3
 
 double judge_share(double part, double whole) {
     if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
@@ -121,6 +123,13 @@ void judge_names(const struct judge_input *in, char *out, size_t len) {
         units_size_human(in->neighbour[i].bytes, bytes, sizeof bytes);
         phrase_add(&t, "%s %s %s", i == 0 ? ":" : ",", in->neighbour[i].name, bytes);
     }
+}
+
+/* Requests that have ended say nothing of a queue without an end. A closed loop's is no longer than its users
+ * are many; that of random arrivals which slots can serve grows by chance, as sums of so many do. */
+bool judge_grows(const struct judge_input *in) {
+    return in->slots_ratio >= JUDGE_FULL && in->unserved_ratio >= JUDGE_UNSERVED &&
+           in->unserved_ratio * sqrt(in->arrived) >= CHANCE;
 }
 
 bool judge_cut(const struct judge_input *in) {

@@ -96,6 +96,16 @@ void run_record_event(struct run_record *r, const struct record_event *e) {
     r->events[r->event_count++] = *e;
 }
 
+size_t run_criteria_passed(const struct run_record *r, size_t *judged) {
+    size_t passed = 0, known = 0;
+    for (size_t i = 0; i < r->criterion_count; i++) {
+        known += kvf_present(r->criteria[i].passed);
+        passed += r->criteria[i].passed == 1;
+    }
+    if (judged) *judged = known;
+    return passed;
+}
+
 void run_record_criterion(struct run_record *r, const struct run_criterion *c) {
     r->criteria = mem_realloc(r->criteria, (r->criterion_count + 1) * sizeof *r->criteria);
     r->criteria[r->criterion_count++] = *c;

@@ -76,7 +76,7 @@ struct run_criterion {
     char op[4];            /* how: "<", ">=", ...; "" likewise */
     double target, actual; /* actual NaN: missing */
     char unit[12];         /* of both */
-    bool passed;           /* no data, where `actual` is missing, is no pass */
+    double passed;         /* 1, 0; NaN: a tier that was not needed, which neither passes nor fails */
 };
 struct run_histogram { /* a whole-run histogram, coded */
     char scope[48];    /* "e2e", "nvme_read", "nvme_read_device", "gpu_write", ... */
@@ -137,6 +137,8 @@ void run_record_init(struct run_record *r); /* empty; times missing */
 void run_record_free(struct run_record *r); /* what it owns, not the struct */
 /* Each appends a copy. */
 void run_record_event(struct run_record *r, const struct record_event *e);
+/* Counts the criteria that passed, and in `judged`, which may be NULL, those that passed or failed. */
+size_t run_criteria_passed(const struct run_record *r, size_t *judged);
 void run_record_criterion(struct run_record *r, const struct run_criterion *c);
 void run_record_decision(struct run_record *r, const struct snapshot_decision *d, double t_s);
 /* Sets the file of --request-log; NULL: none. */

@@ -125,20 +125,35 @@ void standing_of(const struct run_record *r, const struct trials *t, struct stan
     add_targets(out, r, t);
     add_undone(out, r, t);
     for (size_t i = 0; i < out->trials; i++) {
-        out->criteria += t->trial[i].criteria;
-        out->passed += t->trial[i].passed;
+        const struct trial *one = &t->trial[i];
+        out->failed += one->status == RUN_FAILED;
+        if (one->status == RUN_FAILED) continue;
+        out->criteria += one->criteria;
+        out->passed += one->passed;
+        out->without_data += one->without_data;
     }
     if (out->trials) return;
-    out->criteria = r->criterion_count;
-    for (size_t i = 0; i < r->criterion_count; i++) out->passed += r->criteria[i].passed;
+    out->failed = r->status == RUN_FAILED;
+    out->passed = run_criteria_passed(r, &out->criteria);
+    out->without_data = r->criterion_count - out->criteria;
 }
 
 bool standing_good(const struct standing *s) {
-    return s->missed == 0 && s->passed == s->criteria && standing_comparable(s->undone);
+    return s->failed == 0 && s->missed == 0 && s->passed == s->criteria && standing_comparable(s->undone);
+}
+
+const char *standing_criteria(size_t passed, size_t judged, size_t without_data,
+                              char out[STANDING_CRITERIA]) {
+    char rest[40] = "";
+    out[0] = '\0';
+    if (judged + without_data == 0) return out;
+    if (without_data) snprintf(rest, sizeof rest, ", %zu without data", without_data);
+    snprintf(out, STANDING_CRITERIA, "%zu of %zu criteria passed%s", passed, judged, rest);
+    return out;
 }
 
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
-    char targets[64] = "", criteria[64] = "", lost[STANDING_TEXT - 160] = "";
+    char targets[64] = "", criteria[STANDING_CRITERIA], lost[STANDING_TEXT - 160] = "";
     struct phrase text = {.out = out, .cap = STANDING_TEXT};
     if (s->targets && s->missed)
         snprintf(targets, sizeof targets, "%zu of %zu targets missed", s->missed, s->targets);
@@ -146,11 +161,14 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
         snprintf(targets, sizeof targets, "the one target met");
     else if (s->targets)
         snprintf(targets, sizeof targets, "all %zu targets met", s->targets);
-    if (s->criteria)
-        snprintf(criteria, sizeof criteria, "%zu of %zu criteria passed", s->passed, s->criteria);
+    standing_criteria(s->passed, s->criteria, s->without_data, criteria);
     standing_undone(s->undone, lost, sizeof lost);
     out[0] = '\0';
-    phrase_add(&text, "%s%s%s", targets, targets[0] && criteria[0] ? ", " : "", criteria);
+    if (s->failed && s->trials) phrase_add(&text, "%zu of %zu trials failed, ", s->failed, s->trials);
+    if (s->failed && !s->trials && (targets[0] || criteria[0]))
+        phrase_add(&text, "targets and criteria not judged");
+    else
+        phrase_add(&text, "%s%s%s", targets, targets[0] && criteria[0] ? ", " : "", criteria);
     if (lost[0]) phrase_add(&text, "%sthroughput not comparable: %s", text.len ? ", " : "", lost);
     return out;
 }

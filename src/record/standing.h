@@ -13,14 +13,16 @@
 enum { STANDING_UNDONE = 11 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
-    size_t criteria, passed; /* no data is no pass */
+    size_t criteria, passed; /* that passed or failed, and passed */
+    size_t without_data;     /* beside them: of tiers that were not needed */
     size_t trials;           /* that are counted together; 0: one run */
+    size_t failed;           /* runs that failed: what they did until then meets and passes nothing */
     double undone[STANDING_UNDONE];
 };
 
 /* The standing of a run, or of all trials where `t` has any. */
 void standing_of(const struct run_record *r, const struct trials *t, struct standing *out);
-/* Whether every target is met, every criterion passed and nothing left undone. */
+/* Whether no run failed, every target is met, every criterion passed and nothing left undone. */
 bool standing_good(const struct standing *s);
 /* The metric behind undone[i]; whether any is above 0; and "1,715 requests failed and 3 writes fell through",
  * "" where none is. */
@@ -35,10 +37,12 @@ const char *standing_undone_more(size_t i);
 size_t standing_undone_find(const char *metric);
 bool standing_comparable(const double undone[STANDING_UNDONE]);
 const char *standing_undone(const double undone[STANDING_UNDONE], char *out, size_t len);
-/* "2 of 6 targets missed, 4 of 4 criteria passed, throughput not comparable: 3 requests failed"; "" where
- * nothing is judged. */
-enum { STANDING_TEXT = 480 };
+/* "2 of 6 targets missed, 4 of 4 criteria passed, 2 without data, throughput not comparable: 3 requests
+ * failed"; "targets and criteria not judged" of a run that failed; "" where nothing is judged. */
+enum { STANDING_TEXT = 480, STANDING_CRITERIA = 80 };
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]);
+/* "7 of 7 criteria passed, 2 without data"; "" where there are none. */
+const char *standing_criteria(size_t passed, size_t judged, size_t without_data, char out[STANDING_CRITERIA]);
 /* Counts the undone work of a run from its results. */
 void standing_count(const struct result_list *results, double undone[STANDING_UNDONE]);
 /* Makes the values of the metrics behind undone[] the counts: NaN is none, and none are the kinds that a

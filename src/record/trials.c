@@ -99,9 +99,10 @@ void trials_add(struct trials *t, const struct run_record *r) {
                           .throughput_tok_s = result_value(&r->results, "throughput_tok_s"),
                           .e2e_p95_ms = result_value(&r->results, "e2e_p95_ms"),
                           .left = left_of(r),
-                          .criteria = r->criterion_count};
+                          .without_data = r->criterion_count};
     memcpy(one->uuid, r->uuid, sizeof one->uuid);
-    for (size_t i = 0; i < r->criterion_count; i++) one->passed += r->criteria[i].passed;
+    one->passed = run_criteria_passed(r, &one->criteria);
+    one->without_data -= one->criteria;
     trials_incomplete(r, one->incomplete, sizeof one->incomplete);
     if (r->trials > t->asked) t->asked = r->trials;
     t->computed = t->computed || strcmp(r->mode, "simulate") == 0;

@@ -19,7 +19,7 @@ struct trial {
     char incomplete[760]; /* why it is left out, "438 of 549 requests done"; "": it counts */
     double left;          /* requests that it had no time for, if it was left to its end */
     double measured_s, throughput_tok_s, e2e_p95_ms;
-    size_t criteria, passed;
+    size_t criteria, passed, without_data; /* judged; of these; beside them */
 };
 struct trial_metric {
     char metric[64], unit[12];

@@ -169,7 +169,7 @@ static const struct column criteria_columns[] = {
     MEMBER(REAL, struct run_criterion, target, "REAL"),
     MEMBER(REAL, struct run_criterion, actual, "REAL"),
     MEMBER(TEXT, struct run_criterion, unit, "TEXT"),
-    MEMBER(BOOL, struct run_criterion, passed, "INTEGER"),
+    MEMBER(REAL, struct run_criterion, passed, "INTEGER"),
 };
 
 static const struct column verdicts_columns[] = {

@@ -34,7 +34,7 @@ static const struct view views[] = {
      true,
      {RUN("nvme_tok_s"), RUN("requests_done"), RUN("evictions")},
      ", (SELECT count(*) FROM criteria WHERE run_id = t.run_id AND passed = 1) AS criteria_passed, "
-     "(SELECT count(*) FROM criteria WHERE run_id = t.run_id) AS criteria_judged, bottleneck FROM runs AS t",
+     "(SELECT count(passed) FROM criteria WHERE run_id = t.run_id) AS criteria_judged, bottleneck FROM runs AS t",
      NULL},
     {"tier_p95",
      "t.run_id, t.tier, t.emulated",

@@ -37,7 +37,7 @@ def _():
     passed = {name: row for name, row in ((c["name"], c["passed"]) for c in summary["criteria"])}
     shown = [value for at, value in sorted(first.cells.items())
              if at[1] == 1 and str(first.cells.get((at[0], 0))).startswith("criterion: ")]
-    assert [word.split(",")[0] for word in shown] == [{True: "PASS", False: "FAIL"}[p] for p in passed.values()], (shown, passed)
+    assert [word.split(",")[0] for word in shown] == [{True: "PASS", False: "FAIL", None: "no data"}[p] for p in passed.values()], (shown, passed)
     assert [word.endswith("no data") for word in shown] == [c["actual"] is None for c in {
         c["name"]: c for c in summary["criteria"]}.values()], (shown, summary["criteria"])
 

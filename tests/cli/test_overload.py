@@ -96,6 +96,58 @@ for name, placement in GRID:
         assert len(tiers) > 1 or seen["refused"] > 0, seen
 
 
+def roomy(gpu, cpu, nvme):
+    """Two users whose contexts fit into the first tier, if that is large; the assessment of profile latency."""
+    tiers = {tier: {"capacity": "%dKiB" % kib, "latency": "80us", **({"io_size": "64KiB"} if tier == "nvme" else {})}
+             for tier, kib in (("gpu", gpu), ("cpu", cpu), ("nvme", nvme))}
+    tiers["nvme"].update(read_bandwidth="1MB/s", write_bandwidth="1MB/s")  # too slow for its criterion
+    _, summary = measure({"mode": "simulate", "run.max_requests": 20, "run.duration": "1h", "workload.users": 2, "tiers": tiers,
+                          "workload.conversation": {"max_turns": 3}, "engine.room_wait": "100ms"}, "--db", "none", rc=(0, 1))
+    return {one["name"]: one for one in summary["criteria"]}, summary
+
+
+@case("less room never improves an assessment: a tier that was not needed neither passes nor fails, one whose data lack for another reason fails")
+def _():
+    large, seen = 65536, set()
+    for steps in ([(large, large, large), (512, large, large), (512, 512, large), (512, 512, 512), (64, 64, 512), (64, 64, 64)],
+                  [(large, large, large), (large, 64, large), (large, 64, 64)],
+                  [(512, large, large), (512, large, 64), (64, large, 64)], [(512, 512, large), (512, 4, large), (4, 4, large)]):
+        failed = 0
+        for step in steps:
+            criteria, summary = roomy(*step)
+            words = {name: "no data" if one["passed"] is None else one["passed"] for name, one in criteria.items()}
+            now = sum(word is False for word in words.values())
+            assert now >= failed, (step, words)
+            failed = now
+            seen.update((name, word, criteria[name]["actual"] is None) for name, word in words.items())
+    for name in ("nvme read P95, device", "cpu read and write P95"):
+        assert (name, "no data", True) in seen and (name, False, True) in seen, sorted(map(str, seen))
+    assert ("nvme read P95, device", False, False) in seen and ("cpu read and write P95", True, False) in seen, sorted(map(str, seen))
+
+
+@case("a criterion without data of a tier that was not needed is said as such wherever it is read, and fails nothing")
+def _():
+    changes = {"mode": "simulate", "run": {"max_requests": 20, "duration": "1h"}, "workload.users": 2, "workload.conversation": {"max_turns": 3},
+               "tiers.gpu.capacity": "64MiB"}
+    got, summary = measure(changes, "--assert")
+    unneeded = [one["name"] for one in summary["criteria"] if one["passed"] is None]
+    assert unneeded == ["nvme write P95, device", "nvme read P95, device", "cpu read and write P95"], summary["criteria"]
+    text = " ".join(got.stdout.split())
+    assert text.count("%d of %d criteria passed, 3 without data" % ((len(summary["criteria"]) - 3,) * 2)) == 2, text
+    assert len(re.findall(r"no data +--$", got.stdout, re.MULTILINE)) == 3, got
+    stored = rows("SELECT name, passed FROM criteria WHERE passed IS NULL")
+    assert [one["name"] for one in stored] == unneeded, stored
+    view = rows("SELECT criteria_passed, criteria_judged FROM run_summary")[0]
+    assert view["criteria_passed"] == view["criteria_judged"] == len(summary["criteria"]) - 3, view
+    for form in ("md", "html"):
+        report = run(["report", "latest", "--format", form]).stdout
+        assert report.count("no data") == 3 and "3 without data" in report, report
+    metrics = run(["export", "latest", "--format", "prometheus"]).stdout
+    assert metrics.count("kvfall_result_criterion_passed{") == len(summary["criteria"]) - 3, metrics
+    health = json.loads(run(["export", "latest", "--format", "mlperf"]).stdout)["summary"]["cache_stats"]["storage_health"]
+    assert health["overall_status"] == "PASS" and health["total_count"] == len(summary["criteria"]) - 3, health
+
+
 @case("a write that finds no room anywhere fails its request, and everything that is read says so")
 def _():
     value, requests, summary = overloaded(("nvme",), "waterfall", room={"nvme": 16}, wait="100ms")

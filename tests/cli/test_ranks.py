@@ -209,10 +209,12 @@ def _():
 @case("a rank that is killed or stopped is named, the run has failed, and the others end")
 def _():
     for number in (signal.SIGKILL, signal.SIGSTOP):
-        process, others = running()
+        json_path = home() / "work/lost.json"
+        process, others = running("--json", json_path)
         os.kill(others[0], number)
         got = finish(process)
         assert got.rc == 1 and last_run()["status"] == "failed", got
+        check_identities(json.loads(json_path.read_text()))  # figures and verdict are of one time
         assert re.search(r"rank [12] on \S+ is lost", got.stdout), got
         os.kill(others[0], signal.SIGCONT) if number == signal.SIGSTOP else None
         wait_until(lambda: gone(others), what="the end of the others")

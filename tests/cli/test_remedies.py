@@ -4,7 +4,7 @@ import json
 import re
 
 from reports import case
-from runs import result
+from runs import measure, result
 from tap import SOURCE, finish, home, main, spawn
 
 BASE = {"mode": "simulate", "run.duration": "120s", "run.warmup": "30s"}
@@ -177,6 +177,18 @@ def _():
     assert verdict["limited_by"] == "none" and verdict["cause"] is None and verdict["remedies"] == [], verdict
     assert re.match(r"none: all targets met; the most loaded is \w+ \(emulated\) [a-z ]+, (under |over )?\d+ % busy$",
                     verdict["sentence"]), verdict
+
+
+@case("a queue that grows without an end is named, and one that comes and goes is not, whatever the seed")
+def _():
+    changes = {"mode": "simulate", "run": {"duration": "20s", "warmup": "2s", "interval": "1s"}, "engine": {"slots": 4},
+               "compute": {"mode": "fixed", "ms_per_token": 2},
+               "workload.personas": [{"name": "a", "context": [200, 2000], "generate": [50, 200], "think": ["0s", "200ms"]}],
+               "qos": {"classes": [{"name": "a", "share": 0.5, "p95": "10s"}, {"name": "b", "share": 0.5, "p95": "20s"}]}}
+    open_loop = {"workload.arrival": {"process": "poisson", "rate": 40}}
+    for load, answer in (({"workload.users": 8}, "none"), (open_loop, "slots")):
+        told = {seed: measure({**changes, **load, "seed": seed}, "--db", "none")[1]["verdict"] for seed in range(12)}
+        assert {verdict["limited_by"] for verdict in told.values()} == {answer}, {seed: v["sentence"] for seed, v in told.items()}
 
 
 @case("a cpu tier too small for what is used again is told so, with both figures")

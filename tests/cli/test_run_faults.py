@@ -324,6 +324,9 @@ def failed_for(got, summary, reason):
     assert re.search(r"\b(\d+/\d+|prompt-\d+)\b", summary["run"]["status_reason"]), summary["run"]["status_reason"]
     assert result(summary, "operation_errors") + result(summary, "verify_mismatched") > 0, summary["results"]
     assert last_run()["status"] == "failed" and last_run()["status_reason"] == summary["run"]["status_reason"]
+    assert summary["verdict"]["limited_by"] != "none" and "targets and criteria not judged" in got.stdout, got
+    for told in (got.stdout, run(["report", "--format", "md"]).stdout, run(["report", "--format", "html"]).stdout):
+        assert not re.search("targets? met|targets missed", " ".join(told.split())), told
 
 
 @case("a file that is deleted under the run fails it and names the entry")

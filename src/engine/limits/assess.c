@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/judge.h"
 #include "record/metric.h"
-
-/* Of the arrivals of an open loop, those by which its queue may grow: with more it has no end. */
-#define UNSERVED_MOST 0.05
 
 #define X(id, name) name,
 static const char *const op_names[] = {SCENARIO_OP_LIST(X)};
@@ -32,9 +30,52 @@ static bool holds(double actual, const char *name, double target) {
     return false;
 }
 
-static void decide(struct run_criterion *c, const struct result *r) {
+/* That the metric begins with; KVF_TIERS: none. */
+static int tier_of(const char *metric) {
+    int t = 0;
+    for (; t < KVF_TIERS; t++) {
+        const char *name = tier_name((enum kvf_tier)t);
+        size_t len = strlen(name);
+        if (strncmp(metric, name, len) == 0 && metric[len] == '_') break;
+    }
+    return t;
+}
+
+static double operations(const struct run_record *run, const char *tier, const char *dir) {
+    char name[48];
+    snprintf(name, sizeof name, "%s_%s_ops", tier, dir);
+    return result_value(&run->results, name); /* missing: the tier is off */
+}
+
+static double all_operations(const struct run_record *run, const char *tier) {
+    return operations(run, tier, "read") + operations(run, tier, "write");
+}
+
+/* Whether the metric is of operations of a tier, of which there were none, for want of need: the tiers above
+ * held everything, as nothing was lost or refused and no lower tier did the work. Less room would bring
+ * operations; so a criterion without data fails where any room was lacking. */
+static bool not_needed(const struct run_record *run, const char *metric) {
+    static const char *const lost[] = {"evictions", "fell_through", "refused", "not_admitted",
+                                       "requests_failed"};
+    int t = tier_of(metric);
+    if (t == KVF_TIERS || !(result_value(&run->results, "requests_done") > 0)) return false;
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        if (result_value(&run->results, lost[i]) > 0) return false;
+    for (int lower = t + 1; lower < KVF_TIERS; lower++)
+        if (all_operations(run, tier_name((enum kvf_tier)lower)) > 0) return false;
+    const char *tier = tier_name((enum kvf_tier)t);
+    double own = strstr(metric, "_read_")    ? operations(run, tier, "read")
+                 : strstr(metric, "_write_") ? operations(run, tier, "write")
+                                             : all_operations(run, tier);
+    return own == 0;
+}
+
+static void decide(const struct run_record *run, struct run_criterion *c) {
+    const struct result *r = result_find(&run->results, c->metric);
     c->actual = r ? r->value : KVF_MISSING;
-    c->passed = kvf_present(c->actual) && holds(c->actual, c->op, c->target);
+    c->passed = kvf_present(c->actual)       ? holds(c->actual, c->op, c->target)
+                : not_needed(run, c->metric) ? KVF_MISSING
+                                             : 0;
 }
 
 static void judge(struct run_record *run, const char *name, const char *metric, enum scenario_criterion_op op,
@@ -45,7 +86,7 @@ static void judge(struct run_record *run, const char *name, const char *metric, 
     snprintf(c.metric, sizeof c.metric, "%s", metric);
     snprintf(c.op, sizeof c.op, "%s", op_names[op]);
     snprintf(c.unit, sizeof c.unit, "%s", r ? r->unit : metric_unit(metric));
-    decide(&c, r);
+    decide(run, &c);
     run_record_criterion(run, &c);
 }
 
@@ -107,7 +148,7 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     judge(run, "classes unserved", "classes_unserved", KVF_OP_EQ, 0);
     if (s->assess.profile == KVF_PROFILE_LATENCY &&
         kvf_present(result_value(&run->results, "unserved_ratio")))
-        judge(run, "arrivals left waiting", "unserved_ratio", KVF_OP_LT, UNSERVED_MOST);
+        judge(run, "arrivals left waiting", "unserved_ratio", KVF_OP_LT, JUDGE_UNSERVED);
 }
 
 void assess_run(const struct scenario *s, struct run_record *run) {
@@ -128,7 +169,7 @@ void assess_again(struct run_record *run) {
         const char *metric = by_clock(run, c->metric);
         if (strcmp(c->name, c->metric) == 0) snprintf(c->name, sizeof c->name, "%s", metric);
         if (metric != c->metric) snprintf(c->metric, sizeof c->metric, "%s", metric);
-        decide(c, result_find(&run->results, c->metric));
+        decide(run, c);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Assesses a run against the criteria of its profile, then those of the scenario, each on one metric of the
- * results. Pure. A criterion without data is reported as such and fails. */
+ * results. Pure. A criterion without data fails, unless it is of a tier that was not
+ * needed. */
 #ifndef KVF_ENGINE_LIMITS_ASSESS_H
 #define KVF_ENGINE_LIMITS_ASSESS_H
 

@@ -334,10 +334,6 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     if (phase != KVF_PHASE_DRAIN) { /* those of the warm-up are forgotten at its end, if there is one */
         steady_note(e, &r->snap);
         gpus_note(&p->gpus, &r->snap);
-        if (kvf_present(r->snap.interval.host_cpu_ratio)) {
-            p->host_busy_sum += r->snap.interval.host_cpu_ratio * s;
-            p->host_busy_s += s;
-        }
     }
     totals_publish(e, &r->snap);
     reading_note(p, &r->snap);
@@ -377,7 +373,6 @@ void sampler_begin(struct engine *e) {
     totals_begin(&p->totals);
     window_begin(&p->window);
     pods_measure_from_here(e);
-    verdict_measure_from_here(e);
     steady_begin(&p->steady, 0);
     gpus_measure_from_here(&p->gpus);
     vitals_measure_from_here(e, &p->vitals);
@@ -388,7 +383,6 @@ void sampler_begin(struct engine *e) {
 void sampler_measure_from_here(struct engine *e) {
     struct sampler *p = e->control.sampler;
     reading_copy(&p->base, &p->last);
-    p->host_busy_sum = p->host_busy_s = 0;
     memset(p->starved_s, 0, sizeof p->starved_s);
     gpus_measure_from_here(&p->gpus);
     vitals_measure_from_here(e, &p->vitals);
@@ -398,7 +392,6 @@ void sampler_measure_from_here(struct engine *e) {
     }
     pods_measure_from_here(e);
     sample_measure_from_here(e->service.pods[0].pipeline.sample);
-    verdict_measure_from_here(e);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
     extremes_from_here(e);
 }

@@ -19,7 +19,6 @@ struct sampler {
     struct counters *delta;
     struct cache_stats cache;    /* of the interval, like delta */
     struct window window;        /* for the sentence on the bottleneck */
-    struct window_sums measured; /* of the measured part, for the verdict on the run */
     struct window_sums interval; /* of the last one */
     struct window_facts facts;   /* at its end */
     double firsts, sampled;      /* of the sample, up to the last interval */
@@ -31,7 +30,6 @@ struct sampler {
     uint64_t seq;                         /* of the next interval */
     double starved_s[KVF_CLASSES_MAX];    /* of the intervals in which the class was starved */
     int64_t missed_debt[KVF_CLASSES_MAX]; /* counted as missed already, and not in the counters then */
-    double host_busy_sum, host_busy_s;
     double reuse_bytes, reuse_error, capacity_ratio; /* of the last verdict, for those of the same moment */
     uint64_t request_errors[BLOCK_STATUSES];         /* of the drive, by status, that events have told */
     uint32_t request_error_events;

@@ -128,7 +128,8 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     in->kv_use = in->batch_waiting = KVF_MISSING;
     in->slots = snap->interval.slots;
     in->backlog = snap->interval.queue_depth;
-    in->oldest_ms = snap->interval.oldest_wait_ms;
+    double grown = fmin(fmax(in->arrived - (double)in->requests - in->failed, 0), (double)in->backlog);
+    in->unserved_ratio = f->open_loop > 0 ? kvf_ratio(grown, in->arrived) : KVF_MISSING;
     in->reuse_bytes = f->reuse_bytes;
     in->reuse_error = f->reuse_error;
 }

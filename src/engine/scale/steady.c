@@ -95,6 +95,8 @@ static size_t batches_to_leave_out(const struct steady *s, signal_fn *signal, si
 
 /* ---- 2: whether the rest is steady ---- */
 
+static const struct steady_trend not_asked = {.slope = (double)NAN, .range = (double)NAN};
+
 static struct steady_trend trend_of(const struct steady *s, signal_fn *signal, size_t from) {
     double rate[STEADY_ROUNDS], sum = 0, low = INFINITY, high = -INFINITY, product = 0, squares = 0;
     size_t cells = s->cells - from;
@@ -110,8 +112,11 @@ static struct steady_trend trend_of(const struct steady *s, signal_fn *signal, s
         squares += x * x;
     }
     double mean = sum / STEADY_ROUNDS;
-    if (!(mean > 0)) return (struct steady_trend){(double)NAN, (double)NAN, 0};
-    return (struct steady_trend){product / squares * (STEADY_ROUNDS - 1) / mean, (high - low) / mean, 0};
+    if (!(mean > 0)) return not_asked;
+    return (struct steady_trend){.slope = product / squares * (STEADY_ROUNDS - 1) / mean,
+                                 .range = (high - low) / mean,
+                                 .early = (rate[0] + rate[1]) / 2,
+                                 .late = (rate[STEADY_ROUNDS - 2] + rate[STEADY_ROUNDS - 1]) / 2};
 }
 
 static bool holds(const struct steady_trend *t) {
@@ -158,7 +163,7 @@ static void judge_from(const struct steady *s, size_t from, struct steady_result
     bool nvme = rest.nvme_tokens > 0 && rest.nvme_tokens >= STEADY_NVME_LEAST * rest.moved_tokens;
     out->throughput = trend_of(s, throughput_of, from);
     out->throughput.drift = drift_of(s, throughput_of, from / STEADY_BATCH);
-    out->nvme = (struct steady_trend){(double)NAN, (double)NAN, 0};
+    out->nvme = not_asked;
     if (nvme) out->nvme = trend_of(s, nvme_of, from);
     if (nvme) out->nvme.drift = drift_of(s, nvme_of, from / STEADY_BATCH);
     out->from_s = s->begin_s + before.length_s;
@@ -180,11 +185,20 @@ void steady_judge(const struct steady *s, struct steady_result *out) {
 
 /* ---- words ---- */
 
+/* A line this steep ends near zero or below it: the rates are told instead, which then go the same way. */
+#define STEEP 1.0
+
 static void say_trend(const char *what, const struct steady_trend *t, double length_s, char *out,
                       size_t len) {
-    char last[24];
+    char last[24], early[24], late[24];
     units_duration_human(length_s * 1e9, last, sizeof last);
-    if (fabs(t->slope) > STEADY_SLOPE_MOST)
+    if (fabs(t->slope) > STEEP)
+        snprintf(
+            out, len,
+            "not reached: %s %s from %s to %s tok/s, from the first to the last two fifths of the last %s",
+            what, t->slope < 0 ? "fell" : "rose", units_count_human(t->early, early, sizeof early),
+            units_count_human(t->late, late, sizeof late), last);
+    else if (fabs(t->slope) > STEADY_SLOPE_MOST)
         snprintf(out, len, "not reached: %s %s by %.0f %% of its mean over the last %s", what,
                  t->slope < 0 ? "fell" : "rose", fabs(t->slope) * 100, last);
     else if (t->drift != 0)

@@ -46,9 +46,10 @@ struct steady {
 void steady_begin(struct steady *s, double at_s);
 void steady_add(struct steady *s, const struct steady_cell *interval);
 
-struct steady_trend { /* relative to the mean rate; NaN: not asked */
-    double slope;     /* of the line from the first round to the last */
-    double range;     /* highest less lowest round */
+struct steady_trend {   /* relative to the mean rate; NaN: not asked */
+    double slope;       /* of the line from the first round to the last */
+    double range;       /* highest less lowest round */
+    double early, late; /* tokens a second of the first and of the last two rounds */
     double drift; /* of the line through the whole measured part, from end to end, as far as it goes on; else
                      0 */
 };
@@ -62,8 +63,9 @@ struct steady_result {
 void steady_judge(const struct steady *s, struct steady_result *out);
 
 /* "from 12.0 s on, for 48.0 s: 12.4k tok/s, nvme 98.1k tok/s, slope +0.8 %", "not reached: throughput fell by
- * 31 % of its mean over the last 30.0 s" or "... by 12 % of its mean over the whole measured part"; "" when
- * not known. */
+ * 31 % of its mean over the last 30.0 s", beyond its mean "... fell from 812
+ * to 12.3 tok/s, from the first to the last two fifths of the last 30.0 s", or "... by 12 % of its mean over
+ * the whole measured part"; "" when not known. */
 void steady_sentence(const struct steady_result *r, char *out, size_t len);
 
 #endif

@@ -78,7 +78,8 @@ static enum kvf_tier slowest(const struct scenario *sc) {
 
 static const char row_note[] =
     "storage: tokens a second of storage I/O; read P95: entries from the slowest tier; g/c/n: hits in gpu, cpu "
-    "and nvme; verdict: criteria met, of all: one without data, such as of a tier that is off, is not met.";
+    "and nvme; verdict: criteria met, of all but those of a tier that was not needed; one that has no data for "
+    "another reason, such as a tier that is off, is not met.";
 
 /* How the hits fall over the tiers, in per cent: "60/30/10", "--" for a tier that is off. */
 static const char *distribution(const struct suite_entry *e, char *out, size_t len) {
@@ -99,24 +100,26 @@ struct verdict_cell {
     enum doc_tone tone;
 };
 
-/* Criteria that all runs have met, of those of a run; else how it ended. */
+/* Criteria that all runs have met, of those that any of them could judge; else how it ended. */
 static struct verdict_cell verdict_of(const struct suite_entry *e) {
     struct verdict_cell v = {"not run", DOC_WARN};
     if (e->runs == 0) return v;
-    size_t met = 0, all = e->run[0].criterion_count;
+    size_t met = 0, all = 0;
     for (uint32_t i = 0; i < e->runs; i++) {
         if (e->run[i].status == RUN_FAILED) return (struct verdict_cell){"failed", DOC_BAD};
         if (e->run[i].status != RUN_COMPLETED) return (struct verdict_cell){"stopped", DOC_WARN};
     }
     if (!suite_done(e)) return (struct verdict_cell){"partial", DOC_WARN};
-    for (size_t k = 0; k < all; k++) {
-        bool passed = true;
+    for (size_t k = 0; k < e->run[0].criterion_count; k++) {
+        bool judged = false, failed = false;
         for (uint32_t i = 0; i < e->runs; i++) {
             const struct run_record *r = &e->run[i];
             if (e->group.trial[i].incomplete[0]) continue;
-            passed = passed && k < r->criterion_count && r->criteria[k].passed == 1;
+            failed = failed || k >= r->criterion_count || r->criteria[k].passed == 0;
+            judged = judged || failed || kvf_present(r->criteria[k].passed);
         }
-        met += passed;
+        all += judged;
+        met += judged && !failed;
     }
     if (!all) return (struct verdict_cell){"done", DOC_PLAIN};
     v.tone = met == all ? DOC_GOOD : DOC_PLAIN;

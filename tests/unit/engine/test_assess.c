@@ -38,7 +38,7 @@ static void expect(size_t i, const char *metric, const char *op, double target, 
     assert_string_equal(r.criteria[i].op, op);
     assert_true(r.criteria[i].target == target);
     if (r.criteria[i].passed != passed)
-        fail_msg("%s %s %g: %d, not %d", metric, op, target, r.criteria[i].passed, passed);
+        fail_msg("%s %s %g: %g, not %d", metric, op, target, r.criteria[i].passed, passed);
 }
 
 /* Both profiles ask for these besides. */
@@ -130,6 +130,35 @@ static void without_data_nothing_passes(void **state) {
     assert_true(isnan(r.criteria[0].actual) && isnan(r.criteria[1].actual));
     assert_string_equal(r.criteria[1].unit, "ms"); /* of the target, which is told all the same */
     assert_string_equal(r.criteria[3].unit, "");
+}
+
+/* A tier that was not needed has nothing to be judged, and one that was has failed without data. */
+static void a_tier_that_was_not_needed_is_not_judged(void **state) {
+    (void)state;
+    static const char *const none[] = {"cpu_read_ops", "cpu_write_ops", "nvme_read_ops", "nvme_write_ops",
+                                       "evictions"};
+    static const char *const lost[] = {"evictions", "fell_through", "refused", "not_admitted",
+                                       "requests_failed"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) add(none[i], 0);
+    add("requests_done", 20);
+    add("hit_ratio", 0.9);
+    assess_run(s, &r);
+    for (size_t i = 0; i < 3; i++) assert_true(isnan(r.criteria[i].passed) && isnan(r.criteria[i].actual));
+    assert_true(r.criteria[3].passed == 1);
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
+        r.results.count = r.criterion_count = 0;
+        for (size_t k = 0; k < 4; k++) add(none[k], 0);
+        add("requests_done", 20);
+        add(lost[i], 1);
+        expect_latency(0, 0, 0, 0);
+        r.criterion_count = 0;
+    }
+    r.results.count = r.criterion_count = 0; /* nvme did the work, so that cpu is no tier without need */
+    add("requests_done", 20);
+    for (size_t k = 0; k < 3; k++) add(none[k], 0);
+    add("nvme_write_ops", 20);
+    assess_run(s, &r);
+    assert_true(r.criteria[0].passed == 0 && isnan(r.criteria[1].passed) && r.criteria[2].passed == 0);
 }
 
 static void throughput(enum scenario_workload_phase phase, double least) {
@@ -299,6 +328,7 @@ int main(void) {
         CASE(a_tier_that_wrote_nothing_has_no_latency_to_judge),
         CASE(profile_latency_is_about_the_device_alone),
         CASE(without_data_nothing_passes),
+        CASE(a_tier_that_was_not_needed_is_not_judged),
         CASE(profile_throughput_asks_for_the_directions_of_the_phase),
         CASE(profile_throughput_with_a_threshold),
         CASE(work_undone_passes_nothing),

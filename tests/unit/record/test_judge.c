@@ -117,8 +117,16 @@ static void with_all_targets_met_nothing_is_a_bottleneck(void **state) {
     in.slots_ratio = 1;
     in.slots = 4;
     in.backlog = 177;
-    in.oldest_ms = 12600;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NONE); /* a queue of users who wait for answers */
+    in.unserved_ratio = 0.4;
+    in.arrived = 50; /* 20 more, where 3 x 7.07 may be chance */
+    assert_int_equal(judged(&in).limited_by, VERDICT_NONE);
+    in.arrived = 60;
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.failed_run = true; /* it kept its targets for as long as it lived */
+    in.unserved_ratio = 0;
+    EXPECT(&in, VERDICT_UNKNOWN, VERDICT_CAUSES,
+           "none to be named: the run failed, and every target was met until then");
 }
 
 /* Lookups that miss at no cost ask less of the tiers: a target is not met by the cache alone then. */

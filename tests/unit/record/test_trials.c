@@ -49,7 +49,7 @@ static void end(struct run_record *r) {
     run_record_free(r);
 }
 
-static void criterion(struct run_record *r, bool passed) {
+static void criterion(struct run_record *r, double passed) {
     run_record_criterion(r, &(struct run_criterion){.name = "x", .passed = passed});
 }
 
@@ -256,6 +256,10 @@ static void the_group_passes_when_every_complete_trial_does(void **state) {
     end(&r);
     assert_true(t.trial[2].passed == 1);
     assert_false(trials_passed(&t));
+    begin(&r, 4);
+    criterion(&r, KVF_MISSING); /* a tier that was not needed */
+    end(&r);
+    assert_true(t.trial[3].criteria == 0 && t.trial[3].without_data == 1);
 }
 
 static void many_trials_of_many_metrics(void **state) {
