@@ -238,13 +238,15 @@ void format_label(struct format_page *p, enum format_tone tone, const char *labe
     p->fresh = true;
 }
 
+static void break_line(struct format_page *p) {
+    buf_addf(p->out, "\n%*s", FORMAT_LABEL, "");
+    p->column = FORMAT_LABEL;
+    p->fresh = true;
+}
+
 static void put(struct format_page *p, const char *text, unsigned gap) {
     unsigned w = format_width(text);
-    if (!p->fresh && p->column + gap + w > p->columns) {
-        buf_addf(p->out, "\n%*s", FORMAT_LABEL, "");
-        p->column = FORMAT_LABEL;
-        p->fresh = true;
-    }
+    if (!p->fresh && p->column + gap + w > p->columns) break_line(p);
     if (!p->fresh) {
         buf_addf(p->out, "%*s", (int)gap, "");
         p->column += gap;
@@ -261,7 +263,12 @@ void format_item(struct format_page *p, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     utf8_clean(text, p->style->ascii ? UTF8_ASCII : 0);
-    put(p, text, 2);
+    if (FORMAT_LABEL + format_width(text) <= p->columns) {
+        put(p, text, 2);
+        return;
+    }
+    if (!p->fresh) break_line(p);
+    format_words(p, text);
 }
 
 void format_words(struct format_page *p, const char *sentence) {

@@ -8,12 +8,12 @@
 #include "draw/escape.h"
 #include "draw/format.h"
 
-enum { NAME = 18, RANGE = 24, LEAST = 16, LEVELS = 8 };
+enum { NAME = 18, NAME_MOST = 36, RANGE = 24, LEAST = 16, LEVELS = 8 };
 
 struct spark {
     const struct plot *plot;
     bool ascii;
-    unsigned columns; /* of the bars */
+    unsigned name, columns; /* of a name, and of what stands behind it */
     double low_x, high_x;
     struct axis y;
     struct buf *out;
@@ -32,9 +32,9 @@ static void level_put(const struct spark *s, double part) {
 
 static void name_put(const struct spark *s, const char *name) {
     struct buf clean = {0};
-    char fit[NAME * 5];
+    char fit[NAME_MOST * 5];
     escape_plain(name, false, s->ascii, &clean);
-    buf_addf(s->out, "  %s ", format_fit(buf_text(&clean), NAME, s->ascii, fit, sizeof fit));
+    buf_addf(s->out, "  %s ", format_fit(buf_text(&clean), s->name, s->ascii, fit, sizeof fit));
     buf_free(&clean);
 }
 
@@ -80,13 +80,31 @@ static void bar_put(const struct spark *s, const char *name, double v) {
     buf_addf(s->out, "%s%s\n", length ? " " : "", axis_value(v, s->plot->y.unit).text);
 }
 
+static void bar_name(const struct plot *p, size_t category, size_t line, struct buf *out) {
+    buf_addf(out, "%s%s%s", p->category[category], p->lines > 1 ? ", " : "",
+             p->lines > 1 ? p->line[line].name : "");
+}
+
+/* The columns of the longest name, within bounds. */
+static unsigned bars_name(const struct plot *p) {
+    unsigned most = NAME;
+    for (size_t i = 0; i < p->categories; i++)
+        for (size_t k = 0; k < p->lines; k++) {
+            struct buf name = {0};
+            bar_name(p, i, k, &name);
+            unsigned width = format_width(buf_text(&name));
+            if (width > most) most = width;
+            buf_free(&name);
+        }
+    return most < NAME_MOST ? most : NAME_MOST;
+}
+
 static void bars_put(const struct spark *s) {
     const struct plot *p = s->plot;
     for (size_t i = 0; i < p->categories; i++)
         for (size_t k = 0; k < p->lines; k++) {
             struct buf name = {0};
-            buf_addf(&name, "%s%s%s", p->category[i], p->lines > 1 ? ", " : "",
-                     p->lines > 1 ? p->line[k].name : "");
+            bar_name(p, i, k, &name);
             bar_put(s, buf_text(&name), i < p->line[k].count ? p->line[k].y[i] : NAN);
             buf_free(&name);
         }
@@ -104,10 +122,12 @@ static void ends_put(const struct spark *s) {
 }
 
 void spark_plot(const struct plot *p, const struct format_style *style, struct buf *out) {
-    unsigned columns = style->columns ? style->columns : 80;
+    unsigned columns = style->columns ? style->columns : 80,
+             name = p->kind == PLOT_BARS ? bars_name(p) : NAME;
     struct spark s = {.plot = p,
                       .ascii = style->ascii,
-                      .columns = columns > NAME + RANGE + LEAST + 4 ? columns - NAME - RANGE - 4 : LEAST,
+                      .name = name,
+                      .columns = columns > name + RANGE + LEAST + 4 ? columns - name - RANGE - 4 : LEAST,
                       .out = out};
     double low, high;
     if (p->kind == PLOT_HEAT || plot_empty(p) || !plot_range_y(p, &low, &high)) return;

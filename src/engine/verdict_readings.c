@@ -200,7 +200,7 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
     p->interval = interval;
     p->facts = facts_of(e);
     window_describe(&p->facts, snap, &in);
-    blocks_neighbours(e, &p->last, &p->now, &in);
+    blocks_judged(e, &p->last, &p->now, &in);
     v.warnings = 0;
     judge_run(&in, &v);
     snprintf(snap->bottleneck, sizeof snap->bottleneck, "%s", v.sentence);
@@ -213,7 +213,7 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
     struct judge_input in = {.whole = false};
     window_means(&w, &in);
     window_describe(&p->facts, snap, &in);
-    blocks_neighbours(e, from, &p->now, &in);
+    blocks_judged(e, from, &p->now, &in);
     enum verdict_limit limit = out->limited_by;
     enum verdict_cause cause = out->cause;
     out->warnings = 0;
@@ -268,7 +268,7 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     in.unserved_ratio = result_value(&run->results, "unserved_ratio");
     in.kv_use = result_value(&run->results, "kv_use_mean");
     in.batch_waiting = result_value(&run->results, "batch_waiting_mean");
-    blocks_neighbours(e, &p->base, &p->end, &in);
+    blocks_judged(e, &p->base, &p->end, &in);
     targets_of(e, run, &in);
     judge_run(&in, &run->verdict);
     forecast_remedies(e, &in, run);

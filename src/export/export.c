@@ -3,15 +3,16 @@
 #include <string.h>
 
 const struct export_format export_formats[] = {
-    {"csv", ".csv", "a row for each run, interval and tier", true, SERIES_TIERS, false, false, export_csv},
+    {"csv", ".csv", "a row for each run, interval and tier", true, SERIES_TIERS | SERIES_BLOCK, false, false,
+     export_csv},
     {"json", ".json", "summary, intervals and histograms, see kvfall-export(5)", true,
      SERIES_TIERS | SERIES_CLASSES | SERIES_CAUSES | SERIES_GPUS | SERIES_REMOTE | SERIES_BLOCK, false, false,
      export_json},
     {"hdr", ".hlog", "latency histograms of a run, a log of HdrHistogram", true, SERIES_HISTOGRAMS, true,
      false, export_hdr},
     {"fio", ".fio", "a fio job with the I/O mix of a run on nvme", false, 0, true, false, export_fio},
-    {"xlsx", ".xlsx", "a workbook: summary, parameters, metrics, QoS, intervals, charts", true, SERIES_TIERS,
-     false, true, export_xlsx},
+    {"xlsx", ".xlsx", "a workbook: summary, parameters, metrics, QoS, intervals, charts", true,
+     SERIES_TIERS | SERIES_BLOCK, false, true, export_xlsx},
     {"prometheus", ".prom", "results for collectors that read files, as Prometheus does", false, 0, false,
      false, export_prometheus},
     {"mlperf", NULL, "the results file of MLPerf Storage's kv cache, see kvfall-mlperf(7)", true, 0, true,

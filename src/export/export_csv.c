@@ -50,6 +50,8 @@ static void add_tier(const struct series *s, size_t i, int tier, struct buf *out
     add_text(on ? tier_name((enum kvf_tier)tier) : "", out);
     add_text(!on ? "" : s->tier_emulated[tier] ? "1" : "0", out);
     add_values(on ? &s->tier[i][tier] : NULL, snapshot_tier_fields, snapshot_tier_field_count, out);
+    add_values(tier == KVF_TIER_NVME && s->block ? &s->block[i] : NULL, snapshot_block_fields,
+               snapshot_block_field_count, out);
     buf_add(out, "\n");
 }
 
@@ -73,6 +75,7 @@ int export_csv(const struct export_run *runs, size_t count, struct buf *out, str
     add_heads("", snapshot_interval_fields, snapshot_interval_field_count, out);
     buf_add(out, ",tier,tier_emulated");
     add_heads("tier_", snapshot_tier_fields, snapshot_tier_field_count, out);
+    add_heads("block_", snapshot_block_fields, snapshot_block_field_count, out);
     buf_add(out, "\n");
     for (size_t r = 0; r < count; r++) {
         const struct series *s = &runs[r].series;

@@ -7,12 +7,19 @@
 #include "export/export_xlsx.h"
 
 /* Columns: run_id and name, the interval's, those of each tier that any run has, and for charts what each of
- * these tiers holds in GiB, which no format of a cell makes of bytes. */
+ * these tiers holds in GiB, which no format of a cell makes of bytes; then those of the block layer, where a
+ * run was traced. */
 enum { BEFORE = 2, HEAD_HEIGHT = 60 };
 
 static bool tier_used(const struct xlsx *x, int tier) {
     for (size_t r = 0; r < x->count; r++)
         if (x->runs[r].series.tier_on[tier]) return true;
+    return false;
+}
+
+static bool block_used(const struct xlsx *x) {
+    for (size_t r = 0; r < x->count; r++)
+        if (x->runs[r].series.block) return true;
     return false;
 }
 
@@ -36,6 +43,8 @@ static void add_heads(const struct xlsx *x, struct book_page *p) {
             add_head(p, tier_name((enum kvf_tier)t), &snapshot_tier_fields[f]);
     for (int t = 0; t < KVF_TIERS; t++)
         if (tier_used(x, t)) add_head(p, tier_name((enum kvf_tier)t), &used_gib);
+    for (size_t f = 0; block_used(x) && f < snapshot_block_field_count; f++)
+        add_head(p, "block", &snapshot_block_fields[f]);
 }
 
 static enum book_style field_style(const struct snapshot_field *f) {
@@ -75,6 +84,8 @@ static void add_row(const struct xlsx *x, struct book_page *p, const struct expo
         if (tier_used(x, t))
             book_number(p, BOOK_MILLI,
                         r->series.tier_on[t] ? (double)r->series.tier[i][t].used_bytes / 0x1p30 : NAN);
+    if (r->series.block)
+        add_fields(p, &r->series.block[i], snapshot_block_fields, snapshot_block_field_count);
 }
 
 /* ---- charts ---- */

@@ -200,7 +200,7 @@ static void put_load_table(const struct run_part *p) {
 
 /* Of the mean entry, part by part. */
 static void put_split(const struct run_part *p) {
-    static const char *const names[SPLIT_PARTS] = {"in line for the tier", "kvfall", "the kernel's queue",
+    static const char *const names[SPLIT_PARTS] = {"in line for the tier", "kvfall", "the kernel",
                                                    "the drive"};
     double ms[SPLIT_PARTS][KVF_DIRS], share[SPLIT_PARTS];
     size_t n = 0;
@@ -261,8 +261,8 @@ static void put_request_sizes(const struct run_part *p) {
     plot->stacked = true;
     plot_axis(&plot->x, "size of the request", "");
     plot_axis(&plot->y, "mean time", "ms");
-    plot_line(plot, "in the kernel's queue", n, NULL, 0, ms[0], sizeof **ms);
-    plot_line(plot, "at the drive", n, NULL, 0, ms[1], sizeof **ms);
+    plot_line(plot, "kernel's queue", n, NULL, 0, ms[0], sizeof **ms);
+    plot_line(plot, "drive", n, NULL, 0, ms[1], sizeof **ms);
     run_plot_add(p, plot);
     free(h);
 }

@@ -42,6 +42,8 @@ struct judge_input {
     double usable_bytes[KVF_TIERS], used_bytes[KVF_TIERS];
     double device_busy_ratio;       /* kernel's utilisation of the disk */
     double device_bytes, our_bytes; /* the kernel's count for the device, and ours of the nvme tier */
+    double at_drive[KVF_DIRS];      /* of nvme's time at the device, the part with a request at the drive; 0:
+                                       unknown */
     uint32_t neighbours;            /* that are known by name */
     struct judge_neighbour neighbour[JUDGE_NEIGHBOURS];
     double compute_busy;                  /* of a modelled GPU; missing without one */

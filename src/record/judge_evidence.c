@@ -64,7 +64,7 @@ double judge_foreign(const struct judge_input *in) {
 
 void judge_places(struct verdict *v, const struct judge_input *in, double storage) {
     static const char *const where[3] = {"device", "line", "host"};
-    double part[KVF_TIERS][3] = {{0}}, total = fmax(in->held_s, 0);
+    double part[KVF_TIERS][3] = {{0}}, total = fmax(in->held_s, 0), kernel = 0;
     char name[48];
     for (int t = 0; t < KVF_TIERS; t++)
         for (int d = 0; d < KVF_DIRS; d++) {
@@ -73,6 +73,7 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
             double waited = all > 0 ? waited_s(in, (unsigned)t, (unsigned)d) / all : 0;
             part[t][0] += waited * device, part[t][1] += waited * line;
             part[t][2] += waited * (all - device - line);
+            if (t == KVF_TIER_NVME && in->at_drive[d] > 0) kernel += waited * device * (1 - in->at_drive[d]);
             total += waited * all;
         }
     verdict_add_evidence(v, "e2e_mean_ms", in->e2e_ms, "ms");
@@ -80,6 +81,8 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
         if (!in->on[i / 3] || !(part[i / 3][i % 3] > 0)) continue;
         snprintf(name, sizeof name, "%s_%s_share", tier_name((enum kvf_tier)(i / 3)), where[i % 3]);
         verdict_add_evidence(v, name, storage * part[i / 3][i % 3] / total, "");
+        if (i == 3 * KVF_TIER_NVME && kernel > 0)
+            verdict_add_evidence(v, "nvme_kernel_share", storage * kernel / total, "");
     }
 }
 

@@ -74,19 +74,25 @@ static uint64_t errors_of(const struct block_counts *c) {
     return errors;
 }
 
-/* An entry's time is the host's, or passes between submission and completion of its chunks. Of the latter as
- * much is the drive's as of the chunks' time. That is an integral over the same time, which a chunk at its
- * ends is a part of, while the kernel counts what has ended: of its own time the drive has no more. */
+/* Part of the time between a chunk's submission and its completion with a request of it at the drive. The
+ * chunks' time is an integral over the same time, which a chunk at its ends is a part of, while the kernel
+ * counts what has ended: of its own time the drive has no more. */
+static double at_drive(const struct reading *from, const struct reading *to, const struct block_dir_counts *n,
+                       int dir) {
+    double device_ns = (double)n->bio_device_ns;
+    double chunks_ns =
+        (double)(to->usage[KVF_TIER_NVME].chunk_ns[dir] - from->usage[KVF_TIER_NVME].chunk_ns[dir]);
+    double of_bios = kvf_ratio(device_ns, (double)n->bio_ns), of_chunks = kvf_ratio(device_ns, chunks_ns);
+    return kvf_present(of_bios) ? fmin(of_bios, of_chunks) : KVF_MISSING;
+}
+
+/* An entry's time is the host's, or passes between submission and completion of its chunks. */
 static void add_shares(const struct reading *from, const struct reading *to, const struct block_dir_counts *n,
                        int dir, struct result_list *out) {
     const char *way = dir_name((enum kvf_dir)dir);
     char name[48];
     snprintf(name, sizeof name, "nvme_%s_host_share", way);
-    double host = result_value(out, name), device_ns = (double)n->bio_device_ns;
-    double chunks_ns =
-        (double)(to->usage[KVF_TIER_NVME].chunk_ns[dir] - from->usage[KVF_TIER_NVME].chunk_ns[dir]);
-    double of_bios = kvf_ratio(device_ns, (double)n->bio_ns), of_chunks = kvf_ratio(device_ns, chunks_ns);
-    double device = kvf_present(of_bios) ? (1 - host) * fmin(of_bios, of_chunks) : KVF_MISSING;
+    double host = result_value(out, name), device = (1 - host) * at_drive(from, to, n, dir);
     result_add(out, 1 - host - device, n->bios, "nvme_%s_kernel_share", way);
     result_add(out, device, n->bios, "nvme_%s_device_share", way);
 }
@@ -170,11 +176,16 @@ static uint32_t top_of(const struct engine *e, const struct block_counts *c, str
     return count;
 }
 
-void blocks_neighbours(const struct engine *e, const struct reading *from, const struct reading *to,
-                       struct judge_input *in) {
+void blocks_judged(const struct engine *e, const struct reading *from, const struct reading *to,
+                   struct judge_input *in) {
     struct snapshot_neighbour top[SNAPSHOT_NEIGHBOURS];
+    const struct block_counts *c = between(from, to);
     double all;
-    in->neighbours = top_of(e, between(from, to), top, &all);
+    for (int dir = 0; dir < KVF_DIRS; dir++) {
+        double part = at_drive(from, to, &c->events.dir[dir], dir);
+        in->at_drive[dir] = kvf_present(part) ? part : 0;
+    }
+    in->neighbours = top_of(e, c, top, &all);
     for (uint32_t i = 0; i < in->neighbours; i++) {
         struct judge_neighbour *n = &in->neighbour[i];
         n->bytes = (double)(top[i].read_bytes + top[i].write_bytes);

@@ -71,9 +71,9 @@ struct block_counts *blocks_room(struct reading *r);   /* its copy, made when it
 void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out);
 void blocks_snap(const struct engine *e, const struct reading *from, const struct reading *to,
                  struct snapshot *snap);
-/* Others with most bytes there, the largest first. */
-void blocks_neighbours(const struct engine *e, const struct reading *from, const struct reading *to,
-                       struct judge_input *in);
+/* What of the device's time was the drive's, and others with most bytes there, the largest first. */
+void blocks_judged(const struct engine *e, const struct reading *from, const struct reading *to,
+                   struct judge_input *in);
 void blocks_histograms(const struct reading *from, const struct reading *to, struct run_record *run);
 
 enum { USE_WHY = 160 };
