@@ -96,7 +96,7 @@ static int load_programs(struct block_trace *t, const struct block_setup *s, str
     libbpf_set_print(quiet);
     t->object = bpf_object__open_mem(block_object, sizeof block_object, &opts);
     if (!t->object) return refused(e, -errno, "load a program");
-    call(t, "bio_ended", s->stacked != 0);
+    call(t, "bio_ended", s->stacked != 0 || s->request_bytes == 0);
     call(t, "bio_queued", !s->by_request);
     call(t, "request_begun", s->by_request);
     call(t, "requests_merged", s->by_request);

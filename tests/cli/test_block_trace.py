@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """run.block_trace: what a real run says of the kernel's block layer, and why it says nothing."""
+import contextlib
+import csv
+import io
 import json
 import os
 import re
 import signal
 import sqlite3
 import subprocess
+import sys
 
-from runs import in_memory, measure, result, start, unwrapped, write
-from tap import BUILD, KVFALL, Skip, case, finish, home, main, need_tool, run, wait_until
+import books
+from exposition import scrape, serving
+from runs import in_memory, measure, result, rows, start, unwrapped, write
+from tap import BUILD, KVFALL, Skip, case, database, finish, home, main, need_tool, run, spawn, wait_until
 
 DRIVE = {"run.block_trace": "auto", "tiers.gpu.capacity": 0, "tiers.cpu.capacity": 0, "tiers.nvme.io_size": "16KiB"}
 WAYS = ("read", "write")
@@ -138,6 +144,104 @@ def _():
     assert 0 < evidence["neighbour_share"] < 1, evidence
 
 
+# Writes past the page cache, over and over, under a name of its own until it is told to end; says how much.
+WRITER = """import mmap, os, signal, sys, time
+name, path, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+open("/proc/self/comm", "w").write(name)
+over, total = [], 0
+signal.signal(signal.SIGTERM, lambda *_: over.append(1))
+file, block = os.open(path, os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o600), mmap.mmap(-1, size)
+os.posix_fallocate(file, 0, 8 * size)
+while not over:
+    total += os.pwrite(file, block, total % (8 * size))
+    time.sleep(0.005)
+print(total)
+"""
+
+
+@case("of six other programs on the drive an interval names the five with most bytes, and counts the sixth")
+def _():
+    need_trace()
+    names = ["other-%d" % n for n in range(6)]
+    told = "SELECT seq, process, write_bytes, read_bytes + write_bytes AS bytes FROM neighbour_intervals ORDER BY seq, n"
+    counted = "SELECT seq, others_read_bytes + others_write_bytes AS bytes, others_write_bytes FROM block_intervals"
+
+    def all_six():
+        if not database().exists():
+            return False
+        named = {}
+        for row in rows(told):
+            named.setdefault(row["seq"], []).append(row)
+        return any(sum(row["process"] in names for row in named.get(of["seq"], [])) == 5
+                   and of["bytes"] > sum(row["bytes"] for row in named[of["seq"]]) for of in rows(counted))
+
+    runner = start({**DRIVE, "run.block_trace": "on", "run.duration": "600s"}, stderr=open(home() / "work/progress", "w"))
+    wait_until(lambda: "measured" in (home() / "work/progress").read_text(), 60, "the measured part")
+    others = [spawn(["-c", WRITER, name, home() / "work" / name, (n + 1) * 65536], program=sys.executable) for n, name in enumerate(names)]
+    wait_until(all_six, 120, "an interval with all six")
+    written = {}
+    for name, other in zip(names, others):
+        other.terminate()
+        written[name] = int(finish(other).stdout)
+    runner.send_signal(signal.SIGINT)
+    finish(runner)
+    found = dict.fromkeys(names, 0)
+    by_seq = {}
+    for row in rows(told):
+        by_seq.setdefault(row["seq"], []).append(row["bytes"])
+        if row["process"] in names:
+            found[row["process"]] += row["write_bytes"]
+    for of in rows(counted):
+        sizes = by_seq.get(of["seq"], [])
+        assert len(sizes) <= 5 and sizes == sorted(sizes, reverse=True) and sum(sizes) <= of["bytes"], (of, sizes)
+    assert all(found[name] <= 1.02 * written[name] for name in names), (found, written)
+    assert sum(row["others_write_bytes"] for row in rows(counted)) >= 0.98 * sum(written.values()), written
+
+
+@case("exports and a scrape have the figures of the block layer that the history has")
+def _():
+    need_trace()
+    runner = start({**DRIVE, "run.block_trace": "on", "run.duration": "600s"}, "--quiet", "--metrics", "127.0.0.1:0")
+    port = serving(runner)
+
+    def seen():
+        got = scrape(port)
+        return got if all((got.value("kvfall_block_requests", direction=way) or 0) > 0 for way in WAYS) else None
+    got = wait_until(seen, 60, "an interval with reads and writes")
+    for family in ("queued", "device"):
+        for way in WAYS:
+            low, high = (got.value("kvfall_interval_block_%s_seconds" % family, direction=way, quantile=q) for q in ("0.5", "0.95"))
+            assert low is None or 0 < low and (high is None or low <= high), (family, way, low, high)
+    runner.send_signal(signal.SIGINT)
+    assert finish(runner).rc == 130
+    kept = rows("SELECT * FROM block_intervals ORDER BY seq")
+    columns = [name for name in kept[0] if name not in ("run_id", "seq")]
+    results = {row["metric"]: row for row in rows("SELECT metric, value, samples FROM results")}
+    assert results["nvme_read_d2c_p50_ms"]["value"] > 0, results
+    by_seq = {int(row["seq"]): row for row in csv.DictReader(io.StringIO(run(["export", "latest", "--format", "csv"]).stdout))
+              if row["tier"] == "nvme"}
+    assert run(["export", "latest", "--output", home() / "work/traced.xlsx"]).rc == 0
+    sheet = {int(row["seq"]): row for row in books.read((home() / "work/traced.xlsx").read_bytes())[0]["intervals"].table()}
+    told = json.loads(run(["export", "latest", "--format", "json"]).stdout)["runs"][0]
+    for n, row in enumerate(kept):
+        for name in columns:
+            text = by_seq[row["seq"]]["block_" + name]
+            assert (float(text) if text else None) == row[name] == told["block_intervals"][name][n], (name, row, text)
+            shown = [value for head, value in sheet[row["seq"]].items() if head.split(" ")[0] == "block_" + name]
+            assert books.same(shown[0] if shown else None, row[name]), (name, shown, row)
+    assert {"nvme_read_d2c", "nvme_read_q2d"} <= set(told["histograms"]), told["histograms"].keys()
+    file = run(["export", "latest", "--format", "prometheus"]).stdout
+    for way in WAYS:
+        for name, metric in (("nvme_kernel_ratio", "nvme_%s_kernel_share"), ("block_requests", "nvme_%s_requests")):
+            shown = re.search(r'^kvfall_result_%s\{.*direction="%s"\} (\S+)$' % (name, way), file, re.MULTILINE)
+            assert shown and float(shown[1]) == results[metric % way]["value"], (name, way)
+        ends = re.search(r'^kvfall_result_block_device_seconds_count\{.*direction="%s"\} (\d+)$' % way, file, re.MULTILINE)
+        assert ends and int(ends[1]) == results["nvme_%s_d2c_mean_ms" % way]["samples"], way
+    assert 'Tag=nvme_write_d2c' in run(["export", "latest", "--format", "hdr"]).stdout
+    evidence = {row["name"]: row["value"] for row in rows("SELECT name, value FROM verdict_evidence")}
+    assert 0 < evidence["nvme_kernel_share"] < evidence["nvme_device_share"], evidence
+
+
 @case("two ranks on one drive are no strangers to each other, and the requests of both are counted")
 def _():
     if not (BUILD / "kvfall-mpi.so").exists():
@@ -153,29 +257,90 @@ def _():
     assert KVFALL.name not in named, named
 
 
+def needed(*words):
+    got = subprocess.run([need_tool(words[0]), *map(str, words[1:])], capture_output=True, text=True)
+    if got.returncode != 0:
+        raise Skip(got.stderr.strip())
+    return got.stdout.strip()
+
+
+@contextlib.contextmanager
+def loop_device():
+    """A file of 256 MiB and the device over it."""
+    image = home() / "work/device.img"
+    with open(image, "wb") as out:
+        out.truncate(256 << 20)
+    device = needed("losetup", "-f", "--show", image)
+    try:
+        yield image, device
+    finally:
+        subprocess.run(["losetup", "-d", device], check=False)
+
+
+@contextlib.contextmanager
+def mounted(device):
+    """A folder with a file system on a device."""
+    folder = home() / "work/mounted"
+    folder.mkdir()
+    needed("mkfs.ext4", "-q", "-F", device)
+    needed("mount", device, folder)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=False)
+
+
+@case("a partition stands for its disk, and its requests carry what the kernel counts for it")
+def _():
+    need_trace()
+    with loop_device() as (_, device):
+        needed("addpart", device, 1, 2048, 500000)
+        try:
+            part = device + "p1"
+            wait_until(lambda: os.path.exists(part), what=part)
+            with mounted(part) as folder:
+                _, summary = measure({**DRIVE, "run.block_trace": "on", "run.duration": "1s", "tiers.nvme.path": str(folder)})
+        finally:
+            subprocess.run(["delpart", device, "1"], check=False)
+    assert summary["tiers"]["nvme"]["description"].startswith("libaio: ext4 on %s" % part[len("/dev/"):]), summary["tiers"]
+    for way in WAYS:
+        carried = result(summary, "nvme_%s_requests" % way) * result(summary, "nvme_request_bytes_%s" % way)
+        assert 0.8 * result(summary, "nvme_%s_bytes" % way) <= carried <= result(summary, "device_%s_bytes" % way) + (1 << 20), (way, carried)
+
+
+@case("a drive in memory takes no requests: it has no figures, and none of another drive's")
+def _():
+    need_trace()
+    control = "/sys/class/zram-control/"
+    if not os.access(control + "hot_add", os.R_OK):
+        raise Skip("there is no zram, or it takes root")
+    with open(control + "hot_add") as f:
+        number = f.read().strip()
+    try:
+        with open("/sys/block/zram%s/disksize" % number, "w") as f:
+            f.write("256M")
+        with mounted("/dev/zram" + number) as folder:
+            _, summary = measure({**DRIVE, "run.block_trace": "on", "run.duration": "1s", "tiers.nvme.path": str(folder)})
+    finally:
+        with open(control + "hot_remove", "w") as f:
+            f.write(number)
+    for way in WAYS:
+        bytes, requests = (result(summary, "nvme_%s_%s" % (way, name)) for name in ("bytes", "requests"))
+        assert bytes > 0 == requests, (way, bytes, requests)
+        for name in ("d2c_p95_ms", "q2d_max_ms", "kernel_share", "device_share"):
+            assert result(summary, "nvme_%s_%s" % (way, name)) is None, (way, name)
+
+
 if os.environ.get("KVF_TESTS_LONG"):
     @case("requests that the drive fails are events with the kernel's status, and a line of the summary")
     def _():
         need_trace()
-        image, folder = home() / "work/failing.img", home() / "work/failing"
-        folder.mkdir()
-        with open(image, "wb") as out:
-            out.truncate(256 << 20)
-        subprocess.run([need_tool("mkfs.ext4"), "-q", "-F", image], check=True)
-        device = subprocess.run([need_tool("losetup"), "-f", "--show", image], capture_output=True, text=True)
-        if device.returncode != 0:
-            raise Skip(device.stderr.strip())
-        device = device.stdout.strip()
-        try:
-            subprocess.run(["mount", device, folder], check=True)
+        with loop_device() as (image, device), mounted(device) as folder:
             runner = start({**DRIVE, "run.block_trace": "on", "run.duration": "60s", "tiers.nvme.path": str(folder)}, "--json", "failing.json",
                            stderr=open(home() / "work/progress", "w"))
-            wait_until(lambda: "measured" in (home() / "work/progress").read_text(), what="the measured part")
+            wait_until(lambda: "measured" in (home() / "work/progress").read_text(), 60, "the measured part")
             os.truncate(image, 1 << 20)
             got = finish(runner)
-        finally:
-            subprocess.run(["umount", "-l", folder], check=False)
-            subprocess.run(["losetup", "-d", device], check=False)
         summary = json.loads((home() / "work/failing.json").read_text())
         assert result(summary, "nvme_request_errors") > 0, summary["results"]
         assert re.search(r"^Drive errors [1-9]\S* requests? failed", got.stdout, re.MULTILINE), got
@@ -202,6 +367,25 @@ def _():
     assert "block trace the block layer cannot be traced: " + why in unwrapped(probed), probed
     off = finish(start({**DRIVE, "run.block_trace": "off"}, "--db", "none"))
     assert off.rc == 0 and "Time of" not in off.stdout, off
+
+
+@case("a kernel without a description of its types, or locked down, is told in a sentence, and auto goes on")
+def _():
+    need_trace()
+    unshare, empty, scenario = need_tool("unshare"), home() / "work/empty", write({**DRIVE, "run.duration": "200ms"})
+    empty.mkdir()
+    for hide, why in (("mount --bind %s /sys/kernel/btf" % empty, "the kernel does not describe its types "
+                       "(/sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF"),
+                      ("mount -t tmpfs none /sys/kernel/security && echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown",
+                       "the kernel is locked down for confidentiality and lets no program read its memory; boot with "
+                       "lockdown=integrity or without it")):
+        inside = ["-m", "sh", "-c", hide + ' || exit 99; exec "$@"', "sh", KVFALL, "run", "--headless", "--quiet", scenario, "--db", "none"]
+        got = run([*inside, "--block-trace", "on"], program=unshare)
+        if got.rc in (1, 99) or got.rc == 2 and "mount" in got.stderr:
+            raise Skip(got.stderr.strip())
+        assert got.rc == 2 and got.stderr == "kvfall: the block layer cannot be traced: %s\n" % why, got
+        got = run([*inside, "--block-trace", "auto"], program=unshare)
+        assert got.rc == 0 and "block layer" not in got.stdout + got.stderr and "Time of" not in got.stdout, got
 
 
 @case("a tier in memory has no drive to follow: on says so and what to do, auto goes on")

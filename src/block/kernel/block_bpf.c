@@ -217,7 +217,8 @@ int BPF_PROG(bio_split, struct bio *bio) {
     return 0;
 }
 
-/* Of mapped and striped devices alone: the bio that came to one of them is in no request. */
+/* Of devices without requests alone: mapped, striped or in memory. The bio that came to one of them is in
+ * none. */
 SEC("tp_btf/block_bio_complete")
 int BPF_PROG(bio_ended, struct request_queue *q, struct bio *bio) {
     struct block_near *at = near();

@@ -71,7 +71,7 @@ struct block_counts *blocks_room(struct reading *r);   /* its copy, made when it
 void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out);
 void blocks_snap(const struct engine *e, const struct reading *from, const struct reading *to,
                  struct snapshot *snap);
-/* What of the device's time was the drive's, and others with most bytes there, the largest first. */
+/* The drive's part of the device's time, and others with most bytes there, the largest first. */
 void blocks_judged(const struct engine *e, const struct reading *from, const struct reading *to,
                    struct judge_input *in);
 void blocks_histograms(const struct reading *from, const struct reading *to, struct run_record *run);
