@@ -227,13 +227,14 @@ def _():
     process, others = running("--request-log", log, changes={"workload.arrival": {"process": "poisson", "rate": 150}})
     os.kill(others[0], signal.SIGSTOP)
     wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE behind >= ?", 25 if LONG else 5), what="a rank that is behind")
-    still = rows("SELECT rank, min(seq) AS first, max(seq) AS last FROM rank_intervals WHERE behind > 0 GROUP BY rank")
-    assert len(still) == 1, still
-    (still,) = still
+    behind = rows("SELECT rank, min(seq) AS first, max(seq) AS last, max(behind) AS most FROM rank_intervals WHERE behind > 0 "
+                  "GROUP BY rank ORDER BY most")
+    still = behind.pop()  # a machine that is slow may leave another one behind for an interval
     rest = rows("SELECT rank, seq, p.done, behind, t_s FROM rank_intervals AS p JOIN intervals USING (run_id, seq) "
                 "WHERE rank <> ? AND seq BETWEEN ? AND ?",
                 still["rank"], still["first"], still["last"])
-    assert len(rest) >= 10 and all(one["behind"] == 0 for one in rest), rest
+    assert len(rest) >= 10 and all(one["behind"] < still["most"] for one in rest), (still, rest)
+    assert {one["rank"] for one in rest if one["behind"] == 0} == {0, 1, 2} - {still["rank"]}, (still, rest)
     os.kill(others[0], signal.SIGCONT)
     wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE rank = ? AND behind = 0 AND seq > ?", still["rank"], still["last"] + 1),
                what="the rank's counts")

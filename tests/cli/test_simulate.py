@@ -3,8 +3,8 @@
 and everything else that a run can be asked for."""
 import csv
 import json
-import re
 import random
+import re
 import sqlite3
 import subprocess
 
