@@ -29,6 +29,8 @@ enum { PROGRAMS = 16, HANDLE_KERNFS = 0xfe };
 #define OF_BLKIO "/sys/fs/cgroup/blkio"
 /* The kernel gives up on a request of a drive before. */
 #define OLD_NS UINT64_C(60000000000)
+/* A signal, such as that of a stop, makes the kernel drop the check of a program. */
+enum { LOADS_MOST = 20 };
 
 struct block_trace {
     struct bpf_object *object;
@@ -59,6 +61,11 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 
 static int refused(struct err *e, int rc, const char *what) {
     if (rc == -ENOMEM) return err_set(e, KVF_ERR_NOMEM, "no memory to trace the block layer");
+    if (rc == -EAGAIN)
+        return err_set(
+            e, KVF_ERR_UNAVAILABLE,
+            "the block layer cannot be traced: signals kept the kernel from loading a program; start "
+            "again, or set run.block_trace: off");
     return err_set_errno(
         e, KVF_ERR_UNAVAILABLE, -rc,
         "the block layer cannot be traced: the kernel refuses to %s; a container needs the "
@@ -91,11 +98,12 @@ static void call(struct block_trace *t, const char *program, bool yes) {
     bpf_program__set_autoload(bpf_object__find_program_by_name(t->object, program), yes);
 }
 
-static int load_programs(struct block_trace *t, const struct block_setup *s, struct err *e) {
+static int load_once(struct block_trace *t, const struct block_setup *s) {
     LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvfall");
     libbpf_set_print(quiet);
+    bpf_object__close(t->object);
     t->object = bpf_object__open_mem(block_object, sizeof block_object, &opts);
-    if (!t->object) return refused(e, -errno, "load a program");
+    if (!t->object) return -errno;
     call(t, "bio_ended", s->stacked != 0 || s->request_bytes == 0);
     call(t, "bio_queued", !s->by_request);
     call(t, "request_begun", s->by_request);
@@ -104,7 +112,12 @@ static int load_programs(struct block_trace *t, const struct block_setup *s, str
         bpf_map__set_initial_value(bpf_object__find_map_by_name(t->object, ".rodata.setup"), s, sizeof *s);
     if (rc == 0) rc = bpf_map__set_max_entries(bpf_object__find_map_by_name(t->object, "counts"), t->cpus);
     if (rc == 0) rc = bpf_map__set_map_flags(bpf_object__find_map_by_name(t->object, NEAR_MAP), 0);
-    if (rc == 0) rc = bpf_object__load(t->object);
+    return rc ? rc : bpf_object__load(t->object);
+}
+
+static int load_programs(struct block_trace *t, const struct block_setup *s, struct err *e) {
+    int rc = load_once(t, s);
+    for (int n = 1; n < LOADS_MOST && rc == -EAGAIN; n++) rc = load_once(t, s);
     return rc ? refused(e, rc, "load a program") : 0;
 }
 

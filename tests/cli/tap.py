@@ -113,7 +113,7 @@ def spawn(args, env=None, cwd=None, program=None, overwrite=True, **popen):
     return process
 
 
-def finish(process, timeout=60, input=None):
+def finish(process, timeout=180, input=None):
     """Waits for a spawned process and returns its Result; one that does not end is a failure."""
     if isinstance(input, str):
         input = input.encode()
@@ -127,13 +127,13 @@ def finish(process, timeout=60, input=None):
     return _result(process, out, err)
 
 
-def run(args, env=None, cwd=None, timeout=60, input=None, program=None):
+def run(args, env=None, cwd=None, timeout=180, input=None, program=None):
     """Runs kvfall (or `program`) to its end and returns rc, stdout and stderr."""
     stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
     return finish(spawn(args, env, cwd, program, stdin=stdin), timeout, input)
 
 
-def wait_until(condition, timeout=20, what="the condition"):
+def wait_until(condition, timeout=60, what="the condition"):
     """Polls until condition() is true and returns its value; fails after `timeout` seconds."""
     end = time.monotonic() + timeout
     while True:
