@@ -18,14 +18,16 @@
 #define GHOSTS_BACK (UINT32_C(1) << 12)
 
 struct ghost;
+struct ghost_link;
 struct ghost_list {
     uint32_t oldest, newest;
     uint64_t bytes, count;
 };
 struct ghosts {
     struct ghost *at;
+    struct ghost_link *link;            /* by ghost */
     uint32_t cap, top, free, most;      /* top: first never used; free: head of the free list */
-    uint32_t *bucket;                   /* linear hashing: one bucket more with each ghost more */
+    uint32_t *bucket;                   /* linear hashing: two buckets more with each ghost more */
     uint32_t buckets, bucket_cap, half; /* half: the highest power of two that is no more than buckets */
     struct ghost_list list[GHOST_LISTS];
     struct cache_key asked; /* the key looked up last */
@@ -39,6 +41,8 @@ int ghosts_find(struct ghosts *g, struct cache_key key, uint64_t *bytes);
 /* Makes the key the newest of a queue, wherever it was. When there are too many, the oldest of that queue is
  * forgotten first, or of the other where that one is empty. */
 void ghosts_add(struct ghosts *g, struct cache_key key, uint64_t bytes, int list);
+/* The same of a key that is in neither queue. */
+void ghosts_add_new(struct ghosts *g, struct cache_key key, uint64_t bytes, int list);
 bool ghosts_remove(struct ghosts *g, struct cache_key key);  /* whether it was there */
 void ghosts_cut(struct ghosts *g, int list, uint64_t bytes); /* see ghosts_trim */
 bool ghosts_check(const struct ghosts *g);    /* walks everything: whether the structure is sound */

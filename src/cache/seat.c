@@ -13,19 +13,22 @@ static struct policy_info seat_info(const struct cache *c, uint32_t entry) {
                                 .klass = e->klass};
 }
 
-void seat_enter_planned(struct cache *c, uint32_t entry, int tier) {
+static void seat_insert(struct cache *c, uint32_t entry, int tier, const struct policy_info *info) {
     const struct cache_tier *t = &c->tier[tier];
-    struct policy_info info = seat_info(c, entry);
     cache_entry(c, entry)->parked = 0;
-    t->policy->insert(t->order, entry, &info);
+    t->policy->insert(t->order, entry, info);
+}
+
+void seat_enter_planned(struct cache *c, uint32_t entry, int tier) {
+    struct policy_info info = seat_info(c, entry);
+    seat_insert(c, entry, tier, &info);
 }
 
 void seat_enter(struct cache *c, uint32_t entry, int tier) {
     const struct cache_tier *t = &c->tier[tier];
-    seat_enter_planned(c, entry, tier);
-    if (!t->policy->admitted) return;
     struct policy_info info = seat_info(c, entry);
-    t->policy->admitted(t->order, &info);
+    seat_insert(c, entry, tier, &info);
+    if (t->policy->admitted) t->policy->admitted(t->order, &info);
 }
 
 void seat_leave(struct cache *c, uint32_t entry, int tier) {

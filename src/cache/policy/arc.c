@@ -111,7 +111,7 @@ static void arc_admitted(struct policy *p, const struct policy_info *info) {
 
 static void arc_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
                         const struct policy_node *was) {
-    ghosts_add(&p->ghosts, key, bytes, (int)was->word);
+    ghosts_add_new(&p->ghosts, key, bytes, (int)was->word);
     ghosts_bound(p);
 }
 

@@ -114,7 +114,7 @@ static void s3fifo_admitted(struct policy *p, const struct policy_info *info) {
 static void s3fifo_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
                            const struct policy_node *was) {
     if ((was->word & SEGMENT_BIT) != SMALL) return;
-    ghosts_add(&p->ghosts, key, bytes, 0);
+    ghosts_add_new(&p->ghosts, key, bytes, 0);
     ghosts_trim(&p->ghosts, 0, p->remembered);
 }
 

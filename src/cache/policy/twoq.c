@@ -66,7 +66,7 @@ static void twoq_admitted(struct policy *p, const struct policy_info *info) {
 static void twoq_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
                          const struct policy_node *was) {
     if (was->word != A1IN) return;
-    ghosts_add(&p->ghosts, key, bytes, A1OUT);
+    ghosts_add_new(&p->ghosts, key, bytes, A1OUT);
     ghosts_trim(&p->ghosts, A1OUT, p->remembered);
 }
 
