@@ -6,6 +6,8 @@
 
 /* Slots moved with each insertion: enough to be done long before the next growth. */
 enum { SLOTS_FIRST = 1024, SLOTS_MOVED = 8 };
+/* Up to here half of the slots stay free, not a fifth: searches stop sooner, and 256 KiB are little. */
+enum { SLOTS_SPARSE = 1 << 15 };
 
 static uint32_t hash_of(struct cache_key key) {
     return (uint32_t)cache_key_hash(key);
@@ -115,7 +117,7 @@ unsigned index_find_all(const struct index *ix, struct cache_key key, uint32_t e
 void index_insert(struct index *ix, uint32_t entry) {
     old_move(ix, SLOTS_MOVED);
     uint32_t slots = ix->now.mask + 1;
-    if (ix->now.count >= slots / 5 * 4) {
+    if (ix->now.count >= (slots <= SLOTS_SPARSE ? slots / 2 : slots / 5 * 4)) {
         old_move(ix, INT32_MAX);
         ix->old = ix->now;
         ix->now = table_make(2 * slots);
