@@ -275,7 +275,8 @@ const struct metric metric_rows[] = {
 
     /* tiers */
     {"TIER_entries", COUNT, FREE, "TIER entries", "Entries in the tier at the end."},
-    {"TIER_used_bytes", BYTES, FREE, "TIER used", "Bytes of its entries at the end."},
+    {"TIER_used_bytes", BYTES, FREE, "TIER used",
+     "Bytes of its entries at the end; where a server evicts by itself, of those that the index expects there."},
     {"TIER_hits", COUNT, FREE, "TIER hits", "Lookups that hit there."},
     {"TIER_reuse_hits", COUNT, FREE, "TIER reuse hits", "Lookups of all causes but decode that hit there."},
     {"TIER_evictions", COUNT, DOWN, "TIER evictions", "Entries dropped from the cache there."},

@@ -4,7 +4,7 @@ import re
 import struct
 import threading
 
-from runs import TOKEN_BYTES, kept_and_read, last_run, measure, refused, result, write
+from runs import TOKEN_BYTES, kept_and_read, last_run, measure, refused, result, unwrapped, write
 from servers import Redis, remote
 from tap import case, home, main, run, wait_until
 
@@ -155,11 +155,15 @@ def _():
     for granularity in ({}, {"cache.granularity": "block", "cache.block_tokens": 32}):
         for lookup in ("exists", "get"):
             changes["tiers.remote"]["lookup"] = lookup
-            _, summary = measure({**changes, **granularity})
+            got, summary = measure({**changes, **granularity})
             assert result(summary, "remote_lost") > 0, summary["results"]
             assert result(summary, "operation_errors") == 0 == result(summary, "verify_mismatched"), summary["results"]
             assert result(summary, "requests_done") == 120 and result(summary, "misses") > 0, summary["results"]
             assert server.keys() == []
+            # the index takes for held what the server has no room for, and that is what the tier's figure is said to be
+            assert result(summary, "remote_used_bytes") > 3 << 20, summary["results"]["remote_used_bytes"]
+            assert "used is what kvfall's index expects there" in summary["tiers"]["remote"]["description"], summary["tiers"]
+            assert "used is what kvfall's index expects there" in unwrapped(got), got
 
 
 @case("in phase decode a request whose entry the server has lost fails: what is done has been read")

@@ -130,7 +130,11 @@ double suite_metric_largest(const struct suite_entry *e, const char *metric);
 const struct suite_entry *suite_find(const struct suite *s, const char *name); /* NULL: not in the plan */
 /* "12 requests failed", as standing.h has it: its throughput is comparable to none; "": nothing was left. */
 const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]);
-bool suite_cut(const struct suite_entry *e);        /* done, and too short for most of its requests */
+bool suite_cut(
+    const struct suite_entry *e); /* done, and too short: more than SUITE_UNFINISHED is unfinished */
+double suite_unfinished(const struct suite_entry *e); /* the largest standing_unfinished() of its runs */
+/* Ratios of throughput are told from 1.1 on, which is what unfinished work may make of equal ones. */
+#define SUITE_UNFINISHED 0.1
 bool suite_comparable(const struct suite_entry *e); /* done, not too short, and with nothing left undone */
 
 /* Appends the comparison, a row a test, and for group tiers the ranking. */

@@ -22,10 +22,14 @@ const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]) {
     return standing_undone(of.undone, out, STANDING_TEXT);
 }
 
+double suite_unfinished(const struct suite_entry *e) {
+    double most = KVF_MISSING;
+    for (uint32_t k = 0; k < e->runs; k++) most = fmax(most, standing_run_unfinished(&e->run[k].results));
+    return most; /* NaN is less than any */
+}
+
 bool suite_cut(const struct suite_entry *e) {
-    bool any = false;
-    for (uint32_t k = 0; k < e->runs; k++) any = any || standing_run_cut(&e->run[k].results);
-    return suite_done(e) && any;
+    return suite_done(e) && suite_unfinished(e) > SUITE_UNFINISHED;
 }
 
 bool suite_comparable(const struct suite_entry *e) {
@@ -200,10 +204,9 @@ static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc 
         doc_cell(d, trials);
     }
     if (left)
-        doc_text(
-            d, DOC_WARN,
-            "Without a rank: left work undone, and less work is done sooner, or was too short for most of its "
-            "requests.");
+        doc_text(d, DOC_WARN,
+                 "Without a rank: left work undone, and less work is done sooner, or was too short for a "
+                 "tenth of its work or more.");
 }
 
 static void put_moved(const struct ranked *r, size_t n, struct doc *d) {

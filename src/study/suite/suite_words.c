@@ -246,11 +246,11 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
                 e->test->name, undone);
         if (suite_cut(e))
             say(w, "too short",
-                "%s: %s done, and most of the time in service is that of requests that were not; its throughput "
+                "%s: %s done, and %s of the time in service is that of requests that were not; its throughput "
                 "is comparable to none. More time: --duration %s=5m.",
                 e->test->name,
                 format_things(suite_metric(e, "requests_done"), "request was", "requests were").text,
-                e->test->name);
+                format_percent(suite_unfinished(e)).text, e->test->name);
         if (e->refused[0]) say(w, "not run", "%s: %s.", e->test->name, e->refused);
     }
     if (emulated)

@@ -182,7 +182,10 @@ void remote_figures(const struct tier *base, struct tier_server *out) {
 }
 
 void remote_describe(const struct tier *t, char *out, size_t len) {
-    (void)snprintf(out, len, "%s", ((const struct remote_tier *)t)->description);
+    const struct remote_tier *r = (const struct remote_tier *)t;
+    (void)snprintf(
+        out, len, "%s%s", r->description,
+        r->deletes ? "" : "; used is what kvfall's index expects there, as the server evicts by itself");
 }
 
 const char *remote_notice(const struct tier *t) {
