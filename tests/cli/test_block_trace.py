@@ -131,7 +131,9 @@ def _():
            "--ioengine=libaio", "--iodepth=4", "--output-format=json", "--fallocate=none", "--overwrite=1"]
     laid = subprocess.run([*job, "--create_only=1", "--create_fsync=1"], capture_output=True, text=True, cwd=home() / "work")
     assert laid.returncode == 0, laid
-    runner = start({**DRIVE, "run.block_trace": "on", "run.duration": "60s", "run.interval": "200ms"}, "--json", "beside.json",
+    # the run itself writes little, so that fio is a neighbour however long it takes
+    light = {"workload.users": 2, "workload.personas": [{"name": "light", "context": [32, 64], "generate": [20, 60], "think": ["200ms", "300ms"]}]}
+    runner = start({**DRIVE, **light, "run.block_trace": "on", "run.duration": "600s", "run.interval": "200ms"}, "--json", "beside.json",
                    "--set", "qos.classes=[{name: all, p95: 1us}]", stderr=open(home() / "work/progress", "w"))
     wait_until(lambda: "measured" in (home() / "work/progress").read_text(), what="the measured part")
     done = subprocess.run(job, capture_output=True, text=True, cwd=home() / "work")
