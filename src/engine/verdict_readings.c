@@ -19,6 +19,13 @@ static double sum_ms(const struct histogram *h) {
     return (double)atomic_load(&h->sum) / (double)KVF_NS_PER_MS;
 }
 
+/* Its mean, for so many requests: one that ends meanwhile is in some of the histograms, and in others not
+ * yet. */
+static double sum_for(const struct histogram *h, const struct histogram *requests) {
+    double n = kvf_ratio((double)histogram_count(requests), (double)histogram_count(h));
+    return kvf_present(n) ? sum_ms(h) * n : 0;
+}
+
 static double known(double v) {
     return kvf_present(v) ? v : 0;
 }
@@ -100,7 +107,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .ttft_ms = sum_ms(ttft),
                             .first_tokens = (double)histogram_count(ttft),
                             .queue_ms = sum_ms(&d->latency[REQUEST_LATENCY_QUEUE_WAIT]),
-                            .storage_ms = sum_ms(&d->latency[REQUEST_LATENCY_STORAGE_IO]),
+                            .storage_ms = sum_for(&d->latency[REQUEST_LATENCY_STORAGE_IO], e2e),
                             .prefill_ms = (double)counters_get(&d->prefill_ns) / 1e6,
                             .generation_ms = sum_ms(&d->latency[REQUEST_LATENCY_GENERATION]),
                             .room_ms = (double)counters_get(&d->room_ns) / 1e6,
