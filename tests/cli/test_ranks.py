@@ -233,7 +233,7 @@ def _():
     rest = rows("SELECT rank, seq, p.done, behind, t_s FROM rank_intervals AS p JOIN intervals USING (run_id, seq) "
                 "WHERE rank <> ? AND seq BETWEEN ? AND ?",
                 still["rank"], still["first"], still["last"])
-    assert len(rest) >= 10 and all(one["behind"] < still["most"] for one in rest), (still, rest)
+    assert len(rest) >= 6 and all(one["behind"] < still["most"] for one in rest), (still, rest)  # a stop leaves intervals out
     assert {one["rank"] for one in rest if one["behind"] == 0} == {0, 1, 2} - {still["rank"]}, (still, rest)
     os.kill(others[0], signal.SIGCONT)
     wait_until(lambda: rows("SELECT 1 FROM rank_intervals WHERE rank = ? AND behind = 0 AND seq > ?", still["rank"], still["last"] + 1),
