@@ -137,6 +137,24 @@ def _():
     assert 'sweep.target.metric: "no_such" is no metric' in got.stderr, got
 
 
+@case("a search takes no capacity for enough with which most of the work is not done by the end")
+def _():
+    find = {"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["8MiB", "512MiB"], "precision": 0.2,
+            "target": {"metric": "ttft_p95_ms", "op": "<=", "value": 200}}
+    changes = {"mode": "simulate", "seed": 3, "run": {"duration": "5s", "warmup": "0s"}, "engine": {"room_wait": "1h"},
+               "tiers": {"cpu": {"capacity": "3MiB"}, "nvme": {"capacity": "64MiB", "path": ".", "io_size": "64KiB",
+                                                              "read_bandwidth": "1MB/s", "write_bandwidth": "1MB/s"}},
+               "workload.users": 64, "workload.prefix": {"probability": 0}, "sweep": find,
+               "workload.personas": [{"name": "large", "context": [500, 3000], "generate": [20, 60], "think": ["0s", "1s"]}]}
+    got, out = sweep(changes)
+    text = " ".join(got.stdout.split())
+    few = [row for row in rows("SELECT run_id FROM runs") if (value := {one["metric"]: one["value"] for one in rows(
+        "SELECT metric, value FROM results WHERE run_id = ?", row["run_id"])})["ttft_p95_ms"] <= 200 and
+           value["requests_in_service_at_end"] == 64]
+    assert few, out["points"]  # those that found no crowd were fast, and now everybody waits
+    assert "cannot be met within the bounds" in text and "most of the work was not done by the end" in text, got
+
+
 @case("rates lie evenly between one request at a time and full throughput")
 def _():
     got, out = sweep({**SIMULATED, "sweep": {"profile": "rates"}, "compute": {"mode": "fixed", "ms_per_token": 0.05},
@@ -174,7 +192,7 @@ def _():
         return " ".join(got.stdout.split())
     said = answer("seed=47", "engine.room_wait=10ms")  # one request at a time left nothing undone
     assert "2 of 3 points left work undone" in said, said
-    assert "No maximum: every point beyond one request at a time failed or left work undone." in said, said
+    assert "No maximum: every point beyond one request at a time failed, left work undone or ended amid most of it." in said, said
     said = answer("seed=37", "run.duration=20s")
     assert re.search(r"Max throughput in the closed loop with every slot in use \S+ tok/s, with a mean TTFT", said), said
     said = answer("seed=39")

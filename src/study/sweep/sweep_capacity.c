@@ -21,13 +21,14 @@ static bool holds(const struct sweep *s, double v) {
     }
 }
 
-/* A point that left work undone meets no target, unless that work is what the target counts. */
+/* A point that left work undone meets no target, unless that work is what the target counts; nor does one
+ * that ended amid most of its work, whose figures are those of the few requests that found no crowd. */
 static bool counts(const struct sweep *s, size_t i) {
     double undone[STANDING_UNDONE];
     memcpy(undone, s->point[i].undone, sizeof undone);
     size_t asked = standing_undone_find(s->base.scenario.sweep.target.metric);
     if (asked < STANDING_UNDONE) undone[asked] = 0;
-    return standing_comparable(undone);
+    return standing_comparable(undone) && !s->point[i].cut;
 }
 
 static bool is_met(const struct sweep *s, size_t i) {
@@ -55,8 +56,11 @@ static struct given given(const struct sweep *s, size_t i) {
     char undone[STANDING_TEXT];
     if (i == SIZE_MAX) return g;
     bool less = !counts(s, i);
+    standing_undone(s->point[i].undone, undone, sizeof undone);
     snprintf(g.text, sizeof g.text, "%s%s%s", measured(s, i).text, less ? ", but " : "",
-             less ? standing_undone(s->point[i].undone, undone, sizeof undone) : "");
+             !less       ? ""
+             : undone[0] ? undone
+                         : "most of the work was not done by the end (make run.duration longer)");
     return g;
 }
 

@@ -20,12 +20,15 @@ static double value_of(const struct sweep *s, size_t i, const char *metric) {
     return m < s->metrics && s->point[i].state == OUTCOME_DONE ? s->point[i].value[m] : NAN;
 }
 
-/* The point of most tokens per second of those with that load that left nothing undone; SIZE_MAX: none. */
+/* The point of most tokens per second of those with that load that left nothing undone, and did not end amid
+ * most of its work; SIZE_MAX: none. */
 static size_t peak_of(const struct sweep *s, enum point_load load) {
     size_t peak = SIZE_MAX;
     for (size_t i = 0; i < s->points; i++) {
         double v = value_of(s, i, "throughput_tok_s");
-        if (s->point[i].load != load || !kvf_present(v) || !standing_comparable(s->point[i].undone)) continue;
+        if (s->point[i].load != load || !kvf_present(v) || s->point[i].cut ||
+            !standing_comparable(s->point[i].undone))
+            continue;
         if (peak == SIZE_MAX || v > value_of(s, peak, "throughput_tok_s")) peak = i;
     }
     return peak;
@@ -62,8 +65,10 @@ static void rates_answer(struct sweep *s) {
     struct buf out = {0};
     const double *base = s->baseline_value;
     if (at == SIZE_MAX) {
-        snprintf(s->record.answer, sizeof s->record.answer,
-                 "No maximum: every point beyond one request at a time failed or left work undone.");
+        snprintf(
+            s->record.answer, sizeof s->record.answer,
+            "No maximum: every point beyond one request at a time failed, left work undone or ended amid "
+            "most of it.");
         return;
     }
     double tok_s = value_of(s, at, "throughput_tok_s"), ttft_ms = value_of(s, at, "ttft_mean_ms"),

@@ -37,6 +37,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     }
     p->state = run->status == RUN_COMPLETED ? OUTCOME_DONE : OUTCOME_STOPPED;
     standing_count(&run->results, p->undone);
+    p->cut = standing_run_cut(&run->results);
     for (unsigned m = 0; m < s->metrics; m++) {
         const struct result *r = result_find(&run->results, s->metric[m]);
         p->value[m] = result_value(&run->results, s->metric[m]);
