@@ -164,7 +164,9 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
     standing_criteria(s->passed, s->criteria, s->without_data, criteria);
     standing_undone(s->undone, lost, sizeof lost);
     out[0] = '\0';
-    if (s->failed && s->trials) phrase_add(&text, "%zu of %zu trials failed, ", s->failed, s->trials);
+    if (s->failed && s->trials)
+        phrase_add(&text, "%zu of %zu trials failed%s", s->failed, s->trials,
+                   targets[0] || criteria[0] ? ", of the others " : "");
     if (s->failed && !s->trials && (targets[0] || criteria[0]))
         phrase_add(&text, "targets and criteria not judged");
     else

@@ -99,4 +99,18 @@ def _():
     assert json.loads(text)["run"]["trial"] == 2
 
 
+@case("a trial that failed has neither met targets nor passed criteria, whatever it did until then")
+def _():
+    with make() as db:
+        for trial in (1, 2, 3):
+            results = {"measured_s": 5, "throughput_tok_s": 5, "slo_batch_p95_met": 1}
+            run_id = add_run(db, results=results, parent_id=1, trial=trial, status="failed" if trial == 2 else "completed",
+                             effective_json=json.dumps({"run": {"trials": 3}}))
+            insert(db, "run_classes", run_id=run_id, n=0, **{"class": "batch"}, share=1, p95_ms=1, p99_ms=2)
+            insert(db, "criteria", run_id=run_id, n=0, name="c", metric="hit_ratio", op=">", target=0.3, actual=0.5, unit="", passed=1)
+    text = " ".join(run(["report", "1", "--format", "txt"]).stdout.split())
+    assert "3 trials: 1 of 3 trials failed, of the others all 2 targets met, 2 of 2 criteria passed." in text, text
+    assert "targets and criteria not judged" in run(["show", "2"]).stdout
+
+
 main()
