@@ -33,6 +33,9 @@
 #ifndef KVF_BUILD_HARDENING
 #define KVF_BUILD_HARDENING "off: built without configure"
 #endif
+#ifndef KVF_BUILD_LTO
+#define KVF_BUILD_LTO "off: built without configure"
+#endif
 #ifndef KVF_BUILD_COVERAGE
 #define KVF_BUILD_COVERAGE "off: built without configure"
 #endif
@@ -51,6 +54,7 @@ const struct build_fact build_facts[] = {{"compiler", KVF_BUILD_COMPILER},
                                          {"mpi", KVF_BUILD_MPI},
                                          {"sanitizer", KVF_BUILD_SANITIZER},
                                          {"hardening", KVF_BUILD_HARDENING},
+                                         {"lto", KVF_BUILD_LTO},
                                          {"coverage", KVF_BUILD_COVERAGE},
                                          {NULL, NULL}};
 

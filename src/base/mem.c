@@ -95,5 +95,6 @@ char *mem_strndup(const char *text, size_t most) {
 }
 
 char *mem_strdup(const char *text) {
-    return mem_strndup(text, SIZE_MAX - 1);
+    size_t len = strlen(text) + 1;
+    return memcpy(mem_alloc(len), text, len);
 }

@@ -61,13 +61,11 @@ static inline void extremes_put(struct histogram *h, uint64_t most, uint64_t lea
     if (LOAD(h->least) < least) STORE(h->least, least);
 }
 
-static inline void extremes_note(struct histogram *h, uint64_t value) {
+/* A reader has asked for it. */
+static void restart(struct histogram *h) {
     uint32_t asked = LOAD(h->asked);
-    if (LOAD(h->done) != asked) {
-        histogram_forget(h);
-        STORE(h->done, asked);
-    }
-    extremes_put(h, value, ~value);
+    histogram_forget(h);
+    STORE(h->done, asked);
 }
 
 void histogram_restart(struct histogram *h) {
@@ -85,11 +83,15 @@ void histogram_forget(struct histogram *h) {
 
 void histogram_record(struct histogram *h, uint64_t value) {
     uint32_t b = bucket_of(value);
-    extremes_note(h, value);
+    if (LOAD(h->done) != LOAD(h->asked)) restart(h);
+    /* A value between the extremes has its bucket between theirs, in the bracket. */
+    if (value > LOAD(h->most) || ~value > LOAD(h->least)) {
+        extremes_put(h, value, ~value);
+        bracket(h, b, b + 1);
+    }
     STORE(h->bucket[b], LOAD(h->bucket[b]) + 1);
     STORE(h->sum, LOAD(h->sum) + value);
     STORE(h->count, LOAD(h->count) + 1);
-    bracket(h, b, b + 1);
 }
 
 void histogram_record_many(struct histogram *h, uint64_t value, uint64_t n, uint64_t sum) {

@@ -282,7 +282,7 @@ static struct memory_cursor *cursor_at(struct tier_queue *q, uint64_t place, uin
 static uint64_t memory_reach(struct tier_queue *q, uint64_t place, uint64_t offset, uint64_t want,
                              void **at) {
     struct memory_cursor *c = cursor_at(q, place, offset);
-    uint64_t in_arena, len = pager_next(q->tier->pager, &c->at, want, &in_arena);
+    uint64_t in_arena = 0, len = pager_next(q->tier->pager, &c->at, want, &in_arena);
     c->offset = offset + len;
     *at = q->tier->arena + in_arena;
     return len;

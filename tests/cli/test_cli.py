@@ -141,7 +141,8 @@ def _():
     lines = got.stdout.splitlines()
     assert got.rc == 0 and re.fullmatch(r"kvfall \d+\.\d+\.\d+(\+[0-9a-z.]+)?", lines[0]), got
     facts = dict(line.split(None, 1) for line in lines[1:])
-    assert set(facts) == {"compiler", "flags", "libraries", "cuda", "bpf", "mpi", "sanitizer", "hardening", "coverage"}, got
+    assert set(facts) == {"compiler", "flags", "libraries", "cuda", "bpf", "mpi", "sanitizer", "hardening", "lto",
+                          "coverage"}, got
     assert re.match(r"on|off: .+", facts["cuda"]), got
     assert re.match(r"on: libbpf [1-9]|off: .+", facts["bpf"]), got
 

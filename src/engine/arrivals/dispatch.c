@@ -200,7 +200,7 @@ static uint64_t next_arrival_ns(const struct engine *e) {
 
 /* Likewise. */
 static bool arrivals_due(struct engine *e) {
-    uint64_t now = engine_now(e), seen = now - kvf_min(late_ns(e), now), user, at_ns, next;
+    uint64_t now = engine_now(e), seen = now - kvf_min(late_ns(e), now), user = 0, at_ns = 0, next;
     if (workload_open_loop(e->dispatch.workload)) return rows_arrive(e, now);
     for (int n = 0; users_next_ns(&e->dispatch.users) <= seen; n++) {
         if (n == ARRIVALS_PER_HOLD) return true;
