@@ -155,10 +155,10 @@ const char *standing_criteria(size_t passed, size_t judged, size_t without_data,
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
     char targets[64] = "", criteria[STANDING_CRITERIA], lost[STANDING_TEXT - 160] = "";
     struct phrase text = {.out = out, .cap = STANDING_TEXT};
-    if (s->targets && s->missed)
+    if (s->targets == 1)
+        snprintf(targets, sizeof targets, "the one target %s", s->missed ? "missed" : "met");
+    else if (s->targets && s->missed)
         snprintf(targets, sizeof targets, "%zu of %zu targets missed", s->missed, s->targets);
-    else if (s->targets == 1)
-        snprintf(targets, sizeof targets, "the one target met");
     else if (s->targets)
         snprintf(targets, sizeof targets, "all %zu targets met", s->targets);
     standing_criteria(s->passed, s->criteria, s->without_data, criteria);

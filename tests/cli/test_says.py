@@ -113,4 +113,13 @@ def _():
     assert "targets and criteria not judged" in run(["show", "2"]).stdout
 
 
+@case("one target is told as one")
+def _():
+    for met, word in ((0, "missed"), (1, "met")):
+        with make() as db:
+            run_id = add_run(db, results={"measured_s": 5, "throughput_tok_s": 5, "slo_batch_p95_met": met})
+            insert(db, "run_classes", run_id=run_id, n=0, **{"class": "batch"}, share=1, p95_ms=1, p99_ms=2)
+        assert "the one target %s" % word in run(["show", "latest"]).stdout
+
+
 main()
