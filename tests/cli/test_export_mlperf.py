@@ -180,7 +180,7 @@ def _():
     assert got["overall_passed"] is False
     assert health["criteria"][1] == {"name": "hit ratio", "target": 0.25, "actual": 0.7, "unit": "ratio",
                                      "passed": True}, health
-    assert health["criteria"][2]["actual"] is None and health["criteria"][2]["passed"] is False, health
+    assert len(health["criteria"]) == 2, health
     gold, lead = summary["qos_metrics"]["gold"], summary["qos_metrics"]["lead"]
     assert lead == {"no_data": True}, lead
     assert gold["total_requests"] == 100 and gold["latency_ms"] == {k: 70 + n for n, k in enumerate(STATISTICS)}, gold
