@@ -12,10 +12,7 @@ static inline bool item_before(const struct heap_item *a, const struct heap_item
 }
 
 void heap_push(struct heap *h, uint64_t key, uint64_t tie, void *item) {
-    if (h->count == h->cap) {
-        h->cap = h->cap ? 2 * h->cap : 64;
-        h->items = mem_realloc(h->items, h->cap * sizeof(struct heap_item));
-    }
+    mem_room(h->items, h->count, h->cap);
     struct heap_item added = {key, tie, item};
     uint64_t i = h->count++;
     while (i > 0 && item_before(&added, &h->items[(i - 1) / 2])) {

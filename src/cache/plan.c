@@ -82,10 +82,7 @@ static uint32_t victim_find(struct cache *c, int tier, const struct cache_key *i
 }
 
 static void step_push(struct cache *c, struct plan_step step) {
-    if (c->step_count == c->step_cap) {
-        c->step_cap = c->step_cap ? 2 * c->step_cap : 256;
-        c->steps = mem_realloc(c->steps, c->step_cap * sizeof *c->steps);
-    }
+    mem_room(c->steps, c->step_count, c->step_cap);
     c->steps[c->step_count++] = step;
 }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hint.h"
+#include "base/mem.h"
 #include "cache/cache.h"
 #include "cache/key.h"
 #include "cache/policy.h"

@@ -14,10 +14,7 @@ struct flat {
 };
 
 static void flat_add(struct flat *f, const char *key, char *value) {
-    if (f->count == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 256;
-        f->item = mem_realloc(f->item, f->cap * sizeof *f->item);
-    }
+    mem_room(f->item, f->count, f->cap);
     f->item[f->count].key = mem_strdup(key);
     f->item[f->count++].value = value;
 }

@@ -79,10 +79,7 @@ void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char
     if (n == SCOPES || !s->scope[n].known) return;
     struct scope *of = &s->scope[n];
     if (histogram_coded_below(data, len, of->bucket, PERCENTILES, row.below, &row.count) != 0) return;
-    if (of->rows == of->cap) {
-        of->cap = of->cap ? 2 * of->cap : 256;
-        of->row = mem_realloc(of->row, of->cap * sizeof *of->row);
-    }
+    mem_room(of->row, of->rows, of->cap);
     of->row[of->rows++] = row;
 }
 

@@ -65,10 +65,7 @@ void plot_tick(struct plot *p, double at, const char *text) {
 }
 
 struct plot_line *plot_line_room(struct plot *p, const char *name, size_t count, bool with_x) {
-    if (p->lines == p->line_cap) {
-        p->line_cap = p->line_cap ? 2 * p->line_cap : 8;
-        p->line = mem_realloc(p->line, p->line_cap * sizeof *p->line);
-    }
+    mem_room(p->line, p->lines, p->line_cap);
     struct plot_line *l = &p->line[p->lines];
     *l = (struct plot_line){.name = mem_strdup(name),
                             .y = mem_zalloc(count + 1, sizeof *l->y),

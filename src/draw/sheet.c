@@ -63,10 +63,7 @@ void sheet_column(struct sheet *g, const char *name) {
 }
 
 void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text) {
-    if (g->count == g->cap) {
-        g->cap = g->cap ? 2 * g->cap : 256;
-        g->values = mem_realloc(g->values, g->cap * sizeof *g->values);
-    }
+    mem_room(g->values, g->count, g->cap);
     struct sheet_value *v = &g->values[g->count++];
     *v = (struct sheet_value){kind, kind == SHEET_NULL ? NULL : mem_strdup(text)};
     if (g->fit && g->form == SHEET_TABLE && kind == SHEET_NUMBER && strpbrk(text, ".e")) {

@@ -28,10 +28,7 @@ static void event_put(struct events *v, struct record_event *ev) {
     pthread_mutex_lock(&v->lock);
     uint64_t zero_ns = atomic_load(&v->zero_ns);
     if (zero_ns != KVF_NEVER) ev->t_s = (double)(run_clock_now(v->clock) - zero_ns) / (double)KVF_NS_PER_S;
-    if (v->count == v->cap) {
-        v->cap = v->cap ? 2 * v->cap : 16;
-        v->list = mem_realloc(v->list, v->cap * sizeof *v->list);
-    }
+    mem_room(v->list, v->count, v->cap);
     v->list[v->count++] = *ev;
     pthread_mutex_unlock(&v->lock);
 }

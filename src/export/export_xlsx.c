@@ -222,10 +222,7 @@ static void flatten(struct keys *k, const char *prefix, json_t *v) {
     json_t *part;
     size_t i;
     if (is_leaf(v)) {
-        if (k->count == k->cap) {
-            k->cap = k->cap ? 2 * k->cap : 64;
-            k->items = mem_realloc(k->items, k->cap * sizeof *k->items);
-        }
+        mem_room(k->items, k->count, k->cap);
         k->items[k->count++] = (struct key){mem_strdup(prefix), v};
         return;
     }

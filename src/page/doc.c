@@ -46,10 +46,7 @@ void doc_free(struct doc *d) {
 }
 
 static struct doc_block *add(struct doc *d, enum doc_kind kind) {
-    if (d->blocks == d->cap) {
-        d->cap = d->cap ? 2 * d->cap : 64;
-        d->block = mem_realloc(d->block, d->cap * sizeof *d->block);
-    }
+    mem_room(d->block, d->blocks, d->cap);
     struct doc_block *b = &d->block[d->blocks++];
     *b = (struct doc_block){.kind = kind};
     return b;
@@ -120,10 +117,7 @@ static void block_column(struct doc_block *b, const char *name, bool numbers, un
 }
 
 static void block_cell(struct doc_block *b, enum doc_tone tone, const char *text) {
-    if (b->cells == b->cell_cap) {
-        b->cell_cap = b->cell_cap ? 2 * b->cell_cap : 32;
-        b->cell = mem_realloc(b->cell, b->cell_cap * sizeof *b->cell);
-    }
+    mem_room(b->cell, b->cells, b->cell_cap);
     b->cell[b->cells++] = (struct doc_cell){.text = text ? mem_strdup(text) : NULL, .tone = tone};
 }
 

@@ -22,10 +22,7 @@ static bool take_line(struct run_requests *r, const char *line, size_t len) {
     const json_t *at = json_object_get(root, "arrival_s"), *e2e = json_object_get(root, "e2e_ms");
     const char *klass = json_string_value(json_object_get(root, "class"));
     bool good = json_is_number(at) && json_is_number(e2e) && klass;
-    if (good && r->count == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 1024;
-        r->of = mem_realloc(r->of, r->cap * sizeof *r->of);
-    }
+    if (good) mem_room(r->of, r->count, r->cap);
     if (good)
         r->of[r->count++] =
             (struct run_request){json_number_value(at), json_number_value(e2e), class_number(r, klass),

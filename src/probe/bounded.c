@@ -2,12 +2,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 /* Caller and thread share it; under the lock one of them learns that the other has left, and frees it. */
 struct bounded {
@@ -42,16 +42,12 @@ static void *bounded_main(void *arg) {
 
 static struct bounded *bounded_new(void (*work)(void *ctx), void (*late)(void *ctx), void *ctx) {
     struct bounded *b = mem_zalloc(1, sizeof *b);
-    pthread_condattr_t monotonic;
 
     b->work = work;
     b->late = late;
     b->ctx = ctx;
     pthread_mutex_init(&b->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&b->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&b->ended);
     return b;
 }
 
@@ -60,13 +56,8 @@ bool bounded_call(void (*work)(void *ctx), void (*late)(void *ctx), void *ctx, u
     uint64_t end_ns = clock_now_ns() + patience_ns;
     struct timespec until = {.tv_sec = (time_t)(end_ns / KVF_NS_PER_S),
                              .tv_nsec = (long)(end_ns % KVF_NS_PER_S)};
-    sigset_t all, before;
     pthread_t thread;
-
-    sigfillset(&all); /* signals are another thread's business */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&thread, NULL, bounded_main, b);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int errnum = thread_start(&thread, bounded_main, b);
     if (errnum) {
         bounded_free(b);
         work(ctx);

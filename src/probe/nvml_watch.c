@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 enum { PATIENCE_S = 2, STALE_PERIODS = 3 };
 #define STALE_LEAST_NS (2 * KVF_NS_PER_S)
@@ -90,8 +90,6 @@ static void *watch_main(void *arg) {
 int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *index, uint32_t count,
                      uint64_t period_ns, struct err *e) {
     struct nvml_watch *w = mem_zalloc(1, sizeof *w);
-    pthread_condattr_t monotonic;
-    sigset_t all, before;
 
     w->nvml = n;
     w->count = count < NVML_WATCH_MAX ? count : NVML_WATCH_MAX;
@@ -101,15 +99,9 @@ int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *in
                                                     : period_ns;
     w->owners = 2;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&w->wake);
     for (uint32_t i = 0; i < w->count; i++) w->seen[i] = nvml_nothing;
-    sigfillset(&all); /* signals are another thread's business */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&w->thread, NULL, watch_main, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int errnum = thread_start(&w->thread, watch_main, w);
     if (errnum) {
         w->owners = 1;
         leave(w);

@@ -39,13 +39,6 @@ void outcome_free(struct outcome *o) {
     outcome_init(o);
 }
 
-/* Room for one more. */
-static void *grown(void *items, size_t count, size_t *cap, size_t size) {
-    if (count < *cap) return items;
-    *cap = *cap ? 2 * *cap : 8;
-    return mem_realloc(items, *cap * size);
-}
-
 struct outcome_dimension *outcome_add_dimension(struct outcome *o, enum outcome_role role, const char *key,
                                                 const char *unit) {
     struct outcome_dimension *d = &o->dimension[o->dimensions++];
@@ -82,7 +75,7 @@ size_t outcome_place(struct outcome_dimension *d, const char *text, double numbe
         const char *there = d->value[d->values - 1 - n].text;
         if (strncmp(there, text, len) == 0 && !there[len]) return d->values - 1 - n;
     }
-    d->value = grown(d->value, d->values, &d->cap, sizeof *d->value);
+    mem_room(d->value, d->values, d->cap);
     char *copy = mem_zalloc(len + 1, 1);
     memcpy(copy, text, len);
     d->value[d->values] = (struct outcome_value){copy, number};
@@ -90,7 +83,7 @@ size_t outcome_place(struct outcome_dimension *d, const char *text, double numbe
 }
 
 struct outcome_point *outcome_add_point(struct outcome *o) {
-    o->point = grown(o->point, o->points, &o->point_cap, sizeof *o->point);
+    mem_room(o->point, o->points, o->point_cap);
     o->point[o->points] = (struct outcome_point){.number = o->points + 1, .against = SIZE_MAX};
     return &o->point[o->points++];
 }
@@ -105,7 +98,7 @@ size_t outcome_measure(struct outcome *o, const char *name, const char *unit) {
     size_t m = outcome_measure_find(o, name);
     if (m == SIZE_MAX) {
         m = o->measures;
-        o->measure = grown(o->measure, m, &o->measure_cap, sizeof *o->measure);
+        mem_room(o->measure, m, o->measure_cap);
         o->measure[o->measures++] = (struct outcome_measure){0};
         snprintf(o->measure[m].name, sizeof o->measure[m].name, "%s", name);
     }
@@ -123,7 +116,7 @@ void outcome_set(struct outcome_point *p, size_t measure, double v) {
 }
 
 void outcome_add_curve(struct outcome *o, const struct sweep_curve *c) {
-    o->curve = grown(o->curve, o->curves, &o->curve_cap, sizeof *o->curve);
+    mem_room(o->curve, o->curves, o->curve_cap);
     o->curve[o->curves++] = *c;
 }
 

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "record/newest.h"
+#include "base/thread.h"
 
 const char *const record_scope_names[RECORD_SCOPES] = {[RECORD_E2E] = "e2e",
                                                        [RECORD_NVME_READ] = "nvme_read",
@@ -70,16 +71,12 @@ struct fifo {
 
 struct fifo *fifo_new(size_t capacity, bool wait_when_full) {
     struct fifo *f = mem_zalloc(1, sizeof *f);
-    pthread_condattr_t attr;
 
     f->capacity = capacity ? capacity : 1;
     f->wait_when_full = wait_when_full;
     pthread_mutex_init(&f->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&f->filled, &attr);
-    pthread_cond_init(&f->emptied, &attr);
-    pthread_condattr_destroy(&attr);
+    thread_cond_init(&f->filled);
+    thread_cond_init(&f->emptied);
     return f;
 }
 

@@ -24,15 +24,8 @@ enum run_status run_status_parse(const char *name) {
     return RUN_STATUSES;
 }
 
-/* Room for one more of `size` bytes each. */
-static void *grown(void *items, size_t count, size_t *cap, size_t size) {
-    if (count < *cap) return items;
-    *cap = *cap ? *cap * 2 : 64;
-    return mem_realloc(items, *cap * size);
-}
-
 void result_put(struct result_list *l, const struct result *result) {
-    l->items = grown(l->items, l->count, &l->cap, sizeof *l->items);
+    mem_room(l->items, l->count, l->cap);
     l->items[l->count++] = *result;
 }
 
@@ -92,7 +85,7 @@ void run_record_free(struct run_record *r) {
 }
 
 void run_record_event(struct run_record *r, const struct record_event *e) {
-    r->events = grown(r->events, r->event_count, &r->event_cap, sizeof *r->events);
+    mem_room(r->events, r->event_count, r->event_cap);
     r->events[r->event_count++] = *e;
 }
 

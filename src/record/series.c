@@ -84,10 +84,7 @@ static void add_part(struct series *s, void *at, size_t bytes, size_t i, const v
 
 static void add_neighbours(struct series *s, size_t i, const struct snapshot *snap) {
     for (uint32_t n = 0; n < snap->neighbours && n < SNAPSHOT_NEIGHBOURS; n++) {
-        if (s->neighbours == s->neighbour_cap) {
-            s->neighbour_cap = s->neighbour_cap ? 2 * s->neighbour_cap : 64;
-            s->neighbour = mem_realloc(s->neighbour, s->neighbour_cap * sizeof *s->neighbour);
-        }
+        mem_room(s->neighbour, s->neighbours, s->neighbour_cap);
         s->neighbour[s->neighbours++] = (struct series_neighbour){i, snap->neighbour[n]};
     }
 }
@@ -139,10 +136,7 @@ void series_add(struct series *s, const struct snapshot *snap) {
 }
 
 void series_add_histogram(struct series *s, size_t interval, int scope, const void *data, size_t len) {
-    if (s->histograms == s->histogram_cap) {
-        s->histogram_cap = s->histogram_cap ? 2 * s->histogram_cap : 64;
-        s->histogram = mem_realloc(s->histogram, s->histogram_cap * sizeof *s->histogram);
-    }
+    mem_room(s->histogram, s->histograms, s->histogram_cap);
     s->histogram[s->histograms++] = (struct series_histogram){interval, scope, s->coded.len, len};
     buf_bytes(&s->coded, data, len);
 }

@@ -45,10 +45,7 @@ void trials_incomplete(const struct run_record *r, char *out, size_t len) {
 }
 
 static struct trial_metric *metric_add(struct trials *t, const struct result *r) {
-    if (t->metrics == t->metric_cap) {
-        t->metric_cap = t->metric_cap ? 2 * t->metric_cap : 256;
-        t->metric = mem_realloc(t->metric, t->metric_cap * sizeof *t->metric);
-    }
+    mem_room(t->metric, t->metrics, t->metric_cap);
     struct trial_metric *m = &t->metric[t->metrics++];
     *m = (struct trial_metric){0};
     snprintf(m->metric, sizeof m->metric, "%s", r->metric);
@@ -86,10 +83,7 @@ static void metrics_add(struct trials *t, const struct result_list *l, size_t pl
 
 void trials_add(struct trials *t, const struct run_record *r) {
     size_t place = trials_complete(t);
-    if (t->count == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 8;
-        t->trial = mem_realloc(t->trial, t->cap * sizeof *t->trial);
-    }
+    mem_room(t->trial, t->count, t->cap);
     struct trial *one = &t->trial[t->count++];
     *one = (struct trial){.run_id = r->run_id,
                           .number = r->trial,

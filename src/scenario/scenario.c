@@ -334,3 +334,38 @@ uint64_t scenario_batch_bytes(const struct scenario *s) {
     if (s->tier[KVF_TIER_GPU].on) return scenario_usable_bytes(s, KVF_TIER_GPU);
     return scenario_vram(s, &v, NULL) == 0 ? v.capacity_bytes : UINT64_MAX;
 }
+
+/* ---- comparisons ---- */
+
+#define X(id, name) name,
+static const char *const op_names[] = {SCENARIO_OP_LIST(X)};
+#undef X
+enum { OPS = sizeof op_names / sizeof *op_names };
+
+const char *scenario_op_name(enum scenario_criterion_op op) {
+    return (unsigned)op < OPS ? op_names[op] : "";
+}
+
+enum scenario_criterion_op scenario_op_parse(const char *name) {
+    unsigned op = 0;
+    while (op < OPS && strcmp(op_names[op], name) != 0) op++;
+    return (enum scenario_criterion_op)op;
+}
+
+bool scenario_op_holds(enum scenario_criterion_op op, double value, double target) {
+    switch (op) {
+    case KVF_OP_LT:
+        return value < target;
+    case KVF_OP_LE:
+        return value <= target;
+    case KVF_OP_GT:
+        return value > target;
+    case KVF_OP_GE:
+        return value >= target;
+    case KVF_OP_EQ:
+        return value == target;
+    case KVF_OP_NE:
+        return value != target;
+    }
+    return false;
+}

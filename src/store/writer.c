@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "store/handle.h"
 #include "store/inserter.h"
 #include "store/reserve.h"
+#include "base/thread.h"
 
 /* The thread has a connection of its own, so that it shares nothing with the store's user but the
  * FIFO. Records are taken from the FIFO into `pending` and leave it when the transaction that holds
@@ -497,21 +497,13 @@ static int writer_prepare(struct store_writer *w, struct err *e) {
 
 int store_writer_start(struct store_writer **out, const struct store_writer_setup *setup, struct err *e) {
     struct store_writer *w = mem_zalloc(1, sizeof *w);
-    pthread_condattr_t attr;
     w->setup = *setup;
     w->path = mem_strdup(setup->store->path);
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    thread_cond_init(&w->changed);
     int rc = writer_prepare(w, e);
     if (rc == 0) {
-        sigset_t all, before; /* signals are another thread's business */
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        int errnum = pthread_create(&w->thread, NULL, writer_main, w);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        int errnum = thread_start(&w->thread, writer_main, w);
         if (errnum)
             rc = err_set_errno(e, KVF_ERR_IO, errnum, "cannot start the thread that writes the history");
     }

@@ -5,7 +5,6 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include "export/openmetrics.h"
 #include "probe/library.h"
 #include "study/metrics_address.h"
+#include "base/thread.h"
 
 /* The share of clients: places, of which one address has a part, bytes of a request, and time for all of it,
  * from the connection to the last byte of the answer. */
@@ -268,13 +268,8 @@ static void *server_main(void *arg) {
     return NULL;
 }
 
-/* Signals are another thread's business. */
-static int thread_start(struct metrics_server *m, struct err *e) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&m->thread, NULL, server_main, m);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+static int server_start(struct metrics_server *m, struct err *e) {
+    int rc = thread_start(&m->thread, server_main, m);
     if (rc != 0) return err_set_errno(e, KVF_ERR_IO, rc, "cannot start the thread that serves metrics");
     m->started = true;
     return 0;
@@ -348,7 +343,7 @@ int metrics_server_begin(struct metrics_server *m, struct slot *slot, const stru
     m->identity.status = RUN_RUNNING;
     m->changes++;
     pthread_mutex_unlock(&m->lock);
-    return m->started ? 0 : thread_start(m, e);
+    return m->started ? 0 : server_start(m, e);
 }
 
 void metrics_server_end(struct metrics_server *m, const struct run_record *run) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/hint.h"
+#include "base/mem.h"
 #include "workload/source.h"
 
 #define X(id, word, token, ...) [id] = &source_##token,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/hint.h"
+#include "base/mem.h"
 #include "record/snapshot.h"
 
 void users_init(struct users *s) {

@@ -6,30 +6,6 @@
 #include "record/judge.h"
 #include "record/metric.h"
 
-#define X(id, name) name,
-static const char *const op_names[] = {SCENARIO_OP_LIST(X)};
-#undef X
-
-static bool holds(double actual, const char *name, double target) {
-    size_t op = 0, count = sizeof op_names / sizeof *op_names;
-    while (op < count && strcmp(op_names[op], name) != 0) op++;
-    switch ((enum scenario_criterion_op)op) {
-    case KVF_OP_LT:
-        return actual < target;
-    case KVF_OP_LE:
-        return actual <= target;
-    case KVF_OP_GT:
-        return actual > target;
-    case KVF_OP_GE:
-        return actual >= target;
-    case KVF_OP_EQ:
-        return actual == target;
-    case KVF_OP_NE:
-        return actual != target;
-    }
-    return false;
-}
-
 /* That the metric begins with; KVF_TIERS: none. */
 static int tier_of(const char *metric) {
     int t = 0;
@@ -73,7 +49,7 @@ static bool not_needed(const struct run_record *run, const char *metric) {
 static void decide(const struct run_record *run, struct run_criterion *c) {
     const struct result *r = result_find(&run->results, c->metric);
     c->actual = r ? r->value : KVF_MISSING;
-    c->passed = kvf_present(c->actual)       ? holds(c->actual, c->op, c->target)
+    c->passed = kvf_present(c->actual) ? scenario_op_holds(scenario_op_parse(c->op), c->actual, c->target)
                 : not_needed(run, c->metric) ? KVF_MISSING
                                              : 0;
 }
@@ -84,7 +60,7 @@ static void judge(struct run_record *run, const char *name, const char *metric, 
     struct run_criterion c = {.target = target};
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.metric, sizeof c.metric, "%s", metric);
-    snprintf(c.op, sizeof c.op, "%s", op_names[op]);
+    snprintf(c.op, sizeof c.op, "%s", scenario_op_name(op));
     snprintf(c.unit, sizeof c.unit, "%s", r ? r->unit : metric_unit(metric));
     decide(run, &c);
     run_record_criterion(run, &c);

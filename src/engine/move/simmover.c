@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/heap.h"
-#include "base/hint.h"
+#include "base/mem.h"
 #include "base/terms.h"
 #include "engine/move/crew.h"
 #include "engine/move/spares.h"

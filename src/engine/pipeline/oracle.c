@@ -25,10 +25,7 @@ struct pass {
 };
 
 static void access_add(struct pass *p, struct cache_key key) {
-    if (p->o->accesses == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 4096;
-        p->at = mem_realloc(p->at, p->cap * sizeof *p->at);
-    }
+    mem_room(p->at, p->o->accesses, p->cap);
     p->at[p->o->accesses] = (struct accessed){key, (uint32_t)p->o->accesses};
     p->o->accesses++;
 }

@@ -57,10 +57,7 @@ void references_add(struct references *r, enum reference_kind kind, struct cache
                     enum kvf_cause cause, uint8_t klass) {
     bool block = kind == REFERENCE_BLOCK || kind == REFERENCE_LAST_BLOCK;
     if (r->count == 0) r->blocks = true;
-    if (r->count == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 4096;
-        r->at = mem_realloc(r->at, r->cap * sizeof *r->at);
-    }
+    mem_room(r->at, r->count, r->cap);
     uint32_t id = id_of(r, key, bytes);
     r->at[r->count++] = (struct reference){id, (uint8_t)kind, (uint8_t)cause, klass, false};
     r->blocks = r->blocks && block;
@@ -71,10 +68,7 @@ void references_add(struct references *r, enum reference_kind kind, struct cache
 }
 
 void references_request(struct references *r, uint64_t arrival_ns) {
-    if (r->requests == r->request_cap) {
-        r->request_cap = r->request_cap ? 2 * r->request_cap : 1024;
-        r->arrival_ns = mem_realloc(r->arrival_ns, r->request_cap * sizeof *r->arrival_ns);
-    }
+    mem_room(r->arrival_ns, r->requests, r->request_cap);
     r->arrival_ns[r->requests++] = arrival_ns;
 }
 

@@ -297,10 +297,7 @@ bool shards_replied(const struct engine *e) {
 static void sayings_add(struct shards *s, const char *bytes, size_t len) {
     struct head h;
     for (size_t at = 0; head_read(bytes, len, at, &h); at += message_size(&h)) {
-        if (s->sayings == s->saying_cap) {
-            s->saying_cap = s->saying_cap ? 2 * s->saying_cap : 256;
-            s->saying = mem_realloc(s->saying, s->saying_cap * sizeof *s->saying);
-        }
+        mem_room(s->saying, s->sayings, s->saying_cap);
         s->saying[s->sayings] = (struct saying){h.at_ns, h.pod, (uint32_t)s->sayings, bytes + at};
         s->sayings++;
     }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,6 +15,7 @@
 #include "engine/arrivals/sizes.h"
 #include "probe/host.h"
 #include "study/calibrate/calibrate_pieces.h"
+#include "base/thread.h"
 
 #define PAGE_BYTES  UINT64_C(4096)
 #define WHOLE_BYTES (64 * KVF_MIB)
@@ -472,20 +472,16 @@ static uint64_t beside_bytes(const struct rig *r, uint64_t bytes) {
 }
 
 static int workers_start(struct rig *r, struct err *e) {
-    sigset_t all, before;
     int errnum = 0;
     pthread_barrier_init(&r->begin, NULL, r->workers + 1);
     pthread_barrier_init(&r->end, NULL, r->workers + 1);
     r->barriers = true;
-    sigfillset(&all); /* signals are the caller's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_mutex_lock(&r->start_lock);
     for (uint32_t i = 0; i < r->workers && !errnum; i++) {
         struct rig_worker *w = &r->worker[i];
-        errnum = pthread_create(&w->thread, NULL, worker_main, w);
+        errnum = thread_start(&w->thread, worker_main, w);
         w->started = errnum == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     r->closing = errnum != 0;
     pthread_mutex_unlock(&r->start_lock);
     if (errnum) return err_set_errno(e, KVF_ERR_INTERNAL, errnum, "cannot start a thread to measure with");

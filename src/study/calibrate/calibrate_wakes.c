@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "metrics/histogram.h"
+#include "base/thread.h"
 
 enum { TIMES = 200 };
 #define SLEEP_NS KVF_NS_PER_MS
@@ -46,14 +46,10 @@ static void *sleeper_main(void *arg) {
 }
 
 static int sleeper_start(struct sleeper *s, pthread_t *thread, struct err *e) {
-    sigset_t all, before;
     histogram_init(&s->late);
     s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "no event descriptor to measure threads with");
-    sigfillset(&all); /* signals are the caller's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, sleeper_main, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = thread_start(thread, sleeper_main, s);
     if (error == 0) return 0;
     close(s->fd);
     return err_set_errno(e, KVF_ERR_IO, error, "no thread could be started to measure how fast threads wake");

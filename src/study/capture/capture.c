@@ -124,10 +124,7 @@ void capture_free(struct capture *c) {
 static void block_close(struct capture *c) {
     struct capture_blocks *b = &c->now;
     uint64_t id = siphash(c->salt, b->bytes.data, b->bytes.len) >> 1;
-    if (b->count == b->cap) {
-        b->cap = b->cap ? 2 * b->cap : 256;
-        b->ids = mem_realloc(b->ids, b->cap * sizeof *b->ids);
-    }
+    mem_room(b->ids, b->count, b->cap);
     if (b->count <= CAPTURE_IDS_MAX) b->ids[b->count++] = id; /* one more is too many, and told so */
     b->bytes.len = 0;
     b->in_block = 0;

@@ -19,12 +19,8 @@ uint32_t capture_held_node(struct capture_held *h, uint64_t id, uint32_t parent,
         return (uint32_t)*at - 1;
     }
     uint32_t n = h->spare ? h->spare - 1 : h->used++;
-    if (n == h->node_cap) {
-        h->node_cap = h->node_cap ? 2 * h->node_cap : 1024;
-        h->node = mem_realloc(h->node, h->node_cap * sizeof *h->node);
-    } else if (h->spare) {
-        h->spare = h->node[n].parent;
-    }
+    mem_room(h->node, n, h->node_cap);
+    if (h->spare) h->spare = h->node[n].parent;
     *at = n + 1;
     h->nodes++;
     h->node[n] = (struct capture_held_node){id, names_number(numbers, id), parent, 1, 1};

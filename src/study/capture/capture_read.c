@@ -60,7 +60,7 @@ static int log_open(struct reader *r, const char *path, struct err *e) {
     *l = (struct log){
         .path = path, .fd = fd, .pipe = there && !S_ISREG(st.st_mode), .grew_ns = clock_now_ns()};
     l->clock = r->followed ? &r->one : &l->own;
-    if (r->logs == r->room) r->log = mem_realloc(r->log, (r->room = 2 * r->room + 8) * sizeof *r->log);
+    mem_room(r->log, r->logs, r->room);
     r->log[r->logs++] = l;
     return 0;
 }

@@ -95,8 +95,7 @@ static void open_end(struct capture_events *ev, struct capture_run *r) {
 static void open_begin(struct capture_events *ev, const struct capture_run *run) {
     if (ev->open_count[ev->pod] == OPEN_MOST) open_end(ev, &ev->open[ev->oldest[ev->pod] - 1]);
     uint32_t number = ev->spare ? ev->spare : ++ev->opens;
-    if (number > ev->open_cap)
-        ev->open = mem_realloc(ev->open, (ev->open_cap = 2 * ev->open_cap + 64) * sizeof *ev->open);
+    mem_room(ev->open, number - 1, ev->open_cap);
     struct capture_run *r = &ev->open[number - 1];
     if (ev->spare) ev->spare = r->after;
     *r = *run;

@@ -8,17 +8,8 @@
 #include "study/sweep/sweep.h"
 
 static bool holds(const struct sweep *s, double v) {
-    double target = s->base.scenario.sweep.target.value;
-    switch (s->base.scenario.sweep.target.op) {
-    case KVF_OP_LT:
-        return v < target;
-    case KVF_OP_LE:
-        return v <= target;
-    case KVF_OP_GT:
-        return v > target;
-    default:
-        return v >= target;
-    }
+    const struct scenario_sweep *sweep = &s->base.scenario.sweep;
+    return scenario_op_holds(sweep->target.op, v, sweep->target.value);
 }
 
 /* A point that left work undone meets no target, unless that work is what the target counts; nor does one
@@ -36,9 +27,8 @@ static bool is_met(const struct sweep *s, size_t i) {
 }
 
 static const char *target_text(const struct sweep *s, char out[160]) {
-    static const char *const ops[] = {"<", "<=", ">", ">=", "==", "!="};
     const struct scenario_sweep *sweep = &s->base.scenario.sweep;
-    snprintf(out, 160, "%s %s %s", sweep->target.metric, ops[sweep->target.op],
+    snprintf(out, 160, "%s %s %s", sweep->target.metric, scenario_op_name(sweep->target.op),
              format_measure(sweep->target.value, s->unit[0], sweep->target.metric).text);
     return out;
 }

@@ -103,17 +103,12 @@ void sweep_models(const struct sweep_plan *p, char *model, size_t len) {
 }
 
 void sweep_outcome_begin(const struct sweep_base *b, struct outcome *o) {
-    static const char *const ops[] = {
-#define X(id, name) name,
-        SCENARIO_OP_LIST(X)
-#undef X
-    };
     put_dimensions(b, o);
     sweep_models(&b->plan, o->record.model, sizeof o->record.model);
     put_baseline(b, o);
     if (b->scenario.sweep.profile != KVF_SWEEP_CAPACITY) return;
     o->target = b->scenario.sweep.target.value;
-    snprintf(o->target_op, sizeof o->target_op, "%s", ops[b->scenario.sweep.target.op]);
+    snprintf(o->target_op, sizeof o->target_op, "%s", scenario_op_name(b->scenario.sweep.target.op));
 }
 
 /* Where the values of an axis stop sharing a folder. */

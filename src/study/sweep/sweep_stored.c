@@ -45,16 +45,10 @@ static void read_baseline(const json_t *sweep, struct scenario_sweep *s) {
 }
 
 static void read_target(const json_t *target, struct scenario_sweep *s) {
-    static const char *const ops[] = {
-#define X(id, name) name,
-        SCENARIO_OP_LIST(X)
-#undef X
-    };
     char op[4];
     copy_text(target, "metric", s->target.metric, sizeof s->target.metric);
     copy_text(target, "op", op, sizeof op);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (strcmp(ops[i], op) == 0) s->target.op = (enum scenario_criterion_op)i;
+    s->target.op = scenario_op_parse(op);
     s->target.value = json_number_value(json_object_get(target, "value"));
 }
 
@@ -130,7 +124,7 @@ static enum outcome_state state_of(enum run_status status) {
 static void add_run(void *ctx, const struct store_point *from) {
     struct reading *r = ctx;
     const struct scenario_sweep *sweep = &r->base.scenario.sweep;
-    if (r->runs == r->cap) r->run = mem_realloc(r->run, (r->cap = 2 * r->cap + 64) * sizeof *r->run);
+    mem_room(r->run, r->runs, r->cap);
     if (r->runs > 0 && r->run[r->runs - 1].number == from->point) return;
     r->run[r->runs].number = from->point;
     struct sweep_point *p = &r->run[r->runs++].point;

@@ -17,10 +17,7 @@ void trace_fit_free(struct trace_fit *f) {
 static uint32_t node_at(struct trace_fit *f, uint64_t block, uint32_t parent, uint32_t depth) {
     uint64_t known = idmap_get(&f->by_block, block);
     if (known || f->nodes == NODES_MOST) return (uint32_t)known;
-    if (f->nodes == f->node_cap) {
-        f->node_cap = f->node_cap ? 2 * f->node_cap : 4096;
-        f->node = mem_realloc(f->node, f->node_cap * sizeof *f->node);
-    }
+    mem_room(f->node, f->nodes, f->node_cap);
     f->node[f->nodes] = (struct fit_node){.parent = parent, .depth = depth};
     *idmap_at(&f->by_block, block) = ++f->nodes;
     return f->nodes;

@@ -101,10 +101,7 @@ static void session_add(struct trace_stats *t, const struct trace_item *item) {
     if (!kept(item->session, t->session_threshold)) return;
     uint64_t *at = idmap_at(&t->sessions, item->session);
     if (*at == 0) {
-        if (t->session_count == t->session_cap) {
-            t->session_cap = t->session_cap ? 2 * t->session_cap : 1024;
-            t->session = mem_realloc(t->session, t->session_cap * sizeof *t->session);
-        }
+        mem_room(t->session, t->session_count, t->session_cap);
         t->session[t->session_count] = (struct trace_session){.id = item->session};
         *at = ++t->session_count;
     } else if (item->at_ns >= t->session[*at - 1].last_ns) {

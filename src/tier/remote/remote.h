@@ -234,7 +234,8 @@ void remote_conn_down(struct remote_conn *c, uint64_t now_ns);
 /* Likewise; its work in flight starts again on another connection, or fails. */
 void remote_conn_lost(struct remote_conn *c, uint64_t now_ns);
 /* Sets the sentence of the next failure, without control characters. */
-void remote_why(struct tier_queue *q, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+void remote_why(struct tier_queue *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void remote_vwhy(struct tier_queue *q, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 /* ---- remote_queue.c: a worker's queue ---- */
 

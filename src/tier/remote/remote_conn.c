@@ -65,7 +65,14 @@ void remote_conn_lost(struct remote_conn *c, uint64_t now_ns) {
     if (job) remote_job_interrupted(q, job);
 }
 
-void remote_why(struct tier_queue *q, const char *fmt, va_list ap) {
+void remote_vwhy(struct tier_queue *q, const char *fmt, va_list ap) {
     (void)vsnprintf(q->why, sizeof q->why, fmt, ap);
     utf8_clean(q->why, 0);
+}
+
+void remote_why(struct tier_queue *q, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    remote_vwhy(q, fmt, ap);
+    va_end(ap);
 }

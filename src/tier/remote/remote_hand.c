@@ -71,13 +71,6 @@ int remote_call_why(struct remote_call *call, const char *fmt, ...) {
     return EREMOTEIO;
 }
 
-__attribute__((format(printf, 2, 3))) static void why(struct tier_queue *q, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    remote_why(q, fmt, ap);
-    va_end(ap);
-}
-
 /* ---- the thread ---- */
 
 static int carry_out(struct hand *h) {
@@ -322,7 +315,7 @@ static void hand_open(struct remote_conn *base, uint64_t now_ns) {
     base->item[0] = (struct remote_item){.kind = ITEM_GREETING};
     if (!c->hand) c->hand = hand_new(base->q);
     if (!c->hand) {
-        why(base->q, "there is no memory for a connection to %s", base->q->tier->name);
+        remote_why(base->q, "there is no memory for a connection to %s", base->q->tier->name);
         lost(c, now_ns);
     } else if (atomic_load_explicit(&c->hand->busy, memory_order_relaxed)) {
         lost(c, now_ns); /* the late call is still there; what it was is said already */
@@ -356,7 +349,7 @@ static void hand_close(struct remote_conn *base) {
 
 static void hand_late(struct remote_conn *base, uint64_t now_ns) {
     struct hand_conn *c = conn_of(base);
-    why(base->q, "%s has not answered within tiers.remote.timeout", base->q->tier->name);
+    remote_why(base->q, "%s has not answered within tiers.remote.timeout", base->q->tier->name);
     lost(c, now_ns);
 }
 

@@ -80,7 +80,7 @@ static bool others_go_on(struct resp_conn *c, uint64_t now_ns) {
 void resp_line_break(struct resp_conn *c, uint64_t now_ns, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    remote_why(c->remote.q, fmt, ap);
+    remote_vwhy(c->remote.q, fmt, ap);
     va_end(ap);
     hang_up(c);
     if (others_go_on(c, now_ns)) return;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/thread.h"
 #include "tier/resp/resp.h"
 
 /* A thread that asks the server for its figures once a second, over a connection of its own: whoever wants
@@ -142,15 +143,11 @@ static void *watch_main(void *arg) {
 
 struct resp_watch *resp_watch_open(const struct resp_server *s, struct resp_cluster *cluster) {
     struct resp_watch *w = mem_zalloc(1, sizeof *w);
-    pthread_condattr_t monotonic;
     w->server = s;
     w->cluster = cluster;
     read_info("", &w->last);
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&w->ended);
     if (pthread_create(&w->thread, NULL, watch_main, w) == 0) return w;
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->ended);

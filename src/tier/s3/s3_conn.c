@@ -52,13 +52,6 @@ static uint64_t now_of(const struct tier_queue *q) {
     return run_clock_now(q->tier->clock);
 }
 
-__attribute__((format(printf, 2, 3))) static void why(struct tier_queue *q, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    remote_why(q, fmt, ap);
-    va_end(ap);
-}
-
 /* ---- bytes ---- */
 
 /* Stops until a chunk comes. */
@@ -81,8 +74,9 @@ static bool fits(struct s3_conn *c) {
     c->sized = size >= 0 && (uint64_t)size == c->remote.job->len;
     c->misfit = !c->sized;
     if (c->misfit)
-        why(c->remote.q, "the server at %s has an object of %" PRId64 " bytes where %" PRIu64 " were written",
-            c->remote.q->tier->name, (int64_t)size, c->remote.job->len);
+        remote_why(c->remote.q,
+                   "the server at %s has an object of %" PRId64 " bytes where %" PRIu64 " were written",
+                   c->remote.q->tier->name, (int64_t)size, c->remote.job->len);
     return c->sized;
 }
 
@@ -387,7 +381,7 @@ static void conn_open(struct remote_conn *base, uint64_t now_ns) {
     base->item[0] = (struct remote_item){.kind = ITEM_GREETING};
     c->slow = 0;
     if (!c->h && !handle_open(c)) {
-        why(base->q, "there is no memory for a connection to %s", base->q->tier->name);
+        remote_why(base->q, "there is no memory for a connection to %s", base->q->tier->name);
         lost(c, now_ns);
         return;
     }
@@ -407,7 +401,7 @@ static void conn_late(struct remote_conn *base, uint64_t now_ns) {
         request(c, now_ns);
         return;
     }
-    why(base->q, "the server at %s has not answered within tiers.remote.timeout", base->q->tier->name);
+    remote_why(base->q, "the server at %s has not answered within tiers.remote.timeout", base->q->tier->name);
     lost(c, now_ns);
 }
 

@@ -168,10 +168,7 @@ static uint64_t agentic_think_ns(struct workload *w, uint64_t user) {
 static uint32_t lane_take(struct agentic *g) {
     struct heap_item free_lane;
     if (heap_pop(&g->lanes_free, &free_lane)) return (uint32_t)free_lane.key;
-    if (g->lanes == g->lane_cap) {
-        g->lane_cap = g->lane_cap ? 2 * g->lane_cap : 64;
-        g->lane = mem_realloc(g->lane, g->lane_cap * sizeof *g->lane);
-    }
+    mem_room(g->lane, g->lanes, g->lane_cap);
     return g->lanes++;
 }
 

@@ -21,10 +21,7 @@ void counts_close(struct counts *c) {
 }
 
 static void count_add(struct counts *c, uint64_t tokens) {
-    if (c->counts == c->cap) {
-        c->cap = c->cap ? 2 * c->cap : 64;
-        c->count = mem_realloc(c->count, c->cap * sizeof *c->count);
-    }
+    mem_room(c->count, c->counts, c->cap);
     c->count[c->counts++] = tokens;
 }
 

@@ -14,10 +14,7 @@ enum outcome { USABLE, FAULTY, BROKEN };
 /* ---- turns ---- */
 
 static void turn_add(struct dialogues *d) {
-    if (d->turns == d->turn_cap) {
-        d->turn_cap = d->turn_cap ? 2 * d->turn_cap : 1024;
-        d->turn = mem_realloc(d->turn, d->turn_cap * sizeof *d->turn);
-    }
+    mem_room(d->turn, d->turns, d->turn_cap);
     bool cut = d->asked > SOURCE_CONTEXT_MAX;
     d->context_cut += cut;
     d->turn[d->turns++] = (struct dialogue_turn){cut ? SOURCE_CONTEXT_MAX : (uint16_t)d->asked, 0};
@@ -153,10 +150,7 @@ static void stop(struct dialogues *d, const char *why) {
 }
 
 static void conversation_keep(struct dialogues *d) {
-    if (d->count + 2 > d->cap) {
-        d->cap = d->cap ? 2 * d->cap : 256;
-        d->first = mem_realloc(d->first, d->cap * sizeof *d->first);
-    }
+    mem_room(d->first, d->count + 1, d->cap);
     d->first[++d->count] = d->turns;
     d->rows->context_cut += d->context_cut;
     d->rows->generate_cut += d->generate_cut;

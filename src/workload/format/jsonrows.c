@@ -222,10 +222,7 @@ static bool time_scan(struct scan *s) {
 }
 
 static void id_add(struct trace_row *row, uint64_t id) {
-    if (row->id_count == row->id_cap) {
-        row->id_cap = row->id_cap ? row->id_cap * 2 : 256;
-        row->ids = mem_realloc(row->ids, row->id_cap * sizeof *row->ids);
-    }
+    mem_room(row->ids, row->id_count, row->id_cap);
     row->ids[row->id_count++] = id;
 }
 

@@ -15,13 +15,6 @@ enum { RECORDING_REQUESTS_MAX = 65535 };                              /* of a co
 
 /* ---- what is held ---- */
 
-#define room_make(array, count, cap)                                                                         \
-    do {                                                                                                     \
-        if ((count) < (cap)) break;                                                                          \
-        (cap) = (cap) ? 2 * (cap) : 64;                                                                      \
-        (array) = mem_realloc(array, (size_t)(cap) * sizeof *(array));                                       \
-    } while (0)
-
 /* How much there was before something that may turn out to be of no use. */
 struct mark {
     uint32_t requests, lanes, runs, in_conversation;
@@ -126,7 +119,7 @@ static bool id_add(struct reader *f, struct item *i, uint64_t id) {
         return true;
     }
     if (!room_left(f)) return false;
-    room_make(r->run, r->runs, r->run_cap);
+    mem_room(r->run, r->runs, r->run_cap);
     r->run[r->runs++] = (struct recording_run){id, 1};
     return true;
 }
@@ -237,7 +230,7 @@ static bool request_keep(struct reader *f, const struct item *i, struct lane *la
     if (f->c->requests == RECORDING_REQUESTS_MAX)
         return json_fail(&f->json, "it has more than %d requests", RECORDING_REQUESTS_MAX);
     if (!room_left(f)) return false;
-    room_make(r->request, r->requests, r->request_cap);
+    mem_room(r->request, r->requests, r->request_cap);
     uint32_t at = r->requests++;
     r->request[at] = (struct recording_request){.time_ns = i->time_ns,
                                                 .think_ns = i->think_ns,
@@ -277,7 +270,7 @@ static void subagent_keep(struct reader *f, const struct item *i, const struct m
         r->request[at].answered_ns += i->time_ns;
     }
     uint64_t since = lane->last == RECORDING_NONE ? i->time_ns : r->request[lane->last].answered_ns;
-    room_make(r->lane, r->lanes, r->lane_cap);
+    mem_room(r->lane, r->lanes, r->lane_cap);
     r->lane[r->lanes] = (struct recording_lane){
         .first = i->first, .next = RECORDING_NONE, .delay_ns = i->time_ns > since ? i->time_ns - since : 0};
     lane_start(f, lane, r->lanes++);
@@ -367,7 +360,7 @@ static bool conversation_read(struct reader *f) {
 /* Everything or nothing of a file: one that breaks off in the middle is no recording. */
 void recordings_read(struct recordings *r, const char *path, uint64_t block_tokens) {
     struct err e = {0};
-    room_make(r->conversation, r->conversations, r->conversation_cap);
+    mem_room(r->conversation, r->conversations, r->conversation_cap);
     struct recording_conversation *c = &r->conversation[r->conversations];
     *c = (struct recording_conversation){.first = RECORDING_NONE};
     struct reader f = {.r = r, .name = listing_name(path), .block_tokens = block_tokens, .c = c};
