@@ -410,8 +410,7 @@ int ui_dump(const struct provider *provider, const struct ui_picture *picture, s
                      "the history database cannot be read to its end: another process keeps it "
                      "locked; try again");
     } else if (!isnan(picture->at_s) && !kvf_present(s.newest_s)) {
-        rc = err_set(e, KVF_ERR_UNAVAILABLE,
-                     "there is no such moment to show: the run has stored no interval");
+        rc = err_set(e, KVF_ERR_UNAVAILABLE, "the run has no stored interval to show");
     } else {
         canvas_init(&c, picture->rows, picture->cols, picture->style);
         screen_draw(&s, &c);

@@ -338,7 +338,7 @@ int ui_open(struct ui **out, const struct ui_setup *setup, struct err *e) {
     sem_init(&ui->suspended, 0, 0);
     ui->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ui->wake_fd < 0) {
-        int rc = err_set_errno(e, KVF_ERR_IO, errno, "no event descriptor for the screen");
+        int rc = err_set_errno(e, KVF_ERR_IO, errno, "cannot create an event descriptor for the screen");
         ui_free(ui);
         return rc;
     }

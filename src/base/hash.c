@@ -21,10 +21,11 @@ static int digest_fd(EVP_MD_CTX *ctx, int fd, unsigned char *chunk, const char *
     for (;;) {
         ssize_t got = read(fd, chunk, READ_BYTES);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return err_set_errno(e, KVF_ERR_IO, errno, "cannot read %s to take its SHA-256", path);
+        if (got < 0)
+            return err_set_errno(e, KVF_ERR_IO, errno, "cannot read %s to compute its SHA-256", path);
         if (got == 0) return 0;
         if (EVP_DigestUpdate(ctx, chunk, (size_t)got) != 1)
-            return err_set(e, KVF_ERR_INTERNAL, "libcrypto cannot go on with the SHA-256 of %s", path);
+            return err_set(e, KVF_ERR_INTERNAL, "libcrypto cannot compute the SHA-256 of %s", path);
     }
 }
 
@@ -45,7 +46,7 @@ int hash_sha256_file(const char *path, char out[KVF_SHA256_TEXT], struct err *e)
     int rc;
 
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* of a pipe it would wait */
-    if (fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "cannot open %s to take its SHA-256", path);
+    if (fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "cannot open %s to compute its SHA-256", path);
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     chunk = malloc(READ_BYTES);
     ctx = EVP_MD_CTX_new();

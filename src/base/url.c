@@ -97,7 +97,7 @@ static int parse_host(const char *at, size_t len, struct url *u, struct err *e) 
     unsigned long number = 0;
     if (port == end) return wrong(e, "its port is empty");
     for (; port < end; port++) {
-        if (!isdigit((unsigned char)*port)) return wrong(e, "its port is no number");
+        if (!isdigit((unsigned char)*port)) return wrong(e, "its port is not a number");
         number = number * 10 + (unsigned long)(*port - '0');
         if (number > 65535) return wrong(e, "its port is above 65535");
     }

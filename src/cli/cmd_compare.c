@@ -78,7 +78,7 @@ static int read_limits(const struct options *o, struct asked *a, struct err *e) 
     a->fail_over = (double)NAN;
     if (options_has(o, "junit") && !over && !options_has(o, "metric"))
         return err_set(e, KVF_ERR_USAGE,
-                       "--junit needs something to hold: --fail-over 5%%, or --metric NAME=5%%");
+                       "--junit needs a limit to check: --fail-over 5%%, or --metric NAME=5%%");
     if (options_has(o, "junit"))
         rc = output_file_check(options_value(o, "junit"), options_has(o, "overwrite"), e);
     if (rc) return rc;

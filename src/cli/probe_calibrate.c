@@ -128,7 +128,7 @@ static int store_read(struct calibrate *c, const struct options *o, struct err *
         return err_set(e, KVF_ERR_USAGE, "the address of --remote is too long");
     (void)url_secret_take(s->remote.url);
     if (scenario_check_store(s->remote.url, &s->tier[KVF_TIER_REMOTE].backend, &why) != 0)
-        return err_set(e, KVF_ERR_USAGE, "--remote is no address of a store: %s", why.text);
+        return err_set(e, KVF_ERR_USAGE, "--remote is not the address of a store: %s", why.text);
     s->remote.share_prompts = false; /* what is there already would not be written */
     s->tier[KVF_TIER_REMOTE].on = true;
     s->tier[KVF_TIER_REMOTE].capacity_bytes = store_bytes(c);

@@ -14,7 +14,9 @@ int events_init(struct events *v, const struct run_clock *clock, struct err *err
     v->zero_ns = KVF_NEVER;
     pthread_mutex_init(&v->lock, NULL);
     v->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return v->fd >= 0 ? 0 : err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
+    return v->fd >= 0
+               ? 0
+               : err_set_errno(err, KVF_ERR_IO, errno, "cannot create an event descriptor for the engine");
 }
 
 void events_destroy(struct events *v) {

@@ -103,7 +103,7 @@ static void put_phases(const struct run_part *p) {
 void run_doc_progress(const struct run_part *p) {
     doc_section(p->doc, p->level, "Over time");
     if (p->series->count == 0) {
-        doc_text(p->doc, DOC_PLAIN, "No interval is stored of this run, so there is nothing to draw.");
+        doc_text(p->doc, DOC_PLAIN, "The database has no interval of this run, so there is nothing to draw.");
         return;
     }
     put_phases(p);

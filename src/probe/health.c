@@ -136,10 +136,10 @@ static bool is_virtual(const char *disk) {
 
 static int refused(const char *disk, int rc, struct err *e) {
     if (rc == -ENOTTY || rc == -EINVAL)
-        return err_set(e, KVF_ERR_UNAVAILABLE, "%s is no NVMe drive: its health is unknown", disk);
+        return err_set(e, KVF_ERR_UNAVAILABLE, "%s is not an NVMe drive: its health is unknown", disk);
     if (rc > 0)
-        return err_set(e, KVF_ERR_UNAVAILABLE, "%s does not tell its health: status 0x%x of the drive", disk,
-                       (unsigned)rc);
+        return err_set(e, KVF_ERR_UNAVAILABLE, "%s does not report its health: status 0x%x of the drive",
+                       disk, (unsigned)rc);
     return err_set_errno(e, KVF_ERR_UNAVAILABLE, -rc, "%s cannot be asked for its health%s", disk,
                          rc == -EACCES || rc == -EPERM ? "; run as root" : "");
 }

@@ -76,7 +76,7 @@ int powercap_open(struct powercap **out, const char *root, struct err *e) {
         return err_set_errno(e, KVF_ERR_UNAVAILABLE, rc,
                              "the processors' energy cannot be read from /sys/class/powercap; run as root");
     return err_set(e, KVF_ERR_UNAVAILABLE,
-                   "the processors do not tell their energy: no RAPL zone is in /sys/class/powercap");
+                   "the processors do not report their energy: no RAPL zone is in /sys/class/powercap");
 }
 
 double powercap_joules(struct powercap *p) {

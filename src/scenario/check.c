@@ -49,7 +49,7 @@ static void check_tiers(struct loading *l) {
                     "no tier is on; give one a capacity, such as tiers: {cpu: {capacity: 4GiB}}");
     if (s->nvme.io_size % SECTOR) {
         char size[40];
-        problem_of(l, "tiers.nvme.io_size", NULL, "%s is no multiple of 4KiB, which direct I/O needs",
+        problem_of(l, "tiers.nvme.io_size", NULL, "%s is not a multiple of 4KiB, which direct I/O needs",
                    units_size_exact(s->nvme.io_size, size, sizeof size));
     }
     if (scenario_stages(s) && s->engine.staging_bytes != KVF_AUTO &&
@@ -67,7 +67,7 @@ int check_server_url(const struct url *u, struct err *e) {
     static const char *const schemes[] = {"redis", "rediss", "valkey", "unix"};
     bool known = false;
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= strcmp(u->scheme, schemes[i]) == 0;
-    if (!known) return err_set(e, KVF_ERR_USAGE, "its scheme is none of redis, rediss, valkey and unix");
+    if (!known) return err_set(e, KVF_ERR_USAGE, "its scheme must be redis, rediss, valkey or unix");
     if ((strcmp(u->scheme, "unix") == 0) != !u->host[0])
         return err_set(e, KVF_ERR_USAGE, "redis:// needs a host, unix:/// only a path");
     if (strcmp(u->scheme, "unix") == 0 && !u->path[0]) return err_set(e, KVF_ERR_USAGE, "it names no socket");
@@ -78,14 +78,14 @@ int check_server_url(const struct url *u, struct err *e) {
                        "nothing may follow a ?; its database is its path, as in redis://HOST/2");
     const char *number = url_database(u);
     if (number[strspn(number, "0123456789")] != '\0' || strtoul(number, NULL, 10) > UINT16_MAX)
-        return err_set(e, KVF_ERR_USAGE, "its database is no number up to 65535");
+        return err_set(e, KVF_ERR_USAGE, "its database must be a number up to 65535");
     return 0;
 }
 
 static int check_bucket_url(const struct url *u, struct err *e) {
     bool aws = strcmp(u->scheme, "s3") == 0;
     if (!aws && strcmp(u->scheme, "http") != 0 && strcmp(u->scheme, "https") != 0)
-        return err_set(e, KVF_ERR_USAGE, "its scheme is none of s3, https and http");
+        return err_set(e, KVF_ERR_USAGE, "its scheme must be s3, https or http");
     if (aws && (!u->host[0] || u->port))
         return err_set(e, KVF_ERR_USAGE, "s3:// needs a bucket, as in s3://BUCKET/PREFIX, and no port");
     if (!aws && !u->host[0]) return err_set(e, KVF_ERR_USAGE, "it names no host");
@@ -108,7 +108,7 @@ static int check_nixl_url(const struct url *u, struct err *e) {
     if (strcmp(u->scheme, "file") == 0) return check_directory_url(u, e);
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
         if (strcmp(u->scheme, schemes[i]) == 0) return check_bucket_url(u, e);
-    return err_set(e, KVF_ERR_USAGE, "its scheme is none of file, s3, https and http");
+    return err_set(e, KVF_ERR_USAGE, "its scheme must be file, s3, https or http");
 }
 
 static int check_mooncake_url(const struct url *u, struct err *e) {
@@ -165,7 +165,8 @@ static void check_remote(struct loading *l) {
     int rc = url_parse(s->remote.url, &u, &e);
     if (rc == 0) rc = stores[backend].check(&u, &e);
     if (rc != 0)
-        problem_add(l, place, "tiers.remote.url", "is no address of a %s: %s", stores[backend].noun, e.text);
+        problem_add(l, place, "tiers.remote.url", "is not the address of a %s: %s", stores[backend].noun,
+                    e.text);
     if (rc == 0 && s->remote.insecure && scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_STRICT) &&
         (strcmp(u.scheme, "https") == 0 || strcmp(u.scheme, "s3") == 0))
         problem_of(

@@ -89,7 +89,7 @@ static void check_index(struct loading *l) {
     }
     int rc = url_parse(s->fleet.index.url, &u, &e);
     if (rc == 0) rc = check_server_url(&u, &e);
-    if (rc != 0) problem_add(l, place, "fleet.index.url", "is no address of a server: %s", e.text);
+    if (rc != 0) problem_add(l, place, "fleet.index.url", "is not the address of a server: %s", e.text);
 }
 
 /* Pods that are ranks: not all of a simulation's parts are there. */

@@ -65,7 +65,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(REMOTE_VALUES, "no server is contacted",                                                               \
       scenario_remote_is_measured(s) ||                                                                      \
           (scenario_remote_is_real(s) && scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER)))          \
-    X(REMOTE_RESP, "the remote store is no Redis or Valkey server",                                          \
+    X(REMOTE_RESP, "the remote store is not a Redis or Valkey server",                                       \
       scenario_remote_is_real(s) && s->tier[KVF_TIER_REMOTE].backend == KVF_REMOTE_RESP)                     \
     X(REMOTE_S3, "the remote store is no bucket of S3",                                                      \
       scenario_remote_is_real(s) && s->tier[KVF_TIER_REMOTE].backend == KVF_REMOTE_S3)                       \

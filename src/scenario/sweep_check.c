@@ -69,8 +69,8 @@ static void check_search(struct loading *l) {
                     "missing; profile capacity needs the key that it seeks, such as tiers.cpu.capacity");
     } else if (index < 0) {
         const char *near = scenario_keys_nearest(sweep->find);
-        problem_add(l, place, "sweep.find", "%s is no key%s%s", sweep->find, near ? "; the nearest is " : "",
-                    near ? near : "");
+        problem_add(l, place, "sweep.find", "%s is not a key%s%s", sweep->find,
+                    near ? "; the nearest is " : "", near ? near : "");
     } else if (!sweep_kind_counts(key_table[index].kind) || key_in_list(&key_table[index]) ||
                strncmp(sweep->find, "sweep", 5) == 0 || strcmp(sweep->find, "run.trials") == 0) {
         problem_add(l, place, "sweep.find", "%s has no values to search; take a number, size or duration",

@@ -215,7 +215,7 @@ int db_uuid(char out[37], struct err *e) {
     ssize_t n;
     while ((n = getrandom(b, sizeof b, 0)) < 0 && errno == EINTR) {}
     if (n != (ssize_t)sizeof b)
-        return err_set_errno(e, KVF_ERR_IO, errno, "the system gives no random bytes for a UUID");
+        return err_set_errno(e, KVF_ERR_IO, errno, "the system has no random bytes for a UUID");
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
     for (size_t i = 0, at = 0; i < sizeof b; i++) {

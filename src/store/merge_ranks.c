@@ -49,7 +49,7 @@ static int part_fits(const struct part *p, const struct run_record *like, struct
                        "the newest run in '%s' is %s; runs that have completed can be merged as ranks", path,
                        run_status_name(r->status));
     if (r->rank_count > 0)
-        return err_set(e, KVF_ERR_USAGE, "the newest run in '%s' is of several ranks already", path);
+        return err_set(e, KVF_ERR_USAGE, "the newest run in '%s' already has several ranks", path);
     if (strcmp(r->name, like->name) != 0 || strcmp(r->model, like->model) != 0 ||
         strcmp(r->mode, like->mode) != 0)
         return err_set(

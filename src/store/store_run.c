@@ -276,8 +276,8 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
     if (rc == SQLITE_OK && !changed) {
         db_rollback(s->db);
         return err_set(e, KVF_ERR_IO,
-                       "run %" PRId64 " is no longer in the history database '%s': somebody deleted it",
-                       r->run_id, s->path);
+                       "run %" PRId64 " is no longer in the history database '%s': it was deleted", r->run_id,
+                       s->path);
     }
     if (rc == SQLITE_OK) rc = take_request_log(s->db, r);
     if (rc == SQLITE_OK) rc = insert_tiers(s->db, r);

@@ -73,7 +73,7 @@ int store_finish_sweep(struct store *s, const struct sweep_record *r, const stru
     if (rc == SQLITE_OK && !changed) {
         db_rollback(s->db);
         return err_set(e, KVF_ERR_IO,
-                       "sweep %" PRId64 " is no longer in the history database '%s': somebody deleted it",
+                       "sweep %" PRId64 " is no longer in the history database '%s': it was deleted",
                        r->sweep_id, s->path);
     }
     if (rc == SQLITE_OK) rc = insert_curves(s->db, r->sweep_id, curve, points);

@@ -133,8 +133,8 @@ int store_watch_unread(const struct store_watch *w, struct err *e) {
 
 static void run_deleted(struct store_watch *w) {
     w->deleted = w->over = w->complete = true;
-    warn(w, "run %" PRId64 " is no longer in the history database '%.200s': somebody deleted it",
-         w->run.run_id, w->store->path);
+    warn(w, "run %" PRId64 " is no longer in the history database '%.200s': it was deleted", w->run.run_id,
+         w->store->path);
     if (w->run.status != RUN_RUNNING) return;
     w->run.status = RUN_INTERRUPTED;
     snprintf(w->run.status_reason, sizeof w->run.status_reason, "it was deleted from the history database");

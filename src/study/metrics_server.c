@@ -287,7 +287,7 @@ int metrics_server_open(const char *address, struct metrics_server **out, struct
     int rc = library_open(e);
     if (rc == 0) rc = metrics_address_listen(address, &m->address, e);
     if (rc == 0 && (m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-        rc = err_set_errno(e, KVF_ERR_IO, errno, "--metrics: no event descriptor");
+        rc = err_set_errno(e, KVF_ERR_IO, errno, "--metrics: cannot create an event descriptor");
     if (rc == 0) {
         m->daemon = mhd.start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request_take, m, MHD_OPTION_LISTEN_SOCKET,
                                      m->address.fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CLIENTS,

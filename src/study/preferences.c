@@ -280,7 +280,7 @@ int preferences_keep(const struct settings *now, struct buf *path, struct err *e
     struct buf text = {0}, changed = {0};
     find_path(p.path, sizeof p.path);
     int rc = p.path[0] ? read_text(p.path, &text, e)
-                       : err_set(e, KVF_ERR_USAGE, "there is no place for settings: HOME is not set");
+                       : err_set(e, KVF_ERR_USAGE, "there is no directory for settings: HOME is not set");
     if (rc == 0) rewrite(buf_text(&text), now, &changed);
     snprintf(after.path, sizeof after.path, "%s", p.path);
     if (rc == 0) rc = parse(&after, &changed, e); /* a file that cannot be changed so stays as it is */

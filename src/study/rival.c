@@ -366,7 +366,7 @@ int rival_read(struct rival *out, const char *path, uint64_t number, struct err 
         serve_tell(out, &r);
     else
         return err_set(e, KVF_ERR_USAGE,
-                       "%s is no result of vllm bench throughput (--output-json), vllm bench serve "
+                       "%s is not a result of vllm bench throughput (--output-json), vllm bench serve "
                        "(--save-result), GuideLLM (benchmarks.json), SGLang bench_serving (--output-file), "
                        "trtllm-bench (--report_json) or aiperf (profile_export_aiperf.json)",
                        path);

@@ -35,7 +35,7 @@ static int tier_make(const struct tier_ops *ops, struct tier **out, const struct
                      struct err *e) {
     struct emulated_tier *t = calloc(1, sizeof *t);
     if (!t)
-        return err_set(e, KVF_ERR_NOMEM, "there is no memory for the %s %s tier", ops->name,
+        return err_set(e, KVF_ERR_NOMEM, "not enough memory for the %s %s tier", ops->name,
                        tier_name(setup->tier));
     t->base = (struct tier){ops, setup->tier};
     channels_init(&t->channels, &setup->scenario->tier[setup->tier].emulation);
@@ -93,7 +93,7 @@ static int emulated_queue_open(struct tier *t, struct tier_queue **out, uint32_t
     (void)worker;
     struct tier_queue *q = calloc(1, sizeof *q);
     if (!q)
-        return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the %s %s tier", t->ops->name,
+        return err_set(e, KVF_ERR_NOMEM, "not enough memory for a queue of the %s %s tier", t->ops->name,
                        tier_name(t->tier));
     q->tier = (struct emulated_tier *)t;
     q->depth = depth;

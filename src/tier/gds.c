@@ -292,7 +292,7 @@ static void notices_back(int kept) {
 
 int gds_open(struct gds **out, const struct gds_setup *setup, struct err *e) {
     struct gds *g = calloc(1, sizeof *g);
-    if (!g) return err_set(e, KVF_ERR_NOMEM, "there is no memory for it");
+    if (!g) return err_set(e, KVF_ERR_NOMEM, "not enough memory for it");
     g->gpu = setup->gpu;
     g->standard_output = -1;
     pthread_mutex_init(&g->lock, NULL);

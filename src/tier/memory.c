@@ -198,7 +198,7 @@ static void memory_close(struct tier *base) {
 
 static int memory_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
     struct memory_tier *t = calloc(1, sizeof *t);
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the %s tier", tier_name(setup->tier));
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the %s tier", tier_name(setup->tier));
     t->base.ops = &tier_memory_ops;
     t->base.tier = setup->tier;
     t->clock = setup->clock;
@@ -207,7 +207,7 @@ static int memory_open(struct tier **out, const struct tier_setup *setup, struct
     t->pager = pager_new(pages, setup->page_bytes);
     int rc = 0;
     if (!t->pager)
-        rc = err_set(e, KVF_ERR_NOMEM, "there is no memory to keep track of %" PRIu64 " pages of the %s tier",
+        rc = err_set(e, KVF_ERR_NOMEM, "not enough memory to keep track of %" PRIu64 " pages of the %s tier",
                      pages, tier_name(setup->tier));
     if (rc == 0) rc = arena_map(t, setup->scenario->cpu.huge_pages, e);
     if (rc == 0) rc = fault_in(t, setup, e);
@@ -245,7 +245,7 @@ static int memory_queue_open(struct tier *t, struct tier_queue **out, uint32_t w
     (void)worker;
     struct tier_queue *q = calloc(1, sizeof *q);
     if (!q)
-        return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the %s tier", tier_name(t->tier));
+        return err_set(e, KVF_ERR_NOMEM, "not enough memory for a queue of the %s tier", tier_name(t->tier));
     q->tier = (struct memory_tier *)t;
     q->depth = depth;
     for (int i = 0; i < CURSORS; i++) q->cursor[i].place = TIER_NO_PLACE;

@@ -116,7 +116,7 @@ struct payload *payload_open(uint64_t seed, uint64_t noise_bytes, struct err *e)
     if (!p || !p->noise) {
         free(p);
         err_set(e, KVF_ERR_NOMEM,
-                "there is no memory for %" PRIu64 " bytes of noise; make engine.noise smaller", noise_bytes);
+                "not enough memory for %" PRIu64 " bytes of noise; make engine.noise smaller", noise_bytes);
         return NULL;
     }
     struct rng rng;

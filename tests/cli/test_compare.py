@@ -377,7 +377,7 @@ def _():
     failed = {case.get("name"): case.find("failure").get("message") for case in suite if case.find("failure") is not None}
     assert list(failed) == ["e2e_p95_ms"] and failed["e2e_p95_ms"].startswith("e2e_p95_ms is worse in run 2: up by 20.0 %"), failed
     assert int(suite.get("tests")) == len(suite) and {"completed", "throughput_tok_s"} <= {case.get("name") for case in suite}
-    refused(["compare", "1", "2", "--junit", "new.xml"], "--junit needs something to hold")
+    refused(["compare", "1", "2", "--junit", "new.xml"], "--junit needs a limit to check")
 
 
 @case("a trial that crashed is named and left out, also when it stands for its group")

@@ -82,13 +82,13 @@ def _():
     assert result(summary, "drive_media_per_host") is None and result(summary, "drive_host_written_bytes") > 0
 
 
-@case("a device that is no NVMe drive has no figures, and the environment says why")
+@case("a device that is not an NVMe drive has no figures, and the environment says why")
 def _():
     summary, got = played("errno=25")
     for name in ("drive_temperature_max_c", "drive_used_ratio", "drive_host_written_bytes", "drive_media_per_host"):
         assert result(summary, name) is None, summary["results"][name]
     path, = summary["run"]["environment"]["nvme_paths"]
-    assert path["health_unknown"] == path["disk"] + " is no NVMe drive: its health is unknown", path
+    assert path["health_unknown"] == path["disk"] + " is not an NVMe drive: its health is unknown", path
 
 
 @case("energy is told where the kernel counts it, else it is missing")

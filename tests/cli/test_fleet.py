@@ -503,8 +503,8 @@ def _():
     words("fleet.pods", "1 to 100000", pods=0)
     words("fleet.index.url", "redis://127.0.0.1:6379", index={"backend": "resp"})
     words("fleet.index.spread", "one staleness", routers=2, index={"backend": "resp", "url": "unix:///s", "spread": "1s"})
-    for url, what in (("http://127.0.0.1", "its scheme is none of redis"), ("redis://127.0.0.1/70000", "its database is no number"),
-                      ("redis://127.0.0.1/x", "its database is no number"), ("unix:///s?db=x", "its database is no number"),
+    for url, what in (("http://127.0.0.1", "its scheme must be redis"), ("redis://127.0.0.1/70000", "its database must be a number"),
+                      ("redis://127.0.0.1/x", "its database must be a number"), ("unix:///s?db=x", "its database must be a number"),
                       ("redis://127.0.0.1?db=2", "as in redis://HOST/2"), ("unix:///s?x=2", "must be db=NUMBER")):
         words("fleet.index.url", what, index={"backend": "resp", "url": url})
     words("fleet.weights", "both weights are 0", weights={"prefix": 0, "load": 0})

@@ -117,7 +117,7 @@ def _():
     for url, words in (("redis://a", "its scheme is not file"), ("file://host/x", "and no host"),
                        ("file://", "needs the absolute path"), ("mnt", "does not begin with a scheme")):
         path = write({**SMALL, "tiers.remote": {"capacity": "64MiB", "backend": "file", "url": url}})
-        refused(["check", path], "tiers.remote.url: is no address of a directory: ", words)
+        refused(["check", path], "tiers.remote.url: is not the address of a directory: ", words)
     refused(["check", write({"tiers.remote": {"capacity": "64MiB", "backend": "file"}})],
             "tiers.remote.url: missing; backend file needs a directory")
 

@@ -190,7 +190,7 @@ def _():
     server = Redis(more=["--slowlog-max-len", 100000, "--slowlog-log-slower-than", 0])
     path = write({**on(server, share_prompts=True), "workload.users": 4})
     refused(["probe", "--calibrate", "--remote", server.url], "--remote needs the scenario that will use the store")
-    refused(["probe", "--calibrate", "--remote", "ftp://a/b", path], "--remote is no address of a store", "redis://127.0.0.1:6379")
+    refused(["probe", "--calibrate", "--remote", "ftp://a/b", path], "--remote is not the address of a store", "redis://127.0.0.1:6379")
     refused(["probe", "--calibrate", "--remote", "unix:///none", path], "no server answers at /none")
     got = run(["probe", "--calibrate", "--remote", server.url, path, "--path", ".", "--size", "16MiB", "--time", "500ms",
                "--output", "peaks.yaml"])
@@ -237,10 +237,10 @@ def _():
 
 @case("an address that is none, and a value that no server takes, are scenario errors")
 def _():
-    for url, words in (("127.0.0.1:6379", "does not begin with a scheme"), ("http://a", "is none of"),
+    for url, words in (("127.0.0.1:6379", "does not begin with a scheme"), ("http://a", "must be redis"),
                        ("redis://", "needs a host"), ("redis://a:99999", "above 65535"), ("unix://", "names no socket")):
         tier = {"capacity": "64MiB", "backend": "resp", "url": url}
-        refused(["check", write({"tiers.remote": tier})], "tiers.remote.url: is no address of a server: ", words)
+        refused(["check", write({"tiers.remote": tier})], "tiers.remote.url: is not the address of a server: ", words)
     refused(["check", write({"tiers.remote": {"capacity": "64MiB", "backend": "resp"}})], "tiers.remote.url: missing")
     tier = {"capacity": "64MiB", "backend": "resp", "url": "redis://a", "chunk_tokens": 1 << 20}
     refused(["check", write({"tiers.remote": tier})], "tiers.remote.chunk_tokens: 1048576 tokens",

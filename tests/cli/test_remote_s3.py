@@ -272,10 +272,10 @@ def _():
 
 @case("an address that is none is a scenario error")
 def _():
-    for url, words in (("redis://a", "none of s3, https and http"), ("http://a", "names no bucket"), ("http:///b", "names no host"),
+    for url, words in (("redis://a", "must be s3, https or http"), ("http://a", "names no bucket"), ("http:///b", "names no host"),
                        ("s3://", "needs a bucket"), ("http://a/b?x=1", "must be style=virtual")):
         refused(["check", write({"tiers.remote": {"capacity": "64MiB", "backend": "s3", "url": url}})],
-                "tiers.remote.url: is no address of a bucket: ", words)
+                "tiers.remote.url: is not the address of a bucket: ", words)
     refused(["check", write({"tiers.remote": {"capacity": "64MiB", "backend": "s3"}})], "missing; backend s3 needs a bucket")
 
 

@@ -87,11 +87,11 @@ def _():
 def _():
     server = Redis(tcp=True)
     path = write(on(server, url=server.url.replace("redis:", "rediss:"), timeout="1s"))
-    refused(["run", "--headless", path], "does not answer to TLS within tiers.remote.timeout; redis:// is without")
+    refused(["run", "--headless", path], "does not answer to TLS within tiers.remote.timeout; for a server without TLS use redis://")
     closing = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=lambda: closing.accept()[0].close(), daemon=True).start()
     path = write(on(server, url="rediss://127.0.0.1:%d" % closing.getsockname()[1]))
-    refused(["run", "--headless", path], "does not speak TLS as it should", "redis:// is without")
+    refused(["run", "--headless", path], "failed to speak TLS", "for a server without TLS use redis://")
 
 
 main()

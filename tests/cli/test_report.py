@@ -159,7 +159,7 @@ def _():
                       ("3", "CRASHED No results.")):
         root = page(report(ref))
         assert said in words(root), (said, words(root)[-3000:])
-        assert "No interval is stored" in words(root) and charts(root) == []
+        assert "The database has no interval of this run" in words(root) and charts(root) == []
         assert not list(root.iter(SVG + "svg"))
         assert "Bottleneck" not in words(root) and "Latency" not in sections(root)
     root = page(report("4"))

@@ -111,7 +111,7 @@ def _():
     refused(["suite", "--duration", "soon"], '--duration is a time such as 30s, or TEST=TIME, not "soon"')
     refused(["suite", "--users", "0"], '--users is a whole number from 1 to 1000000, not "0"')
     refused(["suite", "--path", "nowhere"], "--path nowhere cannot be used: No such file or directory")
-    refused(["suite", "--path", "/dev/null"], "--path /dev/null is no directory that can be written to")
+    refused(["suite", "--path", "/dev/null"], "--path /dev/null is not a directory that can be written to")
     for path in ("/proc", "/usr/lib", "/"):
         refused(["suite", "--path", path], "--path: %s is a system directory; name one of your own" % path)
     refused(["suite", "--list", "--plan"], "--list and --plan exclude each other; choose one")

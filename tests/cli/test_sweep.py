@@ -207,7 +207,7 @@ def _():
     refuse({"sweep": {"keys": {"workload.users": [1, "x"], "seed": ["y"]}}}, 'not "x"', 'not "y"')
     got = refuse({"tiers.nvme": {"capacity": "4MiB", "path": ".", "io_size": "64KiB"},
                   "sweep": {"keys": {"tiers.nvme.io_size": ["64KiB", "65537"], "seed": [1, 2, 3]}}},
-                 "point 4 (tiers.nvme.io_size=65537 seed=1) and 2 more: ", "is no multiple of 4KiB",
+                 "point 4 (tiers.nvme.io_size=65537 seed=1) and 2 more: ", "is not a multiple of 4KiB",
                  "the sweep cannot be used, 1 error")
     assert got.stderr.count("multiple") == 1, got
     many = {"seed": {"from": 1, "to": 101, "points": 101}, "workload.users": {"from": 1, "to": 100, "points": 100}}

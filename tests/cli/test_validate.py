@@ -166,8 +166,8 @@ def _():
 @case("what cannot be used is exit status 2 and one sentence")
 def _():
     modelled()
-    for content, words in (("{", "is no JSON: line 1"), ("[1, 2]", "is no result of vllm bench throughput"),
-                           ('{"tokens": 5}', "is no result of vllm bench throughput"),
+    for content, words in (("{", "is no JSON: line 1"), ("[1, 2]", "is not a result of vllm bench throughput"),
+                           ('{"tokens": 5}', "is not a result of vllm bench throughput"),
                            ('{"benchmarks": []}', "has no total tokens per second"),
                            (guide(0.0), "has no total tokens per second"),
                            ({"elapsed_time": 0, "num_requests": 1, "total_num_tokens": 5}, "has no total tokens per"),

@@ -151,7 +151,7 @@ def _():
     without = {"tiers.nvme.direct": False, "run.duration": "500ms"}
     got = run(["run", "--headless", "--db", "none", scenario(dict(without, **{"tiers.nvme.direct_to_gpu": "on"}))],
               timeout=PATIENCE)
-    assert got.rc == 2 and "takes no direct I/O (direct: false)" in got.stderr, got
+    assert got.rc == 2 and "does not support direct I/O (direct: false)" in got.stderr, got
     whole, _ = report(dict(without, **{"tiers.nvme.direct_to_gpu": "auto"}))
     assert any("tiers.nvme.direct_to_gpu is off: " in e["message"] for e in whole["events"]), whole["events"]
 

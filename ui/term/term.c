@@ -83,11 +83,11 @@ static int check_type(struct err *e) {
     const char *type = getenv("TERM");
 
     if (!type || !*type) {
-        return err_set(e, KVF_ERR_UNAVAILABLE, "the type of the terminal is not known: TERM is not set");
+        return err_set(e, KVF_ERR_UNAVAILABLE, "the type of the terminal is unknown: TERM is not set");
     }
     if (tgetent(NULL, type) != 1) {
         return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "the terminal type \"%.60s\" is not known here: set TERM to one that is", type);
+                       "the terminal type \"%.60s\" is unknown here: set TERM to a known one", type);
     }
     if (capability("cup")) return 0;
     return err_set(e, KVF_ERR_UNAVAILABLE, "the terminal type \"%.60s\" cannot place its cursor", type);

@@ -58,10 +58,11 @@ static void summary(const struct capture *c, bool events, struct buf *out) {
                  " times; their rows go on from the last one.\n",
                  c->set_back);
     if (c->gaps > 0)
-        buf_addf(out,
-                 "Gaps of over 30 days: %" PRIu64
-                 ". A trace holds none, so the row behind one has the time of the row before.\n",
-                 c->gaps);
+        buf_addf(
+            out,
+            "Gaps of over 30 days: %" PRIu64
+            ". A trace cannot have such gaps, so the row after each has the time of the row before it.\n",
+            c->gaps);
     if (c->moved > 0)
         buf_addf(out,
                  "Requests later than their time, as later ones came first: %" PRIu64 ", by %s at most.\n",

@@ -534,7 +534,8 @@ int dispatch_start(struct engine *e, struct err *err) {
         return 0;
     }
     e->dispatch.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (e->dispatch.fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for arrivals");
+    if (e->dispatch.fd < 0)
+        return err_set_errno(err, KVF_ERR_IO, errno, "cannot create an event descriptor for arrivals");
     int rc = pthread_create(&e->dispatch.thread, NULL, generator_main, e);
     if (rc != 0) return err_set_errno(err, KVF_ERR_IO, rc, "cannot start the thread of arrivals");
     e->dispatch.started = true;

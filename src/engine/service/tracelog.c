@@ -375,8 +375,7 @@ int tracelog_close(struct tracelog *l, struct err *e) {
 
 static void discard(const char *path) {
     if (unlink(path) != 0 && errno != ENOENT)
-        log_line(KVF_LOG_WARNING, "the log %s, which holds nothing, cannot be removed: %s", path,
-                 strerror(errno));
+        log_line(KVF_LOG_WARNING, "the log %s, which is empty, cannot be removed: %s", path, strerror(errno));
 }
 
 void tracelog_discard(struct tracelog *l) {

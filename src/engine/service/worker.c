@@ -540,7 +540,8 @@ int worker_start(struct service *v, struct worker *w, uint32_t index, struct err
     worker_init(v, w, index);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->wake_fd < 0)
-        return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for worker %u", index);
+        return err_set_errno(err, KVF_ERR_IO, errno, "cannot create an event descriptor for worker %u",
+                             index);
     int rc = pthread_create(&w->thread, NULL, worker_main, w);
     if (rc != 0) return err_set_errno(err, KVF_ERR_IO, rc, "cannot start worker %u", index);
     w->started = true;

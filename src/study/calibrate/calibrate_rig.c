@@ -484,7 +484,7 @@ static int workers_start(struct rig *r, struct err *e) {
     }
     r->closing = errnum != 0;
     pthread_mutex_unlock(&r->start_lock);
-    if (errnum) return err_set_errno(e, KVF_ERR_INTERNAL, errnum, "cannot start a thread to measure with");
+    if (errnum) return err_set_errno(e, KVF_ERR_INTERNAL, errnum, "cannot start a measuring thread");
     pthread_barrier_wait(&r->end);
     return rig_error(r, e);
 }
@@ -508,7 +508,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
         r->worker[i].rig = r;
         r->worker[i].index = i;
         if (!(r->worker[i].counters = counters_new(1)))
-            return err_set(e, KVF_ERR_NOMEM, "there is no memory for counters");
+            return err_set(e, KVF_ERR_NOMEM, "not enough memory for counters");
     }
     if (!(r->payload = payload_open(tag, scenario->engine.noise_bytes, e))) return -(int)e->code;
     int rc = tier_open(r, tier, bytes, tag, e);

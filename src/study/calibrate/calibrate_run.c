@@ -212,7 +212,7 @@ int calibrate_run_fork(struct calibrate_run_process *p, void *message, size_t le
     if (pipe2(from, O_CLOEXEC) != 0) {
         close(to[0]);
         close(to[1]);
-        return err_set_errno(e, KVF_ERR_IO, errno, "no pipe from the run's process");
+        return err_set_errno(e, KVF_ERR_IO, errno, "cannot create a pipe from the run's process");
     }
     fflush(NULL);
     pid_t parent = getpid(), pid = fork();

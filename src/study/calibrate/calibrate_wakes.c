@@ -48,7 +48,8 @@ static void *sleeper_main(void *arg) {
 static int sleeper_start(struct sleeper *s, pthread_t *thread, struct err *e) {
     histogram_init(&s->late);
     s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "no event descriptor to measure threads with");
+    if (s->fd < 0)
+        return err_set_errno(e, KVF_ERR_IO, errno, "cannot create an event descriptor for measuring threads");
     int error = thread_start(thread, sleeper_main, s);
     if (error == 0) return 0;
     close(s->fd);
@@ -80,8 +81,7 @@ int calibrate_wakes(struct calibrate_wakes *out, const atomic_bool *stop, struct
     call(&s);
     pthread_join(thread, NULL);
     close(s.fd);
-    if (times < TIMES)
-        return err_set(e, KVF_ERR_CANCELLED, "stopped while it was measured how fast threads wake");
+    if (times < TIMES) return err_set(e, KVF_ERR_CANCELLED, "stopped while measuring how fast threads wake");
     out->timer_ns = calibrate_spread(&late, out->timer_spread);
     out->wake_ns = calibrate_spread(&s.late, out->wake_spread);
     return 0;

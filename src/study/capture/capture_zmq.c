@@ -196,16 +196,17 @@ static int pod_open(struct receiver *r, void *ctx, const char *text, struct pod 
     z->setsockopt(p->events, ZMQ_RCVHWM, &many, sizeof many);
     z->setsockopt(p->events, ZMQ_LINGER, &none, sizeof none);
     if (z->connect(p->events, endpoint) != 0)
-        return err_set(e, KVF_ERR_USAGE,
-                       "--events: \"%s\" is no address to receive from: %s; it looks like tcp://host:5557",
-                       endpoint, z->strerror(z->error()));
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "--events: \"%s\" is not an address to receive from: %s; it looks like tcp://host:5557", endpoint,
+            z->strerror(z->error()));
     if (!comma) return 0;
     p->replay = z->socket(ctx, ZMQ_DEALER);
     z->setsockopt(p->replay, ZMQ_RCVHWM, &many, sizeof many);
     z->setsockopt(p->replay, ZMQ_LINGER, &none, sizeof none);
     if (z->connect(p->replay, comma + 1) == 0) return 0;
     return err_set(e, KVF_ERR_USAGE,
-                   "--events: \"%s\" is no address that replays: %s; it looks like tcp://host:5558",
+                   "--events: \"%s\" is not an address that replays: %s; it looks like tcp://host:5558",
                    comma + 1, z->strerror(z->error()));
 }
 

@@ -43,7 +43,7 @@ static int look_at_path(struct suite *s, const char *path, struct err *e) {
         return err_set(e, KVF_ERR_USAGE, "--path is too long; give a path of less than 512 characters");
     if (stat(path, &st) != 0) return err_set_errno(e, KVF_ERR_USAGE, errno, "--path %s cannot be used", path);
     if (!S_ISDIR(st.st_mode) || access(path, W_OK | X_OK) != 0)
-        return err_set(e, KVF_ERR_USAGE, "--path %s is no directory that can be written to", path);
+        return err_set(e, KVF_ERR_USAGE, "--path %s is not a directory that can be written to", path);
     struct err why = {0};
     if (check_dir(path, &why) != 0) {
         const char *of_key = strstr(why.text, ": "); /* "tiers.nvme.path: /proc is ..." */

@@ -203,8 +203,7 @@ struct doc *trace_doc(const struct trace_stats *t, const char *name) {
     put_reuse(t, d);
     put_working_set(t, d);
     if (!t->in->blocks && t->points == 0)
-        doc_text(
-            d, DOC_PLAIN,
-            "The trace does not say what its requests share, so there is nothing to tell of sharing and reuse.");
+        doc_text(d, DOC_PLAIN,
+                 "The trace does not say what its requests share, so sharing and reuse are unknown.");
     return d;
 }

@@ -150,7 +150,7 @@ static int device_open(struct cuda_tier *t, struct cuda_device *d, struct err *e
 
 static int cuda_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
     struct cuda_tier *t = calloc(1, sizeof *t);
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the %s tier", tier_name(setup->tier));
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the %s tier", tier_name(setup->tier));
     *t = (struct cuda_tier){.base = {.ops = &tier_cuda_ops, .tier = setup->tier},
                             .scenario = setup->scenario,
                             .clock = setup->clock,

@@ -59,13 +59,13 @@ int cuda_places_open(struct cuda_tier *t, const struct tier_setup *setup, struct
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return err_set(e, KVF_ERR_NOMEM,
-                       "there is no memory to keep track of %" PRIu64 " entries of the %s tier",
-                       t->places_max, tier_name(setup->tier));
+                       "not enough memory to keep track of %" PRIu64 " entries of the %s tier", t->places_max,
+                       tier_name(setup->tier));
     t->places = map;
     for (uint32_t i = 0; i < t->devices; i++)
         if (!(t->device[i].pager = pager_new(t->pages, t->page_bytes)))
             return err_set(e, KVF_ERR_NOMEM,
-                           "there is no memory to keep track of %" PRIu64 " pages of the %s tier", t->pages,
+                           "not enough memory to keep track of %" PRIu64 " pages of the %s tier", t->pages,
                            tier_name(setup->tier));
     return 0;
 }

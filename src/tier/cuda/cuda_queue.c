@@ -491,7 +491,7 @@ int cuda_queue_open(struct tier *base, struct tier_queue **out, uint32_t worker,
     if (q) q->lanes = calloc((size_t)t->devices * LANES, sizeof *q->lanes);
     if (!q || !q->lanes) {
         free(q);
-        return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the %s tier",
+        return err_set(e, KVF_ERR_NOMEM, "not enough memory for a queue of the %s tier",
                        tier_name(base->tier));
     }
     q->tier = t;

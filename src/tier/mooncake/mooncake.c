@@ -25,7 +25,7 @@ static void mooncake_close(struct tier *base) {
 static int mooncake_check(const struct scenario *s, struct err *e) {
     struct mooncake_tier *t = calloc(1, sizeof *t);
     struct err why = {0};
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the remote tier");
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the remote tier");
     int rc = mooncake_store_open(t, s, &why);
     mooncake_store_close(t);
     free(t);
@@ -36,7 +36,7 @@ static int mooncake_open(struct tier **out, const struct tier_setup *setup, stru
     struct mooncake_tier *t = calloc(1, sizeof *t);
     struct err why = {0};
     char value[32];
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the remote tier");
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the remote tier");
     t->remote.base.ops = &tier_mooncake_ops;
     t->remote.wire = &remote_hand_wire;
     t->remote.calls = &mooncake_store_calls;

@@ -25,10 +25,10 @@ int mooncake_store_open(struct mooncake_tier *t, const struct scenario *s, struc
     int rc = mooncake_api_load(&t->api, e);
     if (rc != 0) return rc;
     if (url_parse(s->remote.url, &u, &why) != 0)
-        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
+        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is not the address of a server: %s", why.text);
     url_place(u.host, u.port ? u.port : 50051, name, sizeof t->remote.name);
     t->store = t->api->create(0);
-    if (!t->store) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a client of Mooncake");
+    if (!t->store) return err_set(e, KVF_ERR_NOMEM, "not enough memory for a client of Mooncake");
     int answer = t->api->setup(t->store, variable("MOONCAKE_LOCAL_HOSTNAME", "localhost"),
                                variable("MOONCAKE_TE_META_DATA_SERVER", "P2PHANDSHAKE"), 0, copy_bytes,
                                variable("MOONCAKE_PROTOCOL", "tcp"), variable("MOONCAKE_DEVICE", ""), name);
@@ -59,7 +59,7 @@ static int failed(struct remote_call *call, const char *what, int64_t answer) {
 static int store_open(struct remote_call *call, void **access) {
     const struct mooncake_tier *t = (const struct mooncake_tier *)(const void *)call->tier;
     struct access *a = calloc(1, sizeof *a);
-    if (!a) return remote_call_why(call, "there is no memory for a connection");
+    if (!a) return remote_call_why(call, "not enough memory for a connection");
     *a = (struct access){.tier = t, .buf = call->buf};
     int answer = t->api->register_buffer(t->store, call->buf, call->room);
     if (answer == 0) {

@@ -57,7 +57,7 @@ static int try_it(struct nixl_tier *t, const struct scenario *s, struct err *e) 
     call = calloc(1, sizeof *call);
     void *buf = aligned_alloc(REMOTE_BUFFER_UNIT, REMOTE_BUFFER_UNIT);
     if (!call || !buf) {
-        rc = err_set(e, KVF_ERR_NOMEM, "there is no memory for the remote tier");
+        rc = err_set(e, KVF_ERR_NOMEM, "not enough memory for the remote tier");
     } else {
         *call = (struct remote_call){.tier = &t->remote,
                                      .buf = buf,
@@ -77,7 +77,7 @@ static int try_it(struct nixl_tier *t, const struct scenario *s, struct err *e) 
 
 static int nixl_check(const struct scenario *s, struct err *e) {
     struct nixl_tier *t = calloc(1, sizeof *t);
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the remote tier");
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the remote tier");
     t->where.dir_fd = -1;
     int rc = try_it(t, s, e);
     nixl_where_forget(&t->where);
@@ -87,7 +87,7 @@ static int nixl_check(const struct scenario *s, struct err *e) {
 
 static int nixl_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
     struct nixl_tier *t = calloc(1, sizeof *t);
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the remote tier");
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the remote tier");
     t->remote.base.ops = &tier_nixl_ops;
     t->remote.wire = &remote_hand_wire;
     t->remote.calls = &nixl_store_calls;

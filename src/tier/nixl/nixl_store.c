@@ -74,7 +74,7 @@ static int nixl_open(struct remote_call *call, void **access) {
     static _Atomic unsigned agents;
     const struct nixl_tier *t = tier_of(call);
     struct access *a = calloc(1, sizeof *a);
-    if (!a) return remote_call_why(call, "there is no memory for an agent of NIXL");
+    if (!a) return remote_call_why(call, "not enough memory for an agent of NIXL");
     a->api = t->api;
     a->where = &t->where;
     (void)snprintf(a->name, sizeof a->name, "kvfall-%u", atomic_fetch_add(&agents, 1));

@@ -111,7 +111,7 @@ int nixl_where_find(struct nixl_where *w, const struct scenario *s, struct err *
     struct url u;
     *w = (struct nixl_where){.dir_fd = -1};
     if (url_parse(s->remote.url, &u, &why) != 0)
-        return err_set(e, KVF_ERR_USAGE, "%s is no address of a store: %s", key, why.text);
+        return err_set(e, KVF_ERR_USAGE, "%s is not the address of a store: %s", key, why.text);
     return strcmp(u.scheme, "file") == 0 ? files_find(w, &u, e) : bucket_find(w, s, &u, e);
 }
 

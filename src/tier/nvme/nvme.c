@@ -78,7 +78,7 @@ int nvme_tier_open(struct nvme_tier **out, const struct tier_setup *setup, const
                    struct err *e) {
     int rc = 0;
     struct nvme_tier *t = calloc(1, sizeof *t);
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the %s tier", tier_name(setup->tier));
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the %s tier", tier_name(setup->tier));
     t->base.ops = plan->ops;
     t->base.tier = setup->tier;
     t->clock = setup->clock;

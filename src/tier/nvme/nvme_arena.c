@@ -59,7 +59,7 @@ static void arena_close(struct nvme_tier *t) {
 
 static int arena_open(struct nvme_tier *t, const struct tier_setup *setup, struct err *e) {
     struct arena_state *a = calloc(1, sizeof *a);
-    if (!a) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the nvme tier");
+    if (!a) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the nvme tier");
     memset(a->fd, 0xff, sizeof a->fd);
     t->state = a;
     uint64_t page = setup->page_bytes, pages = tier_setup_pages(setup);
@@ -70,7 +70,7 @@ static int arena_open(struct nvme_tier *t, const struct tier_setup *setup, struc
     a->pager = pager_new(pages, page);
     if (!a->pager)
         return err_set(e, KVF_ERR_NOMEM,
-                       "there is no memory to keep track of %" PRIu64 " pages of the nvme tier", pages);
+                       "not enough memory to keep track of %" PRIu64 " pages of the nvme tier", pages);
     uint64_t each = t->io_size / page + 1;
     t->pieces_max = each < 4 ? (unsigned)each : 4; /* what is more waits its turn in the queue */
     for (uint32_t i = 0; i < t->dirs; i++) {

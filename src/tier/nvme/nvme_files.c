@@ -236,7 +236,7 @@ static void files_close(struct nvme_tier *t) {
 
 static int files_open(struct nvme_tier *t, const struct tier_setup *setup, struct err *e) {
     struct files_state *s = calloc(1, sizeof *s);
-    if (!s) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the nvme tier");
+    if (!s) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the nvme tier");
     pthread_mutex_init(&s->lock, NULL);
     t->state = s;
     t->pieces_max = 1;
@@ -248,7 +248,7 @@ static int files_open(struct nvme_tier *t, const struct tier_setup *setup, struc
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return err_set_errno(e, KVF_ERR_IO, errno,
-                             "there is no memory to keep track of %" PRIu64 " files of the nvme tier",
+                             "not enough memory to keep track of %" PRIu64 " files of the nvme tier",
                              s->places_max);
     s->place = map;
     struct tier_setup in_units = *setup;

@@ -20,7 +20,7 @@ static int possible(const struct nvme_tier *t, const struct tier_setup *setup, s
     if (!gpu->ops->device_memory) return err_set(e, KVF_ERR_UNAVAILABLE, "the gpu tier is emulated");
     for (uint32_t i = 0; i < t->dirs; i++)
         if (!t->dir[i].direct)
-            return err_set(e, KVF_ERR_UNAVAILABLE, "%.150s takes no direct I/O (%.150s)",
+            return err_set(e, KVF_ERR_UNAVAILABLE, "%.150s does not support direct I/O (%.150s)",
                            setup->scenario->nvme.path[i], t->dir[i].why);
     for (uint32_t i = 0; gpu->ops->device_memory(gpu, i, &m); i++)
         if (m.grain % GDS_BLOCK != 0 || (uintptr_t)m.base % GDS_BLOCK != 0)

@@ -555,7 +555,7 @@ static int tasks_open(struct tier_queue *q, struct err *e) {
     q->task = calloc(tasks, sizeof *q->task);
     struct gds_piece *piece = q->task ? calloc((size_t)tasks * pieces, sizeof *piece) : NULL;
     if (!q->line || !piece)
-        return err_set(e, KVF_ERR_NOMEM, "there is no memory for %" PRIu32 " transfers to the gpu tier",
+        return err_set(e, KVF_ERR_NOMEM, "not enough memory for %" PRIu32 " transfers to the gpu tier",
                        tasks);
     for (uint32_t i = 0; i < tasks; i++) {
         q->task[i].gds.piece = piece + (size_t)i * pieces;
@@ -567,7 +567,7 @@ static int tasks_open(struct tier_queue *q, struct err *e) {
 
 int nvme_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e) {
     struct tier_queue *q = calloc(1, sizeof *q);
-    if (!q) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the nvme tier");
+    if (!q) return err_set(e, KVF_ERR_NOMEM, "not enough memory for a queue of the nvme tier");
     q->tier = (struct nvme_tier *)t;
     q->event_fd = -1;
     q->depth = depth;
@@ -577,8 +577,8 @@ int nvme_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, ui
     q->batch = calloc(q->slots, sizeof(struct iocb *));
     int rc = 0;
     if (!q->slot || !q->batch || nvme_ops_open(&q->ops) != 0)
-        rc = err_set(e, KVF_ERR_NOMEM,
-                     "there is no memory for a queue of %" PRIu32 " chunks of the nvme tier", depth);
+        rc = err_set(e, KVF_ERR_NOMEM, "not enough memory for a queue of %" PRIu32 " chunks of the nvme tier",
+                     depth);
     if (rc == 0) rc = ring_open(q, worker, e);
     if (rc == 0) rc = tasks_open(q, e);
     if (rc != 0) {

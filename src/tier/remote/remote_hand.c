@@ -290,7 +290,7 @@ static int hand_queue_open(struct tier_queue *q, struct err *e) {
         int error = errno;
         if (fd >= 0) close(fd);
         free(own);
-        return err_set_errno(e, KVF_ERR_IO, error, "no event descriptor for the remote tier");
+        return err_set_errno(e, KVF_ERR_IO, error, "cannot create an event descriptor for the remote tier");
     }
     q->own = own;
     return 0;
@@ -315,7 +315,7 @@ static void hand_open(struct remote_conn *base, uint64_t now_ns) {
     base->item[0] = (struct remote_item){.kind = ITEM_GREETING};
     if (!c->hand) c->hand = hand_new(base->q);
     if (!c->hand) {
-        remote_why(base->q, "there is no memory for a connection to %s", base->q->tier->name);
+        remote_why(base->q, "not enough memory for a connection to %s", base->q->tier->name);
         lost(c, now_ns);
     } else if (atomic_load_explicit(&c->hand->busy, memory_order_relaxed)) {
         lost(c, now_ns); /* the late call is still there; what it was is said already */

@@ -343,7 +343,8 @@ int remote_queue_open(struct tier *base, struct tier_queue **out, uint32_t worke
     if (q->epoll_fd < 0) {
         int error = errno;
         remote_queue_close(q);
-        return err_set_errno(e, KVF_ERR_IO, error, "no epoll descriptor for worker %" PRIu32, worker);
+        return err_set_errno(e, KVF_ERR_IO, error, "cannot create an epoll descriptor for worker %" PRIu32,
+                             worker);
     }
     int rc = t->wire->queue_open(q, e);
     if (rc != 0) {

@@ -133,7 +133,7 @@ static int resp_check(const struct scenario *s, struct err *e) {
 static int resp_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
     const struct scenario *s = setup->scenario;
     struct resp_tier *t = calloc(1, sizeof *t);
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the remote tier");
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the remote tier");
     t->remote.base.ops = &tier_resp_ops;
     t->remote.wire = &resp_conn_wire;
     remote_open(&t->remote, setup);

@@ -234,7 +234,7 @@ static void greet(struct resp_conn *c, uint64_t now_ns) {
 
 static void shake_run(struct resp_conn *c, uint64_t now_ns) {
     const struct resp_server *s = c->server;
-    char why[400] = "there is no memory for a connection";
+    char why[400] = "not enough memory for a connection";
     if (!c->line.tls) c->line.tls = resp_tls_begin(s->tls, c->line.fd, s->host);
     enum resp_tls_wants wants =
         c->line.tls ? resp_tls_shake(c->line.tls, s->name, why, sizeof why) : TLS_REFUSED;

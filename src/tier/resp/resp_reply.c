@@ -36,10 +36,11 @@ static struct resp_head counted(struct resp_head h, enum resp_kind kind, int64_t
 struct resp_head resp_head_read(const char *at, size_t len) {
     struct resp_head h = {.kind = RESP_MORE};
     if (len == 0) return h;
-    if (!memchr("+-:$*_", *at, 6)) return bad("a reply begins with no sign of the protocol");
+    if (!memchr("+-:$*_", *at, 6)) return bad("a reply does not begin with a type of the protocol");
     const char *end = memchr(at, '\n', len < RESP_LINE ? len : RESP_LINE);
-    if (!end) return len < RESP_LINE ? h : bad("a line of a reply does not end");
-    if (end == at || end[-1] != '\r' || end - at < 2) return bad("a line of a reply ends without a return");
+    if (!end) return len < RESP_LINE ? h : bad("a line of a reply has no end");
+    if (end == at || end[-1] != '\r' || end - at < 2)
+        return bad("a line of a reply ends without a carriage return");
     h.len = (size_t)(end - at) + 1;
     h.text = at + 1;
     h.text_len = h.len - 3;
@@ -58,7 +59,7 @@ struct resp_head resp_head_read(const char *at, size_t len) {
     }
     if (!number_read(h.text, h.text_len, &h.number)) return bad("a number in a reply cannot be read");
     if (*at == '$')
-        return counted(h, RESP_BULK, RESP_BULK_MAX, "a reply announces a value of no possible length");
+        return counted(h, RESP_BULK, RESP_BULK_MAX, "a reply announces a value of impossible length");
     if (*at == '*') return counted(h, RESP_ARRAY, RESP_ARRAY_MAX, "a reply announces too many parts");
     h.kind = RESP_INTEGER;
     return h;

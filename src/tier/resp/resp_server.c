@@ -54,7 +54,7 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, con
     struct url u;
     *s = (struct resp_server){.key = key, .timeout_ns = scenario->remote.timeout_ns};
     if (url_parse(url, &u, &why) != 0)
-        return err_set(e, KVF_ERR_USAGE, "%s is no address of a server: %s", key, why.text);
+        return err_set(e, KVF_ERR_USAGE, "%s is not the address of a server: %s", key, why.text);
     url_secret(url, &s->secret);
     bool local = strcmp(u.scheme, "unix") == 0;
     int rc = strcmp(u.scheme, "rediss") == 0 ? resp_tls_open(&s->tls, scenario->remote.insecure, e) : 0;
@@ -234,7 +234,7 @@ static int client_bulk(struct resp_client *c, uint64_t left, struct buf *reply, 
 }
 
 static int client_absurd(struct resp_client *c, const char *why, struct err *e) {
-    return err_set(e, KVF_ERR_UNAVAILABLE, "%s is no Redis or Valkey server: %s", c->server->name, why);
+    return err_set(e, KVF_ERR_UNAVAILABLE, "%s is not a Redis or Valkey server: %s", c->server->name, why);
 }
 
 static int client_head(struct resp_client *c, struct resp_head *h, struct err *e) {
@@ -335,16 +335,17 @@ static int client_shake(struct resp_client *c, struct err *e) {
     char why[400];
     if (!c->server->tls) return 0;
     c->tls = resp_tls_begin(c->server->tls, c->fd, c->server->host);
-    if (!c->tls) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a connection");
+    if (!c->tls) return err_set(e, KVF_ERR_NOMEM, "not enough memory for a connection");
     for (;;) {
         enum resp_tls_wants wants = resp_tls_shake(c->tls, c->server->name, why, sizeof why);
         if (wants == TLS_DONE) return 0;
         if (wants == TLS_REFUSED) return err_set(e, KVF_ERR_UNAVAILABLE, "%s", why);
         if (wait_for(c, wants == TLS_READ ? POLLIN : POLLOUT, NULL) != 0)
-            return err_set(e, KVF_ERR_UNAVAILABLE,
-                           "the server at %s does not answer to TLS within tiers.remote.timeout; redis:// is "
-                           "without",
-                           c->server->name);
+            return err_set(
+                e, KVF_ERR_UNAVAILABLE,
+                "the server at %s does not answer to TLS within tiers.remote.timeout; for a server "
+                "without TLS use redis://",
+                c->server->name);
     }
 }
 

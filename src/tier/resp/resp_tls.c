@@ -62,7 +62,8 @@ static void handshake_words(const SSL *ssl, int error, const char *name, char *o
                        "SSL_CERT_FILE, or say --insecure",
                        name, X509_verify_cert_error_string(verified));
     else
-        (void)snprintf(out, len, "the server at %s does not speak TLS as it should (%s); redis:// is without",
+        (void)snprintf(out, len,
+                       "the server at %s failed to speak TLS (%s); for a server without TLS use redis://",
                        name,
                        code                                  ? ERR_reason_error_string(code)
                        : error == SSL_ERROR_SYSCALL && errno ? strerror(errno)

@@ -51,7 +51,7 @@ static int s3_check(const struct scenario *s, struct err *e) {
 static int s3_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
     struct s3_tier *t = calloc(1, sizeof *t);
     char kind[64];
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the remote tier");
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "not enough memory for the remote tier");
     t->remote.base.ops = &tier_s3_ops;
     t->remote.wire = &s3_conn_wire;
     remote_open(&t->remote, setup);

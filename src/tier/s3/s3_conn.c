@@ -345,7 +345,7 @@ static uint64_t conn_next_ns(const struct tier_queue *q) {
 static int conn_queue_open(struct tier_queue *q, struct err *e) {
     CURLM *multi = s3_curl.multi_init();
     struct s3_queue *own;
-    if (!multi) return err_set(e, KVF_ERR_NOMEM, "there is no memory for connections of the remote tier");
+    if (!multi) return err_set(e, KVF_ERR_NOMEM, "not enough memory for connections of the remote tier");
     q->own = own = mem_zalloc(1, sizeof *own);
     own->multi = multi;
     own->timer_ns = KVF_NEVER;
@@ -381,7 +381,7 @@ static void conn_open(struct remote_conn *base, uint64_t now_ns) {
     base->item[0] = (struct remote_item){.kind = ITEM_GREETING};
     c->slow = 0;
     if (!c->h && !handle_open(c)) {
-        remote_why(base->q, "there is no memory for a connection to %s", base->q->tier->name);
+        remote_why(base->q, "not enough memory for a connection to %s", base->q->tier->name);
         lost(c, now_ns);
         return;
     }

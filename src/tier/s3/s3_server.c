@@ -97,7 +97,7 @@ int s3_server_find(struct s3_server *s, const struct scenario *scenario, struct 
     int rc = s3_curl_load(e);
     if (rc != 0) return rc;
     if (url_parse(scenario->remote.url, &u, &why) != 0)
-        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
+        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is not the address of a server: %s", why.text);
     bool aws = strcmp(u.scheme, "s3") == 0;
     char path[URL_WORD + URL_TEXT + 2];
     (void)snprintf(path, sizeof path, "%s%s", aws ? u.host : "", aws ? u.path : u.path + 1);
@@ -207,7 +207,8 @@ void s3_server_trouble(const struct s3_server *s, CURL *handle, CURLcode code, c
                        "SSL_CERT_FILE, or say --insecure",
                        s->name, why);
     else if (code == CURLE_SSL_CONNECT_ERROR)
-        (void)snprintf(out, len, "the server at %s does not speak TLS as it should (%s); http:// is without",
+        (void)snprintf(out, len,
+                       "the server at %s failed to speak TLS (%s); for a server without TLS use http://",
                        s->name, why);
     else if (code == CURLE_OPERATION_TIMEDOUT)
         (void)snprintf(out, len, "the server at %s has not answered within tiers.remote.timeout", s->name);
@@ -265,7 +266,7 @@ int s3_server_ask(const struct s3_server *s, char *kind, size_t len, struct err 
     char url[S3_URL], why[600];
     int rc = 0;
     if (len > 0) kind[0] = '\0';
-    if (!h) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a connection");
+    if (!h) return err_set(e, KVF_ERR_NOMEM, "not enough memory for a connection");
     s3_server_url(s, "kvfall-asks-whether-somebody-is-there", url);
     (void)s3_curl.easy_setopt(h, CURLOPT_URL, url);
     (void)s3_curl.easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)(s->timeout_ns / KVF_NS_PER_MS));
@@ -281,7 +282,7 @@ int s3_server_ask(const struct s3_server *s, char *kind, size_t len, struct err 
         rc = absent(s, h, code, e);
     } else if (!said[0]) {
         rc = err_set(e, KVF_ERR_UNAVAILABLE,
-                     "%s is no S3 server: it answers with status %ld and nothing of S3", s->name,
+                     "%s is not an S3 server: it answered with status %ld, not in the form of S3", s->name,
                      q.answer.status);
     } else if (strcmp(said, "NoSuchKey") != 0) {
         s3_server_words(s, &q.answer, why, sizeof why);

@@ -86,7 +86,7 @@ static const char *line_take(struct bpe *r, char *text) {
     char *blank = strchr(text, ' '), *end = NULL;
     if (!blank || blank[1] < '0' || blank[1] > '9') return "is no token in base64, a space and a rank";
     uint64_t rank = strtoull(blank + 1, &end, 10);
-    if (*end != '\0' || rank >= NO_RANK) return "has a rank that is no number below 2^32 - 1";
+    if (*end != '\0' || rank >= NO_RANK) return "has a rank that is not a number below 2^32 - 1";
     size_t len = base64_decode(text, (size_t)(blank - text));
     if (len == 0) return "has a token that is not base64";
     if (r->tokens == BPE_TOKENS_MAX || r->bytes.len + len > BPE_BYTES_MAX)

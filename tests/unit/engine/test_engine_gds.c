@@ -175,7 +175,7 @@ static void on_is_refused_where_it_cannot_be(void **state) {
     expect_refused("the gpu tier is emulated");
     setup_gds(TIERS, KVF_DIRECT_TO_GPU_ON, "");
     t.s.nvme.direct = false;
-    expect_refused("takes no direct I/O (direct: false)");
+    expect_refused("does not support direct I/O (direct: false)");
     setup_gds(TIERS, KVF_DIRECT_TO_GPU_ON, "");
     t.s.gpu.layout = KVF_GPU_LAYOUT_LAYERS;
     expect_refused("pieces of entries in device memory are no multiples of 4 KiB");

@@ -62,8 +62,8 @@ static void refused(const char *disk, const char *lib, const char *says, const c
 static void each_reason_is_a_sentence(void **state) {
     (void)state;
     refused("null", "/nowhere/libnvme.so.1", "", "cannot be loaded: /nowhere/libnvme.so.1");
-    refused("null", library, "errno=25", "null is no NVMe drive: its health is unknown");
-    refused("null", library, "status=2", "null does not tell its health: status 0x2 of the drive");
+    refused("null", library, "errno=25", "null is not an NVMe drive: its health is unknown");
+    refused("null", library, "status=2", "null does not report its health: status 0x2 of the drive");
     refused("null", library, "errno=13", "run as root");
     refused("nvme77n1", library, "", "nvme77n1 cannot be asked for its health");
     refused("vdzz", "/nowhere/libnvme.so.1", "", "vdzz is a virtual disk and hides the health");

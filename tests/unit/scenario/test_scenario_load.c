@@ -230,7 +230,7 @@ static const struct {
     {GOOD "workload: {prefix: {count: 4}}\n", "3:28: workload.prefix.count: 4, but prompt_tokens has 3 "
                                               "lengths; give one length, or leave count out\n"},
     {"model: llama3.1-8b\ntiers: {nvme: {capacity: 1GiB, io_size: 5000}}\n",
-     "2:41: tiers.nvme.io_size: 5KB is no multiple of 4KiB, which direct I/O needs\n"},
+     "2:41: tiers.nvme.io_size: 5KB is not a multiple of 4KiB, which direct I/O needs\n"},
     {"model: llama3.1-8b\ntiers: {nvme: {capacity: 1GiB}}\nengine: {staging: 512KiB}\n",
      "3:19: engine.staging: 512KiB does not hold one chunk of io_size 1MiB; raise it or leave it at "
      "auto\n"},

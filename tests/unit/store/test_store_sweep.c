@@ -206,7 +206,7 @@ static void an_older_file_learns_of_sweeps(void **state) {
     assert_int_equal(plain_int(f->db, "SELECT count(*) FROM sqlite_master WHERE name = 'runs_sweep'"), 1);
     plain_exec(f->db, "UPDATE runs SET sweep_id = NULL; DELETE FROM sweeps");
     assert_int_equal(store_finish_sweep(s, &sweep, NULL, 0, &e), -KVF_ERR_IO);
-    assert_non_null(strstr(e.text, "somebody deleted it"));
+    assert_non_null(strstr(e.text, "it was deleted"));
     store_close(s);
     run_record_free(&run);
 }

@@ -122,10 +122,10 @@ static void test_check(void **state) {
     pty_open(&r.pty, 24, 80);
     pty_modes(&r.pty, &r.before);
     int flags = fcntl(r.pty.slave, F_GETFL);
-    refuses(r.pty.slave, "nosuch", "the terminal type \"nosuch\" is not known here: set TERM to one that is");
+    refuses(r.pty.slave, "nosuch", "the terminal type \"nosuch\" is unknown here: set TERM to a known one");
     assert_int_equal(unsetenv("TERM"), 0);
-    refuses(r.pty.slave, NULL, "the type of the terminal is not known: TERM is not set");
-    refuses(r.pty.slave, "", "the type of the terminal is not known: TERM is not set");
+    refuses(r.pty.slave, NULL, "the type of the terminal is unknown: TERM is not set");
+    refuses(r.pty.slave, "", "the type of the terminal is unknown: TERM is not set");
     refuses(r.pty.slave, "dumb", "the terminal type \"dumb\" cannot place its cursor");
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_int_equal(setenv("TERM", good[i], 1), 0);

@@ -228,9 +228,9 @@ static void files_that_are_no_ranks(void **state) {
     REFUSED(" 0\n", "line 1 has a token that is not base64");
     REFUSED("AA==\n", "line 1 is no token in base64, a space and a rank");
     REFUSED("AA== -1\n", "line 1 is no token in base64, a space and a rank");
-    REFUSED("AA== 1x\n", "line 1 has a rank that is no number");
-    REFUSED("AA== 4294967295\n", "line 1 has a rank that is no number below 2^32 - 1");
-    REFUSED("AA== 99999999999999999999999\n", "line 1 has a rank that is no number");
+    REFUSED("AA== 1x\n", "line 1 has a rank that is not a number");
+    REFUSED("AA== 4294967295\n", "line 1 has a rank that is not a number below 2^32 - 1");
+    REFUSED("AA== 99999999999999999999999\n", "line 1 has a rank that is not a number");
     REFUSED("AA== 0\n\0\n", "line 2 is too long or has a NUL byte in it");
     REFUSED("a text\n", "line 1 is no token");
     struct tokenizer *t = NULL;
