@@ -509,6 +509,17 @@ static void rejected_event(struct engine *e) {
         events_add(&e->events, "warning", "the file of the workload was read no further: %s", r->stopped_why);
 }
 
+/* Users without a conversation of the file are in every figure per user, and ask nothing. */
+static void unasked_event(struct engine *e) {
+    uint64_t idle = users_without_requests(&e->dispatch.users), all = e->dispatch.users.active;
+    if (idle > 0 && scenario_source_has(e->s, SOURCE_FILE))
+        events_add(&e->events, "warning",
+                   "%" PRIu64 " of %" PRIu64
+                   " users had nothing to ask: the file of the workload has too few "
+                   "conversations; set workload.users to %" PRIu64,
+                   idle, all, all - idle);
+}
+
 static void run_finish(struct engine *e, bool ran) {
     struct run_record *run = e->setup->run;
     struct err err = {0};
@@ -535,6 +546,7 @@ static void run_finish(struct engine *e, bool ran) {
         result_fill(e, run);
         if (!shards_served(e)) assess_nothing_done(e->s, run);
         rejected_event(e);
+        unasked_event(e);
         ingest_finish(e);
         overload_finish(e);
     }

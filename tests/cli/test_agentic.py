@@ -84,6 +84,19 @@ def _():
     assert result(summary, "tokens_generated") == sum(generated for _, _, _, generated, _ in asked)
 
 
+@case("users for whom the files have no conversation are told, and the number that asks is the one that is named")
+def _():
+    folder = trace("kv-cache-tester/traces")
+    files = len(list(folder.glob("*.json")))
+    def warned(users, *more):
+        got, summary = measure({**MODEL, **AGENTIC, "engine.slots": 100, "workload.source": "agentic", "workload.path": str(folder), "mode": "simulate",
+                                "workload.arrival": {"process": "closed"}, "workload.users": users}, "--db", "none", "--force", *more)
+        return [one["message"] for one in summary["events"] if "nothing to ask" in one["message"]]
+    assert warned(files + 7) == ["7 of %d users had nothing to ask: the file of the workload has too few conversations; set "
+                                 "workload.users to %d" % (files + 7, files)]
+    assert warned(files) == []
+
+
 @case("sub-agents of whole conversations run beside their parents")
 def _():
     for name in ("trace_0274.json", "trace_0282.json"):

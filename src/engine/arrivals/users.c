@@ -55,6 +55,15 @@ struct users_tally users_told(const struct users *s, uint64_t user) {
     return user < s->tallies ? s->tally[user] : (struct users_tally){0};
 }
 
+uint64_t users_without_requests(const struct users *s) {
+    uint64_t n = 0, most = s->active < s->known ? s->active : s->known;
+    for (uint64_t user = 0; user < most && user < SNAPSHOT_USERS_COUNTED; user++) {
+        struct users_tally t = users_told(s, user);
+        n += s->state[user] == USERS_ENDED && t.done + t.failed == 0;
+    }
+    return n;
+}
+
 void users_schedule(struct users *s, uint64_t user, uint64_t at_ns) {
     timers_add(&s->timers, at_ns, user);
     s->state[user] = USERS_WAITING;

@@ -48,5 +48,8 @@ void users_soon(const struct users *s, uint64_t user);
 void users_count(struct users *s, uint64_t user, bool failed, double e2e_ms);
 /* The tally of a user; all 0 where nothing is known. */
 struct users_tally users_told(const struct users *s, uint64_t user);
+/* Active users that have no more to ask and never had an end of a request; of the first
+ * SNAPSHOT_USERS_COUNTED. */
+uint64_t users_without_requests(const struct users *s);
 
 #endif
