@@ -16,6 +16,7 @@ struct control {
     struct simulator simulator; /* of a virtual clock */
     struct together *together;  /* NULL: the only rank */
     uint64_t late_ns;           /* that this rank began after the time that rank 0 named */
+    uint64_t begun_ns;          /* run time when that was read */
     uint64_t moment;            /* intervals ended, as all ranks count them: together.h */
     struct sampler *sampler;
     struct scaling *scaling;

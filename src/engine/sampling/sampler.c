@@ -362,7 +362,8 @@ void sampler_peek(struct engine *e, enum kvf_run_phase phase) {
 void sampler_begin(struct engine *e) {
     struct sampler *p = e->control.sampler;
     reading_take(e, &p->now, NULL);
-    if (e->control.moment > 0) { /* the run begins */
+    if (e->control.moment > 0) { /* the run begins; a rank may have stood still since it read the clock */
+        e->control.late_ns += p->now.run_ns - e->control.begun_ns;
         reading_share(e);
         together_go(e);
         e->control.moment++;

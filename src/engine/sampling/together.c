@@ -44,8 +44,8 @@ struct together {
     uint64_t users;   /* of all ranks */
     uint64_t go;      /* moment up to which rank 0 has all counts */
     bool said_ready, said_done, said_end, said_failed;
-    uint64_t start_ns, begun_ns; /* monotonic; 0: not named, not begun */
-    struct command *commands;    /* of rank 0, not taken yet */
+    uint64_t start_ns;        /* monotonic; 0: not named */
+    struct command *commands; /* of rank 0, not taken yet */
     size_t kept;
     struct rank_message *early, **early_tail; /* from before the begin: requests, outages */
     bool ends;                                /* because of somebody else */
@@ -332,8 +332,8 @@ bool together_begins(struct engine *e) {
         if (t->start_ns - now > LEAD_NS) return false;
         nanosleep(&rest, NULL);
     }
-    t->begun_ns = clock_now_ns();
-    e->control.late_ns = t->begun_ns - t->start_ns;
+    e->control.begun_ns = engine_now(e);
+    e->control.late_ns = clock_now_ns() - t->start_ns;
     return true;
 }
 
@@ -374,8 +374,8 @@ void together_end(struct engine *e, enum run_status status, const char *why) {
 
 /* ---- readings ---- */
 
-static void note_take(struct together *t, uint64_t moment) {
-    t->note.late_ns = (int64_t)(t->begun_ns - t->start_ns);
+static void note_take(struct together *t, uint64_t late_ns, uint64_t moment) {
+    t->note.late_ns = (int64_t)late_ns;
     t->note.interval = t->part.interval, t->note.measured = t->part.measured;
     t->note.interval.rank.rank = t->note.measured.rank.rank = t->number;
     if (t->number > 0) return;
@@ -485,7 +485,7 @@ void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
     struct together *t = e->control.together;
     if (!t) return;
     uint64_t begun_ns = clock_thread_cpu_ns();
-    note_take(t, moment);
+    note_take(t, e->control.late_ns, moment);
     if (t->number > 0) {
         reading_send(e, r, moment);
         t->packing_ns += clock_thread_cpu_ns() - begun_ns;
