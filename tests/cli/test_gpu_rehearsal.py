@@ -71,10 +71,12 @@ def _():
     assert got.returncode == 0, got.stdout + got.stderr
     first = re.findall(r"^== ([\w-]+), ", got.stdout, re.M)
     assert first[:2] == ["look", "bench"] and first[-1] == "screen", got.stdout
-    assert "measure: 0 steps failed, 1 left for another call" in got.stdout, got.stdout
+    left = re.search(r"measure: 0 steps failed, ([1-9]\d*) left for another call", got.stdout)  # more than one where steps are slow
+    assert left, got.stdout
     got = check(out, "measure", KVF_GPU_REHEARSAL=1, PLAYED_DEVICES=1)
     assert got.returncode == 0, got.stdout + got.stderr
-    assert re.findall(r"^== ([\w-]+), ", got.stdout, re.M) == ["tiers-hbm"], got.stdout
+    second = re.findall(r"^== ([\w-]+), ", got.stdout, re.M)
+    assert len(second) == int(left[1]) and "tiers-hbm" in second and not set(first) & set(second), got.stdout
     assert re.search(r"^throughput_tok_s +\S+ +\S+ +[0-9.]+ ", (results / "step-truth-gpu.txt").read_text(), re.M)
     assert re.search(r"^from the device +[0-9.]+ ", (results / "step-pcie.txt").read_text(), re.M)
 

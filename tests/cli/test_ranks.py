@@ -248,7 +248,7 @@ def _():
     for rank in {one["rank"] for one in rest}:
         lines = map(json.loads, (log.parent / ("still-rank%d.jsonl" % rank)).read_text().splitlines())
         came = sum(begin < line["arrival_s"] <= end for line in lines)
-        done = sum(one["done"] for one in rest if one["rank"] == rank and one["t_s"] > begin)
+        done = sum(one["done"] or 0 for one in rest if one["rank"] == rank and one["t_s"] > begin)
         assert came > 20 and done > 0, (rank, came, done)
         if LONG:  # by hand on a quiet machine: half a second of requests
             assert abs(done - came) <= 25 + came / 10, (rank, came, done)
