@@ -162,7 +162,7 @@ def check_identities(summary):
 
 def in_ms(text):
     number, unit = text.split()
-    return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3, "min": 6e4, "h": 3.6e6}[unit]
+    return float(number) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3, "min": 6e4, "h": 3.6e6}[unit]
 
 
 def check_verdict(verdict, value):
