@@ -210,16 +210,13 @@ static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_
     leg->done_bytes += bytes;
 }
 
-/* Buffers for what is read, or for what is made: the used ones are for reads, as long as there are any. */
-static void take_buffers(struct crew *l, struct hand *hand, struct piece *p, bool made) {
-    uint32_t used = hand->buffers - hand->clean;
-    p->buffers = crew_store_buffers(l, p);
-    uint32_t unused = p->buffers > used ? p->buffers - used : 0;
-    uint32_t clean = !made ? unused : hand->clean < p->buffers ? hand->clean : p->buffers;
+/* A buffer for what is read, or for what is made: the used ones are for reads, as long as there are any. */
+static void take_buffer(struct crew *l, struct hand *hand, struct piece *p, bool made) {
+    bool clean = made ? hand->clean > 0 : hand->clean == hand->buffers;
     hand->clean -= clean;
-    hand->buffers -= p->buffers;
-    p->clean = made ? p->buffers : 0;
-    for (uint32_t i = clean; made && i < p->buffers; i++) fill_buffer(l, hand, true);
+    hand->buffers--;
+    p->clean = made;
+    if (made && !clean) fill_buffer(l, hand, true);
 }
 
 /* A piece is in its buffer, or on the drive. */
@@ -263,10 +260,11 @@ static bool issue(struct crew *l, struct hand *hand, struct handled *o) {
     }
     struct piece *p = crew_piece_new(l, o, dir, bytes);
     p->direct = o->direct;
+    crew_store_mark(l, p);
     if (o->direct)
         hand->holders--;
     else if (!o->whole)
-        take_buffers(l, hand, p, !has_leg(o, KVF_DIR_READ) || o->t.leg[KVF_DIR_READ].timed);
+        take_buffer(l, hand, p, !has_leg(o, KVF_DIR_READ) || o->t.leg[KVF_DIR_READ].timed);
     piece_add(&hand->submit, p);
     return o->t.next_offset == o->t.op->bytes;
 }
@@ -290,7 +288,7 @@ static bool issue_line(struct crew *l, struct hand *hand, struct line *line, con
     unsigned n = 0;
     for (; line->first; n++) {
         begin_write(l, hand, line->first); /* also where it has to wait for a buffer then */
-        if (n == most || (left && *left < crew_store_next_buffers(l, line->first))) break;
+        if (n == most || (left && *left == 0)) break;
         if (!issue(l, hand, line->first)) continue;
         struct handled *o = line_take(line);
         if (o->copies) heap_push(&l->ends, hand->until_ns, l->ties++, o);
@@ -529,12 +527,10 @@ void crew_stop(struct crew *l) {
     spares_free(&l->spare_piece);
     for (uint32_t i = 0; i < l->count; i++) {
         copied_goes(l, &l->hand[i], now_ns);
-        l->hand[i] = (struct hand){.buffers = l->setup.buffers,
-                                   .clean = l->setup.buffers,
-                                   .holders = HOLDERS,
-                                   .landing = LANDING,
-                                   .connections = crew_store_connections(l, i)};
+        l->hand[i] = (struct hand){
+            .buffers = l->setup.buffers, .clean = l->setup.buffers, .holders = HOLDERS, .landing = LANDING};
     }
+    crew_store_empty(l);
     for (int i = 0; i < STATIONS; i++)
         if (station_is_on(&l->station[i])) station_empty(&l->station[i], now_ns);
     l->turns.count = l->delays.count = l->starts.count = l->timed.count = l->ends.count = 0;
@@ -577,6 +573,7 @@ struct crew *crew_open(const struct mover_setup *setup, struct channels *const c
     rng_init(&l->begins, s->seed, KVF_RNG_SERVICE, station_stream(setup->pod, KVF_TIER_CPU, KVF_DIRS));
     rng_init(&l->own_rng, s->seed, KVF_RNG_SERVICE, station_stream(setup->pod, KVF_TIER_CPU, KVF_DIRS + 1));
     if (s->tier[KVF_TIER_CPU].service.reuse_rates.count > 0) l->reuse = mem_zalloc(1, sizeof *l->reuse);
+    crew_store_open(l);
     crew_stop(l);
     return l;
 }
@@ -588,6 +585,7 @@ void crew_close(struct crew *l) {
     struct heap *const heaps[] = {&l->turns, &l->delays, &l->starts, &l->timed, &l->ends};
     for (size_t i = 0; i < sizeof heaps / sizeof *heaps; i++) heap_free(heaps[i]);
     free(l->hand);
+    free(l->lines);
     free(l->reuse);
     free(l);
 }

@@ -25,17 +25,27 @@ struct piece {
     struct handled *op;
     struct piece *next;
     uint64_t bytes;
-    enum kvf_dir dir;  /* where it is now, or has been */
-    bool direct;       /* it has a holder, not a buffer */
-    bool lookup;       /* a question to a store, without bytes */
-    uint32_t buffers;  /* that it has */
-    uint32_t clean;    /* of these still have the noise that writes are made of */
-    uint64_t since_ns; /* at the device */
-    double late;       /* its latency there, in parts of the mean */
+    enum kvf_dir dir;        /* where it is now, or has been */
+    bool direct;             /* it has a holder, not a buffer */
+    bool lookup;             /* a question to a store, without bytes */
+    bool clean;              /* its buffer still has the noise that writes are made of */
+    uint64_t value;          /* of a store: the one of the operation that it is a part of */
+    struct store_line *line; /* likewise: the connection that serves it; NULL: none */
+    uint64_t since_ns;       /* at the device */
+    double late;             /* its latency there, in parts of the mean */
 };
 
 struct pieces {
     struct piece *first, *last;
+};
+
+/* A connection to a store, while a value is on its way. */
+struct store_line {
+    struct handled *op; /* NULL: free */
+    uint64_t value, left_bytes;
+    double factor;         /* of the value's service time */
+    bool begun, serving;   /* the value; a piece of it */
+    struct pieces waiting; /* of the value, in buffers */
 };
 
 /* An operation. */
@@ -66,7 +76,8 @@ struct hand {
     struct pieces submit;                       /* handed to their devices when the turn ends */
     struct pieces own;                          /* that a device's memory will take up in turn */
     struct pieces lookups, values;              /* in line for a connection to the store */
-    uint32_t connections;                       /* of its own to the store, free */
+    struct store_line *lines;                   /* its own connections to the store .. */
+    uint32_t connections;                       /* .. of which so many are free */
     uint32_t buffers, holders;                  /* free */
     uint32_t clean, landing;                    /* of the free buffers, and of those for copies */
     uint64_t until_ns;                          /* of the turn */
@@ -91,6 +102,7 @@ struct crew {
     uint64_t written_bytes;                /* to nvme, up to what it holds */
     struct crew_reuse *reuse;              /* NULL: it was not measured */
     struct hand *hand;
+    struct store_line *lines; /* of all workers */
     uint32_t count, copying;
     struct hand *ready, **ready_tail;
     struct heap turns;  /* ends of turns */
@@ -122,20 +134,21 @@ double crew_bytes_served(struct crew *l, const struct piece *p, int tier);
 /* ---- crew_store.c: a store that was measured, spoken to over connections ----
  *
  * As in a real run (tier/remote/remote.h): each worker has its part of the connections, and one command is in
- * flight on each. A value passes whole; lookups go before values, and both are served in their order. The
- * store serves all values that are under way at once. A value ends after the latency without the lookup's
- * part; its connection is free when its worker looks. */
+ * flight on each. Lookups go before values, and both are served in their order. A connection serves the
+ * pieces of its value one after the other, each when its worker has seen the one before and has a buffer for
+ * it, and the store serves all connections at once. The first piece of a value takes the latency without the
+ * lookup's part in addition. */
 
-/* Connections of a worker; 0: the store was not measured. */
-uint32_t crew_store_connections(const struct crew *l, uint32_t worker);
-/* Bytes of a piece of the operation at most: a value of a store, else a chunk; and the buffers of a piece,
- * and of the next of an operation. */
+/* Makes the connections of all workers; then, and whenever else, sets them free. */
+void crew_store_open(struct crew *l);
+void crew_store_empty(struct crew *l);
+/* Bytes of the operation's next piece at most; a piece is a part of one value. */
 uint64_t crew_store_piece_bytes(const struct crew *l, const struct handled *o);
-uint32_t crew_store_buffers(const struct crew *l, const struct piece *p);
-uint32_t crew_store_next_buffers(const struct crew *l, const struct handled *o);
+/* Sets the value of a piece that was just issued. */
+void crew_store_mark(const struct crew *l, struct piece *p);
 /* A piece is handed to the store; the first of a read asks for the entry before. */
 void crew_store_come(struct crew *l, struct hand *hand, struct piece *p, uint64_t now_ns);
-/* Connections of what the worker finds complete are free, and go to what is next in line. */
+/* Connections of what the worker finds complete go on, or are free for what is next in line. */
 void crew_store_look(struct crew *l, struct hand *hand, uint64_t now_ns);
 void crew_store_assign(struct crew *l, struct hand *hand, uint64_t now_ns);
 
@@ -179,7 +192,7 @@ static inline void give_back(struct hand *hand, const struct piece *p) {
     if (p->direct) {
         hand->holders++;
     } else if (!p->op->whole) {
-        hand->buffers += p->buffers;
+        hand->buffers++;
         hand->clean += p->clean;
     }
 }
