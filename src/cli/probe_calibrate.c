@@ -378,6 +378,15 @@ static int calibrate_one(struct calibrate *c, enum kvf_tier tier, struct calibra
 
 /* ---- what came out ---- */
 
+static void put_operations(const struct calibrate_run *run, int tier, enum kvf_dir dir, struct buf *out) {
+    const struct calibrate_run_figures *real = &run->real, *sim = &run->simulated;
+    if (!kvf_present(real->op_mean_ms[tier][dir]) || !kvf_present(sim->op_mean_ms[tier][dir])) return;
+    buf_addf(out, "#   %s, %s: %.3g ms on average and %.3g ms at P95; simulated %.3g and %.3g ms.\n",
+             tier_name((enum kvf_tier)tier), dir == KVF_DIR_READ ? "reads" : "writes",
+             real->op_mean_ms[tier][dir], real->op_p95_ms[tier][dir], sim->op_mean_ms[tier][dir],
+             sim->op_p95_ms[tier][dir]);
+}
+
 /* How near a simulation with these figures comes to the run that they were adjusted to. */
 static void put_run(const struct calibrate *c, struct buf *out) {
     const struct calibrate_run_figures *real = &c->run.real, *sim = &c->run.simulated;
@@ -389,6 +398,8 @@ static void put_run(const struct calibrate *c, struct buf *out) {
         "simulated with these keys %.0f tok/s, %.1f and %.1f ms.\n",
         units_duration_human((double)c->run_ns, time, sizeof time), real->tok_s, real->e2e_mean_ms,
         real->e2e_p95_ms, sim->tok_s, sim->e2e_mean_ms, sim->e2e_p95_ms);
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) put_operations(&c->run, t, (enum kvf_dir)d, out);
 }
 
 static void put_head(const struct calibrate *c, struct buf *out) {

@@ -193,6 +193,11 @@ static void check_ascends(struct loading *l, enum kvf_tier tier, const char *key
     }
 }
 
+static void check_directions(struct loading *l, const char *name, const struct scenario_figures *f) {
+    if (f->count != 0 && f->count != KVF_DIRS)
+        problem_of(l, name, NULL, "needs two figures, for reads and for writes, and has %" PRIu64, f->count);
+}
+
 /* Figures of a measured tier belong to each other. */
 static void check_service(struct loading *l, enum kvf_tier tier) {
     static const char *const lists[] = {"read_rates", "write_rates", "own_read_rates", "own_write_rates"};
@@ -210,9 +215,8 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
     check_ascends(l, tier, "depths", &s->depths);
     check_ascends(l, tier, "reuse_distances", &s->reuse_distances);
     (void)snprintf(name, sizeof name, "tiers.%s.interference", tier_name(tier));
-    if (s->interference.count != 0 && s->interference.count != KVF_DIRS)
-        problem_of(l, name, NULL, "needs two figures, for reads and for writes, and has %" PRIu64,
-                   s->interference.count);
+    check_directions(l, name, &s->interference);
+    if (tier == KVF_TIER_REMOTE) check_directions(l, "tiers.remote.worker_time", &s->worker_us);
     (void)snprintf(name, sizeof name, "tiers.%s.reuse_rates", tier_name(tier));
     if (s->reuse_rates.count != s->reuse_distances.count)
         problem_of(l, name, NULL, "needs a figure for each of %" PRIu64 " distances, and has %" PRIu64,

@@ -172,6 +172,8 @@ const struct key key_table[] = {
       LINK, ALL, "Part of the latency that the lookup before a read takes."),
     K("tiers.remote.lookup_behind", DURATION, tier[KVF_TIER_REMOTE].service.lookup_behind_ns, "", "0 to 10s",
       "0", LINK, ALL, "What each value that is under way then adds to it."),
+    SERVICE_LIST("remote", REMOTE, "worker_time", worker_us, "us", "0 to 1000000000",
+                 "Processor time of a worker for each MiB that it reads, and that it writes."),
 
     K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",
       ALWAYS, ALL, "The unit of an entry: a request's context, or a block of tokens."),

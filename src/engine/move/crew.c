@@ -222,6 +222,7 @@ static void take_buffer(struct crew *l, struct hand *hand, struct piece *p, bool
 /* A piece is in its buffer, or on the drive. */
 static void reap(struct crew *l, struct hand *hand, struct piece *p) {
     struct handled *o = p->op;
+    if (o->t.leg[p->dir].tier == KVF_TIER_REMOTE) hand->until_ns += crew_store_work_ns(l, p);
     if (p->dir == KVF_DIR_READ && !p->direct && has_leg(o, KVF_DIR_WRITE) && !o->t.leg[KVF_DIR_WRITE].timed) {
         if (!leg_copies(o, KVF_DIR_WRITE)) {
             p->dir = KVF_DIR_WRITE;

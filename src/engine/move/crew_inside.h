@@ -148,6 +148,8 @@ uint64_t crew_store_piece_bytes(const struct crew *l, const struct handled *o);
 void crew_store_mark(const struct crew *l, struct piece *p);
 /* A piece is handed to the store; the first of a read asks for the entry before. */
 void crew_store_come(struct crew *l, struct hand *hand, struct piece *p, uint64_t now_ns);
+/* How long its worker works for a piece: to receive it, or to send it. */
+uint64_t crew_store_work_ns(const struct crew *l, const struct piece *p);
 /* Connections of what the worker finds complete go on, or are free for what is next in line. */
 void crew_store_look(struct crew *l, struct hand *hand, uint64_t now_ns);
 void crew_store_assign(struct crew *l, struct hand *hand, uint64_t now_ns);

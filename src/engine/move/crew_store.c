@@ -1,5 +1,6 @@
 #include "base/buf.h"
 #include "base/terms.h"
+#include "base/units.h"
 #include "engine/move/crew_inside.h"
 
 static bool stores(const struct crew *l, const struct handled *o) {
@@ -83,6 +84,12 @@ void crew_store_come(struct crew *l, struct hand *hand, struct piece *p, uint64_
         piece_add(&o->held, p);
     else
         value_wait(l, hand, p);
+}
+
+uint64_t crew_store_work_ns(const struct crew *l, const struct piece *p) {
+    const struct scenario_figures *us = &l->setup.scenario->tier[KVF_TIER_REMOTE].service.worker_us;
+    if (us->count < KVF_DIRS) return 0;
+    return (uint64_t)(us->v[p->dir] * 1e3 * (double)p->bytes / (double)KVF_MIB);
 }
 
 /* The store answers in the midst of the values that are under way. */

@@ -49,6 +49,7 @@ struct calibration {
     struct rig *rig;
     uint64_t window_ns;
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
+    double worker_ns[KVF_DIRS][CALIBRATE_ROUNDS];
     double beside[KVF_DIRS][CALIBRATE_ROUNDS],
         crowd[KVF_DIRS][CALIBRATE_ROUNDS]; /* of both by direction: bytes/s; chunks to a chunk of the other */
     double reuse[CALIBRATE_DISTANCES][CALIBRATE_ROUNDS];    /* speeds in parts */
@@ -202,6 +203,7 @@ static int measure_curve(struct calibration *c, bool own, unsigned round, struct
                                    .times = p == 0 && !own && c->tier != KVF_TIER_NVME ? c->times : NULL};
             rc = c->tier == KVF_TIER_CPU ? shifts_run(c, &w, round, 0, e) : window_run(c, &w, e);
             c->samples[own][d][p][round] = w.bytes_s;
+            c->worker_ns[d][round] = w.worker_ns; /* that of the greatest depth stays */
         }
     return rc;
 }
@@ -473,6 +475,8 @@ static void figures_of(struct calibration *c) {
     if (histogram_count(&c->lookups) > 0) lookup_figures(c, &out->link);
     out->otherwise = c->tier == KVF_TIER_REMOTE && !rig_has_values(c->rig);
     out->both = rate_of(c->both);
+    for (int d = 0; d < KVF_DIRS && rig_has_values(c->rig); d++)
+        out->worker_ns[d] = rate_of(c->worker_ns[d]).median;
     if (c->tier == KVF_TIER_NVME) recycled(c);
     for (int d = 0; d < KVF_DIRS; d++) out->interference[d] = interference_of(c, (enum kvf_dir)d);
     for (int d = 0; d < KVF_DIRS; d++) {

@@ -71,7 +71,8 @@ struct calibrate_result {
     uint32_t distances;
     uint64_t distance[CALIBRATE_DISTANCES]; /* ascending */
     double reuse[CALIBRATE_DISTANCES];
-    double staging_bytes_s; /* of a worker copying from memory to its drive buffers; 0: none */
+    double worker_ns[KVF_DIRS]; /* of a store: processor time of the workers per MiB; 0: unknown */
+    double staging_bytes_s;     /* of a worker copying from memory to its drive buffers; 0: none */
     uint64_t filled_bytes;
     /* Interference during the measurement: share of all CPUs used by other programs, and the kernel's bytes
      * at the device relative to kvfall's; NaN: unknown. */

@@ -41,7 +41,7 @@ struct rig_worker {
     uint32_t out, out_by[KVF_DIRS];
     uint64_t bytes; /* of this part of the window, as all below */
     uint64_t bytes_by[KVF_DIRS];
-    uint64_t cpu_ns; /* that these took */
+    uint64_t cpu_ns, all_cpu_ns; /* that these took; the worker's, with all that it did besides */
     uint64_t writes, chunks_beside;
     uint32_t turn;    /* among the workers whose entries it works on */
     bool ever;        /* an operation has begun */
@@ -231,12 +231,13 @@ static void window_run(struct rig_worker *w) {
     uint32_t quota = quota_of(w);
     bool copies = win->kind >= RIG_OUT;
 
-    w->bytes = w->cpu_ns = w->writes = w->chunks_beside = w->turn = 0;
+    w->bytes = w->cpu_ns = w->all_cpu_ns = w->writes = w->chunks_beside = w->turn = 0;
     w->bytes_by[KVF_DIR_READ] = w->bytes_by[KVF_DIR_WRITE] = 0;
     if (quota == 0) return; /* it sleeps, as one without work does in a run */
     w->ever = false;
     w->awake = true;
     w->work_ns = run_clock_now(&w->rig->clock);
+    uint64_t begin_cpu_ns = clock_thread_cpu_ns();
     if (win->once && !win->on) own->next = 0;
     if (win->once && win->kind == RIG_OUT) pieces_beside_give(own);
     for (bool more = true; more || w->out > 0;) {
@@ -258,6 +259,7 @@ static void window_run(struct rig_worker *w) {
         }
         if (!mover_pump(w->mover, true) && w->out > 0) wait_for_tiers(w);
     }
+    w->all_cpu_ns = clock_thread_cpu_ns() - begin_cpu_ns;
     if (win->once && win->kind == RIG_OUT) pieces_beside_take(own);
 }
 
@@ -347,7 +349,7 @@ static void lookups_take(struct rig *r, struct histogram *out) {
 
 int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
     uint64_t uncounted_ns = win->once ? 0 : win->ns / UNCOUNTED, writes = 0, chunks = 0;
-    double by_processor = 0;
+    double by_processor = 0, worker_ns = 0;
     r->window = win;
     for (uint32_t i = 0; i < r->workers; i++) {
         struct pieces *set = &r->worker[i].set[win->set];
@@ -366,8 +368,10 @@ int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
         win->bytes += w->bytes;
         writes += w->writes;
         chunks += w->chunks_beside;
+        worker_ns += (double)w->all_cpu_ns;
         if (w->cpu_ns > 0) by_processor += (double)w->bytes * (double)KVF_NS_PER_S / (double)w->cpu_ns;
     }
+    win->worker_ns = win->bytes > 0 ? worker_ns * (double)KVF_MIB / (double)win->bytes : 0;
     win->chunks_beside = writes > 0 ? (double)chunks / (double)writes : 0;
     double counted_s = win->by_tier && busy_ns > 0 ? (double)busy_ns / (double)KVF_NS_PER_S : win->seconds;
     win->bytes_s = win->by_processor && by_processor > 0 ? by_processor : (double)win->bytes / counted_s;

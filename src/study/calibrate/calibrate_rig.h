@@ -50,8 +50,9 @@ struct rig_window {
     double bytes_s; /* out: rate of the bytes moved */
     /* out: bytes_s by direction, and the mean number of chunks at the tier while there are any */
     double dir_bytes_s[KVF_DIRS], chunks[KVF_DIRS];
-    uint64_t bytes; /* out: total moved */
-    double seconds; /* out: total duration */
+    double worker_ns; /* out: processor time of the workers per MiB moved */
+    uint64_t bytes;   /* out: total moved */
+    double seconds;   /* out: total duration */
     /* NULL, or one per direction: times of operations of the same size as the first; of writes without the
      * time to start them. */
     struct histogram *times;

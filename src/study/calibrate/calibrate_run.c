@@ -95,6 +95,15 @@ static int run_once(struct fitting *f, enum scenario_mode mode, const struct cal
 }
 
 static void end_take(const struct run_record *run, struct calibrate_run_figures *out) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) {
+            const char *name = tier_name((enum kvf_tier)t), *way = d == KVF_DIR_READ ? "read" : "write";
+            bool enough = result_named(&run->results, "%s_%s_ops", name, way) >= LEAST_OPS;
+            out->op_mean_ms[t][d] =
+                enough ? result_named(&run->results, "%s_%s_mean_ms", name, way) : KVF_MISSING;
+            out->op_p95_ms[t][d] =
+                enough ? result_named(&run->results, "%s_%s_p95_ms", name, way) : KVF_MISSING;
+        }
     out->tok_s = result_value(&run->results, "throughput_tok_s");
     out->e2e_mean_ms = result_value(&run->results, "e2e_mean_ms");
     out->e2e_p95_ms = result_value(&run->results, "e2e_p95_ms");
@@ -126,29 +135,46 @@ static double turn(struct knob *k, int round, double off, double most) {
     return exp(round + 1 < ROUNDS ? k->at : k->sum / (ROUNDS - ROUNDS_NEAR));
 }
 
-static void turn_all(const struct fitting *f, const struct run_record *sim, int round,
-                     struct knob knob[KVF_TIERS][KVF_DIRS][2], struct calibrate_run *out) {
+/* All knobs of a fit. */
+struct knobs {
+    struct knob times[KVF_TIERS][KVF_DIRS], spread[KVF_TIERS][KVF_DIRS], lookup;
+};
+
+/* A store's lookups are adjusted by themselves: its answers to them are no values. */
+static void turn_lookup(const struct fitting *f, const struct run_record *sim, int round, struct knob *knob,
+                        struct calibration_adjust *a) {
+    double real = result_named(&f->real.results, "remote_lookup_mean_ms");
+    double simulated = result_named(&sim->results, "remote_lookup_mean_ms");
+    bool known = real > 0 && simulated > 0 && result_value(&f->real.results, "remote_read_ops") >= LEAST_OPS;
+    double off = known ? log(real / simulated) : 0;
+    a->lookup = turn(knob, round, off, TIMES_MOST);
+}
+
+static void turn_all(const struct fitting *f, const struct run_record *sim, int round, struct knobs *k,
+                     struct calibrate_run *out) {
+    if (f->setup->measured[KVF_TIER_REMOTE])
+        turn_lookup(f, sim, round, &k->lookup, &out->adjust[KVF_TIER_REMOTE]);
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int d = 0; d < KVF_DIRS && f->setup->measured[t]; d++) {
             struct calibration_adjust *a = &out->adjust[t];
             double mean = middle(f, &f->real, t, d, "mean"), simulated = middle(f, sim, t, d, "mean");
             bool known = mean > 0 && simulated > 0;
             double off = known ? log(mean / simulated) : 0;
-            a->times[d] = turn(&knob[t][d][0], round, off, TIMES_MOST);
+            a->times[d] = turn(&k->times[t][d], round, off, TIMES_MOST);
             if (known) off = log(middle(f, &f->real, t, d, "p95") / middle(f, sim, t, d, "p95")) - off;
-            a->spread[d] = turn(&knob[t][d][1], round, off * SPREAD_STEP, SPREAD_MOST);
+            a->spread[d] = turn(&k->spread[t][d], round, off * SPREAD_STEP, SPREAD_MOST);
         }
     }
 }
 
 static int fit(struct fitting *f, struct calibrate_run *out, struct err *e) {
-    struct knob knob[KVF_TIERS][KVF_DIRS][2] = {0};
+    struct knobs knobs = {0};
     int rc = 0;
     for (int round = 0; round <= ROUNDS && rc == 0; round++) { /* the last one tells what came of it */
         struct run_record sim;
         run_record_init(&sim);
         rc = run_once(f, KVF_MODE_SIMULATE, out, &sim, e);
-        if (rc == 0 && round < ROUNDS) turn_all(f, &sim, round, knob, out);
+        if (rc == 0 && round < ROUNDS) turn_all(f, &sim, round, &knobs, out);
         if (rc == 0) end_take(&sim, &out->simulated);
         run_record_free(&sim);
     }
@@ -200,8 +226,8 @@ static _Noreturn void child_main(int from, int to, void *message, size_t len,
 }
 
 void calibrate_run_init(struct calibrate_run *r) {
-    for (int t = 0; t < KVF_TIERS; t++) r->adjust[t] = (struct calibration_adjust){{1, 1}, {1, 1}};
-    r->real = r->simulated = (struct calibrate_run_figures){KVF_MISSING, KVF_MISSING, KVF_MISSING};
+    for (int t = 0; t < KVF_TIERS; t++) r->adjust[t] = (struct calibration_adjust){{1, 1}, {1, 1}, 1};
+    r->real = r->simulated = (struct calibrate_run_figures){.tok_s = KVF_MISSING};
 }
 
 int calibrate_run_fork(struct calibrate_run_process *p, void *message, size_t len,

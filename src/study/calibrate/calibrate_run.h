@@ -17,7 +17,8 @@
 
 /* Figures of the run and of the last simulation, to show the remaining error. */
 struct calibrate_run_figures {
-    double tok_s, e2e_mean_ms, e2e_p95_ms; /* NaN: missing */
+    double tok_s, e2e_mean_ms, e2e_p95_ms; /* NaN: missing; without tok_s there was no run */
+    double op_mean_ms[KVF_TIERS][KVF_DIRS], op_p95_ms[KVF_TIERS][KVF_DIRS]; /* NaN: too few operations */
 };
 
 struct calibrate_run {

@@ -101,8 +101,13 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     buf_addf(out, "    woken_latency: %.3g\n    woken_gap: %.3g\n", r->woken_latency, r->woken_gap);
 }
 
-static void put_lookup(const struct calibrate_curve *c, struct buf *out) {
+/* The costs of calls to a store, beside its bandwidth. */
+static void put_calls(const struct calibrate_result *r, struct buf *out) {
+    const struct calibrate_curve *c = &r->link;
     char latency[LATENCY_SHOWN];
+    if (r->worker_ns[KVF_DIR_READ] > 0 && r->worker_ns[KVF_DIR_WRITE] > 0)
+        buf_addf(out, "    worker_time: [%.4g, %.4g]\n", r->worker_ns[KVF_DIR_READ] / 1e3,
+                 r->worker_ns[KVF_DIR_WRITE] / 1e3);
     if (!(c->lookup_ns > 0)) return;
     buf_addf(out, "    lookup_time: %s\n", latency_text(c->lookup_ns, latency));
     buf_addf(out, "    lookup_behind: %s\n", latency_text(c->lookup_behind_ns, latency));
@@ -146,14 +151,15 @@ bool calibration_disturbed(const struct calibrate_result *r, double *apart) {
     return *apart > SCENARIO_APART_MOST;
 }
 
-static void curve_adjust(struct calibrate_curve *c, const double times[KVF_DIRS]) {
+static void curve_adjust(struct calibrate_curve *c, const struct calibration_adjust *a) {
+    const double *times = a->times;
     double middle = sqrt(times[KVF_DIR_READ] * times[KVF_DIR_WRITE]);
     for (int d = 0; d < KVF_DIRS; d++)
         for (uint32_t p = 0; p < c->points; p++) c->rate[d][p].median /= times[d];
     c->latency_ns *= middle;
     c->gap_ns *= middle;
-    c->lookup_ns *= times[KVF_DIR_READ];
-    c->lookup_behind_ns *= times[KVF_DIR_READ];
+    c->lookup_ns *= a->lookup;
+    c->lookup_behind_ns *= a->lookup;
 }
 
 /* Parts of a mean, to a power: parts of a mean again. */
@@ -174,6 +180,8 @@ static void put_adjusted(const struct calibration_adjust *a, struct buf *out) {
         "    # adjusted to a run: reads take %.3g and writes %.3g times as long as windows measured, their "
         "spread to the power of %.3g and %.3g; the peaks are the windows'\n",
         a->times[KVF_DIR_READ], a->times[KVF_DIR_WRITE], a->spread[KVF_DIR_READ], a->spread[KVF_DIR_WRITE]);
+    if (fabs(log(a->lookup)) >= 1e-9)
+        buf_addf(out, "    # and lookups take %.3g times as long as windows measured\n", a->lookup);
 }
 
 static void put_keys(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {
@@ -184,7 +192,7 @@ static void put_keys(enum kvf_tier tier, const struct calibrate_result *r, struc
     put_rate(out, "both_bandwidth", r->both.median);
     buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
              latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
-    if (tier == KVF_TIER_REMOTE) put_lookup(link, out);
+    if (tier == KVF_TIER_REMOTE) put_calls(r, out);
     if (!r->otherwise) put_service(r, out);
     if (tier == KVF_TIER_NVME) put_writes(r, out);
     if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
@@ -218,8 +226,8 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r,
     put_rate(out, "peak_read", best_of(peak, KVF_DIR_READ));
     put_rate(out, "peak_write", best_of(peak, KVF_DIR_WRITE));
     put_adjusted(adjust, out);
-    curve_adjust(&adjusted.link, adjust->times);
-    curve_adjust(&adjusted.own, adjust->times);
+    curve_adjust(&adjusted.link, adjust);
+    curve_adjust(&adjusted.own, adjust);
     adjusted.both.median /= sqrt(adjust->times[KVF_DIR_READ] * adjust->times[KVF_DIR_WRITE]);
     for (int d = 0; d < KVF_DIRS; d++) spread_adjust(adjusted.spread[d], adjust->spread[d]);
     spread_adjust(adjusted.own_spread, adjust->spread[KVF_DIR_READ]);

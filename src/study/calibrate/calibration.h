@@ -21,6 +21,7 @@ void calibration_engine_yaml(unsigned workers, const struct calibrate_wakes *w, 
 struct calibration_adjust {
     double times[KVF_DIRS];  /* of service times */
     double spread[KVF_DIRS]; /* exponent on the distribution of service times; above 1: longer tails */
+    double lookup;           /* factor of the time of a store's lookups */
 };
 /* Appends the keys of one tier, below "tiers:". Peaks are those of the tier itself; bandwidths, which an
  * emulated tier uses, those of its link. Adjusts service times and bandwidths, but not the peaks. */

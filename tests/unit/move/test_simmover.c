@@ -785,15 +785,42 @@ static void a_busy_store_answers_lookups_later(void **state) {
     assert_in_range(histogram_quantile(&r->counters->lookup, 0.5), 238, 242);
 }
 
-/* A value takes as many buffers as it has chunks. */
-static void a_value_has_buffers_for_all_of_its_chunks(void **state) {
+/* The chunks of a value come one after the other over its connection, after one latency. A buffer is free for
+ * the next value as soon as its chunk has come, and the store serves both. */
+static void a_value_takes_its_buffers_one_by_one(void **state) {
     (void)state;
     store_set(4, KVF_LOOKUP_GET);
     r->s.nvme.io_size = 500;
     rig_begin(1, 2);
     unsigned a = op_begin(REMOTE, -1, 2000);
     to_the_end();
-    assert_int_equal(r->end_ns[a], 1060 + 1060);
+    assert_int_equal(r->end_ns[a], 560 + 1000 + 60 + 500);
+}
+
+/* Of a write likewise: one connection has one value at a time, whole. */
+static void a_connection_is_free_after_the_last_chunk(void **state) {
+    (void)state;
+    store_set(1, KVF_LOOKUP_GET);
+    r->s.nvme.io_size = 400;
+    rig_begin(1, 8);
+    unsigned a = op_begin(-1, REMOTE, 2000), b = op_begin(REMOTE, -1, 900);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 2 * 1060);
+    assert_int_equal(r->end_ns[b], 2 * 1060 + 960);
+}
+
+/* 1 ns for each byte that it reads and 2 for each that it writes, in which the worker sees nothing else. */
+static void a_worker_works_for_what_it_receives_and_sends(void **state) {
+    (void)state;
+    store_set(2, KVF_LOOKUP_GET);
+    r->s.tier[REMOTE].service.worker_us = (struct scenario_figures){2, {KVF_MIB / 1e3, KVF_MIB / 500.0}};
+    rig_begin(1, 4);
+    unsigned a = op_begin(REMOTE, -1, 1000);
+    time_to(5000);
+    unsigned b = op_begin(-1, REMOTE, 1000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 1060 + 1000);
+    assert_int_equal(r->end_ns[b], 5000 + 1060 + 2000);
 }
 
 static void a_stop_ends_what_is_measured_too(void **state) {
@@ -895,7 +922,9 @@ int main(void) {
         TEST(values_wait_for_a_connection),
         TEST(a_worker_has_its_part_of_the_connections),
         TEST(a_busy_store_answers_lookups_later),
-        TEST(a_value_has_buffers_for_all_of_its_chunks),
+        TEST(a_value_takes_its_buffers_one_by_one),
+        TEST(a_connection_is_free_after_the_last_chunk),
+        TEST(a_worker_works_for_what_it_receives_and_sends),
         TEST(a_stop_ends_what_is_measured_too),
         TEST(a_stop_takes_out_what_it_has_brought),
     };

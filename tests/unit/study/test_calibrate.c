@@ -462,7 +462,7 @@ static struct calibrate_curve curve_of(double read, double write, double latency
     return c;
 }
 
-static const struct calibration_adjust as_measured = {{1, 1}, {1, 1}};
+static const struct calibration_adjust as_measured = {{1, 1}, {1, 1}, 1};
 
 static void what_is_written_is_what_a_scenario_reads(void **state) {
     struct calibrate_result gpu = {.link = curve_of(27.7e9, 27.3e9, 8432),
@@ -489,6 +489,8 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     (void)state;
     remote.link.lookup_ns = 90e3;
     remote.link.lookup_behind_ns = 12.3;
+    remote.worker_ns[KVF_DIR_READ] = 210e3;
+    remote.worker_ns[KVF_DIR_WRITE] = 65e3;
     gpu.own.gap_ns = 2500;
     gpu.woken_latency = 2.5;
     gpu.woken_gap = 1.25;
@@ -547,6 +549,8 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     assert_int_equal(service->depths.count, 2);
     assert_int_equal(service->lookup_ns, 90000);
     assert_int_equal(service->lookup_behind_ns, 12);
+    assert_int_equal(service->worker_us.count, KVF_DIRS);
+    assert_true(service->worker_us.v[KVF_DIR_READ] == 210 && service->worker_us.v[KVF_DIR_WRITE] == 65);
     assert_int_equal(service->spread[KVF_DIR_WRITE].count, CALIBRATE_SLICES);
     service = &scenario.tier[KVF_TIER_CPU].service;
     assert_int_equal(service->reuse_distances.count, 2);
@@ -568,6 +572,8 @@ static void figures_that_do_not_belong_together_are_refused(void **state) {
          "tiers.cpu.reuse_rates: needs a figure for each of 2 distances, and has 1"},
         {"nvme: {capacity: 1GiB, interference: [1]}",
          "tiers.nvme.interference: needs two figures, for reads and for writes, and has 1"},
+        {"remote: {capacity: 1GiB, worker_time: [1, 2, 3]}",
+         "tiers.remote.worker_time: needs two figures, for reads and for writes, and has 3"},
         {"cpu: {capacity: 1GiB, reuse_rates: [2]}",
          "tiers.cpu.reuse_rates: needs a figure for each of 0 distances, and has 1"}};
     char yaml[256];

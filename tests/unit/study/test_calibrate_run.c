@@ -96,11 +96,11 @@ static int teardown(void **state) {
 }
 
 static void what_a_run_takes_longer_is_found(void **state) {
-    static const struct calibration_adjust cases[] = {{{1, 1}, {1, 1}},
-                                                      {{2, 1}, {1, 1}},
-                                                      {{1, 1.5}, {2, 1}},
-                                                      {{0.7, 2.5}, {0.5, 0.5}},
-                                                      {{3, 3}, {1.5, 2.5}}};
+    static const struct calibration_adjust cases[] = {{{1, 1}, {1, 1}, 1},
+                                                      {{2, 1}, {1, 1}, 1},
+                                                      {{1, 1.5}, {2, 1}, 1},
+                                                      {{0.7, 2.5}, {0.5, 0.5}, 1},
+                                                      {{3, 3}, {1.5, 2.5}, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct truth truth = {.adjust = cases[i]};
@@ -123,7 +123,7 @@ static void what_a_run_takes_longer_is_found(void **state) {
 }
 
 static void too_few_operations_adjust_nothing(void **state) {
-    struct truth truth = {.adjust = {{2, 2}, {1, 1}}};
+    struct truth truth = {.adjust = {{2, 2}, {1, 1}, 1}};
     struct calibrate_run got;
     struct err e = {0};
     (void)state;
@@ -146,7 +146,7 @@ static void a_process_without_a_run_ends(void **state) {
 }
 
 static void a_wish_to_stop_and_a_scenario_that_is_gone_end_it(void **state) {
-    struct truth truth = {.adjust = {{1, 1}, {1, 1}}};
+    struct truth truth = {.adjust = {{1, 1}, {1, 1}, 1}};
     struct calibrate_run got;
     struct err e = {0};
     char kept[sizeof path];
