@@ -1,12 +1,13 @@
 #include <inttypes.h>
 #include <poll.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "tier/remote/remote.h"
 
 /* The end of a run: what it has left in the store is deleted by a queue like those of its workers. */
 
-enum { TRIES = 3 };
+enum { TRIES = 3, LATE_MS = 250 };
 
 /* Values that are still there, and the places that have them; with `bury`, they are put up for deletion. */
 static uint64_t values_left(struct remote_tier *t, bool bury, uint64_t *places) {
@@ -61,33 +62,46 @@ static uint64_t doubts_take(struct remote_tier *t) {
             *p = *one;
         }
     }
-    t->doubt_count = 0;
     return shared;
+}
+
+/* Deletes all that is there; returns how many values are left. */
+static uint64_t delete_all(struct remote_tier *t) {
+    struct tier_queue *q;
+    uint64_t places, left = values_left(t, true, &places);
+    if (left == 0 || t->keeps || remote_queue_open(&t->base, &q, 0, 1, NULL) != 0) return left;
+    work(q, places);
+    remote_queue_close(q);
+    return values_left(t, false, &places);
+}
+
+/* A server that was busy may still have a write in hand that came over a connection which is closed by now,
+ * and carries it out after the deletion: what is in doubt is deleted again a little later. */
+static uint64_t delete_again(struct remote_tier *t) {
+    struct timespec pause = {0, LATE_MS * (long)KVF_NS_PER_MS};
+    nanosleep(&pause, NULL);
+    (void)doubts_take(t);
+    return delete_all(t);
 }
 
 void remote_clean(struct remote_tier *t) {
     struct run_clock clock = {0}; /* the run's may stand still */
     const struct run_clock *before = t->clock;
-    struct tier_queue *q;
     atomic_store(&t->dead, NULL);
     atomic_store(&t->buried, NULL);
     uint64_t in_doubt = doubts_take(t);
-    uint64_t places, left = values_left(t, true, &places);
     if (in_doubt > 0)
         log_line(KVF_LOG_WARNING,
                  "up to %" PRIu64
                  " values of shared prompts may stay on the server at %s: their writes had no answer, and "
                  "other runs may use them; their names begin with %s",
                  in_doubt, t->name, t->shared_head);
-    if (left == 0) return;
     t->clock = &clock;
     t->workers = 1;
-    if (!t->keeps && remote_queue_open(&t->base, &q, 0, 1, NULL) == 0) {
-        work(q, places);
-        remote_queue_close(q);
-    }
+    uint64_t left = delete_all(t);
+    if (left == 0 && t->doubt_count > 0) left = delete_again(t);
+    t->doubt_count = 0;
     t->clock = before;
-    left = values_left(t, false, &places);
     if (left > 0)
         log_line(KVF_LOG_WARNING,
                  "up to %" PRIu64
