@@ -163,7 +163,8 @@ bool hang_join(struct service *v) {
     atomic_store(&v->hang.given_up, true);
     events_add(v->events, "error",
                "the end of the run does not wait for the device any longer; its directory is removed "
-               "by the next start, and logs of requests and operations are not complete");
+               "by the next start, values in a store stay there, and logs of requests and operations are "
+               "not complete");
     return false;
 }
 

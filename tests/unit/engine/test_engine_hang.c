@@ -113,6 +113,7 @@ static void a_run_whose_device_hangs_at_its_end_has_failed(void **state) {
     assert_non_null(strstr(t.run.status_reason, "when the run ended, the device of the nvme tier hangs"));
     assert_true(value_of("requests_done") > 0);
     assert_non_null(strstr(event_of("error"), "does not wait for the device any longer"));
+    assert_non_null(strstr(event_of("error"), "values in a store stay there"));
     disk_goes_on();
     tier_nvme_abandon(); /* as when the process ends: nothing stays */
     assert_int_equal(entries_of(t.dir), 0);
