@@ -207,6 +207,12 @@ static int check_room(struct calibrate *c, struct err *e) {
 
 /* ---- measuring ---- */
 
+/* About how long running the scenario takes, in all. */
+static double run_whole_ns(const struct calibrate *c) {
+    double lengths = CALIBRATE_RUN_WHOLE + (c->tiers > KVF_TIER_REMOTE ? CALIBRATE_RUN_AGAIN : 0);
+    return lengths * (double)c->run_ns;
+}
+
 static bool gpu_is_real(const struct calibrate *c) {
     return c->scenario.tier[KVF_TIER_GPU].backend == KVF_BACKEND_CUDA;
 }
@@ -274,7 +280,7 @@ static void show(const struct calibrate *c) {
         struct board_row r = board_row_new("run");
         bool done = kvf_present(c->run.real.tok_s);
         r.state = done ? OUTCOME_DONE : c->tier == c->tiers ? OUTCOME_RUNS : OUTCOME_WAITS;
-        r.weight = CALIBRATE_RUN_WHOLE * (double)c->run_ns;
+        r.weight = run_whole_ns(c);
         if (c->tier == c->tiers) r.share = c->share;
         if (c->tier == c->tiers && !done) snprintf(r.note, sizeof r.note, "%s", c->doing);
         board_row(c->showing.board, row++, &r);
@@ -343,7 +349,7 @@ static void screen_end(struct calibrate *c, int rc, const struct err *e) {
 
 static void say_plan(const struct calibrate *c) {
     char disk[32], memory[32], time[32], why[400];
-    double all_ns = (double)c->time_ns + CALIBRATE_RUN_WHOLE * (double)c->run_ns;
+    double all_ns = (double)c->time_ns + run_whole_ns(c);
     log_line(KVF_LOG_INFO,
              "calibrate: about %s with %u workers; writes %s of files into a directory of its own under %s, "
              "removed at the end, and uses %s of memory%s",
@@ -455,7 +461,7 @@ static int adjust_to_run(struct calibrate *c, struct err *e) {
     snprintf(c->doing, sizeof c->doing, "running the scenario");
     say_share(c, 0, true);
     c->found.screen = c->showing.ui != NULL;
-    return calibrate_run(&c->process, &c->found, sizeof c->found, c->run_ns,
+    return calibrate_run(&c->process, &c->found, sizeof c->found, run_whole_ns(c),
                          board_stop_flag(c->showing.board), say_run, c, &c->run, e);
 }
 

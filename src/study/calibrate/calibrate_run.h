@@ -26,7 +26,9 @@ struct calibrate_run {
     struct calibrate_run_figures real, simulated;
 };
 
-#define CALIBRATE_RUN_WHOLE 1.4 /* time of it all, in parts of the measured part of the run */
+/* Time of it all, in parts of the measured part of the run; and of a first run for a store to warm up. */
+#define CALIBRATE_RUN_WHOLE 1.4
+#define CALIBRATE_RUN_AGAIN 1.2
 
 /* Filled in by the child process, from the message it received. */
 struct calibrate_run_setup {
@@ -56,10 +58,10 @@ void calibrate_run_init(struct calibrate_run *r); /* no adjustment, no run yet *
  * and calls `prepare` to fill in the setup. 0 or a negative code. */
 int calibrate_run_fork(struct calibrate_run_process *p, void *message, size_t len,
                        int (*prepare)(void *ctx, struct calibrate_run_setup *out), void *ctx, struct err *e);
-/* Sends `message`, waits for the result and ends the process. Calls `progress` several times a second and
- * forwards a stop request. 0, -KVF_ERR_CANCELLED when stopped, or another negative code if the run did not
- * complete. Stores nothing. */
-int calibrate_run(struct calibrate_run_process *p, const void *message, size_t len, uint64_t time_ns,
+/* Sends `message`, waits for the result and ends the process. Calls `progress` several times a second, with
+ * its share of `whole_ns`, and forwards a stop request. 0, -KVF_ERR_CANCELLED when stopped, or another
+ * negative code if the run did not complete. Stores nothing. */
+int calibrate_run(struct calibrate_run_process *p, const void *message, size_t len, double whole_ns,
                   const atomic_bool *stop, void (*progress)(void *ctx, double share), void *ctx,
                   struct calibrate_run *out, struct err *e);
 /* Ends a process that has nothing to run. Takes one without a pid. */

@@ -79,7 +79,7 @@ static int adjust(struct truth *truth, uint64_t time_ns, struct calibrate_run *o
     calibrate_run_init(out);
     truth->time_ns = time_ns;
     if (calibrate_run_fork(&p, &there, sizeof there, prepare, &there, e) != 0) return -1;
-    return calibrate_run(&p, truth, sizeof *truth, time_ns, &stop, progress, NULL, out, e);
+    return calibrate_run(&p, truth, sizeof *truth, (double)time_ns, &stop, progress, NULL, out, e);
 }
 
 static int setup(void **state) {
