@@ -149,7 +149,7 @@ static size_t best_of(const struct outcome *o, size_t measure, size_t configurat
     for (size_t i = 0; i < o->points; i++) {
         double v = outcome_value(o, i, measure),
                most = best == SIZE_MAX ? NAN : outcome_value(o, best, measure);
-        if (isnan(v) || !standing_comparable(o->point[i].undone)) continue;
+        if (isnan(v) || o->point[i].cut || !standing_comparable(o->point[i].undone)) continue;
         if (configuration != SIZE_MAX && outcome_configuration(o, i) != configuration) continue;
         if (best == SIZE_MAX || (lower ? v < most : v > most)) best = i;
     }

@@ -82,6 +82,7 @@ struct outcome_point {
     double *value;                 /* by measure, malloc'd; outcome_measured() reads it */
     size_t values;
     double undone[STANDING_UNDONE]; /* as standing.h has them */
+    bool cut;                       /* it ended amid most of its work: standing_run_cut() */
     size_t against;                 /* index of the baseline point of its differences; SIZE_MAX: none */
 };
 struct outcome_measure {
@@ -133,7 +134,8 @@ double outcome_value(const struct outcome *o, size_t point, size_t measure);
 size_t outcome_measure_find(const struct outcome *o, const char *name); /* SIZE_MAX: none */
 /* The difference to the point's baseline: 0.05 is 5 % more; NaN: missing. */
 double outcome_delta(const struct outcome *o, size_t point, size_t measure);
-/* The best point by a measure, among those that left nothing undone; SIZE_MAX: none. */
+/* The best point by a measure, among those that left nothing undone and did not end amid most of their work;
+ * SIZE_MAX: none. */
 size_t outcome_best(const struct outcome *o, size_t measure);
 /* The measure whose best value is a peak: throughput where the load varies, else the first. */
 size_t outcome_judge(const struct outcome *o);

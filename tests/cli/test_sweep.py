@@ -137,22 +137,37 @@ def _():
     assert 'sweep.target.metric: "no_such" is no metric' in got.stderr, got
 
 
+# With little memory some requests find no crowd and are fast; soon everybody waits.
+CROWDED = {"mode": "simulate", "seed": 3, "run": {"duration": "5s", "warmup": "0s"}, "engine": {"room_wait": "1h"},
+           "tiers": {"cpu": {"capacity": "3MiB"}, "nvme": {"capacity": "64MiB", "path": ".", "io_size": "64KiB",
+                                                          "read_bandwidth": "1MB/s", "write_bandwidth": "1MB/s"}},
+           "workload.users": 64, "workload.prefix": {"probability": 0},
+           "workload.personas": [{"name": "large", "context": [500, 3000], "generate": [20, 60], "think": ["0s", "1s"]}]}
+
+
 @case("a search takes no capacity for enough with which most of the work is not done by the end")
 def _():
     find = {"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["8MiB", "512MiB"], "precision": 0.2,
             "target": {"metric": "ttft_p95_ms", "op": "<=", "value": 200}}
-    changes = {"mode": "simulate", "seed": 3, "run": {"duration": "5s", "warmup": "0s"}, "engine": {"room_wait": "1h"},
-               "tiers": {"cpu": {"capacity": "3MiB"}, "nvme": {"capacity": "64MiB", "path": ".", "io_size": "64KiB",
-                                                              "read_bandwidth": "1MB/s", "write_bandwidth": "1MB/s"}},
-               "workload.users": 64, "workload.prefix": {"probability": 0}, "sweep": find,
-               "workload.personas": [{"name": "large", "context": [500, 3000], "generate": [20, 60], "think": ["0s", "1s"]}]}
-    got, out = sweep(changes)
+    got, out = sweep({**CROWDED, "sweep": find})
     text = " ".join(got.stdout.split())
     few = [row for row in rows("SELECT run_id FROM runs") if (value := {one["metric"]: one["value"] for one in rows(
         "SELECT metric, value FROM results WHERE run_id = ?", row["run_id"])})["ttft_p95_ms"] <= 200 and
            value["requests_in_service_at_end"] == 64]
     assert few, out["points"]  # those that found no crowd were fast, and now everybody waits
     assert "cannot be met within the bounds" in text and "most of the work was not done by the end" in text, got
+
+
+@case("a point that ended amid most of its work is not called best, by the sweep nor by its report")
+def _():
+    few = {**CROWDED, "tiers": {**CROWDED["tiers"], "cpu": {"capacity": "512MiB"}}}
+    got, out = sweep({**few, "sweep": {"keys": {"workload.users": [2, 64]}, "metrics": "throughput_tok_s"}})
+    few_users, crowd = [one["results"]["throughput_tok_s"]["value"] for one in out["points"]]
+    assert crowd > few_users > 0 and out["sweep"]["best_point"] == 1, out
+    told = "1 of 2 points ended amid most of the work, and is not called best"
+    assert told in " ".join(got.stdout.split()), got
+    report = run(["report", "sweep:1", "--format", "md", "-o", "-"])
+    assert report.rc == 0 and told in " ".join(report.stdout.split()), report
 
 
 @case("rates lie evenly between one request at a time and full throughput")

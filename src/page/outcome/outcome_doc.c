@@ -181,13 +181,21 @@ static void put_points_table(const struct outcome *o, size_t shown, struct doc *
 
 /* Why a point that looks best is not called so. */
 static void put_incomparable(const struct outcome *o, struct doc *d) {
-    size_t left = 0;
-    for (size_t i = 0; i < o->points; i++) left += !standing_comparable(o->point[i].undone);
+    size_t left = 0, cut = 0;
+    for (size_t i = 0; i < o->points; i++) {
+        left += !standing_comparable(o->point[i].undone);
+        cut += o->point[i].cut;
+    }
     if (left > 0)
         doc_text(
             d, DOC_WARN,
             "%zu of %zu points left work undone, which takes less time: %s not comparable, and %s called best.",
             left, o->points, left == 1 ? "it is" : "they are", left == 1 ? "is not" : "none of them is");
+    if (cut > 0)
+        doc_text(
+            d, DOC_WARN,
+            "%zu of %zu points ended amid most of the work, and %s called best; make run.duration longer.",
+            cut, o->points, cut == 1 ? "is not" : "none of them is");
 }
 
 static void put_failures(const struct outcome *o, struct doc *d) {

@@ -155,6 +155,7 @@ struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const stru
     p->run_id = from->run_id;
     p->against = against(b, o, from->planned);
     memcpy(p->undone, from->undone, sizeof p->undone);
+    p->cut = from->cut;
     snprintf(p->why, sizeof p->why, "%s", from->why);
     return p;
 }

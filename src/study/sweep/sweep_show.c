@@ -91,12 +91,14 @@ static void point_row(const struct sweep *s, size_t i, struct board_row *r) {
         if (rate && strcmp(s->metric[m], "requests_per_s") == 0) r->x = p->value[m];
     }
     char undone[STANDING_TEXT];
-    r->undone = !standing_comparable(p->undone);
-    if (r->undone)
+    bool less = !standing_comparable(p->undone), cut = p->cut && p->why[0] == '\0';
+    r->undone = less || cut;
+    if (less)
         snprintf(r->note, sizeof r->note, "not comparable: %.180s",
                  standing_undone(p->undone, undone, sizeof undone));
     else
-        snprintf(r->note, sizeof r->note, "%.199s", p->why);
+        snprintf(r->note, sizeof r->note, "%.199s",
+                 cut ? "most of the work was not done by the end" : p->why);
     if (s->study && s->study->row) s->study->row(s, i, r);
 }
 

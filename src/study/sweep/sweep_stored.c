@@ -220,11 +220,23 @@ static void add_curve(void *ctx, const struct sweep_curve *c) {
     outcome_add_curve(((struct reading *)ctx)->out, c);
 }
 
+/* Of its stored results, as of a run that has just ended. */
+static bool is_cut(const struct outcome *o, size_t point) {
+    struct result_list all = {0};
+    for (size_t m = 0; m < o->measures; m++)
+        result_add(&all, outcome_measured(o, point, m), 0, "%s", o->measure[m].name);
+    bool cut = standing_run_cut(&all);
+    free(all.items);
+    return cut;
+}
+
 static void settle_points(struct outcome *o) {
     size_t m = 0;
     while (m < o->measures && strcmp(o->measure[m].name, standing_computes) != 0) m++;
-    for (size_t i = 0; i < o->points; i++)
+    for (size_t i = 0; i < o->points; i++) {
         standing_settle(m < o->measures && kvf_present(outcome_measured(o, i, m)), o->point[i].undone);
+        o->point[i].cut = is_cut(o, i);
+    }
 }
 
 /* Of one that has not told its end. */
