@@ -534,7 +534,7 @@ def _():
         assert result(summary, "outage_requests_rerouted") > 0 and result(summary, "outage_lost_bytes") > 0
         amid = [line for line in logs[pod] if gone + 0.3 < line["slot"] < back - 0.02]  # a busy machine takes its time to tell the pod
         assert not amid and any(line["slot"] > back for line in logs[pod]), (amid, marks)
-        assert within((line for log in logs for line in log), gone, back), "nobody was served meanwhile"
+        assert any(gone < line["slot"] < back for log in logs for line in log), "nobody was served meanwhile"
         down = rows("SELECT seq, t_s, down FROM pod_intervals JOIN intervals USING (run_id, seq) WHERE run_id = ? AND pod = ? ORDER BY seq",
                     last_run()["run_id"], pod)
         assert {one["down"] for one in down if gone + 0.2 < one["t_s"] < back} == {1}, (down, marks)

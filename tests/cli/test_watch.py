@@ -380,7 +380,7 @@ def _():
     for view in VIEWS:
         assert "INTERRUPTED" in dump("--view", view).stdout
     got = run(["watch", "--dump", "--at", "1"])
-    assert (got.rc, got.stdout) == (2, "") and "the run has stored no interval" in got.stderr, got
+    assert (got.rc, got.stdout) == (2, "") and "the run has no stored interval to show" in got.stderr, got
 
 
 # ---- the database under it ----

@@ -394,7 +394,7 @@ static void a_run_without_intervals_is_shown_as_such(void **state) {
     store_watch_provider(w, &p);
     struct ui_picture at_1 = {1, "overview", 24, 80, {.ascii = true}, false};
     assert_int_equal(ui_dump(&p, &at_1, &text, &e), -KVF_ERR_UNAVAILABLE);
-    assert_non_null(strstr(e.text, "the run has stored no interval"));
+    assert_non_null(strstr(e.text, "the run has no stored interval to show"));
     assert_int_equal(text.len, 0);
     store_watch_close(w);
     stored_free(s);
