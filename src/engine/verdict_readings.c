@@ -21,8 +21,8 @@ static double sum_ms(const struct histogram *h) {
 
 /* Its mean, for so many requests: one that ends meanwhile is in some of the histograms, and in others not
  * yet. */
-static double sum_for(const struct histogram *h, const struct histogram *requests) {
-    double n = kvf_ratio((double)histogram_count(requests), (double)histogram_count(h));
+static double sum_for(const struct histogram *h, double requests) {
+    double n = kvf_ratio(requests, (double)histogram_count(h));
     return kvf_present(n) ? sum_ms(h) * n : 0;
 }
 
@@ -100,14 +100,15 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
     const struct snapshot_interval *i = &snap->interval;
     const struct counters *d = p->delta;
     const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E], *ttft = &d->latency[REQUEST_LATENCY_TTFT];
+    double done = (double)counters_get(&d->requests_done); /* counted last */
     struct window_sums w = {.length_s = i->length_s,
-                            .requests = (double)histogram_count(e2e),
+                            .requests = done,
                             .arrived = (double)i->arrived,
-                            .e2e_ms = sum_ms(e2e),
+                            .e2e_ms = sum_for(e2e, done),
                             .ttft_ms = sum_ms(ttft),
                             .first_tokens = (double)histogram_count(ttft),
-                            .queue_ms = sum_ms(&d->latency[REQUEST_LATENCY_QUEUE_WAIT]),
-                            .storage_ms = sum_for(&d->latency[REQUEST_LATENCY_STORAGE_IO], e2e),
+                            .queue_ms = sum_for(&d->latency[REQUEST_LATENCY_QUEUE_WAIT], done),
+                            .storage_ms = sum_for(&d->latency[REQUEST_LATENCY_STORAGE_IO], done),
                             .prefill_ms = (double)counters_get(&d->prefill_ns) / 1e6,
                             .generation_ms = sum_ms(&d->latency[REQUEST_LATENCY_GENERATION]),
                             .room_ms = (double)counters_get(&d->room_ns) / 1e6,
