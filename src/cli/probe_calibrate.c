@@ -88,11 +88,7 @@ static void on_signal(int number) {
 
 static void signals_take(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction act = {.sa_handler = on_signal}, before;
-    sigemptyset(&act.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as under nohup */
-            sigaction(numbers[i], &act, NULL);
+    signals_handle(numbers, sizeof numbers / sizeof *numbers, on_signal, 0);
 }
 
 /* ---- what was asked for ---- */

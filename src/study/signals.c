@@ -207,15 +207,19 @@ static void signal_taken(const siginfo_t *info) {
     }
 }
 
-/* Signals that our parent had ignored (nohup, a shell's background job) stay ignored. They have to be left
- * out: a signal that is blocked is kept for sigwait() although it is ignored. */
+/* Signals that our parent had ignored (nohup, a shell's background job) stay ignored. */
+static bool is_ignored(int signal) {
+    struct sigaction now;
+    return sigaction(signal, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/* Ignored signals are left out: a blocked signal is kept for sigwait() although it is ignored. */
 static sigset_t signal_set(void) {
     static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
-    struct sigaction now;
     sigset_t set;
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (sigaction(wanted[i], NULL, &now) != 0 || now.sa_handler != SIG_IGN) sigaddset(&set, wanted[i]);
+        if (!is_ignored(wanted[i])) sigaddset(&set, wanted[i]);
     sigaddset(&set, SIGUSR2); /* ours: the thread shall end */
     return set;
 }
@@ -299,6 +303,13 @@ void signals_forget(void) {
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+void signals_handle(const int *numbers, size_t count, void (*handler)(int number), int flags) {
+    struct sigaction act = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&act.sa_mask);
+    for (size_t i = 0; i < count; i++)
+        if (!is_ignored(numbers[i])) sigaction(numbers[i], &act, NULL);
+}
+
 /* The signal comes again when this returns, and then ends the process by default. */
 static void end_by(int number) {
     output_file_abandon();
@@ -307,9 +318,5 @@ static void end_by(int number) {
 
 void signals_end(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction act = {.sa_handler = end_by, .sa_flags = (int)SA_RESETHAND}, before;
-    sigemptyset(&act.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as under nohup */
-            sigaction(numbers[i], &act, NULL);
+    signals_handle(numbers, sizeof numbers / sizeof *numbers, end_by, (int)SA_RESETHAND);
 }

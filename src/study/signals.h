@@ -5,6 +5,7 @@
 #define KVF_STUDY_SIGNALS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 #include "record/command.h"
@@ -29,6 +30,8 @@ int signals_asked(void); /* the first signal that asked for the end, or 0; any t
 /* The signal named at the end of a sentence such as "stopped by SIGTERM"; 0: none. Any thread. */
 int signals_named(const char *sentence);
 int signals_stop(void); /* joins the thread; returns signals_asked(). Signals end the process again */
+/* Sets a handler for signals, except those that are ignored. */
+void signals_handle(const int *numbers, size_t count, void (*handler)(int number), int flags);
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process as by default, but leave no file
  * half-written. Ignored signals stay ignored. */
 void signals_end(void);

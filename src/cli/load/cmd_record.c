@@ -13,6 +13,7 @@
 #include "study/capture/capture_events.h"
 #include "study/capture/siphash.h"
 #include "study/output.h"
+#include "study/signals.h"
 
 static volatile sig_atomic_t stop;
 
@@ -20,14 +21,10 @@ static void asked_to_stop(int number) {
     stop = number;
 }
 
-/* The first signal ends the recording in good order, a second one the process. What is ignored stays so. */
+/* The first signal ends the recording in good order, a second one the process. */
 static void take_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction now, act = {.sa_handler = asked_to_stop, .sa_flags = (int)SA_RESETHAND};
-        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &act, NULL);
-    }
+    signals_handle(numbers, sizeof numbers / sizeof *numbers, asked_to_stop, (int)SA_RESETHAND);
 }
 
 static void summary(const struct capture *c, bool events, struct buf *out) {
