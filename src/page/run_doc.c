@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/moment.h"
+#include "page/lead.h"
 #include "page/run_doc_inside.h"
 
 static void put_run(const struct run_part *p, bool whole) {
@@ -26,11 +26,9 @@ static void put_run(const struct run_part *p, bool whole) {
 }
 
 static void run_title(const struct run_record *r, struct buf *title, struct buf *subtitle) {
-    char when[MOMENT_TEXT];
-    moment_utc_text(r->started_at, when);
     buf_addf(title, "%s, run %" PRId64, r->name[0] ? r->name : "unnamed", r->run_id);
-    buf_addf(subtitle, "%s, %s, on %s, %s, kvfall %s", r->model, r->mode,
-             r->host[0] ? r->host : "an unknown host", when, r->version);
+    buf_addf(subtitle, "%s, %s, ", r->model, r->mode);
+    lead_origin(r->host, r->started_at, r->version, subtitle);
     if (r->description[0]) buf_addf(subtitle, ". %s", r->description);
 }
 

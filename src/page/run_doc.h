@@ -72,8 +72,6 @@ void run_summary_text(const struct run_record *r, const struct format_style *sty
  * of the usual metrics. */
 void run_trials_text(const struct run_record *r, const struct trials *t, const struct format_style *style,
                      struct buf *out);
-/* The command that repeats a run exactly, with `options` added; nothing for a run that is not stored. */
-void run_doc_repeat(struct doc *d, const char *label, const char *uuid, int64_t run_id, const char *options);
 /* The table of criteria of a run, or of each of its trials; nothing without criteria. */
 void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "page/lead.h"
 #include "page/run_doc_inside.h"
 #include "record/standing.h"
 
@@ -199,18 +200,6 @@ static void put_criteria(const struct run_part *p) {
     }
 }
 
-/* The scenario as it took effect has every setting and the seed. It goes by UUID: a number is that of one
- * database alone. */
-void run_doc_repeat(struct doc *d, const char *label, const char *uuid, int64_t run_id, const char *options) {
-    struct buf text = {0};
-    if (run_id <= 0 || !*uuid) return;
-    buf_addf(&text,
-             "kvfall show %.8s --effective > run-%" PRId64 ".yaml && kvfall run run-%" PRId64 ".yaml%s%s",
-             uuid, run_id, run_id, *options ? " " : "", options);
-    doc_fact(d, label, buf_text(&text));
-    buf_free(&text);
-}
-
 /* The scenario of the first trial makes all of them. */
 static void put_repeat(const struct run_part *p) {
     const struct run_record *r = p->run;
@@ -219,11 +208,11 @@ static void put_repeat(const struct run_part *p) {
     if (r->rank_count > 1) snprintf(options, sizeof options, "--ranks %zu", r->rank_count);
     for (size_t i = 0; p->trials && i < p->trials->count; i++)
         if (p->trials->trial[i].number == 1)
-            run_doc_repeat(p->doc, "Repeat all trials", p->trials->trial[i].uuid, p->trials->trial[i].run_id,
-                           options);
+            lead_repeat(p->doc, "Repeat all trials", "run", p->trials->trial[i].uuid,
+                        p->trials->trial[i].run_id, options);
     size_t len = strlen(options);
     if (r->trial) snprintf(options + len, sizeof options - len, "%s--trials 1", len ? " " : "");
-    run_doc_repeat(p->doc, r->trial ? "Repeat this trial" : "Repeat it", r->uuid, r->run_id, options);
+    lead_repeat(p->doc, r->trial ? "Repeat this trial" : "Repeat it", "run", r->uuid, r->run_id, options);
 }
 
 static void put_tags(const struct run_part *p) {

@@ -175,20 +175,20 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
     return out;
 }
 
-double standing_unfinished(double in_service_s, double done, double each_ms) {
+static double unfinished(double in_service_s, double done, double each_ms) {
     return in_service_s > 0 ? 1 - done * each_ms / 1e3 / in_service_s : KVF_MISSING;
 }
 
 bool standing_cut(double in_service_s, double done, double each_ms) {
-    return standing_unfinished(in_service_s, done, each_ms) > 0.5;
+    return unfinished(in_service_s, done, each_ms) > 0.5;
 }
 
 double standing_run_unfinished(const struct result_list *results) {
     double each_ms = result_value(results, "e2e_mean_ms") - result_value(results, "queue_wait_mean_ms");
     double mean = result_value(results, "in_service_mean");
     if (result_value(results, "requests_failed") != 0) return KVF_MISSING;
-    double part = standing_unfinished(mean * result_value(results, "measured_s"),
-                                      result_value(results, "requests_done"), each_ms);
+    double part = unfinished(mean * result_value(results, "measured_s"),
+                             result_value(results, "requests_done"), each_ms);
     /* a request that is left was there all the time at most; the rest is the end of others: that of their
      * slot */
     double most = result_value(results, "requests_in_service_at_end") / mean;

@@ -52,11 +52,10 @@ void standing_settle(bool computes, double undone[STANDING_UNDONE]);
  * had are the first of many, and throughput and demands are not of what all of them ask. `each_ms`: in
  * service, of one that was done. NaN for any: false. */
 bool standing_cut(double in_service_s, double done, double each_ms);
+/* The same of a run. A failed request has no latency, and is work undone. */
+bool standing_run_cut(const struct result_list *results);
 /* The part of that time which is of requests that had not ended, less what those that had spent before; NaN:
  * unknown. By so much of itself the throughput of all may be higher. */
-double standing_unfinished(double in_service_s, double done, double each_ms);
-/* Both of a run. A failed request has no latency, and is work undone. */
-bool standing_run_cut(const struct result_list *results);
 double standing_run_unfinished(const struct result_list *results);
 /* standing_undone() of one run. */
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]);

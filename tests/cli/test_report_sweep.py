@@ -183,7 +183,7 @@ def _():
         lines = {words(group): group.find(SVG + "path").get("class") for group in one.iter(SVG + "g")
                  if group.get("data-k") and group.find(SVG + "text") is not None}
         assert lines == {"small": "l k0 d0", "large": "l k1 d1"}, lines
-    assert "More is better. All have one scale." in words(root)
+    assert "Higher is better. All charts share one scale." in words(root)
     assert not run(["report", "sweep:1", "--format", "md"]).stderr
 
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "metrics/statistics.h"
+#include "page/lead.h"
 #include "page/outcome/outcome_doc.h"
 #include "page/outcome/outcome_text.h"
 #include "record/metric.h"
@@ -212,12 +213,6 @@ static bool spans_decades(const struct plot *p) {
     return plot_range_y(p, &low, &high) && low > 0 && high / low >= 100;
 }
 
-static const char *better_words(const char *metric) {
-    static const char *const words[] = {
-        [METRIC_NEUTRAL] = "", [METRIC_HIGHER] = "More is better.", [METRIC_LOWER] = "Less is better."};
-    return words[metric_better(metric)];
-}
-
 /* A chart, or that of one value of the facet; how many lines are left out. */
 static struct plot *chart_fill(const struct outcome *o, const struct outcome_lines *l, size_t across,
                                size_t measure, size_t facet, size_t *left) {
@@ -268,17 +263,17 @@ static void put_facets(const struct outcome *o, const struct outcome_lines *l, s
     plot_one_scale(p, facet->values);
     bool decades = spans_decades(p[0]);
     for (size_t v = 0; v < facet->values; v++) p[v]->y.log = decades;
-    const char *better = better_words(o->measure[measure].name);
-    doc_text(d, DOC_PLAIN, "%s%sAll have one scale.", better, *better ? " " : "");
+    const char *better = lead_better(o->measure[measure].name);
+    doc_text(d, DOC_PLAIN, "%s%sAll charts share one scale.", better, *better ? " " : "");
     if (left > 0)
-        doc_text(d, DOC_PLAIN, "The best %d configurations are drawn of each; the table has all points.",
+        doc_text(d, DOC_PLAIN, "Each chart shows its best %d configurations; the table has all points.",
                  OUTCOME_LINES);
     for (size_t v = 0; v < facet->values; v++) doc_plot(d, p[v]);
 }
 
 static void put_chart(const struct outcome *o, const struct outcome_lines *l, size_t across, size_t measure,
                       struct doc *d) {
-    const char *better = better_words(o->measure[measure].name);
+    const char *better = lead_better(o->measure[measure].name);
     size_t left;
     if (l->facet < OUTCOME_DIMENSIONS) {
         put_facets(o, l, across, measure, d);
@@ -289,8 +284,7 @@ static void put_chart(const struct outcome *o, const struct outcome_lines *l, si
     p->y.log = spans_decades(p);
     buf_addf(&caption, "%s%s%s", better, *better && *p->caption ? " " : "", p->caption);
     if (left > 0)
-        buf_addf(&caption,
-                 "%sThe best %zu of %zu configurations are drawn; the table of all points has the others.",
+        buf_addf(&caption, "%sThe chart shows the best %zu of %zu configurations; the table has all points.",
                  caption.len ? " " : "", l->count - left, l->count);
     plot_caption(p, "%s", buf_text(&caption));
     buf_free(&caption);
@@ -310,7 +304,7 @@ void outcome_put_charts(const struct outcome *o, struct doc *d) {
            tok = outcome_measure_find(o, "throughput_tok_s");
     struct outcome_lines l;
     if (points_done(o) < 2) {
-        doc_text(d, DOC_PLAIN, "Fewer than two points are done: there is nothing to draw.");
+        doc_text(d, DOC_PLAIN, "Fewer than two points are done, so there is nothing to draw.");
         return;
     }
     outcome_lines_make(o, &l);
@@ -369,6 +363,6 @@ void outcome_put_curves(const struct outcome *o, struct doc *d) {
             line->y[i - from] = o->curve[i].miss_ratio;
         }
     }
-    plot_caption(p, "Less is better. belady knows what comes: no policy is below it.");
+    plot_caption(p, "%s belady knows the future: no policy misses less.", lead_better("miss_ratio"));
     doc_plot(d, p);
 }

@@ -7,6 +7,7 @@
 
 #include "base/moment.h"
 #include "base/units.h"
+#include "page/lead.h"
 #include "page/outcome/outcome_text.h"
 #include "record/metric.h"
 
@@ -19,8 +20,7 @@ static void put_verdict(const struct outcome *o, struct doc *d) {
     struct buf text = {0};
     enum format_tone tone;
     const char *status = format_status(r->status, &tone);
-    buf_addf(&text, "%" PRIu64 " of %" PRIu64 " points done", r->done, r->points);
-    if (r->failed > 0) buf_addf(&text, ", %" PRIu64 " failed", r->failed);
+    lead_done(r->done, r->points, "points", r->failed, &text);
     if (r->status_reason[0]) buf_addf(&text, ": %s", r->status_reason);
     doc_verdict(d, (enum doc_tone)tone, status, buf_text(&text));
     buf_free(&text);
@@ -86,15 +86,7 @@ static void put_facts(const struct outcome *o, struct doc *d) {
     doc_fact(d, "Baseline", o->baseline);
     doc_fact(d, "kvfall", r->version);
     for (unsigned k = 0; k < o->dimensions; k++) put_dimension(&o->dimension[k], d);
-    if (r->sweep_id > 0 && r->uuid[0] && r->scenario_yaml && *r->scenario_yaml) {
-        struct buf repeat = {0};
-        buf_addf(&repeat,
-                 "kvfall show sweep:%.8s --effective > sweep-%" PRId64 ".yaml && kvfall sweep sweep-%" PRId64
-                 ".yaml",
-                 r->uuid, r->sweep_id, r->sweep_id);
-        doc_fact(d, "Repeat it", buf_text(&repeat));
-        buf_free(&repeat);
-    }
+    if (r->scenario_yaml && *r->scenario_yaml) lead_repeat(d, "Repeat it", "sweep", r->uuid, r->sweep_id, "");
 }
 
 /* ---- tables ---- */
@@ -271,11 +263,9 @@ struct doc *outcome_doc(const struct outcome *o) {
     const struct sweep_record *r = &o->record;
     bool curves = strcmp(r->profile, "miss_ratio") == 0, search = strcmp(r->profile, "capacity") == 0;
     struct buf title = {0}, subtitle = {0};
-    char when[MOMENT_TEXT];
-    moment_utc_text(r->started_at, when);
     buf_addf(&title, "%s, sweep %" PRId64, r->name[0] ? r->name : "unnamed", r->sweep_id);
-    buf_addf(&subtitle, "%s, %s, on %s, %s, kvfall %s", r->model, r->mode,
-             r->host[0] ? r->host : "an unknown host", when, r->version);
+    buf_addf(&subtitle, "%s, %s, ", r->model, r->mode);
+    lead_origin(r->host, r->started_at, r->version, &subtitle);
     struct doc *d = doc_new(buf_text(&title), buf_text(&subtitle));
     buf_free(&title);
     buf_free(&subtitle);

@@ -1,12 +1,14 @@
 #include <ctype.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
 #include "draw/axis.h"
+#include "page/lead.h"
 #include "page/outcome/outcome_doc.h"
 #include "page/outcome/outcome_text.h"
 #include "record/metric.h"
@@ -33,11 +35,21 @@ static bool two_keys(const struct outcome *o, unsigned key[2]) {
            o->dimension[key[1]].values <= ROWS;
 }
 
+__attribute__((format(printf, 3, 4))) static void put_caption(struct plot *p, const char *metric,
+                                                              const char *fmt, ...) {
+    const char *better = lead_better(metric);
+    char colours[120];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(colours, sizeof colours, fmt, ap);
+    va_end(ap);
+    plot_caption(p, "%s %s%sHatched cells have no finished point.", colours, better, *better ? " " : "");
+}
+
 static struct plot *table_new(const struct outcome *o, const unsigned key[2], size_t measure) {
     const struct outcome_dimension *x = &o->dimension[key[0]], *y = &o->dimension[key[1]];
     const struct outcome_measure *m = &o->measure[measure];
     const struct metric *row = metric_find(m->name);
-    enum metric_better better = metric_better(m->name);
     struct plot *p = plot_new(PLOT_HEAT, outcome_measure_words(m->name).text);
     plot_axis(&p->x, outcome_dimension_words(x).text, "");
     plot_axis(&p->y, outcome_dimension_words(y).text, row && metric_form_percent(row->form) ? "%" : m->unit);
@@ -47,10 +59,7 @@ static struct plot *table_new(const struct outcome *o, const unsigned key[2], si
         for (size_t i = 0; i < o->points; i++)
             if (o->point[i].at[key[1]] == r) line->y[o->point[i].at[key[0]]] = outcome_value(o, i, measure);
     }
-    plot_caption(p, "Rows: %s. Darker is more%s. Hatched cells have no finished point.", p->y.label,
-                 better == METRIC_HIGHER  ? ", and more is better"
-                 : better == METRIC_LOWER ? ", and less is better"
-                                          : "");
+    put_caption(p, m->name, "Rows: %s. Darker is higher.", p->y.label);
     return p;
 }
 
@@ -86,10 +95,7 @@ void outcome_put_heat(const struct outcome *o, struct doc *d) {
     plot_axis(&p->y, "difference", "%");
     p->diverging = true;
     p->less_better = metric_better(metric) == METRIC_LOWER;
-    plot_caption(
-        p,
-        "Blue is better than the baseline, orange worse: %s is better. Hatched cells have no finished point.",
-        p->less_better ? "less" : "more");
+    put_caption(p, metric, "Blue is better than the baseline, orange worse.");
     for (size_t v = 0; v < x->values; v++) plot_category(p, x->value[v].text);
     for (size_t row = 0; row < count; row += x->values) {
         text.len = 0;

@@ -132,7 +132,7 @@ const struct suite_entry *suite_find(const struct suite *s, const char *name); /
 const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]);
 bool suite_cut(
     const struct suite_entry *e); /* done, and too short: more than SUITE_UNFINISHED is unfinished */
-double suite_unfinished(const struct suite_entry *e); /* the largest standing_unfinished() of its runs */
+double suite_unfinished(const struct suite_entry *e); /* the largest standing_run_unfinished() of its runs */
 /* Ratios of throughput are told from 1.1 on, which is what unfinished work may make of equal ones. */
 #define SUITE_UNFINISHED 0.1
 bool suite_comparable(const struct suite_entry *e); /* done, not too short, and with nothing left undone */

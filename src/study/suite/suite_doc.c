@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/moment.h"
+#include "page/lead.h"
 #include "page/run_doc.h"
 #include "record/metric.h"
 #include "study/suite/suite.h"
@@ -20,8 +21,7 @@ static void put_verdict(const struct suite *s, struct doc *d) {
         failed += bad;
         done += !bad && suite_done(e);
     }
-    buf_addf(&text, "%zu of %zu tests done", done, s->entries);
-    if (failed > 0) buf_addf(&text, ", %zu failed", failed);
+    lead_done(done, s->entries, "tests", failed, &text);
     doc_verdict(d,
                 failed               ? DOC_BAD
                 : done == s->entries ? DOC_GOOD
@@ -72,8 +72,7 @@ static void put_bars(const struct suite *s, struct doc *d) {
         struct plot_line *line = plot_line_room(p, label, s->entries, false);
         for (size_t i = 0; i < s->entries; i++)
             if (suite_done(&s->entry[i])) line->y[i] = suite_metric(&s->entry[i], "%s", charts[c]);
-        plot_caption(p, "%s is better; of several trials the mean.%s",
-                     m->better == METRIC_LOWER ? "Less" : "More",
+        plot_caption(p, "%s Mean of the trials.%s", lead_better(charts[c]),
                      left ? " * left work undone, or was too short." : "");
         doc_plot(d, p);
     }
@@ -105,8 +104,8 @@ static void put_percentiles(const struct suite *s, struct doc *d) {
     }
     if (count == 0) return;
     doc_section(d, 1, "End-to-end latency of each test");
-    doc_text(d, DOC_PLAIN,
-             "Percentiles, with one scale for all. Less is better; each line ends at its highest value.");
+    doc_text(d, DOC_PLAIN, "%s All charts share one scale. Each line ends at its highest value.",
+             lead_better("e2e_p95_ms"));
     plot_one_scale(p, count);
     for (size_t i = 0; i < count; i++) doc_plot(d, p[i]);
 }
@@ -145,7 +144,7 @@ static void put_test(const struct suite_entry *e, struct doc *d) {
     doc_fact(d, "Began", when);
     put_tiers(r, d);
     doc_fact(d, "Bottleneck", r->verdict.sentence);
-    run_doc_repeat(d, "Repeat it", r->uuid, r->run_id, "");
+    lead_repeat(d, "Repeat it", "run", r->uuid, r->run_id, "");
     doc_table(d, e->runs > 1 ? "Runs" : "Run", "run|status|>tokens/s|>end-to-end P95");
     for (uint32_t k = 0; k < e->runs; k++) {
         doc_cell_run(d, e->run[k].run_id);
@@ -162,11 +161,9 @@ struct doc *suite_doc(const struct suite *s) {
     const struct run_record *first = &s->entry[0].run[0];
     struct suite_words words;
     struct buf title = {0}, subtitle = {0};
-    char when[MOMENT_TEXT];
-    moment_utc_text(first->started_at, when);
     buf_addf(&title, "Suite of run %" PRId64, s->parent_id);
-    buf_addf(&subtitle, "%zu tests on %s, %s, kvfall %s", s->entries,
-             first->host[0] ? first->host : "an unknown host", when, first->version);
+    buf_addf(&subtitle, "%zu tests ", s->entries);
+    lead_origin(first->host, first->started_at, first->version, &subtitle);
     struct doc *d = doc_new(buf_text(&title), buf_text(&subtitle));
     buf_free(&title);
     buf_free(&subtitle);
