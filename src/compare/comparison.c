@@ -25,13 +25,23 @@ static void label_group(const struct trials *t, char *out, size_t len) {
         snprintf(out, len, "runs %" PRId64 "...%" PRId64, first->run_id, last->run_id);
 }
 
-/* Where it is known that nothing is computed again for them. */
-static bool misses_free(const struct run_record *run) {
-    json_t *root = run->effective_json ? json_loads(run->effective_json, 0, NULL) : NULL;
-    const char *mode = json_string_value(json_object_get(json_object_get(root, "compute"), "mode"));
-    bool nothing = mode && strcmp(mode, "roofline") != 0;
+/* Of the misses, whether those of shared prompts are few: only these are written again at granularity
+ * request. */
+static bool few_prompts(const struct comparison_input *i) {
+    const char *unit;
+    double missed = comparison_value(i, "prefix_lookups", &unit) - comparison_value(i, "prefix_hits", &unit);
+    double all =
+        comparison_value(i, "reuse_lookups", &unit) * (1 - comparison_value(i, "reuse_hit_ratio", &unit));
+    return !(missed > 0.1 * all);
+}
+
+/* Where it is known that nothing is written or computed again for them. */
+static bool misses_free(const struct comparison_input *i) {
+    json_t *root = i->run->effective_json ? json_loads(i->run->effective_json, 0, NULL) : NULL;
+    const char *unit = json_string_value(json_object_get(json_object_get(root, "cache"), "granularity"));
+    bool free = unit && strcmp(unit, "request") == 0 && few_prompts(i);
     json_decref(root);
-    return nothing;
+    return free;
 }
 
 static double read_of_a_request(const struct comparison_input *i) {
@@ -49,7 +59,7 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     snprintf(s->name, sizeof s->name, "%s", run->name);
     snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
     s->results = run->results.count > 0;
-    s->misses_free = misses_free(run);
+    s->misses_free = misses_free(i);
     s->read_bytes = read_of_a_request(i);
     verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
     if (comparison_group(i)) {

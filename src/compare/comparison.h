@@ -60,7 +60,7 @@ struct comparison_side {
     char limited_by[32];             /* "cpu, capacity", of the run's own verdict; "": not judged */
     char undone[320];                /* "3 requests failed" (record/standing.h); "" */
     struct comparison_store store;
-    bool misses_free;  /* what misses is not computed again: a miss makes no work */
+    bool misses_free;  /* nothing is written or computed again for a miss */
     double read_bytes; /* of a request done, from all tiers; missing where they are not counted */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */

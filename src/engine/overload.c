@@ -117,6 +117,7 @@ static void warn_of_calibration(const struct engine *e, struct run_record *run) 
 
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
+    bool blocks = e->s->cache.granularity == KVF_GRANULARITY_BLOCK;
     warn_of_calibration(e, run);
     double fell = result_value(&run->results, "fell_through"),
            kept_out = result_value(&run->results, "not_admitted"),
@@ -125,7 +126,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
     if (kept_out > 0)
         verdict_warn(&run->verdict, "%s not admitted (cache.admission)%s",
                      counted(kept_out, "write was", "writes were").text,
-                     scenario_computes(e->s)
+                     scenario_recomputes(e->s)
                          ? ": what is not kept is computed again when it is needed"
                          : ": what is not kept is neither written, nor read back, nor computed again, so the "
                            "throughput is that of less work");
@@ -140,12 +141,13 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                      "%s dropped because the remote tier was gone; what would have moved there did not, so "
                      "the throughput is that of less work",
                      counted(lost, "entry was", "entries were").text);
-    lost = scenario_computes(e->s) ? 0 : result_value(&run->results, "outage_lost");
+    lost = scenario_recomputes(e->s) ? 0 : result_value(&run->results, "outage_lost");
     if (lost > 0)
-        verdict_warn(&run->verdict,
-                     "%s lost in outages; what was lost is neither read nor moved nor computed again, so the "
-                     "throughput is that of less work",
-                     counted(lost, "entry was", "entries were").text);
+        verdict_warn(
+            &run->verdict, "%s lost in outages; what was lost is %s, so the throughput is that of %s work",
+            counted(lost, "entry was", "entries were").text,
+            blocks ? "written again instead of being read" : "neither read nor moved nor computed again",
+            blocks ? "other" : "less");
     double carried = result_value(&run->results, "tokens_carried_ratio");
     if (carried >= CARRIED)
         verdict_warn(

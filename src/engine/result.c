@@ -166,6 +166,14 @@ static double prefill_mean_ms(const struct measure *m) {
     return done > 0 ? (double)counters_get(&m->d->prefill_ns) / 1e6 / (double)done : 0;
 }
 
+/* Of one that does not compute again what misses: of all that it does not. */
+static void add_not_computed(struct measure *m) {
+    uint64_t n = 0;
+    for (int c = 0; c < KVF_CAUSES; c++)
+        if (c != KVF_CAUSE_PREFIX) n += m->cache->misses[c];
+    if (!scenario_recomputes(m->e->s)) add_count(m, "misses_not_computed", n);
+}
+
 /* Of the modelled GPU: means over time. KV in use is that of the batch, of the room that it has. */
 static void add_batch(struct measure *m) {
     const struct compute_stats *a = &m->from->compute, *b = &m->to->compute;
@@ -180,6 +188,7 @@ static void add_batch(struct measure *m) {
     result_add(m->out, kvf_ratio(kv, all_fs), 0, "kv_use_mean");
     result_add(m->out, (double)(b->steps - a->steps), 0, "batch_steps");
     result_add(m->out, (double)(b->prefill_tokens - a->prefill_tokens), 0, "prefill_tokens_computed");
+    add_not_computed(m);
 }
 
 /* Where requests do not wait for answers, what was asked of the system and what it did are two things. */

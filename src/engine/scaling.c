@@ -188,11 +188,11 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
     s->finished = e->s->autoscaler.when_found == KVF_AUTOSCALER_FOUND_STOP;
 }
 
-/* As standing.h has it: what was not kept is computed again where a GPU is modelled. */
+/* As standing.h has it. */
 static bool left_undone(const struct engine *e, const struct snapshot_interval *i) {
     const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
     if (i->failed + i->dropped > 0) return true;
-    return !e->service.pods[0].pipeline.compute &&
+    return !scenario_recomputes(e->s) &&
            i->fell_through + i->not_admitted + c->copies_skipped + c->outage_dropped > 0;
 }
 

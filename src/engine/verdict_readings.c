@@ -144,12 +144,22 @@ static struct window_sums sums_between(const struct engine *e, const struct read
 
 /* ---- what the rule wants beside them ---- */
 
+/* At granularity block what misses is written again, at granularity request a shared prompt alone: so few of
+ * the misses so far are of these that all are taken for the others. */
+#define WORKING_MISSES 0.1
+
+static bool misses_free(const struct engine *e) {
+    const struct cache_stats *c = &e->control.sampler->now.cache;
+    return e->s->cache.granularity == KVF_GRANULARITY_REQUEST &&
+           (double)c->misses[KVF_CAUSE_PREFIX] <= WORKING_MISSES * (double)reuses(c->misses);
+}
+
 /* A tier without a link of its own has none that is idle either. */
 static struct window_facts facts_of(const struct engine *e) {
     const struct tier *gpu = e->service.tiers[KVF_TIER_GPU];
     bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
     struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
-                             .misses_free = !e->service.pods[0].pipeline.compute,
+                             .misses_free = misses_free(e),
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,

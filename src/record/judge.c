@@ -310,6 +310,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
     if (!in->misses_free && in->compute_busy >= 0)
         phrase_add(t, "; what misses is computed again on the modelled GPU, %s busy",
                    phrase_share(in->compute_busy).text);
+    if (!in->misses_free && !(in->compute_busy >= 0)) phrase_add(t, "; what misses is written again");
     if (in->misses_free)
         phrase_add(t, "; a miss makes no work here, so more room brings hits, not throughput");
     struct resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN};
@@ -462,7 +463,7 @@ static bool capacity_explains(const struct judge_input *in, const struct resourc
     if (!too_small(in)) return false;
     if (!bound) return stores;
     if (bound->limit == VERDICT_COMPUTE)
-        return capacity_misses(in) * in->prefill_ms >= VERDICT_MISSES * computed;
+        return !in->misses_free && capacity_misses(in) * in->prefill_ms >= VERDICT_MISSES * computed;
     return bound->limit != VERDICT_HOST_CPU;
 }
 

@@ -58,8 +58,19 @@ static double known(double v) {
     return kvf_present(v) ? v : 0;
 }
 
-/* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. */
-const char standing_computes[] = "batch_running_mean";
+/* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. But at
+ * granularity request only shared prompts are. */
+const char standing_computes[] = "batch_running_mean", standing_not_computed[] = "misses_not_computed";
+
+static bool computes_again(const struct result_list *results) {
+    return kvf_present(result_value(results, standing_computes)) &&
+           !kvf_present(result_value(results, standing_not_computed));
+}
+
+static bool trials_have(const struct trials *t, const char *metric) {
+    const struct trial_metric *m = trials_metric(t, metric);
+    return m && m->count > 0 && kvf_present(m->value[0]);
+}
 
 /* Of the requests not done those that neither failed nor were dropped. */
 static double left_of(const double counts[STANDING_UNDONE]) {
@@ -77,11 +88,10 @@ void standing_settle(bool computes, double counts[STANDING_UNDONE]) {
 
 void standing_count(const struct result_list *results, double counts[STANDING_UNDONE]) {
     for (size_t i = 0; i < STANDING_UNDONE; i++) counts[i] = result_value(results, undone[i].metric);
-    standing_settle(kvf_present(result_value(results, standing_computes)), counts);
+    standing_settle(computes_again(results), counts);
 }
 
 static void add_undone(struct standing *s, const struct run_record *r, const struct trials *t) {
-    const struct trial_metric *batch = s->trials ? trials_metric(t, standing_computes) : NULL;
     if (!s->trials) {
         standing_count(&r->results, s->undone);
         return;
@@ -90,7 +100,7 @@ static void add_undone(struct standing *s, const struct run_record *r, const str
         const struct trial_metric *m = trials_metric(t, undone[i].metric);
         for (size_t k = 0; m && k < m->count; k++) s->undone[i] += known(m->value[k]);
     }
-    standing_settle(batch && batch->count > 0 && kvf_present(batch->value[0]), s->undone);
+    standing_settle(trials_have(t, standing_computes) && !trials_have(t, standing_not_computed), s->undone);
     for (size_t i = 0; i < t->count; i++)
         s->undone[standing_undone_find("requests_left")] += t->trial[i].left; /* of those left out */
 }

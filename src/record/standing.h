@@ -9,7 +9,7 @@
  * ranks lost with their users, documents refused or overdue, writes that fell through or were not admitted,
  * copies skipped, entries dropped because their next tier was gone, or lost with it. Less work is done
  * sooner, so the throughput of the rest is not comparable. Writes and copies count only where no GPU is
- * modelled: a modelled GPU computes again what was not kept. */
+ * modelled, or what it computes again is not all that was not kept. */
 enum { STANDING_UNDONE = 11 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
@@ -27,10 +27,10 @@ bool standing_good(const struct standing *s);
 /* The metric behind undone[i]; whether any is above 0; and "1,715 requests failed and 3 writes fell through",
  * "" where none is. */
 const char *standing_undone_metric(size_t i);
-/* Only the first STANDING_UNDONE_COMPUTED kinds count for a run that has the metric `standing_computes`: its
- * modelled GPU computes again what was not kept. */
+/* Only the first STANDING_UNDONE_COMPUTED kinds count for a run that has the metric `standing_computes` and
+ * not `standing_not_computed`: its modelled GPU computes again what was not kept. */
 enum { STANDING_UNDONE_COMPUTED = 6 };
-extern const char standing_computes[];
+extern const char standing_computes[], standing_not_computed[];
 /* More of undone[i] in words: "writes fall through". */
 const char *standing_undone_more(size_t i);
 /* The index of a metric in undone[]; STANDING_UNDONE: it is none of them. */

@@ -306,6 +306,10 @@ bool scenario_computes(const struct scenario *s) {
     return s->compute.mode == KVF_COMPUTE_ROOFLINE && scenario_source_has(s, SOURCE_INFERS);
 }
 
+bool scenario_recomputes(const struct scenario *s) {
+    return scenario_computes(s) && s->cache.granularity == KVF_GRANULARITY_BLOCK;
+}
+
 uint32_t scenario_compute_devices(const struct scenario *s) {
     return s->compute.tp == KVF_UNSET ? s->tensor_parallel : (uint32_t)s->compute.tp;
 }

@@ -101,8 +101,9 @@ static void add_all_done(struct buf *out) {
         if (i >= STANDING_UNDONE_COMPUTED)
             buf_addf(
                 out,
-                " OR (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '%s') IS NOT NULL",
-                standing_computes);
+                " OR ((SELECT value FROM results WHERE run_id = runs.run_id AND metric = '%s') IS NOT NULL "
+                "AND (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '%s') IS NULL)",
+                standing_computes, standing_not_computed);
         buf_add(out, ")");
     }
 }

@@ -134,11 +134,12 @@ def check_identities(summary):
             "open_at_start", "arrived", "done", "failed", "queued_at_end", "in_service_at_end")}
         assert part["open_at_start"] + part["arrived"] == part["done"] + part["failed"] + part["queued_at_end"] + part[
             "in_service_at_end"], (one, part)
-    # what was not kept is computed again where a GPU is modelled, and is not undone
+    # what was not kept is computed again where a GPU is modelled, and is not undone; but at granularity request
+    # earlier turns are not
     asked = sum(value.get(what) or 0 for what in ("requests_failed", "requests_dropped", "ranks_lost", "rag_documents_refused", "rag_documents_overdue"))
     asked += max(0, (value.get("requests_left") or 0) - value["requests_failed"] - value["requests_dropped"])
     lost = asked + sum(value[what] or 0 for what in ("fell_through", "not_admitted", "copies_skipped")) + (value.get("outage_dropped") or 0)
-    modelled = value.get("batch_running_mean") is not None
+    modelled = value.get("batch_running_mean") is not None and value.get("misses_not_computed") is None
     lost += 0 if modelled else value.get("outage_lost") or 0
     undone = asked if modelled else lost
     assert (summary["run"]["undone"] is not None) == (undone > 0), (undone, lost, summary["run"])

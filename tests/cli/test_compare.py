@@ -243,16 +243,16 @@ def _():
 
 @case("where a miss makes no work no verdict blames misses")
 def _():
-    for mode, told in (("none", False), ("roofline", True)):
+    for granularity, told in (("request", False), ("block", True), (None, True)):
         with histories.make() as db:
             for name, p95, hits in (("before", (100, 101, 102, 103), 0.7), ("after", (157, 158, 159, 160), 0.4)):
                 first = add_trials(db, p95, name=name, metric="e2e_p95_ms")
                 for trial in range(4):
                     db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 99, 'reuse_hit_ratio', ?, '')",
                                (first + trial, hits + 0.001 * trial))
-            db.execute("UPDATE runs SET effective_json = ?", (json.dumps({"compute": {"mode": mode}}),))
+            db.execute("UPDATE runs SET effective_json = ?", (json.dumps({"cache": {"granularity": granularity}, "compute": {"mode": "none"}}),))
         got = " ".join(run(["compare", "1", "5"]).stdout.split())
-        assert ("because more lookups miss" in got) == told, (mode, got)
+        assert ("because more lookups miss" in got) == told, (granularity, got)
 
 
 def verdict_on(*sides):

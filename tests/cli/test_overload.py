@@ -326,6 +326,41 @@ def _():
     assert re.search(r"Highest tokens/s \S+ tok/s \(point 1: always\)", page), page
 
 
+SLOW_DRIVE = {"tiers.gpu.capacity": 0, "tiers.nvme.read_bandwidth": "2GB/s", "tiers.nvme.write_bandwidth": "2GB/s"}
+
+
+@case("beside a modelled GPU what is not kept is undone work unless it is computed again: at granularity request it is not")
+def _():
+    modelled = {"compute": "{mode: roofline, gpu: h100}", **SLOW_DRIVE}
+    small = {**ADMISSION["size_limit"], "cache.admission_limit": "1MiB"}
+    whole, _ = quick(modelled)
+    assert whole["run"]["undone"] is None and result(whole, "misses_not_computed") > 0, whole["run"]
+    got, text = quick({**modelled, **small})
+    out, missed = result(got, "not_admitted"), result(got, "misses_not_computed")
+    assert missed == sum(result(got, "%s_%s" % (cause, what)) * sign for cause in ("conversation", "decode")
+                         for what, sign in (("lookups", 1), ("hits", -1))) > 0, missed
+    assert result(got, "throughput_tok_s") > 1.1 * result(whole, "throughput_tok_s")  # less work looks better
+    assert "writes were not admitted" in got["run"]["undone"] and "throughput not comparable" in text, got["run"]
+    assert "Warning %d writes were not admitted (cache.admission): what is not kept is neither written" % out in text, text
+    best = rows("SELECT best_run FROM best_by_config WHERE best_run IN (?, ?)",
+                *[one["run"]["run_id"] for one in (whole, got)], path=home() / "work/quick.db")
+    assert best == [{"best_run": whole["run"]["run_id"]}], best
+    blocks, text = quick({**modelled, **small, "cache.granularity": "block"})
+    assert blocks["run"]["undone"] is None and "misses_not_computed" not in blocks["results"], blocks["run"]
+    assert "what is not kept is computed again when it is needed" in text, text
+
+
+@case("a miss that is written again is not said to make no work")
+def _():
+    for granularity, computed, words in (("request", False, "a miss makes no work here"), ("block", False, "what misses is written again"),
+                                         ("request", True, "a miss makes no work here"), ("block", True, "what misses is computed again")):
+        got, _ = quick({**SLOW_DRIVE, "cache.granularity": granularity, "cache.block_tokens": 256,
+                        **({"compute": "{mode: roofline, gpu: h100}"} if computed else {})})
+        verdict = got["verdict"]
+        assert verdict["cause"] == "capacity" and words in verdict["sentence"], (granularity, computed, verdict["sentence"])
+        assert ("no work" in verdict["sentence"]) == (granularity == "request"), verdict["sentence"]
+
+
 @case("copies skipped beside a modelled GPU are no undone work, in the sweep and in what is read of it later")
 def _():
     path = home() / "work/modelled.yaml"

@@ -115,7 +115,7 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
         judge(run, "documents overdue", "rag_documents_overdue", KVF_OP_EQ, 0);
     if (s->fleet.outages > 0 && s->tier[KVF_TIER_REMOTE].on)
         judge(run, "entries dropped in outages", "outage_dropped", KVF_OP_EQ, 0);
-    if (s->fleet.outages > 0 && !scenario_computes(s))
+    if (s->fleet.outages > 0 && !scenario_recomputes(s))
         judge(run, "entries lost in outages", "outage_lost", KVF_OP_EQ, 0);
     if (s->run.max_requests > 0) judge(run, "requests left", "requests_left", KVF_OP_EQ, 0);
     if (kvf_present(result_value(&run->results, "ranks_lost")))

@@ -230,11 +230,16 @@ static bool is_cut(const struct outcome *o, size_t point) {
     return cut;
 }
 
-static void settle_points(struct outcome *o) {
+static bool has(const struct outcome *o, size_t point, const char *metric) {
     size_t m = 0;
-    while (m < o->measures && strcmp(o->measure[m].name, standing_computes) != 0) m++;
+    while (m < o->measures && strcmp(o->measure[m].name, metric) != 0) m++;
+    return m < o->measures && kvf_present(outcome_measured(o, point, m));
+}
+
+static void settle_points(struct outcome *o) {
     for (size_t i = 0; i < o->points; i++) {
-        standing_settle(m < o->measures && kvf_present(outcome_measured(o, i, m)), o->point[i].undone);
+        standing_settle(has(o, i, standing_computes) && !has(o, i, standing_not_computed),
+                        o->point[i].undone);
         o->point[i].cut = is_cut(o, i);
     }
 }
