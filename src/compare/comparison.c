@@ -213,6 +213,7 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
     comparison_fairness(input, out);
     add_metrics(input, wish, out);
     comparison_judge(input, out);
+    comparison_unfinished(input, out);
     out->verdict = mem_zalloc(sides, sizeof *out->verdict);
     for (size_t s = 1; s < sides; s++) {
         struct buf sentence = {0};

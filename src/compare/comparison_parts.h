@@ -16,6 +16,9 @@ void comparison_warn(struct comparison *c, const char *fmt, ...)
 /* Fills the store of a side. */
 void comparison_store(const struct comparison_input *i, struct comparison_store *out);
 
+/* Warns where requests not done might turn the change of throughput round. */
+void comparison_unfinished(const struct comparison_input *input, struct comparison *c);
+
 /* Fills noise, method, interval and p of every change, and c->note. */
 void comparison_judge(const struct comparison_input *input, struct comparison *c);
 

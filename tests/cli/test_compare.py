@@ -359,6 +359,29 @@ def _():
     assert "Run 1 ended" not in words, words
 
 
+@case("a side is told whose requests not done might turn the change of throughput round")
+def _():
+    def told(base, side, part, undone=0):
+        """Groups of these tokens/s; in the slower one so much of the time in service is that of requests not done."""
+        database().unlink(missing_ok=True)
+        with histories.make() as db:
+            for k, tok_s in enumerate((base, side)):
+                first = add_trials(db, [tok_s + n / 100 for n in range(4)], name="side%d" % k)
+                slow = tok_s == min(base, side)
+                have = {"measured_s": 10, "requests_done": 100, "requests_failed": undone * slow, "e2e_mean_ms": 150, "queue_wait_mean_ms": 50,
+                        "in_service_mean": 1 / (1 - part * slow), "requests_in_service_at_end": 10}
+                for trial in range(4):
+                    for metric, value in have.items():
+                        db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 90, ?, ?, '')", (first + trial, metric, value))
+        said = json.loads(run(["compare", "1", "5", "--json"]).stdout)
+        return [one for one in said["warnings"] if "requests not done" in one]
+    words = "20.0 %% of the time in service of %s was that of requests not done at its end: with them its tokens/s may be no lower than those of %s."
+    assert told(100, 120, 0.2) == [words % ("runs 1-4", "runs 5-8")]
+    assert told(120, 100, 0.2) == [words % ("runs 5-8", "runs 1-4")]
+    assert told(100, 120, 0.1) == told(100, 130, 0.2) == []  # with them it is still the slower one
+    assert told(100, 100, 0.2) == told(100, 120, 0.2, undone=1) == []  # nothing is claimed
+
+
 @case("a trace is told by its name and its rows, wherever it lies")
 def _():
     with histories.make() as db:
