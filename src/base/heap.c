@@ -22,10 +22,8 @@ void heap_push(struct heap *h, uint64_t key, uint64_t tie, void *item) {
     h->items[i] = added;
 }
 
-bool heap_pop(struct heap *h, struct heap_item *out) {
-    if (h->count == 0) return false;
-    *out = h->items[0];
-    struct heap_item last = h->items[--h->count];
+void heap_shrink(struct heap *h) {
+    struct heap_item last = h->items[h->count];
     uint64_t i = 0;
     for (;;) {
         uint64_t child = 2 * i + 1;
@@ -35,8 +33,7 @@ bool heap_pop(struct heap *h, struct heap_item *out) {
         h->items[i] = h->items[child];
         i = child;
     }
-    if (h->count > 0) h->items[i] = last;
-    return true;
+    h->items[i] = last;
 }
 
 void heap_free(struct heap *h) {

@@ -16,8 +16,14 @@ struct heap {
 };
 
 void heap_push(struct heap *h, uint64_t key, uint64_t tie, void *item); /* ends the program without memory */
-bool heap_pop(struct heap *h, struct heap_item *out);                   /* takes the smallest; false: empty */
-static inline uint64_t heap_min_key(const struct heap *h) {             /* UINT64_MAX when empty */
+void heap_shrink(struct heap *h); /* for heap_pop() alone: the last item goes where the first was */
+static inline bool heap_pop(struct heap *h, struct heap_item *out) { /* takes the smallest; false: empty */
+    if (h->count == 0) return false;
+    *out = h->items[0];
+    if (--h->count > 0) heap_shrink(h);
+    return true;
+}
+static inline uint64_t heap_min_key(const struct heap *h) { /* UINT64_MAX when empty */
     return h->count ? h->items[0].key : UINT64_MAX;
 }
 void heap_free(struct heap *h); /* leaves it empty */

@@ -195,17 +195,21 @@ static bool tier_expire(struct cache *c, struct cache_tier *t, int tier) {
     return any;
 }
 
-void cache_time(struct cache *c, uint64_t now_ns) {
+static void tiers_expire(struct cache *c) {
     bool any = false;
-    c->now_ns = now_ns;
-    if (c->config.shared) cache_time(c->config.shared, now_ns);
-    for (int i = 0; i < KVF_TIERS && c->expires; i++) {
+    for (int i = 0; i < KVF_TIERS; i++) {
         struct cache_tier *t = &c->tier[i];
         if (t->on && t->policy->expired) any = tier_expire(c, t, i) || any;
     }
     if (!any) return;
     if (!c->stopped) gate_open_all(c);
     c->retry_due = true;
+}
+
+void cache_time(struct cache *c, uint64_t now_ns) {
+    c->now_ns = now_ns;
+    if (c->config.shared) cache_time(c->config.shared, now_ns);
+    if (c->expires) tiers_expire(c);
 }
 
 bool cache_links(const struct cache *c) {
@@ -359,6 +363,10 @@ bool cache_drop(struct cache *c, struct cache_key key) {
     if (!c->stopped) gate_open_all(c);
     c->retry_due = true;
     return true;
+}
+
+bool cache_is_ready(const struct cache *c) {
+    return c->ready_head || c->retry_due || c->relief_due;
 }
 
 struct cache_op *cache_next_ready(struct cache *c) {

@@ -253,6 +253,7 @@ bool cache_drop(struct cache *c, struct cache_key key);
 
 /* Takes the next operation to carry out; NULL when there is none. */
 struct cache_op *cache_next_ready(struct cache *c);
+bool cache_is_ready(const struct cache *c); /* whether that may find any */
 
 /* Moves and copies planned for this worker and not finished. */
 uint64_t cache_moves(const struct cache *c, uint32_t worker);

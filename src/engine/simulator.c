@@ -100,8 +100,10 @@ static void workers_turn(struct engine *e, uint64_t now_ns) {
         for (uint32_t i = 0; i < n; i++) {
             struct worker *w = &e->service.workers[due[i]];
             bool did = worker_due(w, now_ns) && worker_turn(w, false);
-            lineup_set(&e->service.lineup, due[i], worker_next_ns(w));
-            if (did && (!alone || worker_due(w, now_ns))) lineup_call(&e->service.lineup, due[i]);
+            uint64_t next_ns = worker_next_ns(w);
+            lineup_set(&e->service.lineup, due[i], next_ns);
+            if (did && (!alone || worker_has_work(w) || next_ns <= now_ns))
+                lineup_call(&e->service.lineup, due[i]);
             any = any || did;
         }
     }

@@ -14,6 +14,10 @@ uint64_t source_share(const struct workload *w, uint64_t user) {
 
 uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, uint32_t n) {
     double total = 0, sum = 0;
+    if (n == 1) { /* what follows is drawn as if there had been a choice */
+        (void)rng_u64(rng);
+        return 0;
+    }
     for (uint32_t i = 0; i < n; i++)
         total += *(const double *)(const void *)((const char *)share + i * stride);
     double at = rng_double(rng) * total;

@@ -54,15 +54,23 @@ static uint64_t spread_draw(const struct workload *w, struct rng *rng, uint64_t 
     return lengths_fixed(w) || size == 0 ? size : drawn;
 }
 
+/* Classes have streams of their own. */
+static uint8_t class_draw(const struct workload *w, uint64_t user) {
+    const struct synthetic *y = w->state;
+    struct rng rng;
+    if (w->s->qos.classes == 1) return 0;
+    rng_init_of(&rng, y->class_kind, user);
+    return (uint8_t)source_class_draw(w->s, &rng);
+}
+
 static void user_make(const struct workload *w, struct user *u, uint64_t number) {
     const struct scenario *s = w->s;
-    struct rng sizes, classes;
+    struct rng sizes;
     *u = (struct user){.left = source_share(w, number)};
     stream_init(&sizes, w, number, USER_SIZES);
     stream_init(&u->requests, w, number, USER_REQUESTS);
     stream_init(&u->thinks, w, number, USER_THINKS);
-    rng_init_of(&classes, ((const struct synthetic *)w->state)->class_kind, number);
-    u->klass = (uint8_t)source_class_draw(s, &classes);
+    u->klass = class_draw(w, number);
     u->persona = (uint8_t)source_share_draw(&sizes, &s->workload.persona[0].share,
                                             sizeof s->workload.persona[0], s->workload.personas);
     const struct scenario_persona *p = &s->workload.persona[u->persona];

@@ -289,10 +289,8 @@ void simmover_answered(struct simmover *m, uint64_t number, const struct mover_t
     }
 }
 
-bool simmover_pump(struct simmover *m) {
-    uint64_t now_ns = run_clock_now(m->setup.clock);
+static void events_due(struct simmover *m, uint64_t now_ns) {
     struct heap_item item;
-    bool any = m->crew && crew_pump(m->crew);
     while (heap_min_key(&m->events) <= now_ns && heap_pop(&m->events, &item)) {
         struct simulated *s = item.item;
         if (s->reading)
@@ -301,9 +299,15 @@ bool simmover_pump(struct simmover *m) {
             read_end(m, s);
         else
             operation_end(m, s);
-        any = true;
     }
-    return any;
+}
+
+bool simmover_pump(struct simmover *m) {
+    uint64_t now_ns = run_clock_now(m->setup.clock);
+    bool any = m->crew && crew_pump(m->crew);
+    if (heap_min_key(&m->events) > now_ns) return any;
+    events_due(m, now_ns);
+    return true;
 }
 
 static void pools_fill(struct simmover *m) {

@@ -103,7 +103,8 @@ static void worker_leave(struct executor *x) {
     if (!w->simulated)
         leave_among_others(w);
     else
-        while ((op = cache_next_ready(w->pod->cache)) != NULL) run_append(w, op);
+        while (cache_is_ready(w->pod->cache) && (op = cache_next_ready(w->pod->cache)) != NULL)
+            run_append(w, op);
 }
 
 /* A wait begun now ends last of all; one that goes on ends when the first would have, so these have a
@@ -220,8 +221,7 @@ static bool stop_is_new(const struct worker *w) {
 
 /* Begins what became ready. An operation that has nothing to move ends here. Stops at the end of the run: a
  * cache that has stopped answers each write at once, and who has been refused so would ask again for ever. */
-static bool run_ready(struct worker *w) {
-    bool any = w->run != NULL;
+static void run_ready(struct worker *w) {
     while (w->run && !stop_is_new(w)) {
         struct cache_op *op = w->run;
         w->run = op->next;
@@ -240,7 +240,6 @@ static bool run_ready(struct worker *w) {
                 mover_begin(w->mover, op);
         }
     }
-    return any;
 }
 
 static void flight_start(struct worker *w, struct flight *f, uint64_t now_ns) {
@@ -250,17 +249,14 @@ static void flight_start(struct worker *w, struct flight *f, uint64_t now_ns) {
     pipeline_start(p, &w->x, f);
 }
 
-static bool run_timers(struct worker *w, uint64_t now) {
+static void run_timers(struct worker *w, uint64_t now) {
     struct heap_item item;
-    bool any = false;
     while (heap_min_key(&w->timers) <= now && heap_pop(&w->timers, &item)) {
         if (item.item != &w->x.tick && ((struct flight *)item.item)->stage == FLIGHT_QUEUED)
             flight_start(w, item.item, now);
         else
             pipeline_timer(&w->pod->pipeline, &w->x, item.item);
-        any = true;
     }
-    return any;
 }
 
 /* A request that was handed to this worker. In a simulation it is seen as late as a sleeping thread wakes. */
@@ -295,9 +291,7 @@ static void wait_ends(struct worker *w, struct cache_op *op, uint64_t now) {
 }
 
 /* Waits whose time is up, or all of them when the run ends. */
-static bool run_deadlines(struct worker *w, uint64_t now) {
-    uint64_t end = waits_end_ns(w);
-    if (end == KVF_NEVER || (end > now && !w->x.stopping)) return false;
+static void run_deadlines(struct worker *w, uint64_t now) {
     worker_enter(&w->x);
     for (int i = 0; i < 2; i++) {
         struct cache_op *op = w->waits[i].first, *next;
@@ -307,19 +301,24 @@ static bool run_deadlines(struct worker *w, uint64_t now) {
         }
     }
     worker_leave(&w->x);
-    return true;
+}
+
+static bool deadlines_due(const struct worker *w, uint64_t now) {
+    uint64_t end = waits_end_ns(w);
+    return end <= now || (end != KVF_NEVER && w->x.stopping);
 }
 
 uint64_t worker_next_ns(const struct worker *w) {
-    uint64_t next = w->simulated ? simmover_next_ns(w->simulated) : mover_next_ns(w->mover);
-    uint64_t timer = heap_min_key(&w->timers);
-    if (timer < next) next = timer;
-    uint64_t waits = waits_end_ns(w);
-    return waits < next ? waits : next;
+    uint64_t next = kvf_min(heap_min_key(&w->timers), waits_end_ns(w));
+    return kvf_min(next, w->simulated ? simmover_next_ns(w->simulated) : mover_next_ns(w->mover));
+}
+
+bool worker_has_work(const struct worker *w) {
+    return w->run || atomic_load(&w->flights_in) || atomic_load(&w->ops_in);
 }
 
 bool worker_due(const struct worker *w, uint64_t now_ns) {
-    return w->run || atomic_load(&w->flights_in) || atomic_load(&w->ops_in) || worker_next_ns(w) <= now_ns;
+    return worker_has_work(w) || worker_next_ns(w) <= now_ns;
 }
 
 static void worker_sleep(struct worker *w, bool paused) {
@@ -369,9 +368,18 @@ bool worker_turn(struct worker *w, bool paused) {
         else
             pipeline_computed(&w->pod->pipeline, &w->x, f);
     }
-    if (!w->x.stopping) any = run_timers(w, now) || any;
-    any = run_deadlines(w, now) || any;
-    any = run_ready(w) || any;
+    if (!w->x.stopping && heap_min_key(&w->timers) <= now) {
+        any = true;
+        run_timers(w, now);
+    }
+    if (deadlines_due(w, now)) {
+        any = true;
+        run_deadlines(w, now);
+    }
+    if (w->run) {
+        any = true;
+        run_ready(w);
+    }
     return ops_pump(w, true) || any;
 }
 

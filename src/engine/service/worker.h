@@ -54,11 +54,12 @@ void worker_post_op(struct worker *w, struct cache_op *op);
 void worker_mail_op(struct worker *w, struct cache_op *op); /* without waking it */
 
 /* Virtual clock: the worker of a pod, without a thread, on the control thread. worker_turn() begins and ends
- * what can be now and says whether there was any, worker_next_ns() says when there will be, the mail apart.
- */
+ * what can be now and says whether there was any, worker_next_ns() says when there will be, apart from the
+ * work that worker_has_work() tells of. */
 void worker_simulate(struct service *v, struct worker *w);
 bool worker_turn(struct worker *w, bool paused);
 uint64_t worker_next_ns(const struct worker *w);
+bool worker_has_work(const struct worker *w);             /* in its mail, or to begin */
 bool worker_due(const struct worker *w, uint64_t now_ns); /* whether a turn would do anything */
 /* The worker of a pod that is gone: its operations end abandoned, its cache having stopped; its requests are
  * forgotten, and the caller's. */
