@@ -266,7 +266,8 @@ enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_LOST, CACHE_ABANDONED };
  * ABANDONED (the run ends): a write leaves no entry, a move leaves it where it was; nothing is counted. An
  * operation with failed_wait set is finished with ABANDONED. After the end of a write its entry is no victim
  * before the next call of cache_next_ready(), so that its writer can read it first. Otherwise entries could
- * be evicted again and again before they were read, and no request would ever end. */
+ * be evicted again and again before they were read, and no request would ever end. What `op` says can be read
+ * until the next operation is made or taken. */
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
 /* The run ends: puts every WAITING and GATED operation on the ready list with failed_wait set, without
  * counting it as refused. Nothing is gated from then on. */

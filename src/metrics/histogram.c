@@ -81,8 +81,7 @@ void histogram_forget(struct histogram *h) {
     STORE(h->least, 0);
 }
 
-void histogram_record(struct histogram *h, uint64_t value) {
-    uint32_t b = bucket_of(value);
+static inline void record(struct histogram *h, uint64_t value, uint32_t b) {
     if (LOAD(h->done) != LOAD(h->asked)) restart(h);
     /* A value between the extremes has its bucket between theirs, in the bracket. */
     if (value > LOAD(h->most) || ~value > LOAD(h->least)) {
@@ -92,6 +91,16 @@ void histogram_record(struct histogram *h, uint64_t value) {
     STORE(h->bucket[b], LOAD(h->bucket[b]) + 1);
     STORE(h->sum, LOAD(h->sum) + value);
     STORE(h->count, LOAD(h->count) + 1);
+}
+
+void histogram_record(struct histogram *h, uint64_t value) {
+    record(h, value, bucket_of(value));
+}
+
+void histogram_record_both(struct histogram *a, struct histogram *b, uint64_t value) {
+    uint32_t bucket = bucket_of(value);
+    record(a, value, bucket);
+    record(b, value, bucket);
 }
 
 void histogram_record_many(struct histogram *h, uint64_t value, uint64_t n, uint64_t sum) {

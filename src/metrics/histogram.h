@@ -46,6 +46,8 @@ struct histogram {
 void histogram_init(struct histogram *h);
 /* Counts a value in under 50 ns. Writer thread only. */
 void histogram_record(struct histogram *h, uint64_t value);
+/* The same value in two. */
+void histogram_record_both(struct histogram *a, struct histogram *b, uint64_t value);
 /* Counts `n` values of one bucket that add up to `sum`; their extremes stay unknown. Writer thread only. */
 void histogram_record_many(struct histogram *h, uint64_t value, uint64_t n, uint64_t sum);
 /* dst += src, dst -= src (src an earlier state of dst), dst = src. dst is private to the caller;

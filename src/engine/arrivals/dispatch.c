@@ -296,10 +296,8 @@ static uint64_t generator_next_ns(const struct engine *e) {
 }
 
 void dispatch_turn(struct engine *e) {
-    pthread_mutex_lock(&e->service.queue_lock);
     e->dispatch.due = generate(e);
     late_draw(e);
-    pthread_mutex_unlock(&e->service.queue_lock);
 }
 
 uint64_t dispatch_next_ns(const struct engine *e) {
@@ -435,12 +433,8 @@ struct pod *dispatch_messages(struct engine *e) {
     return ends;
 }
 
-void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
-    pthread_mutex_lock(&e->service.queue_lock);
-    if (ingest_took(e, f)) {
-        pthread_mutex_unlock(&e->service.queue_lock);
-        return;
-    }
+static void ended(struct engine *e, struct worker *w, struct flight *f) {
+    if (ingest_took(e, f)) return;
     slots_leave(w, f);
     if (f->internal) {
         prepare_ended(e, f);
@@ -455,7 +449,13 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     flights_release(&e->service.flights, f);
     slots_fill(&e->service);
     workload_done_check(e);
-    pthread_mutex_unlock(&e->service.queue_lock);
+}
+
+void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
+    bool alone = engine_is_virtual(e); /* the control thread, which nobody holds off */
+    if (!alone) pthread_mutex_lock(&e->service.queue_lock);
+    ended(e, w, f);
+    if (!alone) pthread_mutex_unlock(&e->service.queue_lock);
 }
 
 /* ---- control ---- */

@@ -19,7 +19,7 @@ static bool leg_is_paced(const struct transfer *t, enum kvf_dir dir) {
 static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counters *c, const uint32_t *caps,
                        enum scenario_verify verify) {
     const struct transfer_leg *leg = &t->leg[dir];
-    if (leg->tier < 0 || leg->kept) return;
+    enum kvf_cause cause = transfer_cause(t, dir);
     bool chained = t->leg[KVF_DIR_READ].tier >= 0 && t->leg[KVF_DIR_WRITE].tier >= 0 &&
                    !t->leg[KVF_DIR_READ].timed && !t->leg[KVF_DIR_WRITE].timed;
     uint64_t end = t->landing ? t->leg[KVF_DIR_WRITE].end_ns : leg->end_ns;
@@ -28,11 +28,10 @@ static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counte
     if (dir == KVF_DIR_READ && t->leg[KVF_DIR_WRITE].tier < 0 && !t->op->part)
         counters_load(c, leg->tier, t->op->bytes, total);
     uint64_t device = leg->device_ns < total ? leg->device_ns : total;
-    counters_add(&c->io[leg->tier][dir][transfer_cause(t, dir)].ops, 1);
-    histogram_record(&c->op_total[leg->tier][dir], total);
+    counters_add(&c->io[leg->tier][dir][cause].ops, 1);
+    histogram_record_both(&c->op_total[leg->tier][dir], &c->op_cause[leg->tier][dir][cause], total);
     histogram_record(&c->op_device[leg->tier][dir], device);
     histogram_record(&c->op_host[leg->tier][dir], total - device);
-    histogram_record(&c->op_cause[leg->tier][dir][transfer_cause(t, dir)], total);
     uint64_t line = t->line_ns < total - device ? t->line_ns : total - device;
     if (!leg->timed && !(caps[leg->tier] & TIER_INSTANT)) counters_add(&c->line_ns[leg->tier][dir], line);
     bool unchecked =
@@ -42,8 +41,8 @@ static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counte
 
 void transfer_record(const struct transfer *t, struct counters *c, const uint32_t caps[KVF_TIERS],
                      enum scenario_verify verify) {
-    leg_record(t, KVF_DIR_READ, c, caps, verify);
-    leg_record(t, KVF_DIR_WRITE, c, caps, verify);
+    for (int d = 0; d < KVF_DIRS; d++)
+        if (t->leg[d].tier >= 0 && !t->leg[d].kept) leg_record(t, (enum kvf_dir)d, c, caps, verify);
 }
 
 /* A tier's errno in words: the tier may have a sentence of its own. */

@@ -15,16 +15,15 @@ void account_op(struct flight *f, const struct cache_op *op, enum cache_outcome 
         flight_moved(&f->written_bytes, op->bytes);
 }
 
+/* Of one that has not failed. A reader finds no more done than have a latency, and no more missed than are
+ * done. */
 static void class_count(struct pipeline *p, struct executor *x, const struct flight *f, uint64_t e2e,
                         uint64_t ttft) {
     struct counters_class *k = &x->counters->klass[f->req.klass];
-    if (f->failed) {
-        counters_add(&k->failed, 1);
-        return;
-    }
     bool judged_by_ttft = p->scenario->qos.latency == KVF_QOS_LATENCY_TTFT && f->first_token_ns != 0;
-    histogram_record(&k->e2e, e2e);
-    if (f->first_token_ns != 0) histogram_record(&k->ttft, ttft);
+    histogram_record_both(&k->e2e, &x->counters->latency[REQUEST_LATENCY_E2E], e2e);
+    if (f->first_token_ns != 0)
+        histogram_record_both(&k->ttft, &x->counters->latency[REQUEST_LATENCY_TTFT], ttft);
     counters_add_last(&k->done, 1);
     uint64_t target = p->scenario->qos.klass[f->req.klass].p95_ns;
     if (target != KVF_UNSET && (judged_by_ttft ? ttft : e2e) > target) counters_add_last(&k->missed, 1);
@@ -44,21 +43,20 @@ void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
     uint64_t now = f->done_ns = x->ops->now(x), e2e = now - r->arrival_ns;
     uint64_t ttft = f->first_token_ns ? f->first_token_ns - r->arrival_ns : 0;
-    class_count(p, x, f, e2e, ttft);
     if (f->failed) {
+        counters_add(&c->klass[r->klass].failed, 1);
         counters_add(&c->requests_failed, 1);
         counters_add(&c->requests_refused, f->refused);
         return;
     }
+    class_count(p, x, f, e2e, ttft);
     uint64_t generation = f->timer_ns ? now - f->generate_ns : 0;
     counters_add(&c->owed_bytes, f->owed_bytes);
     counters_add(&c->room_ns, f->room_ns);
     counters_add(&c->prefill_ns, f->prefill_ns);
     counters_add(&c->context_tokens, flight_context_tokens(f));
-    histogram_record(&c->latency[REQUEST_LATENCY_E2E], e2e);
     histogram_record(&c->latency[REQUEST_LATENCY_QUEUE_WAIT], f->slot_ns - r->arrival_ns);
     histogram_record(&c->latency[REQUEST_LATENCY_STORAGE_IO], f->storage_ns);
-    if (f->first_token_ns) histogram_record(&c->latency[REQUEST_LATENCY_TTFT], ttft);
     counters_add_last(&c->requests_done, 1);
     if (r->kind != REQUEST_INFERENCE) return;
     counters_add(&c->tokens_generated, r->generate_tokens);

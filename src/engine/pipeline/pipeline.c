@@ -529,7 +529,7 @@ static void role_lost(struct pipeline *p, struct executor *x, struct flight *f, 
     }
 }
 
-/* Between enter and leave, the operation finished with the cache; `op` is a copy. */
+/* Between enter and leave, the operation finished with the cache: it is read before another one is made. */
 static void role_ended(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_op *op,
                        enum cache_outcome outcome) {
     switch ((enum access_role)op->role) {
@@ -572,29 +572,29 @@ static void hit_withdrawn(struct pipeline *p, struct flight *f, const struct cac
 
 void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *op,
                       enum cache_outcome outcome) {
-    struct cache_op was = *op;
-    struct flight *f = was.owner;
-    bool failed = outcome == CACHE_FAILED, lost = outcome == CACHE_LOST;
+    struct flight *f = op->owner;
+    bool failed = outcome == CACHE_FAILED, lost = outcome == CACHE_LOST, reads = op->kind == CACHE_OP_READ;
+    uint32_t role = op->role;
     x->ops->enter(x);
-    if ((failed || lost) && was.kind == CACHE_OP_READ) hit_withdrawn(p, f, &was);
-    cache_finish(p->cache, op, outcome, failed && was.kind == CACHE_OP_READ);
+    if ((failed || lost) && reads) hit_withdrawn(p, f, op);
+    cache_finish(p->cache, op, outcome, failed && reads);
     if (!f || x->stopping) {
         x->ops->leave(x);
         settled_end(p, x);
         return;
     }
-    access_room_found(x, f, &was);
+    access_room_found(x, f, op);
     f->failed = f->failed || failed;
-    account_op(f, &was, outcome);
-    if (outcome == CACHE_DONE && was.part && was.from >= 0) f->load_end_ns[was.from] = x->ops->now(x);
+    account_op(f, op, outcome);
+    if (outcome == CACHE_DONE && op->part && op->from >= 0) f->load_end_ns[op->from] = x->ops->now(x);
     /* before access_ended, so that a wait turning into a read is one stretch of storage time */
-    if (!f->failed && lost && was.kind != CACHE_OP_WRITE)
-        role_lost(p, x, f, &was);
+    if (!f->failed && lost && op->kind != CACHE_OP_WRITE)
+        role_lost(p, x, f, op);
     else if (!f->failed)
-        role_ended(p, x, f, &was, outcome);
+        role_ended(p, x, f, op, outcome);
     access_ended(x, f);
     x->ops->leave(x);
-    bool writes = f->stage == FLIGHT_PREFILL && was.role == ROLE_BLOCK_WRITE;
+    bool writes = f->stage == FLIGHT_PREFILL && role == ROLE_BLOCK_WRITE;
     if (writes && !f->failed && f->outstanding > 0) blocks_write(p, x, f);
     flight_run(p, x, f);
 }

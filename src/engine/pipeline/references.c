@@ -93,8 +93,8 @@ static void walk_blocks(const struct scenario *s, const struct request *q, const
 static void walk_decode(const struct scenario *s, const struct request *q, struct cache_key own,
                         uint64_t bytes, const struct references_sink *to) {
     enum reference_kind first = q->decode_only ? REFERENCE_LOOKUP : REFERENCE_FILL;
-    uint64_t batch = s->workload.decode.batch_tokens;
-    for (uint64_t i = 0; i < 1 + (q->generate_tokens + batch - 1) / batch; i++)
+    uint64_t batch = s->workload.decode.batch_tokens, reads = 1 + (q->generate_tokens + batch - 1) / batch;
+    for (uint64_t i = 0; i < reads; i++)
         to->access(to->ctx, i == 0 ? first : REFERENCE_READ, own, bytes, KVF_CAUSE_DECODE, (uint8_t)q->klass);
 }
 

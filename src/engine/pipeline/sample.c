@@ -27,14 +27,16 @@ struct sample {
     /* weights of sampled lookups, by group: found at a distance, found never */
     double found[SAMPLE_GROUPS][BINS];
     double never[SAMPLE_GROUPS];
+    bool alone; /* without the lock */
     pthread_mutex_t lock;
     const struct scenario *scenario; /* of the flight that is told, under the lock */
     uint64_t blocks_from;            /* index in kept of the first block of the request under way */
     bool in_blocks;
 };
 
-struct sample *sample_open(void) {
+struct sample *sample_open(bool alone) {
     struct sample *s = mem_zalloc(1, sizeof *s);
+    s->alone = alone;
     s->threshold = UINT64_C(1) << 32;
     s->stack = stack_open(2 * SAMPLE_REFERENCES);
     pthread_mutex_init(&s->lock, NULL);
@@ -47,6 +49,14 @@ void sample_close(struct sample *s) {
     stack_close(s->stack);
     pthread_mutex_destroy(&s->lock);
     free(s);
+}
+
+static void enter(struct sample *s) {
+    if (!s->alone) pthread_mutex_lock(&s->lock);
+}
+
+static void leave(struct sample *s) {
+    if (!s->alone) pthread_mutex_unlock(&s->lock);
 }
 
 double sample_part(const struct sample *s) {
@@ -216,34 +226,34 @@ void sample_flight(struct sample *s, const struct scenario *scenario, const stru
                    uint64_t now_ns) {
     bool filler = f->internal && cache_key_kind(f->key) == CACHE_KEY_FILL;
     if (f->req.kind == REQUEST_INGEST || (filler && scenario->run.precondition_bytes > 0)) return;
-    pthread_mutex_lock(&s->lock);
+    enter(s);
     s->scenario = scenario;
     sample_request(s, now_ns);
     if (f->internal)
         sample_access(s, REFERENCE_WRITE, f->key, f->bytes, f->cause, (uint8_t)f->req.klass);
     else
         references_walk(scenario, &f->req, &(struct references_sink){told, s});
-    pthread_mutex_unlock(&s->lock);
+    leave(s);
 }
 
 void sample_chunk(struct sample *s, enum reference_kind kind, struct cache_key key, uint64_t bytes) {
-    pthread_mutex_lock(&s->lock);
+    enter(s);
     sample_access(s, kind, key, bytes, KVF_CAUSE_RAG, 0);
-    pthread_mutex_unlock(&s->lock);
+    leave(s);
 }
 
 void sample_measure_from_here(struct sample *s) {
-    pthread_mutex_lock(&s->lock);
+    enter(s);
     s->measured_from = s->kept.count;
-    pthread_mutex_unlock(&s->lock);
+    leave(s);
 }
 
 void sample_look(struct sample *s) {
-    pthread_mutex_lock(&s->lock);
+    enter(s);
 }
 
 void sample_looked(struct sample *s) {
-    pthread_mutex_unlock(&s->lock);
+    leave(s);
 }
 
 /* ---- what it says ---- */

@@ -26,7 +26,8 @@
 enum { SAMPLE_REFERENCES = 1 << 16, SAMPLE_GROUPS = 8, SAMPLE_STEPS = 8 /* bins an octave */ };
 
 struct sample;
-struct sample *sample_open(void);    /* empty; ends the program without memory */
+/* Empty; ends the program without memory. alone: one thread calls all below, without the lock. */
+struct sample *sample_open(bool alone);
 void sample_close(struct sample *s); /* takes NULL */
 
 /* All that a request will ask of the cache when it has got its slot, or one of the preparation writes; chunks

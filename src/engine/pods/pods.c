@@ -164,7 +164,7 @@ int pods_refused(const struct engine *e, struct err *err) {
 
 int pods_open(struct engine *e, struct err *err) {
     int rc = 0;
-    struct sample *sample = sample_open();
+    struct sample *sample = sample_open(engine_is_virtual(e));
     if (e->s->fleet.pods > 1 && e->s->ranks.number == 0)
         rc = fleet_open(&e->routes.fleet, e->s, pod_blocks(e->s), err);
     if (rc == 0) rc = store_open(e, err);

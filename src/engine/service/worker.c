@@ -38,8 +38,12 @@ static void run_append(struct worker *w, struct cache_op *op) {
 
 /* Mostly there is none: looking does not take the cache line from others, an exchange does. */
 static struct flight *flights_take(struct worker *w) {
-    if (!atomic_load(&w->flights_in)) return NULL;
-    struct flight *f = atomic_exchange(&w->flights_in, NULL), *in_order = NULL, *next;
+    struct flight *f = atomic_load(&w->flights_in), *in_order = NULL, *next;
+    if (!f) return NULL;
+    if (w->simulated)
+        atomic_store_explicit(&w->flights_in, NULL, memory_order_relaxed); /* nobody else pushes */
+    else
+        f = atomic_exchange(&w->flights_in, NULL);
     for (; f; f = next) {
         next = f->next;
         f->next = in_order;
@@ -190,7 +194,8 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
     struct worker *w = ctx;
     bool lost = transfer_lost(t) || t->dropped, failed = t->error != 0 && !lost;
     if (failed) w->x.ops->error(&w->x, what);
-    tracelog_op(w->service->log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
+    if (w->service->log)
+        tracelog_op(w->service->log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
     t->op->kept = t->leg[KVF_DIR_WRITE].kept;
     if (t->op->has_turn) writegate_leave(&w->pod->writes);
     pipeline_op_done(&w->pod->pipeline, &w->x, t->op,

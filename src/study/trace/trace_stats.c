@@ -18,7 +18,7 @@ void trace_stats_init(struct trace_stats *t) {
     for (int i = 0; i < TRACE_SCALES; i++) t->scale[i].width_ns = seconds[i] * KVF_NS_PER_S;
     t->series.width_ns = KVF_NS_PER_S;
     t->session_threshold = t->tree.threshold = UINT64_C(1) << 32;
-    t->sample = sample_open();
+    t->sample = sample_open(true);
 }
 
 void trace_stats_free(struct trace_stats *t) {

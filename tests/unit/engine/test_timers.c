@@ -103,7 +103,7 @@ static void goes_on(void **state) {
     (void)state;
     struct timers t = {0};
     struct heap all = {0};
-    struct heap_item top;
+    struct heap_item top = {0};
     struct rng rng;
     rng_init(&rng, 9, KVF_RNG_TEST, 0);
     for (uint64_t u = 0; u < 3000; u++) {

@@ -174,6 +174,23 @@ static void test_spread(void **state) {
     free(h);
 }
 
+static void test_both(void **state) {
+    (void)state;
+    struct histogram *a = fresh(), *b = fresh(), *whole = fresh();
+    uint64_t x = 4;
+
+    for (int i = 0; i < 5000; i++) {
+        uint64_t v = next_value(&x) >> (20 + i % 40);
+        histogram_record(whole, v);
+        histogram_record_both(a, b, v);
+    }
+    assert_true(same(a, whole));
+    assert_true(same(b, whole));
+    free(whole);
+    free(b);
+    free(a);
+}
+
 static void test_add_and_subtract(void **state) {
     (void)state;
     struct histogram *a = fresh(), *b = fresh(), *whole = fresh(), *sum = fresh();
@@ -480,6 +497,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_empty),
     cmocka_unit_test(test_values_out_of_range),
     cmocka_unit_test(test_spread),
+    cmocka_unit_test(test_both),
     cmocka_unit_test(test_add_and_subtract),
     cmocka_unit_test(test_bracket),
     cmocka_unit_test(test_extremes_of_stretches),

@@ -43,7 +43,7 @@ static uint32_t draw(struct rng *rng, uint32_t keys) {
 /* Nothing leaves: all is exact but for the bins. */
 static void a_short_run_is_known_as_a_whole(void **state) {
     (void)state;
-    struct sample *s = sample_open();
+    struct sample *s = sample_open(false);
     double error;
     assert_true(isnan(sample_miss_ratio(s, 1e9, NULL)));
     sample_request(s, 5);
@@ -74,7 +74,7 @@ static void a_short_run_is_known_as_a_whole(void **state) {
 /* Three million accesses, of which 65,536 are kept: within three of its own standard errors, and 0.02. */
 static void a_long_run_is_known_within_the_error(void **state) {
     (void)state;
-    struct sample *s = sample_open();
+    struct sample *s = sample_open(false);
     struct exact x = {.stack = stack_open(KEYS)};
     struct rng rng;
     rng_init(&rng, 11, KVF_RNG_TEST, 0);
@@ -101,7 +101,7 @@ static void a_long_run_is_known_within_the_error(void **state) {
 static void blocks_are_found_behind_others(void **state) {
     (void)state;
     enum { SHORT = 3, LONG = 400 };
-    struct sample *s = sample_open();
+    struct sample *s = sample_open(false);
     for (int forward = 0; forward < 2; forward++) {
         for (uint64_t i = 0; i < SHORT; i++)
             sample_block(s, key_of(i + 10 * (uint64_t)forward), 1000, KVF_CAUSE_PREFIX, 0);
