@@ -204,6 +204,17 @@ static long place_take(int fd) {
     return whole ? (long)len : -1;
 }
 
+int launcher_alone(const char *library, struct err *e) {
+    const char *size = getenv("OMPI_COMM_WORLD_SIZE"), *number = getenv("PMIX_RANK");
+    if (!size) size = getenv("PMI_SIZE");
+    if ((!size || atoi(size) < 2) && (!number || atoi(number) < 1)) return 0;
+    return err_set(
+        e, KVF_ERR_USAGE,
+        "the launcher started several processes, but the plugin for MPI found itself alone: it was built "
+        "with %s; start kvfall with that MPI's mpirun, or configure it with MPICC= the launcher's mpicc",
+        library);
+}
+
 /* ---- starting and ending it ---- */
 
 /* Ctrl-C and the like are for this process, which tells the others: the launcher is in a group of its own. */

@@ -30,5 +30,8 @@ void launcher_end(struct launcher *l);
 bool launcher_stood_in(void);
 /* Before rank_join(), in a process that may have been started so. */
 void launcher_ready(void);
+/* A process found itself alone: 0 if it was meant to be. Another MPI's launcher than that of `library` starts
+ * processes each of which is alone: strangers, not one run; -KVF_ERR_USAGE with the remedy. */
+int launcher_alone(const char *library, struct err *e);
 
 #endif

@@ -51,8 +51,9 @@ struct peer {
     char host[RANK_HOST], boot[40];
     bool here;
     _Atomic uint64_t heard_ns;
-    /* rank 0 asks, one question at a time */
+    /* rank 0 asks, one question at a time; an answer names its question, for one may come too late */
     unsigned asked, answered; /* written with the lock */
+    bool awaited;             /* an answer to the last question */
     uint64_t asked_ns;
     int64_t offset_ns;
     uint64_t error_ns; /* 0: no answer yet */
@@ -204,11 +205,16 @@ static bool answered_enough(const struct rank *r, const struct peer *p) {
 }
 
 /* The quickest answer tells most: the other clock was read at some moment while the question was out. */
-static void answer_take(struct rank *r, unsigned from, uint64_t theirs_ns, uint64_t now_ns) {
-    struct peer *p = &r->peers[from];
-    uint64_t half_ns = (now_ns - p->asked_ns) / 2;
+static void answer_take(struct rank *r, const struct rank_message *m, uint64_t now_ns) {
+    struct peer *p = &r->peers[m->from];
+    uint64_t half_ns = (now_ns - p->asked_ns) / 2, theirs_ns = m->number;
+    unsigned question;
+    if (m->len != sizeof question) return;
+    memcpy(&question, m->bytes, sizeof question);
+    if (!p->awaited || question != p->asked) return;
+    p->awaited = false;
     pthread_mutex_lock(&r->lock);
-    p->answered = p->asked;
+    p->answered++;
     if (p->error_ns == 0 || half_ns < p->error_ns) {
         p->offset_ns = (int64_t)(theirs_ns - (p->asked_ns + half_ns));
         p->error_ns = half_ns > 0 ? half_ns : 1;
@@ -257,10 +263,10 @@ static bool receive_one(struct rank *r) {
         join_done(r, 0);
         break;
     case RANK_PING:
-        post(r, from, RANK_PONG, clock_now_ns(), NULL, 0);
+        post(r, from, RANK_PONG, clock_now_ns(), m->bytes, m->len);
         break;
     case RANK_PONG:
-        answer_take(r, from, m->number, now);
+        answer_take(r, m, now);
         break;
     case RANK_BEAT:
         break;
@@ -283,11 +289,12 @@ static void tell(struct rank *r, uint64_t now_ns) {
         if (i == r->number || (r->number != 0 && i != 0)) continue;
         if (beat) post(r, i, RANK_BEAT, 0, NULL, 0);
         if (r->number != 0 || !p->here || answered_enough(r, p)) continue;
-        if (p->asked > p->answered && now_ns - p->asked_ns < ASK_LATER) continue;
-        p->asked = p->answered + 1;
+        if (p->awaited && now_ns - p->asked_ns < ASK_LATER) continue;
+        p->asked++;
+        p->awaited = true;
         send_all_posted(r); /* nothing is in front of the question */
         p->asked_ns = clock_now_ns();
-        post(r, i, RANK_PING, 0, NULL, 0);
+        post(r, i, RANK_PING, 0, &p->asked, sizeof p->asked);
         send_all_posted(r);
         r->hot_until_ns = now_ns + HOT_NS;
     }
@@ -329,6 +336,13 @@ static void serve_rest(struct rank *r, uint64_t sleep_us, uint64_t last_ns, uint
         serve_sleep(r, LOOK_LEAST_US);
 }
 
+/* A rank that takes no message for LEAVE_NS is gone, or ends as well; but rank 0 needs what is sent to it,
+ * and may be late. */
+static bool leaves(const struct rank *r, uint64_t left_ns, uint64_t now_ns) {
+    uint64_t heard_ns = r->number == 0 ? left_ns : atomic_load(&r->peers[0].heard_ns);
+    return now_ns > left_ns + LEAVE_NS && now_ns > heard_ns + (r->number == 0 ? 0 : RANK_LOST_NS);
+}
+
 static void serve(struct rank *r) {
     uint64_t sleep_us = r->look_us, left_ns = 0, last_ns = 0, begun_ns = clock_now_ns();
     for (;;) {
@@ -340,7 +354,7 @@ static void serve(struct rank *r) {
         tell(r, now);
         join_look(r, begun_ns, now);
         if (leaving && !r->under_way && !any) break;
-        if (leaving && now - left_ns > LEAVE_NS) break; /* whoever does not take it is gone */
+        if (leaving && leaves(r, left_ns, now)) break;
         uint64_t most_us = atomic_load(&r->hurry) ? LOOK_HURRY_US : LOOK_MOST_US;
         if (any || now < r->hot_until_ns) {
             sleep_us = r->look_us;
@@ -410,18 +424,6 @@ static void rank_free(struct rank *r) {
     free(r);
 }
 
-/* Another MPI's launcher starts processes each of which finds itself alone: strangers, not one run. */
-static int alone_check(const struct rank *r, struct err *e) {
-    const char *size = getenv("OMPI_COMM_WORLD_SIZE"), *number = getenv("PMIX_RANK");
-    if (!size) size = getenv("PMI_SIZE");
-    if ((!size || atoi(size) < 2) && (!number || atoi(number) < 1)) return 0;
-    return err_set(
-        e, KVF_ERR_USAGE,
-        "the launcher started several processes, but the plugin for MPI found itself alone: it was built "
-        "with %s; start kvfall with that MPI's mpirun, or configure it with MPICC= the launcher's mpicc",
-        r->link->library);
-}
-
 static struct rank *given_up; /* what a thread that hangs may still touch */
 
 /* MPI waits for a rank that is lost, and its thread with it; the launcher knows better. */
@@ -477,7 +479,7 @@ int rank_join(struct rank **out, struct launcher *by, void (*gone)(void), struct
         *out = r;
         return 0;
     }
-    int rc = alone_check(r, e);
+    int rc = launcher_alone(r->link->library, e);
     rank_leave(r, true);
     return rc;
 }

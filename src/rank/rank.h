@@ -8,9 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 enum { RANK_HOST = 64, RANKS_MAX = 4096 };
+/* A rank of which nothing has been heard for so long is lost. */
+#define RANK_LOST_NS (8 * KVF_NS_PER_S)
 
 /* Kinds of messages. Beats, and the clock's questions and answers, stay inside. */
 enum rank_kind {

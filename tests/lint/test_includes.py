@@ -20,7 +20,7 @@ CROWDED = {}
 SEE_THE_WHOLE = {"src/engine/" + name + ".c" for name in (
     "arrivals/dispatch arrivals/ingest arrivals/prepare engine engine_check engine_describe forecast overload pods/away "
     "pods/farstore pods/gone pods/instore pods/outages pods/pods pods/pods_interval pods/shards result sampling/blocks sampling/lookback "
-    "sampling/reading sampling/sampler sampling/together sampling/vitals scaling simulator verdict_readings").split()}
+    "sampling/reading sampling/sampler sampling/together sampling/together_hosts sampling/vitals scaling simulator verdict_readings").split()}
 MOST_IN_CIRCLE = 3  # files that call each other
 EXPORTED = re.compile(r"^(?!static|typedef|extern|return|else)[a-z][\w *]*?[ *](\w+)(\(|(?:\[\])* = )", re.MULTILINE)
 # The operations of each row of a header of src/traits: where they stand, and how.

@@ -1,6 +1,5 @@
 #include "engine/sampling/together.h"
 
-#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,50 +7,16 @@
 
 #include "base/buf.h"
 #include "engine/core.h"
-#include "engine/limits/slowest.h"
 #include "engine/pods/away.h"
+#include "engine/sampling/together_inside.h"
 
 #define LEAD_NS (50 * KVF_NS_PER_MS) /* from START to the beginning, for the message to arrive */
-#define LOST_NS (8 * KVF_NS_PER_S)   /* without a sign of life for so long, a rank is lost */
 /* Rank 0 waits so long for the others' counts while the run is real, and less than half an interval. */
 #define LATE_NS KVF_NS_PER_S
+#define BOTH_NS (100 * KVF_NS_PER_US) /* two clocks read in that time were read at one moment */
+/* Silence is watched for the last part of RANK_LOST_NS: a process that stood still heard nobody either. */
+#define WATCH_NS (2 * KVF_NS_PER_S)
 enum { PREPARED_MS = 5, WAIT_MS = 10 };
-
-/* Goes with each reading: the rank alone, since its last reading and since its measured part began. */
-struct note {
-    int64_t late_ns;
-    struct snapshot_host interval, measured;
-};
-
-struct member {
-    struct rank_message *first, **tail; /* readings that have come */
-    struct rank_message *newest; /* the one in use, as it came: unpacked it is some twenty times as large */
-    struct rank_message *before; /* the one before it, until `newest` has been read */
-    struct note note;            /* that came with `newest` */
-    uint64_t moment;             /* of it; 0: none */
-    bool ready, done, ended, lost;
-    bool is_read, unreadable; /* `newest` was; one was not, which has been said */
-    uint64_t done_moment;     /* in the interval after it */
-};
-struct together {
-    struct rank *rank;
-    unsigned number, count;
-    struct member *members;  /* rank 0: all by number; of itself the note alone is used */
-    struct reading unpacked; /* rank 0: one of another rank at a time */
-    uint64_t packing_ns;     /* CPU time of the control thread for readings */
-    struct together_part part;
-    struct note note; /* of this rank */
-    uint64_t users;   /* of all ranks */
-    uint64_t go;      /* moment up to which rank 0 has all counts */
-    bool said_ready, said_done, said_end, said_failed;
-    uint64_t start_ns;        /* monotonic; 0: not named */
-    struct command *commands; /* of rank 0, not taken yet */
-    size_t kept;
-    struct rank_message *early, **early_tail; /* from before the begin: requests, outages */
-    bool ends;                                /* because of somebody else */
-    enum run_status status;
-    char why[400];
-};
 
 struct together_part *together_part(const struct engine *e) {
     return e->control.together ? &e->control.together->part : NULL;
@@ -247,21 +212,48 @@ static void message_take(struct engine *e, struct rank_message *m) {
     free(m);
 }
 
+/* Its run has ended and its last counts are here: it may go. */
+static bool said_all(const struct member *m) {
+    const struct rank_message *last = m->first;
+    while (last && last->next) last = last->next;
+    return m->ended && (last ? last->number : m->moment) >= TOGETHER_DRAINED;
+}
+
+static void member_lost(struct engine *e, unsigned i) {
+    struct together *t = e->control.together;
+    struct member *m = &t->members[i];
+    char what[80];
+    m->lost = m->done = true;
+    snprintf(what, sizeof what, "is lost: it has given no sign of life for %.0f s",
+             (double)RANK_LOST_NS / (double)KVF_NS_PER_S);
+    if (m->ended)
+        events_add(&e->events, "warning", "rank %u on %s ended, and its last counts are missing", i,
+                   rank_host(t->rank, i));
+    else
+        rank_failed(e, i, what);
+}
+
+static bool is_silent(const struct together *t, unsigned i, uint64_t *since_ns) {
+    uint64_t now = clock_now_ns(), silent = rank_silent_ns(t->rank, i);
+    if (silent < RANK_LOST_NS - WATCH_NS) {
+        *since_ns = 0;
+        return false;
+    }
+    if (*since_ns == 0) *since_ns = now;
+    return silent >= RANK_LOST_NS && now - *since_ns >= WATCH_NS;
+}
+
 static void silence_look(struct engine *e) {
     struct together *t = e->control.together;
     for (unsigned i = 0; i < t->count; i++) {
         if (t->number > 0 && i > 0) break;
-        if (i == t->number || rank_silent_ns(t->rank, i) < LOST_NS) continue;
-        if (t->number > 0) {
+        if (i == t->number || !is_silent(t, i, t->number > 0 ? &t->silent_ns : &t->members[i].silent_ns))
+            continue;
+        if (t->number > 0)
             end_because(t, RUN_FAILED, "rank 0 has given no sign of life for %.0f s",
-                        (double)LOST_NS / (double)KVF_NS_PER_S);
-        } else if (!t->members[i].lost && !t->members[i].ended) {
-            char what[80];
-            t->members[i].lost = t->members[i].done = true;
-            snprintf(what, sizeof what, "is lost: it has given no sign of life for %.0f s",
-                     (double)LOST_NS / (double)KVF_NS_PER_S);
-            rank_failed(e, i, what);
-        }
+                        (double)RANK_LOST_NS / (double)KVF_NS_PER_S);
+        else if (!t->members[i].lost && !said_all(&t->members[i]))
+            member_lost(e, i);
     }
 }
 
@@ -332,8 +324,11 @@ bool together_begins(struct engine *e) {
         if (t->start_ns - now > LEAD_NS) return false;
         nanosleep(&rest, NULL);
     }
-    e->control.begun_ns = engine_now(e);
-    e->control.late_ns = clock_now_ns() - t->start_ns;
+    do { /* both clocks at one moment */
+        now = clock_now_ns();
+        e->control.begun_ns = engine_now(e);
+    } while (clock_now_ns() - now > BOTH_NS);
+    e->control.late_ns = now - t->start_ns;
     return true;
 }
 
@@ -519,82 +514,4 @@ void together_peek(struct engine *e, struct reading *r) {
     uint64_t begun_ns = clock_thread_cpu_ns();
     members_merge(e, r);
     t->packing_ns += clock_thread_cpu_ns() - begun_ns;
-}
-
-/* ---- ranks one by one ---- */
-
-static void host_of(const struct engine *e, unsigned i, const struct snapshot_host *figures,
-                    struct snapshot_host *out) {
-    const struct together *t = e->control.together;
-    *out = *figures;
-    out->rank.rank = i;
-    out->rank.lost = t->members[i].lost;
-    snprintf(out->host, sizeof out->host, "%s", rank_host(t->rank, i));
-}
-
-/* Intervals that a rank's counts are behind; they are ends of phases too. */
-static uint64_t behind(const struct together *t, unsigned i) {
-    uint64_t now = t->members[0].moment, theirs = t->members[i].moment;
-    if (theirs >= now) return 0;
-    return theirs >> TOGETHER_PHASE_BITS == now >> TOGETHER_PHASE_BITS ? now - theirs : 1;
-}
-
-static const struct together *by_latency; /* control thread only */
-static int slower_first(const void *a, const void *b) {
-    const struct member *x = &by_latency->members[*(const unsigned *)a],
-                        *y = &by_latency->members[*(const unsigned *)b];
-    double p = x->note.interval.rank.e2e_p95_ms, q = y->note.interval.rank.e2e_p95_ms;
-    p = kvf_present(p) ? p : -1, q = kvf_present(q) ? q : -1;
-    return (p < q) - (p > q);
-}
-
-void together_hosts(const struct engine *e, struct snapshot *snap) {
-    const struct together *t = e->control.together;
-    unsigned *order;
-    if (!t || t->number > 0 || t->members[0].moment == 0 || e->routes.shards) return;
-    order = mem_alloc(t->count * sizeof *order);
-    for (unsigned i = 0; i < t->count; i++) order[i] = i;
-    by_latency = t;
-    if (t->count > SNAPSHOT_HOSTS) qsort(order, t->count, sizeof *order, slower_first);
-    for (snap->hosts = 0; snap->hosts < t->count && snap->hosts < SNAPSHOT_HOSTS; snap->hosts++) {
-        unsigned i = order[snap->hosts];
-        struct snapshot_host *h = &snap->host[snap->hosts];
-        uint64_t late = behind(t, i), lost = t->members[i].lost;
-        host_of(e, i, &t->members[i].note.interval, h);
-        if (late == 0) continue;
-        snapshot_host_blank(h);
-        h->rank.rank = i, h->rank.behind = late, h->rank.lost = lost;
-    }
-    free(order);
-}
-
-static double ms(double ns) {
-    return ns / (double)KVF_NS_PER_MS;
-}
-
-void together_results(struct engine *e, struct run_record *run) {
-    struct together *t = e->control.together;
-    double first = INFINITY, last = -INFINITY;
-    unsigned hosts = 0, lost = 0;
-    if (!t || t->number > 0 || e->routes.shards) return;
-    for (unsigned i = 0; i < t->count; i++) {
-        const struct member *m = &t->members[i];
-        struct run_rank rank = {.start_late_ms = m->moment ? ms((double)m->note.late_ns) : KVF_MISSING};
-        int64_t offset_ns = 0;
-        uint64_t error_ns = 0;
-        bool known = rank_clock_offset(t->rank, i, &offset_ns, &error_ns);
-        rank.clock_offset_ms = known ? ms((double)offset_ns) : KVF_MISSING;
-        rank.clock_error_ms = known ? ms((double)error_ns) : KVF_MISSING;
-        host_of(e, i, &m->note.measured, &rank.at);
-        run_record_rank(run, &rank);
-        hosts += !rank_shares_host(t->rank, i);
-        lost += m->lost;
-        first = fmin(first, rank.start_late_ms); /* what is missing counts for neither */
-        last = fmax(last, rank.start_late_ms);
-    }
-    slowest_judge(run);
-    result_add(&run->results, t->count, 0, "ranks");
-    result_add(&run->results, hosts, 0, "rank_hosts");
-    result_add(&run->results, lost, 0, "ranks_lost");
-    result_add(&run->results, last >= first ? last - first : KVF_MISSING, 0, "start_skew_ms");
 }

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/build.h"
+#include "base/clock.h"
 #include "probe/host.h"
 #include "rank/rank.h"
 #include "tests/unit/fake_mpi/mpi.h"
@@ -39,7 +41,31 @@ static void answer_clock(int to, const void *bytes, size_t len) {
     struct head head;
     assert_true(len >= sizeof head);
     memcpy(&head, bytes, sizeof head);
-    if (head.kind == RANK_PING) say(to, RANK_PONG, 0, NULL, 0, true);
+    if (head.kind == RANK_PING)
+        say(to, RANK_PONG, clock_now_ns(), (const unsigned char *)bytes + sizeof head, len - sizeof head,
+            true);
+}
+
+/* The answer to every second question comes after the next question. */
+static void answer_late(int to, const void *bytes, size_t len) {
+    static struct {
+        uint64_t at_ns;
+        unsigned char question[8];
+        size_t len;
+    } late[3];
+    struct head head;
+    memcpy(&head, bytes, sizeof head);
+    if (head.kind != RANK_PING) return;
+    size_t more = len - sizeof head;
+    assert_true(more <= sizeof late[to].question);
+    if (late[to].at_ns == 0) {
+        late[to].at_ns = clock_now_ns();
+        memcpy(late[to].question, (const unsigned char *)bytes + sizeof head, late[to].len = more);
+        return;
+    }
+    say(to, RANK_PONG, late[to].at_ns, late[to].question, late[to].len, true);
+    late[to].at_ns = 0;
+    answer_clock(to, bytes, len);
 }
 
 static void say_hello(int from, const char *version) {
@@ -170,11 +196,25 @@ static void a_rank_of_another_version(void **state) {
     assert_non_null(strstr(e.text, "; install the same version"));
 }
 
+static void an_answer_to_an_earlier_question(void **state) {
+    int64_t offset_ns;
+    uint64_t error_ns;
+    (void)state;
+    mpi->on_send = answer_late;
+    struct rank *r = joined();
+    for (unsigned i = 1; i < 3; i++) {
+        while (!rank_clock_offset(r, i, &offset_ns, &error_ns)) sched_yield();
+        assert_true((uint64_t)llabs(offset_ns) <= error_ns); /* it is one clock */
+    }
+    rank_leave(r, true);
+    mpi->on_send = answer_clock;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_that_stands_still), cmocka_unit_test(messages_that_say_nothing),
         cmocka_unit_test(a_receiver_that_is_gone),     cmocka_unit_test(messages_of_runs_that_follow),
-        cmocka_unit_test(a_rank_of_another_version),
+        cmocka_unit_test(a_rank_of_another_version),   cmocka_unit_test(an_answer_to_an_earlier_question),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, fake_load, NULL);
