@@ -51,7 +51,7 @@ def metrics_stored():
     small_run("--rag", "2", "--set", "workload.rag.tokens=[600, 600]")
     small_run("--set", "mode=simulate")
     small_run("--set", "mode=simulate", "--set", "fleet.pods=2", "--set", "fleet.outages=[{pod: 1, at: 100ms, for: 100ms}]")
-    small_run("--set", "compute={mode: roofline, gpu: h200}", "--set", "cache.granularity=request")
+    small_run("--set", "compute={mode: roofline, gpu: h200}")
     small_run("--max-requests", "0", "--autoscaler", "qos", "--set", "autoscaler.max_users=4", "--set",
               "autoscaler={stage: 20ms, settle: 0s, hold: 0s, when_found: stop}", "--set", "run.interval=10ms", "--set",
               "mode=simulate")
