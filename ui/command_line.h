@@ -23,7 +23,7 @@
     SETTING_LIST(COMMAND_LINE_SET, X)                                                                        \
     X(SAVE, "save", "FILE", "write the screen to a .svg, .txt or .ansi file, or keep settings: config")      \
     X(HELP, "help", "", "the keys")                                                                          \
-    X(QUIT, "quit", "", "end the run, or the look at it")
+    X(QUIT, "quit", "", "end the run, or stop watching it")
 #define X(id, name, argument, help) COMMAND_LINE_##id,
 enum command_line_id { COMMAND_LINE_LIST(X) COMMAND_LINES };
 #undef X

@@ -69,8 +69,7 @@ void picture_save_as(const struct picture *p, const char *path, char *said, size
     size_t i = 0, n = sizeof forms / sizeof forms[0];
     while (dot && i < n && strcmp(dot, forms[i].ending) != 0) i++;
     if (!dot || i == n) {
-        snprintf(said, len,
-                 "the name of the file ends in .svg, .txt or .ansi, or is config for the settings");
+        snprintf(said, len, "the file name must end in .svg, .txt or .ansi, or be config for the settings");
         return;
     }
     FILE *f = fopen(path, "wx");

@@ -216,7 +216,7 @@ void screen_look_back(struct screen *s) {
 bool screen_travel(struct screen *s, double t_s) {
     const struct provider *p = s->setup->provider;
     if (!p->at) {
-        screen_say(s, "there is no way back in time: this run is not kept in a database (--db none)");
+        screen_say(s, "earlier moments are not available: this run has no database (--db none)");
         return false;
     }
     /* intervals end a little after the moment that people mean by their number */

@@ -84,7 +84,7 @@ static void go_to(struct screen *s, const char *text) {
     else if (ui_parse_time(text, &t_s))
         screen_travel(s, t_s);
     else
-        screen_say(s, "\"%.40s\" is no run time; write 0:42, 1:02:07 or 90s", text);
+        screen_say(s, "\"%.40s\" is not a run time; write 0:42, 1:02:07 or 90s", text);
 }
 
 static void set_filter(struct screen *s, const char *text) {
@@ -102,7 +102,7 @@ enum screen_wish screen_command(struct screen *s, const struct canvas *c, const 
     struct command_line line = command_line_parse(text);
     enum screen_wish wish = WISH_NOTHING;
     if (line.id == COMMAND_LINES) {
-        screen_say(s, "there is no command \"%.40s\"; Tab behind : lists them", text);
+        screen_say(s, "there is no command \"%.40s\"; Tab after : lists them", text);
         return wish;
     }
     if (command_line_argument(line.id)[0] && !line.argument[0] && line.id != COMMAND_LINE_FILTER) {

@@ -27,9 +27,9 @@ static bool order(struct screen *s, enum command_kind kind, uint64_t value, cons
     else if (s->status.storing)
         screen_say(s, "the run has ended and its results are being stored");
     else if (!s->setup->commands)
-        screen_say(s, "this is a run of another process: it can be watched, not changed");
+        screen_say(s, "another process owns this run: it can be watched, not changed");
     else if (!command_put(s->setup->commands, &c))
-        screen_say(s, "the engine has not obeyed the last keys yet; try again");
+        screen_say(s, "the engine has not handled the last keys yet; try again");
     else
         return true;
     return false;
@@ -47,7 +47,7 @@ static uint64_t users_now(struct screen *s) {
         return 0;
     }
     if (s->newest.interval.users == 0)
-        screen_say(s, "there are no users to change: in an open loop requests do not wait for them");
+        screen_say(s, "an open loop has no users to change: its requests do not wait for answers");
     return clock_now_ns() < s->users_until_ns ? s->users : s->newest.interval.users;
 }
 
@@ -121,7 +121,7 @@ static bool has_speed(struct screen *s) {
         return false;
     }
     if (s->any && s->newest.simulated) return true;
-    screen_say(s, s->any ? "this run is real, in real time: only a simulation has a speed"
+    screen_say(s, s->any ? "this run is real: only a simulation has a speed"
                          : "the speed can be changed once the run has begun");
     return false;
 }
@@ -143,7 +143,7 @@ static void change_speed(struct screen *s, enum action action) {
     if (!has_speed(s)) return;
     double now = clock_now_ns() < s->speed_until_ns ? s->speed : snap->speed, to = 0;
     if (action == ACTION_SPEED_DOUBLE && now == 0) {
-        screen_say(s, "it goes as fast as it can already");
+        screen_say(s, "it already runs as fast as it can");
         return;
     }
     if (now == 0) now = exp2(floor(log2(fmax(snap->interval.t_s / fmax(snap->real_s, 1e-3), 1))));
@@ -191,7 +191,7 @@ static void change_window(struct screen *s) {
         return;
     }
     screen_window(s, next);
-    screen_say(s, next == WINDOWS_RUN ? "window: all that was measured so far" : "window: the last %s",
+    screen_say(s, next == WINDOWS_RUN ? "window: the whole measured part so far" : "window: the last %s",
                windows_name(next));
 }
 
@@ -268,7 +268,7 @@ static enum screen_wish answered(struct screen *s, const struct canvas *c, enum 
         if (ui_parse_time(text, &t_s))
             screen_travel(s, t_s);
         else
-            screen_say(s, "\"%s\" is no run time; write 0:42, 1:02:07 or 90s", text);
+            screen_say(s, "\"%s\" is not a run time; write 0:42, 1:02:07 or 90s", text);
     }
     return what == ASKING_COMMAND && text[0] ? screen_command(s, c, text) : WISH_NOTHING;
 }

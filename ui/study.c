@@ -11,13 +11,13 @@
 enum { MESSAGE_S = 5, PAGE = 10 };
 
 const struct study_key_help study_keys[] = {
-    {ACTION_OPEN, "open the run that goes on; Esc comes back"},
+    {ACTION_OPEN, "open the current run; Esc returns"},
     {ACTION_UP, "a row up"},
     {ACTION_DOWN, "a row down"},
     {ACTION_PAGE_UP, "a page up"},
     {ACTION_PAGE_DOWN, "a page down"},
     {ACTION_FIRST, "first row"},
-    {ACTION_LAST, "follow the run that goes on"},
+    {ACTION_LAST, "follow the current run"},
     {ACTION_HEAT, "chart of the next metric"},
     {ACTION_SCHEME, "next colour scheme"},
     {ACTION_SAVE, "save the screen to a text file"},
@@ -25,7 +25,7 @@ const struct study_key_help study_keys[] = {
     {ACTION_HELP, "these keys, and back"},
     {ACTION_REDRAW, "draw the screen anew"},
     {ACTION_SUSPEND, "suspend; fg goes on"},
-    {ACTION_QUIT, "stop: asks once, then keeps what is done"},
+    {ACTION_QUIT, "stop: asks once, then keeps the results"},
     {ACTION_ABORT, "end at once"},
 };
 const size_t study_key_count = sizeof study_keys / sizeof *study_keys;

@@ -352,8 +352,9 @@ static void draw_footer(const struct pane *p, const struct study *s) {
     char text[160];
     if (s->asking) {
         snprintf(text, sizeof text,
-                 s->view.head.parts && !s->view.head.endless ? "Stop the %s? Nothing is kept of a part. y/n"
-                                                             : "Stop the %s and keep what is done? y/n",
+                 s->view.head.parts && !s->view.head.endless
+                     ? "Stop the %s? A partial result is not kept. y/n"
+                     : "Stop the %s and keep its results? y/n",
                  s->view.head.kind);
         pane_clip(p, 0, 1, p->at.cols - 2, TONE_KEY, text);
         return;

@@ -94,7 +94,7 @@ static void open_run(struct ui *ui) {
         if (r->row == ui->study.selected) ui->shown = r;
     if (ui->shown) return;
     ui->awaited = ui->study.selected;
-    study_say(&ui->study, "this %s has no run to look at yet", ui->study.view.head.point);
+    study_say(&ui->study, "this %s has no run to show yet", ui->study.view.head.point);
 }
 
 /* An answer of the terminal: all screens take the scheme of its background. */

@@ -107,7 +107,7 @@ static void print_fall(const struct scenario *s, uint64_t users, uint64_t contex
              units_size_human((double)left * (double)context_bytes, held, sizeof held));
     if (left)
         buf_addf(out,
-                 "\n%s of %" PRIu64 " contexts (%s) fit into no tier: they are evicted and computed again.\n",
+                 "\n%s of %" PRIu64 " contexts (%s) fit into no tier: they are evicted and recomputed.\n",
                  grouped(left, count, sizeof count), users, held);
 }
 

@@ -171,7 +171,7 @@ static size_t soonest(const struct comparison *c, int size) {
 static void put_stores(struct doc *d, const struct comparison *c) {
     enum { MIDDLE = 2 };
     if (!comparison_stores_differ(c)) return;
-    doc_table(d, "Stores below memory, against computing again", "what a request waits for");
+    doc_table(d, "Loading from stores below memory, against recomputing", "what a request waits for");
     for (size_t s = 0; s < c->sides; s++) doc_column(d, c->side[s].label, true);
     doc_cell(d, "loads from");
     for (size_t s = 0; s < c->sides; s++) doc_cell(d, c->side[s].store.name);

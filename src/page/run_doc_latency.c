@@ -65,7 +65,7 @@ struct plot *run_plot_distribution(const char *title) {
     plot_axis(&plot->x, "percentile", "P");
     plot_axis(&plot->y, "latency", "ms");
     plot->x.log = plot->y.log = true;
-    plot_caption(plot, "Each line ends at its highest value: of n values that is at 1 - 1/n.");
+    plot_caption(plot, "Each line ends at its highest value, which for n values is at 1 - 1/n.");
     return plot;
 }
 
@@ -97,7 +97,7 @@ static void put_spread(const struct run_part *p) {
     plot_axis(&plot->x, "latency", "ms");
     plot_axis(&plot->y, "requests", "%");
     plot->x.log = true;
-    plot_caption(plot, "The part of the requests in each tenth of a decade.");
+    plot_caption(plot, "Share of the requests in each tenth of a decade.");
     for (unsigned i = 0; i < REQUESTS; i++) {
         const struct run_histogram *coded = histogram_of(p->run, requests[i].metric);
         histogram_init(h);
@@ -182,7 +182,7 @@ static void put_load_table(const struct run_part *p) {
 #undef X
     };
     if (!kvf_present(run_metric(p, "recompute_%s_ms", sizes[0]))) return;
-    doc_table(p->doc, "Of a context: loading it against computing it again, alone on the GPU of compute.gpu",
+    doc_table(p->doc, "Loading a context against recomputing it, alone on the GPU of compute.gpu",
               "tokens|>compute again");
     for (unsigned t = KVF_TIER_CPU; t < KVF_TIERS; t++)
         if (p->run->tier[t].on) doc_column(p->doc, run_tier_label(p->run, t).text, true);

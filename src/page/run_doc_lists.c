@@ -111,7 +111,7 @@ static void cell_count(struct doc *d, double v) {
 }
 
 static void ranks(struct doc *d, const struct run_record *r) {
-    doc_table(d, "Ranks, each alone", ">rank|host|device|>users|>arrived/s|>in service|>tokens/s|>e2e P95");
+    doc_table(d, "Each rank", ">rank|host|device|>users|>arrived/s|>in service|>tokens/s|>e2e P95");
     doc_columns(d, ">storage P95|>nvme read P95|>nvme write P95|busiest tier|>errors|>began late|state");
     for (size_t i = 0; i < r->rank_count; i++) {
         const struct run_rank *k = &r->ranks[i];

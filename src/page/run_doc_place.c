@@ -125,7 +125,7 @@ void run_doc_place(const struct run_part *p) {
     doc_fact(d, "kvfall", r->version);
     if (json_is_object(env)) put_build(d, env);
     doc_fact(d, "Run UUID", r->uuid);
-    if (!json_is_object(env)) doc_text(d, DOC_PLAIN, "No more is stored about its environment.");
+    if (!json_is_object(env)) doc_text(d, DOC_PLAIN, "Nothing more is stored about its environment.");
     json_decref(env);
 }
 
@@ -149,7 +149,7 @@ static void put_differences(struct doc *d, const char *prefix, json_t *mine, con
             char *was =
                 json_is_string(other) ? NULL : json_dumps(other, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
             if ((*rows)++ == 0) {
-                doc_table(d, "Keys with other values than the defaults, as they took effect",
+                doc_table(d, "Keys that differ from their defaults, with the effective values",
                           "key|value|default");
             }
             doc_cell(d, buf_text(&key));
@@ -210,7 +210,7 @@ void run_doc_measures(const struct run_part *p) {
     struct doc *d = p->doc;
     if (p->run->results.count == 0) return;
     doc_section(d, p->level, "All metrics");
-    doc_fold(d, "By their names, as the manual and the database have them");
+    doc_fold(d, "By their names in the manual and the database");
     run_doc_list(d, RUN_MEASURES, p->run);
     doc_fold_end(d);
 }

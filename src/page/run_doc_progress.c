@@ -67,7 +67,7 @@ static void put_hits(const struct run_part *p) {
     run_plot_field(plot, p, "hit ratio", &(struct run_field){"reuse_hit_ratio", 1, false});
     run_plot_field(plot, p, "with decode", &(struct run_field){"hit_ratio", 1, false});
     plot->y.high = 1;
-    plot_caption(plot, "The hit ratio leaves out what a request reads again of its own while it decodes.");
+    plot_caption(plot, "The hit ratio excludes re-reads of a request's own context during decode.");
     run_plot_add(p, plot);
     plot = run_plot_time(p, "Entries that fall or are dropped", "entries", "1/s");
     for (unsigned t = 0; t < KVF_TIERS; t++) {

@@ -59,7 +59,7 @@ static void put_verdict(const struct run_part *p) {
     }
     if (r->status_reason[0]) buf_addf(&text, "%s.", r->status_reason);
     add_sentence(&text, measured);
-    if (r->status == RUN_RUNNING) buf_add(&text, " What follows is what is stored so far.");
+    if (r->status == RUN_RUNNING) buf_add(&text, " The results below are those stored so far.");
     if (standing.trials > 1)
         buf_addf(&text, " %zu trials: %s.", standing.trials, stands);
     else if (stands[0])
@@ -77,9 +77,8 @@ static void put_cautions(const struct run_part *p) {
         if (r->tier[t].on && r->tier[t].emulated)
             buf_addf(&emulated, "%s%s", emulated.len ? ", " : "", tier_name((enum kvf_tier)t));
     if (strcmp(r->mode, "simulate") == 0)
-        doc_text(
-            p->doc, DOC_WARN,
-            "Simulated: the times are those of models of the tiers on a virtual clock; nothing was moved.");
+        doc_text(p->doc, DOC_WARN,
+                 "Simulated: models of the tiers give the times, on a virtual clock; no bytes moved.");
     else if (emulated.len)
         doc_text(
             p->doc, DOC_WARN,

@@ -87,7 +87,7 @@ static void put_split(const struct run_part *p) {
     }
     double failed = run_metric(p, "nvme_request_errors");
     if (failed > 0)
-        item(p, "Drive errors", "%s failed, the events say how",
+        item(p, "Drive errors", "%s failed; the events give the reasons",
              format_things(failed, "request", "requests").text);
 }
 
@@ -147,7 +147,7 @@ void run_facts_break_even(const struct run_part *p) {
         const char *tier = tier_name((enum kvf_tier)t);
         double tokens = run_metric(p, "%s_break_even_tokens", tier);
         if (!kvf_present(tokens)) continue;
-        if (!any) item(p, "Break-even", "loading beats computing again");
+        if (!any) item(p, "Break-even", "loading beats recomputing");
         any = true;
         always = always && tokens == 1;
         if (tokens == 1)

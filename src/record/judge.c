@@ -180,14 +180,13 @@ static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
     double ratio = judge_foreign(in);
     char theirs[24], names[JUDGE_NEIGHBOURS * 80];
     if (others_compute(in))
-        verdict_warn(v, "other programs had the host's CPUs: %s busy, %s by this one",
+        verdict_warn(v, "other programs used the host's CPUs: %s busy, %s by this one",
                      phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
     if (ratio == 0) return;
     units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
     judge_names(in, names, sizeof names);
     if (isinf(ratio))
-        verdict_warn(v, "another program used the device under nvme: %s that are none of ours%s", theirs,
-                     names);
+        verdict_warn(v, "another program used the device under nvme: %s that are not ours%s", theirs, names);
     else
         verdict_warn(v,
                      "another program used the device under nvme: the kernel counted %.3g times our bytes, "
@@ -308,7 +307,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
                                       : "miss what was evicted for want of room");
     if (!in->misses_free && in->compute_busy >= 0)
-        phrase_add(t, "; what misses is computed again on the modelled GPU, %s busy",
+        phrase_add(t, "; misses are recomputed on the modelled GPU, %s busy",
                    phrase_share(in->compute_busy).text);
     if (!in->misses_free && !(in->compute_busy >= 0)) phrase_add(t, "; what misses is written again");
     if (in->misses_free)
@@ -423,7 +422,7 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
     }
     if (part[PART_REST] > most) {
         say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part[PART_REST]);
-        phrase_add(t, "the program itself: most of the time nothing of a request is under way");
+        phrase_add(t, "the program itself: most of the time no operation of a request is under way");
         add_parts(t, in);
         return;
     }
@@ -574,9 +573,8 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
     warn_of_neighbour(v, in);
     if (in->whole && in->requests > 0 && judge_cut(in))
         verdict_warn(
-            v,
-            "most of the time in service is that of requests that were not done by the end, so "
-            "throughput and latencies are those of the first few; make run.duration several times as long");
+            v, "requests that were not done by the end took most of the time in service, so throughput and "
+               "latencies are those of the first few; make run.duration several times as long");
     if (judge_fails(in))
         judge_say_failing(in, &t, v);
     else if (in->requests == 0)

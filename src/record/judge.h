@@ -33,7 +33,7 @@ struct judge_input {
     double aside_s[KVF_TIERS]
                   [KVF_DIRS]; /* of op_s: what no request waits for, such as copies in the background */
     double held_s; /* waiting for their turn under engine.max_concurrent_writes; in none of these */
-    double busy[KVF_TIERS][KVF_DIRS]; /* share of its time that a tier worked for a direction */
+    double busy[KVF_TIERS][KVF_DIRS]; /* share of the time in which a tier was busy for a direction */
     double tier_busy[KVF_TIERS];      /* for either; half duplex has one time for both */
     /* The link to a tier, gpu's and remote's, and the gpu's own memory. A tier with a link is not busy itself
      * but for that memory. */

@@ -31,7 +31,7 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, length_s, "s", BY_HAND, "its length")                                                               \
     X(F, at, "s", LAST, "wall-clock time at its end, since the epoch")                                       \
     X(U, phase, "", LAST, "prepare, warmup, measured or drain")                                              \
-    X(U, paused, "", LAST, "1 if the run stands still now")                                                  \
+    X(U, paused, "", LAST, "1 if the run is paused now")                                                     \
     X(U, users, "", LAST_ADDS, "active users now")                                                           \
     X(U, queue_depth, "", LAST_ADDS, "requests waiting for a slot now")                                      \
     X(F, queue_depth_mean, "", MEAN_ADDS, "requests waiting for a slot, mean over its time")                 \
@@ -39,7 +39,7 @@ static inline double kvf_ratio(double part, double whole) {
       "age of the oldest request that is not done now, in service or waiting")                               \
     X(F, in_service, "", MEAN_ADDS, "requests holding a slot, mean over its time")                           \
     X(U, in_service_now, "", LAST_ADDS, "requests holding a slot now")                                       \
-    X(U, slots, "", LAST_ADDS, "slots there are")                                                            \
+    X(U, slots, "", LAST_ADDS, "number of slots")                                                            \
     X(U, arrived, "", SUM, "requests that arrived")                                                          \
     X(U, done, "", SUM, "requests completed")                                                                \
     X(U, failed, "", SUM, "requests failed")                                                                 \
@@ -95,10 +95,10 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, net_rx_bytes, "B", SUM_MACHINE, "received by the host's network interfaces")                        \
     X(F, net_tx_bytes, "B", SUM_MACHINE, "sent by the host's network interfaces")                            \
     X(F, cpu_power_w, "W", MEAN_MACHINE, "power of processors and memory of the machine, mean")              \
-    X(F, energy_used_j, "J", SUM_MACHINE, "energy of them and of the GPUs that are watched")                 \
-    X(F, drive_temperature_c, "C", LAST_MACHINE, "highest that a drive under nvme tells")                    \
-    X(F, drive_used_ratio, "", LAST_MACHINE, "part of its rated life that one of them has used, the most")   \
-    X(F, drive_warnings, "", LAST_MACHINE, "kinds of warnings that they give of themselves now")
+    X(F, energy_used_j, "J", SUM_MACHINE, "energy of processors, memory and watched GPUs")                   \
+    X(F, drive_temperature_c, "C", LAST_MACHINE, "highest temperature that a drive under nvme reports")      \
+    X(F, drive_used_ratio, "", LAST_MACHINE, "part of its rated life that the most worn drive has used")     \
+    X(F, drive_warnings, "", LAST_MACHINE, "kinds of warnings that the drives report now")
 
 #define SNAPSHOT_TIER_FIELDS(X)                                                                              \
     X(U, capacity_bytes, "B", LAST_ADDS, "usable bytes of the tier")                                         \
@@ -122,11 +122,12 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, write_host_p95_ms, "ms", LEVEL, "host part of an entry write, P95")                                 \
     X(U, io_in_flight, "", LAST_ADDS, "chunks at the device now")                                            \
     X(F, io_in_flight_mean, "", MEAN_ADDS, "chunks at the device, mean over its time")                       \
-    X(F, busy_ratio, "", MEAN, "share of its time that the tier was busy; emulated: of its bandwidth")       \
-    X(F, read_busy_ratio, "", MEAN, "likewise, with reads")                                                  \
-    X(F, write_busy_ratio, "", MEAN, "likewise, with writes")                                                \
+    X(F, busy_ratio, "", MEAN,                                                                               \
+      "share of the time in which the tier was busy; emulated: share of its bandwidth in use")               \
+    X(F, read_busy_ratio, "", MEAN, "the same for reads")                                                    \
+    X(F, write_busy_ratio, "", MEAN, "the same for writes")                                                  \
     X(F, hung_s, "s", LAST_WORST,                                                                            \
-      "longest time for which its device gave nothing back, from 5 s on; 0: it did not hang")                \
+      "longest time without an answer of its device, from 5 s on; 0: it did not hang")                       \
     X(U, evictions, "", SUM, "entries dropped from the cache")                                               \
     X(U, demotions, "", SUM, "entries that fell out of it to a lower tier")                                  \
     X(U, promotions, "", SUM, "entries that rose out of it to a higher tier")                                \
@@ -161,7 +162,7 @@ static inline double kvf_ratio(double part, double whole) {
     X(U, device, "", ROW, "number of the device, as nvidia-smi has it")                                      \
     X(F, utilisation, "", ROW, "share of time a kernel ran")                                                 \
     X(F, memory_used_bytes, "B", ROW, "device memory in use now")                                            \
-    X(F, memory_total_bytes, "B", ROW, "device memory there is")                                             \
+    X(F, memory_total_bytes, "B", ROW, "size of the device memory")                                          \
     X(F, pcie_rx_bytes_s, "B/s", ROW, "from the host, packet headers included")                              \
     X(F, pcie_tx_bytes_s, "B/s", ROW, "to the host, packet headers included")                                \
     X(F, power_w, "W", ROW, "power drawn now")                                                               \
@@ -175,23 +176,23 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, connections, "", LAST, "connections to the server that are up now")                                 \
     X(F, round_trips, "", SUM, "commands, and batches of small ones, that the server answered")              \
     X(F, sent_bytes, "B", SUM, "bytes sent to the server, commands included")                                \
-    X(F, received_bytes, "B", SUM, "bytes received from the server, likewise")                               \
+    X(F, received_bytes, "B", SUM, "bytes received from the server, commands included")                      \
     X(F, lookups, "", SUM, "entries that the server was asked for")                                          \
-    X(F, lost, "", SUM, "reads whose entry the server did not have any more")                                \
-    X(F, lookup_p50_ms, "ms", LEVEL, "answer to whether it has an entry, P50")                               \
-    X(F, lookup_p95_ms, "ms", LEVEL, "answer to whether it has an entry, P95")                               \
-    X(F, lookup_p99_ms, "ms", LEVEL, "answer to whether it has an entry, P99")                               \
+    X(F, lost, "", SUM, "reads whose entry the server no longer had")                                        \
+    X(F, lookup_p50_ms, "ms", LEVEL, "time to answer whether it has an entry, P50")                          \
+    X(F, lookup_p95_ms, "ms", LEVEL, "time to answer whether it has an entry, P95")                          \
+    X(F, lookup_p99_ms, "ms", LEVEL, "time to answer whether it has an entry, P99")                          \
     X(F, server_used_bytes, "B", LAST, "the server's own figure: its used_memory now")                       \
     X(F, server_max_bytes, "B", LAST, "its maxmemory; missing: it has no limit")                             \
     X(F, server_evicted_keys, "", SUM, "keys that it evicted")                                               \
     X(F, server_expired_keys, "", SUM, "keys whose time was up")                                             \
-    X(F, server_ops_per_s, "1/s", LAST, "commands of all its clients a second, as it tells it")              \
+    X(F, server_ops_per_s, "1/s", LAST, "commands of all its clients a second, as it reports them")          \
     X(F, server_hit_ratio, "", LAST, "its keyspace hits / hits and misses, of all its clients")
 
 #define SNAPSHOT_BLOCK_FIELDS(X)                                                                             \
     X(F, read_requests, "", SUM, "reads of this program that the kernel issued to the drive")                \
     X(F, read_request_bytes, "B", SUM, "their bytes")                                                        \
-    X(F, read_depth, "", MEAN, "requests at the drive as one of them was issued, mean over them")            \
+    X(F, read_depth, "", MEAN, "mean requests at the drive when one of them was issued")                     \
     X(F, read_q2d_p50_ms, "ms", LEVEL, "of them from queued to issued, P50")                                 \
     X(F, read_q2d_p95_ms, "ms", LEVEL, "of them from queued to issued, P95")                                 \
     X(F, read_q2d_p99_ms, "ms", LEVEL, "of them from queued to issued, P99")                                 \
@@ -200,7 +201,7 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, read_d2c_p99_ms, "ms", LEVEL, "of them from issued to completed, P99")                              \
     X(F, write_requests, "", SUM, "writes of this program that the kernel issued to the drive")              \
     X(F, write_request_bytes, "B", SUM, "their bytes")                                                       \
-    X(F, write_depth, "", MEAN, "requests at the drive as one of them was issued, mean over them")           \
+    X(F, write_depth, "", MEAN, "mean requests at the drive when one of them was issued")                    \
     X(F, write_q2d_p50_ms, "ms", LEVEL, "of them from queued to issued, P50")                                \
     X(F, write_q2d_p95_ms, "ms", LEVEL, "of them from queued to issued, P95")                                \
     X(F, write_q2d_p99_ms, "ms", LEVEL, "of them from queued to issued, P99")                                \
@@ -209,14 +210,16 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, write_d2c_p99_ms, "ms", LEVEL, "of them from issued to completed, P99")                             \
     X(F, merges, "", SUM, "operations that joined a request which waited in the kernel")                     \
     X(F, splits, "", SUM, "pieces that the kernel split off operations")                                     \
-    X(F, flushes, "", SUM, "times that the drive was told to empty its cache")                               \
-    X(F, discards, "", SUM, "times that the drive was told of room that is free again")                      \
+    X(F, flushes, "", SUM, "commands to the drive to flush its cache")                                       \
+    X(F, discards, "", SUM, "commands to the drive to discard freed space")                                  \
     X(F, request_errors, "", SUM, "requests that the drive did not carry out")                               \
-    X(F, others_read_bytes, "B", SUM, "bytes of reads of others that the kernel issued to the drive")        \
-    X(F, others_write_bytes, "B", SUM, "bytes of writes of others, likewise")                                \
-    X(F, others_requests, "", SUM, "requests of others")                                                     \
+    X(F, others_read_bytes, "B", SUM,                                                                        \
+      "bytes of reads of other programs that the kernel issued to the drive")                                \
+    X(F, others_write_bytes, "B", SUM,                                                                       \
+      "bytes of writes of other programs that the kernel issued to the drive")                               \
+    X(F, others_requests, "", SUM, "requests of other programs")                                             \
     X(F, events_lost, "", SUM,                                                                               \
-      "events that found no room, and ends of requests that the kernel told no program")
+      "events that found no room, and request completions that the kernel did not report")
 
 /* One rank, in an interval or in the measured part; unknown values are missing. Fields of the same name mean
  * the same as those of the interval; failed counts dropped requests too. */
@@ -261,28 +264,29 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, write_p95_ms, "ms", ROW, "entry write, P95")                                                        \
     X(F, read_device_p95_ms, "ms", ROW, "device part of an entry read, P95")                                 \
     X(F, write_device_p95_ms, "ms", ROW, "device part of an entry write, P95")                               \
-    X(F, busy_ratio, "", ROW, "share of its time that the tier was busy; emulated: of its bandwidth")        \
+    X(F, busy_ratio, "", ROW,                                                                                \
+      "share of the time in which the tier was busy; emulated: share of its bandwidth in use")               \
     X(F, errors, "", ROW, "entry operations that failed")
 
 /* Of a fleet of pods. */
 #define SNAPSHOT_FLEET_FIELDS(X)                                                                             \
-    X(U, pods, "", ROW, "pods there are")                                                                    \
-    X(U, pods_down, "", ROW, "of them gone now")                                                             \
+    X(U, pods, "", ROW, "pods in the fleet")                                                                 \
+    X(U, pods_down, "", ROW, "pods that are down now")                                                       \
     X(F, load_imbalance, "", ROW, "load of the most loaded pod / mean of all, each a mean over its time")    \
     X(U, expected_blocks, "", ROW, "blocks of requests done that the routers expected at their pods")        \
     X(U, wrong_blocks, "", ROW, "of these, blocks that were not there")                                      \
     X(U, index_lookups, "", ROW, "blocks that the index was asked for")                                      \
-    X(U, index_events, "", ROW, "stored and removed blocks that the index was told of")                      \
+    X(U, index_events, "", ROW, "stored and removed blocks reported to the index")                           \
     X(U, index_entries, "", ROW,                                                                             \
       "pairs of a block and a pod in the index, or in the routers' memories, now")                           \
-    X(U, index_bytes, "B", ROW, "memory that they take now")                                                 \
-    X(F, index_waiting, "", ROW, "events that the index has not been told of yet")                           \
+    X(U, index_bytes, "B", ROW, "memory of the index now")                                                   \
+    X(F, index_waiting, "", ROW, "events not yet reported to the index")                                     \
     X(F, index_behind_ms, "ms", ROW, "age of the oldest of these; 0: there is none")
 
 #define SNAPSHOT_POD_FIELDS(X)                                                                               \
     X(U, pod, "", ROW, "number of the pod, or of the first of several")                                      \
     X(U, pods, "", ROW, "pods of the row: one, or as many in a row as a fleet of more than 256 needs")       \
-    X(U, down, "", ROW, "of them gone now")                                                                  \
+    X(U, down, "", ROW, "pods that are down now")                                                            \
     X(F, load_mean, "", ROW, "requests queued and in service, mean over its time and over the pods")         \
     X(U, most_pod, "", ROW, "the most loaded of them")                                                       \
     X(F, most_load, "", ROW, "its load, mean over its time")                                                 \

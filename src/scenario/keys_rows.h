@@ -80,64 +80,65 @@
 #define SERVICE_LIST(word, TIER, key, field, unit, range, help)                                              \
     K("tiers." word "." key, FIGURES, tier[KVF_TIER_##TIER].service.field, unit, range, "null", LINK, ALL,   \
       help)
-#define SERVICE(word, TIER)                                                                                      \
-    SERVICE_LIST(                                                                                                \
-        word, TIER, "depths", depths, "chunks", "1 to 1000000",                                                  \
-        "Numbers of chunks under way, of a store of values, at which the tier was measured; null: it was not."), \
-        SERVICE_LIST(word, TIER, "read_rates", rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",                \
-                     "Bandwidth of reads with so many under way, latency apart."),                               \
-        SERVICE_LIST(word, TIER, "write_rates", rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",              \
-                     "Bandwidth of writes with so many under way, latency apart."),                              \
-        SERVICE_LIST(word, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                        \
-                     "Mean times of reads, slice by slice of equal size, in parts of the mean of all."),         \
-        SERVICE_LIST(word, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                      \
-                     "Mean times of writes, slice by slice of equal size, in parts of the mean of all."),        \
-        K("tiers." word ".windows_apart", NUMBER, tier[KVF_TIER_##TIER].service.windows_apart, "",               \
-          "0 to 1000000", "0", LINK, ALL,                                                                        \
-          "How far equal windows of its measurement lay apart, in parts of their median.")
-#define SERVICE_OWN(word, TIER)                                                                                    \
-    SERVICE_LIST(word, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",              \
-                 "Bandwidth of reads in device memory with so many entries under way."),                           \
-        SERVICE_LIST(word, TIER, "own_write_rates", own_rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",        \
-                     "Bandwidth of writes in device memory with so many entries under way."),                      \
-        K("tiers." word ".own_latency", DURATION, tier[KVF_TIER_##TIER].service.own_latency_ns, "",                \
-          "0 to 10s", "0", LINK, ALL, "Mean time an operation in device memory takes besides its bytes."),         \
-        SERVICE_LIST(word, TIER, "own_latency_spread", own_latency_spread, "", "0 to 1000000",                     \
-                     "That time, slice by slice of equal size, in parts of the mean of all."),                     \
-        K("tiers." word ".own_gap", DURATION, tier[KVF_TIER_##TIER].service.own_gap_ns, "", "0 to 10s", "0",       \
-          LINK, ALL, "How much of it passes between operations that one worker hands over together."),             \
-        K("tiers." word ".woken_latency", NUMBER, tier[KVF_TIER_##TIER].service.woken_latency, "",                 \
-          "1 to 1000", "1", LINK, ALL,                                                                             \
-          "Latency of an operation of a worker that has rested for 10 ms, in parts of one that follows another."), \
-        K("tiers." word ".woken_gap", NUMBER, tier[KVF_TIER_##TIER].service.woken_gap, "", "1 to 1000", "1",       \
-          LINK, ALL, "Likewise the gap between operations that it hands over together.")
+#define SERVICE(word, TIER)                                                                                        \
+    SERVICE_LIST(                                                                                                  \
+        word, TIER, "depths", depths, "chunks", "1 to 1000000",                                                    \
+        "Numbers of chunks under way (of values, for a store) at which the tier was measured; null: it was not."), \
+        SERVICE_LIST(word, TIER, "read_rates", rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",                  \
+                     "Bandwidth of reads at each of these depths, without latency."),                              \
+        SERVICE_LIST(word, TIER, "write_rates", rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",                \
+                     "Bandwidth of writes at each of these depths, without latency."),                             \
+        SERVICE_LIST(word, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                          \
+                     "Mean read times of equal slices of the distribution, relative to the overall mean."),        \
+        SERVICE_LIST(word, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                        \
+                     "Mean write times of equal slices of the distribution, relative to the overall mean."),       \
+        K("tiers." word ".windows_apart", NUMBER, tier[KVF_TIER_##TIER].service.windows_apart, "",                 \
+          "0 to 1000000", "0", LINK, ALL,                                                                          \
+          "How far equal windows of its measurement differed, relative to their median.")
+#define SERVICE_OWN(word, TIER)                                                                              \
+    SERVICE_LIST(word, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",        \
+                 "Bandwidth of reads in device memory at each of the depths."),                              \
+        SERVICE_LIST(word, TIER, "own_write_rates", own_rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",  \
+                     "Bandwidth of writes in device memory at each of the depths."),                         \
+        K("tiers." word ".own_latency", DURATION, tier[KVF_TIER_##TIER].service.own_latency_ns, "",          \
+          "0 to 10s", "0", LINK, ALL, "Mean time of an operation in device memory besides its bytes."),      \
+        SERVICE_LIST(word, TIER, "own_latency_spread", own_latency_spread, "", "0 to 1000000",               \
+                     "That time in equal slices of its distribution, relative to the overall mean."),        \
+        K("tiers." word ".own_gap", DURATION, tier[KVF_TIER_##TIER].service.own_gap_ns, "", "0 to 10s", "0", \
+          LINK, ALL, "The part of it between operations that one worker submits together."),                 \
+        K("tiers." word ".woken_latency", NUMBER, tier[KVF_TIER_##TIER].service.woken_latency, "",           \
+          "1 to 1000", "1", LINK, ALL,                                                                       \
+          "Latency after a worker has rested for 10 ms, relative to that of consecutive operations."),       \
+        K("tiers." word ".woken_gap", NUMBER, tier[KVF_TIER_##TIER].service.woken_gap, "", "1 to 1000", "1", \
+          LINK, ALL,                                                                                         \
+          "Gap between operations submitted together after such a rest, relative to the usual gap.")
 #define SERVICE_REST(word, TIER, read, write)                                                                \
     K("tiers." word ".rested_read", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_READ], "",          \
-      "0.01 to 1000", "1", LINK, ALL, read ", in parts of one that follows another."),                       \
+      "0.01 to 1000", "1", LINK, ALL, read ", relative to consecutive ones."),                               \
         K("tiers." word ".rested_write", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_WRITE], "",    \
-          "0.01 to 1000", "1", LINK, ALL, write ", in parts of one that follows another.")
+          "0.01 to 1000", "1", LINK, ALL, write ", relative to consecutive ones.")
 #define SERVICE_REUSE(word, TIER)                                                                            \
     SERVICE_LIST(word, TIER, "reuse_distances", reuse_distances, "MiB", "0.001 to 100000000",                \
-                 "Bytes copied from and to memory since an entry was, ascending."),                          \
+                 "Bytes copied from and to memory since an entry was copied, ascending."),                   \
         SERVICE_LIST(word, TIER, "reuse_rates", reuse_rates, "", "0.01 to 1000",                             \
-                     "Speed of its next read then, in parts of that of an entry copied long ago.")
-#define SERVICE_FIRST(word, TIER)                                                                              \
-    K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",     \
-      "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before."),    \
-        SERVICE_LIST(                                                                                          \
-            word, TIER, "interference", interference, "", "0 to 1000",                                         \
-            "As how many reads a write slows other reads, and as how many writes a read slows other writes."), \
-        SERVICE_LIST(                                                                                          \
-            word, TIER, "begins", begins[0].us, "us", "0 to 1000000000",                                       \
-            "How long a write to room written before holds its worker at its beginning, by slices."),          \
-        SERVICE_LIST(word, TIER, "begins_behind", begins[0].behind_us, "us", "0 to 1000000000",                \
-                     "What each chunk that is at the drive then adds to it."),                                 \
-        SERVICE_LIST(word, TIER, "first_begins", begins[1].us, "us", "0 to 1000000000",                        \
-                     "How long a write to new room holds its worker at its beginning, by slices."),            \
-        SERVICE_LIST(word, TIER, "first_begins_behind", begins[1].behind_us, "us", "0 to 1000000000",          \
-                     "What each chunk that is at the drive then adds to it."),                                 \
-        K("tiers." word ".staging_rate", NUMBER, tier[KVF_TIER_##TIER].service.staging_mb_per_s, "MB/s",       \
-          "0 to 100000000", "0", LINK, ALL,                                                                    \
+                     "Speed of its next read at each distance, relative to an entry copied long ago.")
+#define SERVICE_FIRST(word, TIER)                                                                                \
+    K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",       \
+      "1", LINK, ALL, "Time of a write to new space on the drive, relative to space written before."),           \
+        SERVICE_LIST(                                                                                            \
+            word, TIER, "interference", interference, "", "0 to 1000",                                           \
+            "How many reads a write counts for in slowing other reads, and how many writes a read counts for."), \
+        SERVICE_LIST(                                                                                            \
+            word, TIER, "begins", begins[0].us, "us", "0 to 1000000000",                                         \
+            "How long a write to room written before holds its worker at its beginning, by slices."),            \
+        SERVICE_LIST(word, TIER, "begins_behind", begins[0].behind_us, "us", "0 to 1000000000",                  \
+                     "What each chunk that is at the drive then adds to it."),                                   \
+        SERVICE_LIST(word, TIER, "first_begins", begins[1].us, "us", "0 to 1000000000",                          \
+                     "How long a write to new room holds its worker at its beginning, by slices."),              \
+        SERVICE_LIST(word, TIER, "first_begins_behind", begins[1].behind_us, "us", "0 to 1000000000",            \
+                     "What each chunk that is at the drive then adds to it."),                                   \
+        K("tiers." word ".staging_rate", NUMBER, tier[KVF_TIER_##TIER].service.staging_mb_per_s, "MB/s",         \
+          "0 to 100000000", "0", LINK, ALL,                                                                      \
           "Rate at which a worker copies from memory to its buffers for the drive; 0: as it copies elsewhere.")
 #define DRIVE(word, TIER)                                                                                    \
     SERVICE_FIRST(word, TIER),                                                                               \

@@ -173,8 +173,10 @@ static void check_file(struct store_watch *w) {
         stat(w->store->path, &now) == 0 && now.st_dev == w->file.st_dev && now.st_ino == w->file.st_ino;
     if (same || w->replaced) return;
     w->replaced = w->blind = true;
-    warn(w, "the history database '%.200s' was moved, deleted or replaced; what is shown is of the old file",
-         w->store->path);
+    warn(
+        w,
+        "the history database '%.200s' was moved, deleted or replaced; the data shown are those of the old file",
+        w->store->path);
 }
 
 static void watch_poll(struct store_watch *w) {

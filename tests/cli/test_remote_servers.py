@@ -207,7 +207,7 @@ def _():
         assert one["break_even_tokens"] == result(summary, one["tier"] + "_break_even_tokens"), one
     text = run(["compare", "1", "2", "3"], env={"COLUMNS": "120"}).stdout
     first = min(range(3), key=lambda i: stores[i]["load_ms"]["16k"])
-    assert "Stores below memory, against computing again" in text, text
+    assert "Loading from stores below memory, against recomputing" in text, text
     assert "run %d loads 16k tokens soonest, from %s in " % (first + 1, stores[first]["tier"]) in " ".join(text.split()), text
 
 

@@ -163,7 +163,7 @@ def _():
         assert not list(root.iter(SVG + "svg"))
         assert "Bottleneck" not in words(root) and "Latency" not in sections(root)
     root = page(report("4"))
-    assert "RUNNING No results yet. What follows is what is stored so far." in words(root)
+    assert "RUNNING No results yet. The results below are those stored so far." in words(root)
     assert "Throughput" in charts(root) and "Cache and tiers" not in sections(root)
     for form in ("md", "txt"):
         for ref in "1234":

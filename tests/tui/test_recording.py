@@ -57,7 +57,7 @@ def _():
             assert row(first, r"\S+ %", 1, 4).search(screen) and row(second, r"\S+ %", 0, 3).search(screen), screen
             assert "the recording has gaps" in screen and "RUNNING" in t.title() and OUT in t.title(), screen
             t.keys("q")
-            t.wait_for("Stop the recording and keep what is done? y/n")
+            t.wait_for("Stop the recording and keep its results? y/n")
             t.keys("y")
             assert t.status() == 0
             assert "7 requests" in t.all() and "Lost batches: 1" in t.all(), t.all()

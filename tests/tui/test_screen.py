@@ -164,7 +164,7 @@ def _():
         t.wait_for("Show only:")
         t.type("no such row")
         t.keys("Enter")
-        t.wait_for("no request passes the filter")
+        t.wait_for("no request matches the filter")
         t.keys("/", "C-u")
         t.type("GENERATE")
         t.keys("Enter")

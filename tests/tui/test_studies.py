@@ -67,7 +67,7 @@ def _():
         t.keys("Enter")
         t.wait_for("demoted/s")  # where it was left
         t.keys("q")
-        t.wait_for("Stop the sweep and keep what is done? y/n")
+        t.wait_for("Stop the sweep and keep its results? y/n")
         t.keys("n")
         t.wait_gone("y/n")
         assert "RUNNING" in t.title()
@@ -132,7 +132,7 @@ def _():
         t.keys("Escape")
         t.wait_for("trial 2")
         t.keys("q")
-        t.wait_for("Stop the trials and keep what is done? y/n")
+        t.wait_for("Stop the trials and keep its results? y/n")
         t.keys("y")
         assert t.status() == 0
         assert re.search(r"^Trials +1 of 3 run, 0 complete", t.all(), re.MULTILINE), t.all()
@@ -156,7 +156,7 @@ def _():
         t.keys("Escape")
         t.wait_for("gpu-cpu")
         t.keys("q")
-        t.wait_for("Stop the suite and keep what is done? y/n")
+        t.wait_for("Stop the suite and keep its results? y/n")
         t.keys("y")
         assert t.status() == 0
         same_modes(t, before)
@@ -187,7 +187,7 @@ def _():
         t.wait_for(re.compile(r"^ +1 cpu .*(filling|round 1 of) the cpu tier", re.MULTILINE))
         assert "Enter" not in t.screen()
         t.keys("Enter", "q")
-        t.wait_for("Stop the calibration? Nothing is kept of a part. y/n")
+        t.wait_for("Stop the calibration? A partial result is not kept. y/n")
         t.keys("y")
         assert t.status() == 1
         assert "stopped while the cpu tier was measured" in t.all(), t.all()

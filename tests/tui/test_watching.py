@@ -356,7 +356,7 @@ def step_through(t, last_s, newest):
     t.keys("t")
     t.type("then")
     t.keys("Enter")
-    t.wait_for("\"then\" is no run time")
+    t.wait_for("\"then\" is not a run time")
     expect(3)
     for key in "2345681":  # every view shows that moment
         t.keys(key)
@@ -451,7 +451,7 @@ def _():
         begin(t, None, "--db", "none")
         for key in ("Left", "Home", "S-Right"):
             t.keys(key)
-            t.wait_for("there is no way back in time: this run is not kept in a database")
+            t.wait_for("earlier moments are not available: this run has no database")
             assert "RUNNING" in t.title(), t.screen()
             t.keys("c")
             t.wait_for("colours:")

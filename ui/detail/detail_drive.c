@@ -94,7 +94,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 }
 
 const struct panel_ops detail_drive = {.name = "drive",
-                                       .title = "the drive: what the kernel counts beside what kvfall does",
+                                       .title = "the drive: the kernel's counts beside kvfall's",
                                        .sections = sections,
                                        .section_count = SECTIONS,
                                        .draw = draw};

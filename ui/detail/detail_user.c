@@ -102,7 +102,7 @@ static void draw_requests(const struct pane *p, const struct frame *f) {
     if (!w)
         pane_wrap(&rest, 0, TONE_DIM,
                   f->back || !f->live
-                      ? "Of this moment no more is known: the run did not follow this user then."
+                      ? "Nothing more is known of this moment: the run did not follow this user then."
                       : "The rest comes with the next interval.");
     else if (w->ended < SNAPSHOT_ENDED)
         pane_wrap(&rest, 0, TONE_DIM, "Ended requests are listed from when the user's page was opened.");
@@ -121,10 +121,10 @@ static const char *class_of(const struct frame *f) {
 /* Its present state in words. */
 static void state_text(const struct frame *f, char *out, size_t len) {
     static const char *const states[] = {[FOLLOW_UNKNOWN] = "no request in service",
-                                         [FOLLOW_IDLE] = "asks nothing: it is parked, or has not begun",
+                                         [FOLLOW_IDLE] = "inactive: parked, or not begun",
                                          [FOLLOW_WAITING] = "thinks",
                                          [FOLLOW_ASKING] = "waits for a slot",
-                                         [FOLLOW_ENDED] = "has asked its last request"};
+                                         [FOLLOW_ENDED] = "has sent its last request"};
     const struct snapshot_follow *w = followed(f);
     uint64_t served = w ? w->in_service : 0;
     char clock[NUMBER];
@@ -161,10 +161,9 @@ static void draw_tally(const struct pane *p, const struct frame *f) {
 /* Why there is no user to show; NULL: there is one. */
 static const char *nobody(const struct frame *f) {
     if (!f->snap) return "no request has begun yet";
-    if (f->open.number == FRAME_NO_USER)
-        return "The trace names no users: its rows come at times of their own.";
+    if (f->open.number == FRAME_NO_USER) return "The trace names no users; its rows have their own times.";
     if (!f->snap->requests_known)
-        return "Single users are seen in the live screen of `kvfall run` alone, at the present moment.";
+        return "Only the live screen of `kvfall run` shows single users, at the current moment.";
     return NULL;
 }
 

@@ -150,7 +150,7 @@ static void draw_heading(const struct pane *p, const struct frame *f, const stru
 }
 
 static const char *nothing(const struct frame *f) {
-    if (f->table.filter[0]) return "nothing passes the filter; / changes it";
+    if (f->table.filter[0]) return "no row matches the filter; / changes it";
     if (deciding(f)) return "no decision yet";
     return f->controls ? "none yet: + and - change the users, ] and [ double and halve them, m sets a mark"
                        : "none";
@@ -262,10 +262,9 @@ static void draw(struct canvas *c, const struct rect *where, const struct frame 
     if (!pane_empty(&detail)) draw_detail(&detail, &selected);
 }
 
-const struct panel_ops panel_autoscaler = {
-    .name = "autoscaler",
-    .title = "how many users the machine is given, and who changed that and why",
-    .sections = sections,
-    .section_count = SECTIONS,
-    .list = true,
-    .draw = draw};
+const struct panel_ops panel_autoscaler = {.name = "autoscaler",
+                                           .title = "the number of users, and who changed it and why",
+                                           .sections = sections,
+                                           .section_count = SECTIONS,
+                                           .list = true,
+                                           .draw = draw};

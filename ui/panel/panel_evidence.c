@@ -163,7 +163,7 @@ static void page_break_even(struct page *p, const struct frame *f) {
             len += snprintf(text + len, left, "%s%s %s", before, tier, from > 0 ? "always" : "never");
     }
     if (len == 0) return;
-    page_heading(p, "Loading is quicker than computing again");
+    page_heading(p, "Loading is quicker than recomputing");
     page_words(p, TONE_NORMAL, text);
 }
 
@@ -172,13 +172,13 @@ static void page_fill(struct page *p, const struct frame *f) {
     page_heading(p, "The sentence");
     page_words(p, TONE_STRONG, v ? v->sentence : f->snap ? f->snap->bottleneck : "--");
     if (!v || !v->known) {
-        page_words(p, TONE_DIM, "Only the sentence is kept of this moment.");
+        page_words(p, TONE_DIM, "For this moment only the sentence is stored.");
         page_break_even(p, f);
         return;
     }
     page_heading(p, "The rule");
     page_words(p, TONE_NORMAL, verdict_rule(v));
-    page_heading(p, v->remedies > 0 ? "What would help, as estimated" : "What would help");
+    page_heading(p, v->remedies > 0 ? "What would help (estimates)" : "What would help");
     page_remedies(p, v);
     if (v->warnings > 0) page_heading(p, "Warnings");
     for (size_t i = 0; i < v->warnings; i++) page_words(p, TONE_WARN, v->warning[i]);

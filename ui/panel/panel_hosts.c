@@ -196,7 +196,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
         pane_wrap(
             &text, 0, TONE_DIM,
             parts_preparing(f)
-                ? "Ranks, where there are several, have their rows from the first interval on."
+                ? "Each rank of a run over several has a row here from the first interval on."
                 : "This run is one process. A run over several, started with --ranks or by mpirun, has a "
                   "row here for each of them.");
         return;
@@ -206,7 +206,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 }
 
 const struct panel_ops panel_hosts = {.name = "hosts",
-                                      .title = "each rank of a run over several: which is the slowest",
+                                      .title = "the ranks of a run, and which is the slowest",
                                       .sections = sections,
                                       .section_count = SECTIONS,
                                       .sort_columns = SORTS,

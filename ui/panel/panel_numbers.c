@@ -149,7 +149,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 
 const struct panel_ops panel_numbers = {
     .name = "numbers",
-    .title = "the main figures in rows, from part to part of the stretch that graphs show",
+    .title = "the main figures in rows, over the time span of the graphs",
     .sections = sections,
     .section_count = SECTIONS,
     .list = true,

@@ -316,7 +316,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
         struct pane whole = pane_at(c, all), text = pane_part(&whole, 0, 1, -1, -1);
         pane_wrap(&text, 0, TONE_DIM,
                   f->interval
-                      ? "This run has one pod. A fleet, fleet.pods of 2 and more, has a row here for each."
+                      ? "This run has one pod. A fleet (fleet.pods of 2 or more) has a row here for each pod."
                       : "No interval yet.");
         return;
     }

@@ -205,13 +205,13 @@ static void draw_row(const struct pane *p, int row, const struct frame *f, const
 static const struct step {
     const char *name, *words;
 } steps[SNAPSHOT_STEPS] = {{"ask", "asks an index service"},
-                           {"lookup", "looks up its context in the cache, or waits for its turn to"},
-                           {"reads", "waits for reads of what the cache has of its context"},
+                           {"lookup", "looks up its context in the cache, or waits for its turn"},
+                           {"reads", "waits for reads of the cached part of its context"},
                            {"compute", "waits for the modelled GPU"},
                            {"prefill", "computes and writes its context, or waits for room for it"},
                            {"retrieve", "reads chunks of a document"},
                            {"decode", "reads its context again for the tokens it generates"},
-                           {"generate", "generates tokens: nothing is asked of the tiers"},
+                           {"generate", "generates tokens, without tier operations"},
                            {"settle", "waits for the last of its writes and moves"}};
 
 static const char *step_words(const char *name) {
@@ -267,7 +267,7 @@ static void draw_found(const struct pane *p, int row, const struct frame *f,
     if (any || q->not_found > 0)
         pane_textf(p, row, col, TONE_DIM, " of the entries it looked up");
     else
-        pane_text(p, row, col, TONE_DIM, "nowhere yet: it has looked nothing up");
+        pane_text(p, row, col, TONE_DIM, "nowhere yet: it has made no lookup");
 }
 
 /* The bytes that it was given, by tier, and that it made itself. */
@@ -381,7 +381,7 @@ static void draw_table(const struct pane *p, const struct frame *f, const uint8_
         struct pane body = pane_part(p, 1, MARKER, -1, -1);
         pane_wrap(&body, 0, TONE_DIM,
                   f->snap->requests == 0 ? "no request is in service"
-                                         : "no request passes the filter; / changes it");
+                                         : "no request matches the filter; / changes it");
         return;
     }
     if (f->list_end) *f->list_end = shown - 1;
@@ -409,8 +409,8 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     }
     if (!f->snap->requests_known) {
         pane_wrap(&text, 0, TONE_DIM,
-                  "Single requests are seen in the live screen of `kvfall run` alone, at the present moment: "
-                  "the database, which `kvfall watch` and earlier moments come from, does not keep them.");
+                  "Only the live screen of `kvfall run` shows single requests, at the current moment: the "
+                  "database behind `kvfall watch` and earlier moments does not keep them.");
         return;
     }
     int shown = rows_pick(f, pick);

@@ -14,7 +14,7 @@
     X(system, '6', "6", VIEW, "system: CPU, memory, disk, network, GPU")                                     \
     X(requests, '7', "7", VIEW, "requests: those longest in service")                                        \
     X(log, '8', "8", VIEW, "log: events and warnings")                                                       \
-    X(hosts, '9', "9", VIEW, "hosts: ranks of a run over several, the slowest first")                        \
+    X(hosts, '9', "9", VIEW, "hosts: the ranks of a run, the slowest first")                                 \
     X(pods, '0', "0", VIEW, "pods: each pod of a fleet, the most loaded first")                              \
     X(numbers, 'n', "n", VIEW, "numbers: the main figures in rows, moment by moment")                        \
     X(evidence, 'b', "b", EVIDENCE, "evidence: numbers and rule behind the verdict, and back")               \

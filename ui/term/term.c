@@ -83,7 +83,7 @@ static int check_type(struct err *e) {
     const char *type = getenv("TERM");
 
     if (!type || !*type) {
-        return err_set(e, KVF_ERR_UNAVAILABLE, "the type of the terminal is unknown: TERM is not set");
+        return err_set(e, KVF_ERR_UNAVAILABLE, "the terminal type is unknown: TERM is not set");
     }
     if (tgetent(NULL, type) != 1) {
         return err_set(e, KVF_ERR_UNAVAILABLE,

@@ -102,9 +102,9 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
     const char *name = r->worst >= 0 ? a->config.rules.name[r->worst] : "";
     struct seek_text target = seek_ms(r->target_ms);
     if (r->silent)
-        seek_say(out, "nobody was answered in %s", seek_s(r->seconds).text);
+        seek_say(out, "no request was answered in %s", seek_s(r->seconds).text);
     else if (r->worst < 0)
-        seek_say(out, "nobody asked in %s", seek_s(r->seconds).text);
+        seek_say(out, "no request came in %s", seek_s(r->seconds).text);
     else if (r->starved)
         seek_say(out, "%.24s has waited %s for an answer (target %s)", name, seek_ms(r->p95_ms).text,
                  target.text);
@@ -122,7 +122,7 @@ static void say_saturation(struct snapshot_decision *out, const struct autoscale
     const struct stage_reading *r = &a->last;
     double limit = a->config.rules.limit_saturation;
     if (!kvf_present(r->saturation))
-        seek_say(out, "nothing told a saturation");
+        seek_say(out, "no signal gave a saturation");
     else if (over)
         seek_say(out, "saturation %.2f is over its limit %.2f", r->saturation, limit);
     else if (r->value < ROOM)

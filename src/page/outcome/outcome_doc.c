@@ -26,7 +26,7 @@ static void put_verdict(const struct outcome *o, struct doc *d) {
     buf_free(&text);
     if (r->answer[0]) doc_text(d, DOC_PLAIN, "%s", r->answer);
     if (strcmp(r->mode, "simulate") == 0)
-        doc_text(d, DOC_WARN, "Simulated: the figures are those of a model, nothing was measured.");
+        doc_text(d, DOC_WARN, "Simulated: the figures come from a model; nothing was measured.");
 }
 
 static void put_best(const struct outcome *o, struct doc *d) {

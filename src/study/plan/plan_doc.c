@@ -250,7 +250,7 @@ static void put_chart(const struct plan *p, struct doc *d) {
 
 static void put_front(const struct plan *p, struct doc *d) {
     struct priced *all = by_price(p);
-    doc_section(d, 1, "The front");
+    doc_section(d, 1, "Pareto front");
     doc_text(
         d, DOC_PLAIN,
         "Of the machines that were simulated and meet every target, no other beats these in cost, time to "
@@ -311,13 +311,13 @@ static void put_beside(const struct plan *p, struct doc *d) {
 }
 
 static void put_even(const struct plan *p, struct doc *d) {
-    doc_section(d, 1, "Loading or computing again");
+    doc_section(d, 1, "Loading or recomputing");
     doc_text(
         d, DOC_PLAIN,
         "The GPUs compute %s tokens of a prompt a second; loading what they have computed before pays where a "
         "tier is faster.",
         format_tok_s(p->prefill_tok_s).text);
-    doc_table(d, "What each tier loads, with nobody else there",
+    doc_table(d, "Load times of each tier without other requests",
               "tier|>tokens loaded a second|>times computing");
     for (unsigned i = 0; i < p->evens; i++) {
         doc_cell(d, p->even[i].tier);
@@ -447,7 +447,7 @@ static void put_search(const struct plan *p, struct doc *d) {
 static void put_all(const struct plan *p, struct doc *d) {
     struct priced *all = by_price(p);
     char text[200];
-    doc_section(d, 1, "Machines that were simulated");
+    doc_section(d, 1, "Simulated machines");
     begin_machines(p, "By what an hour of them costs", ">an hour", d);
     for (unsigned k = 0; k < p->classes; k++) {
         snprintf(text, sizeof text, "%s P95", p->klass[k].name);

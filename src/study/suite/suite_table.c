@@ -82,7 +82,7 @@ static enum kvf_tier slowest(const struct scenario *sc) {
 
 static const char row_note[] =
     "storage: tokens a second of storage I/O; read P95: entries from the slowest tier; g/c/n: hits in gpu, cpu "
-    "and nvme; verdict: criteria met, of all but those of a tier that was not needed; one that has no data for "
+    "and nvme; verdict: criteria met, without those of a tier that was not needed; a criterion without data for "
     "another reason, such as a tier that is off, is not met.";
 
 /* How the hits fall over the tiers, in per cent: "60/30/10", "--" for a tier that is off. */
@@ -205,8 +205,8 @@ static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc 
     }
     if (left)
         doc_text(d, DOC_WARN,
-                 "Without a rank: left work undone, and less work is done sooner, or was too short for a "
-                 "tenth of its work or more.");
+                 "Without a rank: the test left work undone, or was too short for at least a tenth of its "
+                 "work.");
 }
 
 static void put_moved(const struct ranked *r, size_t n, struct doc *d) {

@@ -55,7 +55,7 @@ static bool nobody_done(const struct suite_entry *e, const char *topic, struct s
     uint64_t users = e->scenario.workload.users;
     say(w, topic,
         "%s: with %" PRIu64
-        " user%s not one request was done: more load than the drive carries, or too short a run. "
+        " user%s no request was done: the load is too much for the drive, or the run is too short. "
         "More time: --duration %s=5m.",
         e->test->name, users, users == 1 ? "" : "s", e->test->name);
     return true;
@@ -84,7 +84,7 @@ static void mean_memory(const struct suite *s, struct suite_words *w) {
     if (hits > 0) snprintf(share, sizeof share, ", and answers %.0f %% of the hits", own / hits * 100);
     say(w, "memory", "A cpu tier of %s above nvme carries %.2f times what nvme alone does%s%s.",
         format_bytes((double)cpu->scenario.tier[KVF_TIER_CPU].capacity_bytes).text, times, share,
-        times < same ? ": too little memory, or the moves cost what it saves" : "");
+        times < same ? ": there is too little memory, or the moves cost what it saves" : "");
 }
 
 static void mean_misses(const struct suite *s, struct suite_words *w) {
@@ -94,8 +94,8 @@ static void mean_misses(const struct suite *s, struct suite_words *w) {
     double a = suite_metric(without, "reuse_hit_ratio"), b = suite_metric(with, "reuse_hit_ratio");
     if (!kvf_present(a) || !kvf_present(b)) return;
     say(w, "misses",
-        "gpu and cpu alone find %.0f %% of earlier contexts again, %s with nvme below them %.0f %%. "
-        "Missing contexts would have to be computed again; no figure here contains that.",
+        "gpu and cpu alone find %.0f %% of earlier contexts; %s, with nvme below them, finds %.0f %%. "
+        "Missing contexts would have to be recomputed; no figure here includes that.",
         a * 100, with->test->name, b * 100);
 }
 
@@ -242,20 +242,20 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
                     e->trials > 1 ? k + 1 : 0, e->group.trial[k].incomplete);
         char undone[STANDING_TEXT];
         if (suite_done(e) && suite_undone(e, undone)[0])
-            say(w, "left undone", "%s: %s; its throughput is that of less work, and comparable to none.",
+            say(w, "left undone", "%s: %s; less work takes less time, so its throughput is not comparable.",
                 e->test->name, undone);
         if (suite_cut(e))
             say(w, "too short",
-                "%s: %s done, and %s of the time in service is that of requests that were not; its throughput "
-                "is comparable to none. More time: --duration %s=5m.",
+                "%s: %s done, but unfinished requests took %s of the time in service; its throughput is not "
+                "comparable. More time: --duration %s=5m.",
                 e->test->name,
                 format_things(suite_metric(e, "requests_done"), "request was", "requests were").text,
                 format_percent(suite_unfinished(e)).text, e->test->name);
         if (e->refused[0]) say(w, "not run", "%s: %s.", e->test->name, e->refused);
     }
     if (emulated)
-        say(w, "gpu", "The gpu tier was emulated: its figures are those of a model, not of this machine.");
-    if (s->sweep.stopped) say(w, "stopped", "What was not begun by then is missing above.");
+        say(w, "gpu", "The gpu tier was emulated: its figures come from a model, not from this machine.");
+    if (s->sweep.stopped) say(w, "stopped", "Tests that had not begun are missing above.");
     if (s->quick)
         say(w, "quick",
             "Short runs on small tiers: a look, not a measurement. Leave out --quick to measure.");

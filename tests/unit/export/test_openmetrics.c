@@ -145,7 +145,7 @@ static void test_pods_of_a_fleet(void **state) {
     snap.pod[0] = (struct snapshot_pod){.pod = 0, .pods = 40, .down = 2, .load_mean = NAN};
     snap.pod[1] = (struct snapshot_pod){.pod = 40, .pods = 1, .load_mean = 2.5};
     expect_live(OPENMETRICS_TEXT, "kvfall_fleet_pods",
-                "# HELP kvfall_fleet_pods pods there are\n"
+                "# HELP kvfall_fleet_pods pods in the fleet\n"
                 "# TYPE kvfall_fleet_pods gauge\n"
                 "kvfall_fleet_pods 41\n");
     expect_live(OPENMETRICS_TEXT, "kvfall_fleet_index_behind_seconds", "");

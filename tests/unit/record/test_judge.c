@@ -446,9 +446,8 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
         "evicted for want of room; what misses is written again; cpu 90 % busy; the mean end-to-end latency of 400 ms is 100 % storage I/O; cpu writes, 75 % of operation time: "
         "100 % at the device");
     in.compute_busy = 0.4;
-    assert_non_null(
-        strstr(judged(&in).sentence,
-               "want of room; what misses is computed again on the modelled GPU, 40 % busy; cpu"));
+    assert_non_null(strstr(judged(&in).sentence,
+                           "want of room; misses are recomputed on the modelled GPU, 40 % busy; cpu"));
     in.misses_free = true;
     assert_null(strstr(judged(&in).sentence, "computed again"));
     in.misses_free = false;

@@ -188,7 +188,7 @@ static void the_detail_has_every_step_and_where_entries_were_found(void **state)
     canvas_clear(&x.canvas);
     draw(24, 102);
     assert_non_null(strstr(row_text(18), "waited 450 ms  generate 0 ms"));
-    assert_non_null(strstr(row_text(20), "nowhere yet: it has looked nothing up"));
+    assert_non_null(strstr(row_text(20), "nowhere yet: it has made no lookup"));
     assert_non_null(strstr(row_text(21), "bytes none read so far"));
     assert_non_null(strstr(row_text(23), "user  30: 1 in service, none ended yet"));
     q->user = SNAPSHOT_USERS_COUNTED;
@@ -265,7 +265,7 @@ static void filter_keeps_rows_that_contain_it(void **state) {
     draw(24, 100);
     assert_int_equal(row_user(FIRST), -1);
     assert_int_equal(selected_row(), -1);
-    assert_non_null(strstr(row_text(FIRST), "no request passes"));
+    assert_non_null(strstr(row_text(FIRST), "no request matches"));
 }
 
 static void none_in_service(void **state) {

@@ -220,7 +220,7 @@ static void test_users(void **state) {
     r->screen.newest.interval.users = 0; /* of a trace */
     press(r, '+');
     expect_no_command(r);
-    assert_true(shows(r, "do not wait for them"));
+    assert_true(shows(r, "do not wait for answers"));
 }
 
 static void test_pause_generation_autoscaler(void **state) {
@@ -428,12 +428,12 @@ static void test_time(void **state) {
     type(r, "soon");
     press(r, KEY_CODE_ENTER);
     assert_false(r->screen.back);
-    assert_true(shows(r, "\"soon\" is no run time"));
+    assert_true(shows(r, "\"soon\" is not a run time"));
     r->provider.at = NULL;
     r->provider.step = NULL;
     press(r, KEY_CODE_LEFT);
     assert_false(r->screen.back);
-    assert_true(shows(r, "no way back in time"));
+    assert_true(shows(r, "earlier moments are not available"));
 }
 
 static void test_freeze(void **state) {

@@ -368,7 +368,7 @@ static void commands_do_what_keys_do(void **state) {
     assert_non_null(strstr(r->screen.message, "is there already"));
     press(r, ':');
     type(r, "save here.png\r");
-    assert_non_null(strstr(r->screen.message, "ends in .svg, .txt or .ansi"));
+    assert_non_null(strstr(r->screen.message, "end in .svg, .txt or .ansi"));
     press(r, ':');
     type(r, "quit\r");
     assert_int_equal(r->screen.asking, ASKING_QUIT);

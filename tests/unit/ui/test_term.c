@@ -124,8 +124,8 @@ static void test_check(void **state) {
     int flags = fcntl(r.pty.slave, F_GETFL);
     refuses(r.pty.slave, "nosuch", "the terminal type \"nosuch\" is unknown here: set TERM to a known one");
     assert_int_equal(unsetenv("TERM"), 0);
-    refuses(r.pty.slave, NULL, "the type of the terminal is unknown: TERM is not set");
-    refuses(r.pty.slave, "", "the type of the terminal is unknown: TERM is not set");
+    refuses(r.pty.slave, NULL, "the terminal type is unknown: TERM is not set");
+    refuses(r.pty.slave, "", "the terminal type is unknown: TERM is not set");
     refuses(r.pty.slave, "dumb", "the terminal type \"dumb\" cannot place its cursor");
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_int_equal(setenv("TERM", good[i], 1), 0);
