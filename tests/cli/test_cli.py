@@ -33,7 +33,7 @@ Commands:
   watch     show a run of the database on the screen, live or past
   history   list the runs of the database, newest first
   show      print the summary of a stored run, by default the latest
-  compare   compare runs: scenarios and metrics, changes told from noise
+  compare   compare runs: scenarios and metrics, with changes separated from noise
   export    export stored runs for other programs
   report    write stored runs as a report with charts: HTML, Markdown or text
   validate  compare throughput with that of serving engines
@@ -286,8 +286,7 @@ cpu        51.2 MiB              0          0 B
 nvme       3.00 GiB              3     3.00 GiB
 none                            36     36.0 GiB
 
-36 of 40 contexts (36.0 GiB) fit into no tier: they are evicted and computed
-  again.
+36 of 40 contexts (36.0 GiB) fit into no tier: they are evicted and recomputed.
 """, ""), got
 
 
