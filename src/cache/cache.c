@@ -15,12 +15,15 @@ static uint64_t rank_next(struct cache *c, uint64_t rank) {
 }
 
 /* An access can only make an entry more recent, whatever order the calls come in. */
-static void entry_access(struct cache *c, uint32_t i, const struct cache_access *access) {
+static void entry_access(struct cache *c, uint32_t i, const struct cache_access *access, uint64_t rank) {
     struct entry *e = cache_entry(c, i);
-    if (access->rank > e->access) e->access = access->rank;
+    if (rank > e->access) e->access = rank;
     if (c->entries.next_use) c->entries.next_use[i] = access->next_use;
     seat_touch(c, i);
-    if (e->tier == KVF_TIER_REMOTE && shared_is(c)) shared_touch(c, e->key, access);
+    if (e->tier != KVF_TIER_REMOTE || !shared_is(c)) return;
+    struct cache_access ranked = *access;
+    ranked.rank = rank;
+    shared_touch(c, e->key, &ranked);
 }
 
 static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum kvf_cause cause,
@@ -122,19 +125,27 @@ static inline bool is_found(const struct cache *c, uint32_t i, struct cache_key 
 
 static uint32_t entry_find(const struct cache *c, struct cache_key key) {
     if (copy_kept(c)) return copy_find(c, key);
-    if (is_found(c, *c->found, key)) return *c->found;
+    struct found *f = c->found;
+    if (is_found(c, f->entry, key)) return f->entry;
+    if (cache_key_equal(f->absent, key)) return ENTRY_NONE;
     uint32_t i = index_find(&c->index, key);
-    if (i != ENTRY_NONE) *c->found = i;
+    if (i != ENTRY_NONE)
+        f->entry = i;
+    else
+        f->absent = key;
     return i;
 }
 
 /* All copies of a key are as recent as it is: those below are there for when the one above has gone. */
 static void key_access(struct cache *c, struct cache_key key, uint32_t i, const struct cache_access *access) {
-    uint32_t at[KVF_TIERS] = {i};
-    unsigned n = copy_kept(c) ? index_find_all(&c->index, key, at) : 1;
-    struct cache_access ranked = *access;
-    ranked.rank = rank_next(c, access->rank);
-    for (unsigned k = 0; k < n; k++) entry_access(c, at[k], &ranked);
+    uint64_t rank = rank_next(c, access->rank);
+    if (!copy_kept(c)) {
+        entry_access(c, i, access, rank);
+        return;
+    }
+    uint32_t at[KVF_TIERS];
+    unsigned n = index_find_all(&c->index, key, at);
+    for (unsigned k = 0; k < n; k++) entry_access(c, at[k], access, rank);
 }
 
 enum cache_presence cache_peek(const struct cache *c, struct cache_key key) {
@@ -206,9 +217,12 @@ static void tiers_expire(struct cache *c) {
     c->retry_due = true;
 }
 
+/* A store has no store of its own. */
 void cache_time(struct cache *c, uint64_t now_ns) {
+    struct cache *store = c->config.shared;
     c->now_ns = now_ns;
-    if (c->config.shared) cache_time(c->config.shared, now_ns);
+    if (store) store->now_ns = now_ns;
+    if (store && store->expires) tiers_expire(store);
     if (c->expires) tiers_expire(c);
 }
 
@@ -260,8 +274,8 @@ static struct cache_op *write_make(struct cache *c, struct cache_key key, uint64
     e->generation = ++c->generation;
     if (c->entries.lineage) seat_begin(c, i);
     e->state = ENTRY_WRITING;
-    index_insert(&c->index, i);
-    *c->found = i;
+    entry_index(c, i);
+    c->found->entry = i;
     struct cache_op *op = op_make(c, CACHE_OP_WRITE, access->cause, i, worker, owner);
     struct busy *b = gate_busy_of(c, e);
     b->first = b->last = op_slot(op);
@@ -435,7 +449,7 @@ void cache_stop(struct cache *c) {
         struct op_list *gate = &c->tier[t].gate;
         while (gate->head) {
             struct cache_op *op = gate->head;
-            pool_list_remove(gate, op);
+            gate_leave(c, op);
             gate_ready_refuse(c, op);
         }
     }

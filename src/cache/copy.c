@@ -47,7 +47,7 @@ static void copy_begin(struct cache *c, struct cache_op *op, int to) {
     if (c->entries.next_use) c->entries.next_use[i] = c->entries.next_use[op->entry];
     copy->tier = copy->seat = (uint8_t)to;
     copy->state = ENTRY_COPYING;
-    index_insert(&c->index, i);
+    entry_index(c, i);
     op_slot(op)->copy = i;
     op->to = to;
     gate_place_take(c, op);

@@ -31,7 +31,7 @@ static void moves_cut(struct cache *c, struct entry *e, const struct op_slot *ke
         if (!s || s == keep || s->started) return;
         move_unplan(c, e, s);
         if (s->op.state == CACHE_OP_GATED) {
-            pool_list_remove(&c->tier[s->op.to].gate, &s->op);
+            gate_leave(c, &s->op);
             gate_ready_refuse(c, &s->op);
         }
         s->detached = true;

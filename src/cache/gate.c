@@ -53,11 +53,16 @@ void gate_place_take(struct cache *c, struct cache_op *op) {
     t->physical += op->bytes;
 }
 
+void gate_leave(struct cache *c, struct cache_op *op) {
+    pool_list_remove(&c->tier[op->to].gate, op);
+    c->gated--;
+}
+
 static void gate_open(struct cache *c, int tier) {
     struct op_list *gate = &c->tier[tier].gate;
     while (gate->head && gate_passes(c, gate->head)) {
         struct cache_op *op = gate->head;
-        pool_list_remove(gate, op);
+        gate_leave(c, op);
         gate_place_take(c, op);
         gate_ready_push(c, op);
     }
@@ -72,11 +77,12 @@ void gate_enter(struct cache *c, struct cache_op *op) {
     }
     op->state = CACHE_OP_GATED;
     pool_list_push(gate, op);
+    c->gated++;
     gate_open(c, op->to);
 }
 
 void gate_open_all(struct cache *c) {
-    for (int t = KVF_TIERS - 1; t >= 0; t--)
+    for (int t = KVF_TIERS - 1; t >= 0 && c->gated > 0; t--)
         if (c->tier[t].gate.head) gate_open(c, t);
 }
 

@@ -234,7 +234,7 @@ static void plan_commit(struct cache *c, uint32_t worker) {
     for (uint32_t i = 0; i < c->step_count; i++) {
         const struct plan_step *step = &c->steps[i];
         if (step->to >= 0) continue;
-        c->stats.outage_dropped += c->config.placement == KVF_PLACEMENT_WATERFALL &&
+        c->stats.outage_dropped += c->config.shared && c->config.placement == KVF_PLACEMENT_WATERFALL &&
                                    is_gone(c, tier_below(c, step->from, cache_entry(c, step->entry)->bytes));
         step_evict(c, step->entry);
     }

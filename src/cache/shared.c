@@ -32,7 +32,7 @@ static struct entry *entry_appear(struct cache *c, const struct entry *like, uin
     e->place = c->config.alloc(c->config.ctx, KVF_TIER_REMOTE, bytes);
     e->tier = e->seat = KVF_TIER_REMOTE;
     e->state = ENTRY_RESIDENT;
-    index_insert(&c->index, i);
+    entry_index(c, i);
     t->used += bytes;
     t->physical += bytes;
     t->idle += bytes;

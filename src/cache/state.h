@@ -55,6 +55,13 @@ struct plan_step {
     int8_t from, to;
 };
 
+/* The last searches: the next call is mostly about the same key. Behind a pointer, since looking changes it.
+ */
+struct found {
+    uint32_t entry;          /* of the key that was found last */
+    struct cache_key absent; /* the key that was not, as long as it is in no index; zeroed: none */
+};
+
 struct cache {
     struct cache_config config;
     struct cache_tier tier[KVF_TIERS];
@@ -62,14 +69,14 @@ struct cache {
     struct busy_pool busies;
     struct op_pool ops;
     struct index index;
-    uint32_t *found; /* the entry that a key was found in last: the next call is mostly about it */
+    struct found *found;
     struct admission admission;
     struct cache_op *ready_head, *ready_tail;
     struct plan_step *steps; /* of the plan being made */
     uint32_t step_count, step_cap;
     uint64_t plan, seq, rank, generation; /* the last ones handed out */
     uint64_t now_ns;                      /* as the cache was told */
-    uint64_t waiting_writes;
+    uint64_t waiting_writes, gated;
     uint64_t *moves; /* by worker, not finished */
     uint32_t movers; /* workers in it */
     bool retry_due; /* a write has ended or an entry gone, and writes waiting for room have not had their turn
@@ -85,6 +92,11 @@ struct cache {
 
 static inline struct entry *cache_entry(const struct cache *c, uint32_t i) {
     return entry_at(&c->entries, i);
+}
+/* Puts an entry in the index; its key is not absent any more. */
+static inline void entry_index(struct cache *c, uint32_t i) {
+    index_insert(&c->index, i);
+    c->found->absent = (struct cache_key){0};
 }
 static inline bool move_falls(const struct cache_op *op) {
     return op->to > op->from;
@@ -122,7 +134,8 @@ void gate_ready_push(struct cache *c, struct cache_op *op);   /* onto the ready 
 void gate_ready_refuse(struct cache *c, struct cache_op *op); /* likewise, with failed_wait set */
 /* Starts a planned operation at once when it can; else it stands at the gate of its tier. */
 void gate_enter(struct cache *c, struct cache_op *op);
-void gate_open_all(struct cache *c); /* starts every gated operation that can start now */
+void gate_open_all(struct cache *c);                   /* starts every gated operation that can start now */
+void gate_leave(struct cache *c, struct cache_op *op); /* a gated one is so no more */
 /* Takes back the place of a started operation. */
 void gate_place_return(struct cache *c, struct cache_op *op);
 /* Makes the bytes of a started operation an entry of its tier. */

@@ -13,8 +13,9 @@ void channels_init(struct channels *c, const struct scenario_emulation *speed) {
 uint64_t channels_busy_ns(const struct channels *c, enum kvf_dir dir, uint64_t bytes) {
     uint64_t speed = dir == KVF_DIR_READ ? c->speed.read_bytes_per_s : c->speed.write_bytes_per_s;
     uint64_t per_second = KVF_NS_PER_S * c->speed.channels;
+    uint64_t product;
     if (speed == 0) return 0;
-    if (bytes <= UINT64_MAX / per_second) return bytes * per_second / speed;
+    if (!__builtin_mul_overflow(bytes, per_second, &product)) return product / speed;
     __extension__ unsigned __int128 ns = (unsigned __int128)bytes * per_second / speed;
     return (uint64_t)ns;
 }
@@ -46,17 +47,32 @@ static uint64_t both_take(struct channels *c, uint64_t bytes, uint64_t now_ns) {
 }
 
 /* By compare and swap, so that the stretches of two threads never overlap. */
+static bool claim(const struct channels *c, _Atomic uint64_t *channel, uint64_t *before, uint64_t end) {
+    if (!c->alone)
+        return atomic_compare_exchange_weak_explicit(channel, before, end, memory_order_relaxed,
+                                                     memory_order_relaxed);
+    atomic_store_explicit(channel, end, memory_order_relaxed);
+    return true;
+}
+
+static void taken_add(const struct channels *c, _Atomic uint64_t *taken_ns, uint64_t ns) {
+    if (c->alone)
+        atomic_store_explicit(taken_ns, atomic_load_explicit(taken_ns, memory_order_relaxed) + ns,
+                              memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(taken_ns, ns, memory_order_relaxed);
+}
+
 struct channels_turn channels_take(struct channels *c, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns) {
     uint64_t busy_ns = channels_busy_ns(c, dir, bytes), before, start;
     _Atomic uint64_t *free_ns = c->free_ns[c->speed.duplex == KVF_DUPLEX_FULL ? dir : 0], *channel = free_ns;
     do {
         before = first_free(c, free_ns, &channel);
         start = before > now_ns ? before : now_ns;
-    } while (!atomic_compare_exchange_weak_explicit(channel, &before, start + busy_ns, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    atomic_fetch_add_explicit(&c->taken_ns[dir], busy_ns, memory_order_relaxed);
+    } while (!claim(c, channel, &before, start + busy_ns));
+    taken_add(c, &c->taken_ns[dir], busy_ns);
     uint64_t end = start + busy_ns, both = both_take(c, bytes, now_ns);
-    return (struct channels_turn){start, (end > both ? end : both) + c->speed.latency_ns};
+    return (struct channels_turn){start, (end > both ? end : both) + c->speed.latency_ns, busy_ns};
 }
 
 static uint64_t ahead_ns(const struct channels *c, const _Atomic uint64_t *free_ns, uint64_t now_ns) {

@@ -15,6 +15,7 @@
 #define KVF_TIER_CHANNELS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/terms.h"
@@ -25,12 +26,14 @@ struct channels {
     _Atomic uint64_t free_ns[KVF_DIRS][SCENARIO_CHANNELS_MAX]; /* run time at which each becomes idle */
     _Atomic uint64_t taken_ns[KVF_DIRS]; /* channel time assigned so far, future time included */
     _Atomic uint64_t both_free_ns;       /* when the shared stage becomes idle */
+    bool alone;                          /* one thread alone takes periods: set behind channels_init() */
 };
 
 /* The service times of an operation. */
 struct channels_turn {
     uint64_t start_ns;    /* its channel starts it */
     uint64_t complete_ns; /* its last byte has arrived */
+    uint64_t busy_ns;     /* for so long it has the channel */
 };
 
 void channels_init(struct channels *c, const struct scenario_emulation *speed); /* all free */

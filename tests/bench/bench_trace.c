@@ -73,7 +73,7 @@ static void block_ask(struct cache *c, struct cache_key key) {
         cache_read(c, key, &access, 0, c);
     else
         cache_write(c, key, ENTRY_BYTES, &access, 0, c, &op);
-    while ((op = cache_next_ready(c)) != NULL) cache_finish(c, op, CACHE_DONE, false);
+    while (cache_is_ready(c) && (op = cache_next_ready(c)) != NULL) cache_finish(c, op, CACHE_DONE, false);
 }
 
 int main(int argc, char **argv) {

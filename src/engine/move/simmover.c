@@ -110,7 +110,7 @@ static void leg_served(struct simmover *m, struct simulated *s, enum kvf_dir dir
     struct transfer_leg *leg = &s->t.leg[dir];
     leg->end_ns = kvf_max(turn->complete_ns, turn->start_ns + window_ns(m, s, dir));
     s->from_ns[dir] = turn->start_ns;
-    s->to_ns[dir] = turn->start_ns + channels_busy_ns(m->channels[leg->tier], dir, s->t.op->bytes);
+    s->to_ns[dir] = turn->start_ns + turn->busy_ns;
 }
 
 static void event_add(struct simmover *m, struct simulated *s, uint64_t at_ns) {
@@ -277,7 +277,9 @@ void simmover_answered(struct simmover *m, uint64_t number, const struct mover_t
     if (crew_answered(m->crew, number, turn)) return;
     if (!m->asked_first || m->asked_first->number != number) return;
     struct simulated *s = asked_take(m);
-    struct channels_turn at = {turn->start_ns, turn->complete_ns};
+    const struct channels *c = m->channels[s->t.leg[s->asks].tier];
+    struct channels_turn at = {turn->start_ns, turn->complete_ns,
+                               channels_busy_ns(c, s->asks, s->t.op->bytes)};
     if (s->asks == KVF_DIR_READ && turn->how == MOVER_LOST) {
         operation_lost(m, s);
     } else if (s->asks == KVF_DIR_READ) {
@@ -369,7 +371,9 @@ struct simmover *simmover_open(const struct mover_setup *setup) {
         if (!setup->tiers[t]) continue;
         m->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
         m->channels[t] = t == KVF_TIER_REMOTE && setup->store ? setup->store : &m->own[t];
-        if (m->channels[t] == &m->own[t]) channels_init(&m->own[t], &setup->scenario->tier[t].emulation);
+        if (m->channels[t] != &m->own[t]) continue;
+        channels_init(&m->own[t], &setup->scenario->tier[t].emulation);
+        m->own[t].alone = true;
     }
     m->crew = crew_open(setup, m->channels);
     pools_fill(m);

@@ -135,6 +135,7 @@ static int store_open(struct engine *e, struct err *err) {
     e->service.store.number = (uint32_t)e->s->fleet.pods;
     e->service.store_link = mem_alloc(sizeof *e->service.store_link);
     channels_init(e->service.store_link, &e->s->tier[KVF_TIER_REMOTE].emulation);
+    e->service.store_link->alone = engine_is_virtual(e);
     return cache_start(&e->service.store, err);
 }
 

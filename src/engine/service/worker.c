@@ -101,14 +101,17 @@ static void leave_among_others(struct worker *w) {
         if (woken[i / 64] >> i % 64 & 1) worker_wake(&v->workers[i]);
 }
 
+static void ready_append(struct worker *w) {
+    struct cache_op *op;
+    while (cache_is_ready(w->pod->cache) && (op = cache_next_ready(w->pod->cache)) != NULL) run_append(w, op);
+}
+
 static void worker_leave(struct executor *x) {
     struct worker *w = worker_of(x);
-    struct cache_op *op;
     if (!w->simulated)
         leave_among_others(w);
-    else
-        while (cache_is_ready(w->pod->cache) && (op = cache_next_ready(w->pod->cache)) != NULL)
-            run_append(w, op);
+    else if (cache_is_ready(w->pod->cache))
+        ready_append(w);
 }
 
 /* A wait begun now ends last of all; one that goes on ends when the first would have, so these have a

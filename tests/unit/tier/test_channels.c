@@ -226,8 +226,30 @@ static void bandwidth_is_the_limit(void **state) {
     assert_true(last >= 1000 + busy / 4 && last < 1000 + busy / 4 + 200000);
 }
 
+/* Without the atomic steps that threads need, the periods are the same. */
+static void alone(void **state) {
+    (void)state;
+    struct channels among, one;
+    const struct scenario_emulation speed = {2 * GB, GB, 70, 3, KVF_DUPLEX_FULL, 3 * GB};
+    channels_init(&among, &speed);
+    channels_init(&one, &speed);
+    one.alone = true;
+    for (uint64_t i = 0; i < 1000; i++) {
+        enum kvf_dir dir = i % 3 ? KVF_DIR_READ : KVF_DIR_WRITE;
+        struct channels_turn a = channels_take(&among, dir, 1000 + i * i % 777, 300 * i);
+        struct channels_turn b = channels_take(&one, dir, 1000 + i * i % 777, 300 * i);
+        assert_int_equal(a.start_ns, b.start_ns);
+        assert_int_equal(a.complete_ns, b.complete_ns);
+        assert_int_equal(b.busy_ns, channels_busy_ns(&one, dir, 1000 + i * i % 777));
+    }
+    for (int d = 0; d < KVF_DIRS; d++)
+        assert_int_equal(channels_used_ns(&among, (enum kvf_dir)d, 100000),
+                         channels_used_ns(&one, (enum kvf_dir)d, 100000));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alone),
         cmocka_unit_test(one_channel_serves_in_order_of_arrival),
         cmocka_unit_test(both_ways_at_once),
         cmocka_unit_test(what_was_used_grows_with_time_alone),
