@@ -187,7 +187,7 @@ def _():
                    and of["bytes"] > sum(row["bytes"] for row in named[of["seq"]]) for of in rows(counted))
 
     runner = start({**DRIVE, "run.block_trace": "on", "run.duration": "600s"}, stderr=open(home() / "work/progress", "w"))
-    wait_until(lambda: "measured" in (home() / "work/progress").read_text(), 60, "the measured part")
+    wait_until(lambda: "measured" in (home() / "work/progress").read_text(), 180, "the measured part")
     others = [spawn(["-c", WRITER, name, home() / "work" / name, (n + 1) * 65536], program=sys.executable) for n, name in enumerate(names)]
     wait_until(all_six, 120, "an interval with all six")
     written = {}
@@ -349,7 +349,7 @@ if os.environ.get("KVF_TESTS_LONG"):
         with loop_device() as (image, device), mounted(device) as folder:
             runner = start({**DRIVE, "run.block_trace": "on", "run.duration": "60s", "tiers.nvme.path": str(folder)}, "--json", "failing.json",
                            stderr=open(home() / "work/progress", "w"))
-            wait_until(lambda: "measured" in (home() / "work/progress").read_text(), 60, "the measured part")
+            wait_until(lambda: "measured" in (home() / "work/progress").read_text(), 180, "the measured part")
             os.truncate(image, 1 << 20)
             got = finish(runner)
         summary = json.loads((home() / "work/failing.json").read_text())
