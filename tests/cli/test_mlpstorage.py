@@ -81,7 +81,7 @@ def aggregate(trials, ranks):
 def _():
     work = home() / "work"
     for trial in ("trial_0", "trial_1"):
-        together = ["--start-at", "%.3f" % (time.time() + 3)]  # so short a run may be over before the other one begins
+        together = ["--start-at", "%.3f" % (time.time() + 8)]  # so short a run may be over before the other one begins
         ranks = [start(["--option", "1", "--seed", "42", "--base-output-dir", trial, "--cache-dir", "cache"] + QUICK + together,
                        {"OMPI_COMM_WORLD_RANK": 0} if n == 0 else {"PMI_RANK": 1}) for n in range(2)]
         for process in ranks:
