@@ -173,7 +173,7 @@ def _():
                "workload.personas": [{"name": "one read", "context": [32, 256], "generate": [0, 0], "think": ["2ms", "10ms"]}]}
     for lookup in ("exists", "get"):
         changes["tiers.remote"]["lookup"] = lookup
-        _, summary = measure(changes)
+        _, summary = measure(changes, rc=(0, 1))  # 1: on a slow machine the server has lost all
         done, failed, lost = (result(summary, name) for name in ("requests_done", "requests_failed", "remote_lost"))
         assert done + failed == 120 and failed >= lost > 0, (done, failed, lost)
         assert result(summary, "remote_read_ops") == done and "failed" in summary["run"]["undone"], (done, summary["run"])
