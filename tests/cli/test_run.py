@@ -603,10 +603,10 @@ def _():
         shown = [line for line in text.replace("\x1b[K", "").rstrip().split("\r") if line]
         assert all(len(line) < columns for line in shown), shown
         measured = [line for line in shown if re.match(r"\d\d:\d\d measured  .*ETA \d\d:\d\d$", line)]
-        assert len(measured) >= 3 and all(kept in line for line in measured), shown
+        assert measured and all(kept in line for line in measured), shown
         assert not any(lost and lost in line for line in measured), shown
     text = on_terminal(80, {"TERM": "dumb"})
-    assert "\x1b" not in text and text.count("\n") > 4, text
+    assert "\x1b" not in text and text.count("\n") > 2, text
 
 
 @case("without a scenario it is the quickstart")
