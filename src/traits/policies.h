@@ -31,8 +31,8 @@ enum traits_policy_caps {
       "the oldest of a first queue while that has more than a quarter of the tier, else the least recent "   \
       "of those that came back after they had fallen out of it (Johnson and Shasha, VLDB 1994).")            \
     X(KVF_EVICTION_ARC, "arc", arc, 0, NULL,                                                                 \
-      "the least recent of those accessed once or of those accessed again, as what came back lately tells "  \
-      "which of the two is too short (Megiddo and Modha, FAST 2003).")                                       \
+      "the least recent of those accessed once or of those accessed again; recent returns of dropped "       \
+      "entries decide which (Megiddo and Modha, FAST 2003).")                                                \
     X(KVF_EVICTION_S3FIFO, "s3fifo", s3fifo, 0, NULL,                                                        \
       "the oldest of a small queue, a tenth of the tier, that was not accessed twice, else the oldest of "   \
       "the main queue that was not accessed (Yang and others, SOSP 2023).")                                  \
@@ -43,7 +43,7 @@ enum traits_policy_caps {
       "the next that was not accessed since the hand passed it, the hand going from the oldest to the "      \
       "newest, and nothing moves (Zhang and others, NSDI 2024).")                                            \
     X(KVF_EVICTION_GDSF, "gdsf", gdsf, 0, NULL,                                                              \
-      "the one worth least by its byte: accesses times the cost of a miss, 1 and 1 a MiB, by its size, "     \
+      "the one of least worth per byte: accesses times the cost of a miss, 1 and 1 a MiB, by its size, "     \
       "with aging (Cherkasova, HPL-98-69, 1998).")                                                           \
     X(KVF_EVICTION_LEAF_LRU, "leaf_lru", leaf_lru, POLICY_BY_PARENTS, NULL,                                  \
       "at granularity block, the one accessed longest ago of the blocks that no other in the tier follows "  \
@@ -54,7 +54,7 @@ enum traits_policy_caps {
     X(KVF_EVICTION_PRIORITY, "priority", priority, POLICY_BY_RULES, "cache.priorities",                      \
       "the least recent of the lowest priority that cache.priorities give (Cao, Felten and Li, OSDI 1994).") \
     X(KVF_EVICTION_BELADY, "belady", belady, POLICY_LOOKS_AHEAD, NULL,                                       \
-      "the one that is accessed again last of all, which is known in a simulation of a bailian, mooncake "   \
+      "the one whose next access is latest, known only in a simulation of a bailian, mooncake "              \
       "or ops trace; with entries of one size in one tier no policy has more hits (Belady, as above).")
 
 #define TRAITS_ONE(...) +1
