@@ -101,7 +101,8 @@ static void leave_among_others(struct worker *w) {
         if (woken[i / 64] >> i % 64 & 1) worker_wake(&v->workers[i]);
 }
 
-static void ready_append(struct worker *w) {
+/* Not inlined: mostly there is none, and then no frame is made. */
+__attribute__((noinline)) static void ready_append(struct worker *w) {
     struct cache_op *op;
     while (cache_is_ready(w->pod->cache) && (op = cache_next_ready(w->pod->cache)) != NULL) run_append(w, op);
 }
