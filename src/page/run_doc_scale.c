@@ -212,8 +212,13 @@ void run_doc_story(const struct run_part *p) {
         doc_item(p->doc, label, "no answer, best estimate %s", count.text);
     else
         doc_item(p->doc, label, "no answer");
+    /* of mode capacity it is of all stages with so many users: one alone may have had more */
+    bool level = strcmp(r->decisions[r->decision_count - 1].mode, "capacity") == 0;
     if (kvf_present(peak))
-        doc_item(p->doc, label, at == users ? "%s tok/s with %s" : "the most in one stage: %s tok/s with %s",
+        doc_item(p->doc, label, "%s%s tok/s with %s",
+                 at == users ? ""
+                 : level     ? "best so far: "
+                             : "the most in one stage inside the targets: ",
                  format_tok_s(peak).text, format_things(at, "user", "users").text);
     doc_item(p->doc, label, "%s", format_things((double)r->decision_count, "decision", "decisions").text);
     if (run_brief(p)) put_decisions(p);
