@@ -13,6 +13,7 @@
 #include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
 #include "engine/verdict_readings.h"
+#include "record/standing.h"
 
 struct measure {
     struct engine *e;
@@ -331,6 +332,8 @@ static void add_own(struct measure *m, struct run_record *run) {
     add_lateness(m);
     add_batch(m);
     add_unserved(m);
+    double unfinished = standing_run_unfinished(m->out);
+    result_add(m->out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
     for (uint32_t k = 0; k < m->e->s->qos.classes; k++) add_class(m, k);
     add_cache(m);
     add_reuse(m);

@@ -90,6 +90,10 @@ const struct metric metric_rows[] = {
     {"classes_unserved", COUNT, DOWN, "classes unserved",
      "Classes without a completed request while one waited for half of the measured part or longer, and classes "
      "that starved for longer than half of it."},
+    {"unfinished_ratio", RATIO, DOWN, "time unfinished",
+     "Share of the time in service that is of requests not done at the end, less such time of those there at the beginning. "
+     "Missing where requests failed. Beyond one half a criterion fails for it: throughput and latencies are those of the first "
+     "few."},
     {"requests_open_at_start", COUNT, FREE, "open at the start",
      "Requests that waited or were in service when the measured part began: they and requests_arrived are done, failed, "
      "dropped, queued or in service at the end."},

@@ -361,6 +361,23 @@ def _():
         assert ("no work" in verdict["sentence"]) == (granularity == "request"), verdict["sentence"]
 
 
+@case("a run that ends amid most of its work passes no assessment, whatever its profile")
+def _():
+    for profile in ("latency", "throughput"):
+        for duration in ("2s", "60s"):
+            changes = {"run.duration": duration, "run.warmup": "0s", "assess.profile": profile, "tiers.gpu.capacity": 0, "workload.users": 200}
+            path = home() / "work/cut.json"
+            got = run(["run", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--assert", "--db", "none", "--json", path, "--set", "mode=simulate",
+                       *[one for key, value in changes.items() for one in ("--set", "%s=%s" % (key, value))]])
+            summary = json.loads(path.read_text())
+            named = [one for one in summary["criteria"] if one["name"] == "time unfinished"]
+            part, cut = result(summary, "unfinished_ratio"), duration == "2s"
+            assert (part > 0.5) == cut and result(summary, "requests_done") > 0, (duration, part)
+            assert [one["passed"] for one in named] == [False] * cut, named
+            assert not cut or (got.rc == 3 and named[0]["actual"] == part), got
+            assert any("most of the time in service" in one for one in summary["verdict"]["warnings"]) == cut, summary["verdict"]
+
+
 @case("copies skipped beside a modelled GPU are no undone work, in the sweep and in what is read of it later")
 def _():
     path = home() / "work/modelled.yaml"
