@@ -192,18 +192,25 @@ static void add_batch(struct measure *m) {
     add_not_computed(m);
 }
 
-/* Where requests do not wait for answers, what was asked of the system and what it did are two things. */
+/* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.
+ */
+static void add_waiting(struct measure *m, double arrived) {
+    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0);
+    result_add(m->out, kvf_ratio(grown, arrived), 0, "unserved_ratio");
+}
+
+/* Offered and achieved load are two things where nobody waits for an answer. */
 static void add_load(struct measure *m) {
     const struct workload *w = m->e->dispatch.workload;
-    if (!workload_open_loop(w)) return;
     double arrived = (double)(m->to->arrived - m->from->arrived);
+    if (m->e->s->workload.arrival.process == KVF_ARRIVAL_PACED) add_waiting(m, arrived);
+    if (!workload_open_loop(w)) return;
     double offered = workload_unpaced(w) ? KVF_MISSING : kvf_ratio(arrived, m->wall_s);
     double achieved = result_value(m->out, "requests_per_s");
     result_add(m->out, offered, 0, "offered_requests_per_s");
     result_add(m->out, achieved, 0, "achieved_requests_per_s");
     result_add(m->out, kvf_ratio(achieved, offered), 0, "achieved_ratio");
-    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0);
-    result_add(m->out, kvf_present(offered) ? kvf_ratio(grown, arrived) : KVF_MISSING, 0, "unserved_ratio");
+    add_waiting(m, kvf_present(offered) ? arrived : KVF_MISSING);
 }
 
 /* Nothing was done of a class of which one waited for half of the measured part or longer, or it got no slot

@@ -157,13 +157,14 @@ static bool misses_free(const struct engine *e) {
 /* A tier without a link of its own has none that is idle either. */
 static struct window_facts facts_of(const struct engine *e) {
     const struct tier *gpu = e->service.tiers[KVF_TIER_GPU];
+    bool paced = e->s->workload.arrival.process == KVF_ARRIVAL_PACED;
     bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
     struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
                              .misses_free = misses_free(e),
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
-                             .open_loop = workload_open_loop(e->dispatch.workload),
+                             .open_loop = paced ? 2 : workload_open_loop(e->dispatch.workload),
                              .gpu_memory =
                                  gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
                              .reuse_bytes = e->control.sampler->reuse_bytes,

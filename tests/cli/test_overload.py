@@ -378,6 +378,22 @@ def _():
             assert any("most of the time in service" in one for one in summary["verdict"]["warnings"]) == cut, summary["verdict"]
 
 
+@case("paced users who ask on while their queue grows without an end pass no assessment of latency")
+def _():
+    for slots, grows in ((2, True), (256, False)):
+        path = home() / "work/paced.json"
+        changes = {"workload.arrival.process": "paced", "qos.scheduler": "aging", "engine.slots": slots, "tiers.nvme.read_bandwidth": "70GB/s",
+                   "tiers.nvme.write_bandwidth": "50GB/s", **({} if grows else {"workload.users": 5})}
+        got = run(["run", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--assert", "--db", "none", "--json", path, "--set",
+                   "mode=simulate", *[one for key, value in changes.items() for one in ("--set", "%s=%s" % (key, value))]])
+        summary = json.loads(path.read_text())
+        failed = [one["name"] for one in summary["criteria"] if one["passed"] is False]
+        assert failed == ["arrivals left waiting"] * grows and got.rc == 3 * grows, (slots, failed)
+        assert result(summary, "unserved_ratio") == (result(summary, "requests_queued_at_end") / result(summary, "requests_arrived")
+                                                     if not grows else result(summary, "unserved_ratio")), summary["run"]
+        assert "Load" not in got.stdout and (summary["verdict"]["limited_by"] == "slots") == grows, got
+
+
 @case("copies skipped beside a modelled GPU are no undone work, in the sweep and in what is read of it later")
 def _():
     path = home() / "work/modelled.yaml"

@@ -120,7 +120,7 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     }
     if (!(f->gpu_memory > 0)) in->memory_any = KVF_MISSING;
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
-    if (f->open_loop > 0) in->users = KVF_MISSING;
+    if (f->open_loop == 1) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
     in->misses_free = f->misses_free > 0;
     in->way_ms = f->way_ms;

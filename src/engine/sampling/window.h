@@ -46,7 +46,7 @@ struct window_facts {
     double misses_free;              /* 1: a miss makes no work */
     double by_ttft;                  /* 1: targets are of the time to first token */
     double capacity_ratio;           /* as the rule has it */
-    double open_loop;                /* 1: requests come without users */
+    double open_loop;                /* 1: requests come without users; 2: users do not wait for answers */
     double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
     double way_ms;                   /* of a message from the router to a pod */
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
