@@ -7,11 +7,12 @@
 #include "base/units.h"
 #include "record/phrase.h"
 
-/* From here on a part of a whole explains it. */
-#define DOMINANT 0.5
-/* Part of end-to-end from which waiting for room is told, and waiting for a slot can limit. */
-#define ROOM  0.05
-#define WAITS 0.1
+#define DOMINANT 0.5 /* from here on a part of a whole explains it */
+/* Part of end-to-end from which waiting for room is told, waiting for a slot can limit, and storage matters.
+ */
+#define ROOM   0.05
+#define WAITS  0.1
+#define SLIGHT 0.1
 
 /* ---- operations ---- */
 
@@ -86,9 +87,8 @@ enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
 /* The largest service demand: as each has had the same time, the one that was busy for most of it. Slots
  * are what requests hold while they use the others, and no resource here. */
 static struct resource most_loaded(const struct judge_input *in) {
-    struct resource most = most_loaded_tier(in);
-    if (busier(in->compute_busy, most.busy))
-        most = (struct resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy};
+    struct resource most = most_loaded_tier(in), gpu = {VERDICT_COMPUTE, KVF_TIERS, in->compute_busy};
+    if (busier(gpu.busy, most.busy)) most = gpu;
     /* the program's own threads are a part of it: it is named only where it is full */
     if (in->host_cpu_ratio >= JUDGE_FULL && !others_compute(in) && busier(in->host_cpu_ratio, most.busy))
         most = (struct resource){VERDICT_HOST_CPU, KVF_TIERS, in->host_cpu_ratio};
@@ -228,9 +228,8 @@ static void add_free_misses(struct phrase *t, const struct judge_input *in) {
 static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
-    phrase_add(t, "none: all targets met");
+    phrase_add(t, "none: all targets met%s", most.busy > 0 ? "; the most loaded is " : "");
     if (most.busy > 0) {
-        phrase_add(t, "; the most loaded is ");
         add_resource(t, &most, in);
         phrase_add(t, ", %s busy", phrase_share(most.busy).text);
     }
@@ -306,12 +305,13 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                units_size_human(held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error,
                in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
                                       : "miss what was evicted for want of room");
-    if (!in->misses_free && in->compute_busy >= 0)
-        phrase_add(t, "; misses are recomputed on the modelled GPU, %s busy",
-                   phrase_share(in->compute_busy).text);
-    if (!in->misses_free && !(in->compute_busy >= 0)) phrase_add(t, "; what misses is written again");
     if (in->misses_free)
         phrase_add(t, "; a miss makes no work here, so more room brings hits, not throughput");
+    else if (in->compute_busy >= 0)
+        phrase_add(t, "; misses are recomputed on the modelled GPU, %s busy",
+                   phrase_share(in->compute_busy).text);
+    else
+        phrase_add(t, "; what misses is written again");
     struct resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN};
     consider_tier(in, (int)last, &at_last);
     if (at_last.busy >= JUDGE_SATURATED)
@@ -337,7 +337,7 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
     add_parts(t, in);
-    if (l.found && !l.limit && r->tier == l.tier) {
+    if (l.found && (l.limit || r->tier == l.tier)) {
         phrase_add(t, "; ");
         add_leader(t, &l, in);
     }
@@ -428,10 +428,11 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
     }
     if (part[PART_COMPUTE] >= part[PART_STORAGE] || !l.found) {
         say(v, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY, part[PART_COMPUTE]);
-        phrase_add(t, "%s, not the cache",
+        phrase_add(t, "%s%s",
                    by_first_token(in)   ? "prefill on the GPU and in its batch"
                    : in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
-                                        : "generation, token time");
+                                        : "generation, token time",
+                   part[PART_STORAGE] < SLIGHT ? ", not the cache" : "");
         add_parts(t, in);
         return;
     }
@@ -466,6 +467,11 @@ static bool capacity_explains(const struct judge_input *in, const struct resourc
     return bound->limit != VERDICT_HOST_CPU;
 }
 
+/* Without their limit writes would wait behind it. A real tier may do more at a time, however busy. */
+static bool full_behind(const struct judge_input *in, const struct resource *most) {
+    return most->busy >= JUDGE_SATURATED && (most->tier == KVF_TIERS || in->emulated[most->tier]);
+}
+
 /* The bound on throughput, or on latency where nothing bounds throughput. */
 static void limited(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
@@ -482,7 +488,8 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
 
     if (disk && judge_foreign(in) > 0)
         neighbour(t, in, v, in->tier_busy[KVF_TIER_NVME]);
-    else if (stores && l.limit && part[PART_STORAGE] >= part[PART_QUEUE] * (full ? 0 : 1))
+    else if (stores && l.limit && part[PART_STORAGE] >= part[PART_QUEUE] * (full ? 0 : 1) &&
+             !full_behind(in, &most))
         gate(t, in, v, &l);
     else if (bound && most.limit == VERDICT_COMPUTE && in->kv_use >= JUDGE_FULL && in->batch_waiting >= 1)
         batch_room(t, in, v);

@@ -547,6 +547,36 @@ static void the_limit_on_writes_is_named(void **state) {
            "bandwidth; the mean end-to-end latency of 100 ms is 5 % queue wait, 90 % storage I/O, 5 % other");
 }
 
+/* Writes that would wait for a channel if they did not in front of it are no faster without the limit. */
+static void the_limit_on_writes_in_front_of_what_is_full_is_not_named(void **state) {
+    (void)state;
+    struct judge_input in = means(100, 5, 90, 0);
+    works(&in, NVME, 0, 8, 0, 0.95);
+    in.held_s = 30;
+    assert_int_equal(judged(&in).limited_by, VERDICT_WRITES); /* a real tier may do more at a time */
+    in.emulated[NVME] = true;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+    assert_non_null(
+        strstr(v.sentence,
+               "; writes waiting for their turn (engine.max_concurrent_writes), 79 % of operation time"));
+    works(&in, NVME, 0, 8, 0, 0.5);
+    assert_int_equal(judged(&in).limited_by, VERDICT_WRITES);
+    in.compute_busy = 0.99;
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+}
+
+static void generation_beside_much_storage_is_not_said_to_be_all(void **state) {
+    (void)state;
+    struct judge_input in = means(100, 0, 9, 90);
+    works(&in, NVME, 3, 1, 0.3, 0.04);
+    assert_non_null(strstr(judged(&in).sentence, "generation, token time, not the cache; the mean"));
+    in = means(100, 0, 45, 54);
+    works(&in, NVME, 3, 1, 0.3, 0.04);
+    assert_non_null(strstr(judged(&in).sentence, "generation, token time; the mean"));
+}
+
 static void before_a_request_has_ended_operations_tell(void **state) {
     (void)state;
     struct judge_input in = unknown();
@@ -870,6 +900,8 @@ int main(void) {
         cmocka_unit_test(capacity_is_no_cause_where_its_misses_make_no_work),
         cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
         cmocka_unit_test(the_limit_on_writes_is_named),
+        cmocka_unit_test(the_limit_on_writes_in_front_of_what_is_full_is_not_named),
+        cmocka_unit_test(generation_beside_much_storage_is_not_said_to_be_all),
         cmocka_unit_test(before_a_request_has_ended_operations_tell),
         cmocka_unit_test(the_window_is_the_one_it_names),
         cmocka_unit_test(percents_of_a_sentence_add_up),
