@@ -18,7 +18,7 @@ def _():
     assert json.loads((home() / "work/summary.json").read_text())["run"]["description"] == said
     for args in (["show"], ["report", "latest", "--format", "txt"], ["report", "latest", "--format", "md"], ["report", "latest"]):
         text = " ".join(run(args).stdout.split())
-        assert said in text and "100 users" not in text.split("Keys with other values")[0], (args, text[:900])
+        assert said in text and "100 users" not in text.split("Keys that differ")[0], (args, text[:900])
 
 
 @case("a run has the name of its scenario, else that of the file, and one from nowhere is the quickstart")
