@@ -20,6 +20,7 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "probe/host.h"
+#include "record/phrase.h"
 #include "record/snapshot.h"
 #include "scenario/load.h"
 #include "study/calibrate/calibrate.h"
@@ -422,24 +423,28 @@ static void put_head(const struct calibrate *c, struct buf *out) {
     buf_add(out, "tiers:\n");
 }
 
-/* Windows that lie far apart: something else was there. */
+/* Windows that lie far apart, whatever the cause. */
 static void warn_apart(enum kvf_tier tier, const struct calibrate_result *r) {
     double most;
-    if (calibration_disturbed(r, &most))
+    if (calibration_uncertain(r, &most))
         log_line(
             KVF_LOG_WARNING,
-            "calibrate: windows of the %s tier lie up to %.0f %% apart: other work uses the processors or the device; measure again on a quiet machine, or longer with --time",
+            "calibrate: windows of the %s tier lie up to %.0f %% apart, and its figures are as uncertain; measure again on a quiet machine, or longer with --time",
             tier_name(tier), most * 100);
 }
 
 static void warn_shared(enum kvf_tier tier, const struct calibrate_result *r) {
-    if (calibration_shared(r))
-        log_line(
-            KVF_LOG_WARNING,
-            "calibrate: while the %s tier was measured, other programs kept %.0f %% of the processors busy%s; "
-            "measure again when the machine is quiet",
-            tier_name(tier), kvf_present(r->cpu_others) ? r->cpu_others * 100 : 0,
-            r->device_times > CALIBRATION_BYTES_MOST ? " and used its device" : "");
+    bool cpu = r->cpu_others > CALIBRATION_CPU_MOST, device = r->device_times > CALIBRATION_BYTES_MOST;
+    char text[160] = "";
+    struct phrase p = {.out = text, .cap = sizeof text};
+    if (!cpu && !device) return;
+    if (cpu) phrase_add(&p, "other programs kept %.0f %% of the processors busy", r->cpu_others * 100);
+    if (device)
+        phrase_add(&p, "%sthe kernel counted %.2f times our bytes at its device", cpu ? ", and " : "",
+                   r->device_times);
+    log_line(KVF_LOG_WARNING,
+             "calibrate: while the %s tier was measured, %s; measure again when the machine is quiet",
+             tier_name(tier), text);
 }
 
 static int measure_wakes(struct calibrate *c, struct err *e) {

@@ -110,8 +110,8 @@ static void warn_of_calibration(const struct engine *e, struct run_record *run) 
     }
     if (text[0])
         verdict_warn(&run->verdict,
-                     "the calibration was disturbed (windows lay apart, %s), and the latencies here are as "
-                     "uncertain; measure again when the machine is quiet",
+                     "windows of the calibration lay apart (%s), and the latencies here are as uncertain; "
+                     "measure again when the machine is quiet",
                      text);
 }
 

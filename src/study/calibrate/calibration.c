@@ -142,11 +142,7 @@ static void put_writes(const struct calibrate_result *r, struct buf *out) {
     if (r->staging_bytes_s > 0) buf_addf(out, "    staging_rate: %.5g\n", r->staging_bytes_s / 1e6);
 }
 
-bool calibration_shared(const struct calibrate_result *r) {
-    return r->cpu_others > CALIBRATION_CPU_MOST || r->device_times > CALIBRATION_BYTES_MOST;
-}
-
-bool calibration_disturbed(const struct calibrate_result *r, double *apart) {
+bool calibration_uncertain(const struct calibrate_result *r, double *apart) {
     *apart = most_apart(r);
     return *apart > SCENARIO_APART_MOST;
 }
@@ -209,10 +205,10 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r,
     buf_addf(out, "  %s: # %s; measured over %s\n", tier_name(tier), about,
              units_size_human((double)r->filled_bytes, size, sizeof size));
     double apart;
-    if (calibration_disturbed(r, &apart))
+    if (calibration_uncertain(r, &apart))
         buf_addf(
             out,
-            "    # disturbed: windows lay up to %.0f %% apart; measure again when the machine is quiet\n",
+            "    # uncertain: windows lay up to %.0f %% apart; measure again when the machine is quiet\n",
             apart * 100);
     if (kvf_present(r->cpu_others))
         buf_addf(out, "    # meanwhile other programs kept %.0f %% of the processors busy\n",

@@ -10,11 +10,10 @@
 
 /* Whether windows of one kind differ by more than normal noise, as when other programs used the CPUs or the
  * device; *apart gets the largest difference. */
-bool calibration_disturbed(const struct calibrate_result *r, double *apart);
-/* Whether other programs used enough of the CPUs or of the device to distort the figures. */
+bool calibration_uncertain(const struct calibrate_result *r, double *apart);
+/* Other programs that use more than that of the CPUs or of the device distort the figures. */
 #define CALIBRATION_CPU_MOST   0.1 /* of all processors */
 #define CALIBRATION_BYTES_MOST 1.2 /* the kernel's bytes to ours */
-bool calibration_shared(const struct calibrate_result *r);
 /* Appends the keys of the engine: workers and wake-up latencies. */
 void calibration_engine_yaml(unsigned workers, const struct calibrate_wakes *w, struct buf *out);
 /* Factors that turn the measured figures into those of a run, by direction; 1: no change. */
