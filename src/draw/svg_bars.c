@@ -56,12 +56,27 @@ static void row_draw(const struct svg_frame *f, size_t category, double y) {
                  axis_value(any ? sum : NAN, p->y.unit).text, 40);
 }
 
+/* Of the values behind the bars: of each, or of all in a row together. */
+static double values_width(const struct plot *p) {
+    double width = 0;
+    for (size_t i = 0; i < p->categories; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < p->lines; k++) {
+            double v = value_of(p, k, i);
+            sum += isfinite(v) ? v : 0;
+            if (!p->stacked) width = fmax(width, svg_text_width(axis_value(v, p->y.unit).text, 40));
+        }
+        if (p->stacked) width = fmax(width, svg_text_width(axis_value(sum, p->y.unit).text, 40));
+    }
+    return width;
+}
+
 void svg_bars(const struct plot *p, const char *id, struct buf *out) {
     struct svg_frame f = {.plot = p, .out = out, .width = p->small ? SVG_SMALL_WIDTH : SVG_WIDTH};
     double low, high, per_row = (p->stacked ? 1 : (double)p->lines) * BAR + GAP;
     f.top = p->lines > 1 ? svg_legend(p, 2, f.width, 12, NULL) - 6 : 6;
     f.left = fmax(widest(p->category, p->categories) + 12, 40);
-    f.right = f.width - 70;
+    f.right = f.width - fmax(70, values_width(p) + 8);
     f.bottom = f.top + per_row * (double)p->categories + 2;
     f.height = f.bottom + 40;
     bool any = plot_range_y(p, &low, &high);

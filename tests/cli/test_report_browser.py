@@ -320,7 +320,7 @@ def _():
             assert not whole or any(first in sheet.split(title, 1)[1] for sheet in whole), (refs, title, first)
         for n in refs[:3]:
             assert "# the last line of run %s" % n in everything, refs
-        assert "the database have them (folded away: open it, then print)" in everything, refs
+        assert "the database (folded away: open it, then print)" in everything, refs
     got = run(["sweep", write({"mode": "simulate", "tiers.nvme": None, "tiers.cpu": None, "run.max_requests": 60, "run.duration": "60s",
                                "sweep": {"keys": {"workload.users": [2, 3, 4, 6, 8], "tiers.gpu.capacity": [
                                    "128KiB", "256KiB", "512KiB", "8MiB"]}}}), "--quiet"])

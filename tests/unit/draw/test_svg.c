@@ -12,6 +12,7 @@
 
 #include "draw/spark.h"
 #include "draw/svg.h"
+#include "draw/svg_frame.h"
 
 /* As strict as a parser of XML: elements nest and end, attributes are in quotes and there once, texts have no
  * markup of their own. */
@@ -229,6 +230,30 @@ static void heat_says_every_value(void **state) {
     plot_free(p);
 }
 
+/* Also of a bar that reaches the end of its axis. */
+static void values_have_room_behind_their_bars(void **state) {
+    static const double most[] = {24900, 25000, 9.99e11};
+    (void)state;
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+        struct plot *p = plot_new(PLOT_BARS, "Tokens/s");
+        double width = 0, x;
+        plot_axis(&p->y, "Tokens/s", "tok/s");
+        plot_category(p, "a");
+        plot_line_room(p, "Tokens/s", 1, false)->y[0] = most[i];
+        char *svg = drawn(p);
+        assert_int_equal(sscanf(strstr(svg, "viewBox"), "viewBox=\"0 0 %lf", &width), 1);
+        const char *value = strstr(svg, "class=\"v o\">"), *begin = value;
+        assert_non_null(value);
+        while (strncmp(begin, "<text", 5) != 0) begin--;
+        assert_int_equal(sscanf(begin, "<text x=\"%lf", &x), 1);
+        char text[40] = "";
+        assert_int_equal(sscanf(strchr(value, '>'), ">%39[^<]", text), 1);
+        assert_true(x + svg_text_width(text, sizeof text) <= width);
+        free(svg);
+        plot_free(p);
+    }
+}
+
 static void nothing_draws_nothing(void **state) {
     static const double nan[] = {NAN, NAN}, x[] = {0, 1};
     struct buf out = {0};
@@ -268,6 +293,7 @@ int main(void) {
         cmocka_unit_test(long_lines_are_bands),
         cmocka_unit_test(every_kind_takes_hostile_names),
         cmocka_unit_test(heat_says_every_value),
+        cmocka_unit_test(values_have_room_behind_their_bars),
         cmocka_unit_test(nothing_draws_nothing),
         cmocka_unit_test(lines_of_characters),
     };
