@@ -24,7 +24,7 @@
 
 /* Nothing tells when a message comes: it is looked for, often while messages come, and seldom after. */
 enum { LOOK_LEAST_US = 100, LOOK_HURRY_US = 500, LOOK_MOST_US = 20000 };
-enum { BEAT_MS = 500, JOIN_S = 60, END_S = 5 };
+enum { BEAT_MS = 500, JOIN_S = 60, END_S = 10 }; /* longer than a rank waits for rank 0 as it leaves */
 /* Processes of one boot have one clock: the few questions there tell whether that is so. */
 enum { QUESTIONS = 40, QUESTIONS_HERE = 3 };
 #define HOT_NS    (20 * KVF_NS_PER_MS)  /* after a question of the clock, or its answer */
@@ -339,8 +339,8 @@ static void serve_rest(struct rank *r, uint64_t sleep_us, uint64_t last_ns, uint
 /* A rank that takes no message for LEAVE_NS is gone, or ends as well; but rank 0 needs what is sent to it,
  * and may be late. */
 static bool leaves(const struct rank *r, uint64_t left_ns, uint64_t now_ns) {
-    uint64_t heard_ns = r->number == 0 ? left_ns : atomic_load(&r->peers[0].heard_ns);
-    return now_ns > left_ns + LEAVE_NS && now_ns > heard_ns + (r->number == 0 ? 0 : RANK_LOST_NS);
+    bool waits = r->number > 0 && now_ns < atomic_load(&r->peers[0].heard_ns) + RANK_LOST_NS;
+    return now_ns > left_ns + LEAVE_NS && !waits;
 }
 
 static void serve(struct rank *r) {

@@ -190,7 +190,7 @@ static double unfinished(double in_service_s, double done, double each_ms) {
 }
 
 bool standing_cut(double in_service_s, double done, double each_ms) {
-    return unfinished(in_service_s, done, each_ms) > 0.5;
+    return unfinished(in_service_s, done, each_ms) > STANDING_CUT;
 }
 
 double standing_run_unfinished(const struct result_list *results) {
@@ -206,7 +206,7 @@ double standing_run_unfinished(const struct result_list *results) {
 }
 
 bool standing_run_cut(const struct result_list *results) {
-    return standing_run_unfinished(results) > 0.5;
+    return standing_run_unfinished(results) > STANDING_CUT;
 }
 
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]) {

@@ -48,6 +48,7 @@ void standing_count(const struct result_list *results, double undone[STANDING_UN
 /* Makes the values of the metrics behind undone[] the counts: NaN is none, and none are the kinds that a
  * modelled GPU computes again, where `computes`. */
 void standing_settle(bool computes, double undone[STANDING_UNDONE]);
+#define STANDING_CUT 0.5 /* part of the time in service, of requests that were not done */
 /* Whether most of the time that requests were in service is that of requests that had not ended: those that
  * had are the first of many, and throughput and demands are not of what all of them ask. `each_ms`: in
  * service, of one that was done. NaN for any: false. */

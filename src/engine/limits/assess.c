@@ -124,7 +124,8 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     judge(run, "arrivals dropped", "requests_dropped", KVF_OP_EQ, 0);
     judge(run, "classes unserved", "classes_unserved", KVF_OP_EQ, 0);
     /* named where it fails: other runs are long enough for their requests */
-    if (standing_run_cut(&run->results)) judge(run, "time unfinished", "unfinished_ratio", KVF_OP_LE, 0.5);
+    if (standing_run_cut(&run->results))
+        judge(run, "time unfinished", "unfinished_ratio", KVF_OP_LE, STANDING_CUT);
     if (s->assess.profile == KVF_PROFILE_LATENCY &&
         kvf_present(result_value(&run->results, "unserved_ratio")))
         judge(run, "arrivals left waiting", "unserved_ratio", KVF_OP_LT, JUDGE_UNSERVED);
