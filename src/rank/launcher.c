@@ -375,6 +375,12 @@ void launcher_stop(const struct launcher *l) {
     if (l && l->pid > 0) kill(l->pid, SIGTERM);
 }
 
+bool launcher_lives(const struct launcher *l) {
+    siginfo_t ended = {0};
+    pid_t pid = l->pid;
+    return pid > 0 && waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0;
+}
+
 void launcher_end(struct launcher *l) {
     static const struct timespec look = {0, LOOK_MS * KVF_NS_PER_MS};
     static const int ways[] = {0, SIGTERM, SIGKILL};

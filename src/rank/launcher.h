@@ -23,6 +23,8 @@ void launcher_joined(struct launcher *l);
 int launcher_fd(const struct launcher *l);
 /* Asks the launcher to end all that it has started, and waits for nothing. Takes NULL. Any thread. */
 void launcher_stop(const struct launcher *l);
+/* False once the launcher has ended. Any thread, until launcher_end(). */
+bool launcher_lives(const struct launcher *l);
 /* Waits some seconds for the launcher to end, then kills it. Takes NULL. */
 void launcher_end(struct launcher *l);
 /* At the program's start: true in the first process, once the process that took its place has ended; it then

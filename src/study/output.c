@@ -12,6 +12,7 @@
 
 #include "base/output_file.h"
 #include "base/utf8.h"
+#include "study/ranks/exit.h"
 #include "study/options.h"
 #include "study/preferences.h"
 #include "ui/ui.h"
@@ -166,7 +167,7 @@ static volatile sig_atomic_t bound_status;
 
 static void bound_over(int signal) {
     (void)signal;
-    _exit(bound_status);
+    exit_now(bound_status);
 }
 
 void output_bound(int status) {

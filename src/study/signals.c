@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/output_file.h"
+#include "study/ranks/exit.h"
 #include "tier/tier.h"
 #include "ui/ui.h"
 
@@ -143,9 +144,11 @@ static void leave_nothing(void) {
 }
 
 void signals_cut_off(const char *why) {
+    static atomic_flag begun = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&begun)) pause(); /* another thread is at it */
     leave_nothing();
     dprintf(STDERR_FILENO, "kvfall: %s\n", why);
-    _exit(1);
+    exit_now(1);
 }
 
 static void end_at_once(int number) {
@@ -154,7 +157,7 @@ static void end_at_once(int number) {
         signal(SIGQUIT, SIG_DFL);
         stop_by(SIGQUIT);
     }
-    _exit(SIGNAL_EXIT_BASE + number);
+    exit_now(SIGNAL_EXIT_BASE + number);
 }
 
 /* Names what the end of the run waits for, where no screen shows it. */

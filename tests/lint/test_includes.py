@@ -257,7 +257,7 @@ def _():
     found, headers = [], declared()
     for path in project_files():
         if path.suffix == ".c" and path.parent != SOURCE / "src/block/kernel":
-            names = [name for name, function in exported(bare(path)).items() if function and name not in ("main", "__attribute__")]
+            names = [name for name, function in exported(bare(path)).items() if function and name not in ("main", "_exit", "__attribute__")]
             found += ["  %s: %s" % (path.relative_to(SOURCE), name) for name in names
                       if not any(name == one or name.startswith(one + "_") for one in beginnings(path) | headers.get(name, set()))]
     expect_none(found, "file, prefix and noun are one")

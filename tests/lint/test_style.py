@@ -157,7 +157,7 @@ def _():
 
 @case("nothing below study ends the process, but for the child that makes a workbook")
 def _():
-    ends = re.compile(r"(?<![\w.>])(exit|_exit|_Exit|quick_exit)\s*\(")
+    ends = re.compile(r"(?<![\w.>])(exit|_exit|_Exit|quick_exit|exit_now)\s*\(")
     expect_none(["%s: %s" % (where, line.strip()) for where, line in lines(code())
                  if not where.startswith(("src/cli/", "src/study/", "src/export/book.c:")) and ends.search(TOKEN.sub("", line))
                  and not line.lstrip().startswith(("*", "/*"))])

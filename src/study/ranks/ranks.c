@@ -9,18 +9,26 @@
 #include "base/buf.h"
 #include "rank/launcher.h"
 #include "record/run.h"
+#include "study/ranks/exit.h"
 #include "study/session.h"
 #include "study/signals.h"
 
 static struct launcher *launcher; /* of --ranks; main thread */
 static _Atomic bool together;     /* from joining to leaving */
 
-/* A library of MPI ends the process without a word, within about a second, when it has lost the launcher. */
 static void cut_off(void) {
     if (!atomic_load(&together)) return;
     launcher_stop(launcher);
     signals_cut_off(
         "the launcher of the ranks is gone, and the run with it; `kvfall show` has what was stored until then");
+}
+
+/* A library of MPI that has lost the launcher ends the process without a word, often before rank_join() has
+ * told of it. */
+static void cut_off_by_library(void) {
+    if (!launcher || !launcher_lives(launcher)) cut_off();
+    launcher_stop(launcher);
+    signals_cut_off("the library of MPI has ended the run; `kvfall show` has what was stored until then");
 }
 
 static const char *own_name(struct run_options *o, const char *path, unsigned rank) {
@@ -78,6 +86,7 @@ int ranks_join(struct run_options *o, int argc, char **argv, struct scenario *s,
     if (rc == 0 && *out) {
         settle(o, s, *out);
         atomic_store(&together, true);
+        exit_hook(cut_off_by_library);
     }
     return rc;
 }
@@ -85,6 +94,7 @@ int ranks_join(struct run_options *o, int argc, char **argv, struct scenario *s,
 void ranks_leave(struct rank *r) {
     atomic_store(&together, false);
     rank_leave(r, true);
+    exit_hook(NULL);
 }
 
 void ranks_give_up(struct rank *r, const char *why) {
