@@ -64,7 +64,13 @@ uint64_t stack_distance(const struct stack *s, uint32_t id) {
     return s->total - tree_sum(s, s->last[id] - 1);
 }
 
+bool stack_has(const struct stack *s, uint32_t id) {
+    return s->last[id] > 0;
+}
+
+/* Of the one accessed last nothing changes. */
 void stack_touch(struct stack *s, uint32_t id, uint64_t bytes) {
+    if (stack_has(s, id) && s->last[id] == s->now && s->bytes[id] == bytes) return;
     if (s->now == s->times) compact(s);
     if (s->last[id] > 0)
         tree_add(s, s->last[id], -s->bytes[id]);

@@ -9,6 +9,7 @@
 #ifndef KVF_CACHE_STACK_H
 #define KVF_CACHE_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define STACK_NEVER UINT64_MAX
@@ -20,6 +21,8 @@ void stack_close(struct stack *s); /* takes NULL */
 
 /* The distance in bytes at which an entry is found now; STACK_NEVER: it was never accessed. Not an access. */
 uint64_t stack_distance(const struct stack *s, uint32_t id);
+/* Whether it was accessed at all. */
+bool stack_has(const struct stack *s, uint32_t id);
 /* An access. `bytes` is the size of the entry, which never changes. */
 void stack_touch(struct stack *s, uint32_t id, uint64_t bytes);
 

@@ -33,14 +33,20 @@ static void slots_grow(struct references *r) {
     for (uint32_t id = 0; id < r->ids; id++) r->slot[slot_of(r, r->key[id])] = id + 1;
 }
 
+static bool is_last(const struct references *r, struct cache_key key) {
+    return r->count > 0 && cache_key_equal(r->key[r->at[r->count - 1].id], key);
+}
+
+static uint32_t id_again(struct references *r, uint32_t id, uint64_t bytes) {
+    if (r->bytes[id] == 0) r->total_bytes += r->bytes[id] = bytes;
+    return id;
+}
+
 static uint32_t id_of(struct references *r, struct cache_key key, uint64_t bytes) {
     if (2 * (uint64_t)r->ids >= r->slots) slots_grow(r);
+    if (is_last(r, key)) return id_again(r, r->at[r->count - 1].id, bytes);
     uint64_t i = slot_of(r, key);
-    if (r->slot[i]) {
-        uint32_t id = r->slot[i] - 1;
-        if (r->bytes[id] == 0) r->total_bytes += r->bytes[id] = bytes;
-        return id;
-    }
+    if (r->slot[i]) return id_again(r, r->slot[i] - 1, bytes);
     if (r->ids == r->id_cap) {
         r->id_cap = r->id_cap ? 2 * r->id_cap : 1024;
         r->key = mem_realloc(r->key, r->id_cap * sizeof *r->key);

@@ -11,13 +11,10 @@
 
 enum { BINS = 64 * SAMPLE_STEPS };
 
-/* Bits of the hash: the upper 32 decide who is in, the lowest in which group. */
-static uint64_t key_hash(struct cache_key key) {
-    return hash_mix64(hash_mix64(key.lo) + key.hi);
-}
-
 struct sample {
     struct references kept;
+    struct cache_key key; /* the last one hashed: a request names its entry several times */
+    uint64_t hash;        /* of it; no key is all zero */
     struct stack *stack;
     uint64_t threshold; /* of the upper 32 bits */
     bool first;         /* the next access opens a request */
@@ -33,6 +30,13 @@ struct sample {
     uint64_t blocks_from;            /* index in kept of the first block of the request under way */
     bool in_blocks;
 };
+
+/* Bits of the hash: the upper 32 decide who is in, the lowest in which group. */
+static uint64_t key_hash(struct sample *s, struct cache_key key) {
+    if (cache_key_equal(key, s->key)) return s->hash;
+    s->key = key;
+    return s->hash = hash_mix64(hash_mix64(key.lo) + key.hi);
+}
 
 struct sample *sample_open(bool alone) {
     struct sample *s = mem_zalloc(1, sizeof *s);
@@ -65,8 +69,8 @@ double sample_part(const struct sample *s) {
 
 /* ---- what is kept ---- */
 
-static bool taken(const struct sample *s, struct cache_key key) {
-    return (key_hash(key) >> 32) < s->threshold;
+static bool taken(struct sample *s, struct cache_key key) {
+    return (key_hash(s, key) >> 32) < s->threshold;
 }
 
 static bool is_block(const struct reference *at) {
@@ -139,7 +143,7 @@ static double bin_bytes(unsigned bin) { /* the most that lands in it */
 }
 
 static void count_lookup(struct sample *s, struct cache_key key, uint64_t distance) {
-    unsigned group = (unsigned)(key_hash(key) % SAMPLE_GROUPS);
+    unsigned group = (unsigned)(key_hash(s, key) % SAMPLE_GROUPS);
     double part = sample_part(s);
     if (distance == STACK_NEVER)
         s->never[group] += 1 / part;
@@ -153,9 +157,9 @@ void sample_request(struct sample *s, uint64_t now_ns) {
 }
 
 /* An entry that was never written cannot be held. */
-static bool touches(enum reference_kind kind, uint64_t bytes, uint64_t distance) {
-    if (kind == REFERENCE_WRITE) return distance == STACK_NEVER; /* of what is there it is no access */
-    return distance != STACK_NEVER || bytes > 0;
+static bool touches(enum reference_kind kind, uint64_t bytes, bool accessed) {
+    if (kind == REFERENCE_WRITE) return !accessed; /* of what is there it is no access */
+    return accessed || bytes > 0;
 }
 
 static bool add(struct sample *s, enum reference_kind kind, struct cache_key key, uint64_t bytes,
@@ -174,9 +178,9 @@ void sample_access(struct sample *s, enum reference_kind kind, struct cache_key 
     if (s->kept.count >= SAMPLE_REFERENCES) halve(s);
     if (!add(s, kind, key, bytes, cause, klass)) return;
     uint32_t id = s->kept.at[s->kept.count - 1].id;
-    uint64_t distance = stack_distance(s->stack, id);
-    if (counts) count_lookup(s, key, distance);
-    if (touches(kind, s->kept.bytes[id], distance)) stack_touch(s->stack, id, s->kept.bytes[id]);
+    if (counts) count_lookup(s, key, stack_distance(s->stack, id));
+    if (touches(kind, s->kept.bytes[id], stack_has(s->stack, id)))
+        stack_touch(s->stack, id, s->kept.bytes[id]);
 }
 
 void sample_block(struct sample *s, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
