@@ -91,7 +91,7 @@ void evidence_isotonic(struct evidence_point *p, unsigned n) {
         pool[pools++] = p[i];
         while (pools > 1) {
             struct evidence_point *a = &pool[pools - 2], *b = &pool[pools - 1];
-            if (a->weight > 0 && b->weight > 0 && mean_of(a) <= mean_of(b)) break;
+            if (b->weight > 0 && (!(a->weight > 0) || mean_of(a) <= mean_of(b))) break;
             a->x += b->x;
             a->weight += b->weight;
             a->variance += b->variance;

@@ -48,7 +48,8 @@ struct evidence_point {
     double x, weight, variance;
 };
 /* Pools neighbours, in order of users, until means do not fall: each gets the sums of its pool. A point
- * without weight joins the one before it. At most EVIDENCE_POINTS. */
+ * without weight joins the one before it; with none before, it stays unknown, as more users tell nothing of
+ * fewer. At most EVIDENCE_POINTS. */
 enum { EVIDENCE_POINTS = 128 };
 void evidence_isotonic(struct evidence_point *p, unsigned n);
 double evidence_point_z(const struct evidence_point *p);

@@ -409,6 +409,26 @@ static void a_starved_class_is_a_breach(void **state) {
     assert_non_null(strstr(d.reason, "slow has waited 7.00 s for an answer (target 1.00 s)"));
 }
 
+/* Misses of many users tell nothing of few: a class without a request there does not make them too many. */
+static void a_class_that_does_not_ask_is_not_judged_by_more_users(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(20);
+    (void)until(50, 150);
+    assert_string_equal(d.action, "back off");
+    assert_true(a.users < 20);
+    uint64_t few = a.users;
+    for (unsigned n = 0; n < 200; n++) {
+        interval(0, 0);
+        in.klass[0].in_service = 0;
+        for (int i = 0; i < 50; i++) histogram_record(&answered[1], 50000000);
+        if (step()) break;
+    }
+    assert_int_equal(d.users_before, few);
+    assert_string_not_equal(d.action, "back off");
+    assert_true(d.users_after >= few);
+}
+
 static void the_worst_class_counts(void **state) {
     (void)state;
     config(AUTOSCALER_QOS, STAGE_TARGETS);
@@ -709,6 +729,7 @@ int main(void) {
         cmocka_unit_test(few_answers_are_taken_together),
         cmocka_unit_test(failed_requests_have_missed),
         cmocka_unit_test(a_starved_class_is_a_breach),
+        cmocka_unit_test(a_class_that_does_not_ask_is_not_judged_by_more_users),
         cmocka_unit_test(the_worst_class_counts),
         cmocka_unit_test(nobody_answered_is_a_breach_and_nobody_asking_is_none),
         cmocka_unit_test(what_came_before_the_change_is_waited_for),
