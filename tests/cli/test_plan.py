@@ -293,6 +293,10 @@ def _():
         text = (home() / "work" / name).read_text()
         assert (got.rc, got.stdout, got.stderr) == (0, "", "") and words in text and "60 users" in text, got
         assert "Cost against time to first token" in text and "made up" in text, text
+    listed = text.split("Simulated machines", 1)[1].split("##", 1)[0]
+    rows = [[cell.strip() for cell in line.split("|")] for line in listed.splitlines() if line.startswith("|")]
+    lengths = [row[rows[0].index("simulation")] for row in rows[2:]]
+    assert lengths.count("full") >= 1 and set(lengths) == {"full", "short"}, rows
     got = run(["plan", scenario(), "--parts", catalogue(), "--quiet", "--headless", "--json", "-"])
     assert got.rc == 0 and json.loads(got.stdout)["schema"] == "kvfall-plan", got
     got = run(["plan", scenario(), "--parts", catalogue(), "--format", "nothing"])

@@ -448,12 +448,15 @@ static void put_all(const struct plan *p, struct doc *d) {
     struct priced *all = by_price(p);
     char text[200];
     doc_section(d, 1, "Simulated machines");
+    doc_text(
+        d, DOC_PLAIN,
+        "A full simulation has more of the load than a short one: compare latencies of the same length only.");
     begin_machines(p, "By what an hour of them costs", ">an hour", d);
     for (unsigned k = 0; k < p->classes; k++) {
         snprintf(text, sizeof text, "%s P95", p->klass[k].name);
         doc_column(d, text, true);
     }
-    doc_columns(d, "verdict");
+    doc_columns(d, "simulation|verdict");
     for (size_t i = 0; i < p->machines; i++) {
         const struct plan_machine *m = &p->machine[all[i].machine];
         const struct plan_result *r = plan_result(m);
@@ -461,6 +464,7 @@ static void put_all(const struct plan *p, struct doc *d) {
         put_parts(p, m, d);
         doc_cell(d, money(p, r->hourly).text);
         for (unsigned k = 0; k < p->classes; k++) put_ms(r->class_ms[k], r->met[k], d);
+        doc_cell(d, r == &m->result[PLAN_FULL] ? "full" : "short");
         doc_cell_tone(d, m->state == PLAN_MEETS ? DOC_GOOD : DOC_WARN, plan_verdict(p, m, text));
     }
     free(all);
