@@ -114,10 +114,7 @@ static int print_summary(struct command_run *c) {
     const char *json = c->options.json;
     bool json_alone = json && strcmp(json, "-") == 0;
     bool group = c->trials.count > 0;
-    if (json && group)
-        run_json_trials(&c->run, &c->trials, &text);
-    else if (json)
-        run_json(&c->run, &text);
+    if (json) run_json(&c->run, &c->trials, &text);
     if (json && !json_alone) {
         if (output_file_write(json, &text, &e) != 0 && status == 0) status = err_exit_status(e.code);
         buf_free(&text);

@@ -33,13 +33,6 @@ static void print_text(const struct options *o, const struct shown *s, struct bu
         if (options_has(o, run_list_name(i))) run_list_text(i, &s->run, &style, out);
 }
 
-static void print_json(const struct shown *s, struct buf *out) {
-    if (s->trials.count > 0)
-        run_json_trials(&s->run, &s->trials, out);
-    else
-        run_json(&s->run, out);
-}
-
 /* Of a sweep its scenario alone; its figures are those of `report`. */
 static int load_sweep(const struct options *o, const char *ref, struct shown *s, struct err *e) {
     struct outcome sweep;
@@ -73,7 +66,7 @@ int cmd_show(const struct options *o, struct command_reply *r, struct err *e) {
     run_record_init(&s.run);
     int rc = sweep ? load_sweep(o, ref, &s, e) : load(o, &s, e);
     if (!rc && options_has(o, "json")) {
-        print_json(&s, &r->text);
+        run_json(&s.run, &s.trials, &r->text);
         r->print = output_print_data;
     } else if (!rc && options_has(o, "scenario")) { /* nothing of it reaches a terminal that would obey it */
         buf_add(&r->text, s.run.scenario_yaml ? s.run.scenario_yaml : "");

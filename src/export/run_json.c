@@ -251,17 +251,6 @@ static json_t *members(const struct run_record *r) {
     return o;
 }
 
-static json_t *document(const struct run_record *r) {
-    json_t *o = JSON_OBJECT(JSON_HEAD(RUN_JSON)), *rest = members(r);
-    json_object_update(o, rest);
-    json_decref(rest);
-    return o;
-}
-
-void run_json(const struct run_record *r, struct buf *out) {
-    json_part_print(document(r), 2, out);
-}
-
 void run_json_members(const struct run_record *r, unsigned indent, struct buf *out) {
     struct buf whole = {0};
     json_part_print(members(r), 2, &whole);
@@ -314,12 +303,21 @@ static json_t *statistics_object(const struct trials *t) {
     return o;
 }
 
-void run_json_trials(const struct run_record *r, const struct trials *t, struct buf *out) {
-    json_t *o = document(r), *runs = json_array();
+static json_t *trials_object(const struct trials *t) {
+    json_t *runs = json_array();
     for (size_t i = 0; i < t->count; i++) json_array_append_new(runs, json_part_id(t->trial[i].run_id));
-    json_object_set_new(
-        o, "trials",
-        JSON_OBJECT({"asked", json_integer(t->asked)}, {"runs", runs}, {"incomplete", incomplete_array(t)},
-                    {"passed", json_boolean(trials_passed(t))}, {"metrics", statistics_object(t)}));
-    json_part_print(o, 2, out);
+    return JSON_OBJECT({"asked", json_integer(t->asked)}, {"runs", runs}, {"incomplete", incomplete_array(t)},
+                       {"passed", json_boolean(trials_passed(t))}, {"metrics", statistics_object(t)});
+}
+
+json_t *run_json_object(const struct run_record *r, const struct trials *t) {
+    json_t *o = JSON_OBJECT(JSON_HEAD(RUN_JSON)), *rest = members(r);
+    json_object_update(o, rest);
+    json_decref(rest);
+    if (t && t->count > 0) json_object_set_new(o, "trials", trials_object(t));
+    return o;
+}
+
+void run_json(const struct run_record *r, const struct trials *t, struct buf *out) {
+    json_part_print(run_json_object(r, t), 2, out);
 }

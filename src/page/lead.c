@@ -12,9 +12,25 @@ void lead_origin(const char *host, double started_at, const char *version, struc
     buf_addf(out, "on %s, %s, kvfall %s", *host ? host : "an unknown host", when, version);
 }
 
-void lead_done(uint64_t done, uint64_t all, const char *things, uint64_t failed, struct buf *out) {
-    buf_addf(out, "%" PRIu64 " of %" PRIu64 " %s done", done, all, things);
-    if (failed > 0) buf_addf(out, ", %" PRIu64 " failed", failed);
+void lead_verdict(struct doc *d, enum run_status status, const struct lead_count *c, const char *reason) {
+    struct buf text = {0};
+    enum format_tone tone;
+    const char *word = format_status(status, &tone);
+    buf_addf(&text, "%" PRIu64 " of %" PRIu64 " %s done", c->done, c->all, c->things);
+    if (c->failed > 0) buf_addf(&text, ", %" PRIu64 " failed", c->failed);
+    if (*reason) buf_addf(&text, ": %s", reason);
+    if (c->done < c->all && tone == FORMAT_GOOD) tone = FORMAT_WARN;
+    doc_verdict(d, (enum doc_tone)tone, word, buf_text(&text));
+    buf_free(&text);
+}
+
+enum doc_tone lead_state_tone(enum outcome_state s) {
+    static const enum doc_tone tones[] = {[OUTCOME_WAITS] = DOC_WARN,
+                                          [OUTCOME_RUNS] = DOC_PLAIN,
+                                          [OUTCOME_DONE] = DOC_PLAIN,
+                                          [OUTCOME_FAILED] = DOC_BAD,
+                                          [OUTCOME_STOPPED] = DOC_WARN};
+    return tones[s];
 }
 
 /* The scenario as it took effect has every setting and the seed. It goes by UUID: a number is that of one

@@ -17,6 +17,13 @@ const char *outcome_state_name(enum outcome_state s) {
     return names[s];
 }
 
+enum outcome_state outcome_state_of(enum run_status status) {
+    return status == RUN_COMPLETED                         ? OUTCOME_DONE
+           : status == RUN_RUNNING                         ? OUTCOME_RUNS
+           : status == RUN_FAILED || status == RUN_CRASHED ? OUTCOME_FAILED
+                                                           : OUTCOME_STOPPED;
+}
+
 void outcome_init(struct outcome *o) {
     *o = (struct outcome){.base_group = SIZE_MAX, .target = NAN};
 }

@@ -70,6 +70,7 @@ enum outcome_state {
     OUTCOME_STOPPED
 };
 const char *outcome_state_name(enum outcome_state s); /* "done" */
+enum outcome_state outcome_state_of(enum run_status status);
 
 enum { OUTCOME_DIMENSIONS = 9 };
 struct outcome_point {

@@ -240,6 +240,9 @@ def _():
     page = run(["report", "sweep:1", "--format", "txt"])
     assert page.rc == 0 and "4 of 5 points done, 1 failed" in " ".join(page.stdout.split()), page
     assert "Repeat it" not in page.stdout and "Scenario" not in page.stdout, page.stdout
+    of_tests = " ".join(run(["report", "suite:1", "--format", "txt"]).stdout.split())
+    assert " FAILED 4 of 5 points done" in " ".join(page.stdout.split()), page
+    assert " FAILED 2 of 3 tests done, 1 failed" in of_tests, of_tests
     got = run(["suite", "mlperf", "--path", ".", "--trials", "1000", "--quick"])
     assert got.rc == 2 and got.stderr.endswith("these are more runs than a suite has room for; ask for fewer trials\n"), got
 

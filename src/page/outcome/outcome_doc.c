@@ -17,13 +17,8 @@ enum { POINTS_OPEN = 30, POINTS_MOST = 1000 }; /* rows that stand open, and that
 
 static void put_verdict(const struct outcome *o, struct doc *d) {
     const struct sweep_record *r = &o->record;
-    struct buf text = {0};
-    enum format_tone tone;
-    const char *status = format_status(r->status, &tone);
-    lead_done(r->done, r->points, "points", r->failed, &text);
-    if (r->status_reason[0]) buf_addf(&text, ": %s", r->status_reason);
-    doc_verdict(d, (enum doc_tone)tone, status, buf_text(&text));
-    buf_free(&text);
+    lead_verdict(d, r->status, &(struct lead_count){"points", r->points, r->done, r->failed},
+                 r->status_reason);
     if (r->answer[0]) doc_text(d, DOC_PLAIN, "%s", r->answer);
     if (strcmp(r->mode, "simulate") == 0)
         doc_text(d, DOC_WARN, "Simulated: the figures come from a model; nothing was measured.");
@@ -130,11 +125,6 @@ static bool all_comparable(const struct outcome *o) {
 }
 
 static void put_point(const struct outcome *o, size_t i, bool all_done, bool comparable, struct doc *d) {
-    static const enum doc_tone tones[] = {[OUTCOME_WAITS] = DOC_WARN,
-                                          [OUTCOME_RUNS] = DOC_PLAIN,
-                                          [OUTCOME_DONE] = DOC_PLAIN,
-                                          [OUTCOME_FAILED] = DOC_BAD,
-                                          [OUTCOME_STOPPED] = DOC_WARN};
     const struct outcome_point *p = &o->point[i];
     char number[24], undone[STANDING_TEXT];
     snprintf(number, sizeof number, "%zu", p->number);
@@ -148,7 +138,7 @@ static void put_point(const struct outcome *o, size_t i, bool all_done, bool com
         doc_cell_tone(d, DOC_WARN,
                       standing_undone(o->point[i].undone, undone, sizeof undone)[0] ? undone : NULL);
     doc_cell_run(d, p->run_id);
-    if (!all_done) doc_cell_tone(d, tones[p->state], outcome_state_name(p->state));
+    if (!all_done) doc_cell_tone(d, lead_state_tone(p->state), outcome_state_name(p->state));
 }
 
 static bool points_done(const struct outcome *o) {

@@ -121,6 +121,8 @@ void suite_keep_time(struct suite *s, size_t from);
  * cannot be had. */
 int suite_run(struct suite *s, struct err *e);
 
+/* How its runs ended, the worst of them: as a point of a sweep does. A test that cannot run waits. */
+enum outcome_state suite_state(const struct suite_entry *e);
 /* Whether a test has a run that counts. */
 bool suite_done(const struct suite_entry *e);
 /* The mean of a metric over the complete trials, or over all trials of a stopped test; NaN when missing. */

@@ -11,26 +11,19 @@
 
 /* ---- all of them ---- */
 
+/* By the rule of a sweep: a test that cannot run has failed. */
 static void put_verdict(const struct suite *s, struct doc *d) {
-    size_t done = 0, failed = 0;
-    struct buf text = {0};
+    struct lead_count c = {"tests", s->entries, 0, 0};
+    bool ended = true;
     for (size_t i = 0; i < s->entries; i++) {
         const struct suite_entry *e = &s->entry[i];
-        bool bad = false;
-        for (uint32_t k = 0; k < e->runs; k++) bad = bad || e->run[k].status == RUN_FAILED;
-        failed += bad;
-        done += !bad && suite_done(e);
+        enum outcome_state state = suite_state(e);
+        bool failed = state == OUTCOME_FAILED || e->refused[0];
+        c.failed += failed;
+        c.done += state == OUTCOME_DONE && suite_done(e);
+        ended = ended && (failed || state == OUTCOME_DONE);
     }
-    lead_done(done, s->entries, "tests", failed, &text);
-    doc_verdict(d,
-                failed               ? DOC_BAD
-                : done == s->entries ? DOC_GOOD
-                                     : DOC_WARN,
-                failed               ? "FAILED"
-                : done == s->entries ? "COMPLETED"
-                                     : "PARTIAL",
-                buf_text(&text));
-    buf_free(&text);
+    lead_verdict(d, c.failed ? RUN_FAILED : ended ? RUN_COMPLETED : RUN_INTERRUPTED, &c, "");
 }
 
 /* Each test as it was sized for this machine, with all of its trials. */

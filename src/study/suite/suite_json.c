@@ -24,14 +24,8 @@ static json_t *suite_object(const struct suite *s) {
 static json_t *runs_array(const struct suite_entry *e) {
     json_t *runs = json_array();
     for (uint32_t i = 0; i < e->runs; i++) {
-        struct buf one = {0};
-        if (e->trials > 1 && i + 1 == e->runs)
-            run_json_trials(&e->run[i], &e->group, &one); /* the last one has what all say together */
-        else
-            run_json(&e->run[i], &one);
-        json_t *run = json_loads(buf_text(&one), 0, NULL);
-        if (run) json_array_append_new(runs, run);
-        buf_free(&one);
+        bool group = e->trials > 1 && i + 1 == e->runs; /* the last one has what all say together */
+        json_array_append_new(runs, run_json_object(&e->run[i], group ? &e->group : NULL));
     }
     return runs;
 }

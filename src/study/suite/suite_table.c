@@ -6,9 +6,19 @@
 
 #include "draw/format.h"
 #include "metrics/statistics.h"
+#include "page/lead.h"
 #include "study/suite/suite.h"
 
 /* ---- what came out ---- */
+
+enum outcome_state suite_state(const struct suite_entry *e) {
+    enum outcome_state all = e->runs ? OUTCOME_DONE : OUTCOME_WAITS;
+    for (uint32_t i = 0; i < e->runs && all != OUTCOME_FAILED; i++) {
+        enum outcome_state one = outcome_state_of(e->run[i].status);
+        if (one != OUTCOME_DONE) all = one;
+    }
+    return all;
+}
 
 bool suite_done(const struct suite_entry *e) {
     return trials_complete(&e->group) > 0;
@@ -106,13 +116,12 @@ struct verdict_cell {
 
 /* Criteria that all runs have met, of those that any of them could judge; else how it ended. */
 static struct verdict_cell verdict_of(const struct suite_entry *e) {
-    struct verdict_cell v = {"not run", DOC_WARN};
-    if (e->runs == 0) return v;
+    struct verdict_cell v;
+    enum outcome_state state = suite_state(e);
     size_t met = 0, all = 0;
-    for (uint32_t i = 0; i < e->runs; i++) {
-        if (e->run[i].status == RUN_FAILED) return (struct verdict_cell){"failed", DOC_BAD};
-        if (e->run[i].status != RUN_COMPLETED) return (struct verdict_cell){"stopped", DOC_WARN};
-    }
+    v.tone = lead_state_tone(state);
+    snprintf(v.text, sizeof v.text, "%s", outcome_state_name(state));
+    if (state != OUTCOME_DONE) return v;
     if (!suite_done(e)) return (struct verdict_cell){"partial", DOC_WARN};
     for (size_t k = 0; k < e->run[0].criterion_count; k++) {
         bool judged = false, failed = false;
@@ -125,7 +134,7 @@ static struct verdict_cell verdict_of(const struct suite_entry *e) {
         all += judged;
         met += judged && !failed;
     }
-    if (!all) return (struct verdict_cell){"done", DOC_PLAIN};
+    if (!all) return v;
     v.tone = met == all ? DOC_GOOD : DOC_PLAIN;
     snprintf(v.text, sizeof v.text, "%s %zu/%zu", met == all ? "met" : "miss", met, all);
     return v;

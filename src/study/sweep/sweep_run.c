@@ -35,7 +35,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
         sweep_point_fail(s, point, run->status_reason[0] ? run->status_reason : "it gave no reason");
         return;
     }
-    p->state = run->status == RUN_COMPLETED ? OUTCOME_DONE : OUTCOME_STOPPED;
+    p->state = outcome_state_of(run->status);
     standing_count(&run->results, p->undone);
     p->cut = standing_run_cut(&run->results);
     for (unsigned m = 0; m < s->metrics; m++) {

@@ -114,13 +114,6 @@ static void read_load(const json_t *values, struct sweep_point *p) {
     p->rate = json_number_value(rate);
 }
 
-static enum outcome_state state_of(enum run_status status) {
-    return status == RUN_COMPLETED                         ? OUTCOME_DONE
-           : status == RUN_RUNNING                         ? OUTCOME_RUNS
-           : status == RUN_FAILED || status == RUN_CRASHED ? OUTCOME_FAILED
-                                                           : OUTCOME_STOPPED;
-}
-
 static void add_run(void *ctx, const struct store_point *from) {
     struct reading *r = ctx;
     const struct scenario_sweep *sweep = &r->base.scenario.sweep;
@@ -131,7 +124,7 @@ static void add_run(void *ctx, const struct store_point *from) {
     json_t *values = json_loads(from->values, 0, NULL);
     memset(p, 0, sizeof *p);
     p->run_id = from->run_id;
-    p->state = state_of(from->status);
+    p->state = outcome_state_of(from->status);
     if (p->state == OUTCOME_FAILED)
         snprintf(p->why, sizeof p->why, "%s", from->reason[0] ? from->reason : "it gave no reason");
     if (sweep->profile == KVF_SWEEP_RATES) {

@@ -595,7 +595,7 @@ static json_t *at(json_t *o, const char *path) {
 static json_t *parsed(const struct run_record *r) {
     struct buf out = {0};
     json_error_t error;
-    run_json(r, &out);
+    run_json(r, NULL, &out);
     json_t *o = json_loads(buf_text(&out), JSON_REJECT_DUPLICATES, &error);
     if (!o) fail_msg("line %d: %s", error.line, error.text);
     buf_free(&out);
@@ -804,7 +804,7 @@ static void test_json_of_trials(void **state) {
     struct buf out = {0};
     fill_trials(&t);
     fill(&r);
-    run_json_trials(&r, &t, &out);
+    run_json(&r, &t, &out);
     json_t *o = json_loads(buf_text(&out), JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(o);
     expect_text(o, "run.name", "mooncake-conversation");
