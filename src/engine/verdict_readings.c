@@ -164,7 +164,9 @@ static struct window_facts facts_of(const struct engine *e) {
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
-                             .open_loop = paced ? 2 : workload_open_loop(e->dispatch.workload),
+                             .loop = paced                                      ? WINDOW_LOOP_PACED
+                                     : workload_open_loop(e->dispatch.workload) ? WINDOW_LOOP_OPEN
+                                                                                : WINDOW_LOOP_CLOSED,
                              .gpu_memory =
                                  gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
                              .reuse_bytes = e->control.sampler->reuse_bytes,

@@ -120,7 +120,7 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     }
     if (!(f->gpu_memory > 0)) in->memory_any = KVF_MISSING;
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
-    if (f->open_loop == 1) in->users = KVF_MISSING;
+    if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
     in->misses_free = f->misses_free > 0;
     in->way_ms = f->way_ms;
@@ -129,7 +129,7 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     in->slots = snap->interval.slots;
     in->backlog = snap->interval.queue_depth;
     double grown = fmin(fmax(in->arrived - (double)in->requests - in->failed, 0), (double)in->backlog);
-    in->unserved_ratio = f->open_loop > 0 ? kvf_ratio(grown, in->arrived) : KVF_MISSING;
+    in->unserved_ratio = f->loop != WINDOW_LOOP_CLOSED ? kvf_ratio(grown, in->arrived) : KVF_MISSING;
     in->reuse_bytes = f->reuse_bytes;
     in->reuse_error = f->reuse_error;
 }

@@ -40,13 +40,16 @@ struct window_sums {
     double failed, refused; /* requests that failed, and those of them that no tier had room for */
 };
 
+/* Where requests come from: users that wait for their answers, no users, or users that do not wait. */
+enum window_loop { WINDOW_LOOP_CLOSED, WINDOW_LOOP_OPEN, WINDOW_LOOP_PACED };
+
 /* Facts that the rule wants beside sums and beside what a snapshot has: doubles alone as well. */
 struct window_facts {
     double computes;                 /* 1: there is a modelled GPU; 0 */
     double misses_free;              /* 1: a miss makes no work */
     double by_ttft;                  /* 1: targets are of the time to first token */
     double capacity_ratio;           /* as the rule has it */
-    double open_loop;                /* 1: requests come without users; 2: users do not wait for answers */
+    double loop;                     /* an enum window_loop */
     double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
     double way_ms;                   /* of a message from the router to a pod */
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
