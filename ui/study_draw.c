@@ -279,8 +279,7 @@ static char *tenths_of_ms(double s, char *out) {
 }
 
 static number_fn *axis_of(const struct board_measure *m) {
-    const struct metric *row = metric_find(m->name);
-    if (row && metric_form_percent(row->form)) return number_percent;
+    if (metric_percent(m->name)) return number_percent;
     if (strcmp(m->unit, "ms") == 0) return number_ms;
     if (strcmp(m->unit, "s") == 0) return tenths_of_ms;
     if (strcmp(m->unit, "B") == 0) return number_bytes;

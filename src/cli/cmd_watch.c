@@ -119,15 +119,14 @@ static void pair_side(struct pair *p, int i, const struct comparison_input *in) 
 /* A change beyond noise is judged; another is told alone. */
 static void pair_row(struct pair_row *r, const struct comparison_metric *m) {
     const struct comparison_change *b = &m->change[1];
-    const struct metric *known = metric_find(m->metric);
-    bool ratio = known && metric_form_percent(known->form);
     bool judged = b->noise == COMPARISON_BEYOND;
     snprintf(r->label, sizeof r->label, "%s", m->label);
     for (int i = 0; i < 2; i++)
         snprintf(r->value[i], sizeof r->value[i], "%s",
                  kvf_present(m->change[i].value) ? comparison_cell(m->change[i].value, m).text : "--");
     snprintf(r->change, sizeof r->change, "%s%s",
-             ratio ? comparison_delta(b->absolute, m).text : comparison_percent(b->relative).text,
+             metric_percent(m->metric) ? comparison_delta(b->absolute, m).text
+                                       : comparison_percent(b->relative).text,
              b->noise == COMPARISON_WITHIN ? " (noise)" : "");
     r->tone = judged && b->direction == COMPARISON_IMPROVED   ? TONE_GOOD
               : judged && b->direction == COMPARISON_WORSENED ? TONE_BAD

@@ -101,12 +101,11 @@ struct format_cell format_times(double ratio) {
 }
 
 struct format_cell format_measure(double v, const char *unit, const char *metric) {
-    const struct metric *m = *unit ? NULL : metric_find(metric);
     struct format_cell number, c;
     if (strcmp(unit, "ms") == 0) return format_ms(v);
     if (strcmp(unit, "s") == 0) return format_seconds(v);
     if (strcmp(unit, "B") == 0) return format_bytes(v);
-    if (m && metric_form_percent(m->form)) return format_percent(v);
+    if (!*unit && metric_percent(metric)) return format_percent(v);
     if (!isfinite(v)) return missing;
     if (strcmp(unit, "GiB/s") == 0 || strcmp(unit, "1/s") == 0)
         number = format_rate(v);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/export_xlsx.h"
+#include "record/metric.h"
 
 /* Columns: run_id and name, the interval's, those of each tier that any run has, and for charts what each of
  * these tiers holds in GiB, which no format of a cell makes of bytes; then those of the block layer, where a
@@ -141,10 +142,8 @@ static void add_lines(struct xlsx *x, lxw_chart *chart, const char *what, unsign
 
 static int add_charts(struct xlsx *x, struct err *e) {
     static const struct {
-        const char *title, *unit, *field;
-    } plots[] = {{"Throughput", "tok/s", "throughput_tok_s"},
-                 {"End-to-end latency, P95", "ms", "e2e_p95_ms"},
-                 {"Hit ratio", "%", "reuse_hit_ratio"}};
+        const char *field, *title; /* NULL: that of the metric */
+    } plots[] = {{"throughput_tok_s", "Throughput"}, {"e2e_p95_ms", NULL}, {"reuse_hit_ratio", NULL}};
     enum { ROWS_EACH = 22, ROWS_PAPER = 2 * ROWS_EACH, SCALE = 68 }; /* two on a sheet of paper, uncut */
     struct book_page p;
     int rc = book_begin(&p, &x->book, "charts", e);
@@ -154,9 +153,11 @@ static int add_charts(struct xlsx *x, struct err *e) {
     lxw_chart_options size = {.x_scale = 1.8, .y_scale = 1.45};
     lxw_row_t row = 0;
     for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++, row += ROWS_EACH) {
-        lxw_chart *chart = begin_chart(x, plots[i].title, plots[i].unit);
+        const char *field = plots[i].field;
+        lxw_chart *chart =
+            begin_chart(x, plots[i].title ? plots[i].title : metric_title(field).text, metric_axis(field));
         if (!chart) continue;
-        add_lines(x, chart, "", interval_column(plots[i].field), KVF_TIERS);
+        add_lines(x, chart, "", interval_column(field), KVF_TIERS);
         worksheet_insert_chart_opt(p.sheet, row, 0, chart, &size);
     }
     lxw_chart *chart = begin_chart(x, "Tier occupancy", "GiB");

@@ -2,19 +2,26 @@
 
 #include "page/comparison_doc.h"
 #include "page/run_doc_inside.h"
+#include "record/metric.h"
 
-static void put_overlay(struct doc *d, const struct run_doc_source *runs, size_t count, const char *title,
-                        const char *label, const char *unit, const char *field) {
-    struct plot *plot = plot_new(PLOT_LINES, title);
+/* Over run time. What is missing here the catalogue has: most of these fields are metrics, too. */
+struct overlay {
+    const char *field, *label, *title, *unit;
+};
+
+static void put_overlay(struct doc *d, const struct run_doc_source *runs, size_t count,
+                        const struct overlay *o) {
+    const char *unit = o->unit ? o->unit : metric_axis(o->field);
+    struct plot *plot = plot_new(PLOT_LINES, o->title ? o->title : metric_title(o->field).text);
     struct run_part p = {d, &runs[0].run, &runs[0].series, NULL, NULL, 2};
     plot_axis(&plot->x, "run time", "clock");
-    plot_axis(&plot->y, label, unit);
+    plot_axis(&plot->y, o->label, unit);
     plot->x.low = 0;
     if (strcmp(unit, "%") == 0) plot->y.high = 1;
     for (size_t i = 0; i < count; i++) {
         p.run = &runs[i].run;
         p.series = &runs[i].series;
-        run_plot_field(plot, &p, run_label(p.run).text, &(struct run_field){field, 1, false});
+        run_plot_field(plot, &p, run_label(p.run).text, &(struct run_field){o->field, 1, false});
     }
     run_plot_add(&p, plot);
 }
@@ -37,13 +44,14 @@ static void put_distributions(struct doc *d, const struct run_doc_source *runs, 
 
 void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t count,
                      const struct comparison *c) {
+    static const struct overlay overlays[] = {{"throughput_tok_s", "tokens generated", "Throughput", NULL},
+                                              {"e2e_p95_ms", "latency", NULL, NULL},
+                                              {"ttft_p95_ms", "latency", NULL, NULL},
+                                              {"storage_io_p95_ms", "latency", NULL, NULL},
+                                              {"reuse_hit_ratio", "hits / lookups", NULL, NULL},
+                                              {"saturation", "saturation", "Saturation", "%"}};
     doc_section(d, 1, "Comparison");
     comparison_put(d, c, 0);
-    put_overlay(d, runs, count, "Throughput", "tokens generated", "tok/s", "throughput_tok_s");
-    put_overlay(d, runs, count, "End-to-end P95", "latency", "ms", "e2e_p95_ms");
-    put_overlay(d, runs, count, "TTFT P95", "latency", "ms", "ttft_p95_ms");
-    put_overlay(d, runs, count, "Storage I/O P95", "latency", "ms", "storage_io_p95_ms");
-    put_overlay(d, runs, count, "Hit ratio", "hits / lookups", "%", "reuse_hit_ratio");
-    put_overlay(d, runs, count, "Saturation", "saturation", "%", "saturation");
+    for (size_t i = 0; i < sizeof overlays / sizeof *overlays; i++) put_overlay(d, runs, count, &overlays[i]);
     put_distributions(d, runs, count);
 }

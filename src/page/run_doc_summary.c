@@ -6,6 +6,7 @@
 
 #include "page/lead.h"
 #include "page/run_doc_inside.h"
+#include "record/metric.h"
 #include "record/standing.h"
 
 /* A page has most of it in its title. */
@@ -90,41 +91,43 @@ static void put_cautions(const struct run_part *p) {
                  r->trials, r->parent_id);
 }
 
-static void tile(const struct run_part *p, const char *label, double v, const char *unit, const char *metric,
-                 const char *note) {
-    if (kvf_present(v)) doc_tile(p->doc, label, format_measure(v, unit, metric).text, note);
+static void tile(const struct run_part *p, const char *label, const char *metric, const char *note) {
+    double v = run_metric(p, "%s", metric);
+    const struct metric_title title = metric_title(metric);
+    if (kvf_present(v))
+        doc_tile(p->doc, label ? label : title.text, format_measure(v, metric_unit(metric), metric).text,
+                 note);
+}
+
+/* Read from a tier, or written to it. */
+static void tier_tile(const struct run_part *p, unsigned t, enum kvf_dir dir) {
+    char label[64], metric[METRIC_NAME], note[96];
+    const char *tier = tier_name((enum kvf_tier)t), *word = dir_name(dir);
+    snprintf(label, sizeof label, "%s %s", run_tier_label(p->run, t).text, word);
+    snprintf(note, sizeof note, "P95 %s", format_ms(run_metric(p, "%s_%s_p95_ms", tier, word)).text);
+    snprintf(metric, sizeof metric, "%s_%s_gib_s", tier, word);
+    tile(p, label, metric, note);
 }
 
 static void put_tiles(const struct run_part *p) {
     char note[96];
     snprintf(note, sizeof note, "%s requests/s", format_rate(run_metric(p, "requests_per_s")).text);
-    tile(p, "Throughput", run_metric(p, "throughput_tok_s"), "tok/s", "", note);
-    tile(p, "Storage score", run_metric(p, "storage_throughput_tok_s"), "tok/s", "",
-         "tokens / storage I/O time");
+    tile(p, "Throughput", "throughput_tok_s", note);
+    tile(p, "Storage score", "storage_throughput_tok_s", "tokens / storage I/O time");
     snprintf(note, sizeof note, "P50 %s", format_ms(run_metric(p, "e2e_p50_ms")).text);
-    tile(p, "End-to-end P95", run_metric(p, "e2e_p95_ms"), "ms", "", note);
+    tile(p, NULL, "e2e_p95_ms", note);
     snprintf(note, sizeof note, "P50 %s", format_ms(run_metric(p, "ttft_p50_ms")).text);
-    tile(p, "TTFT P95", run_metric(p, "ttft_p95_ms"), "ms", "", note);
+    tile(p, NULL, "ttft_p95_ms", note);
     snprintf(note, sizeof note, "P50 %s", format_ms(run_metric(p, "storage_io_p50_ms")).text);
-    tile(p, "Storage I/O P95", run_metric(p, "storage_io_p95_ms"), "ms", "", note);
+    tile(p, NULL, "storage_io_p95_ms", note);
     snprintf(note, sizeof note, "with decode %s", format_percent(run_metric(p, "hit_ratio")).text);
-    tile(p, "Hit ratio", run_metric(p, "reuse_hit_ratio"), "", "reuse_hit_ratio", note);
-    for (unsigned t = 0; t < KVF_TIERS; t++) {
-        const char *name = tier_name((enum kvf_tier)t);
-        char label[64];
-        if (t != KVF_TIER_NVME && t != KVF_TIER_REMOTE) continue;
-        snprintf(label, sizeof label, "%s read", run_tier_label(p->run, t).text);
-        snprintf(note, sizeof note, "P95 %s", format_ms(run_metric(p, "%s_read_p95_ms", name)).text);
-        tile(p, label, run_metric(p, "%s_read_gib_s", name), "GiB/s", "", note);
-        snprintf(label, sizeof label, "%s write", run_tier_label(p->run, t).text);
-        snprintf(note, sizeof note, "P95 %s", format_ms(run_metric(p, "%s_write_p95_ms", name)).text);
-        tile(p, label, run_metric(p, "%s_write_gib_s", name), "GiB/s", "", note);
-    }
+    tile(p, NULL, "reuse_hit_ratio", note);
+    for (unsigned d = 0; d < KVF_DIRS; d++) tier_tile(p, KVF_TIER_NVME, (enum kvf_dir)d);
+    for (unsigned d = 0; d < KVF_DIRS; d++) tier_tile(p, KVF_TIER_REMOTE, (enum kvf_dir)d);
     snprintf(note, sizeof note, "%s failed, %s dropped", format_count(run_metric(p, "requests_failed")).text,
              format_count(run_metric(p, "requests_dropped")).text);
-    tile(p, "Requests done", run_metric(p, "requests_done"), "", "", note);
-    tile(p, "Users found", run_metric(p, "autoscaler_found") == 1 ? run_metric(p, "autoscaler_users") : NAN,
-         "", "", "by the autoscaler");
+    tile(p, NULL, "requests_done", note);
+    if (run_metric(p, "autoscaler_found") == 1) tile(p, NULL, "autoscaler_users", "by the autoscaler");
 }
 
 static void put_submission(const struct run_part *p) {

@@ -92,14 +92,17 @@ static void put_statistics(struct doc *d, const struct trials *t) {
 
 /* Each trial as a dot, in the interval of their mean. */
 static void put_plot(struct doc *d, const struct trials *t, const char *metric, const char *title,
-                     const char *label, const char *unit) {
+                     const char *label) {
     const struct trial_metric *m = trials_metric(t, metric);
     struct statistics s;
     if (!m || trials_complete(t) < 2) return;
     trials_statistics(t, m, &s);
-    struct plot *plot = plot_new(PLOT_LINES, title);
+    struct buf of_each = {0};
+    buf_addf(&of_each, "%s of each trial", title ? title : metric_title(metric).text);
+    struct plot *plot = plot_new(PLOT_LINES, buf_text(&of_each));
+    buf_free(&of_each);
     plot_axis(&plot->x, "complete trial", "");
-    plot_axis(&plot->y, label, unit);
+    plot_axis(&plot->y, label, metric_axis(metric));
     plot->y.low = 0;
     if (kvf_present(s.ci95_low) && kvf_present(s.ci95_high)) {
         double x[] = {0.5, (double)m->count + 0.5}, low[] = {s.ci95_low, s.ci95_low};
@@ -127,8 +130,8 @@ void run_doc_trials(const struct run_part *p) {
     put_heading(p);
     put_each(p->doc, t);
     if (p->series) { /* not on a terminal */
-        put_plot(p->doc, t, "throughput_tok_s", "Throughput of each trial", "tokens generated", "tok/s");
-        put_plot(p->doc, t, "e2e_p95_ms", "End-to-end P95 of each trial", "latency", "ms");
+        put_plot(p->doc, t, "throughput_tok_s", "Throughput", "tokens generated");
+        put_plot(p->doc, t, "e2e_p95_ms", NULL, "latency");
     }
     if (trials_complete(t) > 1)
         put_statistics(p->doc, t);

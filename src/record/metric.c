@@ -1,5 +1,6 @@
 #include "record/metric.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +13,6 @@ static const char *const units[] = {METRIC_FORM_LIST(X)};
 
 const char *metric_form_unit(enum metric_form form) {
     return (unsigned)form < METRIC_FORMS ? units[form] : "";
-}
-
-bool metric_form_percent(enum metric_form form) {
-    return form == METRIC_RATIO || form == METRIC_SHARE || form == METRIC_SLOPE;
 }
 
 /* ---- variables of patterns ---- */
@@ -117,6 +114,15 @@ const struct metric_usual *metric_usual_find(const char *name) {
     return NULL;
 }
 
+bool metric_percent(const char *name) {
+    const struct metric *m = metric_find(name);
+    return m && (m->form == METRIC_RATIO || m->form == METRIC_SHARE || m->form == METRIC_SLOPE);
+}
+
+const char *metric_axis(const char *name) {
+    return metric_percent(name) ? "%" : metric_unit(name);
+}
+
 const char *metric_unit(const char *name) {
     const struct metric *m = metric_find(name);
     return m ? metric_form_unit(m->form) : "";
@@ -160,6 +166,13 @@ void metric_label(const char *name, char *out, size_t len) {
         p += v ? strlen(v->name) : 1;
     }
     out[used] = '\0';
+}
+
+struct metric_title metric_title(const char *name) {
+    struct metric_title t;
+    metric_label(name, t.text, sizeof t.text);
+    t.text[0] = (char)toupper((unsigned char)t.text[0]);
+    return t;
 }
 
 /* ---- the names that a run can have ---- */

@@ -24,7 +24,6 @@ enum metric_better { METRIC_NEUTRAL, METRIC_HIGHER, METRIC_LOWER };
 enum metric_form { METRIC_FORM_LIST(X) METRIC_FORMS };
 #undef X
 const char *metric_form_unit(enum metric_form form); /* "GiB/s"; "" for forms without one */
-bool metric_form_percent(enum metric_form form);     /* whether its values are written in percent */
 /* Context lengths at which loading is compared with computing again: the word in names, and tokens. */
 #define METRIC_SIZE_LIST(X) X("1k", 1000) X("4k", 4000) X("16k", 16000) X("64k", 64000)
 enum { METRIC_SIZES = 4 };
@@ -59,10 +58,16 @@ const struct metric *metric_find(const char *name);
 const struct metric_usual *metric_usual_find(const char *name);
 bool metric_fits(const char *pattern, const char *name);   /* "TIER_read_p95_ms" fits "nvme_read_p95_ms" */
 const char *metric_unit(const char *name);                 /* "" for a name without a row */
+bool metric_percent(const char *name);                     /* whether its values are written in percent */
+const char *metric_axis(const char *name);                 /* the unit of its axis: "%" where that is so */
 enum metric_better metric_better(const char *name);        /* METRIC_NEUTRAL without a row */
 const char *metric_better_word(enum metric_better better); /* "higher", "lower", "" */
 /* The label: "nvme read P95"; the name itself without a row. */
 void metric_label(const char *name, char *out, size_t len);
+/* The same at the head of a chart or a figure: "End-to-end P95". */
+struct metric_title {
+    char text[64];
+} metric_title(const char *name);
 
 /* Calls act with every name that a run with these classes can have, but for those that end in a REASON. */
 void metric_each(const char *const *classes, size_t count, void (*act)(void *ctx, const char *name),

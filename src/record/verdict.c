@@ -98,12 +98,11 @@ double verdict_gain(const struct verdict_remedy *r) {
 }
 
 static char *figure(const char *metric, double v, char *out, size_t len) {
-    const struct metric *m = metric_find(metric);
     if (isnan(v))
         snprintf(out, len, "--");
-    else if (m && m->form == METRIC_MS)
+    else if (strcmp(metric_unit(metric), "ms") == 0)
         units_duration_human(v * 1e6, out, len);
-    else if (m && metric_form_percent(m->form))
+    else if (metric_percent(metric))
         snprintf(out, len, "%.1f %%", 100 * v);
     else
         units_count_human(v, out, len); /* a rate has its unit in its label */

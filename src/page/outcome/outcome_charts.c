@@ -22,8 +22,7 @@ static double axis_number(const char *unit, double v) {
 }
 
 static const char *measure_unit(const struct outcome_measure *m) {
-    const struct metric *row = metric_find(m->name);
-    return row && metric_form_percent(row->form) ? "%" : m->unit;
+    return metric_percent(m->name) ? "%" : m->unit;
 }
 
 /* A point's position along the axis. */
@@ -179,7 +178,7 @@ static void chart_title(const struct outcome *o, const struct outcome_lines *l, 
         over = outcome_dimension_words(&o->dimension[l->x]);
     else if (across < o->measures)
         metric_label(o->measure[across].name, over.text, sizeof over.text);
-    buf_addf(out, "%s over %s", outcome_measure_words(o->measure[measure].name).text, over.text);
+    buf_addf(out, "%s over %s", metric_title(o->measure[measure].name).text, over.text);
 }
 
 static struct plot *chart_new(const struct outcome *o, const struct outcome_lines *l, size_t across,

@@ -49,10 +49,9 @@ __attribute__((format(printf, 3, 4))) static void put_caption(struct plot *p, co
 static struct plot *table_new(const struct outcome *o, const unsigned key[2], size_t measure) {
     const struct outcome_dimension *x = &o->dimension[key[0]], *y = &o->dimension[key[1]];
     const struct outcome_measure *m = &o->measure[measure];
-    const struct metric *row = metric_find(m->name);
-    struct plot *p = plot_new(PLOT_HEAT, outcome_measure_words(m->name).text);
+    struct plot *p = plot_new(PLOT_HEAT, metric_title(m->name).text);
     plot_axis(&p->x, outcome_dimension_words(x).text, "");
-    plot_axis(&p->y, outcome_dimension_words(y).text, row && metric_form_percent(row->form) ? "%" : m->unit);
+    plot_axis(&p->y, outcome_dimension_words(y).text, metric_percent(m->name) ? "%" : m->unit);
     for (size_t v = 0; v < x->values; v++) plot_category(p, x->value[v].text);
     for (size_t r = 0; r < y->values; r++) {
         struct plot_line *line = plot_line_room(p, y->value[r].text, x->values, false);
@@ -89,7 +88,7 @@ void outcome_put_heat(const struct outcome *o, struct doc *d) {
     }
     const char *metric = o->measure[outcome_judge(o)].name;
     struct buf text = {0};
-    buf_addf(&text, "%s against %s", outcome_measure_words(metric).text, o->baseline);
+    buf_addf(&text, "%s against %s", metric_title(metric).text, o->baseline);
     struct plot *p = plot_new(PLOT_HEAT, buf_text(&text));
     plot_axis(&p->x, outcome_dimension_words(x).text, "");
     plot_axis(&p->y, "difference", "%");
@@ -145,8 +144,7 @@ void outcome_put_correlations(const struct outcome *o, struct doc *d) {
         done);
     for (size_t m = 0; m < o->chosen; m++) plot_category(p, outcome_measure_title(o->measure[m].name).text);
     for (size_t m = 0; m < o->chosen; m++) {
-        struct plot_line *line =
-            plot_line_room(p, outcome_measure_words(o->measure[m].name).text, o->chosen, false);
+        struct plot_line *line = plot_line_room(p, metric_title(o->measure[m].name).text, o->chosen, false);
         for (size_t k = 0; k < o->chosen; k++) line->y[k] = round(100 * correlation(o, m, k)) / 100;
     }
     doc_plot(d, p);

@@ -1,6 +1,5 @@
 #include "page/outcome/outcome_text.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +21,6 @@ void outcome_label(const struct outcome *o, size_t point, struct buf *out) {
 struct outcome_title outcome_measure_title(const char *metric) {
     struct outcome_title t;
     metric_label(metric, t.text, sizeof t.text);
-    return t;
-}
-
-struct outcome_title outcome_measure_words(const char *metric) {
-    struct outcome_title t = outcome_measure_title(metric);
-    t.text[0] = (char)toupper((unsigned char)t.text[0]);
     return t;
 }
 

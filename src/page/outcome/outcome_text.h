@@ -14,8 +14,6 @@ void outcome_label(const struct outcome *o, size_t point, struct buf *out);
 struct outcome_title {
     char text[64];
 } outcome_measure_title(const char *metric);
-/* The name in titles: "TTFT P95", "Tokens/s". */
-struct outcome_title outcome_measure_words(const char *metric);
 /* The name of a dimension: "cpu capacity", "users". */
 struct outcome_title outcome_dimension_words(const struct outcome_dimension *d);
 /* A value of a metric; "--": missing. */

@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,12 +48,9 @@ static void put_bars(const struct suite *s, struct doc *d) {
     doc_section(d, 1, "Main metrics");
     bool left = false;
     for (size_t c = 0; c < sizeof charts / sizeof *charts; c++) {
-        const struct metric *m = metric_find(charts[c]);
-        char label[64];
-        metric_label(charts[c], label, sizeof label);
-        label[0] = (char)toupper((unsigned char)label[0]);
-        struct plot *p = plot_new(PLOT_BARS, label);
-        plot_axis(&p->y, label, metric_form_percent(m->form) ? "%" : metric_form_unit(m->form));
+        const struct metric_title title = metric_title(charts[c]);
+        struct plot *p = plot_new(PLOT_BARS, title.text);
+        plot_axis(&p->y, title.text, metric_axis(charts[c]));
         for (size_t i = 0; i < s->entries; i++) {
             char name[80], undone[STANDING_TEXT];
             bool marked = suite_undone(&s->entry[i], undone)[0] || suite_cut(&s->entry[i]);
@@ -62,7 +58,7 @@ static void put_bars(const struct suite *s, struct doc *d) {
             snprintf(name, sizeof name, "%s%s", s->entry[i].test->name, marked ? " *" : "");
             plot_category(p, name);
         }
-        struct plot_line *line = plot_line_room(p, label, s->entries, false);
+        struct plot_line *line = plot_line_room(p, title.text, s->entries, false);
         for (size_t i = 0; i < s->entries; i++)
             if (suite_done(&s->entry[i])) line->y[i] = suite_metric(&s->entry[i], "%s", charts[c]);
         plot_caption(p, "%s Mean of the trials.%s", lead_better(charts[c]),
