@@ -96,6 +96,7 @@ struct cache *cache_open(const struct cache_config *config, struct err *e) {
     for (int i = 0; i < KVF_TIERS; i++) {
         if (config->on[i]) tier_open(c, i);
     }
+    c->index.step = extent_can(c) ? config->extents : 0;
     return c;
 }
 
@@ -151,7 +152,7 @@ static void key_access(struct cache *c, struct cache_key key, uint32_t i, const 
 enum cache_presence cache_peek(const struct cache *c, struct cache_key key) {
     uint32_t i = entry_find(c, key);
     if (i == ENTRY_NONE) return CACHE_ABSENT;
-    return cache_entry(c, i)->state == ENTRY_RESIDENT ? CACHE_RESIDENT : CACHE_WRITING;
+    return entry_is_resident(cache_entry(c, i)) ? CACHE_RESIDENT : CACHE_WRITING;
 }
 
 void cache_soon(const struct cache *c, struct cache_key key) {
@@ -180,7 +181,7 @@ void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier) {
 
 int cache_where(const struct cache *c, struct cache_key key) {
     uint32_t i = entry_find(c, key);
-    return i != ENTRY_NONE && cache_entry(c, i)->state == ENTRY_RESIDENT ? cache_entry(c, i)->tier : -1;
+    return i != ENTRY_NONE && entry_is_resident(cache_entry(c, i)) ? cache_entry(c, i)->tier : -1;
 }
 
 uint64_t cache_ranks(struct cache *c, uint64_t n) {
@@ -240,13 +241,17 @@ void cache_link(struct cache *c, struct cache_key block, struct cache_key before
 
 void cache_touch(struct cache *c, struct cache_key key, const struct cache_access *access) {
     uint32_t i = entry_find(c, key);
-    if (i != ENTRY_NONE) key_access(c, key, i, access);
+    if (i == ENTRY_NONE) return;
+    i = extent_take(c, i, key);
+    key_access(c, key, i, access);
+    extent_join(c, i);
 }
 
 struct cache_op *cache_read(struct cache *c, struct cache_key key, const struct cache_access *access,
                             uint32_t worker, void *owner) {
     uint32_t i = entry_find(c, key);
-    if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return NULL;
+    if (i == ENTRY_NONE || !entry_is_resident(cache_entry(c, i))) return NULL;
+    i = extent_take(c, i, key);
     struct entry *e = cache_entry(c, i);
     key_access(c, key, i, access);
     if (!access->again && e->hits < HITS_MAX) e->hits++;
@@ -287,8 +292,7 @@ enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t b
                                struct cache_op **op) {
     *op = NULL;
     uint32_t i = entry_find(c, key);
-    if (i != ENTRY_NONE)
-        return cache_entry(c, i)->state == ENTRY_RESIDENT ? CACHE_IS_RESIDENT : CACHE_IS_WRITING;
+    if (i != ENTRY_NONE) return entry_is_resident(cache_entry(c, i)) ? CACHE_IS_RESIDENT : CACHE_IS_WRITING;
     int target = bytes > ENTRY_BYTES_MAX ? -1 : plan_target(c, bytes);
     if (target < 0) {
         c->stats.refused++;
@@ -330,7 +334,8 @@ void cache_admit_from(struct cache *c, int tier) {
 static void clear_above(struct cache *c, int stays) {
     for (uint32_t i = 0; i < c->entries.top; i++) {
         const struct entry *e = cache_entry(c, i);
-        if (e->state == ENTRY_RESIDENT && e->tier >= stays) continue;
+        if (entry_is_resident(e) && e->tier >= stays) continue;
+        while (extent_is(e)) finish_drop(c, extent_take(c, i, e->key));
         if (e->state == ENTRY_COPYING) copy_drop(c, e->key, true);
         if (e->state == ENTRY_RESIDENT) finish_drop(c, i);
     }
@@ -369,11 +374,11 @@ bool cache_wait_over(struct cache *c, struct cache_op *op) {
 
 bool cache_drop(struct cache *c, struct cache_key key) {
     uint32_t i = entry_find(c, key);
-    if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return false;
+    if (i == ENTRY_NONE || !entry_is_resident(cache_entry(c, i))) return false;
     if (copy_kept(c))
         copy_drop(c, key, true);
     else
-        finish_drop(c, i);
+        finish_drop(c, extent_take(c, i, key));
     if (!c->stopped) gate_open_all(c);
     c->retry_due = true;
     return true;
@@ -435,6 +440,7 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
     else if (outcome == CACHE_DONE && op->kind == CACHE_OP_READ)
         hit_promote(c, op);
     relief_due(c, op->worker);
+    if (cache_entry(c, op->entry)->generation == op->generation) extent_join(c, op->entry);
     pool_op_give(&c->ops, op);
 }
 
@@ -507,12 +513,12 @@ void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
 }
 
 size_t cache_memory_bytes(const struct cache *c) {
-    size_t live = c->entries.live;
+    size_t keys = index_count(&c->index);
     size_t all =
         (size_t)c->entries.chunk_count * (ENTRY_CHUNK * sizeof(struct entry) + sizeof(struct entry *)) +
         c->entries.node_cap * (sizeof(struct policy_node) + (c->entries.next_use ? sizeof(uint64_t) : 0)) +
         index_bytes(&c->index);
-    return (all + live - 1) / live;
+    return (all + keys - 1) / keys;
 }
 
 uint64_t cache_under_way(const struct cache *c) {

@@ -109,6 +109,10 @@ struct cache_config {
     uint64_t ttl_ns;                            /* of policy ttl */
     struct policy_rule rules[POLICY_RULES_MAX]; /* of policy priority */
     uint32_t rule_count;
+    /* Blocks that live and die together take the room of one entry: what to add to a key's lo for the block
+     * that was accessed next, 1 or -1. 0: every block has an entry of its own. No decision depends on it, and
+     * it has an effect only where all tiers have policy lru, and placement is not inclusive. */
+    int extents;
     bool background; /* room is made ahead: when a level passes its high mark, until the low one */
     uint64_t low_bytes[KVF_TIERS], high_bytes[KVF_TIERS];
     /* Places: called under the caller's lock. ctx first. */
@@ -289,7 +293,7 @@ void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
 int cache_check(const struct cache *c, struct err *e);
 /* Operations planned and not finished, 0 after a run. Walks all of them. */
 uint64_t cache_under_way(const struct cache *c);
-/* Bytes of the cache's own memory per live entry, of which there are many. */
+/* Bytes of the cache's own memory for each key in it, of which there are many. */
 size_t cache_memory_bytes(const struct cache *c);
 
 #endif

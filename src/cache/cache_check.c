@@ -36,6 +36,25 @@ static bool entry_is_indexed(const struct cache *c, uint32_t i) {
     return found;
 }
 
+/* Every block is found under its key, and the order has the rank of the first. */
+static const char *extent_count(const struct cache *c, uint32_t i, struct census *n) {
+    const struct entry *e = cache_entry(c, i);
+    if (e->blocks < 2 || e->busy != BUSY_NONE || e->parked || e->known || e->seat != e->tier)
+        return "an extent is not at rest";
+    if (c->entries.nodes[i].rank != e->access) return "an extent is not where its first block was accessed";
+    for (uint64_t k = 0; k < e->blocks; k++) {
+        struct cache_key key = {e->key.hi, e->key.lo + (uint64_t)c->index.step * k};
+        if (index_find(&c->index, key) != i) return "a block of an extent is not found under its key";
+    }
+    n->indexed += e->blocks;
+    n->entries[e->tier] += e->blocks;
+    n->used[e->tier] += e->blocks * e->bytes;
+    n->level[e->tier] += e->blocks * e->bytes;
+    n->idle[e->tier] += e->blocks * e->bytes;
+    n->ordered[e->tier]++;
+    return NULL;
+}
+
 /* It has a place and no bytes yet. */
 static const char *copying_count(const struct cache *c, uint32_t i, struct census *n) {
     const struct entry *e = cache_entry(c, i);
@@ -54,6 +73,7 @@ static const char *copying_count(const struct cache *c, uint32_t i, struct censu
 static const char *entry_count(const struct cache *c, uint32_t i, struct census *n) {
     const struct entry *e = cache_entry(c, i);
     const struct busy *b = e->busy == BUSY_NONE ? NULL : &c->busies.at[e->busy];
+    if (extent_is(e)) return extent_count(c, i, n);
     if (e->state == ENTRY_COPYING || e->state == ENTRY_UNWANTED) return copying_count(c, i, n);
     const char *wrong = b ? busy_wrong(c, e) : NULL;
     if (wrong) return wrong;

@@ -127,6 +127,7 @@ void gate_place_leave(struct cache *c, struct entry *e, bool counted) {
         gate_place_free(c, e->tier, e->place, e->bytes, counted);
         return;
     }
+    e->known = true;
     b->ghost = true;
     b->counted = counted;
     b->tier = e->tier;

@@ -39,6 +39,11 @@ static void table_take(struct index_table *t, uint32_t i) {
     t->count--;
 }
 
+static inline bool entry_has(const struct index *ix, const struct entry *e, struct cache_key key) {
+    if (!extent_is(e)) return cache_key_equal(e->key, key);
+    return e->key.hi == key.hi && (key.lo - e->key.lo) * (uint64_t)ix->step < e->blocks;
+}
+
 static uint32_t table_find(const struct index *ix, const struct index_table *t, struct cache_key key,
                            uint32_t hash) {
     if (t->count == 0) return ENTRY_NONE;
@@ -47,7 +52,7 @@ static uint32_t table_find(const struct index *ix, const struct index_table *t, 
         uint32_t entry = t->slots[i].entry - 1;
         /* A found entry is mostly touched next: both misses at the price of one. */
         __builtin_prefetch(&ix->entries->nodes[entry], 1);
-        if (cache_key_equal(entry_at(ix->entries, entry)->key, key)) return entry;
+        if (entry_has(ix, entry_at(ix->entries, entry), key)) return entry;
     }
     return ENTRY_NONE;
 }
@@ -129,6 +134,22 @@ void index_insert(struct index *ix, uint32_t entry) {
 void index_remove(struct index *ix, uint32_t entry) {
     uint32_t hash = hash_of(entry_at(ix->entries, entry)->key);
     if (!table_remove(&ix->now, entry, hash)) table_remove(&ix->old, entry, hash);
+}
+
+static bool table_rename(struct index_table *t, uint32_t hash, uint32_t from, uint32_t to) {
+    if (t->count == 0) return false;
+    uint32_t i = hash & t->mask;
+    while (t->slots[i].entry && (t->slots[i].hash != hash || t->slots[i].entry != from + 1))
+        i = (i + 1) & t->mask;
+    if (!t->slots[i].entry) return false;
+    t->slots[i].entry = to + 1;
+    return true;
+}
+
+/* Keys of one extent with one hash have slots that are alike. */
+void index_rename(struct index *ix, struct cache_key key, uint32_t from, uint32_t to) {
+    uint32_t hash = hash_of(key);
+    if (!table_rename(&ix->now, hash, from, to)) table_rename(&ix->old, hash, from, to);
 }
 
 size_t index_bytes(const struct index *ix) {

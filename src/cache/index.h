@@ -1,6 +1,6 @@
-/* From key to entry: an open-addressing hash table with linear probing. It keeps 32 bits of the
- * hash per slot and compares keys exactly in the entries themselves. Growing moves a few slots with
- * each insertion, so that no call is long. Caller's lock. */
+/* From key to entry, or to the extent that has it: an open-addressing hash table with linear probing. It
+ * keeps 32 bits of the hash per slot and compares keys exactly in the entries themselves. Growing moves a few
+ * slots with each insertion, so that no call is long. Caller's lock. */
 #ifndef KVF_CACHE_INDEX_H
 #define KVF_CACHE_INDEX_H
 
@@ -23,6 +23,7 @@ struct index {
     const struct entry_pool *entries;
     struct index_table now, old; /* old: being emptied into now, no slots when it is empty */
     uint32_t cursor;             /* all slots of old before it are empty */
+    int step;                    /* of the keys of an extent, 1 or -1; 0: there are none */
 };
 
 void index_init(struct index *ix, const struct entry_pool *entries); /* empty; `entries` outlives it */
@@ -36,6 +37,8 @@ static inline void index_soon(const struct index *ix, struct cache_key key) {
 unsigned index_find_all(const struct index *ix, struct cache_key key, uint32_t entries[KVF_TIERS]);
 void index_insert(struct index *ix, uint32_t entry); /* must have its key, and not be in the index */
 void index_remove(struct index *ix, uint32_t entry); /* must be in the index */
+/* The key, in the index as `from`, is found as `to` from now on. */
+void index_rename(struct index *ix, struct cache_key key, uint32_t from, uint32_t to);
 static inline uint32_t index_count(const struct index *ix) {
     return ix->now.count + ix->old.count;
 }

@@ -15,7 +15,8 @@ static void list_link(struct order *o, uint32_t entry, uint32_t before, uint32_t
     n[entry].parent = LISTED;
     *(before == NONE ? &o->head : &n[before].right) = entry;
     *(behind == NONE ? &o->tail : &n[behind].left) = entry;
-    o->hint = entry;
+    for (int i = 0; i < ORDER_HINTS; i++)
+        if (o->hint[i] == NONE) o->hint[i] = entry;
     o->listed++;
 }
 
@@ -37,21 +38,24 @@ static uint32_t list_near(const struct order *o, uint32_t entry, uint32_t at) {
 }
 
 /* Whether the list takes the entry. */
-static bool list_insert(struct order *o, uint32_t entry) {
+static bool list_insert(struct order *o, uint32_t entry, enum order_hint hint) {
     const struct policy_node *n = *o->nodes;
     if (o->tail == NONE || policy_before(n, o->tail, entry)) {
         list_link(o, entry, o->tail, NONE);
-        return true;
-    }
-    if (policy_before(n, entry, o->head)) {
+    } else if (policy_before(n, entry, o->head)) {
         list_link(o, entry, NONE, o->head);
-        return true;
+    } else {
+        uint32_t before = list_near(o, entry, o->hint[hint]);
+        if (before == NONE) before = list_near(o, entry, o->tail);
+        if (before == NONE) return false;
+        list_link(o, entry, before, n[before].right);
     }
-    uint32_t before = list_near(o, entry, o->hint);
-    if (before == NONE) before = list_near(o, entry, o->tail);
-    if (before == NONE) return false;
-    list_link(o, entry, before, n[before].right);
+    o->hint[hint] = entry;
     return true;
+}
+
+static void insert(struct order *o, uint32_t entry, enum order_hint hint) {
+    if (!list_insert(o, entry, hint)) treap_insert(&o->rest, entry);
 }
 
 static void list_remove(struct order *o, uint32_t entry) {
@@ -59,17 +63,18 @@ static void list_remove(struct order *o, uint32_t entry) {
     uint32_t before = n[entry].left, behind = n[entry].right;
     *(before == NONE ? &o->head : &n[before].right) = behind;
     *(behind == NONE ? &o->tail : &n[behind].left) = before;
-    if (o->hint == entry) o->hint = before != NONE ? before : behind;
+    for (int i = 0; i < ORDER_HINTS; i++)
+        if (o->hint[i] == entry) o->hint[i] = before != NONE ? before : behind;
     o->listed--;
 }
 
 void order_init(struct order *o, struct policy_node *const *nodes) {
-    *o = (struct order){.nodes = nodes, .head = NONE, .tail = NONE, .hint = NONE};
+    *o = (struct order){.nodes = nodes, .head = NONE, .tail = NONE, .hint = {NONE, NONE}};
     treap_init(&o->rest, nodes);
 }
 
 void order_restore(struct order *o, uint32_t entry) {
-    if (!list_insert(o, entry)) treap_insert(&o->rest, entry);
+    insert(o, entry, ORDER_NEW);
 }
 
 void order_insert(struct order *o, uint32_t entry, uint64_t rank) {
@@ -90,7 +95,22 @@ void order_move(struct order *o, uint32_t entry, uint64_t rank) {
         return;
     }
     order_remove(o, entry);
-    order_insert(o, entry, rank);
+    (*o->nodes)[entry].rank = rank;
+    insert(o, entry, ORDER_AGAIN);
+}
+
+uint32_t order_neighbour(const struct order *o, uint32_t entry, bool behind) {
+    const struct policy_node *n = *o->nodes + entry;
+    if (n->parent != LISTED) return NONE;
+    return behind ? n->right : n->left;
+}
+
+void order_beside(struct order *o, uint32_t entry, uint32_t at, bool behind) {
+    const struct policy_node *n = *o->nodes + at;
+    if (n->parent != LISTED)
+        treap_insert(&o->rest, entry);
+    else
+        list_link(o, entry, behind ? at : n->left, behind ? n->right : at);
 }
 
 uint32_t order_first(const struct order *o) {
@@ -120,11 +140,11 @@ bool order_check(const struct order *o) {
     const struct policy_node *n = *o->nodes;
     uint64_t seen = 0;
     uint32_t last = NONE;
-    bool hinted = o->hint == NONE && o->listed == 0;
+    int hinted = o->listed == 0 && o->hint[0] == NONE && o->hint[1] == NONE ? ORDER_HINTS : 0;
     for (uint32_t x = o->head; x != NONE; last = x, x = n[x].right) {
         if (++seen > o->listed || n[x].parent != LISTED || n[x].left != last) return false;
         if (last != NONE && !policy_before(n, last, x)) return false;
-        hinted = hinted || x == o->hint;
+        hinted += (x == o->hint[0]) + (x == o->hint[1]);
     }
-    return seen == o->listed && last == o->tail && hinted && treap_check(&o->rest);
+    return seen == o->listed && last == o->tail && hinted == ORDER_HINTS && treap_check(&o->rest);
 }

@@ -11,10 +11,13 @@
 #include "cache/policy.h"
 #include "cache/treap.h"
 
+/* Entries come in sequences, and two of them at a time: those that are new here, and those accessed again. */
+enum order_hint { ORDER_NEW, ORDER_AGAIN, ORDER_HINTS };
+
 struct order {
     struct policy_node *const *nodes; /* the owner's; may be reallocated between calls */
     uint32_t head, tail;              /* of the list; left and right lead to the one before and behind */
-    uint32_t hint;                    /* inserted into it last, or what stood beside that */
+    uint32_t hint[ORDER_HINTS];       /* put into it last, or what stood beside that */
     uint64_t listed;                  /* entries in the list */
     struct treap rest;
 };
@@ -24,8 +27,12 @@ void order_insert(struct order *o, uint32_t entry, uint64_t rank);  /* must not 
 void order_remove(struct order *o, uint32_t entry);              /* must be in it; leaves its rank and word */
 void order_restore(struct order *o, uint32_t entry);             /* puts it back with the rank it has */
 void order_move(struct order *o, uint32_t entry, uint64_t rank); /* must be in it; gives it another rank */
-uint32_t order_first(const struct order *o);                     /* POLICY_END when it is empty */
-uint32_t order_next(const struct order *o, uint32_t entry);      /* O(n) at worst */
+/* The one before or behind an entry in the list; POLICY_END: none, or it is in the treap. */
+uint32_t order_neighbour(const struct order *o, uint32_t entry, bool behind);
+/* Puts an entry right before or behind another one, where the rank in its node belongs. */
+void order_beside(struct order *o, uint32_t entry, uint32_t at, bool behind);
+uint32_t order_first(const struct order *o);                /* POLICY_END when it is empty */
+uint32_t order_next(const struct order *o, uint32_t entry); /* O(n) at worst */
 /* Walks everything: whether order, links, ends and count are right. */
 bool order_check(const struct order *o);
 

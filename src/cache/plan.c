@@ -77,8 +77,12 @@ static void victims_soon(const struct cache *c, uint32_t victim) {
 static uint32_t victim_find(struct cache *c, int tier, const struct cache_key *incoming) {
     struct cache_tier *t = &c->tier[tier];
     uint32_t i;
-    while ((i = t->policy->first(t->order, incoming)) != POLICY_END && entry_barred(c, i)) seat_park(c, i);
-    return i;
+    while ((i = t->policy->first(t->order, incoming)) != POLICY_END) {
+        if (extent_is(cache_entry(c, i))) return extent_take(c, i, cache_entry(c, i)->key);
+        if (!entry_barred(c, i)) return i;
+        seat_park(c, i);
+    }
+    return POLICY_END;
 }
 
 static void step_push(struct cache *c, struct plan_step step) {

@@ -80,6 +80,11 @@ struct policy_ops {
      * admitted and evicted, and its node is another tier's by then. */
     void (*admitted)(struct policy *p, const struct policy_info *info);
     void (*evicted)(struct policy *p, struct cache_key key, uint64_t bytes, const struct policy_node *was);
+    /* The entries next to another one in the order, and one put there, with the rank that its node has, where
+     * it belongs: what extents want, and NULL where they cannot be. POLICY_END: not known without a search.
+     */
+    uint32_t (*neighbour)(const struct policy *p, uint32_t entry, bool behind);
+    void (*beside)(struct policy *p, uint32_t entry, uint32_t at, bool behind);
     /* An entry whose time is up, POLICY_END: none. NULL: time puts nothing out. */
     uint32_t (*expired)(struct policy *p);
     /* A new entry has this number from now on; what was known of an old one is void. NULL: nothing is. */

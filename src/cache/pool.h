@@ -22,27 +22,35 @@ enum entry_state {
     ENTRY_LEAVING,  /* in no index and no order: evicted when its moves, all falls, are done */
     ENTRY_COPYING,  /* reserved by a copy of a resident entry of its key, in no order */
     ENTRY_UNWANTED, /* in no index: its key has been dropped while it was being copied */
-    ENTRY_DOOMED    /* dropped, in no index and no order, while a move that has started goes on */
+    ENTRY_DOOMED,   /* dropped, in no index and no order, while a move that has started goes on */
+    ENTRY_EXTENT /* several resident blocks at rest, see extent.c; key and access are of the first to fall */
 };
 
 /* One cache line. seat differs from tier while moves are planned or going on. */
 struct entry {
     struct cache_key key;
     uint64_t bytes : 48;
-    uint64_t cause : 8;  /* enum kvf_cause of its write */
-    uint64_t klass : 8;  /* QoS class of its write */
-    uint64_t place;      /* of its tier, where it is read now */
-    uint64_t access;     /* rank of the last access */
-    uint64_t first;      /* rank of the first write */
-    uint64_t generation; /* of its write */
+    uint64_t cause : 8; /* enum kvf_cause of its write */
+    uint64_t klass : 8; /* QoS class of its write */
+    uint64_t place;     /* of its tier, where it is read now */
+    uint64_t access;    /* rank of the last access */
+    union {
+        uint64_t first;  /* rank of the first write; 0 after a time in an extent */
+        uint64_t blocks; /* of an extent */
+    };
+    uint64_t generation; /* of its write, or of its last leave from an extent */
     uint32_t busy;       /* side record, BUSY_NONE when it is not read, written or moved */
-    uint8_t state : 6;   /* enum entry_state */
-    uint8_t hits : 2;    /* since it came to its tier, at most HITS_MAX */
-    uint8_t tier;        /* where its bytes are */
-    uint8_t seat;        /* where they will be; whose order it stands in */
-    uint8_t parked;      /* taken out of that order until it is busy no more: 1 + accesses meanwhile */
+    uint8_t state : 5;   /* enum entry_state */
+    uint8_t known : 1; /* readers of a place that it left may look at it yet: it becomes part of no extent */
+    uint8_t hits : 2;  /* since it came to its tier, at most HITS_MAX */
+    uint8_t tier;      /* where its bytes are */
+    uint8_t seat;      /* where they will be; whose order it stands in */
+    uint8_t parked;    /* taken out of that order until it is busy no more: 1 + accesses meanwhile */
 };
 enum { HITS_MAX = 2 }; /* more than promotion asks for are as good as these */
+static inline bool extent_is(const struct entry *e) {
+    return e->state == ENTRY_EXTENT;
+}
 _Static_assert(sizeof(struct entry) == 64, "an entry fills one cache line");
 
 /* An operation and what only the cache may know of it. */

@@ -12,16 +12,16 @@
  * from its answer, which may be wrong by the time of the read: that ends LOST. An entry falls to it with a
  * move, which moves nothing if it has the entry, and ends LOST if it is stopped. */
 
-/* Makes an entry of the remote tier that is there at once, if it has room. */
-static struct entry *entry_appear(struct cache *c, const struct entry *like, uint64_t next_use) {
+/* Makes an entry of the remote tier that is there at once; ENTRY_NONE: it has no room. */
+static uint32_t entry_appear(struct cache *c, const struct entry *like, uint64_t next_use) {
     struct cache_tier *t = &c->tier[KVF_TIER_REMOTE];
     uint64_t bytes = like->bytes;
     if (c->stopped || t->wait.head || !plan_tier_holds(c, KVF_TIER_REMOTE, bytes) ||
         !plan_room(c, KVF_TIER_REMOTE, like))
-        return NULL;
+        return ENTRY_NONE;
     if (t->used + t->started + bytes > t->usable) { /* what is to leave has not left */
         t->level -= bytes;
-        return NULL;
+        return ENTRY_NONE;
     }
     uint32_t i = pool_entry_like(&c->entries, like);
     struct entry *e = cache_entry(c, i);
@@ -40,23 +40,23 @@ static struct entry *entry_appear(struct cache *c, const struct entry *like, uin
     c->stats.bytes_in[KVF_TIER_REMOTE] += bytes;
     seat_enter(c, i, KVF_TIER_REMOTE);
     gate_moved(c, e->key, KVF_TIER_REMOTE, true);
-    return e;
+    return i;
 }
 
 void cache_shared_guess(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause) {
     struct entry like = {.key = key, .bytes = bytes & ENTRY_BYTES_MAX, .cause = (uint8_t)cause};
     if (!c->config.expect || index_find(&c->index, key) != ENTRY_NONE) return;
-    const struct entry *e = entry_appear(c, &like, 0);
-    if (e) c->config.expect(c->config.ctx, e->place, key);
+    uint32_t i = entry_appear(c, &like, 0);
+    if (i != ENTRY_NONE) c->config.expect(c->config.ctx, cache_entry(c, i)->place, key);
 }
 
 static uint64_t next_use_of(const struct cache *c, uint32_t entry) {
     return c->entries.next_use ? c->entries.next_use[entry] : 0;
 }
 
-static struct cache_note note_of(const struct entry *e) {
+static struct cache_note note_of(struct cache_key key, const struct entry *e) {
     return (struct cache_note){
-        .key = e->key, .bytes = e->bytes, .kind = CACHE_NOTE_PUT, .cause = e->cause, .klass = e->klass};
+        .key = key, .bytes = e->bytes, .kind = CACHE_NOTE_PUT, .cause = e->cause, .klass = e->klass};
 }
 
 void shared_put(struct cache *c, struct cache_op *op) {
@@ -65,10 +65,10 @@ void shared_put(struct cache *c, struct cache_op *op) {
     const struct entry *e = cache_entry(c, op->entry);
     if (e->state == ENTRY_DOOMED || shared_has(c, op->to, op->key)) return;
     if (c->config.shared) {
-        entry_appear(c->config.shared, e, next_use_of(c, op->entry));
+        extent_join(c->config.shared, entry_appear(c->config.shared, e, next_use_of(c, op->entry)));
         return;
     }
-    struct cache_note n = note_of(e);
+    struct cache_note n = note_of(op->key, e);
     c->config.tell(c->config.ctx, &n);
 }
 
@@ -94,13 +94,13 @@ void shared_link(struct cache *c, struct cache_key block, struct cache_key befor
 static void entry_known(struct cache *c, struct cache_key key, const struct entry *there, uint64_t next_use) {
     uint32_t here = index_find(&c->index, key);
     if (here == ENTRY_NONE) {
-        if (there) entry_appear(c, there, next_use);
+        if (there) extent_join(c, entry_appear(c, there, next_use));
         return;
     }
     const struct entry *e = cache_entry(c, here);
-    bool settled = e->state == ENTRY_RESIDENT && e->tier == KVF_TIER_REMOTE && e->seat == KVF_TIER_REMOTE;
+    bool settled = entry_is_resident(e) && e->tier == KVF_TIER_REMOTE && e->seat == KVF_TIER_REMOTE;
     if (there || !settled) return;
-    finish_drop(c, here);
+    finish_drop(c, extent_take(c, here, key));
     if (!c->stopped) gate_open_all(c);
     c->retry_due = true;
 }
@@ -109,10 +109,13 @@ void cache_shared_refresh(struct cache *c, struct cache_key key) {
     const struct cache *store = c->config.shared;
     if (!store) return;
     uint32_t there = index_find(&store->index, key);
-    if (there == ENTRY_NONE)
+    if (there == ENTRY_NONE) {
         entry_known(c, key, NULL, 0);
-    else
-        entry_known(c, key, cache_entry(store, there), next_use_of(store, there));
+        return;
+    }
+    struct entry like = *cache_entry(store, there);
+    like.key = key;
+    entry_known(c, key, &like, next_use_of(store, there));
 }
 
 /* ---- a store that is elsewhere ---- */
@@ -130,13 +133,13 @@ void cache_shared_note(struct cache *store, const struct cache_note *note) {
     else if (note->kind == CACHE_NOTE_LINK)
         cache_link(store, note->key, note->before);
     else if (index_find(&store->index, note->key) == ENTRY_NONE)
-        entry_appear(store, &like, 0);
+        extent_join(store, entry_appear(store, &like, 0));
 }
 
 struct cache_note cache_shared_find(const struct cache *store, struct cache_key key) {
     uint32_t there = index_find(&store->index, key);
     return there == ENTRY_NONE ? (struct cache_note){.key = key, .kind = CACHE_NOTE_NONE}
-                               : note_of(cache_entry(store, there));
+                               : note_of(key, cache_entry(store, there));
 }
 
 void cache_shared_found(struct cache *c, const struct cache_note *note) {

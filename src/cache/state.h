@@ -90,6 +90,9 @@ struct cache {
     struct cache_stats stats;
 };
 
+static inline bool entry_is_resident(const struct entry *e) {
+    return e->state == ENTRY_RESIDENT || e->state == ENTRY_EXTENT;
+}
 static inline struct entry *cache_entry(const struct cache *c, uint32_t i) {
     return entry_at(&c->entries, i);
 }
@@ -207,6 +210,15 @@ void shared_put(struct cache *c, struct cache_op *op);
 /* An entry of that tier is accessed; and `block` follows `before`. */
 void shared_touch(struct cache *c, struct cache_key key, const struct cache_access *access);
 void shared_link(struct cache *c, struct cache_key block, struct cache_key before);
+
+/* --- extents: extent.c --- */
+/* Whether placement and policies allow them. */
+bool extent_can(const struct cache *c);
+/* The entry of a block alone, which leaves its extent; any other entry stays as it is. */
+uint32_t extent_take(struct cache *c, uint32_t entry, struct cache_key key);
+/* Makes an entry one with its neighbours in the order of its tier, if it is at rest, and they are, and blocks
+ * that follow each other. Its number may be another's afterwards. Takes ENTRY_NONE. */
+void extent_join(struct cache *c, uint32_t entry);
 
 /* --- waiting --- */
 void wait_enter(struct cache *c, struct cache_op *op);    /* a write without a plan */

@@ -95,6 +95,8 @@ static int cache_start(struct pod *p, struct err *err) {
                              .tell = farstore_is(e) && p != &e->service.store ? farstore_tell : NULL,
                              .expect = others ? place_expect : NULL};
     cacheconfig_fill(&c, e->s);
+    if (engine_is_virtual(e) && e->s->fleet.pods > 1)
+        c.extents = e->s->cache.touch_order == KVF_TOUCH_FORWARD ? 1 : -1;
     for (int t = 0; t < KVF_TIERS; t++)
         c.on[t] = e->service.tiers[t] != NULL && (p != &e->service.store || t == KVF_TIER_REMOTE);
     p->cache = cache_open(&c, err);

@@ -39,6 +39,24 @@ static void same_as_sorted(const struct order *o, const uint64_t *rank, const bo
     assert_int_equal(at, POLICY_END);
 }
 
+/* Behind an entry of the same rank, if nothing has to stand between them. */
+static void beside_where_it_belongs(struct order *o, struct policy_node *nodes, struct pair p, uint64_t *rank,
+                                    bool *in) {
+    for (uint32_t at = 0; at < p.entry; at++) {
+        if (!in[at]) continue;
+        uint32_t next = order_next(o, at);
+        nodes[p.entry].rank = rank[at];
+        if (next != POLICY_END && !policy_before(nodes, p.entry, next)) continue;
+        bool listed = order_neighbour(o, at, true) == next;
+        order_beside(o, p.entry, at, true);
+        rank[p.entry] = rank[at];
+        in[p.entry] = true;
+        if (listed && order_neighbour(o, p.entry, false) != POLICY_END)
+            assert_int_equal(order_neighbour(o, p.entry, false), at);
+        return;
+    }
+}
+
 static void against_a_sorted_array(void **state) {
     (void)state;
     static struct policy_node storage[N];
@@ -64,6 +82,7 @@ static void against_a_sorted_array(void **state) {
                 continue;
             }
             in[e] = false;
+            beside_where_it_belongs(&o, nodes, (struct pair){rank[e], e}, rank, in);
         } else {
             order_move(&o, e, to);
             rank[e] = to;

@@ -81,7 +81,7 @@ static void it_is_labelled_and_keeps_no_bytes(void **state) {
     uint32_t caps = t->ops->caps(t);
     assert_true(caps & TIER_EMULATED && caps & TIER_INSTANT && !(caps & TIER_HOLDS_BYTES));
     uint64_t a = t->ops->alloc(t, 4096), b = t->ops->alloc(t, 4096);
-    assert_int_not_equal(a, b);
+    assert_true(a != TIER_NO_PLACE && a == b); /* extents of a cache are of entries in one place */
     t->ops->drop(t, a, 4096);
     t->ops->close(t);
 }
