@@ -172,90 +172,91 @@
       "Whether users, rates and max_requests are those of all ranks together, or of each."),                 \
         K("ranks.start", CHOICE, ranks.start, "", CHOICES(SCENARIO_START_LIST), "barrier", ALWAYS, ALL,      \
           "How ranks begin: together, when the last one is prepared.")
-#define FLEET_KEYS                                                                                            \
-    K("fleet.pods", INTEGER, fleet.pods, "pods", "1 to 100000", "1", ALWAYS, ALL,                             \
-      "Serving machines, each with tiers, slots and a GPU of its own; outside a simulation each is a rank."), \
-        K("fleet.routers", INTEGER, fleet.routers, "routers", "1 to 1024", "1", FLEET, ALL,                   \
-          "Routers that take requests in turn; of estimated each has a memory of its own."),                  \
-        K("fleet.routing", CHOICE, fleet.routing, "", CHOICES(TRAITS_ROUTING_LIST), "round_robin", FLEET,     \
-          ALL, "How a router finds the pod of a request."),                                                   \
-        K("fleet.weights.prefix", NUMBER, fleet.prefix_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,          \
-          "Weight of the part of a request's blocks that a pod is known to hold."),                           \
-        K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,              \
-          "Weight of a pod's load, as a part of that of the most loaded, taken off 1."),                      \
-        K("fleet.load_refresh", DURATION, fleet.load_refresh_ns, "", "0 to 1h", "0s", FLEET, ALL,             \
-          "Age at which a request makes routers read the pods' loads again; 0: every request does."),         \
-        K("fleet.delay", DURATION, fleet.delay_ns, "", "0 to 10s", "0s", SIMULATED_FLEET, ALL,                \
-          "Time of a message between router and pod, and pod and shared remote tier, each way; ranks can "    \
-          "divide the pods where it is more than 0."),                                                        \
-        K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",     \
-          INDEX, ALL,                                                                                         \
-          "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),             \
-        K("fleet.index.url", URL, fleet.index.url, "", "", "null", INDEX_SERVER, ALL,                         \
-          "Address of the server, like tiers.remote.url; its keys begin with kvfall:, and go at the end."),   \
-        K("fleet.index.staleness", DURATION, fleet.index.staleness_ns, "", "0 to 1h", "50ms", INDEX, ALL,     \
-          "Time until the index knows what a pod stored or dropped."),                                        \
-        K("fleet.index.spread", DURATION, fleet.index.spread_ns, "", "0 to 1h", "0s", SPREAD, ALL,            \
-          "By how much later the last router learns it than the first, the others evenly between."),          \
-        TIER_WEIGHT("gpu", GPU, "1"), TIER_WEIGHT("cpu", CPU, "0.8"), TIER_WEIGHT("nvme", NVME, "0.5"),       \
-        TIER_WEIGHT("remote", REMOTE, "0.3"),                                                                 \
-        K("fleet.outages", LIST, fleet.outage, "", "0 to 32 members", "[]", FLEET, ALL,                       \
-          "Parts of the fleet that are gone for a while."),                                                   \
-        OUTAGE("pod", INTEGER, pod, "", "null, or 0 to 99999", "null", "Number of the pod, from 0."),         \
-        OUTAGE("router", INTEGER, router, "", "null, or 0 to 1023", "null",                                   \
-               "Number of the router, from 0."),                                                              \
-        OUTAGE("index", BOOLEAN, index, "", "", "false", "The index of blocks."),                             \
-        OUTAGE("remote", BOOLEAN, remote, "", "", "false", "The remote tier."),                               \
-        OUTAGE("at", DURATION, at_ns, "", "0 to 10000h", "required", "Begin, since arrivals began."),         \
+#define FLEET_KEYS                                                                                                    \
+    K("fleet.pods", INTEGER, fleet.pods, "pods", "1 to 100000", "1", ALWAYS, ALL,                                     \
+      "Serving machines, each with tiers, slots and a GPU of its own; outside a simulation each is a rank."),         \
+        K("fleet.routers", INTEGER, fleet.routers, "routers", "1 to 1024", "1", FLEET, ALL,                           \
+          "Routers that take requests in turn; with routing estimated each has a memory of its own."),                \
+        K("fleet.routing", CHOICE, fleet.routing, "", CHOICES(TRAITS_ROUTING_LIST), "round_robin", FLEET,             \
+          ALL, "How a router finds the pod of a request."),                                                           \
+        K("fleet.weights.prefix", NUMBER, fleet.prefix_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,                  \
+          "Weight of the part of a request's blocks that a pod is known to hold."),                                   \
+        K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,                      \
+          "Weight of how idle a pod is: 1 - its load / that of the most loaded pod."),                                \
+        K("fleet.load_refresh", DURATION, fleet.load_refresh_ns, "", "0 to 1h", "0s", FLEET, ALL,                     \
+          "Age of the pods' loads at which a request makes routers read them again; 0: at every request."),           \
+        K("fleet.delay", DURATION, fleet.delay_ns, "", "0 to 10s", "0s", SIMULATED_FLEET, ALL,                        \
+          "Time of a message between router and pod, and pod and shared remote tier, each way; ranks can "            \
+          "divide the pods where it is more than 0."),                                                                \
+        K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",             \
+          INDEX, ALL,                                                                                                 \
+          "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),                     \
+        K("fleet.index.url", URL, fleet.index.url, "", "", "null", INDEX_SERVER, ALL,                                 \
+          "Address of the server, like tiers.remote.url; keys there begin with kvfall: and are deleted at the end."), \
+        K("fleet.index.staleness", DURATION, fleet.index.staleness_ns, "", "0 to 1h", "50ms", INDEX, ALL,             \
+          "Time until the index knows what a pod stored or dropped."),                                                \
+        K("fleet.index.spread", DURATION, fleet.index.spread_ns, "", "0 to 1h", "0s", SPREAD, ALL,                    \
+          "How much later the last router learns that than the first; the others lie evenly between."),               \
+        TIER_WEIGHT("gpu", GPU, "1"), TIER_WEIGHT("cpu", CPU, "0.8"), TIER_WEIGHT("nvme", NVME, "0.5"),               \
+        TIER_WEIGHT("remote", REMOTE, "0.3"),                                                                         \
+        K("fleet.outages", LIST, fleet.outage, "", "0 to 32 members", "[]", FLEET, ALL,                               \
+          "Parts of the fleet that are gone for a while."),                                                           \
+        OUTAGE("pod", INTEGER, pod, "", "null, or 0 to 99999", "null", "Number of the pod, from 0."),                 \
+        OUTAGE("router", INTEGER, router, "", "null, or 0 to 1023", "null",                                           \
+               "Number of the router, from 0."),                                                                      \
+        OUTAGE("index", BOOLEAN, index, "", "", "false", "The index of blocks."),                                     \
+        OUTAGE("remote", BOOLEAN, remote, "", "", "false", "The remote tier."),                                       \
+        OUTAGE("at", DURATION, at_ns, "", "0 to 10000h", "required",                                                  \
+               "When it begins, after the start of arrivals."),                                                       \
         OUTAGE("for", DURATION, for_ns, "", "1ms to 10000h", "required", "Time until it is back.")
 
-#define COMPUTE_KEYS                                                                                                                                   \
-    K("compute.mode", CHOICE, compute.mode, "", CHOICES(SCENARIO_COMPUTE_LIST), "none", REQUESTS, ALL,                                                 \
-      "Time that generation takes: none 0, fast 2 ms and realistic 30 ms a token, or ms_per_token; or what a model of a GPU says, prefill included."), \
-        K("compute.ms_per_token", NUMBER, compute.ms_per_token, "ms", "0 to 1000000", "0", TOKEN_TIME, ALL,                                            \
-          "Time per generated token of modes fixed and deterministic."),                                                                               \
-        KF("compute.preset", CHOICE, compute.preset, compute.preset_set, CHOICES_OR_NULL(ENGINES_LIST),                                                \
-           "null", ROOFLINE, ALL,                                                                                                                      \
-           "Engine on a GPU whose gpu, mfu, efficiency, kernels and overheads were fitted to published figures, for weights of one width."),           \
-        K("compute.gpu", CHOICE, compute.gpu, "", CHOICES(ROOFLINE_GPU_LIST), "h100", ROOFLINE, ALL,                                                   \
-          "The GPU that is modelled; custom has the figures below."),                                                                                  \
-        K("compute.tp", INTEGER, compute.tp, "GPUs", "null, or 1 to 1024", "null", ROOFLINE, ALL,                                                      \
-          "GPUs that share the model; null is tensor_parallel."),                                                                                      \
-        K("compute.mfu", NUMBER, compute.mfu, "", "0.01 to 1", "0.45", ROOFLINE, ALL,                                                                  \
-          "Part of its peak that arithmetic reaches."),                                                                                                \
-        K("compute.efficiency", NUMBER, compute.efficiency, "", "0.01 to 1", "0.5", ROOFLINE, ALL,                                                     \
-          "Part of its bandwidth that reading of memory reaches."),                                                                                    \
-        K("compute.overhead", DURATION, compute.overhead_ns, "", "0 to 10s", "0s", ROOFLINE, ALL,                                                      \
-          "Time that a step takes beside: launches, sampling, exchange between GPUs."),                                                                \
-        K("compute.prefill_overhead", DURATION, compute.prefill_overhead_ns, "", "0 to 10s", "0s", ROOFLINE,                                           \
-          ALL,                                                                                                                                         \
-          "Time that a step with prefills takes beside: kernels that are launched one by one, not as a graph."),                                       \
-        K("compute.exchange", DURATION, compute.exchange_ns, "", "0 to 1s", "0s", ROOFLINE, ALL,                                                       \
-          "Time that each layer of a step takes beside for the exchange between GPUs that share the model."),                                          \
-        K("compute.kernels", CHOICE, compute.kernels, "", CHOICES(SCENARIO_KERNELS_LIST), "beside",                                                    \
-          ROOFLINE, ALL,                                                                                                                               \
-          "Whether a step's arithmetic hides its reading of memory as a whole, or attention follows the matrices."),                                   \
-        K("compute.store_bandwidth", RATE, compute.store_bytes_per_s, "bytes/s",                                                                       \
-          "null, or 1MB/s to 1000TB/s", "null", ROOFLINE, ALL,                                                                                         \
-          "How fast steps copy the KV that they make to slower tiers before they end; null: beside them."),                                            \
-        K("compute.store_cost", DURATION, compute.store_cost_ns, "", "0 to 10s", "0s", ROOFLINE, ALL,                                                  \
-          "Time that steps take for each block of new KV that is stored: hashing, allocating, starting its copy."),                                    \
-        K("compute.max_batch", INTEGER, compute.max_batch, "sequences", "1 to 1000000", "256", ROOFLINE,                                               \
-          ALL, "Sequences in the batch at a time."),                                                                                                   \
-        K("compute.max_batch_tokens", INTEGER, compute.max_batch_tokens, "tokens", "1 to 100000000", "8192",                                           \
-          ROOFLINE, ALL, "Tokens of a step, decodes and chunks of prefill together."),                                                                 \
-        K("compute.share_prefix", BOOLEAN, compute.share_prefix, "", "", "false", ROOFLINE, ALL,                                                       \
-          "At granularity block, blocks found in the gpu tier take no room in the batch, as with paged attention."),                                   \
-        K("compute.gpu_memory_utilization", NUMBER, compute.gpu_memory_utilization, "", "0.01 to 1", "0.9",                                            \
-          ROOFLINE, ALL, "Part of a GPU's memory that weights, activations and KV may take together."),                                                \
-        K("compute.activation_margin", SIZE, compute.activation_margin_bytes, "bytes", "0 to 1TiB", "2GiB",                                            \
-          ROOFLINE, ALL, "Memory of each GPU that is kept for activations."),                                                                          \
-        K("compute.peak_flops", NUMBER, compute.peak_flops, "FLOP/s", "0 to 1000000000000000000", "0",                                                 \
-          ROOFLINE, ALL,                                                                                                                               \
-          "Peak arithmetic of one GPU at the width of the weights; 0 is that of compute.gpu."),                                                        \
-        K("compute.bandwidth", RATE, compute.bandwidth_bytes_per_s, "bytes/s", "null, or 1GB/s to 1000TB/s",                                           \
-          "null", ROOFLINE, ALL, "Bandwidth of the memory of one GPU; null is that of compute.gpu."),                                                  \
-        K("compute.vram", SIZE, compute.vram_bytes, "bytes", "null, or 1GiB to 1024TiB", "null", ROOFLINE,                                             \
+#define COMPUTE_KEYS                                                                                                                                 \
+    K("compute.mode", CHOICE, compute.mode, "", CHOICES(SCENARIO_COMPUTE_LIST), "none", REQUESTS, ALL,                                               \
+      "Time that generation takes: 0 (none), 2 ms (fast) or 30 ms (realistic) a token, ms_per_token, or that of a modelled GPU, prefill included."), \
+        K("compute.ms_per_token", NUMBER, compute.ms_per_token, "ms", "0 to 1000000", "0", TOKEN_TIME, ALL,                                          \
+          "Time per generated token of modes fixed and deterministic."),                                                                             \
+        KF("compute.preset", CHOICE, compute.preset, compute.preset_set, CHOICES_OR_NULL(ENGINES_LIST),                                              \
+           "null", ROOFLINE, ALL,                                                                                                                    \
+           "An engine on a GPU: gpu, mfu, efficiency, kernels and overheads as fitted to published figures, for weights of one width."),             \
+        K("compute.gpu", CHOICE, compute.gpu, "", CHOICES(ROOFLINE_GPU_LIST), "h100", ROOFLINE, ALL,                                                 \
+          "The GPU that is modelled; custom has the figures below."),                                                                                \
+        K("compute.tp", INTEGER, compute.tp, "GPUs", "null, or 1 to 1024", "null", ROOFLINE, ALL,                                                    \
+          "GPUs that share the model; null is tensor_parallel."),                                                                                    \
+        K("compute.mfu", NUMBER, compute.mfu, "", "0.01 to 1", "0.45", ROOFLINE, ALL,                                                                \
+          "Part of the GPU's peak that arithmetic reaches."),                                                                                        \
+        K("compute.efficiency", NUMBER, compute.efficiency, "", "0.01 to 1", "0.5", ROOFLINE, ALL,                                                   \
+          "Part of the GPU's memory bandwidth that reads reach."),                                                                                   \
+        K("compute.overhead", DURATION, compute.overhead_ns, "", "0 to 10s", "0s", ROOFLINE, ALL,                                                    \
+          "Time that each step takes besides: launches, sampling, exchange between GPUs."),                                                          \
+        K("compute.prefill_overhead", DURATION, compute.prefill_overhead_ns, "", "0 to 10s", "0s", ROOFLINE,                                         \
+          ALL,                                                                                                                                       \
+          "Time that a step with prefills takes besides: kernels launched one by one, not as a graph."),                                             \
+        K("compute.exchange", DURATION, compute.exchange_ns, "", "0 to 1s", "0s", ROOFLINE, ALL,                                                     \
+          "Time that each layer of a step adds for the exchange between GPUs that share the model."),                                                \
+        K("compute.kernels", CHOICE, compute.kernels, "", CHOICES(SCENARIO_KERNELS_LIST), "beside",                                                  \
+          ROOFLINE, ALL,                                                                                                                             \
+          "beside: arithmetic and memory reads of a step overlap as a whole; apart: attention follows the matrices of its layer."),                  \
+        K("compute.store_bandwidth", RATE, compute.store_bytes_per_s, "bytes/s",                                                                     \
+          "null, or 1MB/s to 1000TB/s", "null", ROOFLINE, ALL,                                                                                       \
+          "How fast steps copy their new KV to slower tiers before they end; null: copies run beside them."),                                        \
+        K("compute.store_cost", DURATION, compute.store_cost_ns, "", "0 to 10s", "0s", ROOFLINE, ALL,                                                \
+          "Time that steps take for each block of new KV that is stored: hashing, allocating, starting its copy."),                                  \
+        K("compute.max_batch", INTEGER, compute.max_batch, "sequences", "1 to 1000000", "256", ROOFLINE,                                             \
+          ALL, "Sequences in the batch at a time."),                                                                                                 \
+        K("compute.max_batch_tokens", INTEGER, compute.max_batch_tokens, "tokens", "1 to 100000000", "8192",                                         \
+          ROOFLINE, ALL, "Tokens of a step, decodes and chunks of prefill together."),                                                               \
+        K("compute.share_prefix", BOOLEAN, compute.share_prefix, "", "", "false", ROOFLINE, ALL,                                                     \
+          "At granularity block, blocks found in the gpu tier take no room in the batch, as with paged attention."),                                 \
+        K("compute.gpu_memory_utilization", NUMBER, compute.gpu_memory_utilization, "", "0.01 to 1", "0.9",                                          \
+          ROOFLINE, ALL, "Part of a GPU's memory that weights, activations and KV may take together."),                                              \
+        K("compute.activation_margin", SIZE, compute.activation_margin_bytes, "bytes", "0 to 1TiB", "2GiB",                                          \
+          ROOFLINE, ALL, "Memory of each GPU kept for activations."),                                                                                \
+        K("compute.peak_flops", NUMBER, compute.peak_flops, "FLOP/s", "0 to 1000000000000000000", "0",                                               \
+          ROOFLINE, ALL,                                                                                                                             \
+          "Peak arithmetic of one GPU at the width of the weights; 0 is that of compute.gpu."),                                                      \
+        K("compute.bandwidth", RATE, compute.bandwidth_bytes_per_s, "bytes/s", "null, or 1GB/s to 1000TB/s",                                         \
+          "null", ROOFLINE, ALL, "Bandwidth of the memory of one GPU; null is that of compute.gpu."),                                                \
+        K("compute.vram", SIZE, compute.vram_bytes, "bytes", "null, or 1GiB to 1024TiB", "null", ROOFLINE,                                           \
           ALL, "Memory of one GPU; null is that of compute.gpu.")
 
 #define DEFAULT_PERSONAS                                                                                     \

@@ -185,7 +185,7 @@ unsigned sweep_points_check(const struct sweep_base *b, struct buf *errors) {
 
 /* ---- one point ---- */
 
-/* Nobody thinks: who has an answer asks at once. */
+/* No think times: a user with an answer asks again at once. */
 static void load_closed(struct scenario *s, uint64_t users) {
     s->workload.arrival.process = KVF_ARRIVAL_CLOSED;
     s->workload.users = users;
