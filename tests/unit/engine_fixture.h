@@ -19,7 +19,7 @@ struct rig {
     struct fixture cache;
     struct scenario s;
     struct pipeline p;
-    uint64_t now;
+    struct run_clock clock;
     int inside;                    /* between enter and leave */
     struct cache_op *out[RIG_OPS]; /* taken from the ready list and not ended, oldest first */
     unsigned outs;
@@ -33,10 +33,6 @@ struct rig {
 
 static inline struct rig *rig_of(struct executor *x) {
     return (struct rig *)(void *)x;
-}
-
-static inline uint64_t rig_now(struct executor *x) {
-    return rig_of(x)->now;
 }
 
 static inline void rig_enter(struct executor *x) {
@@ -85,8 +81,7 @@ static inline void rig_error(struct executor *x, const char *sentence) {
     rig_of(x)->errors++;
 }
 
-static const struct executor_ops rig_ops = {.now = rig_now,
-                                            .enter = rig_enter,
+static const struct executor_ops rig_ops = {.enter = rig_enter,
                                             .leave = rig_leave,
                                             .waits = rig_waits,
                                             .timer = rig_timer,
@@ -95,7 +90,8 @@ static const struct executor_ops rig_ops = {.now = rig_now,
 
 /* Usable bytes of the tiers, 0: off. No generation time, all classes without targets. */
 static inline void rig_open(struct rig *r, uint64_t gpu, uint64_t cpu, uint64_t nvme) {
-    *r = (struct rig){.now = RIG_TIME};
+    *r = (struct rig){0};
+    run_clock_set(&r->clock, RIG_TIME);
     struct scenario *s = &r->s;
     s->model = (struct model){.layers = 1, .kv_heads = 1, .head_dim = 1, .dtype = MODEL_DTYPE_INT8};
     s->tensor_parallel = 1;
@@ -109,7 +105,8 @@ static inline void rig_open(struct rig *r, uint64_t gpu, uint64_t cpu, uint64_t 
     s->qos.latency = KVF_QOS_LATENCY_TTFT;
     for (int k = 0; k < KVF_CLASSES_MAX; k++) s->qos.klass[k].p95_ns = KVF_UNSET;
     fixture_waterfall(&r->cache, gpu, cpu, nvme);
-    r->x = (struct executor){.ops = &rig_ops, .counters = counters_new(1), .worker = RIG_WORKER};
+    r->x = (struct executor){
+        .ops = &rig_ops, .clock = &r->clock, .counters = counters_new(1), .worker = RIG_WORKER};
     r->p = (struct pipeline){.scenario = s, .cache = r->cache.c};
 }
 
@@ -187,7 +184,7 @@ static inline void rig_end(struct rig *r, struct cache_op *op, enum cache_outcom
 }
 
 static inline void rig_end_at(struct rig *r, uint64_t at, struct cache_op *op) {
-    r->now = at;
+    r->clock.virtual_ns = at;
     rig_end(r, op, op->failed_wait ? CACHE_ABANDONED : CACHE_DONE);
 }
 
@@ -195,8 +192,8 @@ static inline void rig_end_at(struct rig *r, uint64_t at, struct cache_op *op) {
 static inline void rig_waits_over(struct rig *r) {
     rig_enter(&r->x);
     for (unsigned i = 0; i < r->waits; i++)
-        if (r->wait[i]->deadline_ns <= r->now && cache_wait_over(r->cache.c, r->wait[i]))
-            r->wait[i]->deadline_ns = r->now + r->s.engine.room_wait_ns;
+        if (r->wait[i]->deadline_ns <= r->clock.virtual_ns && cache_wait_over(r->cache.c, r->wait[i]))
+            r->wait[i]->deadline_ns = r->clock.virtual_ns + r->s.engine.room_wait_ns;
     rig_leave(&r->x);
 }
 
@@ -216,7 +213,7 @@ static inline int rig_where(const struct rig *r, struct cache_key key) {
 }
 
 static inline void rig_start_at(struct rig *r, uint64_t at, struct flight *f) {
-    r->now = at;
+    r->clock.virtual_ns = at;
     f->slot_ns = at;
     f->worker = RIG_WORKER;
     pipeline_start(&r->p, &r->x, f);

@@ -17,23 +17,23 @@ void access_soon(const struct pipeline *p, const struct flight *f) {
 }
 
 static void op_begun(struct executor *x, struct flight *f) {
-    if (f->outstanding++ == 0) f->storage_since_ns = x->ops->now(x);
+    if (f->outstanding++ == 0) f->storage_since_ns = executor_now(x);
 }
 
 void access_ended(struct executor *x, struct flight *f) {
-    if (--f->outstanding == 0) f->storage_ns += x->ops->now(x) - f->storage_since_ns;
+    if (--f->outstanding == 0) f->storage_ns += executor_now(x) - f->storage_since_ns;
 }
 
 static void room_needed(struct executor *x, struct flight *f, struct cache_op *op) {
     if (op->state == CACHE_OP_READY) return;
     op->needs_room = true;
-    if (f->needing_room++ == 0) f->room_since_ns = x->ops->now(x);
+    if (f->needing_room++ == 0) f->room_since_ns = executor_now(x);
 }
 
 void access_room_found(struct executor *x, struct flight *f, struct cache_op *op) {
     if (!op->needs_room) return;
     op->needs_room = false;
-    if (--f->needing_room == 0) f->room_ns += x->ops->now(x) - f->room_since_ns;
+    if (--f->needing_room == 0) f->room_ns += executor_now(x) - f->room_since_ns;
 }
 
 /* The preparation is patient: what it asks for is there when it ends. Documents come in while it is
@@ -45,7 +45,7 @@ static bool patient(const struct flight *f) {
 /* Every wait is bounded alike; a lookup that has to wait again does so until the end of its first. */
 static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, struct cache_op *op) {
     if (patient(f)) return;
-    op->deadline_ns = x->ops->now(x) + p->scenario->engine.room_wait_ns;
+    op->deadline_ns = executor_now(x) + p->scenario->engine.room_wait_ns;
     if (op->kind == CACHE_OP_WAIT) {
         if (f->wait_deadline_ns == 0) f->wait_deadline_ns = op->deadline_ns;
         op->deadline_ns = f->wait_deadline_ns;
@@ -55,7 +55,7 @@ static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, s
 
 bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, enum access_role role) {
-    if (f->wait_deadline_ns != 0 && x->ops->now(x) >= f->wait_deadline_ns) return false;
+    if (f->wait_deadline_ns != 0 && executor_now(x) >= f->wait_deadline_ns) return false;
     struct cache_op *op = cache_wait(p->cache, key, f->worker, f);
     if (!op) return false;
     op->role = role;

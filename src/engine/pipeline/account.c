@@ -41,7 +41,7 @@ static uint64_t carried_tokens(const struct pipeline *p, const struct flight *f,
 void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
     struct counters *c = x->counters;
     const struct request *r = &f->req;
-    uint64_t now = f->done_ns = x->ops->now(x), e2e = now - r->arrival_ns;
+    uint64_t now = f->done_ns = executor_now(x), e2e = now - r->arrival_ns;
     uint64_t ttft = f->first_token_ns ? f->first_token_ns - r->arrival_ns : 0;
     if (f->failed) {
         counters_add(&c->klass[r->klass].failed, 1);

@@ -30,7 +30,7 @@ bool ask_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     x->ops->leave(x);
     if (keys.len > 0) {
         f->asking = true;
-        f->storage_since_ns = x->ops->now(x);
+        f->storage_since_ns = executor_now(x);
         flight_enter(f, FLIGHT_ASK, f->storage_since_ns);
         x->ops->ask(x, f, (const struct cache_key *)(const void *)keys.data,
                     (uint32_t)(keys.len / sizeof(struct cache_key)));
@@ -42,7 +42,7 @@ bool ask_begin(struct pipeline *p, struct executor *x, struct flight *f) {
 void ask_end(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_note *notes,
              uint32_t count) {
     f->asking = false;
-    f->storage_ns += x->ops->now(x) - f->storage_since_ns;
+    f->storage_ns += executor_now(x) - f->storage_since_ns;
     x->ops->enter(x);
     for (uint32_t i = 0; i < count; i++) cache_shared_found(p->cache, &notes[i]);
     x->ops->leave(x);

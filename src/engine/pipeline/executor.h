@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "cache/cache.h"
 #include "engine/pipeline/flight.h"
 #include "metrics/counters.h"
 
 struct executor;
 struct executor_ops {
-    uint64_t (*now)(struct executor *x); /* run time, ns */
     /* Bracket calls of the cache. leave hands out the operations that became ready, to whichever
      * executor planned them. */
     void (*enter)(struct executor *x);
@@ -34,11 +34,16 @@ struct executor_ops {
 
 struct executor {
     const struct executor_ops *ops;
+    const struct run_clock *clock;
     struct counters *counters; /* of this executor alone */
     uint32_t worker;
     bool stopping;           /* the run ends: finish operations, begin nothing */
     struct flight *settling; /* requests that wait for their moves */
     struct flight tick;      /* no request: timers for it are the batching server's */
 };
+
+static inline uint64_t executor_now(const struct executor *x) { /* run time, ns */
+    return run_clock_now(x->clock);
+}
 
 #endif

@@ -8,7 +8,7 @@ static void tick_at(struct executor *x, uint64_t at_ns) {
 
 void inference_tick(struct pipeline *p, struct executor *x) {
     uint64_t next_ns;
-    struct compute_seq *q = compute_tick(p->compute, x->ops->now(x), &next_ns), *next;
+    struct compute_seq *q = compute_tick(p->compute, executor_now(x), &next_ns), *next;
     tick_at(x, next_ns);
     for (; q; q = next) {
         struct flight *f = flight_of_seq(q);
@@ -48,7 +48,7 @@ void inference_head(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t cached, missing = inference_tokens(p, f, &cached),
                      loads = cached - f->above_tokens - f->head_tokens;
     f->computing = true;
-    f->prefill_ns = x->ops->now(x);
+    f->prefill_ns = executor_now(x);
     tick_at(x, compute_prefill(p->compute, &f->seq, f->prefill_ns, f->head_tokens, f->above_tokens,
                                loads + missing + f->req.generate_tokens));
 }
@@ -56,10 +56,10 @@ void inference_head(struct pipeline *p, struct executor *x, struct flight *f) {
 bool inference_prefill(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t cached, n;
     if (!computes(p, f) || f->req.decode_only) return false;
-    flight_enter(f, FLIGHT_COMPUTE, x->ops->now(x));
+    flight_enter(f, FLIGHT_COMPUTE, executor_now(x));
     f->computing = f->prefilled = true;
     n = inference_tokens(p, f, &cached);
-    uint64_t now = x->ops->now(x);
+    uint64_t now = executor_now(x);
     if (f->head_tokens > 0) {
         tick_at(x, compute_prefill_more(p->compute, &f->seq, now, n, cached));
         return true;
@@ -77,13 +77,13 @@ uint64_t inference_tokens_left(const struct flight *f) {
 }
 
 void inference_leave(struct pipeline *p, struct executor *x, struct flight *f) {
-    if (f->seq.state != COMPUTE_OUT) tick_at(x, compute_leave(p->compute, &f->seq, x->ops->now(x)));
+    if (f->seq.state != COMPUTE_OUT) tick_at(x, compute_leave(p->compute, &f->seq, executor_now(x)));
 }
 
 bool inference_generate(struct pipeline *p, struct executor *x, struct flight *f) {
     if (!computes(p, f) || inference_tokens_left(f) == 0) return false;
     f->computing = true;
-    tick_at(x, compute_decode(p->compute, &f->seq, x->ops->now(x), f->req.context_tokens,
+    tick_at(x, compute_decode(p->compute, &f->seq, executor_now(x), f->req.context_tokens,
                               inference_tokens_left(f)));
     return true;
 }

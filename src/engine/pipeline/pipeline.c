@@ -32,7 +32,7 @@ static void turn_begin(struct pipeline *p, struct executor *x, struct flight *f,
 
 static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
-    flight_enter(f, FLIGHT_READS, x->ops->now(x));
+    flight_enter(f, FLIGHT_READS, executor_now(x));
     x->ops->enter(x);
     if (r->kind == REQUEST_READ) {
         turn_begin(p, x, f, own_key(r));
@@ -45,7 +45,7 @@ static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f
 }
 
 static void prefill_begin(struct pipeline *p, struct executor *x, struct flight *f) {
-    flight_enter(f, FLIGHT_PREFILL, x->ops->now(x));
+    flight_enter(f, FLIGHT_PREFILL, executor_now(x));
     if (f->req.kind == REQUEST_READ) return;
     enum cache_verdict verdict;
     x->ops->enter(x);
@@ -147,7 +147,7 @@ static void blocks_loaded(struct executor *x, const struct flight *f) {
  * anything is counted or pinned, and the scan begins again. */
 static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
-    flight_enter(f, FLIGHT_LOOKUP, x->ops->now(x));
+    flight_enter(f, FLIGHT_LOOKUP, executor_now(x));
     f->blocks = r->ids ? r->id_count : (uint32_t)(r->prompt_blocks + r->conversation_blocks);
     x->ops->enter(x);
     uint32_t i = 0;
@@ -165,7 +165,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
         if (presence != CACHE_RESIDENT) break;
     }
     if (!waiting) {
-        f->load_ns = x->ops->now(x);
+        f->load_ns = executor_now(x);
         flight_enter(f, FLIGHT_READS, f->load_ns);
         f->hit_blocks = i;
         blocks_touch(p, x, f);
@@ -185,7 +185,7 @@ static void block_link(struct pipeline *p, const struct flight *f, uint32_t i) {
 static void blocks_write(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
     enum kvf_cause cause = r->kind == REQUEST_INGEST ? KVF_CAUSE_RAG : KVF_CAUSE_PREFILL;
-    flight_enter(f, FLIGHT_PREFILL, x->ops->now(x));
+    flight_enter(f, FLIGHT_PREFILL, executor_now(x));
     while (f->next_block < f->blocks && !f->room_blocked && !f->refused) {
         x->ops->enter(x);
         for (int n = 0; n < PLANS_PER_HOLD && f->next_block < f->blocks && !f->room_blocked && !f->refused;
@@ -212,7 +212,7 @@ static void chunk_begin(struct pipeline *p, struct executor *x, struct flight *f
 static void retrieve_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     uint32_t chunk[RAG_TOP_MAX];
     uint64_t document;
-    flight_enter(f, FLIGHT_RETRIEVE, x->ops->now(x));
+    flight_enter(f, FLIGHT_RETRIEVE, executor_now(x));
     f->wait_deadline_ns = 0;
     uint32_t chunks = rag_pick(p->rag, pipeline_documents(p), f->req.retrieval, &document, chunk);
     f->retrieved = chunks > 0;
@@ -248,7 +248,7 @@ static void ingest_begin(struct pipeline *p, struct executor *x, struct flight *
 /* ---- decode, generation, end ---- */
 
 static void decode_begin(struct pipeline *p, struct executor *x, struct flight *f) {
-    flight_enter(f, FLIGHT_DECODE, x->ops->now(x));
+    flight_enter(f, FLIGHT_DECODE, executor_now(x));
     uint64_t batch = p->scenario->workload.decode.batch_tokens;
     f->reads_left = (uint32_t)(1 + (f->req.generate_tokens + batch - 1) / batch);
     f->decode_bytes = f->req.decode_only ? 0 : own_bytes(p->scenario, &f->req);
@@ -301,18 +301,18 @@ static void decode_step(struct pipeline *p, struct executor *x, struct flight *f
 
 static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
     if (settle_begin(p, x, f)) return;
-    flight_enter(f, FLIGHT_ENDED, x->ops->now(x));
+    flight_enter(f, FLIGHT_ENDED, executor_now(x));
     inference_leave(p, x, f);
     if (!f->internal) account_flight(p, x, f);
 }
 
 static void first_token(struct executor *x, struct flight *f) {
-    f->first_token_ns = x->ops->now(x);
+    f->first_token_ns = executor_now(x);
     atomic_store_explicit(&f->ttft_ns, f->first_token_ns - f->req.arrival_ns, memory_order_relaxed);
 }
 
 static void generate_begin(struct pipeline *p, struct executor *x, struct flight *f) {
-    uint64_t now = x->ops->now(x);
+    uint64_t now = executor_now(x);
     if (f->first_token_ns == 0 && f->req.kind != REQUEST_READ) first_token(x, f);
     flight_enter(f, FLIGHT_GENERATE, now);
     f->generate_ns = now;
@@ -434,9 +434,9 @@ static void settled_end(struct pipeline *p, struct executor *x) {
 
 void pipeline_computed(struct pipeline *p, struct executor *x, struct flight *f) {
     f->computing = false;
-    if (f->stage == FLIGHT_COMPUTE) f->prefill_ns = x->ops->now(x) - f->prefill_ns;
+    if (f->stage == FLIGHT_COMPUTE) f->prefill_ns = executor_now(x) - f->prefill_ns;
     if (f->stage == FLIGHT_GENERATE) {
-        f->timer_ns = x->ops->now(x);
+        f->timer_ns = executor_now(x);
         flight_end(p, x, f);
     }
     flight_run(p, x, f);
@@ -450,7 +450,7 @@ void pipeline_answered(struct pipeline *p, struct executor *x, struct flight *f,
 
 void pipeline_abort(struct pipeline *p, struct executor *x, struct flight *f) {
     f->failed = true;
-    flight_enter(f, FLIGHT_ENDED, x->ops->now(x));
+    flight_enter(f, FLIGHT_ENDED, executor_now(x));
     account_flight(p, x, f);
     x->ops->done(x, f);
 }
@@ -458,8 +458,8 @@ void pipeline_abort(struct pipeline *p, struct executor *x, struct flight *f) {
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t cost = p->scenario->cache.lookup_cost_ns + f->index_ns;
     if (cost > 0 && !f->internal && f->req.kind == REQUEST_INFERENCE) {
-        flight_enter(f, FLIGHT_ASK, x->ops->now(x));
-        x->ops->timer(x, f, x->ops->now(x) + cost);
+        flight_enter(f, FLIGHT_ASK, executor_now(x));
+        x->ops->timer(x, f, executor_now(x) + cost);
     } else {
         flight_run(p, x, f);
     }
@@ -472,7 +472,7 @@ void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
     }
     if (f->stage == FLIGHT_ASK) {
         f->timer_ns = 0;
-        flight_enter(f, FLIGHT_QUEUED, x->ops->now(x));
+        flight_enter(f, FLIGHT_QUEUED, executor_now(x));
         flight_run(p, x, f);
         return;
     }
@@ -586,7 +586,7 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
     access_room_found(x, f, op);
     f->failed = f->failed || failed;
     account_op(f, op, outcome);
-    if (outcome == CACHE_DONE && op->part && op->from >= 0) f->load_end_ns[op->from] = x->ops->now(x);
+    if (outcome == CACHE_DONE && op->part && op->from >= 0) f->load_end_ns[op->from] = executor_now(x);
     /* before access_ended, so that a wait turning into a read is one stretch of storage time */
     if (!f->failed && lost && op->kind != CACHE_OP_WRITE)
         role_lost(p, x, f, op);

@@ -10,7 +10,7 @@ static bool moves_left(struct pipeline *p, struct executor *x) {
 
 bool settle_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     if (!p->settles || f->internal || f->stage == FLIGHT_SETTLE || !moves_left(p, x)) return false;
-    flight_enter(f, FLIGHT_SETTLE, x->ops->now(x));
+    flight_enter(f, FLIGHT_SETTLE, executor_now(x));
     f->next = x->settling;
     x->settling = f;
     return true;

@@ -68,14 +68,10 @@ static void ops_take(struct worker *w) {
 
 /* ---- what the pipeline asks of its executor ---- */
 
-static uint64_t worker_now(struct executor *x) {
-    return service_now(worker_of(x)->service);
-}
-
 static void worker_enter(struct executor *x) {
     struct worker *w = worker_of(x);
     if (!w->simulated) pthread_mutex_lock(&w->service->cache_lock); /* there is no other thread */
-    cache_time(w->pod->cache, x->ops->now(x));
+    cache_time(w->pod->cache, executor_now(x));
 }
 
 /* Operations of another worker are in its mailbox before the lock is released: when the run ends the cache is
@@ -162,8 +158,7 @@ static void worker_ask(struct executor *x, struct flight *f, const struct cache_
     farstore_find(worker_of(x)->pod, f, keys, count);
 }
 
-static const struct executor_ops worker_executor_ops = {.now = worker_now,
-                                                        .enter = worker_enter,
+static const struct executor_ops worker_executor_ops = {.enter = worker_enter,
                                                         .leave = worker_leave,
                                                         .waits = worker_waits,
                                                         .timer = worker_timer,
@@ -184,11 +179,11 @@ static bool op_is_limited(const struct worker *w, const struct cache_op *op) {
 static bool write_held(struct worker *w, struct cache_op *op) {
     if (!op_is_limited(w, op)) return false;
     if (!op->has_turn) {
-        op->held_since_ns = worker_now(&w->x);
+        op->held_since_ns = executor_now(&w->x);
         return !writegate_enter(&w->pod->writes, op);
     }
     counters_add(&w->x.counters->writes_held, 1);
-    counters_add(&w->x.counters->writes_held_ns, worker_now(&w->x) - op->held_since_ns);
+    counters_add(&w->x.counters->writes_held_ns, executor_now(&w->x) - op->held_since_ns);
     return false;
 }
 
@@ -531,7 +526,8 @@ static void worker_init(struct service *v, struct worker *w, uint32_t index) {
     w->pod = &v->pods[shares ? index : 0];
     rng_init(&w->wake_rng, v->s->seed, KVF_RNG_WAKE, w->pod->number); /* of a pod, whichever rank has it */
     uint32_t thread = shares ? 0 : index;
-    w->x = (struct executor){.ops = &worker_executor_ops, .counters = &v->counters[thread], .worker = thread};
+    w->x = (struct executor){
+        .ops = &worker_executor_ops, .clock = v->clock, .counters = &v->counters[thread], .worker = thread};
     w->run_tail = &w->run;
 }
 

@@ -23,7 +23,7 @@ static void row_make(struct row *w, uint64_t number, const char *ids) {
 
 static void row_start(struct row *w, uint64_t number, const char *ids) {
     row_make(w, number, ids);
-    rig_start_at(&r, r.now, &w->f);
+    rig_start_at(&r, r.clock.virtual_ns, &w->f);
 }
 
 static struct cache_key id_key(char id) {
@@ -32,7 +32,7 @@ static struct cache_key id_key(char id) {
 
 /* Ends whatever is under way, in the order in which it was planned. */
 static void finish_all(void) {
-    while (r.outs > 0) rig_end_at(&r, r.now + 1, r.out[0]);
+    while (r.outs > 0) rig_end_at(&r, r.clock.virtual_ns + 1, r.out[0]);
 }
 
 static void run_row(uint64_t number, const char *ids) {
@@ -126,7 +126,7 @@ static void the_latencies_of_a_row_are_exact(void **state) {
     struct row w;
     rig_open_blocks(1000, 0);
     put_id('A');
-    r.now = 1300;
+    r.clock.virtual_ns = 1300;
     row_start(&w, 1, "ABC");
     rig_end_at(&r, 1400, rig_find(&r, CACHE_OP_READ, id_key('A')));
     rig_end_at(&r, 1450, rig_find(&r, CACHE_OP_WRITE, id_key('B')));
@@ -212,7 +212,7 @@ static void a_block_being_written_is_waited_for(void **state) {
     struct row a, b;
     rig_open_blocks(1000, 0);
     row_start(&a, 1, "AB");
-    r.now = 2000;
+    r.clock.virtual_ns = 2000;
     row_start(&b, 2, "ABC");
     assert_int_equal(r.outs, 2);
     assert_int_equal(r.waits, 1);
@@ -234,7 +234,7 @@ static void a_block_being_written_is_waited_for(void **state) {
     expect_out(CACHE_OP_WRITE, "C");
     finish_all();
     rows_done(2);
-    assert_int_equal(r.last.storage_ns, r.now - 2000); /* waits included, one stretch */
+    assert_int_equal(r.last.storage_ns, r.clock.virtual_ns - 2000); /* waits included, one stretch */
     rig_close(&r);
 }
 
@@ -244,17 +244,17 @@ static void waiting_for_writers_is_bounded(void **state) {
     struct row a, b;
     rig_open_blocks(1000, 0);
     row_start(&a, 1, "AB");
-    r.now = 2000;
+    r.clock.virtual_ns = 2000;
     row_start(&b, 2, "ABC");
     rig_end_at(&r, 2500, rig_find(&r, CACHE_OP_WRITE, id_key('A')));
     rig_end_at(&r, 2600, rig_find(&r, CACHE_OP_WAIT, id_key('A')));
     assert_int_equal(r.waits, 1);
     assert_int_equal(r.wait[0]->deadline_ns, 2000 + ROOM_NS);
-    r.now = 2000 + ROOM_NS;
+    r.clock.virtual_ns = 2000 + ROOM_NS;
     rig_waits_over(&r);
-    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_WAIT, id_key('B')));
+    rig_end_at(&r, r.clock.virtual_ns, rig_find(&r, CACHE_OP_WAIT, id_key('B')));
     rig_lookups(&r, KVF_CAUSE_PREFIX, 5, 1); /* A; B is still being written: a miss, and so is C */
-    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_READ, id_key('A')));
+    rig_end_at(&r, r.clock.virtual_ns, rig_find(&r, CACHE_OP_READ, id_key('A')));
     assert_int_equal(r.outs, 2); /* C, and B by the other row */
     finish_all();
     rows_done(2);
@@ -276,11 +276,11 @@ static void one_write_waits_for_room_at_a_time(void **state) {
     assert_int_equal(r.outs, 2);
     assert_int_equal(r.waits, 1);
     assert_true(cache_key_equal(r.wait[0]->key, id_key('Z'))); /* last first */
-    r.now += ROOM_NS;
+    r.clock.virtual_ns += ROOM_NS;
     rig_waits_over(&r);
     struct cache_op *op = rig_find(&r, CACHE_OP_WRITE, id_key('Z'));
     assert_true(op->failed_wait);
-    rig_end_at(&r, r.now, op);
+    rig_end_at(&r, r.clock.virtual_ns, op);
     rows_done(2);
     assert_int_equal(r.last.req.conversation, 3);
     assert_true(r.last.failed && r.last.refused);
@@ -299,9 +299,9 @@ static void writes_go_on_when_room_comes(void **state) {
     row_start(&readers, 2, "AB");
     row_start(&w, 3, "XY");
     assert_int_equal(r.waits, 1);
-    rig_end_at(&r, r.now + 10, rig_find(&r, CACHE_OP_READ, id_key('A')));
-    rig_end_at(&r, r.now + 10, rig_find(&r, CACHE_OP_READ, id_key('B')));
-    rig_end_at(&r, r.now + 10, rig_find(&r, CACHE_OP_WRITE, id_key('Y')));
+    rig_end_at(&r, r.clock.virtual_ns + 10, rig_find(&r, CACHE_OP_READ, id_key('A')));
+    rig_end_at(&r, r.clock.virtual_ns + 10, rig_find(&r, CACHE_OP_READ, id_key('B')));
+    rig_end_at(&r, r.clock.virtual_ns + 10, rig_find(&r, CACHE_OP_WRITE, id_key('Y')));
     expect_out(CACHE_OP_WRITE, "X");
     finish_all();
     rows_done(3);

@@ -44,7 +44,7 @@ static struct flight asked(uint64_t conversation, uint32_t turn, uint64_t contex
 static void tick_at(uint64_t at) {
     assert_ptr_equal(r.timed, &r.x.tick);
     assert_int_equal(r.timer_ns, at);
-    r.now = at;
+    r.clock.virtual_ns = at;
     pipeline_timer(&r.p, &r.x, &r.x.tick);
 }
 
@@ -89,7 +89,7 @@ static void what_was_read_is_not_computed(void **state) {
     rig_end_at(&r, 103500, r.out[0]);
     assert_int_equal(r.dones, 1);
     assert_int_equal(rig_latency(&r, REQUEST_LATENCY_GENERATION), 0);
-    compute_read(r.p.compute, r.now, &sums);
+    compute_read(r.p.compute, r.clock.virtual_ns, &sums);
     assert_int_equal(sums.prefill_tokens, 100);
     assert_int_equal(sums.decode_tokens, 0);
     gpu_close();
@@ -129,7 +129,7 @@ static void the_last_token_is_computed_at_least(void **state) {
         while (r.outs > 0) rig_end_at(&r, 3000, r.out[0]);
         tick_at(3000 + 10000);
         assert_int_equal(r.dones, 1);
-        compute_read(r.p.compute, r.now, &sums);
+        compute_read(r.p.compute, r.clock.virtual_ns, &sums);
         assert_int_equal(sums.prefill_tokens, computed[i]);
         gpu_close();
     }
@@ -164,9 +164,9 @@ static void who_fails_leaves_the_batch(void **state) {
     rig_end(&r, r.out[0], CACHE_FAILED);
     assert_int_equal(r.dones, 1);
     assert_true(r.last.failed);
-    compute_read(r.p.compute, r.now, &sums);
+    compute_read(r.p.compute, r.clock.virtual_ns, &sums);
     roofline_fs before = sums.running;
-    compute_read(r.p.compute, r.now + 1000000, &sums);
+    compute_read(r.p.compute, r.clock.virtual_ns + 1000000, &sums);
     assert_true(sums.running == before && before > 0);
     gpu_close();
 }

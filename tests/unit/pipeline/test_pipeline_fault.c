@@ -80,11 +80,11 @@ static void a_write_falls_through_and_its_waits_stay_in_its_latency(void **state
     rig_start_at(&r, 2000, &two);
     rig_start_at(&r, 3000, &f);
     assert_int_equal(r.waits, 1);
-    r.now = 3000 + ROOM_NS;
+    r.clock.virtual_ns = 3000 + ROOM_NS;
     rig_waits_over(&r);
     assert_int_equal(r.waits, 1);
     assert_int_equal(r.wait[0]->deadline_ns, 3000 + 2 * ROOM_NS);
-    r.now = 3000 + 2 * ROOM_NS;
+    r.clock.virtual_ns = 3000 + 2 * ROOM_NS;
     rig_waits_over(&r);
     struct cache_op *op = rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1));
     assert_int_equal(op->to, NVME);
@@ -125,11 +125,11 @@ static void a_wait_for_room_is_bounded_and_then_the_write_is_refused(void **stat
     assert_int_equal(r.waits, 1);
     assert_int_equal(r.wait[0]->kind, CACHE_OP_WRITE);
     assert_int_equal(r.wait[0]->deadline_ns, 3000 + ROOM_NS);
-    r.now = 3000 + ROOM_NS;
+    r.clock.virtual_ns = 3000 + ROOM_NS;
     rig_waits_over(&r);
     struct cache_op *refused = rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1));
     assert_true(refused->failed_wait && refused->refused);
-    rig_end_at(&r, r.now, refused);
+    rig_end_at(&r, r.clock.virtual_ns, refused);
     assert_int_equal(r.dones, 1);
     assert_int_equal(r.last.req.conversation, 8);
     assert_true(r.last.failed && r.last.refused);
@@ -139,7 +139,7 @@ static void a_wait_for_room_is_bounded_and_then_the_write_is_refused(void **stat
     assert_int_equal(counters_get(&r.x.counters->klass[0].failed), 1);
     assert_int_equal(counters_get(&r.x.counters->tokens_generated), 0);
     rig_lookups(&r, KVF_CAUSE_DECODE, 1, 1);
-    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    rig_end_at(&r, r.clock.virtual_ns, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
     assert_int_equal(r.dones, 2);
     rig_close(&r);
 }

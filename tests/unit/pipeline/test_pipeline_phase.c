@@ -148,7 +148,7 @@ static void generation_runs_on_a_timer(void **state) {
     assert_int_equal(r.timers, 1);
     assert_ptr_equal(r.timed, &f);
     assert_int_equal(r.timer_ns, 2400 + 80 * MS);
-    r.now = r.timer_ns;
+    r.clock.virtual_ns = r.timer_ns;
     pipeline_timer(&r.p, &r.x, r.timed);
     assert_int_equal(r.dones, 1);
     assert_int_equal(rig_latency(&r, REQUEST_LATENCY_GENERATION), 80 * MS);

@@ -311,13 +311,13 @@ static void room_is_waited_for_as_by_requests(void **state) {
     rig_start_at(&r, 2000, &f);
     assert_int_equal(r.outs, 2); /* the reads */
     assert_int_equal(r.waits, 1);
-    r.now = 2000 + ROOM_NS;
+    r.clock.virtual_ns = 2000 + ROOM_NS;
     rig_waits_over(&r);
-    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_WRITE, chunk(0, 0)));
+    rig_end_at(&r, r.clock.virtual_ns, rig_find(&r, CACHE_OP_WRITE, chunk(0, 0)));
     assert_int_equal(r.dones, 1);
     assert_true(r.last.refused && r.last.internal);
     assert_int_equal(fixture_stats(&r.cache).refused, 1); /* the other chunks are not tried */
-    while (r.outs > 0) rig_end_at(&r, r.now, r.out[0]);
+    while (r.outs > 0) rig_end_at(&r, r.clock.virtual_ns, r.out[0]);
     rig_close_rag();
 }
 
