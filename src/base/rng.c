@@ -33,21 +33,6 @@ static double rng_positive(struct rng *r) {
     return 1.0 - rng_double(r);
 }
 
-/* Lemire 2019: the high word of a 64 by 64 bit product; low words under 2^64 mod span are the
- * surplus that would favour some results. */
-uint64_t rng_range(struct rng *r, uint64_t lo, uint64_t hi) {
-    if (hi <= lo) return lo;
-    uint64_t span = hi - lo + 1;
-    if (span == 0) return rng_u64(r);
-
-    unsigned __int128 m = (unsigned __int128)rng_u64(r) * span;
-    if ((uint64_t)m < span) {
-        uint64_t surplus = -span % span;
-        while ((uint64_t)m < surplus) m = (unsigned __int128)rng_u64(r) * span;
-    }
-    return lo + (uint64_t)(m >> 64);
-}
-
 double rng_uniform(struct rng *r, double lo, double hi) {
     double v = lo + (hi - lo) * rng_double(r);
     return v < hi || hi <= lo ? v : nextafter(hi, lo); /* rounding may reach hi */

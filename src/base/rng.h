@@ -54,8 +54,20 @@ static inline double rng_double(struct rng *r) {
     return (double)(rng_u64(r) >> 11) * 0x1p-53;
 }
 
-/* A uniform integer from lo to hi, both included, without bias (Lemire 2019). */
-uint64_t rng_range(struct rng *r, uint64_t lo, uint64_t hi);
+/* A uniform integer from lo to hi, both included, without bias. Lemire 2019: the high word of a 64 by 64 bit
+ * product; low words under 2^64 mod span are the surplus that would favour some results. */
+static inline uint64_t rng_range(struct rng *r, uint64_t lo, uint64_t hi) {
+    if (hi <= lo) return lo;
+    uint64_t span = hi - lo + 1;
+    if (span == 0) return rng_u64(r);
+
+    __extension__ unsigned __int128 m = (unsigned __int128)rng_u64(r) * span;
+    if ((uint64_t)m < span) {
+        uint64_t surplus = -span % span;
+        while ((uint64_t)m < surplus) m = (unsigned __int128)rng_u64(r) * span;
+    }
+    return lo + (uint64_t)(m >> 64);
+}
 double rng_uniform(struct rng *r, double lo, double hi);     /* uniform in [lo, hi) */
 double rng_exponential(struct rng *r, double mean);          /* inverse transform */
 double rng_gamma(struct rng *r, double shape, double scale); /* Marsaglia and Tsang 2000 */

@@ -9,14 +9,6 @@ void usage_destroy(struct usage *u) {
     pthread_mutex_destroy(&u->lock);
 }
 
-static void enter(struct usage *u) {
-    if (!u->alone) pthread_mutex_lock(&u->lock);
-}
-
-static void leave(struct usage *u) {
-    if (!u->alone) pthread_mutex_unlock(&u->lock);
-}
-
 /* Threads read the clock before they have the lock: a time may lie a little before the last one. */
 static void advance(struct usage *u, uint64_t now_ns) {
     if (now_ns <= u->since_ns) return;
@@ -31,26 +23,43 @@ static void advance(struct usage *u, uint64_t now_ns) {
     u->since_ns = now_ns;
 }
 
-void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
-    enter(u);
+static void come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
     advance(u, at_ns);
     u->sums.chunk_ns[dir] += n * (u->since_ns - at_ns);
     u->at[dir] += n;
-    leave(u);
 }
 
-void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
-    enter(u);
+static void go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
     advance(u, last_ns);
     u->sums.chunk_ns[dir] -= n * (u->since_ns - last_ns) + earlier_ns;
     u->at[dir] -= n;
-    leave(u);
+}
+
+/* Alone without a call, which would cost more than the sums. */
+void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
+    if (u->alone) {
+        come(u, dir, n, at_ns);
+        return;
+    }
+    pthread_mutex_lock(&u->lock);
+    come(u, dir, n, at_ns);
+    pthread_mutex_unlock(&u->lock);
+}
+
+void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
+    if (u->alone) {
+        go(u, dir, n, last_ns, earlier_ns);
+        return;
+    }
+    pthread_mutex_lock(&u->lock);
+    go(u, dir, n, last_ns, earlier_ns);
+    pthread_mutex_unlock(&u->lock);
 }
 
 struct usage_sums usage_read(struct usage *u, uint64_t now_ns) {
-    enter(u);
+    if (!u->alone) pthread_mutex_lock(&u->lock);
     advance(u, now_ns);
     struct usage_sums sums = u->sums;
-    leave(u);
+    if (!u->alone) pthread_mutex_unlock(&u->lock);
     return sums;
 }

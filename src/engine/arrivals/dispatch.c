@@ -69,10 +69,10 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
         flights_release(&e->service.flights, f);
         return false;
     }
-    slots_count_time(&e->service, now);
+    slots_count_class(k, now);
     k->queued++;
     if (!f->again)
-        k->waiting_ns += e->service.counted_ns - f->req.arrival_ns; /* also before it was seen to have come */
+        k->waiting_ns += k->counted_ns - f->req.arrival_ns; /* also before it was seen to have come */
     return true;
 }
 
@@ -188,14 +188,18 @@ static bool rows_arrive(struct engine *e, uint64_t now) {
     return false;
 }
 
-static uint64_t next_arrival_ns(const struct engine *e) {
-    if (!e->dispatch.on) return KVF_NEVER;
-    uint64_t late = late_ns(e), next = users_next_ns(&e->dispatch.users);
-    if (!workload_open_loop(e->dispatch.workload)) return next < KVF_NEVER - late ? next + late : KVF_NEVER;
+static uint64_t next_row_ns(const struct engine *e) {
     if (!e->dispatch.next_row) return KVF_NEVER;
     if (workload_unpaced(e->dispatch.workload))
         return row_is_due(e, 0) ? 0 : KVF_NEVER; /* the end of one lets the next in */
-    return e->dispatch.begin_ns + e->dispatch.next_row->req.arrival_ns + late;
+    return e->dispatch.begin_ns + e->dispatch.next_row->req.arrival_ns + late_ns(e);
+}
+
+static uint64_t next_arrival_ns(const struct engine *e) {
+    if (!e->dispatch.on) return KVF_NEVER;
+    if (workload_open_loop(e->dispatch.workload)) return next_row_ns(e);
+    uint64_t late = late_ns(e), next = users_next_ns(&e->dispatch.users);
+    return next < KVF_NEVER - late ? next + late : KVF_NEVER;
 }
 
 /* Likewise. */

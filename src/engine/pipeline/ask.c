@@ -25,9 +25,9 @@ static void keys_add(const struct pipeline *p, const struct flight *f, struct bu
 bool ask_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     struct buf keys = {0};
     if (!p->far) return false;
-    x->ops->enter(x);
+    executor_enter(x);
     keys_add(p, f, &keys);
-    x->ops->leave(x);
+    executor_leave(x);
     if (keys.len > 0) {
         f->asking = true;
         f->storage_since_ns = executor_now(x);
@@ -43,7 +43,7 @@ void ask_end(struct pipeline *p, struct executor *x, struct flight *f, const str
              uint32_t count) {
     f->asking = false;
     f->storage_ns += executor_now(x) - f->storage_since_ns;
-    x->ops->enter(x);
+    executor_enter(x);
     for (uint32_t i = 0; i < count; i++) cache_shared_found(p->cache, &notes[i]);
-    x->ops->leave(x);
+    executor_leave(x);
 }

@@ -35,6 +35,7 @@ struct executor_ops {
 struct executor {
     const struct executor_ops *ops;
     const struct run_clock *clock;
+    struct cache *alone;       /* which no other thread calls: entered without a call; else NULL */
     struct counters *counters; /* of this executor alone */
     uint32_t worker;
     bool stopping;           /* the run ends: finish operations, begin nothing */
@@ -44,6 +45,15 @@ struct executor {
 
 static inline uint64_t executor_now(const struct executor *x) { /* run time, ns */
     return run_clock_now(x->clock);
+}
+static inline void executor_enter(struct executor *x) {
+    if (x->alone)
+        cache_time(x->alone, executor_now(x));
+    else
+        x->ops->enter(x);
+}
+static inline void executor_leave(struct executor *x) {
+    if (!x->alone || cache_is_ready(x->alone)) x->ops->leave(x);
 }
 
 #endif

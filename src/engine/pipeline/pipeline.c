@@ -33,7 +33,7 @@ static void turn_begin(struct pipeline *p, struct executor *x, struct flight *f,
 static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
     flight_enter(f, FLIGHT_READS, executor_now(x));
-    x->ops->enter(x);
+    executor_enter(x);
     if (r->kind == REQUEST_READ) {
         turn_begin(p, x, f, own_key(r));
     } else if (r->kind == REQUEST_INFERENCE) {
@@ -41,20 +41,20 @@ static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f
         for (uint32_t t = first_turn_read(p->scenario, r); t < r->turn; t++)
             turn_begin(p, x, f, turn_key(r, t));
     }
-    x->ops->leave(x);
+    executor_leave(x);
 }
 
 static void prefill_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     flight_enter(f, FLIGHT_PREFILL, executor_now(x));
     if (f->req.kind == REQUEST_READ) return;
     enum cache_verdict verdict;
-    x->ops->enter(x);
+    executor_enter(x);
     if (f->internal)
         access_write(p, x, f, f->key, f->bytes, f->cause, f->rank, ROLE_PREFILL_WRITE, &verdict);
     else
         access_write(p, x, f, own_key(&f->req), own_bytes(p->scenario, &f->req), KVF_CAUSE_PREFILL, 0,
                      ROLE_PREFILL_WRITE, &verdict);
-    x->ops->leave(x);
+    executor_leave(x);
     f->kept_out = verdict == CACHE_NOT_ADMITTED;
 }
 
@@ -149,7 +149,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
     const struct request *r = &f->req;
     flight_enter(f, FLIGHT_LOOKUP, executor_now(x));
     f->blocks = r->ids ? r->id_count : (uint32_t)(r->prompt_blocks + r->conversation_blocks);
-    x->ops->enter(x);
+    executor_enter(x);
     uint32_t i = 0;
     bool waiting = false;
     for (uint32_t k = 0; k < f->blocks && p->scenario->fleet.pods > 1; k++)
@@ -170,7 +170,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
         f->hit_blocks = i;
         blocks_touch(p, x, f);
     }
-    x->ops->leave(x);
+    executor_leave(x);
     if (!waiting) inference_head(p, x, f);
 }
 
@@ -187,7 +187,7 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
     enum kvf_cause cause = r->kind == REQUEST_INGEST ? KVF_CAUSE_RAG : KVF_CAUSE_PREFILL;
     flight_enter(f, FLIGHT_PREFILL, executor_now(x));
     while (f->next_block < f->blocks && !f->room_blocked && !f->refused) {
-        x->ops->enter(x);
+        executor_enter(x);
         for (int n = 0; n < PLANS_PER_HOLD && f->next_block < f->blocks && !f->room_blocked && !f->refused;
              n++) {
             uint32_t i = block_at(p, f, f->next_block++);
@@ -198,7 +198,7 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
             block_link(p, f, i);
             f->room_blocked = verdict == CACHE_NO_ROOM_NOW;
         }
-        x->ops->leave(x);
+        executor_leave(x);
     }
 }
 
@@ -217,10 +217,10 @@ static void retrieve_begin(struct pipeline *p, struct executor *x, struct flight
     uint32_t chunks = rag_pick(p->rag, pipeline_documents(p), f->req.retrieval, &document, chunk);
     f->retrieved = chunks > 0;
     for (uint32_t i = 0; i < chunks;) {
-        x->ops->enter(x);
+        executor_enter(x);
         for (int n = 0; n < PLANS_PER_HOLD && i < chunks; n++)
             chunk_begin(p, x, f, chunk_key(document, chunk[i++]));
-        x->ops->leave(x);
+        executor_leave(x);
     }
 }
 
@@ -229,10 +229,10 @@ static void document_drop(struct pipeline *p, struct executor *x, uint64_t docum
     uint32_t chunks = rag_chunks(p->rag, document);
     for (uint32_t i = 0; i < chunks;) {
         uint64_t dropped = 0;
-        x->ops->enter(x);
+        executor_enter(x);
         for (int n = 0; n < DROPS_PER_HOLD && i < chunks; n++)
             dropped += cache_drop(p->cache, cache_key_make(CACHE_KEY_CHUNK, document, i++));
-        x->ops->leave(x);
+        executor_leave(x);
         counters_add(&x->counters->rag_evicted, dropped);
     }
 }
@@ -294,9 +294,9 @@ static void decode_look(struct pipeline *p, struct executor *x, struct flight *f
 }
 
 static void decode_step(struct pipeline *p, struct executor *x, struct flight *f) {
-    x->ops->enter(x);
+    executor_enter(x);
     decode_look(p, x, f);
-    x->ops->leave(x);
+    executor_leave(x);
 }
 
 static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
@@ -575,11 +575,11 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
     struct flight *f = op->owner;
     bool failed = outcome == CACHE_FAILED, lost = outcome == CACHE_LOST, reads = op->kind == CACHE_OP_READ;
     uint32_t role = op->role;
-    x->ops->enter(x);
+    executor_enter(x);
     if ((failed || lost) && reads) hit_withdrawn(p, f, op);
     cache_finish(p->cache, op, outcome, failed && reads);
     if (!f || x->stopping) {
-        x->ops->leave(x);
+        executor_leave(x);
         settled_end(p, x);
         return;
     }
@@ -593,7 +593,7 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
     else if (!f->failed)
         role_ended(p, x, f, op, outcome);
     access_ended(x, f);
-    x->ops->leave(x);
+    executor_leave(x);
     bool writes = f->stage == FLIGHT_PREFILL && role == ROLE_BLOCK_WRITE;
     if (writes && !f->failed && f->outstanding > 0) blocks_write(p, x, f);
     flight_run(p, x, f);

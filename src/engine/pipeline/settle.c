@@ -2,9 +2,9 @@
 
 /* A request's plans are carried out by its own worker, so that the last move to end is seen there. */
 static bool moves_left(struct pipeline *p, struct executor *x) {
-    x->ops->enter(x);
+    executor_enter(x);
     uint64_t moves = cache_moves(p->cache, x->worker);
-    x->ops->leave(x);
+    executor_leave(x);
     return moves > 0;
 }
 

@@ -32,14 +32,16 @@ static void service_leave(struct service *v, struct flight *f) {
 }
 
 /* Of those of the workload alone: a preparation is no load. */
+void slots_count_class(struct class_counts *k, uint64_t now_ns) {
+    if (now_ns <= k->counted_ns) return;
+    uint64_t passed_ns = now_ns - k->counted_ns;
+    k->waiting_ns += k->queued * passed_ns;
+    k->service_ns += k->in_service * passed_ns;
+    k->counted_ns = now_ns;
+}
+
 void slots_count_time(struct service *v, uint64_t now_ns) {
-    if (now_ns <= v->counted_ns) return;
-    uint64_t passed_ns = now_ns - v->counted_ns;
-    for (uint32_t k = 0; k < v->s->qos.classes; k++) {
-        v->klass[k].waiting_ns += v->klass[k].queued * passed_ns;
-        v->klass[k].service_ns += v->klass[k].in_service * passed_ns;
-    }
-    v->counted_ns = now_ns;
+    for (uint32_t k = 0; k < v->s->qos.classes; k++) slots_count_class(&v->klass[k], now_ns);
 }
 
 /* A request gets a slot before older ones of other classes. */
@@ -61,10 +63,11 @@ static void pod_fill(struct service *v, struct pod *p) {
         p->in_service++;
         f->slot_ns = service_now(v);
         if (!f->internal) {
-            slots_count_time(v, f->slot_ns);
-            v->klass[f->req.klass].queued--;
-            v->klass[f->req.klass].in_service++;
-            overtaking_count(v, f);
+            struct class_counts *k = &v->klass[f->req.klass];
+            slots_count_class(k, f->slot_ns);
+            k->queued--;
+            k->in_service++;
+            if (p->queue.count > 0) overtaking_count(v, f);
             service_enter(v, f);
         }
         w->in_service++;
@@ -108,7 +111,8 @@ void slots_leave(struct worker *w, struct flight *f) {
     w->in_service--;
     if (p->crew_load) p->crew_load[f->worker]--;
     if (f->internal) return;
-    slots_count_time(v, service_now(v));
-    v->klass[f->req.klass].in_service--;
+    struct class_counts *k = &v->klass[f->req.klass];
+    slots_count_class(k, service_now(v));
+    k->in_service--;
     service_leave(v, f);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct class_counts;
 struct service;
 struct flight;
 struct pod;
@@ -18,7 +19,8 @@ void slots_fill(struct service *v);
 void slots_touch(struct pod *p); /* this one among them */
 /* A request, or an entry of the preparation, gives its slot back. */
 void slots_leave(struct worker *w, struct flight *f);
-/* Brings the integrals of the classes up to that run time. */
+/* Brings the integrals of the classes up to that run time; or those of one, before its counts change. */
 void slots_count_time(struct service *v, uint64_t now_ns);
+void slots_count_class(struct class_counts *k, uint64_t now_ns);
 
 #endif

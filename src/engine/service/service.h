@@ -35,7 +35,7 @@ struct class_counts {
     uint64_t arrived, dropped, queued, in_service;
     uint64_t overtaken; /* how often a request of another class, arrived later, got a slot before one of it */
     /* integrals over time, complete to counted_ns; a request waits from its scheduled arrival on */
-    uint64_t waiting_ns, service_ns;
+    uint64_t waiting_ns, service_ns, counted_ns;
 };
 
 struct service {
@@ -75,7 +75,6 @@ struct service {
     uint64_t queued, in_service; /* of all */
     struct pod *touched;         /* pods whose slots are to be filled */
     struct class_counts klass[KVF_CLASSES_MAX];
-    uint64_t counted_ns;
     /* in service, by when they got their slot; those of the preparation are not here */
     struct flight *first, *last;
     struct flights flights;

@@ -70,7 +70,7 @@ static void ops_take(struct worker *w) {
 
 static void worker_enter(struct executor *x) {
     struct worker *w = worker_of(x);
-    if (!w->simulated) pthread_mutex_lock(&w->service->cache_lock); /* there is no other thread */
+    pthread_mutex_lock(&w->service->cache_lock);
     cache_time(w->pod->cache, executor_now(x));
 }
 
@@ -97,8 +97,7 @@ static void leave_among_others(struct worker *w) {
         if (woken[i / 64] >> i % 64 & 1) worker_wake(&v->workers[i]);
 }
 
-/* Not inlined: mostly there is none, and then no frame is made. */
-__attribute__((noinline)) static void ready_append(struct worker *w) {
+static void ready_append(struct worker *w) {
     struct cache_op *op;
     while (cache_is_ready(w->pod->cache) && (op = cache_next_ready(w->pod->cache)) != NULL) run_append(w, op);
 }
@@ -107,7 +106,7 @@ static void worker_leave(struct executor *x) {
     struct worker *w = worker_of(x);
     if (!w->simulated)
         leave_among_others(w);
-    else if (cache_is_ready(w->pod->cache))
+    else
         ready_append(w);
 }
 
@@ -296,7 +295,7 @@ static void wait_ends(struct worker *w, struct cache_op *op, uint64_t now) {
 
 /* Waits whose time is up, or all of them when the run ends. */
 static void run_deadlines(struct worker *w, uint64_t now) {
-    worker_enter(&w->x);
+    executor_enter(&w->x);
     for (int i = 0; i < 2; i++) {
         struct cache_op *op = w->waits[i].first, *next;
         for (; op && (op->deadline_ns <= now || w->x.stopping); op = next) {
@@ -304,7 +303,7 @@ static void run_deadlines(struct worker *w, uint64_t now) {
             wait_ends(w, op, now);
         }
     }
-    worker_leave(&w->x);
+    executor_leave(&w->x);
 }
 
 static bool deadlines_due(const struct worker *w, uint64_t now) {
@@ -313,8 +312,8 @@ static bool deadlines_due(const struct worker *w, uint64_t now) {
 }
 
 uint64_t worker_next_ns(const struct worker *w) {
-    uint64_t next = kvf_min(heap_min_key(&w->timers), waits_end_ns(w));
-    return kvf_min(next, w->simulated ? simmover_next_ns(w->simulated) : mover_next_ns(w->mover));
+    uint64_t moves_ns = w->simulated ? simmover_next_ns(w->simulated) : mover_next_ns(w->mover);
+    return kvf_min(moves_ns, kvf_min(heap_min_key(&w->timers), waits_end_ns(w)));
 }
 
 bool worker_has_work(const struct worker *w) {
@@ -535,6 +534,7 @@ void worker_simulate(struct service *v, struct worker *w) {
     worker_init(v, w, (uint32_t)(w - v->workers));
     struct mover_setup setup = mover_setup_of(w);
     w->simulated = simmover_open(&setup);
+    w->x.alone = w->pod->cache;
 }
 
 void worker_abandon(struct worker *w) {
