@@ -93,6 +93,15 @@ static void sum_reuse(struct engine *e, struct window_sums *w) {
     w->sampled = lookups - p->sampled;
 }
 
+static void sum_compute(const struct scenario *s, struct window_sums *w, const struct compute_stats *from,
+                        const struct compute_stats *to) {
+    double each = 1e15 * pods_machines(s), room = (double)scenario_batch_bytes(s);
+    w->compute_busy_s = (double)(to->busy - from->busy) / each;
+    w->compute_work_s = (double)(to->work - from->work) / each;
+    w->batch_waiting_s = (double)(to->waiting - from->waiting) / 1e15;
+    if (scenario_batch_bytes(s) != UINT64_MAX) w->kv_use_s = (double)(to->kv - from->kv) / room / each;
+}
+
 static struct window_sums sums_of(const struct engine *e, const struct reading *from,
                                   const struct reading *to, const struct snapshot *snap,
                                   const struct use *use) {
@@ -120,7 +129,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .misses = (double)reuses(p->cache.misses),
                             .failed = (double)counters_get(&d->requests_failed),
                             .refused = (double)counters_get(&d->requests_refused)};
-    w.compute_busy_s = (double)(to->compute.busy - from->compute.busy) / 1e15 / pods_machines(e->s);
+    sum_compute(e->s, &w, &from->compute, &to->compute);
     for (uint32_t k = 0; k < snap->classes; k++) {
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
@@ -162,6 +171,7 @@ static struct window_facts facts_of(const struct engine *e) {
     struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
                              .misses_free = misses_free(e),
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
+                             .machines = pods_machines(e->s),
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
                              .loop = paced                                      ? WINDOW_LOOP_PACED
@@ -287,8 +297,6 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     window_means(&w, &in);
     window_describe(&p->facts, &end, &in);
     in.unserved_ratio = result_value(&run->results, "unserved_ratio");
-    in.kv_use = result_value(&run->results, "kv_use_mean");
-    in.batch_waiting = result_value(&run->results, "batch_waiting_mean");
     blocks_judged(e, &p->base, &p->end, &in);
     targets_of(e, run, &in);
     judge_run(&in, &run->verdict);

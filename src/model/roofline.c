@@ -141,6 +141,13 @@ struct roofline_run roofline_run(const struct roofline *r, const struct roofline
     return run;
 }
 
+struct roofline_run roofline_run_work(const struct roofline *r, const struct roofline_load *load,
+                                      uint64_t sequences, uint64_t sliding) {
+    struct roofline bare = *r;
+    bare.dense_fs = bare.experts_fs = bare.overhead_fs = bare.prefill_fs = 0;
+    return roofline_run(&bare, load, sequences, sliding);
+}
+
 /* first + (first + growth) + ...: `steps` terms from number `from` on. */
 static roofline_fs series(roofline_fs first, roofline_fs growth, uint64_t from, uint64_t steps) {
     if (steps == 0) return 0;

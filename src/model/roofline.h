@@ -99,6 +99,9 @@ struct roofline_run {
 };
 struct roofline_run roofline_run(const struct roofline *r, const struct roofline_load *load,
                                  uint64_t sequences, uint64_t sliding);
+/* The same steps without what a larger batch takes no more of: reading the weights, and overheads. */
+struct roofline_run roofline_run_work(const struct roofline *r, const struct roofline_load *load,
+                                      uint64_t sequences, uint64_t sliding);
 /* Time of the first `steps` steps; exact, in constant time. */
 roofline_fs roofline_run_fs(const struct roofline_run *run, uint64_t steps);
 /* The fewest steps, from 1 up to `most`, that last for at least that time. */

@@ -16,8 +16,7 @@
 
 /* ---- operations ---- */
 
-/* Figures of an emulated tier are never without that word, nor those of compatibility mode. */
-static const char *emulated_word(const struct judge_input *in, enum kvf_tier t) {
+const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t) {
     return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
 }
 
@@ -29,7 +28,7 @@ static void add_leader(struct phrase *t, const struct judge_leader *l, const str
                    phrase_share(l->share).text);
         return;
     }
-    phrase_add(t, "%s%s %ss, %s of operation time", tier_name(l->tier), emulated_word(in, l->tier),
+    phrase_add(t, "%s%s %ss, %s of operation time", tier_name(l->tier), judge_emulated_word(in, l->tier),
                dir_name(l->dir), phrase_share(l->share).text);
     if (isnan(l->device_share)) return;
     double line = isnan(l->line_share) ? 0 : l->line_share;
@@ -45,76 +44,7 @@ static void add_leader(struct phrase *t, const struct judge_leader *l, const str
     }
 }
 
-/* ---- resources ---- */
-
-/* A resource that requests share, and its busy time. */
-struct resource {
-    enum verdict_limit limit;
-    enum kvf_tier tier; /* KVF_TIERS: none */
-    double busy;
-};
-
-static bool busier(double a, double b) {
-    return !isnan(a) && (isnan(b) || a > b);
-}
-
-/* The CPUs are full, and others have most of them. */
-static bool others_compute(const struct judge_input *in) {
-    return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
-}
-
-/* The resource behind a tier: a link, or the device itself. */
-static void consider_tier(const struct judge_input *in, int t, struct resource *most) {
-    enum kvf_tier tier = (enum kvf_tier)t;
-    bool link = !isnan(in->link_any[t]);
-    double own = !link ? in->tier_busy[t] : t == KVF_TIER_GPU ? in->memory_any : (double)NAN;
-    if (busier(own, most->busy)) *most = (struct resource){verdict_limit_of(tier), tier, own};
-    if (link && busier(in->link_any[t], most->busy))
-        *most = (struct resource){VERDICT_LINK, tier, in->link_any[t]};
-}
-
-static struct resource most_loaded_tier(const struct judge_input *in) {
-    struct resource most = {VERDICT_NONE, KVF_TIERS, (double)NAN};
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (in->on[t]) consider_tier(in, t, &most);
-    return most;
-}
-
-enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
-    return most_loaded_tier(in).tier;
-}
-
-/* The largest service demand: as each has had the same time, the one that was busy for most of it. Slots
- * are what requests hold while they use the others, and no resource here. */
-static struct resource most_loaded(const struct judge_input *in) {
-    struct resource most = most_loaded_tier(in), gpu = {VERDICT_COMPUTE, KVF_TIERS, in->compute_busy};
-    if (busier(gpu.busy, most.busy)) most = gpu;
-    /* the program's own threads are a part of it: it is named only where it is full */
-    if (in->host_cpu_ratio >= JUDGE_FULL && !others_compute(in) && busier(in->host_cpu_ratio, most.busy))
-        most = (struct resource){VERDICT_HOST_CPU, KVF_TIERS, in->host_cpu_ratio};
-    return most;
-}
-
-/* "nvme (emulated) reads", "gpu link writes", "the modelled GPU", "the host's CPUs"; of a tier the directions
- * that matter. */
-static void add_resource(struct phrase *t, const struct resource *r, const struct judge_input *in) {
-    if (r->tier == KVF_TIERS) {
-        phrase_add(t, "%s", r->limit == VERDICT_COMPUTE ? "the modelled GPU" : "the host's CPUs");
-        return;
-    }
-    bool link = r->limit == VERDICT_LINK, memory = r->tier == KVF_TIER_GPU && !isnan(in->link_any[r->tier]);
-    const double *busy = link ? in->link_busy[r->tier] : memory ? in->memory_busy : in->busy[r->tier];
-    double read = busy[KVF_DIR_READ], write = busy[KVF_DIR_WRITE];
-    bool both = fmin(read, write) > 0.2 * fmax(read, write);
-    phrase_add(t, "%s%s%s %s", tier_name(r->tier),
-               link     ? " link"
-               : memory ? " memory"
-                        : "",
-               emulated_word(in, r->tier),
-               both           ? "reads and writes"
-               : write > read ? "writes"
-                              : "reads");
-}
+/* ---- latencies ---- */
 
 static double requests_per_s(const struct judge_input *in) {
     return in->length_s > 0 ? (double)in->requests / in->length_s : (double)NAN;
@@ -179,7 +109,7 @@ static void add_backlog(struct phrase *t, const struct judge_input *in) {
 static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
     double ratio = judge_foreign(in);
     char theirs[24], names[JUDGE_NEIGHBOURS * 80];
-    if (others_compute(in))
+    if (judge_others_compute(in))
         verdict_warn(v, "other programs used the host's CPUs: %s busy, %s by this one",
                      phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
     if (ratio == 0) return;
@@ -226,12 +156,12 @@ static void add_free_misses(struct phrase *t, const struct judge_input *in) {
 }
 
 static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
-    struct resource most = most_loaded(in);
+    struct judge_resource most = judge_most_loaded(in);
     say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
     phrase_add(t, "none: all targets met%s", most.busy > 0 ? "; the most loaded is " : "");
     if (most.busy > 0) {
-        add_resource(t, &most, in);
-        phrase_add(t, ", %s busy", phrase_share(most.busy).text);
+        judge_add_resource(t, &most, in);
+        phrase_add(t, ", %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
     }
     add_free_misses(t, in);
 }
@@ -283,6 +213,11 @@ static double capacity_misses(const struct judge_input *in) {
     return by_size - in->first_ratio;
 }
 
+/* The part of these that a modelled GPU computes again; 0: none. */
+static double recomputed(const struct judge_input *in) {
+    return in->compute_busy >= 0 && in->prefill_ms > 0 && !in->misses_free ? fmax(capacity_misses(in), 0) : 0;
+}
+
 /* Tiers with room left miss what a rule keeps out or lets expire. */
 static bool has_room(const struct judge_input *in) {
     return in->capacity_ratio > 0 && sum_on(in, in->used_bytes) < held_bytes(in) / 2;
@@ -312,8 +247,8 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                    phrase_share(in->compute_busy).text);
     else
         phrase_add(t, "; what misses is written again");
-    struct resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN};
-    consider_tier(in, (int)last, &at_last);
+    struct judge_resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN};
+    judge_consider_tier(in, last, &at_last);
     if (at_last.busy >= JUDGE_SATURATED)
         phrase_add(t, "; %s%s %s busy", tier_name(last), at_last.limit == VERDICT_LINK ? " link" : "",
                    phrase_share(at_last.busy).text);
@@ -324,16 +259,16 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
 }
 
 static void saturated(struct phrase *t, const struct judge_input *in, struct verdict *v,
-                      const struct resource *r) {
+                      const struct judge_resource *r) {
     struct judge_leader l = judge_leader_of(in);
     char demand[24];
     say(v, r->limit, VERDICT_CAUSE_BANDWIDTH, r->busy);
-    add_resource(t, r, in);
+    judge_add_resource(t, r, in);
     double rate = requests_per_s(in);
     phrase_add(t, ", %s busy", phrase_share(r->busy).text);
     if (!judge_cut(in))
         phrase_add(t, ": %s a request bounds throughput at %.3g requests/s",
-                   units_duration_human(r->busy / rate * 1e9, demand, sizeof demand), rate / r->busy);
+                   units_duration_human(r->load / rate * 1e9, demand, sizeof demand), rate / r->load);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
     add_parts(t, in);
@@ -370,13 +305,13 @@ static bool crowded(const struct judge_input *in) {
 /* Room comes from moves, one after the other: neither bandwidth nor slots bring it sooner. */
 static void room(struct phrase *t, const struct judge_input *in, struct verdict *v,
                  const struct judge_leader *l) {
-    struct resource most = most_loaded_tier(in);
+    struct judge_resource most = judge_busiest_tier(in);
     say(v, verdict_limit_of(l->tier), VERDICT_CAUSE_LATENCY, judge_share(in->room_ms, in->e2e_ms));
     phrase_add(t, "writes that wait for room, %s of the time in storage",
                phrase_share(judge_share(in->room_ms, in->storage_ms)).text);
     if (!isnan(most.busy)) {
         phrase_add(t, "; of what makes room, ");
-        add_resource(t, &most, in);
+        judge_add_resource(t, &most, in);
         phrase_add(t, ", %s busy, is the most loaded", phrase_share(most.busy).text);
     }
     add_parts(t, in);
@@ -393,7 +328,7 @@ static void gate(struct phrase *t, const struct judge_input *in, struct verdict 
 
 /* Requests hold them for what they do inside, of which nothing is saturated: more of them help. */
 static void slots(struct phrase *t, const struct judge_input *in, struct verdict *v) {
-    struct resource most = most_loaded(in);
+    struct judge_resource most = judge_most_loaded(in);
     say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
     char busy[48];
     if (in->slots)
@@ -403,7 +338,7 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
     add_backlog(t, in);
     if (!isnan(most.busy)) {
         phrase_add(t, "; inside, ");
-        add_resource(t, &most, in);
+        judge_add_resource(t, &most, in);
         phrase_add(t, " %s busy is the most loaded", phrase_share(most.busy).text);
     }
     add_parts(t, in);
@@ -432,7 +367,12 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
                    by_first_token(in)   ? "prefill on the GPU and in its batch"
                    : in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
                                         : "generation, token time",
-                   part[PART_STORAGE] < SLIGHT ? ", not the cache" : "");
+                   part[PART_STORAGE] < SLIGHT ? VERDICT_NOT_THE_CACHE : "");
+        if (in->compute_busy >= JUDGE_SATURATED) {
+            struct judge_resource gpu = judge_gpu(in);
+            phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
+                       judge_room_for_more(&gpu));
+        }
         add_parts(t, in);
         return;
     }
@@ -445,41 +385,42 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
 }
 
 static void load(struct phrase *t, const struct judge_input *in, struct verdict *v) {
-    struct resource most = most_loaded(in);
+    struct judge_resource most = judge_most_loaded(in);
     say(v, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, most.busy);
     phrase_add(t, "load: %.3g requests/s arrive", in->length_s > 0 ? in->arrived / in->length_s : 0);
     if (!isnan(most.busy)) {
         phrase_add(t, ", and the most loaded, ");
-        add_resource(t, &most, in);
-        phrase_add(t, ", is %s busy", phrase_share(most.busy).text);
+        judge_add_resource(t, &most, in);
+        phrase_add(t, ", is %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
     }
     add_free_misses(t, in);
     add_parts(t, in);
 }
 
 /* Whether what the tiers could not keep makes the work that would be named. */
-static bool capacity_explains(const struct judge_input *in, const struct resource *bound, bool stores) {
-    double computed = in->prefill_ms + in->generation_ms;
+static bool capacity_explains(const struct judge_input *in, const struct judge_resource *bound, bool stores,
+                              bool slots) {
+    double whole = !bound && by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
+    bool again = recomputed(in) > 0 && recomputed(in) * in->prefill_ms >= VERDICT_MISSES * whole;
     if (!too_small(in)) return false;
-    if (!bound) return stores;
-    if (bound->limit == VERDICT_COMPUTE)
-        return !in->misses_free && capacity_misses(in) * in->prefill_ms >= VERDICT_MISSES * computed;
+    if (!bound) return stores || (again && !slots);
+    if (bound->limit == VERDICT_COMPUTE) return again;
     return bound->limit != VERDICT_HOST_CPU;
 }
 
 /* Without their limit writes would wait behind it. A real tier may do more at a time, however busy. */
-static bool full_behind(const struct judge_input *in, const struct resource *most) {
-    return most->busy >= JUDGE_SATURATED && (most->tier == KVF_TIERS || in->emulated[most->tier]);
+static bool full_behind(const struct judge_input *in, const struct judge_resource *most) {
+    return most->load >= JUDGE_SATURATED && (most->tier == KVF_TIERS || in->emulated[most->tier]);
 }
 
 /* The bound on throughput, or on latency where nothing bounds throughput. */
 static void limited(struct phrase *t, const struct judge_input *in, struct verdict *v) {
-    struct resource most = most_loaded(in);
+    struct judge_resource most = judge_most_loaded(in);
     struct judge_leader l = judge_leader_of(in);
     double part[PARTS], all[PARTS];
     parts_of(in, false, all);
     parts_of(in, by_first_token(in), part);
-    bool bound = most.busy >= JUDGE_SATURATED, waits = part[PART_QUEUE] >= WAITS || judge_grows(in),
+    bool bound = most.load >= JUDGE_SATURATED, waits = part[PART_QUEUE] >= WAITS || judge_grows(in),
          full = (in->slots_ratio >= JUDGE_FULL && in->backlog > 0 && waits) || part[PART_QUEUE] >= DOMINANT;
     bool stores = part[PART_STORAGE] > part[PART_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
@@ -491,13 +432,13 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     else if (stores && l.limit && part[PART_STORAGE] >= part[PART_QUEUE] * (full ? 0 : 1) &&
              !full_behind(in, &most))
         gate(t, in, v, &l);
-    else if (bound && most.limit == VERDICT_COMPUTE && in->kv_use >= JUDGE_FULL && in->batch_waiting >= 1)
+    else if (bound && most.limit == VERDICT_COMPUTE && judge_batch_has_no_room(in))
         batch_room(t, in, v);
-    else if (capacity_explains(in, bound ? &most : NULL, tiers && !full))
+    else if (capacity_explains(in, bound ? &most : NULL, tiers && !full, full))
         capacity(t, in, v);
     else if (bound)
         saturated(t, in, v, &most);
-    else if (others_compute(in) && !(full && timed))
+    else if (judge_others_compute(in) && !(full && timed))
         neighbour_computes(t, in, v);
     else if (tiers && in->room_ms >= DOMINANT * in->storage_ms && crowded(in))
         room(t, in, v, &l);
@@ -511,14 +452,14 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
 
 static void unknown_latency(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     char number[24];
-    say(v, VERDICT_UNKNOWN, VERDICT_CAUSES, most_loaded(in).busy);
+    say(v, VERDICT_UNKNOWN, VERDICT_CAUSES, judge_most_loaded(in).busy);
     phrase_add(t, VERDICT_UNNAMED ": the end-to-end latency of %s %s is %s",
                units_count_human((double)in->requests, number, sizeof number),
                in->requests == 1 ? "request" : "requests", in->e2e_ms <= 0 ? "0" : "missing");
 }
 
 static void failed_within_targets(struct phrase *t, const struct judge_input *in, struct verdict *v) {
-    say(v, VERDICT_UNKNOWN, VERDICT_CAUSES, most_loaded(in).busy);
+    say(v, VERDICT_UNKNOWN, VERDICT_CAUSES, judge_most_loaded(in).busy);
     phrase_add(t, VERDICT_UNNAMED ": the run failed, and every target was met until then");
 }
 
@@ -533,13 +474,12 @@ static void add_window(struct phrase *t, const struct judge_input *in) {
 static void evidence(struct verdict *v, const struct judge_input *in) {
     double rate = requests_per_s(in), part[PARTS], sum_s, think_s, each = judge_cut(in) ? (double)NAN : rate;
     if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
-    struct resource most = most_loaded(in);
-    /* a GPU that batches does more in the same time, until its requests have all slots */
-    bool bounds = most.busy > 0 && (most.limit != VERDICT_COMPUTE || in->slots_ratio >= JUDGE_FULL);
-    if (in->requests > 0 && bounds && !judge_cut(in))
-        verdict_add_evidence(v, "throughput_bound_per_s", rate / most.busy, "1/s");
+    struct judge_resource most = judge_most_loaded(in);
+    if (in->requests > 0 && most.load > 0 && !judge_cut(in))
+        verdict_add_evidence(v, "throughput_bound_per_s", rate / most.load, "1/s");
     sum_s = judge_loads(v, in, each);
     verdict_add_evidence(v, "compute_busy", in->compute_busy, "");
+    if (in->compute_busy >= 0) verdict_add_evidence(v, "compute_load", judge_gpu(in).load, "");
     verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
@@ -561,6 +501,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
     verdict_add_evidence(v, "capacity_miss_ratio", capacity_misses(in), "");
     verdict_add_evidence(v, "capacity_miss_error", in->reuse_error, "");
+    if (recomputed(in) > 0) verdict_add_evidence(v, VERDICT_RECOMPUTED, recomputed(in), "");
     verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
     if (terminal(in) >= 0) verdict_add_evidence(v, "tiers_hold", held_bytes(in), "B");
     if (judge_foreign(in) > 0 && !isinf(judge_foreign(in)))

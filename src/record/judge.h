@@ -47,6 +47,8 @@ struct judge_input {
     uint32_t neighbours;            /* that are known by name */
     struct judge_neighbour neighbour[JUDGE_NEIGHBOURS];
     double compute_busy;                  /* of a modelled GPU; missing without one */
+    double compute_work;                  /* the part of its time that no larger batch saves; 0: unknown */
+    double machines;                      /* that have such a GPU each; 0: one */
     double host_cpu_ratio, own_cpu_ratio; /* of all CPUs; the part of this process */
     double slots_ratio;                   /* mean in service / slots */
     uint64_t slots;                       /* there are; 0 where unknown */
@@ -105,8 +107,33 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
 double judge_loads(struct verdict *v, const struct judge_input *in, double rate);
 /* The neighbours for the end of a sentence: ": fio 12.3 GiB, writeback 1.20 GiB"; "" without a known name. */
 void judge_names(const struct judge_input *in, char *out, size_t len);
+/* A resource that requests share. Its load is the utilisation that bounds throughput, X <= rate / load: its
+ * busy time, but of a GPU whose batch has room to grow the work that no larger batch saves. */
+struct judge_resource {
+    enum verdict_limit limit;
+    enum kvf_tier tier; /* KVF_TIERS: none */
+    double busy, load;  /* shares of the time; NaN: unknown */
+};
+/* The largest service demand: as each has had the same time, the one with the largest load. Slots are what
+ * requests hold while they use the others, and no resource here. */
+struct judge_resource judge_most_loaded(const struct judge_input *in);
+struct judge_resource judge_busiest_tier(const struct judge_input *in); /* or its link */
+struct judge_resource judge_gpu(const struct judge_input *in);          /* the modelled one */
+/* Takes the resource behind a tier, a link or the device itself, where it has more load. */
+void judge_consider_tier(const struct judge_input *in, enum kvf_tier tier, struct judge_resource *most);
 /* The tier that is busy, or whose link is busy, for the largest part of the time; KVF_TIERS: unknown. */
 enum kvf_tier judge_most_loaded_tier(const struct judge_input *in);
+/* Whether the KV of a modelled GPU's batch fills the room for it while sequences wait to join. */
+bool judge_batch_has_no_room(const struct judge_input *in);
+/* "nvme (emulated) reads", "gpu link writes", "the modelled GPU", "the host's CPUs"; of a tier the directions
+ * that matter. */
+void judge_add_resource(struct phrase *t, const struct judge_resource *r, const struct judge_input *in);
+/* " in batches with room for more", behind how busy it is, or "". */
+const char *judge_room_for_more(const struct judge_resource *r);
+/* Figures of an emulated tier are never without that word, nor those of compatibility mode. */
+const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t);
+/* Whether the CPUs are full, and others have most of them. */
+bool judge_others_compute(const struct judge_input *in);
 /* Part of a whole, 0 to 1; NaN when either is missing or the whole is 0. Every comparison with NaN is false,
  * so missing data is never the bottleneck. */
 double judge_share(double part, double whole);

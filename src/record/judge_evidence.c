@@ -16,6 +16,84 @@ double judge_share(double part, double whole) {
     return fmin(fmax(part / whole, 0), 1);
 }
 
+/* ---- resources ---- */
+
+static bool busier(double a, double b) {
+    return !isnan(a) && (isnan(b) || a > b);
+}
+
+bool judge_others_compute(const struct judge_input *in) {
+    return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
+}
+
+void judge_consider_tier(const struct judge_input *in, enum kvf_tier tier, struct judge_resource *most) {
+    bool link = !isnan(in->link_any[tier]);
+    double own = !link ? in->tier_busy[tier] : tier == KVF_TIER_GPU ? in->memory_any : (double)NAN;
+    if (busier(own, most->load)) *most = (struct judge_resource){verdict_limit_of(tier), tier, own, own};
+    if (link && busier(in->link_any[tier], most->load))
+        *most = (struct judge_resource){VERDICT_LINK, tier, in->link_any[tier], in->link_any[tier]};
+}
+
+struct judge_resource judge_busiest_tier(const struct judge_input *in) {
+    struct judge_resource most = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN};
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (in->on[t]) judge_consider_tier(in, (enum kvf_tier)t, &most);
+    return most;
+}
+
+enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
+    return judge_busiest_tier(in).tier;
+}
+
+bool judge_batch_has_no_room(const struct judge_input *in) {
+    return in->kv_use >= JUDGE_FULL && in->batch_waiting >= 1;
+}
+
+/* Under a load that lets its batch grow, a GPU has a step under way nearly all the time and does more in the
+ * same time with more requests: its load is then the work that no larger batch saves. */
+struct judge_resource judge_gpu(const struct judge_input *in) {
+    bool most = judge_batch_has_no_room(in) || in->batch_waiting >= fmax(in->machines, 1) ||
+                in->slots_ratio >= JUDGE_FULL;
+    double load =
+        most || !(in->compute_work > 0) ? in->compute_busy : fmin(in->compute_work, in->compute_busy);
+    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy, load};
+}
+
+struct judge_resource judge_most_loaded(const struct judge_input *in) {
+    struct judge_resource most = judge_busiest_tier(in), gpu = judge_gpu(in);
+    double cpus = in->host_cpu_ratio;
+    if (busier(gpu.load, most.load)) most = gpu;
+    /* the program's own threads are a part of it: it is named only where it is full */
+    if (cpus >= JUDGE_FULL && !judge_others_compute(in) && busier(cpus, most.load))
+        most = (struct judge_resource){VERDICT_HOST_CPU, KVF_TIERS, cpus, cpus};
+    return most;
+}
+
+const char *judge_room_for_more(const struct judge_resource *r) {
+    return r->load < JUDGE_SATURATED * r->busy ? " in batches with room for more" : "";
+}
+
+void judge_add_resource(struct phrase *t, const struct judge_resource *r, const struct judge_input *in) {
+    if (r->tier == KVF_TIERS) {
+        phrase_add(t, "%s", r->limit == VERDICT_COMPUTE ? "the modelled GPU" : "the host's CPUs");
+        return;
+    }
+    bool link = r->limit == VERDICT_LINK, memory = r->tier == KVF_TIER_GPU && !isnan(in->link_any[r->tier]);
+    const double *busy = link ? in->link_busy[r->tier] : memory ? in->memory_busy : in->busy[r->tier];
+    double read = busy[KVF_DIR_READ], write = busy[KVF_DIR_WRITE];
+    bool both = fmin(read, write) > 0.2 * fmax(read, write);
+    phrase_add(t, "%s%s%s %s", tier_name(r->tier),
+               link     ? " link"
+               : memory ? " memory"
+                        : "",
+               judge_emulated_word(in, r->tier),
+               both           ? "reads and writes"
+               : write > read ? "writes"
+                              : "reads");
+}
+
+/* ---- time of operations ---- */
+
 /* Time of the operations that requests wait for. */
 static double waited_s(const struct judge_input *in, unsigned t, unsigned d) {
     double s = in->op_s[t][d];

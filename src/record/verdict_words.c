@@ -6,6 +6,8 @@
 #include "base/units.h"
 #include "record/judge.h"
 
+#define SOME_MISSES 0.01 /* of lookups, that a larger tier would serve */
+
 static bool is_tier(enum verdict_limit l) {
     return l == VERDICT_GPU || l == VERDICT_CPU || l == VERDICT_NVME || l == VERDICT_REMOTE;
 }
@@ -72,6 +74,8 @@ char *verdict_headline(const struct verdict *v, char *out, size_t len) {
 
 /* ---- advice, rules, and the changes that fit ---- */
 
+#define NOT_BUSY "No resource is busy for 85 % of its time, but for a GPU whose batch has room, and "
+
 static const struct words {
     enum verdict_limit limit;
     enum verdict_cause cause; /* VERDICT_CAUSES: any */
@@ -82,13 +86,14 @@ static const struct words {
      "Every class meets its latency targets and no queue grows, so nothing is a bottleneck."},
     {VERDICT_LOAD, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER,
      "more load: more users, or a higher rate of arrivals",
-     "No target is set or missed and no resource is busy for 85 % of its time: too few requests arrive to use "
-     "what there is."},
-    {VERDICT_COMPUTE, VERDICT_CAUSE_BANDWIDTH, 0, "a faster GPU, or fewer users: no tier would help",
-     "The modelled GPU is the resource that is busy for the largest part of the time, 85 % or more."},
-    {VERDICT_COMPUTE, VERDICT_CAUSES, VERDICT_HELP_BIGGER, "a faster GPU: requests hardly wait for the cache",
-     "No resource is busy for 85 % of its time, and prefill and generation are the largest part of the latency that "
-     "the targets are of."},
+     "No target is set or missed, and no resource is busy for 85 % of its time, but for a GPU whose batch has room: "
+     "too few requests arrive to use what there is."},
+    {VERDICT_COMPUTE, VERDICT_CAUSE_BANDWIDTH, 0, "a faster GPU, or fewer users",
+     "The modelled GPU is the resource that is busy for the largest part of the time, 85 % or more, and a larger batch "
+     "would save less than that."},
+    {VERDICT_COMPUTE, VERDICT_CAUSES, VERDICT_HELP_BIGGER, "a faster GPU",
+     NOT_BUSY "prefill and generation are the largest part of the latency that "
+              "the targets are of."},
     {VERDICT_HOST_CPU, VERDICT_CAUSES, 0, "more or faster cores, or fewer users",
      "The host's CPUs are busy for 95 % of the time with this program's work, or most of a request's time nothing "
      "of it is under way."},
@@ -102,8 +107,8 @@ static const struct words {
      "the host's CPUs."},
     {VERDICT_LINK, VERDICT_CAUSE_LATENCY, 0,
      "a shorter way between routers and pods: nothing else takes as long",
-     "No resource is busy for 85 % of its time, and the message from router to pod is the largest part of the latency "
-     "that the targets are of."},
+     NOT_BUSY "the message from router to pod is the largest part of the latency "
+              "that the targets are of."},
     {VERDICT_LINK, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
      "a faster link, a larger tier above it, or fewer users",
      "The link is the resource that is busy for the largest part of the time, 85 % or more: it bounds throughput."},
@@ -118,8 +123,8 @@ static const struct words {
      "bounds throughput."},
     {VERDICT_LIMITS, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FEWER_USERS,
      "less # latency, or a larger tier above it",
-     "No resource is busy for 85 % of its time, and its operations are the largest part of the latency that the "
-     "targets are of."},
+     NOT_BUSY "its operations are the largest part of the latency that the "
+              "targets are of."},
 };
 
 static const struct words batch = {
@@ -167,6 +172,15 @@ static void put_advice(const char *text, const char *tier, char *out, size_t len
              at ? at + 1 : "");
 }
 
+/* Whether tiers would help where the GPU limits: they have what it computes again, or requests wait for them.
+ */
+static const char *beside_the_gpu(const struct verdict *v) {
+    if (verdict_value(v, VERDICT_RECOMPUTED) >= SOME_MISSES)
+        return ", or larger tiers: it computes again what they could not keep";
+    if (v->cause == VERDICT_CAUSE_BANDWIDTH) return ": no tier would help";
+    return strstr(v->sentence, VERDICT_NOT_THE_CACHE) ? ": requests hardly wait for the cache" : "";
+}
+
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold");
@@ -184,6 +198,8 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
                  v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
     else if (v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_BANDWIDTH)
         snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
+    else if (v->limited_by == VERDICT_COMPUTE)
+        snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v));
     else
         put_advice(words_of(v)->advice, tier, out, len);
     return out;

@@ -169,6 +169,24 @@ def _():
     assert not wrong, wrong
 
 
+@case("what a busy GPU is said to bound is not exceeded with more users")
+def _():
+    chats = {**BASE, "fleet.pods": 1, "workload.prefix.count": 50, "tiers.cpu.capacity": "32GiB"}
+    bounds, claims = [], 0
+    for users in (45, 90, 180, 360):
+        summary = simulate("fleet/chat-8-pods", {**chats, "workload.users": users})
+        verdict, rate = summary["verdict"], result(summary, "requests_per_s")
+        assert all(rate <= 1.03 * bound for bound in bounds), (users, rate, bounds)
+        found = {one["name"]: one["value"] for one in verdict["evidence"]}
+        if "batch_waiting" not in found:  # else it is the bound of a batch of that size
+            bounds.append(found["throughput_bound_per_s"])
+        told = re.search(r"bounds throughput at ([\d.]+) requests/s", verdict["sentence"])
+        claims += told is not None
+        assert not told or rate > 0.84 * float(told[1]), (users, rate, verdict["sentence"])
+        assert found["compute_load"] <= found["compute_busy"] + 1e-9 and found["compute_busy"] > 0.9, found
+    assert len(bounds) >= 2 and claims < 2, (bounds, claims)
+
+
 @case("idle users with every target met have no bottleneck, and nothing to remedy")
 def _():
     summary = simulate("quickstart", {**BASE, "workload.users": 3, "tiers.cpu.capacity": "32GiB",

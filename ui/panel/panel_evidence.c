@@ -58,7 +58,8 @@ static bool begins_with(const char *s, const char *head) {
 static void evidence_name(const struct verdict_evidence *e, char *name, size_t len) {
     static const char *const units[] = {"_per_s", "_ms"};
     const char *rest = e->name, *whose = "";
-    if (begins_with(rest, "compute_busy")) rest += strlen("compute"), whose = "modelled GPU";
+    if (begins_with(rest, "compute_busy") || begins_with(rest, "compute_load"))
+        rest += strlen("compute"), whose = "modelled GPU";
     if (begins_with(rest, "gpu_busy") || begins_with(rest, "gpu_demand"))
         rest += strlen("gpu"), whose = "gpu tier";
     if (begins_with(rest, "cpu_busy")) rest += strlen("cpu"), whose = "cpu tier";
@@ -78,6 +79,8 @@ static void evidence_value(const struct verdict_evidence *e, char *value) {
         snprintf(number_plain(e->value, value) + strlen(value), NUMBER - strlen(value), "/s");
     else if (buf_ends_with(e->name, "device_bytes_ratio"))
         snprintf(number_plain(e->value, value) + strlen(value), NUMBER - strlen(value), "x");
+    else if (strcmp(e->name, VERDICT_BATCH_WAITING) == 0)
+        number_plain(e->value, value);
     else
         number_percent(e->value, value);
 }
@@ -85,6 +88,8 @@ static void evidence_value(const struct verdict_evidence *e, char *value) {
 /* Whether the sentence rests on it: what is about the thing that limits, and for want of room the sizes. */
 static bool evidence_leads(const struct verdict *v, const char *name) {
     if (v->limited_by == VERDICT_NONE || v->limited_by >= VERDICT_UNKNOWN) return false;
+    if (v->limited_by == VERDICT_GPU && verdict_value(v, VERDICT_BATCH_WAITING) > 0)
+        return begins_with(name, VERDICT_BATCH_WAITING) || begins_with(name, "compute");
     if (v->cause == VERDICT_CAUSE_CAPACITY)
         return begins_with(name, "capacity_miss") || begins_with(name, "working_set") ||
                begins_with(name, "tiers_hold");

@@ -27,6 +27,7 @@ struct compute {
     bool busy;
     struct roofline_run run;
     roofline_fs begin, end;
+    uint64_t work_q32; /* the part of its time that no larger batch saves, in 2^-32 */
     uint64_t length;   /* steps */
     uint64_t armed_ns; /* compute_tick() will be called then */
     struct compute_stats sums;
@@ -65,6 +66,7 @@ static void count_to(struct compute *c, roofline_fs now) {
     c->sums.running += passed * c->running;
     c->sums.waiting += passed * c->waits;
     if (c->busy) c->sums.busy += passed;
+    if (c->busy) c->sums.work += passed * c->work_q32 >> 32;
     c->counted = now;
 }
 
@@ -166,6 +168,13 @@ static uint64_t steps_until_change(const struct compute *c) {
     return (crossing < end ? crossing : end) - c->sums.steps;
 }
 
+static uint64_t work_of(const struct compute *c, const struct roofline_load *load, bool prefills) {
+    struct roofline_run work =
+        roofline_run_work(&c->cfg.roofline, load, prefills ? 0 : c->decodes, prefills ? 0 : c->sliding);
+    roofline_fs all = c->end - c->begin;
+    return all > 0 ? (uint64_t)((roofline_run_fs(&work, c->length) << 32) / all) : 0;
+}
+
 /* Says what begins at c->begin. May be called again while nothing of it has passed. */
 static void plan(struct compute *c) {
     struct compute_seq *q;
@@ -188,6 +197,7 @@ static void plan(struct compute *c) {
     c->run = roofline_run(&c->cfg.roofline, &load, prefills ? 0 : c->decodes, prefills ? 0 : c->sliding);
     c->length = prefills ? 1 : steps_until_change(c);
     c->end = c->begin + roofline_run_fs(&c->run, c->length);
+    c->work_q32 = work_of(c, &load, prefills);
 }
 
 static void decodes_step(struct compute *c, uint64_t steps) {

@@ -54,9 +54,10 @@ struct compute_seq {
 };
 
 /* Sums over time, to be subtracted: femtoseconds in which a step was under way, and femtoseconds x sequences
- * in the batch, x sequences that wait for a place in it, x bytes of their KV. */
+ * in the batch, x sequences that wait for a place in it, x bytes of their KV. Work: the part of busy that no
+ * larger batch saves, as roofline_run_work() has it, spread evenly over the steps between two changes. */
 struct compute_stats {
-    roofline_fs busy, running, waiting, kv;
+    roofline_fs busy, work, running, waiting, kv;
     uint64_t prefill_tokens, decode_tokens; /* computed */
     uint64_t steps;
 };

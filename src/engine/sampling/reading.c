@@ -240,6 +240,7 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->server.sent_bytes += from->server.sent_bytes;
     to->server.received_bytes += from->server.received_bytes;
     to->compute.busy += from->compute.busy;
+    to->compute.work += from->compute.work;
     to->compute.running += from->compute.running;
     to->compute.waiting += from->compute.waiting;
     to->compute.kv += from->compute.kv;

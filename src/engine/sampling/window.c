@@ -77,6 +77,9 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->own_cpu_ratio = kvf_ratio(s->host_own_s, s->host_known_s);
     in->slots_ratio = kvf_ratio(s->slots_busy_s, s->slots_s);
     in->compute_busy = kvf_ratio(s->compute_busy_s, s->length_s);
+    in->compute_work = kvf_ratio(s->compute_work_s, s->length_s);
+    in->batch_waiting = kvf_ratio(s->batch_waiting_s, s->length_s);
+    in->kv_use = kvf_ratio(s->kv_use_s, s->length_s);
     in->users = kvf_ratio(s->users_s, s->length_s);
     in->miss_ratio = kvf_ratio(s->misses, s->lookups);
     in->first_ratio = kvf_ratio(s->firsts, s->sampled);
@@ -123,9 +126,9 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
     in->misses_free = f->misses_free > 0;
+    in->machines = f->machines;
     in->way_ms = f->way_ms;
     in->capacity_ratio = f->capacity_ratio;
-    in->kv_use = in->batch_waiting = KVF_MISSING;
     in->slots = snap->interval.slots;
     in->backlog = snap->interval.queue_depth;
     double grown = fmin(fmax(in->arrived - (double)in->requests - in->failed, 0), (double)in->backlog);

@@ -27,7 +27,10 @@ struct window_sums {
     double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */
     double room_ms;                          /* of requests, waiting for room */
     double held_s;                           /* writes waiting for their turn */
-    double compute_busy_s;
+    double compute_busy_s,
+        compute_work_s; /* of a modelled GPU, a mean of all machines; that no larger batch saves */
+    double batch_waiting_s,
+        kv_use_s; /* sequences outside its batch; KV of the batch to the room for it, a mean too */
     double users_s;
     double device_bytes, our_bytes,
         counted_s; /* the kernel's and ours, and the seconds in which it counted */
@@ -51,6 +54,7 @@ struct window_facts {
     double capacity_ratio;           /* as the rule has it */
     double loop;                     /* an enum window_loop */
     double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
+    double machines;                 /* that compute, pods and ranks */
     double way_ms;                   /* of a message from the router to a pod */
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error; /* of the sample of accesses */

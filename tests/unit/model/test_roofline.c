@@ -232,6 +232,28 @@ static void many_steps_at_once(void **state) {
     }
 }
 
+/* 2 x 8 ms of weights in one step are 8: twice the sequences take what only they add. */
+static void work_is_what_a_larger_batch_does_not_save(void **state) {
+    (void)state;
+    struct roofline r = {.token_fs = 10,
+                         .pair_fs = 1,
+                         .dense_fs = 8000,
+                         .kept_fs = 5,
+                         .overhead_fs = 300,
+                         .store_fs = 2,
+                         .prefill_fs = 77,
+                         .window = 100000};
+    struct roofline_load load = {0}, twice = {0};
+    for (int i = 0; i < 10; i++) roofline_add(&r, &load, 1, 100);
+    for (int i = 0; i < 20; i++) roofline_add(&r, &twice, 1, 100);
+    struct roofline_run one = roofline_run(&r, &load, 10, 10), two = roofline_run(&r, &twice, 20, 20);
+    struct roofline_run work = roofline_run_work(&r, &load, 10, 10);
+    roofline_fs alone = roofline_run_fs(&one, 7), least = roofline_run_fs(&work, 7);
+    assert_true(least < alone);
+    /* memory bounds these steps: ten sequences more add the KV that they read, and its storing */
+    assert_true(roofline_run_fs(&two, 7) - alone == least);
+}
+
 static void missing_figures(void **state) {
     struct roofline_setup setup = {.gpu = ROOFLINE_GPU_CUSTOM, .tp = 1, .mfu = 0.45, .efficiency = 0.5};
     struct model m = preset("llama3.1-8b"), bare = m;
@@ -277,6 +299,7 @@ int main(void) {
         cmocka_unit_test(mixture_of_experts),
         cmocka_unit_test(chunks_add_up),
         cmocka_unit_test(many_steps_at_once),
+        cmocka_unit_test(work_is_what_a_larger_batch_does_not_save),
         cmocka_unit_test(missing_figures),
         cmocka_unit_test(every_preset_has_figures),
     };

@@ -313,6 +313,82 @@ static void the_largest_demand_bounds_throughput(void **state) {
     assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
 }
 
+/* A step is under way all the time, however small its batch: only what no larger one saves bounds throughput.
+ */
+static void a_gpu_whose_batch_has_room_bounds_nothing(void **state) {
+    (void)state;
+    struct judge_input in = means(2000, 0, 30, 1900);
+    works(&in, NVME, 3, 0, 0.3, 0);
+    in.ttft_ms = 100;
+    in.prefill_ms = 70;
+    in.slots = 64;
+    in.slots_ratio = 0.3;
+    in.compute_busy = 0.99;
+    in.compute_work = 0.25;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
+    assert_null(strstr(v.sentence, "bounds throughput"));
+    assert_non_null(
+        strstr(v.sentence, "the modelled GPU is 99 % busy in batches with room for more; the mean time"));
+    assert_true(fabs(verdict_value(&v, "throughput_bound_per_s") - 10 / 0.3) < 1e-9); /* nvme's */
+    assert_true(fabs(verdict_value(&v, "compute_load") - 0.25) < 1e-9);
+    in.targets = false;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_LOAD);
+    in.compute_work = 0.4;
+    assert_non_null(strstr(judged(&in).sentence,
+                           "the most loaded, the modelled GPU, is 99 % busy in batches with room for more"));
+    /* arithmetic that is the same in any batch, a batch that lets nobody in, and one that has all slots */
+    for (int i = 0; i < 3; i++) {
+        in.compute_work = i == 0 ? 0.9 : 0.25;
+        in.machines = 8;
+        in.slots = 20;
+        in.batch_waiting = i == 1 ? 9 : 7;
+        in.slots_ratio = i == 2 ? 0.97 : 0.3;
+        v = judged(&in);
+        assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+        assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+        assert_non_null(
+            strstr(v.sentence, i == 0 ? "99 % busy: 90.0 ms a request bounds throughput at 11.1 requests/s"
+                                      : "99 % busy: 99.0 ms a request bounds throughput at 10.1 requests/s"));
+    }
+}
+
+/* Where the GPU computes again what the tiers could not keep, larger ones help. */
+static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
+    (void)state;
+    char text[200];
+    struct judge_input in = means(2000, 0, 30, 1500);
+    works(&in, NVME, 3, 0, 0.3, 0);
+    in.prefill_ms = 470;
+    in.compute_busy = 0.99;
+    in.compute_work = 0.95;
+    struct verdict v = judged(&in);
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a faster GPU, or fewer users: no tier would help");
+    in.miss_ratio = 0.1;
+    in.first_ratio = 0.02;
+    v = judged(&in);
+    assert_string_equal(
+        verdict_advice(&v, text, sizeof text),
+        "a faster GPU, or fewer users, or larger tiers: it computes again what they could not keep");
+    in.misses_free = true;
+    v = judged(&in);
+    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "no tier would help"));
+    in = means(2000, 0, 800, 1200);
+    works(&in, NVME, 3, 0, 0.3, 0);
+    in.compute_busy = 0.5;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_string_equal(verdict_advice(&v, text, sizeof text), "a faster GPU"); /* 40 % is storage */
+    in = means(2000, 0, 50, 1950);
+    works(&in, NVME, 3, 0, 0.3, 0);
+    v = judged(&in);
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a faster GPU: requests hardly wait for the cache");
+}
+
 /* Full CPUs bound this program only if they work for it. */
 static void cpus_that_work_for_others_are_a_neighbour(void **state) {
     (void)state;
@@ -878,6 +954,8 @@ static void requests_that_have_not_ended_bound_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gpu_whose_batch_has_room_bounds_nothing),
+        cmocka_unit_test(advice_beside_a_gpu_counts_what_it_computes_again),
         cmocka_unit_test(a_headline_says_how_much_of_a_request_it_is),
         cmocka_unit_test(full_slots_come_before_a_busy_host_where_time_is_a_timer),
         cmocka_unit_test(every_verdict_has_advice_and_a_rule),
