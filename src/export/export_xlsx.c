@@ -183,7 +183,7 @@ static void add_heads(struct xlsx *x, struct book_page *p, const char *first) {
     for (size_t r = 0; r < x->count; r++) add_run_head(p, BOOK_HEAD, &x->runs[r].run);
 }
 
-int xlsx_summary(struct xlsx *x, struct err *e) {
+static int xlsx_summary(struct xlsx *x, struct err *e) {
     struct book_page p;
     int rc = book_begin(&p, &x->book, "summary", e);
     if (rc) return rc;
@@ -288,7 +288,7 @@ static void add_parameter(struct xlsx *x, struct book_page *p, const struct keys
         add_value(p, differs ? BOOK_DIFFERS : BOOK_WRAP, key_value(&of[r], name));
 }
 
-int xlsx_parameters(struct xlsx *x, struct err *e) {
+static int xlsx_parameters(struct xlsx *x, struct err *e) {
     struct book_page p;
     int rc = book_begin(&p, &x->book, "parameters", e);
     if (rc) return rc;
@@ -344,7 +344,7 @@ static bool anywhere(const struct xlsx *x, const char *metric) {
 }
 
 /* Every measure that any of the runs has. */
-int xlsx_metrics(struct xlsx *x, struct err *e) {
+static int xlsx_metrics(struct xlsx *x, struct err *e) {
     struct book_page p;
     int rc = book_begin(&p, &x->book, "metrics", e);
     if (rc) return rc;
@@ -390,7 +390,7 @@ static void add_class(struct book_page *p, const struct run_record *r, const str
     }
 }
 
-int xlsx_qos(struct xlsx *x, struct err *e) {
+static int xlsx_qos(struct xlsx *x, struct err *e) {
     static const char *const heads[] = {"run_id",
                                         "class",
                                         "share",

@@ -11,11 +11,7 @@ struct xlsx {
     size_t count;
 };
 
-/* Each adds a page; 0 or -KVF_ERR_IO. */
-int xlsx_summary(struct xlsx *x, struct err *e);    /* what ran and how it ended; a column for each run */
-int xlsx_parameters(struct xlsx *x, struct err *e); /* the configurations, key by key, likewise */
-int xlsx_metrics(struct xlsx *x, struct err *e);    /* all results with their units and samples, likewise */
-int xlsx_qos(struct xlsx *x, struct err *e);        /* a row for each run and class */
-int xlsx_intervals(struct xlsx *x, struct err *e);  /* a row for each run and interval, and charts of them */
+/* Adds a row for each run and interval, and charts of them. 0 or -KVF_ERR_IO. */
+int xlsx_intervals(struct xlsx *x, struct err *e);
 
 #endif

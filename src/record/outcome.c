@@ -148,6 +148,13 @@ double outcome_delta(const struct outcome *o, size_t point, size_t measure) {
     return delta(outcome_value(o, point, measure), base);
 }
 
+/* The number of a point's combination of variants; 0 without groups. */
+static size_t configuration_of(const struct outcome *o, size_t point) {
+    size_t n = 0;
+    for (unsigned g = 0; g < o->groups; g++) n = n * o->dimension[g].values + o->point[point].at[g];
+    return n;
+}
+
 /* Of the points of a configuration, SIZE_MAX for all. */
 static size_t best_of(const struct outcome *o, size_t measure, size_t configuration) {
     if (measure >= o->measures) return SIZE_MAX;
@@ -157,7 +164,7 @@ static size_t best_of(const struct outcome *o, size_t measure, size_t configurat
         double v = outcome_value(o, i, measure),
                most = best == SIZE_MAX ? NAN : outcome_value(o, best, measure);
         if (isnan(v) || o->point[i].cut || !standing_comparable(o->point[i].undone)) continue;
-        if (configuration != SIZE_MAX && outcome_configuration(o, i) != configuration) continue;
+        if (configuration != SIZE_MAX && configuration_of(o, i) != configuration) continue;
         if (best == SIZE_MAX || (lower ? v < most : v > most)) best = i;
     }
     return best;
@@ -174,12 +181,6 @@ bool outcome_by_load(const struct outcome *o) {
 size_t outcome_judge(const struct outcome *o) {
     size_t m = outcome_by_load(o) ? outcome_measure_find(o, "throughput_tok_s") : 0;
     return m < o->chosen ? m : 0;
-}
-
-size_t outcome_configuration(const struct outcome *o, size_t point) {
-    size_t n = 0;
-    for (unsigned g = 0; g < o->groups; g++) n = n * o->dimension[g].values + o->point[point].at[g];
-    return n;
 }
 
 size_t outcome_configurations(const struct outcome *o) {

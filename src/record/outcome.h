@@ -141,8 +141,7 @@ size_t outcome_best(const struct outcome *o, size_t measure);
 /* The measure whose best value is a peak: throughput where the load varies, else the first. */
 size_t outcome_judge(const struct outcome *o);
 bool outcome_by_load(const struct outcome *o); /* profile rates */
-/* The number of a point's combination of variants, and the number of combinations; 0 of 1 without groups. */
-size_t outcome_configuration(const struct outcome *o, size_t point);
+/* The number of combinations of variants; 1 without groups. */
 size_t outcome_configurations(const struct outcome *o);
 /* The index of a configuration's variant in a group. */
 size_t outcome_variant(const struct outcome *o, size_t configuration, unsigned group);

@@ -19,6 +19,7 @@
 #include "base/rng.h"
 #include "cache/cache.h"
 #include "cache/policy.h"
+#include "tests/bench/bench_places.h"
 
 enum { RESIDENT = 1 << 20, KEYS = 2 * RESIDENT, HOT = KEYS / 8, CHAIN = 8, STEPS = 2000000 };
 #define ENTRY_BYTES UINT64_C(1048576)
@@ -26,19 +27,6 @@ enum { RESIDENT = 1 << 20, KEYS = 2 * RESIDENT, HOT = KEYS / 8, CHAIN = 8, STEPS
 static int fail(const char *what) {
     fprintf(stderr, "bench_cache: %s\n", what);
     return 1;
-}
-
-static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
-    (void)tier;
-    (void)bytes;
-    return ++*(uint64_t *)ctx;
-}
-
-static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
-    (void)ctx;
-    (void)tier;
-    (void)place;
-    (void)bytes;
 }
 
 /* The keys in the order in which they are asked for: all once, which fills the tier, then at random. With

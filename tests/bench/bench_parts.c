@@ -18,6 +18,7 @@
 #include "engine/scale/autoscaler.h"
 #include "engine/scale/saturation.h"
 #include "metrics/counters.h"
+#include "tests/bench/bench_places.h"
 
 enum {
     VALUES = 1 << 16,
@@ -129,19 +130,6 @@ static int snapshot_main(unsigned workers, struct rng *rng) {
 }
 
 /* ---- cache ---- */
-
-static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
-    (void)tier;
-    (void)bytes;
-    return ++*(uint64_t *)ctx;
-}
-
-static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
-    (void)ctx;
-    (void)tier;
-    (void)place;
-    (void)bytes;
-}
 
 /* Carries out what is ready without moving a byte. */
 static void drain(struct cache *c) {

@@ -17,6 +17,7 @@
 #include "cache/cache.h"
 #include "scenario/load.h"
 #include "workload/workload.h"
+#include "tests/bench/bench_places.h"
 
 enum { AHEAD = 8 };
 #define ENTRY_BYTES UINT64_C(1048576)
@@ -24,19 +25,6 @@ enum { AHEAD = 8 };
 static int fail(const char *what) {
     fprintf(stderr, "bench_trace: %s\n", what);
     return 1;
-}
-
-static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
-    (void)tier;
-    (void)bytes;
-    return ++*(uint64_t *)ctx;
-}
-
-static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
-    (void)ctx;
-    (void)tier;
-    (void)place;
-    (void)bytes;
 }
 
 struct blocks {

@@ -213,6 +213,24 @@ def rows(sql, *values, path=None):
         connection.close()
 
 
+def buckets(data):
+    """(low, high, count) of a coded histogram, as kvfall-history(5) describes it, and the sum."""
+    numbers, value, shift = [], 0, 0
+    for byte in data[1:]:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(value)
+            value = shift = 0
+    found, b = [], 0
+    for gap, count in zip(numbers[1::2], numbers[2::2]):
+        b += gap
+        low, width = (b, 1) if b < 128 else ((64 + b % 64) << (b // 64 - 1), 1 << (b // 64 - 1))
+        found.append((low, low + width - 1, count))
+        b += 1
+    return found, numbers[0]
+
+
 def last_run(path=None):
     return rows("SELECT * FROM runs ORDER BY run_id DESC LIMIT 1", path=path)[0]
 

@@ -67,20 +67,7 @@ def read(text):
 
 def stored(data):
     """{(least, greatest): count} of a histogram of the database."""
-    numbers, value, shift = [], 0, 0
-    for byte in data[1:]:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            numbers.append(value)
-            value = shift = 0
-    found, b = {}, 0
-    for gap, count in zip(numbers[1::2], numbers[2::2]):
-        b += gap
-        low, width = (b, 1) if b < 128 else ((64 + b % 64) << (b // 64 - 1), 1 << (b // 64 - 1))
-        found[low, low + width - 1] = count
-        b += 1
-    return found
+    return {(low, high): count for low, high, count in runs.buckets(data)[0]}
 
 
 def same(counts, buckets):

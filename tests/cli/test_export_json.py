@@ -90,24 +90,6 @@ def columns(table, where=""):
     return {name: [row[name] for row in rows] for name in names}
 
 
-def buckets(data):
-    """(low, high, count) of a coded histogram, as kvfall-history(5) describes it, and the sum."""
-    numbers, value, shift = [], 0, 0
-    for byte in data[1:]:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            numbers.append(value)
-            value = shift = 0
-    found, b = [], 0
-    for gap, count in zip(numbers[1::2], numbers[2::2]):
-        b += gap
-        low, width = (b, 1) if b < 128 else ((64 + b % 64) << (b // 64 - 1), 1 << (b // 64 - 1))
-        found.append((low, low + width - 1, count))
-        b += 1
-    return found, numbers[0]
-
-
 @case("every member is in the manual with its kind, and every member of the manual is there")
 def _():
     kinds, seen = documented(), set()
@@ -153,7 +135,7 @@ def _():
     stored = {row["scope"]: row["data"] for row in runs.rows("SELECT scope, data FROM histograms")}
     assert set(stored) == set(one["histograms"]) and "nvme_read_device" in stored, set(stored)
     for scope, data in stored.items():
-        spread, total = buckets(data)
+        spread, total = runs.buckets(data)
         got = one["histograms"][scope]
         assert list(zip(got["low"], got["high"], got["counts"])) == spread, scope
         assert (got["sum"], got["count"], got["unit"]) == (total, sum(n for _, _, n in spread), "ns"), scope

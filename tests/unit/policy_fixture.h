@@ -144,6 +144,23 @@ static inline int lru_victim(struct mirror *m, int t, int incoming) {
     (void)incoming;
     return item_lowest(m, t, 0);
 }
+/* Of policies that rank by a number, at: the least falls, the oldest of equals; age is the greatest that
+ * fell. */
+static inline int worth_victim(struct mirror *m, int t, int incoming) {
+    (void)incoming;
+    int best = -1;
+    for (int k = 0; k < KEYS; k++) {
+        const struct item *e = &m->e[k], *b = best < 0 ? NULL : &m->e[best];
+        if (item_in(m, t, k) && (!b || e->at < b->at || (e->at == b->at && e->pos < b->pos))) best = k;
+    }
+    return best;
+}
+
+static inline void worth_evicted(struct mirror *m, int t, int k, const struct item *was) {
+    (void)k;
+    if (was->at > m->t[t].age) m->t[t].age = was->at;
+}
+
 static const struct policy_model model_lru = {
     .eviction = KVF_EVICTION_LRU, .arrive = lru_position, .access = lru_position, .victim = lru_victim};
 

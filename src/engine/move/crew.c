@@ -74,9 +74,10 @@ static bool room_is_new(const struct crew *l) {
     return l->written_bytes < scenario_usable_bytes(l->setup.scenario, KVF_TIER_NVME);
 }
 
-/* Room on the drive that was written before takes less time. Chunks of an operation at a drive are fast or
- * slow together: each has the operation's factor, and one of a link its own. */
-double crew_bytes_served(struct crew *l, const struct piece *p, int tier) {
+/* The piece's bytes, times the factor of its service time at that tier. Room on the drive that was written
+ * before takes less time. Chunks of an operation at a drive are fast or slow together: each has the
+ * operation's factor, and one of a link its own. */
+static double bytes_served(struct crew *l, const struct piece *p, int tier) {
     const struct scenario *s = l->setup.scenario;
     struct station *at = &l->station[p->op->whole ? OWN : tier];
     double *factor = &p->op->factor[p->dir], bytes = (double)p->bytes;
@@ -121,7 +122,7 @@ static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
         return;
     }
     if (!o->whole) {
-        station_join(&l->station[tier], p, p->dir, crew_bytes_served(l, p, tier), now_ns);
+        station_join(&l->station[tier], p, p->dir, bytes_served(l, p, tier), now_ns);
         return;
     }
     piece_add(&hand->own, p);
@@ -156,7 +157,7 @@ static bool stations_pump(struct crew *l, uint64_t now_ns) {
     }
     for (; heap_min_key(&l->starts) <= now_ns && heap_pop(&l->starts, &item); any = true) {
         struct piece *p = item.item;
-        station_join(&l->station[OWN], p, p->dir, crew_bytes_served(l, p, KVF_TIER_GPU), now_ns);
+        station_join(&l->station[OWN], p, p->dir, bytes_served(l, p, KVF_TIER_GPU), now_ns);
     }
     for (; heap_min_key(&l->delays) <= now_ns && heap_pop(&l->delays, &item); any = true)
         piece_arrives(l, item.item, now_ns);

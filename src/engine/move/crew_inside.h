@@ -126,11 +126,6 @@ struct piece *crew_piece_new(struct crew *l, struct handled *o, enum kvf_dir dir
 void crew_piece_free(struct crew *l, struct piece *p); /* out of its list already */
 void crew_memory_free(struct crew *l);                 /* all of them */
 
-/* ---- crew.c ---- */
-
-/* The piece's bytes, times the factor of its service time at that tier. */
-double crew_bytes_served(struct crew *l, const struct piece *p, int tier);
-
 /* ---- crew_store.c: a store that was measured, spoken to over connections ----
  *
  * As in a real run (tier/remote/remote.h): each worker has its part of the connections, and one command is in

@@ -25,22 +25,10 @@ static void access(struct mirror *m, int t, int k) {
     keyed(m, t, k);
 }
 
-static int victim(struct mirror *m, int t, int incoming) {
-    (void)incoming;
-    int best = -1;
-    for (int k = 0; k < KEYS; k++) {
-        const struct item *e = &m->e[k], *b = best < 0 ? NULL : &m->e[best];
-        if (item_in(m, t, k) && (!b || e->at < b->at || (e->at == b->at && e->pos < b->pos))) best = k;
-    }
-    return best;
-}
-
-static void evicted(struct mirror *m, int t, int k, const struct item *was) {
-    (void)k;
-    if (was->at > m->t[t].age) m->t[t].age = was->at;
-}
-
-static const struct policy_model model = {
-    .eviction = KVF_EVICTION_LFU, .arrive = arrive, .access = access, .victim = victim, .evicted = evicted};
+static const struct policy_model model = {.eviction = KVF_EVICTION_LFU,
+                                          .arrive = arrive,
+                                          .access = access,
+                                          .victim = worth_victim,
+                                          .evicted = worth_evicted};
 
 POLICY_TESTS(policy_lfu, model, NULL, cmocka_unit_test(worked_example))
