@@ -76,6 +76,9 @@ static inline enum kvf_stat stat_of_target(int target) {
     return (enum kvf_stat)(KVF_STAT_P95 + target);
 }
 
+/* Of what is seldom called: not inlined, so that its callers need no frame for it. */
+#define KVF_APART __attribute__((noinline))
+
 static inline uint64_t kvf_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }

@@ -9,7 +9,6 @@
 #include "engine/sampling/together.h"
 
 enum {
-    TURNS = 64,        /* of pods between arrivals */
     LOOKS = 256,       /* times between looks at the real clock, where nobody waits for it */
     TURN_LOOKS = 16,   /* turns at one time between such looks */
     STILL = 1000000,   /* turns at one time after which it is not believed that time will go on */
@@ -94,9 +93,9 @@ static bool is_still(struct engine *e, uint64_t now_ns) {
 /* One turn of every pod that has something to do. One that did something has another turn, after arrivals:
  * before those that were called later, where there are others. */
 static void workers_turn(struct engine *e, uint64_t now_ns) {
-    uint32_t due[TURNS], n;
+    uint32_t *due = e->control.simulator.due, n;
     bool any = false, alone = e->service.worker_count == 1;
-    while (!any && (n = lineup_due(&e->service.lineup, now_ns, due, TURNS)) > 0) {
+    while (!any && (n = lineup_due(&e->service.lineup, now_ns, due, SIMULATOR_TURNS)) > 0) {
         for (uint32_t i = 0; i < n; i++) {
             struct worker *w = &e->service.workers[due[i]];
             bool did = worker_due(w, now_ns) && worker_turn(w, false);

@@ -9,16 +9,19 @@
 #include <stdint.h>
 
 /* The relation of the virtual clock to the real one. */
+enum { SIMULATOR_TURNS = 64 }; /* of pods between arrivals */
+
 struct simulator {
-    double speed;            /* times real time; 0: as fast as it can */
-    uint64_t from_ns;        /* run time ... */
-    uint64_t from_real_ns;   /* ... and real time since when it has gone at that speed */
-    uint64_t begun_real_ns;  /* real time of the run's start */
-    uint64_t paused_real_ns; /* since when it stands still; 0: it does not */
-    uint64_t pauses_ns;      /* real time of those that have ended */
-    uint64_t still_ns;       /* the time at which the clock is, and since it came there: */
-    uint64_t turns;          /* turns, and */
-    uint64_t arrived;        /* requests that had arrived by the first look */
+    double speed;                  /* times real time; 0: as fast as it can */
+    uint64_t from_ns;              /* run time ... */
+    uint64_t from_real_ns;         /* ... and real time since when it has gone at that speed */
+    uint64_t begun_real_ns;        /* real time of the run's start */
+    uint64_t paused_real_ns;       /* since when it stands still; 0: it does not */
+    uint64_t pauses_ns;            /* real time of those that have ended */
+    uint64_t still_ns;             /* the time at which the clock is, and since it came there: */
+    uint64_t turns;                /* turns, and */
+    uint64_t arrived;              /* requests that had arrived by the first look */
+    uint32_t due[SIMULATOR_TURNS]; /* pods that have one */
 };
 
 struct engine;

@@ -35,25 +35,31 @@ static void go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, 
     u->at[dir] -= n;
 }
 
-/* Alone without a call, which would cost more than the sums. */
-void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
-    if (u->alone) {
-        come(u, dir, n, at_ns);
-        return;
-    }
+KVF_APART static void come_among_others(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
     pthread_mutex_lock(&u->lock);
     come(u, dir, n, at_ns);
     pthread_mutex_unlock(&u->lock);
 }
 
-void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
-    if (u->alone) {
-        go(u, dir, n, last_ns, earlier_ns);
-        return;
-    }
+KVF_APART static void go_among_others(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns,
+                                      uint64_t earlier_ns) {
     pthread_mutex_lock(&u->lock);
     go(u, dir, n, last_ns, earlier_ns);
     pthread_mutex_unlock(&u->lock);
+}
+
+void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
+    if (u->alone)
+        come(u, dir, n, at_ns);
+    else
+        come_among_others(u, dir, n, at_ns);
+}
+
+void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
+    if (u->alone)
+        go(u, dir, n, last_ns, earlier_ns);
+    else
+        go_among_others(u, dir, n, last_ns, earlier_ns);
 }
 
 struct usage_sums usage_read(struct usage *u, uint64_t now_ns) {

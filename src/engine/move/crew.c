@@ -504,7 +504,7 @@ bool crew_pump(struct crew *l) {
     return any;
 }
 
-uint64_t crew_next_ns(const struct crew *l) {
+KVF_APART uint64_t crew_next_ns(const struct crew *l) {
     uint64_t next = heap_min_key(&l->turns), at;
     if (l->ready) return now_of(l);
     if ((at = heap_min_key(&l->delays)) < next) next = at;

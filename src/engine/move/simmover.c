@@ -291,8 +291,8 @@ void simmover_answered(struct simmover *m, uint64_t number, const struct mover_t
     }
 }
 
-/* Not inlined: mostly none is due, and then no frame is made. */
-__attribute__((noinline)) static void events_due(struct simmover *m, uint64_t now_ns) {
+/* Mostly none is due. */
+KVF_APART static void events_due(struct simmover *m, uint64_t now_ns) {
     struct heap_item item;
     while (heap_min_key(&m->events) <= now_ns && heap_pop(&m->events, &item)) {
         struct simulated *s = item.item;

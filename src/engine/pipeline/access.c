@@ -113,22 +113,22 @@ void access_refused(struct flight *f) {
     f->failed = f->failed || !f->internal;
 }
 
-bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
-                  uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
-                  enum cache_verdict *verdict) {
+enum cache_verdict access_write(struct pipeline *p, struct executor *x, struct flight *f,
+                                struct cache_key key, uint64_t bytes, enum kvf_cause cause, uint64_t rank,
+                                enum access_role role) {
     struct cache_access access = access_of(p, f, cause, rank);
     struct cache_op *op = NULL;
-    *verdict = cache_write(p->cache, key, bytes, &access, f->worker, f, &op);
+    enum cache_verdict verdict = cache_write(p->cache, key, bytes, &access, f->worker, f, &op);
     if (p->sample && cause == KVF_CAUSE_RAG) sample_chunk(p->sample, REFERENCE_WRITE, key, bytes);
-    if (*verdict == CACHE_TOO_LARGE) access_refused(f);
-    if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
+    if (verdict == CACHE_TOO_LARGE) access_refused(f);
+    if (!access_under_way(verdict)) return verdict;
     op->role = role;
     f->owed_bytes += bytes;
-    flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);
+    flight_at(f, verdict == CACHE_PLANNED ? op->to : -1);
     op_begun(x, f);
     room_needed(x, f, op);
-    if (*verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);
-    return true;
+    if (verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);
+    return verdict;
 }
 
 bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,

@@ -39,10 +39,14 @@ uint64_t access_read(struct pipeline *p, struct executor *x, struct flight *f, s
 /* Touches an entry, if it is there. */
 void access_touch(struct pipeline *p, const struct flight *f, struct cache_key key, uint64_t rank);
 /* Writes an entry unless it is there, being written, not admitted, or too large, by which the request fails.
- * Whether an operation is under way: the write, or its wait for room. */
-bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
-                  uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
-                  enum cache_verdict *verdict);
+ */
+enum cache_verdict access_write(struct pipeline *p, struct executor *x, struct flight *f,
+                                struct cache_key key, uint64_t bytes, enum kvf_cause cause, uint64_t rank,
+                                enum access_role role);
+/* Whether an operation is under way: the write, or its wait for room. */
+static inline bool access_under_way(enum cache_verdict verdict) {
+    return verdict == CACHE_PLANNED || verdict == CACHE_NO_ROOM_NOW;
+}
 /* Waits for the writer of the entry; false without one, or when the request's patience is over. */
 bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, enum access_role role);

@@ -22,9 +22,8 @@ static void keys_add(const struct pipeline *p, const struct flight *f, struct bu
     }
 }
 
-bool ask_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+KVF_APART static bool ask(struct pipeline *p, struct executor *x, struct flight *f) {
     struct buf keys = {0};
-    if (!p->far) return false;
     executor_enter(x);
     keys_add(p, f, &keys);
     executor_leave(x);
@@ -37,6 +36,10 @@ bool ask_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     }
     buf_free(&keys);
     return f->asking;
+}
+
+bool ask_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    return p->far && ask(p, x, f);
 }
 
 void ask_end(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_note *notes,

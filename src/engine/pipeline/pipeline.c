@@ -18,12 +18,11 @@ enum { PLANS_PER_HOLD = 16, DROPS_PER_HOLD = 16 };
 
 static void prompt_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     struct cache_key key = prompt_key(&f->req);
-    enum cache_verdict verdict;
     cache_shared_guess(p->cache, key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX);
     if (!access_missed(p, x, f, key, KVF_CAUSE_PREFIX, ROLE_PROMPT_READ, ROLE_PROMPT_WAIT)) return;
     f->prompt_missed = true;
-    access_write(p, x, f, key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
-                 ROLE_PROMPT_WRITE, &verdict);
+    (void)access_write(p, x, f, key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
+                       ROLE_PROMPT_WRITE);
 }
 
 static void turn_begin(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key) {
@@ -50,10 +49,10 @@ static void prefill_begin(struct pipeline *p, struct executor *x, struct flight 
     enum cache_verdict verdict;
     executor_enter(x);
     if (f->internal)
-        access_write(p, x, f, f->key, f->bytes, f->cause, f->rank, ROLE_PREFILL_WRITE, &verdict);
+        verdict = access_write(p, x, f, f->key, f->bytes, f->cause, f->rank, ROLE_PREFILL_WRITE);
     else
-        access_write(p, x, f, own_key(&f->req), own_bytes(p->scenario, &f->req), KVF_CAUSE_PREFILL, 0,
-                     ROLE_PREFILL_WRITE, &verdict);
+        verdict = access_write(p, x, f, own_key(&f->req), own_bytes(p->scenario, &f->req), KVF_CAUSE_PREFILL,
+                               0, ROLE_PREFILL_WRITE);
     executor_leave(x);
     f->kept_out = verdict == CACHE_NOT_ADMITTED;
 }
@@ -191,10 +190,9 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
         for (int n = 0; n < PLANS_PER_HOLD && f->next_block < f->blocks && !f->room_blocked && !f->refused;
              n++) {
             uint32_t i = block_at(p, f, f->next_block++);
-            enum cache_verdict verdict;
             if (i < f->hit_blocks) continue;
-            access_write(p, x, f, block_key(r, i), block_bytes(p, r, i), cause, block_rank(p, f, i),
-                         ROLE_BLOCK_WRITE, &verdict);
+            enum cache_verdict verdict = access_write(p, x, f, block_key(r, i), block_bytes(p, r, i), cause,
+                                                      block_rank(p, f, i), ROLE_BLOCK_WRITE);
             block_link(p, f, i);
             f->room_blocked = verdict == CACHE_NO_ROOM_NOW;
         }
@@ -209,7 +207,7 @@ static void chunk_begin(struct pipeline *p, struct executor *x, struct flight *f
     access_missed(p, x, f, key, KVF_CAUSE_RAG, ROLE_CHUNK_READ, ROLE_CHUNK_WAIT);
 }
 
-static void retrieve_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+KVF_APART static void retrieve_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     uint32_t chunk[RAG_TOP_MAX];
     uint64_t document;
     flight_enter(f, FLIGHT_RETRIEVE, executor_now(x));
@@ -275,7 +273,6 @@ static void decode_ends(struct flight *f) {
  * is written again, unless it is kept out or the request only reads. Between enter and leave. */
 static void decode_look(struct pipeline *p, struct executor *x, struct flight *f) {
     struct cache_key key = own_key(&f->req);
-    enum cache_verdict verdict;
     cache_shared_refresh(p->cache, key);
     enum cache_presence presence = cache_peek(p->cache, key);
     if (presence == CACHE_WRITING && access_wait(p, x, f, key, KVF_CAUSE_DECODE, ROLE_DECODE_WAIT)) return;
@@ -287,8 +284,8 @@ static void decode_look(struct pipeline *p, struct executor *x, struct flight *f
     if (presence == CACHE_RESIDENT) {
         decode_read(p, x, f, key);
     } else if (f->req.decode_only || f->kept_out ||
-               !access_write(p, x, f, key, own_bytes(p->scenario, &f->req), KVF_CAUSE_DECODE, 0,
-                             ROLE_DECODE_WRITE, &verdict)) {
+               !access_under_way(access_write(p, x, f, key, own_bytes(p->scenario, &f->req), KVF_CAUSE_DECODE,
+                                              0, ROLE_DECODE_WRITE))) {
         decode_ends(f);
     }
 }
@@ -508,12 +505,11 @@ static void own_written(struct pipeline *p, struct executor *x, struct flight *f
 
 /* A read whose entry has gone from its tier: what a miss would have led to. */
 static void role_lost(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_op *op) {
-    enum cache_verdict verdict;
     switch ((enum access_role)op->role) {
     case ROLE_PROMPT_READ:
         f->prompt_missed = true;
-        access_write(p, x, f, op->key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
-                     ROLE_PROMPT_WRITE, &verdict);
+        (void)access_write(p, x, f, op->key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
+                           ROLE_PROMPT_WRITE);
         break;
     case ROLE_BLOCK_READ:
         for (uint32_t i = 0; i < f->hit_blocks; i++)

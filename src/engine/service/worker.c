@@ -77,7 +77,7 @@ static void worker_enter(struct executor *x) {
 /* Operations of another worker are in its mailbox before the lock is released: when the run ends the cache is
  * stopped under that lock, and a worker that sees the end then sees its last mail too. It is woken
  * afterwards. */
-static void leave_among_others(struct worker *w) {
+KVF_APART static void leave_among_others(struct worker *w) {
     struct service *v = w->service;
     uint64_t woken[WORKERS_MAX / 64] = {0};
     struct cache_op *op;
