@@ -143,11 +143,12 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                      counted(lost, "entry was", "entries were").text);
     lost = scenario_recomputes(e->s) ? 0 : result_value(&run->results, "outage_lost");
     if (lost > 0)
-        verdict_warn(
-            &run->verdict, "%s lost in outages; what was lost is %s, so the throughput is that of %s work",
-            counted(lost, "entry was", "entries were").text,
-            blocks ? "written again instead of being read" : "neither read nor moved nor computed again",
-            blocks ? "other" : "less");
+        verdict_warn(&run->verdict,
+                     "%s lost in outages; what was lost is %s, so the throughput is that of %s work",
+                     counted(lost, "entry was", "entries were").text,
+                     blocks ? "written again instead of being read"
+                            : "neither read nor moved nor computed again, but for shared prompts",
+                     blocks ? "other" : "less");
     double carried = result_value(&run->results, "tokens_carried_ratio");
     if (carried >= CARRIED)
         verdict_warn(

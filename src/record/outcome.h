@@ -83,6 +83,7 @@ struct outcome_point {
     double *value;                 /* by measure, malloc'd; outcome_measured() reads it */
     size_t values;
     double undone[STANDING_UNDONE]; /* as standing.h has them */
+    double reuse_hits;              /* reuse_hit_ratio; NaN: missing */
     bool cut;                       /* it ended amid most of its work: standing_run_cut() */
     size_t against;                 /* index of the baseline point of its differences; SIZE_MAX: none */
 };

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The autoscaler as a user sees it: lines while it seeks, summary, JSON, database, and what it cannot steer."""
+import json
 import re
 
 from runs import last_run, measure, refused, result, rows, write
-from tap import case, home, main, run
+from tap import SOURCE, case, home, main, run
 
 # Nobody is over ten seconds, so that it grows to the most allowed whatever this machine does meanwhile.
 EASY = {"tiers": {"gpu": {"capacity": "2MiB", "backend": "emulated"}}, "run.duration": "30s", "run.interval": "20ms",
@@ -55,6 +56,23 @@ def _():
     assert peak in [event["message"] for event in summary["events"]], summary["events"]
     assert peak in words(got.stdout), got
     assert result(summary, "users_at_peak") == result(summary, "autoscaler_users") == 6
+
+
+@case("mode capacity without an answer names the best level so far, and never one stage, which may have had more")
+def _():
+    apart = 0
+    for duration in ("12s", "30s"):
+        path = home() / "work/summary.json"
+        got = run(["run", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--duration", duration, "--users", "5",
+                   "--autoscaler", "capacity", "--json", path, *(word for one in (
+                       "mode=simulate", "autoscaler.stage=2s", "autoscaler.settle=500ms") for word in ("--set", one))])
+        assert got.rc == 0, got
+        summary, text = json.loads(path.read_text()), words(section(got.stdout))
+        peak, users = result(summary, "users_at_peak"), result(summary, "autoscaler_users")
+        assert result(summary, "autoscaler_found") == 0 and "with %d users" % peak in text, text
+        assert ("best so far: " in text) == (peak != users) and "in one stage" not in text, (peak, users, text)
+        apart += peak != users
+    assert apart > 0
 
 
 @case("a run that ends before an answer says what it knows, and that it was too short")

@@ -424,6 +424,24 @@ def _():
     assert all(w[1:3] == ("load", 0) for n, w in enumerate(want) if 20000 <= n * APART_MS < 45000)
 
 
+@case("what an outage takes is told by what becomes of it: blocks are written again, whole entries are not")
+def _():
+    for granularity, told in (("block", "written again instead of being read, so the throughput is that of other work"),
+                              ("request", "neither read nor moved nor computed again, but for shared prompts, "
+                               "so the throughput is that of less work")):
+        path = home() / "work/summary.json"
+        got = run(["run", SOURCE / "configs/fleet/outage.yaml", "--headless", "--quiet", "--duration", "40s", "--users", "160",
+                   "--db", "none", "--json", path, *(word for one in (
+                       "compute.mode=fast", "run.warmup=20s", "fleet.outages=[{pod: 3, at: 40s, for: 10s}]",
+                       "fleet.routing=least_loaded", "cache.granularity=" + granularity) for word in ("--set", one))])
+        assert got.rc == 0, got
+        summary = json.loads(path.read_text())
+        lost = summary["results"]["outage_lost"]["value"]
+        text = " ".join(got.stdout.split())
+        assert lost > 1 and "%d entries were lost in outages; what was lost is %s" % (lost, told) in text, (lost, text)
+        assert summary["run"]["undone"], summary["run"]
+
+
 @case("hits, lookups and requests of the pods add up to the whole, in results and in the database")
 def _():
     summary, lines = simulated("precise")

@@ -170,6 +170,23 @@ def _():
     assert report.rc == 0 and told in " ".join(report.stdout.split()), report
 
 
+@case("a best point with fewer hits than another says so, where a miss makes no work")
+def _():
+    kept = {"name": "kept", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "20s", "warmup": "5s"},
+            "tiers": {"gpu": {"capacity": "1GiB"}, "cpu": {"capacity": "2GiB"}, "nvme": {"capacity": "8GiB", "path": "."}},
+            "workload": {"users": 20}, "sweep": {"keys": {"tiers.nvme.capacity": [0, "16GiB"]}}}
+    for number, metric, told in ((1, "throughput_tok_s", True), (2, "reuse_hit_ratio", False)):
+        kept["sweep"]["metrics"] = metric
+        (home() / "work/kept.yaml").write_text(json.dumps(kept))
+        got = run(["sweep", "kept.yaml", "--quiet", "--headless"])
+        report = run(["report", "sweep:%d" % number, "--format", "md", "-o", "-"])
+        hits = [row["value"] for row in rows("SELECT value FROM results WHERE metric = 'reuse_hit_ratio' ORDER BY value")]
+        assert (got.rc, report.rc) == (0, 0) and hits[-1] > hits[0] + 0.05, (got, hits)
+        words = "Point 1, the best by tokens/s, hits less than point 2"
+        for text in (got.stdout, report.stdout):
+            assert (words in " ".join(text.split())) == told and ("hits less" in text) == told, (metric, text)
+
+
 @case("rates lie evenly between one request at a time and full throughput")
 def _():
     got, out = sweep({**SIMULATED, "sweep": {"profile": "rates"}, "compute": {"mode": "fixed", "ms_per_token": 0.05},

@@ -24,6 +24,8 @@ static void put_verdict(const struct outcome *o, struct doc *d) {
         doc_text(d, DOC_WARN, "Simulated: the figures come from a model; nothing was measured.");
 }
 
+#define FEWER_HITS 0.01 /* of the reuse hit ratio, that is worth a sentence */
+
 static void put_best(const struct outcome *o, struct doc *d) {
     size_t measure[OUTCOME_CHARTS], count = outcome_charted(o, measure);
     for (size_t i = 0; i < count && i < 4; i++) {
@@ -161,6 +163,32 @@ static void put_points_table(const struct outcome *o, size_t shown, struct doc *
     for (size_t i = 0; i < shown; i++) put_point(o, i, all_done, comparable, d);
 }
 
+/* Of the points that may be best, the one that finds most of what comes again. */
+static size_t most_hits(const struct outcome *o) {
+    size_t most = SIZE_MAX;
+    for (size_t i = 0; i < o->points; i++) {
+        const struct outcome_point *p = &o->point[i];
+        if (p->state != OUTCOME_DONE || isnan(p->reuse_hits) || p->cut || !standing_comparable(p->undone))
+            continue;
+        if (most == SIZE_MAX || p->reuse_hits > o->point[most].reuse_hits) most = i;
+    }
+    return most;
+}
+
+/* Where a miss makes no work, the best is not always the one that a cache is for. */
+static void put_fewer_hits(const struct outcome *o, struct doc *d) {
+    size_t best = outcome_best(o, 0), most = most_hits(o);
+    if (strcmp(o->record.profile, "keys") != 0 || best == SIZE_MAX || most == SIZE_MAX) return;
+    const struct outcome_point *p = &o->point[best], *other = &o->point[most];
+    if (!(other->reuse_hits - p->reuse_hits >= FEWER_HITS)) return;
+    doc_text(
+        d, DOC_WARN,
+        "Point %zu, the best by %s, hits less than point %zu: reuse hit ratio %.1f %% against %.1f %%. At granularity "
+        "request a miss makes no work, so fewer hits can look better there.",
+        p->number, outcome_measure_title(o->measure[0].name).text, other->number, 100 * p->reuse_hits,
+        100 * other->reuse_hits);
+}
+
 /* Why a point that looks best is not called so. */
 static void put_incomparable(const struct outcome *o, struct doc *d) {
     size_t left = 0, cut = 0;
@@ -192,6 +220,7 @@ static void put_points(const struct outcome *o, struct doc *d) {
     doc_section(d, 1, "All points");
     put_failures(o, d);
     put_incomparable(o, d);
+    put_fewer_hits(o, d);
     if (shown < o->points)
         doc_text(d, DOC_PLAIN, "The first %zu of %zu points; `kvfall export sweep:%" PRId64 "` has all.",
                  shown, o->points, o->record.sweep_id);
@@ -304,6 +333,7 @@ struct doc *outcome_doc_end(const struct outcome *o, bool table) {
     }
     if (table) put_peaks(o, d);
     if (table) put_incomparable(o, d);
+    if (table) put_fewer_hits(o, d);
     put_failures(o, d);
     if (o->record.answer[0]) doc_text(d, DOC_PLAIN, "%s", o->record.answer);
     for (const char *line = o->warnings ? o->warnings : ""; *line; line += strspn(line, "\n")) {

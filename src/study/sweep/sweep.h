@@ -31,6 +31,7 @@ struct sweep_point {
     char why[300];                   /* why it failed */
     double value[SWEEP_METRICS_MAX]; /* NaN: missing */
     double undone[STANDING_UNDONE];  /* by which it is not comparable */
+    double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
     bool cut;                        /* it ended while most of its work was under way: standing_run_cut() */
 };
 

@@ -38,6 +38,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->state = outcome_state_of(run->status);
     standing_count(&run->results, p->undone);
     p->cut = standing_run_cut(&run->results);
+    p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
     for (unsigned m = 0; m < s->metrics; m++) {
         const struct result *r = result_find(&run->results, s->metric[m]);
         p->value[m] = result_value(&run->results, s->metric[m]);

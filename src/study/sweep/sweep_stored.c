@@ -234,6 +234,7 @@ static void settle_points(struct outcome *o) {
         standing_settle(has(o, i, standing_computes) && !has(o, i, standing_not_computed),
                         o->point[i].undone);
         o->point[i].cut = is_cut(o, i);
+        o->point[i].reuse_hits = outcome_value(o, i, outcome_measure_find(o, "reuse_hit_ratio"));
     }
 }
 
