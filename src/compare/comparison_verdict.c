@@ -94,26 +94,30 @@ static bool may_cause(const struct comparison *c, size_t side, const char *metri
     return (!of_tier || named) && !(part && went(c, "nvme_read_p95_ms", side, other));
 }
 
+/* A cache that hits more has more to read, and may be slower for it. Whether it was said. */
+static bool put_reads(const struct comparison *c, size_t side, struct buf *out) {
+    if (!went(c, "reuse_hit_ratio", side, COMPARISON_IMPROVED) || !reads(c, side, true)) return false;
+    buf_add(out, " while fewer lookups miss, and so more is read (");
+    put_values(c, "reuse_hit_ratio", side, out);
+    buf_add(out, ")");
+    return true;
+}
+
 /* Of a part of a latency only what makes up half of its change is a cause; the rest is said of what lies
  * behind, in its order. */
 static void put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
                       const char *what, struct buf *out) {
-    const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
     bool worse = direction == COMPARISON_WORSENED,
          storage = strncmp(what, "nvme_", 5) == 0 || strncmp(what, "storage_", 8) == 0;
     if (!storage && moved_ms(c, "queue_wait_p95_ms", side) / moved_ms(c, what, side) >= 0.5) {
         buf_addf(out, " because requests wait %s for a slot (", worse ? "longer" : "less");
         put_values(c, "queue_wait_p95_ms", side, out);
         buf_add(out, ")");
+        if (worse) (void)put_reads(c, side, out);
         return;
     }
     storage = storage || went(c, "storage_io_p95_ms", side, direction);
-    if (worse && storage && hits && hits->direction == COMPARISON_IMPROVED && reads(c, side, true)) {
-        buf_add(out, " while fewer lookups miss, and so more is read (");
-        put_values(c, "reuse_hit_ratio", side, out);
-        buf_add(out, ")");
-        return;
-    }
+    if (worse && storage && put_reads(c, side, out)) return;
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
         const struct comparison_change *v = told(c, behind[i].metric, side);
         if (!v || v->direction != direction || strcmp(behind[i].metric, what) == 0) continue;

@@ -264,8 +264,9 @@ def verdict_on(*sides):
             first = add_trials(db, [p95[1] * (1 + 0.001 * n) for n in range(4)], name="side%d" % k, metric=p95[0])
             for trial in range(4):
                 for n, (metric, value) in enumerate(more):
-                    db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, ?, ?, ?, '')",
-                               (first + trial, 90 + n, metric, value * (1 + 0.001 * trial)))
+                    unit = UNITS.get(metric, "ms" if metric.endswith("_ms") else "")
+                    db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, ?, ?, ?, ?)",
+                               (first + trial, 90 + n, metric, value * (1 + 0.001 * trial), unit))
     return json.loads(run(["compare", "1", "5", "--json"]).stdout)["verdicts"][0]
 
 
@@ -302,6 +303,10 @@ def _():
     said = verdict_on(before, {**longer, "total_read_bytes": 1.6e12})
     assert said == ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 100 % while fewer lookups miss, and so more is read "
                     "(hit ratio 80.1 % after 40.1 %)."), said
+    queues = {**before, "queue_wait_p95_ms": 10}  # what is read more keeps others waiting for a slot
+    said = verdict_on(queues, {**longer, "queue_wait_p95_ms": 100, "total_read_bytes": 1.6e12})
+    assert " because requests wait longer for a slot (" in said and said.endswith(
+        " while fewer lookups miss, and so more is read (hit ratio 80.1 % after 40.1 %)."), said
     before = {"throughput_tok_s": 100, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40}
     said = verdict_on(before, {**before, "throughput_tok_s": 141, "nvme_read_device_p95_ms": 30})
     assert " because nvme reads take less time at the device (" in said, said
