@@ -440,7 +440,8 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
     else if (outcome == CACHE_DONE && op->kind == CACHE_OP_READ)
         hit_promote(c, op);
     relief_due(c, op->worker);
-    if (cache_entry(c, op->entry)->generation == op->generation) extent_join(c, op->entry);
+    if (c->index.step != 0 && cache_entry(c, op->entry)->generation == op->generation)
+        extent_join(c, op->entry);
     pool_op_give(&c->ops, op);
 }
 

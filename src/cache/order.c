@@ -15,9 +15,7 @@ static void list_link(struct order *o, uint32_t entry, uint32_t before, uint32_t
     n[entry].parent = LISTED;
     *(before == NONE ? &o->head : &n[before].right) = entry;
     *(behind == NONE ? &o->tail : &n[behind].left) = entry;
-    for (int i = 0; i < ORDER_HINTS; i++)
-        if (o->hint[i] == NONE) o->hint[i] = entry;
-    o->listed++;
+    if (o->listed++ == 0) o->hint[ORDER_NEW] = o->hint[ORDER_AGAIN] = entry;
 }
 
 /* From an entry of the list to the one before the place of `entry`, which is not at an end. NONE: too far. */
