@@ -155,6 +155,14 @@ static void add_free_misses(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, "; %s of lookups miss, which makes no work here", phrase_share(in->miss_ratio).text);
 }
 
+/* A modelled GPU may be busier than what is loaded most, with work that a larger batch saves. */
+static void add_gpu_beside(struct phrase *t, const struct judge_input *in,
+                           const struct judge_resource *named) {
+    struct judge_resource gpu = judge_gpu(in);
+    if (named->limit == VERDICT_COMPUTE || !(gpu.busy > named->busy)) return;
+    phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text, judge_room_for_more(&gpu));
+}
+
 static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct judge_resource most = judge_most_loaded(in);
     say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
@@ -162,6 +170,7 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
     if (most.busy > 0) {
         judge_add_resource(t, &most, in);
         phrase_add(t, ", %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
+        add_gpu_beside(t, in, &most);
     }
     add_free_misses(t, in);
 }
@@ -340,6 +349,7 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
         phrase_add(t, "; inside, ");
         judge_add_resource(t, &most, in);
         phrase_add(t, " %s busy is the most loaded", phrase_share(most.busy).text);
+        add_gpu_beside(t, in, &most);
     }
     add_parts(t, in);
 }
@@ -392,6 +402,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
         phrase_add(t, ", and the most loaded, ");
         judge_add_resource(t, &most, in);
         phrase_add(t, ", is %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
+        add_gpu_beside(t, in, &most);
     }
     add_free_misses(t, in);
     add_parts(t, in);

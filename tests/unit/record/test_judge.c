@@ -336,6 +336,9 @@ static void a_gpu_whose_batch_has_room_bounds_nothing(void **state) {
     in.targets = false;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_LOAD);
+    /* busier than what is named, which would be full before it */
+    assert_non_null(
+        strstr(v.sentence, "is 30 % busy; the modelled GPU is 99 % busy in batches with room for more"));
     in.compute_work = 0.4;
     assert_non_null(strstr(judged(&in).sentence,
                            "the most loaded, the modelled GPU, is 99 % busy in batches with room for more"));
