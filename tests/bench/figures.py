@@ -11,13 +11,13 @@ from autoscaler import autoscaler
 from block import block
 from ranks import ranks
 from compare import compare
-from decisions import decisions
+from decisions import crowd, decisions
 from gpu import gpu
 from record import record
 from remote import remote
 from results import results
 from screen import screen
-from simulate import crowd, simulate
+from simulate import simulate
 from truth import truth
 from workload import workload
 
@@ -410,4 +410,4 @@ BENCHES = {"nvme": nvme, "block": lambda bench: block(bench, entry_scenario),
            "compare": compare,
            "remote": remote, "record": record,
            "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench)), "autoscaler": autoscaler,
-           "crowd": crowd, "decisions": lambda bench: decisions(bench, *trace_of_mooncake(bench)), "truth": truth}
+           "crowd": lambda bench: crowd(bench, *trace_of_mooncake(bench)), "decisions": lambda bench: decisions(bench, *trace_of_mooncake(bench)), "truth": truth}

@@ -149,21 +149,12 @@ def sweep(bench, trace):
     bench.row_ratio("  faster than one job", pairs, "%.2f", least=0.9)
 
 
-def crowd(bench):
-    """Requests a second of processor time of users who think for half a minute, ever more of them, and what one takes."""
-    for exponent in (4, 5, 6) if bench.quick else (4, 5, 6, 7):
-        users, rates = 10 ** exponent, []
-        for _ in range(1 if exponent == 7 else 3):
-            r, _, cpu_s = clocked(lambda: bench.kvfall(CROWD % ("600s" if exponent == 4 else "60s" if exponent == 5 else "20s", users)))
-            rates.append(r["requests_done"] / cpu_s / 1e3)
-        bench.row_value("requests of 10^%d users" % exponent, rates, "%.0f k/s", over=500 if exponent == 6 else None)
-        say("  10^%d users" % exponent)
+def crowd_memory(bench, users):
+    """Bytes of a user, as few have asked."""
     process = bench.kvfall_start(CROWD % ("100ms", users))
     most = max(most for _, most in watch(process, peak_memory, 600))
     bench.kvfall_results(process)
-    bench.row_value("  memory of one of them", [most / users], "%.0f B", under=150)
-    bench.notes.append("crowd: simulated requests a second of processor time, whole commands without a database, one memory tier "
-                       "as fast as nothing waits for; memory is the peak of a tenth of a second, in which few have asked.")
+    return most / users
 
 
 def simulate(bench, trace, which):
