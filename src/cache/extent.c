@@ -8,9 +8,9 @@
  *            ▲                                                                                │
  *            └──────────────────── the reads have ended, side by side once more ◄─────────────┘
  *
- * A block leaves its extent (extent_take) before anything happens to it, and comes to one (extent_join) at the
- * end of what happened, so no decision depends on them: only what finds an entry by its key, or as a victim,
- * may meet an extent. The index keeps a slot for each block. */
+ * A block leaves its extent (extent_take) before anything happens to it, and comes to one (extent_join) at
+ * the end of what happened, so no decision depends on them: only what finds an entry by its key, or as a
+ * victim, may meet an extent. The index keeps a slot for each block. */
 
 /* So many slots of the index are changed at most to make one extent of two. */
 enum { JOIN_MOST = 64 };
