@@ -66,32 +66,16 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
         s->trials = i->trials->count;
         s->complete = trials_complete(i->trials);
         s->results = s->complete > 0;
-        for (size_t k = 0; k < s->trials; k++) s->failed += i->trials->trial[k].status == RUN_FAILED;
+        for (size_t k = 0; k < s->trials; k++) {
+            const struct trial *one = &i->trials->trial[k];
+            s->failed += one->status == RUN_FAILED || one->status == RUN_CRASHED;
+            s->late += one->left > 0;
+        }
         label_group(i->trials, s->label, sizeof s->label);
         snprintf(end, sizeof end, ", %zu of %zu trials", s->complete, s->trials);
     }
     moment_local_text(run->started_at, when);
     snprintf(s->title, sizeof s->title, "%s, %s%s", run->name, when, end);
-}
-
-static bool far_more(const struct standing *a, const struct standing *b) {
-    for (size_t i = 0; i < STANDING_UNDONE; i++)
-        if (comparison_far_more(a->undone[i] / fmax((double)a->trials, 1),
-                                b->undone[i] / fmax((double)b->trials, 1)))
-            return true;
-    return false;
-}
-
-/* Less work is sooner done: the sides that left some undone, and whether far more or less than the baseline.
- */
-static void find_undone(const struct comparison_input *input, struct comparison *c) {
-    struct standing base, s;
-    for (size_t i = 0; i < c->sides; i++) {
-        const struct trials *t = comparison_group(&input[i]) ? input[i].trials : NULL;
-        standing_of(input[i].run, t, i ? &s : &base);
-        standing_undone((i ? &s : &base)->undone, c->side[i].undone, sizeof c->side[i].undone);
-        if (i) c->side[i].undone_more = far_more(&s, &base) - far_more(&base, &s);
-    }
 }
 
 /* ---- metrics ---- */
@@ -208,7 +192,7 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
         describe_side(&input[s], &out->side[s]);
         comparison_store(&input[s], &out->side[s].store);
     }
-    find_undone(input, out);
+    comparison_undone(input, out);
     comparison_scenarios(input, out);
     comparison_fairness(input, out);
     add_metrics(input, wish, out);

@@ -55,7 +55,8 @@ struct comparison_side {
     char name[64];     /* of the scenario */
     double started_at; /* epoch seconds; of a group that of the run that was named */
     enum run_status status;
-    size_t trials, complete, failed; /* of a group; 0 for a run by itself */
+    size_t trials, complete, failed; /* of a group; 0 for a run by itself; crashed ones failed */
+    size_t late;                     /* trials that ended before their requests were done */
     bool results;                    /* whether there are any */
     char limited_by[32];             /* "cpu, capacity", of the run's own verdict; "": not judged */
     char undone[320];                /* "3 requests failed" (record/standing.h); "" */
@@ -65,7 +66,10 @@ struct comparison_side {
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;
-    int undone_more; /* 1: far more than of the baseline, -1: far less, else 0 */
+    bool cut; /* it ended amid most of its work: its figures are those of the first few requests */
+    /* Whether of some kind of work far more was left undone than by the baseline, and far less. Both may be:
+     * then neither looks better for a good reason. */
+    bool undone_more, undone_less;
 };
 
 struct comparison_difference { /* a key of the scenario that is not alike everywhere */

@@ -30,8 +30,17 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
         fail(c, "%s: %zu of %zu trials failed.", s->label, s->failed, s->trials);
     else if (!s->trials && s->status != RUN_COMPLETED)
         fail(c, "%s %s.", s->label, ends[s->status]);
-    else if (s->undone_more > 0)
+    else if (s->late && s != c->side)
+        fail(c, "%s: %zu of %zu trials ended before all requests were done, and %s in no average.", s->label,
+             s->late, s->trials, s->late == 1 ? "is" : "are");
+    else if (s->undone_more && s->undone[0])
         fail(c, "%s left more undone than %s: %s.", s->label, c->side[0].label, s->undone);
+    else if (s->undone_more)
+        fail(
+            c,
+            "%s ended while most of the time in service was that of requests not done: its figures are those of "
+            "the first few.",
+            s->label);
 }
 
 /* Whether the noise of a side is known of any metric that is held. */

@@ -332,6 +332,7 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
     struct question *q = open_questions(input, c->sides);
     for (size_t s = 0; s < c->sides; s++) {
         const struct run_record *r = input[s].run;
+        char who[sizeof c->side[s].label];
         if (comparison_group(&input[s]))
             warn_group(input[s].trials, c, &c->side[s]);
         else
@@ -340,12 +341,11 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
         if (c->side[s].undone[0])
             comparison_warn(c, "The throughput of %s is not comparable: %s.", c->side[s].label,
                             c->side[s].undone);
-        else if (standing_run_cut(&r->results))
+        else if (c->side[s].cut)
             comparison_warn(c,
-                            "Run %" PRId64
-                            " ended while most of the time in service was that of requests not done: its "
+                            "%s ended while most of the time in service was that of requests not done: its "
                             "throughput and latencies are those of the first few.",
-                            r->run_id);
+                            at_start(&c->side[s], who, sizeof who));
     }
     for (size_t s = 0; s < c->sides; s++)
         if (input[s].members) warn_members(&input[s], c, c->side[s].label);

@@ -16,6 +16,8 @@ void comparison_warn(struct comparison *c, const char *fmt, ...)
 /* Fills the store of a side. */
 void comparison_store(const struct comparison_input *i, struct comparison_store *out);
 
+/* Fills what the sides left undone, and how it compares with the baseline. */
+void comparison_undone(const struct comparison_input *input, struct comparison *c);
 /* Warns where requests not done might turn the change of throughput round. */
 void comparison_unfinished(const struct comparison_input *input, struct comparison *c);
 

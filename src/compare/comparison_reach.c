@@ -18,7 +18,7 @@ struct reach_side {
     double bytes, cpu;      /* as above; NaN: not known */
     bool on_device, on_cpu; /* whether a neighbour was */
     bool users_differ;      /* from those of the baseline */
-    int undone_more;        /* as of the comparison's side */
+    bool more, less;        /* undone, as of the comparison's side */
 };
 struct comparison_reach {
     size_t sides;
@@ -153,8 +153,9 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
         r->side[s].users_differ = s > 0 && users_differ(&input[0], &input[s]);
         users = users || r->side[s].users_differ;
-        r->side[s].undone_more = c->side[s].undone_more;
-        undone = undone || c->side[s].undone_more != 0;
+        r->side[s].more = c->side[s].undone_more;
+        r->side[s].less = c->side[s].undone_less;
+        undone = undone || c->side[s].undone_more || c->side[s].undone_less;
     }
     if (neighbours)
         comparison_note(
@@ -167,15 +168,16 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
     if (undone)
         comparison_note(
             c, "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
-               "through or are not admitted, or other work is left undone: less work is done sooner.");
+               "through or are not admitted, other work is left undone, or a run ends amid most of its work: "
+               "less work is done sooner.");
     return r;
 }
 
 /* Of the two sides the one that looks better did less of what was asked. */
 static bool better_undone(const struct reach_side *s, const struct comparison_metric *m,
                           enum comparison_direction direction) {
-    return is_measured(m) && ((s->undone_more > 0 && direction == COMPARISON_IMPROVED) ||
-                              (s->undone_more < 0 && direction == COMPARISON_WORSENED));
+    return is_measured(m) &&
+           ((s->more && direction == COMPARISON_IMPROVED) || (s->less && direction == COMPARISON_WORSENED));
 }
 
 enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,

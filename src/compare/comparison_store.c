@@ -28,6 +28,12 @@ static double cpu_s_gib(const struct comparison_input *i) {
 
 void comparison_store(const struct comparison_input *i, struct comparison_store *out) {
     int t = KVF_TIER_REMOTE;
+    out->read_gib_s = out->write_gib_s = out->read_p95_ms = out->cpu_s_gib = KVF_MISSING;
+    out->break_even_tokens = KVF_MISSING;
+    for (int s = 0; s < METRIC_SIZES; s++) {
+        out->load_ms[s] = KVF_MISSING;
+        out->again_ms[s] = value(i, "recompute_%s_ms", metric_sizes[s]);
+    }
     while (t > KVF_TIER_CPU && !i->run->tier[t].on) t--;
     if (t <= KVF_TIER_CPU) return;
     const char *tier = tier_name((enum kvf_tier)t), *about = i->run->tier[t].description;
@@ -40,10 +46,7 @@ void comparison_store(const struct comparison_input *i, struct comparison_store 
     out->read_p95_ms = value(i, "%s_read_p95_ms", tier);
     out->break_even_tokens = value(i, "%s_break_even_tokens", tier);
     out->cpu_s_gib = cpu_s_gib(i);
-    for (int s = 0; s < METRIC_SIZES; s++) {
-        out->load_ms[s] = value(i, "%s_load_%s_ms", tier, metric_sizes[s]);
-        out->again_ms[s] = value(i, "recompute_%s_ms", metric_sizes[s]);
-    }
+    for (int s = 0; s < METRIC_SIZES; s++) out->load_ms[s] = value(i, "%s_load_%s_ms", tier, metric_sizes[s]);
 }
 
 bool comparison_stores_differ(const struct comparison *c) {

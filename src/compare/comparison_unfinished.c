@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 
 #include "compare/comparison_parts.h"
@@ -18,6 +19,40 @@ static double unfinished_of(const struct comparison_input *i) {
     return part;
 }
 
+/* Of a longer run the part that the other one had time for. */
+static double part_for(const struct comparison_input *i, const struct comparison_input *other) {
+    const char *unit;
+    double own = comparison_value(i, "requests_arrived", &unit),
+           theirs = comparison_value(other, "requests_arrived", &unit);
+    return theirs < own ? theirs / own : 1;
+}
+
+/* Of any kind, for each trial. */
+static bool far_more(const struct standing *a, const struct standing *b, double part) {
+    for (size_t i = 0; i < STANDING_UNDONE; i++)
+        if (comparison_far_more(a->undone[i] / fmax((double)a->trials, 1),
+                                part * b->undone[i] / fmax((double)b->trials, 1)))
+            return true;
+    return false;
+}
+
+/* Less work is done sooner. */
+void comparison_undone(const struct comparison_input *input, struct comparison *c) {
+    struct standing base, own;
+    for (size_t i = 0; i < c->sides; i++) {
+        struct standing *s = i ? &own : &base;
+        struct comparison_side *side = &c->side[i];
+        standing_of(input[i].run, comparison_group(&input[i]) ? input[i].trials : NULL, s);
+        standing_undone(s->undone, side->undone, sizeof side->undone);
+        side->cut = unfinished_of(&input[i]) > STANDING_CUT;
+        if (i == 0) continue;
+        side->undone_more =
+            far_more(s, &base, part_for(&input[0], &input[i])) || (side->cut && !c->side[0].cut);
+        side->undone_less =
+            far_more(&base, s, part_for(&input[i], &input[0])) || (c->side[0].cut && !side->cut);
+    }
+}
+
 /* Requests that had not ended have taken time and are in no throughput. Where the slower side had so many
  * that with them it might not be the slower one, a change beyond noise is not for certain. */
 void comparison_unfinished(const struct comparison_input *input, struct comparison *c) {
@@ -26,8 +61,8 @@ void comparison_unfinished(const struct comparison_input *input, struct comparis
         const struct comparison_change *v = &m->change[s];
         size_t low = v->absolute < 0 ? s : 0, high = s - low;
         double part = unfinished_of(&input[low]), most = m->change[low].value / (1 - part);
-        if (v->noise != COMPARISON_BEYOND || !(part > 0) || standing_run_cut(&input[low].run->results) ||
-            c->side[low].undone[0] || c->side[high].undone[0] || !(most >= m->change[high].value))
+        if (v->noise != COMPARISON_BEYOND || !(part > 0) || c->side[low].cut || c->side[low].undone[0] ||
+            c->side[high].undone[0] || !(most >= m->change[high].value))
             continue;
         comparison_warn(
             c,

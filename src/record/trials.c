@@ -135,7 +135,7 @@ bool trials_seeds_differ(const struct trials *t) {
 bool trials_passed(const struct trials *t) {
     for (size_t i = 0; i < t->count; i++) {
         const struct trial *one = &t->trial[i];
-        if (one->status == RUN_FAILED || one->left > 0) return false;
+        if (one->status == RUN_FAILED || one->status == RUN_CRASHED || one->left > 0) return false;
         if (!one->incomplete[0] && one->passed < one->criteria) return false;
     }
     return trials_complete(t) > 0;

@@ -173,6 +173,7 @@ static void stores_differ_by_all_that_they_are(void **state) {
                                         "simulated read 1 GiB/s, write 2 GiB/s"};
     (void)state;
     for (size_t s = 0; s < 2; s++) {
+        run[s].run_id = 10 + (int64_t)s;
         run[s].tier[KVF_TIER_NVME].on = true;
         snprintf(run[s].tier[KVF_TIER_NVME].description, sizeof run[s].tier[KVF_TIER_NVME].description, "%s",
                  about[s]);
@@ -197,6 +198,14 @@ static void stores_differ_by_all_that_they_are(void **state) {
                                            "computing them again is quicker\n"
                                          : "from nvme in 998 ms\n"));
     }
+    /* a run without a store loads nothing, rather than in no time */
+    run[1].tier[KVF_TIER_NVME].on = false;
+    comparison_free(&c);
+    make(2);
+    assert_true(isnan(c.side[1].store.load_ms[2]) && isnan(c.side[1].store.read_p95_ms));
+    buf_free(&out);
+    comparison_text(&c, &wide, &out);
+    assert_non_null(strstr(buf_text(&out), "run 10 loads 16k tokens soonest, from nvme in 998 ms"));
     buf_free(&out);
 }
 
@@ -861,7 +870,68 @@ static void work_undone_is_no_gain(void **state) {
     assert_string_equal(
         c.verdict[1],
         "Run 11 is better than run 10: fewer writes are refused (writes refused 0 after 700), though more "
-        "writes fall through (writes fell through 320 after 0), and worse in tokens/s by 67 %.");
+        "writes fall through (writes fell through 320 after 0).");
+    comparison_free(&c);
+    for (size_t s = 0; s < 2; s++) run[s].status = RUN_COMPLETED;
+    check_fails("throughput_tok_s", 1, "run 11 left more undone than run 10: 320 writes fell through.");
+}
+
+/* A tenth as long, with nine times the share undone, and with the same. */
+static void a_shorter_run_leaves_less_undone(void **state) {
+    (void)state;
+    for (int alike = 0; alike < 2; alike++) {
+        for (size_t s = 0; s < 2; s++) {
+            run[s].run_id = 10 + (int64_t)s;
+            run[s].results.count = 0;
+            put(s, "throughput_tok_s", 100, "tok/s");
+            put(s, "requests_arrived", s ? 100 : 1000, "");
+            put(s, "requests_failed", s ? 90 : alike ? 900 : 100, "");
+        }
+        check_fails("throughput_tok_s", 0.05,
+                    alike ? NULL : "run 11 left more undone than run 10: 90 requests failed.");
+    }
+}
+
+/* Half of the requests, each ten times as long in service, are never done: those that are look quick. */
+static void a_run_that_ends_amid_its_work_is_no_gain(void **state) {
+    (void)state;
+    for (size_t s = 0; s < 2; s++) {
+        run[s].run_id = 10 + (int64_t)s;
+        put(s, "measured_s", 100, "s");
+        put(s, "in_service_mean", 10, "");
+        put(s, "requests_done", s ? 100 : 200, "");
+        put(s, "requests_failed", 0, "");
+        put(s, "requests_in_service_at_end", s ? 9 : 1, "");
+        put(s, "queue_wait_mean_ms", 0, "ms");
+        put(s, "e2e_mean_ms", s ? 1000 : 4900, "ms");
+        put(s, "e2e_p95_ms", s ? 1000 : 8000, "ms");
+    }
+    make(2);
+    expect_warning(
+        "Run 11 ended while most of the time in service was that of requests not done: its throughput "
+        "and latencies are those of the first few.");
+    assert_int_equal(change_of("e2e_p95_ms", 1)->reason, COMPARISON_UNDONE);
+    comparison_free(&c);
+    for (size_t s = 0; s < 2; s++) run[s].status = RUN_COMPLETED;
+    check_fails(
+        "e2e_p95_ms", 0.05,
+        "run 11 ended while most of the time in service was that of requests not done: its figures are "
+        "those of the first few.");
+}
+
+/* The slow ones are in no average. */
+static void a_trial_that_was_too_slow_passes_no_gate(void **state) {
+    static const double values[] = {100, 101, 102, 103};
+    (void)state;
+    for (size_t s = 0; s < 2; s++) put_trials(s, values, 4, "throughput_tok_s");
+    group[1].trial[3].left = 1;
+    check_fails("throughput_tok_s", 0.05,
+                "runs 200-203: 1 of 4 trials ended before all requests were done, and is in no average.");
+    group[1].trial[3].left = 0;
+    group[1].trial[3].status = RUN_CRASHED;
+    check_fails("throughput_tok_s", 0.05, "runs 200-203: 1 of 4 trials failed.");
+    group[1].trial[3].status = RUN_COMPLETED;
+    check_fails("throughput_tok_s", 0.05, NULL);
 }
 
 static void noise_does_not_fail(void **state) {
@@ -965,6 +1035,9 @@ int main(void) {
         CASE(trials_of_the_same_seeds_are_pairs),
         CASE(limits_of_known_size),
         CASE(work_undone_is_no_gain),
+        CASE(a_shorter_run_leaves_less_undone),
+        CASE(a_run_that_ends_amid_its_work_is_no_gain),
+        CASE(a_trial_that_was_too_slow_passes_no_gate),
         CASE(noise_does_not_fail),
         CASE(text_in_colour_and_wide),
         CASE(hostile_names),
