@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "record/metric.h"
+#include "record/standing.h"
 
 enum { WIDTH_NAME = 34, WIDTH_RUN = 24, WIDTH_NUMBER = 16 };
 
@@ -57,6 +58,28 @@ static const struct {
     {"bottleneck", TEXT_OFFSET(verdict.sentence), BOOK_WRAP},
     {"uuid", TEXT_OFFSET(uuid), BOOK_PLAIN},
 };
+
+/* Reasons why its throughput is not comparable, and the warnings of its verdict, one below the other. */
+static void add_undone(struct xlsx *x, struct book_page *p) {
+    char undone[STANDING_TEXT];
+    size_t length = 0;
+    for (size_t r = 0; r < x->count; r++)
+        length = longer(length, standing_run_undone(&x->runs[r].run, undone));
+    label_high(x, p, "left undone", length);
+    for (size_t r = 0; r < x->count; r++)
+        book_text(p, BOOK_WRAP, standing_run_undone(&x->runs[r].run, undone));
+    for (size_t w = 0; w < VERDICT_WARNINGS; w++) {
+        length = 0;
+        for (size_t r = 0; r < x->count; r++)
+            if (w < x->runs[r].run.verdict.warnings)
+                length = longer(length, x->runs[r].run.verdict.warning[w]);
+        if (length == 0) break;
+        label_high(x, p, "warning", length);
+        for (size_t r = 0; r < x->count; r++)
+            book_text(p, BOOK_WRAP,
+                      w < x->runs[r].run.verdict.warnings ? x->runs[r].run.verdict.warning[w] : "");
+    }
+}
 
 static void add_texts(struct xlsx *x, struct book_page *p) {
     size_t notes = 0;
@@ -193,6 +216,7 @@ static int xlsx_summary(struct xlsx *x, struct err *e) {
         book_width(&p, r + 1, x->count > 1 ? SUMMARY_SEVERAL : SUMMARY_ONE);
     add_heads(x, &p, "");
     add_texts(x, &p);
+    add_undone(x, &p);
     add_tiers(x, &p);
     add_figures(x, &p);
     add_criteria(x, &p);

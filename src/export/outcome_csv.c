@@ -53,15 +53,18 @@ static void add_points(const struct outcome *o, struct sheet *g) {
     sheet_column(g, "point");
     add_dimension_heads(o, g);
     sheet_column(g, "state");
+    sheet_column(g, "undone");
     sheet_column(g, "run_id");
     for (size_t m = 0; m < o->measures; m++) sheet_column(g, o->measure[m].name);
     for (size_t i = 0; i < o->points; i++) {
         const struct outcome_point *p = &o->point[i];
+        char undone[STANDING_TEXT];
         sheet_number(g, (double)o->record.sweep_id);
         sheet_text(g, o->record.name);
         sheet_number(g, (double)p->number);
         add_place(o, i, g);
         sheet_text(g, outcome_state_name(p->state));
+        sheet_text(g, outcome_undone(p, undone));
         sheet_number(g, p->run_id ? (double)p->run_id : KVF_MISSING);
         for (size_t m = 0; m < o->measures; m++) sheet_number(g, outcome_measured(o, i, m));
     }

@@ -38,8 +38,7 @@ static json_t *point_object(const struct outcome *o, size_t i) {
     const struct outcome_point *p = &o->point[i];
     json_t *values = p->settings ? json_loads(p->settings, 0, NULL) : NULL;
     char undone[STANDING_TEXT];
-    return JSON_OBJECT({"point", index_of(o, i)},
-                       {"undone", json_part_some(standing_undone(o->point[i].undone, undone, sizeof undone))},
+    return JSON_OBJECT({"point", index_of(o, i)}, {"undone", json_part_some(outcome_undone(p, undone))},
                        {"values", values ? values : json_null()},
                        {"state", json_part_some(outcome_state_name(p->state))},
                        {"reason", json_part_some(p->why)}, {"run_id", json_part_id(p->run_id)},

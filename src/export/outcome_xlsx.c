@@ -150,10 +150,12 @@ static int put_peaks(struct pages *x, struct err *e) {
 
 static void put_point(struct book_page *p, const struct outcome *o, size_t i) {
     const struct outcome_point *at = &o->point[i];
+    char undone[STANDING_TEXT];
     book_next_row(p);
     book_count(p, BOOK_COUNT, at->number);
     put_place(p, o, i, 0, o->dimensions);
     book_text(p, at->state == OUTCOME_FAILED ? BOOK_BAD : BOOK_PLAIN, outcome_state_name(at->state));
+    book_text(p, BOOK_BAD, outcome_undone(at, undone));
     if (at->run_id)
         book_count(p, BOOK_PLAIN, (uint64_t)at->run_id);
     else
@@ -172,8 +174,10 @@ static int put_points(struct pages *x, struct err *e) {
     book_text(&p, BOOK_HEAD, "point");
     unsigned column = put_heads(&p, o, 0, o->dimensions, 1);
     book_text(&p, BOOK_HEAD, "state");
+    book_width(&p, column + 1, WIDTH_NAME);
+    book_text(&p, BOOK_HEAD, "undone");
     book_text(&p, BOOK_HEAD, "run_id");
-    put_measure_heads(&p, o, o->measures, o->compared, column + 2);
+    put_measure_heads(&p, o, o->measures, o->compared, column + 3);
     for (size_t i = 0; i < o->points; i++) put_point(&p, o, i);
     book_next_row(&p);
     book_freeze(&p, 1 + o->dimensions);

@@ -175,6 +175,12 @@ size_t outcome_best(const struct outcome *o, size_t measure) {
     return best_of(o, measure, SIZE_MAX);
 }
 
+const char *outcome_undone(const struct outcome_point *p, char out[STANDING_TEXT]) {
+    standing_undone(p->undone, out, STANDING_TEXT);
+    if (!out[0] && p->cut) snprintf(out, STANDING_TEXT, "it ended amid most of its work");
+    return out;
+}
+
 bool outcome_by_load(const struct outcome *o) {
     return strcmp(o->record.profile, "rates") == 0;
 }

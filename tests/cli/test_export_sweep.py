@@ -90,6 +90,22 @@ def _():
     assert not missing, missing
 
 
+@case("points that left work undone, or ended amid most of it, say so in every form")
+def _():
+    out = sweep({"mode": "simulate", "run.duration": "5s", "tiers.cpu": None, "tiers.nvme": None, "workload.personas": [
+        {"name": "long", "context": [32, 256], "generate": [20, 60], "think": ["2ms", "10ms"]}],
+        "compute": {"mode": "fixed", "ms_per_token": 1}, "sweep": {"combine": "zip", "keys": {"tiers.gpu.capacity": ["300KiB", "64MiB", "64MiB"], "compute.ms_per_token": [0.01, 0.01, 150]}}})
+    said = [point["undone"] or "" for point in out["points"]]
+    assert said[0].endswith("requests failed") and said[1] == "" and said[2] == "it ended amid most of its work", said
+    got = run(["export", "sweep:1", "-o", "sweep.xlsx", "--overwrite"])
+    sheets, _ = books.read((home() / "work/sweep.xlsx").read_bytes())
+    assert [row.get("undone", "") for row in sheets["points"].table()] == said, (sheets["points"].cells, got)
+    assert [row["undone"] for row in table(export("sweep:1"))] == said
+    again = json.loads(export("sweep:1", "--format", "json"))
+    assert [point["undone"] or "" for point in again["points"]] == said and again["sweep"]["best_point"] == 2, again
+    assert "| it ended amid most of its work |" in run(["report", "sweep:1", "--format", "md"]).stdout
+
+
 @case("curves of miss ratios are rows by policy and capacity")
 def _():
     (home() / "work/ops.csv").write_text("op,key,tokens\n" + "".join("read,%d,16\n" % (i % 5) for i in range(60)))

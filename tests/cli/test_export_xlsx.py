@@ -23,6 +23,18 @@ def export(*names):
     return path.read_bytes()
 
 
+@case("work left undone and the warnings are in the summary of a workbook")
+def _():
+    _, summary = runs.measure({"mode": "simulate", "run.duration": "5s", "tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "300KiB"})
+    undone, warnings = summary["run"]["undone"], summary["verdict"]["warnings"]
+    assert re.fullmatch(r"[\d.]+k? requests failed", undone) and warnings, summary["run"]
+    page = read(export("latest"))[0]["summary"]
+    assert page.row("status") == {1: "completed"} and page.row("left undone") == {1: undone}, page.cells
+    assert page.row("warning") == {1: warnings[0]}, (page.cells, warnings)
+    runs.measure({"run.duration": "200ms"})
+    assert read(export("latest"))[0]["summary"].row("left undone") == {}
+
+
 @case("a real run: figures, parameters and intervals are those of the database, as numbers")
 def _():
     _, summary = runs.measure()

@@ -122,7 +122,7 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
 
 static bool all_comparable(const struct outcome *o) {
     for (size_t i = 0; i < o->points; i++)
-        if (!standing_comparable(o->point[i].undone)) return false;
+        if (o->point[i].cut || !standing_comparable(o->point[i].undone)) return false;
     return true;
 }
 
@@ -136,9 +136,7 @@ static void put_point(const struct outcome *o, size_t i, bool all_done, bool com
         doc_cell(d, outcome_cell(o, outcome_value(o, i, m), m).text);
         if (o->compared) doc_cell(d, outcome_change(outcome_delta(o, i, m)).text);
     }
-    if (!comparable)
-        doc_cell_tone(d, DOC_WARN,
-                      standing_undone(o->point[i].undone, undone, sizeof undone)[0] ? undone : NULL);
+    if (!comparable) doc_cell_tone(d, DOC_WARN, outcome_undone(p, undone)[0] ? undone : NULL);
     doc_cell_run(d, p->run_id);
     if (!all_done) doc_cell_tone(d, lead_state_tone(p->state), outcome_state_name(p->state));
 }
