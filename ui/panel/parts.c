@@ -226,13 +226,32 @@ void parts_tier_graph(const struct pane *p, const struct frame *f, const char *t
     parts_graph(p, f, title, axis, top, line, n);
 }
 
-/* How the values of a series are written. */
+/* How the values of a series are written: as the figure beside them. */
 static number_fn *number_of(int series) {
-    int tier =
-        series >= SERIES_TIER0 && series < SERIES_CLASS0 ? (series - SERIES_TIER0) % SERIES_OF_TIER : -1;
-    if (series >= SERIES_E2E_P50_MS && series <= SERIES_GENERATION_P95_MS) return number_ms;
-    if (tier == SERIES_TIER_READ_P95_MS || tier == SERIES_TIER_WRITE_P95_MS) return number_ms;
-    return series == SERIES_HIT_RATIO ? number_percent : number_count;
+    static number_fn *const of_run[SERIES_RUN] = {
+        [SERIES_HIT_RATIO] = number_percent,    [SERIES_HOST_CPU] = number_percent,
+        [SERIES_HOST_STEAL] = number_percent,   [SERIES_DISK_BUSY] = number_percent,
+        [SERIES_E2E_P50_MS] = number_ms,        [SERIES_E2E_P95_MS] = number_ms,
+        [SERIES_E2E_P99_MS] = number_ms,        [SERIES_TTFT_P95_MS] = number_ms,
+        [SERIES_WAIT_P95_MS] = number_ms,       [SERIES_STORAGE_P95_MS] = number_ms,
+        [SERIES_GENERATION_P95_MS] = number_ms, [SERIES_RSS] = number_short,
+        [SERIES_AVAILABLE] = number_short,      [SERIES_DISK_READ] = number_short,
+        [SERIES_DISK_WRITE] = number_short,     [SERIES_NET_RX] = number_short,
+        [SERIES_NET_TX] = number_short};
+    static number_fn *const of_tier[SERIES_OF_TIER] = {[SERIES_TIER_USED_RATIO] = number_percent,
+                                                       [SERIES_TIER_READ] = number_short,
+                                                       [SERIES_TIER_WRITE] = number_short,
+                                                       [SERIES_TIER_READ_P95_MS] = number_ms,
+                                                       [SERIES_TIER_WRITE_P95_MS] = number_ms};
+    static number_fn *const of_class[SERIES_OF_CLASS] = {
+        [SERIES_CLASS_MET] = number_percent, [SERIES_CLASS_OLDEST_MS] = number_ms};
+    static number_fn *const of_gpu[SERIES_OF_GPU] = {
+        [SERIES_GPU_UTILISATION] = number_percent, [SERIES_GPU_MEMORY] = number_short};
+    number_fn *fn = series < SERIES_TIER0    ? of_run[series]
+                    : series < SERIES_CLASS0 ? of_tier[(series - SERIES_TIER0) % SERIES_OF_TIER]
+                    : series < SERIES_GPU0   ? of_class[(series - SERIES_CLASS0) % SERIES_OF_CLASS]
+                                             : of_gpu[(series - SERIES_GPU0) % SERIES_OF_GPU];
+    return fn ? fn : number_count;
 }
 
 /* The largest of what is shown, behind it where there is room for both. */

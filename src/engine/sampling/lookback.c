@@ -103,6 +103,10 @@ static void publish(struct engine *e, const struct reading *from, const struct s
     memset(s->heat, 0, sizeof s->heat);
     s->peek = true; /* what is counted once is counted by intervals */
     sampler_between(e, from, &p->now, s, &use);
+    vitals_snap(e, &p->vitals, s);
+    s->interval.cpu_power_w = kvf_ratio(p->now.power_j - from->power_j, p->now.power_s - from->power_s);
+    s->interval.energy_used_j =
+        s->interval.length_s * kvf_ratio(p->now.energy_j - from->energy_j, p->now.energy_s - from->energy_s);
     levels_view(v, p->delta, s->classes);
     for (int t = 0; t < KVF_TIERS; t++) {
         double *of_run = &p->lookback->view[WINDOWS_RUN].break_even_tokens[t];

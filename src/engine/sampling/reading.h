@@ -57,6 +57,7 @@ struct reading {
     double violations[KVF_CLASSES_MAX];
     double users_s;
     double firsts, sampled; /* lookups of what is new, and all, as the sample of accesses weighs them */
+    double power_j, power_s, energy_j, energy_s; /* told by this machine, and in how long */
 };
 
 /* 0, or -KVF_ERR_NOMEM; the counts are all zero. */

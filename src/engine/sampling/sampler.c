@@ -292,6 +292,16 @@ static void totals_publish(struct engine *e, const struct snapshot *snap) {
     newest_put(e->setup->totals, &p->totals);
 }
 
+/* A peek has the figures of the interval before. */
+static void energy_note(struct sampler *p, const struct snapshot_interval *i, bool peek) {
+    struct reading *now = &p->now;
+    bool power = !peek && kvf_present(i->cpu_power_w), energy = !peek && kvf_present(i->energy_used_j);
+    now->power_j = p->last.power_j + (power ? i->cpu_power_w * i->length_s : 0);
+    now->power_s = p->last.power_s + (power ? i->length_s : 0);
+    now->energy_j = p->last.energy_j + (energy ? i->energy_used_j : 0);
+    now->energy_s = p->last.energy_s + (energy ? i->length_s : 0);
+}
+
 /* The sums over the intervals, with the one that ends here. */
 static void reading_note(struct sampler *p, const struct snapshot *snap) {
     struct reading *now = &p->now;
@@ -299,6 +309,7 @@ static void reading_note(struct sampler *p, const struct snapshot *snap) {
         double missed = snap->qos[k].violations;
         now->violations[k] = p->last.violations[k] + (kvf_present(missed) ? missed : 0);
     }
+    energy_note(p, &snap->interval, snap->peek);
     now->users_s = p->last.users_s + (double)snap->interval.users * snap->interval.length_s;
     now->firsts = p->firsts;
     now->sampled = p->sampled;

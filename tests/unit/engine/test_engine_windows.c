@@ -46,6 +46,19 @@ static void is_their_sum(const struct snapshot *w, unsigned n) {
     note_that(busy_s == 0 || w->tier[KVF_TIER_CPU].busy_ratio > 0);
 }
 
+/* A figure that no interval has is missing in their window as well, and is not 0; percentiles apart, for
+ * which a window may have requests enough. */
+static void lacks_what_they_lack(const struct snapshot *w, unsigned n) {
+    bool missing;
+#define X(kind, name, unit, join, help)                                                                      \
+    missing = SNAPSHOT_##join != SNAPSHOT_LEVEL;                                                             \
+    for (unsigned i = intervals - n; i < intervals; i++)                                                     \
+        missing = missing && isnan((double)interval[i].interval.name);                                       \
+    note_that(!missing || isnan((double)w->interval.name));
+    SNAPSHOT_INTERVAL_FIELDS(X)
+#undef X
+}
+
 static void look(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     if (snap->interval.phase == KVF_PHASE_PREPARE || intervals == MOST) return;
@@ -59,6 +72,7 @@ static void look(void *ctx, const struct snapshot *snap) {
         /* all there is, or a span and what its first interval has beyond it */
         note_that(n == intervals || span_s == 0 || w->interval.length_s >= span_s * 0.9);
         if (n > 0) is_their_sum(w, n);
+        if (n > 0) lacks_what_they_lack(w, n);
         note_that(view.verdict.known && view.verdict.sentence[0]);
         if (kvf_present(w->interval.e2e_mean_ms)) /* a worker may be between a request's count and its time */
             note_that(same(verdict_value(&view.verdict, "e2e_mean_ms"), w->interval.e2e_mean_ms));
