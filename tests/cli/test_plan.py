@@ -3,7 +3,7 @@
 import json
 import shlex
 
-from runs import write
+from runs import unwrapped, write
 from tap import case, database, home, main, run
 
 YEARS, ELECTRICITY, PUE = 4, 0.1, 1.25
@@ -317,11 +317,13 @@ def _():
                                     "write_bandwidth": "100TB/s"},
                             "cpu": {"capacity": "64MiB"}, "nvme": {"capacity": "64MB", "path": "."}})
     parts = catalogue(ram=[{**RAM, "sizes": ["64MiB"]}], drives=[{**FAST, "capacity": "256MB", "count": 1}])
-    _, out = plan("--confirm", "--target", "all.p95=60s", parts=parts, load=small)
+    got, out = plan("--confirm", "--target", "all.p95=60s", parts=parts, load=small)
     measures = out["confirmed"]["measures"]
     assert set(measures) == {"reuse_hit_ratio", "throughput_tok_s", "ttft_p95_ms"}, out["confirmed"]
     assert measures["throughput_tok_s"]["real"] > 0 and measures["throughput_tok_s"]["simulated"] > 0, measures
     assert "60 users" in out["confirmed"]["description"], out["confirmed"]
+    assert "simulated, and the answer also run for real" in unwrapped(got) and "nothing was measured" not in got.stdout, got
+    assert out["next_cheaper"] is None and "may have missed a cheaper machine" not in unwrapped(got), got
 
 
 @case("a trace is a load; a real run that cannot be leaves the answer, with status 1")

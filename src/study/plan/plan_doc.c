@@ -375,10 +375,9 @@ static void put_answer(const struct plan *p, struct doc *d) {
         doc_fact(d, "Confirmed", buf_text(&text));
         buf_free(&text);
         if (fabs(p->disagree) > APART_MOST)
-            doc_text(
-                d, DOC_WARN,
-                "The two simulations are far apart: the search may have missed a cheaper machine. Give run.duration or "
-                "run.warmup more time.");
+            doc_text(d, DOC_WARN,
+                     "The two simulations are far apart%s. Give run.duration or run.warmup more time.",
+                     p->cheaper == SIZE_MAX ? "" : ": the search may have missed a cheaper machine");
     }
     plan_command(p, m, &text);
     doc_fact(d, "Run it", buf_text(&text));
@@ -496,8 +495,8 @@ struct doc *plan_doc(const struct plan *p) {
     const struct scenario *s = &p->sweep.base.scenario;
     bool found = p->pick != SIZE_MAX;
     plan_sentence(p, &sentence);
-    buf_addf(&subtitle, "%s, parts of %s of %s; simulated, nothing was measured", s->model.preset,
-             p->parts.name, p->parts.date);
+    buf_addf(&subtitle, "%s, parts of %s of %s; simulated, %s", s->model.preset, p->parts.name, p->parts.date,
+             p->confirmed.done ? "and the answer also run for real" : "nothing was measured");
     struct doc *d = doc_new(s->name[0] ? s->name : "plan", buf_text(&subtitle));
     doc_verdict(d, found && !p->sweep.stopped ? DOC_GOOD : DOC_WARN, found ? "FOUND" : "NONE",
                 buf_text(&sentence));
