@@ -189,12 +189,33 @@ static struct window_facts facts_of(const struct engine *e) {
     return f;
 }
 
-/* Whether entries may be missing that there was room for. */
-static bool turns_away(const struct scenario *s) {
-    bool away = s->cache.admission != KVF_ADMISSION_ALWAYS;
-    for (int t = 0; t < KVF_TIERS; t++)
-        away = away || (s->tier[t].on && s->tier[t].eviction == KVF_EVICTION_TTL);
+/* Entries that went so far because no room was left for them. */
+static uint64_t pushed_out(const struct cache_stats *c) {
+    uint64_t sum = c->refused;
+    for (int t = 0; t < KVF_TIERS; t++) sum += c->evictions[t];
+    return sum;
+}
+
+/* Whether entries may be missing that there was room for: a rule keeps them out or lets them expire, a store
+ * lost them, operations failed, or none had to go at all. */
+static bool turns_away(const struct engine *e) {
+    const struct scenario *s = e->s;
+    const struct reading *now = &e->control.sampler->now;
+    bool away = s->cache.admission != KVF_ADMISSION_ALWAYS || pushed_out(&now->cache) == 0;
+    away = away || now->cache.outage_dropped > 0 || s->fleet.outages > 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        away = away || (s->tier[t].on && s->tier[t].eviction == KVF_EVICTION_TTL) ||
+               counters_get(&now->workers->lost[t]) > 0;
+        for (int d = 0; d < KVF_DIRS; d++) away = away || counters_get(&now->workers->errors[t][d]) > 0;
+    }
     return away;
+}
+
+/* A server may have less room than its tier. */
+static double holds(const struct engine *e, int t) {
+    double bytes = (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) * pods_tiers(e->s, t);
+    double most = t == KVF_TIER_REMOTE ? e->control.sampler->now.server.max_bytes : KVF_MISSING;
+    return (most > 0 ? fmin(bytes, most) : bytes) / scenario_ranks(e->s);
 }
 
 /* The sample of accesses, as it is now: of this rank's, which stand for those of all, and of all its pods'.
@@ -202,15 +223,12 @@ static bool turns_away(const struct scenario *s) {
 static void look_at_reuse(struct engine *e) {
     struct sampler *p = e->control.sampler;
     double held = 0;
-    for (int t = 0; t < KVF_TIERS; t++)
-        held += e->service.tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) *
-                                          pods_tiers(e->s, t) / scenario_ranks(e->s)
-                                    : 0;
+    for (int t = 0; t < KVF_TIERS; t++) held += e->service.tiers[t] ? holds(e, t) : 0;
     sample_look(e->service.pods[0].pipeline.sample);
     p->reuse_bytes =
         sample_reuse_bytes(e->service.pods[0].pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
     double by_size = sample_miss_ratio(e->service.pods[0].pipeline.sample, held, &p->reuse_error);
-    p->capacity_ratio = turns_away(e->s) ? by_size : KVF_MISSING;
+    p->capacity_ratio = turns_away(e) ? by_size : KVF_MISSING;
     sample_looked(e->service.pods[0].pipeline.sample);
 }
 
@@ -281,6 +299,7 @@ static void targets_of(const struct engine *e, const struct run_record *run, str
 static void end_of(const struct engine *e, struct snapshot *s) {
     const struct reading *end = &e->control.sampler->end;
     *s = (struct snapshot){.interval = {.slots = pods_slots(e->s), .queue_depth = end->queued}};
+    s->remote.server_max_bytes = end->server.max_bytes;
     engine_describe_tiers(&e->service, s);
     for (int t = 0; t < KVF_TIERS; t++) s->tier[t].used_bytes = end->cache.used_bytes[t];
 }

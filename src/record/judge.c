@@ -219,12 +219,20 @@ static double held_bytes(const struct judge_input *in) {
  * where others are of what has expired or was not let in. */
 static double capacity_misses(const struct judge_input *in) {
     double by_size = in->capacity_ratio > 0 ? fmin(in->miss_ratio, in->capacity_ratio) : in->miss_ratio;
-    return by_size - in->first_ratio;
+    double share = by_size - in->first_ratio;
+    return share < 0 ? 0 : share;
 }
 
 /* The part of these that a modelled GPU computes again; 0: none. */
 static double recomputed(const struct judge_input *in) {
     return in->compute_busy >= 0 && in->prefill_ms > 0 && !in->misses_free ? fmax(capacity_misses(in), 0) : 0;
+}
+
+/* The part of the lookups that miss what had been there, wherever it went, and that the GPU computes again.
+ */
+static double computed_again(const struct judge_input *in) {
+    bool again = in->compute_busy >= 0 && in->prefill_ms > 0 && !in->misses_free;
+    return again ? in->miss_ratio - in->first_ratio : 0;
 }
 
 /* Tiers with room left miss what a rule keeps out or lets expire. */
@@ -377,7 +385,12 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
                    by_first_token(in)   ? "prefill on the GPU and in its batch"
                    : in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
                                         : "generation, token time",
-                   part[PART_STORAGE] < SLIGHT ? VERDICT_NOT_THE_CACHE : "");
+                   part[PART_STORAGE] < SLIGHT && !(computed_again(in) >= VERDICT_MISSES)
+                       ? VERDICT_NOT_THE_CACHE
+                       : "");
+        if (computed_again(in) >= VERDICT_MISSES)
+            phrase_add(t, "; %.1f %% of lookups miss what had been there, and it is computed again",
+                       100 * computed_again(in));
         if (in->compute_busy >= JUDGE_SATURATED) {
             struct judge_resource gpu = judge_gpu(in);
             phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,

@@ -62,7 +62,7 @@ struct judge_input {
     bool targets, targets_met;            /* classes have some; each keeps all of its */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, and the bytes
      * with which 99 % of the reuses would hit; capacity_ratio: what an LRU cache of the tiers' size would
-     * miss, where a rule keeps entries out or lets them expire, so that not every miss is one of capacity,
+     * miss, where entries may also be kept out, expired or lost, so that not every miss is one of capacity,
      * else 0 or missing; error: standard error of the second and of what follows from it, 0: exact */
     double miss_ratio, first_ratio, capacity_ratio, reuse_bytes, reuse_error;
     bool misses_free; /* a miss makes no work: nothing is computed or written again for it */

@@ -164,6 +164,8 @@ def _():
             assert result(summary, "remote_used_bytes") > 3 << 20, summary["results"]["remote_used_bytes"]
             assert "used is what kvfall's index expects there" in summary["tiers"]["remote"]["description"], summary["tiers"]
             assert "used is what kvfall's index expects there" in unwrapped(got), got
+            evidence = {one["name"]: one["value"] for one in summary["verdict"]["evidence"]}
+            assert evidence["tiers_hold"] <= 3 << 20, (evidence, summary["verdict"]["sentence"])
 
 
 @case("in phase decode a request whose entry the server has lost fails: what is done has been read")
@@ -177,6 +179,18 @@ def _():
         done, failed, lost = (result(summary, name) for name in ("requests_done", "requests_failed", "remote_lost"))
         assert done + failed == 120 and failed >= lost > 0, (done, failed, lost)
         assert result(summary, "remote_read_ops") == done and "failed" in summary["run"]["undone"], (done, summary["run"])
+
+
+@case("what has expired or was deleted on a server with room for all did not miss for want of room")
+def _():
+    server = Redis(tcp=True)
+    _, summary = measure({**on(server, evicted_by="server", capacity="256MiB", ttl="1s"), "tiers.nvme": None, "tiers.cpu": None,
+                          "workload.users": 4, "workload.personas": [
+                              {"name": "slow", "context": [32, 256], "generate": [0, 0], "think": ["700ms", "1300ms"]}]})
+    evidence = {one["name"]: one["value"] for one in summary["verdict"]["evidence"]}
+    assert result(summary, "remote_lost") > 0 == result(summary, "evictions"), summary["results"]
+    assert evidence["capacity_miss_ratio"] < 0.01 < evidence["reuse_miss_ratio"], (evidence, summary["verdict"]["sentence"])
+    assert "want of room" not in summary["verdict"]["sentence"], summary["verdict"]
 
 
 @case("values with a time to live are written with it")

@@ -121,6 +121,9 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
         }
         if (!(f->linked[t] > 0)) in->link_any[t] = KVF_MISSING;
     }
+    if (in->on[KVF_TIER_REMOTE] && snap->remote.server_max_bytes > 0)
+        in->usable_bytes[KVF_TIER_REMOTE] =
+            fmin(in->usable_bytes[KVF_TIER_REMOTE], snap->remote.server_max_bytes);
     if (!(f->gpu_memory > 0)) in->memory_any = KVF_MISSING;
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;

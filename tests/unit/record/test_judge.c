@@ -656,6 +656,25 @@ static void generation_beside_much_storage_is_not_said_to_be_all(void **state) {
     assert_non_null(strstr(judged(&in).sentence, "generation, token time; the mean"));
 }
 
+/* A fleet that sends users to any pod: what another pod has, or has lost, is computed again. */
+static void prefill_of_what_had_been_there_is_not_said_to_be_none_of_the_cache(void **state) {
+    (void)state;
+    struct judge_input in = means(100, 0, 5, 0);
+    works(&in, NVME, 3, 1, 0.3, 0.04);
+    in.prefill_ms = 95;
+    in.compute_busy = 0.5;
+    in.miss_ratio = 0.7;
+    in.first_ratio = 0.6;
+    assert_non_null(strstr(judged(&in).sentence, ", not the cache; the mean"));
+    in.first_ratio = 0.1;
+    assert_null(strstr(judged(&in).sentence, "not the cache"));
+    assert_non_null(
+        strstr(judged(&in).sentence,
+               "; 60.0 % of lookups miss what had been there, and it is computed again; the mean"));
+    in.misses_free = true;
+    assert_non_null(strstr(judged(&in).sentence, ", not the cache; the mean"));
+}
+
 static void before_a_request_has_ended_operations_tell(void **state) {
     (void)state;
     struct judge_input in = unknown();
@@ -983,6 +1002,7 @@ int main(void) {
         cmocka_unit_test(the_limit_on_writes_is_named),
         cmocka_unit_test(the_limit_on_writes_in_front_of_what_is_full_is_not_named),
         cmocka_unit_test(generation_beside_much_storage_is_not_said_to_be_all),
+        cmocka_unit_test(prefill_of_what_had_been_there_is_not_said_to_be_none_of_the_cache),
         cmocka_unit_test(before_a_request_has_ended_operations_tell),
         cmocka_unit_test(the_window_is_the_one_it_names),
         cmocka_unit_test(percents_of_a_sentence_add_up),
