@@ -545,7 +545,7 @@ static void consider_all(struct forecast *f) {
 /* Whether less was done than asked for: a model of all of it says nothing of that. */
 static bool undone_of_late(const struct engine *e, const struct snapshot_interval *i) {
     const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
-    return i->failed + i->dropped + i->fell_through + c->not_admitted + c->copies_skipped +
+    return i->failed + i->dropped + i->errors + i->fell_through + c->not_admitted + c->copies_skipped +
                c->outage_dropped >
            0;
 }

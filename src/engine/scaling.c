@@ -191,7 +191,7 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
 /* As standing.h has it. */
 static bool left_undone(const struct engine *e, const struct snapshot_interval *i) {
     const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
-    if (i->failed + i->dropped > 0) return true;
+    if (i->failed + i->dropped + i->errors > 0) return true;
     return !scenario_recomputes(e->s) &&
            i->fell_through + i->not_admitted + c->copies_skipped + c->outage_dropped > 0;
 }

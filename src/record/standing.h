@@ -6,11 +6,12 @@
 #include "record/trials.h"
 
 /* Work that was not done, or not as the scenario asks: requests failed, dropped or not reached in time,
- * ranks lost with their users, documents refused or overdue, writes that fell through or were not admitted,
- * copies skipped, entries dropped because their next tier was gone, or lost with it. Less work is done
- * sooner, so the throughput of the rest is not comparable. Writes and copies count only where no GPU is
+ * ranks lost with their users, operations that failed and blocks that were read wrong while the run went on,
+ * whose entries are in no tier any more, documents refused or overdue, writes that fell through or were not
+ * admitted, copies skipped, entries dropped because their next tier was gone, or lost with it. Less work is
+ * done sooner, so the throughput of the rest is not comparable. Writes and copies count only where no GPU is
  * modelled, or what it computes again is not all that was not kept. */
-enum { STANDING_UNDONE = 11 };
+enum { STANDING_UNDONE = 13 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t criteria, passed; /* that passed or failed, and passed */
@@ -29,7 +30,7 @@ bool standing_good(const struct standing *s);
 const char *standing_undone_metric(size_t i);
 /* Only the first STANDING_UNDONE_COMPUTED kinds count for a run that has the metric `standing_computes` and
  * not `standing_not_computed`: its modelled GPU computes again what was not kept. */
-enum { STANDING_UNDONE_COMPUTED = 6 };
+enum { STANDING_UNDONE_COMPUTED = 8 };
 extern const char standing_computes[], standing_not_computed[];
 /* More of undone[i] in words: "writes fall through". */
 const char *standing_undone_more(size_t i);

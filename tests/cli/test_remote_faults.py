@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What can go wrong with a server behind the remote tier: each has an outcome, is counted and named, and is no hit."""
 
+import re
 import time
 
 from played_redis import CLOSE, SILENCE, Played, Proxy
@@ -114,6 +115,8 @@ def _():
         return usual[:-2000] + bytes(1998) + b"\r\n" if words[0] == b"GET" else usual
     got, summary = operations(Played(other), "--keep-going")
     assert result(summary, "verify_mismatched") > 0 and result(summary, "hits") == 0, got
+    assert re.search(r"\d+ blocks? failed verification", summary["run"]["undone"]), summary["run"]
+    assert {one["metric"]: one["passed"] for one in summary["criteria"]}["verify_mismatched"] is False, summary["criteria"]
 
 
 @case("errors of the server have a sentence each")
@@ -137,9 +140,15 @@ def _():
     full = Redis(tcp=True, maxmemory="2mb")
     got, _ = measure(on(full), rc=1)
     assert "has no memory left" in got.stderr and "maxmemory" in got.stderr, got
-    _, summary = measure(on(full), "--keep-going")
+    got, summary = measure(on(full), "--keep-going")
     assert result(summary, "operation_errors") > 0 == result(summary, "verify_mismatched"), summary["results"]
     assert full.keys() == []
+    # what was lost is not read back: less work, and no success
+    assert summary["run"]["status"] == "completed" and "operations failed" in summary["run"]["undone"], summary["run"]
+    assert "throughput not comparable: " in " ".join(got.stdout.split()), got
+    assert {"failed operations": False}.items() <= {one["name"]: one["passed"] for one in summary["criteria"]}.items(), summary["criteria"]
+    got, summary = measure({**on(full), "assess.profile": "latency"}, "--keep-going", "--assert", rc=3)
+    assert {"failed operations": False}.items() <= {one["name"]: one["passed"] for one in summary["criteria"]}.items(), summary["criteria"]
 
 
 @case("a real replica takes no writes")

@@ -72,7 +72,7 @@ def _():
     with make() as db:
         def with_users(users, tok_s, **more):
             text = json.dumps({"name": more.get("name", "n"), "seed": 1 + len(more), "workload": {"users": users}})
-            undone = {name: more.pop(name) for name in ("requests_failed", "copies_skipped", "batch_running_mean") if name in more}
+            undone = {name: more.pop(name) for name in ("requests_failed", "copies_skipped", "operation_errors", "batch_running_mean") if name in more}
             add_run(db, results={"throughput_tok_s": tok_s, **undone}, effective_json=text, **more)
         with_users(10, 5)
         with_users(10, 7, name="again")
@@ -83,7 +83,7 @@ def _():
         add_run(db, results={"throughput_tok_s": 1}, effective_json="cut {")
         with_users(10, 90, requests_failed=1)  # less work is done sooner
         with_users(10, 91, copies_skipped=3)
-        with_users(10, 92, requests_failed=1, batch_running_mean=2)
+        with_users(10, 92, operation_errors=1, batch_running_mean=2)
         with_users(10, 6.5, requests_failed=0, seed=44)
         with_users(30, 9, copies_skipped=3, batch_running_mean=2)  # a modelled GPU computed what was not copied
     assert ask("SELECT best_run, name, host, runs, throughput_tok_s, mean_tok_s FROM best_by_config ORDER BY best_run") == [

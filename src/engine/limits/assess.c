@@ -123,6 +123,11 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
         judge(run, "ranks lost", "ranks_lost", KVF_OP_EQ, 0);
     judge(run, "arrivals dropped", "requests_dropped", KVF_OP_EQ, 0);
     judge(run, "classes unserved", "classes_unserved", KVF_OP_EQ, 0);
+    /* named where they fail: nearly all runs have none, as they end at the first */
+    if (s->assess.profile == KVF_PROFILE_LATENCY && result_value(&run->results, "operation_errors") > 0)
+        judge(run, "failed operations", "operation_errors", KVF_OP_EQ, 0);
+    if (result_value(&run->results, "verify_mismatched") > 0)
+        judge(run, "blocks that failed verification", "verify_mismatched", KVF_OP_EQ, 0);
     /* named where it fails: other runs are long enough for their requests */
     if (standing_run_cut(&run->results))
         judge(run, "time unfinished", "unfinished_ratio", KVF_OP_LE, STANDING_CUT);
