@@ -59,6 +59,11 @@ void overload_warn(const struct engine *e, struct run_record *run);
 /* When the run has ended: says so if an open loop could not be kept up with. */
 void overload_finish(struct engine *e);
 
+/* Of pods on a virtual clock, whose drives are counted together, no drive's stalls can be told. */
+static inline bool engine_sees_stalls(const struct engine *e) {
+    return !run_clock_is_virtual(&e->clock) || e->service.pod_count == 1;
+}
+
 static inline bool engine_is_virtual(const struct engine *e) {
     return run_clock_is_virtual(&e->clock);
 }

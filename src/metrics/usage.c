@@ -5,6 +5,10 @@ void usage_init(struct usage *u, bool alone) {
     pthread_mutex_init(&u->lock, NULL);
 }
 
+void usage_watch(struct usage *u) {
+    u->watched = true;
+}
+
 void usage_destroy(struct usage *u) {
     pthread_mutex_destroy(&u->lock);
 }
@@ -23,14 +27,37 @@ static void advance(struct usage *u, uint64_t now_ns) {
     u->since_ns = now_ns;
 }
 
+static uint64_t there(const struct usage *u) {
+    return u->at[KVF_DIR_READ] + u->at[KVF_DIR_WRITE];
+}
+
+bool usage_is_stall(uint64_t ns, double mean_ns) {
+    return ns >= USAGE_STALL_NS && (double)ns >= USAGE_STALL_TIMES * mean_ns;
+}
+
+/* Chunks leave now. */
+static void stall_look(struct usage *u) {
+    if (there(u) < USAGE_STALL_CHUNKS || u->sums.gone < USAGE_STALL_TIMES) return;
+    uint64_t ns = u->since_ns - u->still_ns;
+    if (!usage_is_stall(ns, (double)(u->sums.any_ns - ns) / (double)u->sums.gone)) return;
+    unsigned length = 0;
+    while (length + 1 < USAGE_STALL_LENGTHS && ns >= USAGE_STALL_NS << (length + 1)) length++;
+    u->sums.stalls[length]++;
+    u->sums.stall_ns[length] += ns;
+}
+
 static void come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
     advance(u, at_ns);
     u->sums.chunk_ns[dir] += n * (u->since_ns - at_ns);
+    if (there(u) < USAGE_STALL_CHUNKS) u->still_ns = u->since_ns;
     u->at[dir] += n;
 }
 
 static void go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
     advance(u, last_ns);
+    if (u->watched) stall_look(u);
+    u->still_ns = u->since_ns;
+    u->sums.gone += n;
     u->sums.chunk_ns[dir] -= n * (u->since_ns - last_ns) + earlier_ns;
     u->at[dir] -= n;
 }
@@ -60,6 +87,30 @@ void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, u
         go(u, dir, n, last_ns, earlier_ns);
     else
         go_among_others(u, dir, n, last_ns, earlier_ns);
+}
+
+/* All are counts and sums. */
+enum { SUMS = sizeof(struct usage_sums) / sizeof(uint64_t) };
+
+static uint64_t *sums_of(struct usage_sums *s) {
+    return (uint64_t *)(void *)s;
+}
+
+void usage_add(struct usage_sums *to, const struct usage_sums *more) {
+    struct usage_sums add = *more;
+    for (int i = 0; i < SUMS; i++) sums_of(to)[i] += sums_of(&add)[i];
+}
+
+struct usage_sums usage_between(const struct usage_sums *from, const struct usage_sums *to) {
+    struct usage_sums less = *from, d = *to;
+    for (int i = 0; i < SUMS; i++) sums_of(&d)[i] -= sums_of(&less)[i];
+    return d;
+}
+
+uint64_t usage_stall_ns(const struct usage_sums *s) {
+    uint64_t ns = 0;
+    for (int i = 0; i < USAGE_STALL_LENGTHS; i++) ns += s->stall_ns[i];
+    return ns;
 }
 
 struct usage_sums usage_read(struct usage *u, uint64_t now_ns) {

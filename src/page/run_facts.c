@@ -85,6 +85,10 @@ static void put_split(const struct run_part *p) {
                  format_ms(kernel).text, format_ms(ours).text, format_ms(fabs(ours - kernel)).text,
                  ours < kernel ? "less" : "more");
     }
+    double stalls = run_metric(p, "nvme_stalls");
+    if (stalls > 0)
+        item(p, "Drive stalls", "%s, %s in all", format_things(stalls, "stall", "stalls").text,
+             ms_of(p, "nvme_stall_ms"));
     double failed = run_metric(p, "nvme_request_errors");
     if (failed > 0)
         item(p, "Drive errors", "%s failed; the events give the reasons",

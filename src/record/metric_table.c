@@ -437,6 +437,11 @@ const struct metric metric_rows[] = {
      "cpu_energy_j and gpu_energy_j, the latter where GPUs are watched; missing where one of them reports nothing, or "
      "ranks are on several machines."},
     {"energy_per_token_j", JOULES, DOWN, "energy per token", "energy_j / tokens_generated."},
+    {"nvme_stalls", COUNT, FREE, "stalls of nvme",
+     "Times of 100 ms or more in which at least 4 chunks were at the nvme tier and not one was completed, although "
+     "they complete ten times as often on average. Missing for simulated fleets."},
+    {"nvme_stall_ms", MS, FREE, "time stalled",
+     "Sum of the stalls of the nvme tier that ended in the measured part."},
     {"nvme_written_per_day_bytes", BYTES, FREE, "written a day to nvme",
      "nvme_write_bytes / seconds measured x 86,400: what a day of this load writes."},
     {"nvme_lifetime_years", NUMBER, UP, "drives' life in years",

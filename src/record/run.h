@@ -9,6 +9,7 @@
 
 #include "base/terms.h"
 #include "record/publish.h"
+#include "metrics/usage.h"
 #include "record/snapshot.h"
 #include "record/verdict.h"
 
@@ -130,6 +131,7 @@ struct run_record {
     size_t rank_count;
     struct verdict verdict;
     char not_comparable[1000]; /* rules that a submission breaks; "": none, or it is no submission */
+    struct usage_sums nvme;    /* of the measured part; not stored */
     char steady[160];          /* since when the run was steady, or why it was not; "": not known */
 };
 

@@ -216,6 +216,10 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
     check_ascends(l, tier, "reuse_distances", &s->reuse_distances);
     (void)snprintf(name, sizeof name, "tiers.%s.interference", tier_name(tier));
     check_directions(l, name, &s->interference);
+    if ((s->stalls_ms.count > 0) != (s->stall_every_ns > 0)) {
+        (void)snprintf(name, sizeof name, "tiers.%s.stalls", tier_name(tier));
+        problem_of(l, name, NULL, "and stall_every belong together; set both, or neither");
+    }
     if (tier == KVF_TIER_REMOTE) check_directions(l, "tiers.remote.worker_time", &s->worker_us);
     (void)snprintf(name, sizeof name, "tiers.%s.reuse_rates", tier_name(tier));
     if (s->reuse_rates.count != s->reuse_distances.count)

@@ -125,6 +125,11 @@
 #define SERVICE_FIRST(word, TIER)                                                                                \
     K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",       \
       "1", LINK, ALL, "Time of a write to new space on the drive, relative to space written before."),           \
+        SERVICE_LIST(word, TIER, "stalls", stalls_ms, "ms", "0.001 to 600000",                                   \
+                     "Lengths of the times in which the drive serves nothing; null: it does not stall."),        \
+        K("tiers." word ".stall_every", DURATION, tier[KVF_TIER_##TIER].service.stall_every_ns, "",              \
+          "0 to 10000h", "0", LINK, ALL,                                                                         \
+          "Time in use between two stalls of the drive; 0 where it has none."),                                  \
         SERVICE_LIST(                                                                                            \
             word, TIER, "interference", interference, "", "0 to 1000",                                           \
             "How many reads a write counts for in slowing other reads, and how many writes a read counts for."), \
@@ -133,10 +138,16 @@
             "How long a write to room written before holds its worker at its beginning, by slices."),            \
         SERVICE_LIST(word, TIER, "begins_behind", begins[0].behind_us, "us", "0 to 1000000000",                  \
                      "What each chunk that is at the drive then adds to it."),                                   \
+        K("tiers." word ".begins_depth", NUMBER, tier[KVF_TIER_##TIER].service.begins[0].depth, "",              \
+          "0 to 1000000", "0", LINK, ALL,                                                                        \
+          "Chunks at the drive from which on more of them add nothing to it; 0: all add."),                      \
         SERVICE_LIST(word, TIER, "first_begins", begins[1].us, "us", "0 to 1000000000",                          \
                      "How long a write to new room holds its worker at its beginning, by slices."),              \
         SERVICE_LIST(word, TIER, "first_begins_behind", begins[1].behind_us, "us", "0 to 1000000000",            \
                      "What each chunk that is at the drive then adds to it."),                                   \
+        K("tiers." word ".first_begins_depth", NUMBER, tier[KVF_TIER_##TIER].service.begins[1].depth, "",        \
+          "0 to 1000000", "0", LINK, ALL,                                                                        \
+          "Chunks at the drive from which on more of them add nothing to it; 0: all add."),                      \
         K("tiers." word ".staging_rate", NUMBER, tier[KVF_TIER_##TIER].service.staging_mb_per_s, "MB/s",         \
           "0 to 100000000", "0", LINK, ALL,                                                                      \
           "Rate at which a worker copies from memory to its buffers for the drive; 0: as it copies elsewhere.")

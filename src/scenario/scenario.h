@@ -183,7 +183,8 @@ struct scenario_figures {
 /* For how long a write to a drive holds its worker at its beginning, by slices of equal size. */
 struct scenario_begins {
     struct scenario_figures us;        /* with nothing at the drive */
-    struct scenario_figures behind_us; /* and for each chunk that is there */
+    struct scenario_figures behind_us; /* and for each chunk that is there .. */
+    double depth;                      /* .. up to so many; 0: for all */
 };
 /* How a tier of a real machine serves its operations, as calibration measured it. */
 /* Windows of a measurement further apart than this, in parts of their median: something else was there. */
@@ -203,8 +204,10 @@ struct scenario_service {
     /* Of a drive: as how many of its own a chunk of the other direction counts for reads, and for writes;
      * none: by the bandwidth of both together, for each alike. */
     struct scenario_figures interference;
-    double first_write;               /* time of a write to new room, in parts of one to old */
-    struct scenario_begins begins[2]; /* of writes to room written before, to new room */
+    struct scenario_figures stalls_ms; /* of a drive, their lengths */
+    uint64_t stall_every_ns;           /* busy time between two; 0: there are none */
+    double first_write;                /* time of a write to new room, in parts of one to old */
+    struct scenario_begins begins[2];  /* of writes to room written before, to new room */
     double rested[KVF_DIRS]; /* time of one after a rest, of the drive or of the worker that copies, in parts
                                 of one that follows another */
     /* Of reads from memory: bytes copied since the entry was, in MiB and ascending, and how many times as

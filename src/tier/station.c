@@ -68,6 +68,13 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
                           ? service->interference.v[d]
                           : share_of(s, &scenario->tier[tier].emulation);
     s->together = tier == KVF_TIER_NVME || tier == KVF_TIER_REMOTE;
+    if (service->stalls_ms.count == 0) return;
+    struct rng rng;
+    rng_init(&rng, scenario->seed, KVF_RNG_SERVICE, station_stream(pod, tier, KVF_DIRS));
+    s->stalls = &service->stalls_ms;
+    s->every_ns = service->stall_every_ns;
+    s->before_ns = rng_range(&rng, 0, s->every_ns - 1);
+    s->stall = rng_range(&rng, 0, s->stalls->count - 1);
 }
 
 void station_free(struct station *s) {
@@ -79,13 +86,43 @@ static double pace(const struct station *s, int d) {
     return s->together && s->chunks[d] > 0 ? s->speed[d] / s->chunks[d] : s->speed[d];
 }
 
-static void advance(struct station *s, uint64_t now_ns) {
+/* Time that passes at the current speeds, or in a stall: the direction is busy, and nothing moves. */
+static void pass(struct station *s, uint64_t now_ns, bool moves) {
     double ns = (double)(now_ns - s->now_ns);
     for (int d = 0; d < KVF_DIRS; d++) {
-        s->passed[d] += ns * pace(s, d);
+        if (moves) s->passed[d] += ns * pace(s, d);
         s->used_ns[d] += ns * s->speed[d] / s->most[d];
     }
     s->now_ns = now_ns;
+}
+
+/* The golden ratio puts numbers that follow each other far apart (Weyl, 1916), so that lengths alternate. */
+static uint64_t stall_ns(const struct station *s, uint64_t number) {
+    double at = fmod((double)number * 0.6180339887498949, 1) * (double)s->stalls->count;
+    return (uint64_t)(s->stalls->v[(uint64_t)at] * 1e6);
+}
+
+static bool in_use(const struct station *s) {
+    return s->chunks[KVF_DIR_READ] + s->chunks[KVF_DIR_WRITE] > 0;
+}
+
+/* Goes on to the next beginning or end of a stall, at most to now_ns. */
+static void pass_stalls(struct station *s, uint64_t now_ns) {
+    if (s->now_ns < s->stalled_ns) {
+        pass(s, now_ns < s->stalled_ns ? now_ns : s->stalled_ns, false);
+    } else if (s->before_ns < now_ns - s->now_ns) {
+        pass(s, s->now_ns + s->before_ns, true);
+        s->stalled_ns = s->now_ns + stall_ns(s, s->stall++);
+        s->before_ns = s->every_ns;
+    } else {
+        s->before_ns -= now_ns - s->now_ns;
+        pass(s, now_ns, true);
+    }
+}
+
+static void advance(struct station *s, uint64_t now_ns) {
+    while (s->every_ns > 0 && in_use(s) && s->now_ns < now_ns) pass_stalls(s, now_ns);
+    if (s->now_ns < now_ns) pass(s, now_ns, true);
 }
 
 double station_chunks(const struct station *s, uint64_t at_ns) {
@@ -118,7 +155,7 @@ bool station_is_on(const struct station *s) {
 
 void station_empty(struct station *s, uint64_t now_ns) {
     advance(s, now_ns);
-    if (s->chunks[KVF_DIR_READ] + s->chunks[KVF_DIR_WRITE] > 0) s->idle_ns = now_ns;
+    if (in_use(s)) s->idle_ns = now_ns;
     for (int d = 0; d < KVF_DIRS; d++) {
         s->busy[d].count = 0;
         s->chunks[d] = s->passed[d] = s->taken[d] = s->speed[d] = 0;
@@ -130,8 +167,7 @@ double station_factor(struct station *s, enum kvf_dir dir) {
 }
 
 static bool rests(const struct station *s, uint64_t now_ns) {
-    bool idle = !(s->chunks[KVF_DIR_READ] + s->chunks[KVF_DIR_WRITE] > 0);
-    return idle && (s->joined == 0 || now_ns - s->idle_ns >= STATION_REST_NS);
+    return !in_use(s) && (s->joined == 0 || now_ns - s->idle_ns >= STATION_REST_NS);
 }
 
 bool station_rested(const struct station *s, uint64_t now_ns) {
@@ -148,10 +184,19 @@ void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, 
     speeds_set(s);
 }
 
+/* When so much more time of service will have passed. */
+static uint64_t after_stalls(const struct station *s, uint64_t ns) {
+    uint64_t from_ns = s->now_ns < s->stalled_ns ? s->stalled_ns : s->now_ns;
+    if (s->every_ns == 0) return s->now_ns + ns;
+    uint64_t until_ns = s->before_ns;
+    for (uint64_t n = s->stall; until_ns < ns; until_ns += s->every_ns) from_ns += stall_ns(s, n++);
+    return from_ns + ns;
+}
+
 static uint64_t next_of(const struct station *s, int d) {
     if (s->busy[d].count == 0) return KVF_NEVER;
     double left = key_bytes(heap_min_key(&s->busy[d])) - s->passed[d];
-    return s->now_ns + (left > 0 ? (uint64_t)ceil(left / pace(s, d)) : 0);
+    return after_stalls(s, left > 0 ? (uint64_t)ceil(left / pace(s, d)) : 0);
 }
 
 uint64_t station_next_ns(const struct station *s) {

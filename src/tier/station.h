@@ -12,8 +12,14 @@
  * `share` is the interference from the other direction: 0 none, 1 as if both shared one queue. For a drive it
  * was measured for reads and for writes; otherwise it follows from the joint bandwidth and is the same for
  * both. Bandwidth between measured depths is interpolated by the logarithm of the depth. The caller
- * multiplies the bytes of a chunk by a factor drawn from the measured distribution of service times. One
- * thread; every run makes the same draws and floating-point operations. */
+ * multiplies the bytes of a chunk by a factor drawn from the measured distribution of service times.
+ *
+ * A drive may also stall: it serves nothing for a while, whatever is in flight (a server with breakdowns;
+ * White and Christie, 1958). Stalls come at equal intervals of busy time, the first at a point of the
+ * interval that the seed sets, and have the measured lengths in turn, long ones among short ones: every run
+ * has as many of each as were measured in as much time.
+ *
+ * One thread; every run makes the same draws and floating-point operations. */
 #ifndef KVF_TIER_STATION_H
 #define KVF_TIER_STATION_H
 
@@ -31,10 +37,15 @@
 struct station {
     const struct scenario_figures *depths, *rates[KVF_DIRS], *spread[KVF_DIRS];
     double share[KVF_DIRS];
-    bool together;     /* processor sharing */
-    uint64_t now_ns;   /* of the virtual times */
-    uint64_t idle_ns;  /* start of the current idle period, if idle */
-    uint64_t since_ns; /* it has not rested since then */
+    bool together;                         /* processor sharing */
+    uint64_t now_ns;                       /* of the virtual times */
+    uint64_t idle_ns;                      /* start of the current idle period, if idle */
+    uint64_t since_ns;                     /* it has not rested since then */
+    const struct scenario_figures *stalls; /* ms */
+    uint64_t every_ns;                     /* of busy time between two stalls; 0: there are none */
+    uint64_t before_ns;                    /* busy time until the next one */
+    uint64_t stalled_ns;                   /* run time at which the last one ends or ended */
+    uint64_t stall;                        /* number of the next one */
     double
         passed[KVF_DIRS]; /* virtual time: bytes moved since the direction was last idle, together: of each */
     double taken[KVF_DIRS];   /* the same when the last that is under way will be through */

@@ -512,7 +512,7 @@ def _():
     distances, rates = (re.search(r"^    reuse_%s: \[(.+)\]$" % key, text, re.MULTILINE).group(1).split(", ") for key in ("distances", "rates"))
     assert distances[0] == "4" and len(rates) == len(distances) and all(float(rate) > 0 for rate in rates), text
     for key, many in (("begins", 40), ("begins_behind", 40), ("interference", 2), ("first_begins", 40), ("first_begins_behind", 40),
-                      ("first_write", 1), ("staging_rate", 1)):
+                      ("first_write", 1), ("staging_rate", 1), ("begins_depth", 1), ("first_begins_depth", 1)):
         found = re.search(r"^    %s: \[?([\d., e+-]+)\]?$" % key, text.split("  nvme:")[1], re.MULTILINE)
         assert found and len(found.group(1).split(", ")) == many, (key, text)
         assert "    %s:" % key not in text.split("  nvme:")[0], (key, text)

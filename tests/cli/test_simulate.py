@@ -70,6 +70,7 @@ WAYS = [
         "tiers.%s.%s" % (tier, key): value for tier in ("cpu", "nvme") for key, value in (
             ("depths", [1, 4]), ("read_rates", [300, 900]), ("write_rates", [200, 700]), ("read_spread", [0.2, 0.4, 1, 2.4]),
             ("write_spread", [0.5, 1.5]))}, "tiers.nvme.begins": [10, 4000], "tiers.nvme.begins_behind": [0, 300],
+        "tiers.nvme.begins_depth": 3, "tiers.nvme.stalls": [120, 400, 150], "tiers.nvme.stall_every": "400ms",
         "tiers.nvme.first_begins": [500], "tiers.nvme.interference": [0.5, 2], "tiers.nvme.rested_read": 1.3,
         "tiers.cpu.rested_read": 1.2, "tiers.cpu.rested_write": 1.4, "tiers.cpu.reuse_distances": [1, 8],
         "tiers.cpu.reuse_rates": [2.5, 1.5], "tiers.nvme.staging_rate": 250}),
@@ -97,6 +98,21 @@ def _():
     assert first == again
     assert first["summary"]["tiers"]["nvme"]["capacity_bytes"] == 2**40, first["summary"]["tiers"]
     assert first["summary"]["run"]["configuration"]["engine"]["workers"] == 8
+
+
+@case("a drive that stalls holds up whatever is in flight, as often and as long as it says, and the report counts it")
+def _():
+    drive = {"run.duration": "60s", "workload.users": 24, "tiers.gpu": {"capacity": 0}, "tiers.cpu": {"capacity": 0}, **{
+        "tiers.nvme.%s" % key: value for key, value in (("depths", [1, 64]), ("read_rates", [500, 800]), ("write_rates", [400, 700]))}}
+    none, some = (measure({**SIMULATE, **drive, **stalls})[1] for stalls in (
+        {}, {"tiers.nvme.stalls": [150, 1050], "tiers.nvme.stall_every": "2s"}))
+    assert (result(none, "nvme_stalls"), result(none, "nvme_stall_ms")) == (0, 0), none["results"]
+    count, ms = result(some, "nvme_stalls"), result(some, "nvme_stall_ms")
+    assert 10 < count <= 30 and abs(ms / count / 600 - 1) < 0.1, (count, ms)
+    assert result(some, "throughput_tok_s") < result(none, "throughput_tok_s") * (1 - 0.8 * ms / 60e3), (none["results"], some["results"])
+    assert result(some, "nvme_read_max_ms") > 1050 > result(none, "nvme_read_max_ms"), some["results"]
+    page = run(["report", "2", "-o", "-", "--format", "md"])
+    assert page.rc == 0 and re.search(r"Drive stalls\W+%d stalls, [\d.]+ s in all" % count, page.stdout), page
 
 
 def ops_file(seed, mixed, count=600):

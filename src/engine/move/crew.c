@@ -281,6 +281,7 @@ static void begin_write(struct crew *l, struct hand *hand, struct handled *o) {
     uint64_t slice = rng_range(&l->begins, 0, b->us.count - 1);
     double behind_us = slice < b->behind_us.count ? b->behind_us.v[slice] : 0;
     double chunks = station_chunks(&l->station[KVF_TIER_NVME], hand->until_ns);
+    if (b->depth > 0) chunks = fmin(chunks, b->depth);
     hand->until_ns += (uint64_t)((b->us.v[slice] + behind_us * chunks) * 1e3);
 }
 

@@ -16,6 +16,7 @@
 #include "probe/host.h"
 #include "record/snapshot.h"
 #include "study/calibrate/calibrate_rig.h"
+#include "study/calibrate/calibrate_stalls.h"
 #include "tier/station.h"
 
 enum {
@@ -60,6 +61,7 @@ struct calibration {
     struct histogram bursts[2],
         woken; /* of small operations in a device's own memory: bursts without and after rests */
     struct begins begins[CALIBRATE_ROOMS][BESIDES];
+    struct usage_sums use;  /* of windows in which stalls can be seen */
     unsigned windows, done; /* of the rounds, about; those that are over */
 };
 
@@ -75,6 +77,7 @@ static void window_over(struct calibration *c) {
 
 static int window_run(struct calibration *c, struct rig_window *w, struct err *e) {
     int rc = rig_run(c->rig, w, e);
+    if (w->watched) usage_add(&c->use, &w->use);
     window_over(c);
     return rc;
 }
@@ -410,6 +413,7 @@ static void begins_of(struct calibration *c, enum calibrate_room room) {
     slices_of(&alone->ns, begin);
     slices_of(&beside->ns, behind);
     for (int i = 0; i < CALIBRATE_SLICES; i++) behind[i] = fmax(behind[i] - begin[i], 0) / fmax(at, 1);
+    c->out->begin_depth[room] = fmax(at, 1);
 }
 
 static void rate_times(struct calibrate_rate *r, double times) {
@@ -492,6 +496,7 @@ static void figures_of(struct calibration *c) {
     out->first_write = c->filling > 0 && c->tier == KVF_TIER_NVME ? rate_of(c->again).median / c->filling : 1;
     for (uint32_t i = 0; i < out->distances; i++)
         out->reuse[i] = fmin(fmax(rate_of(c->reuse[i]).median, RESTED_LEAST), RESTED_MOST);
+    calibrate_stalls(&c->use, &out->stalls);
     out->filled_bytes = rig_filled_bytes(c->rig);
 }
 

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "metrics/histogram.h"
 #include "scenario/scenario.h"
+#include "study/calibrate/calibrate_stalls.h"
 
 enum { CALIBRATE_DEPTHS = 8, CALIBRATE_DISTANCES = 7, CALIBRATE_SLICES = 40, CALIBRATE_ROUNDS = 3 };
 /* Writes to a drive: over blocks that held an entry before, or to new blocks. */
@@ -51,6 +52,8 @@ struct calibrate_result {
     struct calibrate_curve link; /* a GPU's link; for other tiers the tier itself */
     struct calibrate_curve own;  /* GPU memory; 0 points for other tiers */
     struct calibrate_rate both;  /* half reads, half writes, at the greatest depth of link */
+    /* Other figures leave the time of stalls out. */
+    struct calibrate_stalls stalls;
     /* Of a drive: the load that a chunk of the other direction puts on reads, and on writes, in chunks of
      * their own direction; below 0: unknown. */
     double interference[KVF_DIRS];
@@ -64,6 +67,7 @@ struct calibrate_result {
     /* Time for which starting a write to a drive blocks its worker, ns: on an idle drive, and added by each
      * chunk in flight; by quantile slice. */
     double begin_ns[CALIBRATE_ROOMS][CALIBRATE_SLICES], behind_ns[CALIBRATE_ROOMS][CALIBRATE_SLICES];
+    double begin_depth[CALIBRATE_ROOMS]; /* mean chunks in flight when the latter was measured */
     /* Time of the first operation after idling, of a drive or of a worker's copy, relative to back-to-back
      * operations. */
     double rested[KVF_DIRS];

@@ -21,9 +21,10 @@ struct piece {
     struct cache_op op;
     uint64_t place, beside; /* beside: in host memory; TIER_NO_PLACE: none */
     uint64_t bytes, generation;
-    uint64_t cpu_ns; /* CPU time of the worker when the operation began */
-    bool busy, made; /* busy: an operation is on it; made: written */
-    bool rested;     /* the worker had idled when the operation began */
+    uint64_t cpu_ns;   /* CPU time of the worker when the operation began */
+    uint64_t stall_ns; /* time for which the drive had stalled by then */
+    bool busy, made;   /* busy: an operation is on it; made: written */
+    bool rested;       /* the worker had idled when the operation began */
 };
 
 struct pieces {

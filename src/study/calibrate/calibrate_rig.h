@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "metrics/histogram.h"
+#include "metrics/usage.h"
 #include "scenario/scenario.h"
 
 /* Sets of entries: of one chunk (in a store at most one value), of many chunks (not in host memory or a
@@ -50,9 +51,11 @@ struct rig_window {
     double bytes_s; /* out: rate of the bytes moved */
     /* out: bytes_s by direction, and the mean number of chunks at the tier while there are any */
     double dir_bytes_s[KVF_DIRS], chunks[KVF_DIRS];
-    double worker_ns; /* out: processor time of the workers per MiB moved */
-    uint64_t bytes;   /* out: total moved */
-    double seconds;   /* out: total duration */
+    double worker_ns;      /* out: processor time of the workers per MiB moved */
+    uint64_t bytes;        /* out: total moved */
+    struct usage_sums use; /* out: at the tier. bytes_s leaves its stalls out */
+    bool watched;          /* out: with chunks enough to see them */
+    double seconds;        /* out: total duration */
     /* NULL, or one per direction: times of operations of the same size as the first; of writes without the
      * time to start them. */
     struct histogram *times;

@@ -190,6 +190,12 @@ static int store_warm(struct fitting *f, const struct calibrate_run *r, struct e
     return rc;
 }
 
+/* As often as in the run, and as long: those of windows before it may be other ones. */
+static void stalls_take(const struct fitting *f, struct calibration_adjust *a) {
+    a->stalls_known = f->setup->measured[KVF_TIER_NVME] && result_value(&f->real.results, "nvme_stalls") >= 0;
+    if (a->stalls_known) calibrate_stalls(&f->real.nvme, &a->stalls);
+}
+
 static int child_work(const struct calibrate_run_setup *setup, struct calibrate_run *out, struct err *e) {
     struct fitting f = {.setup = setup};
     struct session_setup own = {
@@ -202,6 +208,7 @@ static int child_work(const struct calibrate_run_setup *setup, struct calibrate_
     int rc = setup->measured[KVF_TIER_REMOTE] ? store_warm(&f, out, e) : 0;
     if (rc == 0) rc = run_once(&f, setup->mode, out, &f.real, e);
     if (rc == 0) end_take(&f.real, &out->real);
+    if (rc == 0) stalls_take(&f, &out->adjust[KVF_TIER_NVME]);
     if (rc == 0) rc = fit(&f, out, e);
     run_record_free(&f.real);
     (void)session_end(f.session);
@@ -236,7 +243,8 @@ static _Noreturn void child_main(int from, int to, void *message, size_t len,
 }
 
 void calibrate_run_init(struct calibrate_run *r) {
-    for (int t = 0; t < KVF_TIERS; t++) r->adjust[t] = (struct calibration_adjust){{1, 1}, {1, 1}, 1};
+    for (int t = 0; t < KVF_TIERS; t++)
+        r->adjust[t] = (struct calibration_adjust){.times = {1, 1}, .spread = {1, 1}, .lookup = 1};
     r->real = r->simulated = (struct calibrate_run_figures){.tok_s = KVF_MISSING};
 }
 

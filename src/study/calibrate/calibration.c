@@ -128,6 +128,13 @@ static void put_reuse(const struct calibrate_result *r, struct buf *out) {
     buf_add(out, "]\n");
 }
 
+static void put_stalls(const struct calibrate_stalls *s, struct buf *out) {
+    if (s->count == 0) return;
+    buf_add(out, "    stalls: ");
+    for (uint32_t i = 0; i < s->count; i++) buf_addf(out, "%s%.5g", i ? ", " : "[", s->ns[i] / 1e6);
+    buf_addf(out, "]\n    stall_every: %.0fus\n", fmax(s->every_ns / 1e3, 1));
+}
+
 /* Figures of writes to a drive beside their bandwidth. */
 static void put_writes(const struct calibrate_result *r, struct buf *out) {
     const double us = 1e3;
@@ -139,6 +146,8 @@ static void put_writes(const struct calibrate_result *r, struct buf *out) {
     put_slices(out, "begins_behind", r->behind_ns[CALIBRATE_AGAIN], us);
     put_slices(out, "first_begins", r->begin_ns[CALIBRATE_FIRST], us);
     put_slices(out, "first_begins_behind", r->behind_ns[CALIBRATE_FIRST], us);
+    buf_addf(out, "    begins_depth: %.3g\n    first_begins_depth: %.3g\n", r->begin_depth[CALIBRATE_AGAIN],
+             r->begin_depth[CALIBRATE_FIRST]);
     if (r->staging_bytes_s > 0) buf_addf(out, "    staging_rate: %.5g\n", r->staging_bytes_s / 1e6);
 }
 
@@ -190,6 +199,7 @@ static void put_keys(enum kvf_tier tier, const struct calibrate_result *r, struc
              latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
     if (tier == KVF_TIER_REMOTE) put_calls(r, out);
     if (!r->otherwise) put_service(r, out);
+    if (tier == KVF_TIER_NVME) put_stalls(&r->stalls, out);
     if (tier == KVF_TIER_NVME) put_writes(r, out);
     if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
     if (tier == KVF_TIER_CPU) put_reuse(r, out);
@@ -227,6 +237,7 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r,
     adjusted.both.median /= sqrt(adjust->times[KVF_DIR_READ] * adjust->times[KVF_DIR_WRITE]);
     for (int d = 0; d < KVF_DIRS; d++) spread_adjust(adjusted.spread[d], adjust->spread[d]);
     spread_adjust(adjusted.own_spread, adjust->spread[KVF_DIR_READ]);
+    if (adjust->stalls_known) adjusted.stalls = adjust->stalls;
     put_keys(tier, &adjusted, out);
 }
 

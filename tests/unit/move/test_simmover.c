@@ -440,7 +440,7 @@ static void a_worker_that_copies_does_not_see_its_drive(void **state) {
 /* 2 us, and 1 us for each chunk that is at the drive. */
 static void begins_set(bool first) {
     measured_set(NVME, 1000, 1000);
-    r->s.tier[NVME].service.begins[first] = (struct scenario_begins){{1, {2}}, {1, {1}}};
+    r->s.tier[NVME].service.begins[first] = (struct scenario_begins){.us = {1, {2}}, .behind_us = {1, {1}}};
 }
 
 static void a_write_that_begins_holds_its_worker(void **state) {
@@ -468,6 +468,19 @@ static void a_write_begins_behind_what_is_at_the_drive(void **state) {
     unsigned a = op_begin_by(1, -1, NVME, 1000); /* two chunks' worth: 2,000 + 2 x 1,000 */
     to_the_end();
     assert_in_range(r->end_ns[a], 2000 + 4000 + 1100, 2000 + 4000 + 1101);
+}
+
+/* Two chunks, of which one adds to it. */
+static void more_chunks_than_were_measured_add_nothing(void **state) {
+    (void)state;
+    begins_set(true);
+    r->s.tier[NVME].service.begins[1].depth = 1;
+    rig_begin(2, 4);
+    op_begin_by(0, NVME, -1, 4000);
+    time_to(2000);
+    unsigned a = op_begin_by(1, -1, NVME, 1000);
+    to_the_end();
+    assert_in_range(r->end_ns[a], 2000 + 3000 + 1100, 2000 + 3000 + 1101);
 }
 
 /* The next in line prepares its file already, as long as it takes, and only then hands its worker anything
@@ -904,6 +917,7 @@ int main(void) {
         TEST(a_worker_that_copies_does_not_see_its_drive),
         TEST(a_write_that_begins_holds_its_worker),
         TEST(a_write_begins_behind_what_is_at_the_drive),
+        TEST(more_chunks_than_were_measured_add_nothing),
         TEST(a_write_begins_before_it_has_a_buffer),
         TEST(room_written_before_has_beginnings_of_its_own),
         TEST(copies_to_buffers_for_the_drive_take_longer),

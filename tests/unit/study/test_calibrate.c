@@ -462,7 +462,7 @@ static struct calibrate_curve curve_of(double read, double write, double latency
     return c;
 }
 
-static const struct calibration_adjust as_measured = {{1, 1}, {1, 1}, 1};
+static const struct calibration_adjust as_measured = {.times = {1, 1}, .spread = {1, 1}, .lookup = 1};
 
 static void what_is_written_is_what_a_scenario_reads(void **state) {
     struct calibrate_result gpu = {.link = curve_of(27.7e9, 27.3e9, 8432),
@@ -475,6 +475,8 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
                                     .both = {1.2e9, 1e9, 1.3e9},
                                     .first_write = 1.25,
                                     .rested = {1.5, 2},
+                                    .stalls = {.every_ns = 2.5e9, .count = 2, .ns = {120.5e6, 1.5e9}},
+                                    .begin_depth = {14.5, 9.25},
                                     .staging_bytes_s = 8.5e9};
     struct calibrate_result cpu = {.link = curve_of(1e10, 8e9, 500),
                                    .both = {1e10, 1e10, 1e10},
@@ -534,6 +536,10 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
         assert_int_equal(service->begins[room].us.count, CALIBRATE_SLICES);
         assert_int_equal(service->begins[room].behind_us.count, CALIBRATE_SLICES);
     }
+    assert_true(service->begins[0].depth == 14.5 && service->begins[1].depth == 9.25);
+    assert_int_equal(service->stalls_ms.count, 2);
+    assert_true(service->stalls_ms.v[0] == 120.5 && service->stalls_ms.v[1] == 1500);
+    assert_int_equal(service->stall_every_ns, 2500 * KVF_NS_PER_MS);
     assert_true(service->begins[0].us.v[7] == 8 && service->begins[0].behind_us.v[7] == 0.5);
     assert_true(service->begins[1].us.v[7] == 2000 && service->begins[1].behind_us.v[7] == 0);
     assert_true(fabs(service->windows_apart - 1.2) < 1e-9); /* of one chunk's reads */
@@ -560,6 +566,60 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     buf_free(&yaml);
 }
 
+/* A run's stalls stand in the place of those of windows, also where it had none. */
+static void the_stalls_of_a_run_are_taken(void **state) {
+    struct calibrate_result nvme = {.link = curve_of(1e9, 5e8, 200e3),
+                                    .both = {1.2e9, 1e9, 1.3e9},
+                                    .first_write = 1,
+                                    .rested = {1, 1},
+                                    .stalls = {.every_ns = 2.5e9, .count = 1, .ns = {120e6}}};
+    struct calibration_adjust adjust = as_measured;
+    (void)state;
+    for (int run = 0; run < 2; run++) {
+        struct buf yaml = {0};
+        adjust.stalls_known = true;
+        if (run == 1) adjust.stalls = (struct calibrate_stalls){7e9, 1, {250e6}};
+        calibration_yaml(KVF_TIER_NVME, &nvme, &adjust, &yaml);
+        assert_null(strstr(yaml.data, "stalls: [120]"));
+        assert_true((strstr(yaml.data, "stalls: [250]\n    stall_every: 7000000us\n") != NULL) == (run == 1));
+        assert_true((strstr(yaml.data, "stall") != NULL) == (run == 1));
+        buf_free(&yaml);
+    }
+}
+
+/* Of a few stalls each, of many a sample: with the number and the time of all of them. */
+static void stalls_keep_their_number_and_their_time(void **state) {
+    static const struct usage_sums none = {.any_ns = 1}, uses[] = {{.stalls = {1}},
+                                                                   {.stalls = {0, 0, 1}},
+                                                                   {.stalls = {3, 0, 2, 1}},
+                                                                   {.stalls = {39, 1}},
+                                                                   {.stalls = {400, 20, 3, 0, 0, 0, 1}}};
+    struct calibrate_stalls out;
+    (void)state;
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        struct usage_sums use = uses[i];
+        double count = 0, sum_ns = 0;
+        for (int k = 0; k < USAGE_STALL_LENGTHS; k++) {
+            use.stall_ns[k] = use.stalls[k] * (150 * KVF_NS_PER_MS << k);
+            count += (double)use.stalls[k];
+        }
+        double all_ns = (double)usage_stall_ns(&use);
+        use.any_ns = usage_stall_ns(&use) + 600 * KVF_NS_PER_S;
+        calibrate_stalls(&use, &out);
+        assert_true(out.count == fmin(count, CALIBRATE_STALLS));
+        assert_true(fabs(out.every_ns * count / 600e9 - 1) < 1e-9);
+        for (uint32_t k = 0; k < out.count; k++) {
+            sum_ns += out.ns[k];
+            assert_true(k == 0 || out.ns[k] >= out.ns[k - 1]);
+        }
+        assert_true(fabs(sum_ns / out.count / (all_ns / count) - 1) < 1e-9);
+        if (count <= CALIBRATE_STALLS) assert_true(fabs(out.ns[0] / 150e6 - (use.stalls[0] ? 1 : 4)) < 1e-9);
+    }
+    calibrate_stalls(&none, &out);
+    assert_int_equal(out.count, 0);
+    assert_true(out.every_ns == 0);
+}
+
 static void figures_that_do_not_belong_together_are_refused(void **state) {
     static const char *const bad[][2] = {
         {"cpu: {capacity: 1GiB, depths: [1, 8], read_rates: [5, 6], write_rates: [7]}",
@@ -572,6 +632,8 @@ static void figures_that_do_not_belong_together_are_refused(void **state) {
          "tiers.cpu.reuse_rates: needs a figure for each of 2 distances, and has 1"},
         {"nvme: {capacity: 1GiB, interference: [1]}",
          "tiers.nvme.interference: needs two figures, for reads and for writes, and has 1"},
+        {"nvme: {capacity: 1GiB, stalls: [150, 300]}",
+         "tiers.nvme.stalls: and stall_every belong together; set both, or neither"},
         {"remote: {capacity: 1GiB, worker_time: [1, 2, 3]}",
          "tiers.remote.worker_time: needs two figures, for reads and for writes, and has 3"},
         {"cpu: {capacity: 1GiB, reuse_rates: [2]}",
@@ -608,6 +670,8 @@ int main(void) {
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
         cmocka_unit_test_setup(what_is_written_is_what_a_scenario_reads, each_setup),
+        cmocka_unit_test(the_stalls_of_a_run_are_taken),
+        cmocka_unit_test(stalls_keep_their_number_and_their_time),
         cmocka_unit_test_setup(figures_that_do_not_belong_together_are_refused, each_setup),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -21,6 +21,11 @@ static const char in_memory[] = "name: adjusted\nmodel: tiny-1b\n"
                                 "workload: {users: 4, personas: [{name: one, context: [8, 24], "
                                 "generate: [1, 4], think: [1ms, 2ms], spread: 0.5}]}\n";
 
+static const char on_drive[] = "name: adjusted\nmodel: tiny-1b\n"
+                               "tiers: {gpu: {capacity: 0}, cpu: {capacity: 0}, nvme: {capacity: 2GiB}}\n"
+                               "workload: {users: 6, personas: [{name: one, context: [512, 2048], "
+                               "generate: [10, 40], think: [1ms, 2ms], spread: 0.5}]}\n";
+
 static char path[] = "/tmp/kvfall-adjusted-XXXXXX";
 static struct options options;
 static struct scenario placed;
@@ -30,6 +35,7 @@ static double shown;
 /* The run, beside what the windows said. */
 struct truth {
     struct calibration_adjust adjust;
+    enum kvf_tier tier;
     uint64_t time_ns;
     unsigned files; /* so far, in the other process */
 };
@@ -52,7 +58,7 @@ static void file(void *ctx, const struct calibrate_run *run, struct buf *out) {
     struct truth *truth = ctx;
     struct calibrate_result r = memory();
     buf_add(out, "engine: {workers: 2}\ntiers:\n");
-    calibration_yaml(KVF_TIER_CPU, &r, truth->files++ ? &run->adjust[KVF_TIER_CPU] : &truth->adjust, out);
+    calibration_yaml(truth->tier, &r, truth->files++ ? &run->adjust[truth->tier] : &truth->adjust, out);
 }
 
 static void progress(void *ctx, double share) {
@@ -67,9 +73,9 @@ static int prepare(void *ctx, struct calibrate_run_setup *out) {
                                         .placed = &placed,
                                         .time_ns = ((struct truth *)ctx)->time_ns,
                                         .mode = KVF_MODE_SIMULATE,
-                                        .measured = {[KVF_TIER_CPU] = true},
                                         .file = file,
                                         .ctx = ctx};
+    out->measured[((struct truth *)ctx)->tier] = true;
     return 0;
 }
 
@@ -86,8 +92,23 @@ static int setup(void **state) {
     int fd = mkstemp(path);
     (void)state;
     scenario_default(&placed);
-    bool good = fd >= 0 && write(fd, in_memory, sizeof in_memory - 1) == (ssize_t)sizeof in_memory - 1;
-    return good ? close(fd) : -1;
+    return fd >= 0 ? close(fd) : -1;
+}
+
+static int scenario_write(const char *text) {
+    FILE *f = fopen(path, "w");
+    bool good = f && fputs(text, f) >= 0;
+    return f && fclose(f) == 0 && good ? 0 : -1;
+}
+
+static int memory_setup(void **state) {
+    (void)state;
+    return scenario_write(in_memory);
+}
+
+static int drive_setup(void **state) {
+    (void)state;
+    return scenario_write(on_drive);
 }
 
 static int teardown(void **state) {
@@ -96,14 +117,15 @@ static int teardown(void **state) {
 }
 
 static void what_a_run_takes_longer_is_found(void **state) {
-    static const struct calibration_adjust cases[] = {{{1, 1}, {1, 1}, 1},
-                                                      {{2, 1}, {1, 1}, 1},
-                                                      {{1, 1.5}, {2, 1}, 1},
-                                                      {{0.7, 2.5}, {0.5, 0.5}, 1},
-                                                      {{3, 3}, {1.5, 2.5}, 1}};
+    static const struct calibration_adjust cases[] = {
+        {.times = {1, 1}, .spread = {1, 1}, .lookup = 1},
+        {.times = {2, 1}, .spread = {1, 1}, .lookup = 1},
+        {.times = {1, 1.5}, .spread = {2, 1}, .lookup = 1},
+        {.times = {0.7, 2.5}, .spread = {0.5, 0.5}, .lookup = 1},
+        {.times = {3, 3}, .spread = {1.5, 2.5}, .lookup = 1}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct truth truth = {.adjust = cases[i]};
+        struct truth truth = {.adjust = cases[i], .tier = KVF_TIER_CPU};
         struct calibrate_run got;
         struct err e = {0};
         if (adjust(&truth, 5 * KVF_NS_PER_S, &got, &e) != 0) fail_msg("%s", e.text);
@@ -122,8 +144,37 @@ static void what_a_run_takes_longer_is_found(void **state) {
     }
 }
 
+/* Windows saw none of the stalls that the run has; each holds up whatever is in flight, and the times between
+ * them are left as they are. */
+static void the_stalls_of_a_run_are_found(void **state) {
+    struct truth truth = {.adjust = {.times = {1, 1},
+                                     .spread = {1, 1},
+                                     .lookup = 1,
+                                     .stalls_known = true,
+                                     .stalls = {2e9, 3, {150e6, 300e6, 1100e6}}},
+                          .tier = KVF_TIER_NVME};
+    struct calibrate_run got;
+    struct err e = {0};
+    double ns = 0;
+    (void)state;
+    if (adjust(&truth, 120 * KVF_NS_PER_S, &got, &e) != 0) fail_msg("%s", e.text);
+    const struct calibration_adjust *drive = &got.adjust[KVF_TIER_NVME];
+    assert_true(drive->stalls_known);
+    for (uint32_t i = 0; i < drive->stalls.count; i++) ns += drive->stalls.ns[i] / drive->stalls.count;
+    if (fabs(ns / 516.7e6 - 1) > 0.1 || fabs(drive->stalls.every_ns / 2e9 - 1) > 0.1)
+        fail_msg("%u stalls, of %g ns on average after each %g", drive->stalls.count, ns,
+                 drive->stalls.every_ns);
+    for (int d = 0; d < KVF_DIRS; d++)
+        if (fabs(log(drive->times[d])) > 0.1)
+            fail_msg("direction %d takes %g times as long", d, drive->times[d]);
+    if (fabs(log(got.simulated.e2e_mean_ms / got.real.e2e_mean_ms)) > 0.05 ||
+        fabs(log(got.simulated.tok_s / got.real.tok_s)) > 0.05)
+        fail_msg("%g ms and %g tok/s against %g and %g", got.simulated.e2e_mean_ms, got.simulated.tok_s,
+                 got.real.e2e_mean_ms, got.real.tok_s);
+}
+
 static void too_few_operations_adjust_nothing(void **state) {
-    struct truth truth = {.adjust = {{2, 2}, {1, 1}, 1}};
+    struct truth truth = {.tier = KVF_TIER_CPU, .adjust = {.times = {2, 2}, .spread = {1, 1}, .lookup = 1}};
     struct calibrate_run got;
     struct err e = {0};
     (void)state;
@@ -146,7 +197,7 @@ static void a_process_without_a_run_ends(void **state) {
 }
 
 static void a_wish_to_stop_and_a_scenario_that_is_gone_end_it(void **state) {
-    struct truth truth = {.adjust = {{1, 1}, {1, 1}, 1}};
+    struct truth truth = {.tier = KVF_TIER_CPU, .adjust = {.times = {1, 1}, .spread = {1, 1}, .lookup = 1}};
     struct calibrate_run got;
     struct err e = {0};
     char kept[sizeof path];
@@ -166,10 +217,11 @@ static void a_wish_to_stop_and_a_scenario_that_is_gone_end_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_run_takes_longer_is_found),
-        cmocka_unit_test(too_few_operations_adjust_nothing),
-        cmocka_unit_test(a_process_without_a_run_ends),
-        cmocka_unit_test(a_wish_to_stop_and_a_scenario_that_is_gone_end_it),
+        cmocka_unit_test_setup(what_a_run_takes_longer_is_found, memory_setup),
+        cmocka_unit_test_setup(the_stalls_of_a_run_are_found, drive_setup),
+        cmocka_unit_test_setup(too_few_operations_adjust_nothing, memory_setup),
+        cmocka_unit_test_setup(a_process_without_a_run_ends, memory_setup),
+        cmocka_unit_test_setup(a_wish_to_stop_and_a_scenario_that_is_gone_end_it, memory_setup),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -216,6 +216,55 @@ static void the_seed_decides_what_is_drawn(void **state) {
     assert_int_not_equal(first[0], first[3]);
 }
 
+/* The first stall begins after 1,000 ns in use, and each lasts 5,000 and 3,000 ns in turn. */
+static void stalls_set(struct station *t) {
+    tier_set(1000, 1000);
+    s.tier[KVF_TIER_NVME].service.stalls_ms = (struct scenario_figures){2, {0.003, 0.005}};
+    s.tier[KVF_TIER_NVME].service.stall_every_ns = 4000;
+    station_init(t, &s, KVF_TIER_NVME, false, 0);
+    t->before_ns = 1000;
+    t->stall = 1; /* 0.618 of two: the second */
+}
+
+static void nothing_is_served_in_a_stall(void **state) {
+    struct station t;
+    int a, b;
+    (void)state;
+    stalls_set(&t);
+    station_join(&t, &a, KVF_DIR_READ, 1000, 500);
+    expect_leave(&t, &a, 1500);                     /* as it begins */
+    station_join(&t, &a, KVF_DIR_READ, 1000, 9000); /* 5,000 later it serves again: idle time is no use */
+    station_join(&t, &b, KVF_DIR_WRITE, 500, 10000);
+    expect_leave(&t, &b, 9000 + 5000 + 1000);
+    expect_leave(&t, &a, 9000 + 5000 + 1500);
+    assert_int_equal(station_used_ns(&t, KVF_DIR_READ, 16000) + station_used_ns(&t, KVF_DIR_WRITE, 16000),
+                     1000 + 5000 + 1500); /* stalled or not, it is not free */
+    station_free(&t);
+}
+
+/* Whatever joins meanwhile, stalls come after equal times in use, and have their lengths in turn. */
+static void stalls_come_after_equal_times_in_use(void **state) {
+    struct station t;
+    struct station_end end;
+    int a;
+    (void)state;
+    stalls_set(&t);
+    station_join(&t, &a, KVF_DIR_READ, 100000, 0);
+    uint64_t alone_ns = station_next_ns(&t); /* 25 stalls in 100,000 ns, from 1,000 on each 4,000 */
+    station_free(&t);
+    uint64_t stalls_ns = 0;
+    for (uint64_t n = 1; n <= 25; n++)
+        stalls_ns += fmod((double)n * 0.6180339887498949, 1) < 0.5 ? 3000 : 5000;
+    assert_int_equal(alone_ns, 100000 + stalls_ns);
+    stalls_set(&t);
+    uint64_t now_ns = 0;
+    station_join(&t, &a, KVF_DIR_READ, 90000, 0);
+    for (int i = 0; i < 10; i++) station_join(&t, &a, KVF_DIR_WRITE, 1000, now_ns += 700);
+    for (int left = 11; left > 0; left -= station_leave(&t, now_ns, &end)) now_ns = station_next_ns(&t);
+    assert_in_range(now_ns, alone_ns - 11, alone_ns + 11); /* each end is a whole ns */
+    station_free(&t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_serves_in_order_at_the_rate_of_their_number),
@@ -226,6 +275,8 @@ int main(void) {
         cmocka_unit_test(a_direction_may_suffer_more_than_the_other),
         cmocka_unit_test(waits_are_those_of_the_textbook),
         cmocka_unit_test(the_seed_decides_what_is_drawn),
+        cmocka_unit_test(nothing_is_served_in_a_stall),
+        cmocka_unit_test(stalls_come_after_equal_times_in_use),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("station", tests, NULL, NULL);
