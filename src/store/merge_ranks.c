@@ -183,6 +183,7 @@ static void host_of(const struct part *p, size_t rank, const struct snapshot *sn
  * second is of that time, and `gauges` has what adds up. */
 static void view_make(struct store_ranks *w, const struct snapshot *gauges, size_t parts) {
     struct snapshot *s = &w->view->snap;
+    window_sums_beside(&w->kept->sums, (double)parts);
     kept_view(w->kept, gauges, w->view);
     s->interval.length_s = w->kept->join.length_s / (double)parts;
     snapshot_derive(s);

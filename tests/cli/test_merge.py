@@ -394,6 +394,13 @@ def _():
             continue
         assert one is not None and abs(got - one * (1 if once else 2)) <= 1e-6 * abs(got), \
             "%s: %s, of one run alone %s; one that is no sum belongs in ONCE" % (name, got, one)
+    verdicts = [json.loads(run(["show", "latest", "--json", *more]).stdout)["verdict"] for more in ((), ("--db", found[0][0]))]
+    assert [verdicts[0][word] for word in ("limited_by", "cause", "warnings")] == \
+        [verdicts[1][word] for word in ("limited_by", "cause", "warnings")], verdicts
+    told, alone = ({item["name"]: item["value"] for item in verdict["evidence"]} for verdict in verdicts)
+    assert abs(told["requests_per_s"] / value(results, "requests_per_s") - 1) < 1e-6, (told, alone)
+    for name in set(told) & set(alone):
+        assert not name.endswith("_busy") or abs(told[name] - alone[name]) <= 1e-3 + 0.01 * alone[name], (name, told, alone)
     asked = [[(one["name"], one["passed"]) for one in json.loads(run(["show", "latest", "--json", *more]).stdout)["criteria"]]
              for more in ((), ("--db", found[0][0]))]
     assert asked[0] == asked[1] and {True, False} == {passed for name, passed in asked[0] if name == "hit_ratio"}, asked

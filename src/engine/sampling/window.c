@@ -24,6 +24,17 @@ void window_sums_add(struct window_sums *to, const struct window_sums *s) {
     sums_scaled(to, s, 1);
 }
 
+void window_sums_beside(struct window_sums *s, double parts) {
+    double *const means[] = {&s->length_s,     &s->compute_busy_s, &s->compute_work_s, &s->kv_use_s,
+                             &s->memory_any_s, &s->memory_s[0],    &s->memory_s[1]};
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++) *means[i] /= parts;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        s->tier_busy_s[t] /= parts;
+        s->link_any_s[t] /= parts;
+        for (int d = 0; d < KVF_DIRS; d++) s->busy_s[t][d] /= parts, s->link_s[t][d] /= parts;
+    }
+}
+
 static struct window_sums *mark_at(struct window *w, unsigned i) {
     return &w->mark[(w->first + i) % WINDOW_MARKS];
 }

@@ -71,6 +71,9 @@ struct window {
 
 /* Adds sums up; window_add() adds the interval that ends now. */
 void window_sums_add(struct window_sums *to, const struct window_sums *s);
+/* Of the sums of several runs side by side: their time is that of one, and what is busy is a mean of theirs.
+ */
+void window_sums_beside(struct window_sums *s, double parts);
 void window_begin(struct window *w); /* empty */
 void window_add(struct window *w, const struct window_sums *interval);
 /* The last ten seconds, or what there is of them, or the last interval if that is longer. `more` comes on
