@@ -7,6 +7,7 @@
 #include "engine/limits/assess.h"
 #include "engine/limits/slowest.h"
 #include "engine/sampling/figures.h"
+#include "record/standing.h"
 
 /* KV bytes of a token, from what the first run moved at its nvme tier; NaN where it moved nothing. */
 static double token_bytes(const struct store_ranks *w) {
@@ -49,8 +50,30 @@ static void add_own(struct store_ranks *w) {
     }
     result_add(out, most_of(w, "classes_unserved"), 0, "classes_unserved");
     result_add(out, (double)i->errors, 0, "operation_errors");
+    result_add(out, sum_of(w, "verify_mismatched"), 0, "verify_mismatched");
+    static const char *const outages[] = {"outage_dropped", "outage_lost"};
+    for (size_t k = 0; k < sizeof outages / sizeof *outages; k++) { /* where there are any */
+        double lost = sum_of(w, outages[k]);
+        if (kvf_present(lost)) result_add(out, lost, 0, "%s", outages[k]);
+    }
+    double unfinished = standing_run_unfinished(out);
+    result_add(out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
     if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
+}
+
+/* A criterion that is named only where it fails may be that of a later run alone. */
+static void add_criteria(struct store_ranks *w) {
+    for (size_t i = 1; i < w->count; i++) {
+        const struct run_record *own = &w->part[i].run;
+        for (size_t k = 0; k < own->criterion_count; k++) {
+            size_t at = 0;
+            while (at < w->run.criterion_count &&
+                   strcmp(w->run.criteria[at].metric, own->criteria[k].metric) != 0)
+                at++;
+            if (at == w->run.criterion_count) run_record_criterion(&w->run, &own->criteria[k]);
+        }
+    }
 }
 
 static void add_ranks(struct store_ranks *w, const struct store_whole *done) {
@@ -85,5 +108,6 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     add_ranks(w, done);
     w->run.verdict = w->view->verdict;
     slowest_judge(&w->run);
+    add_criteria(w);
     assess_again(&w->run);
 }

@@ -375,6 +375,20 @@ def _():
     assert run(["report", "--format", "md"]).rc == 0 and "Slowest: " in run(["show", "--ranks"]).stdout
 
 
+@case("a rank that ended amid its work, or read wrong blocks, makes the whole no success")
+def _():
+    long = [{"name": "long", "context": [32, 64], "generate": [30, 60], "think": ["2ms", "10ms"]}]
+    found = apart({"compute": {"mode": "none"}, "workload.users": 2}, {"compute": {"mode": "fixed", "ms_per_token": 60}, "workload.users": 60,
+                                                     "workload.personas": long, "run.duration": "2s"})
+    with contextlib.closing(sqlite3.connect(found[1][0], isolation_level=None)) as db:
+        db.execute("UPDATE results SET value = 3 WHERE metric = 'verify_mismatched'")
+    _, whole = whole_of(found)
+    own, results = found[1][1], whole["results"]
+    assert value(own, "unfinished_ratio") > 0.5 < value(results, "unfinished_ratio"), (own["unfinished_ratio"], results["unfinished_ratio"])
+    assert {one["metric"]: one["passed"] for one in whole["criteria"]}["unfinished_ratio"] is False, whole["criteria"]
+    assert whole["run"]["undone"] == "3 blocks failed verification", whole["run"]
+
+
 # Metrics that two equal runs together have as each of them, and whose names do not tell.
 ONCE = ("amplification", "measured_s", "classes_unserved", "storage_throughput_tok_s")
 
