@@ -405,6 +405,15 @@ double calibrate_spread(const struct histogram *h, double out[CALIBRATE_SLICES])
     return mean;
 }
 
+/* A beginning as long as a stall met one that was not seen, and takes as long as the longest other. */
+static void stalls_cut(double slice[CALIBRATE_SLICES]) {
+    double longest = 0;
+    for (int i = 0; i < CALIBRATE_SLICES; i++) {
+        if (usage_is_stall((uint64_t)slice[i], slice[CALIBRATE_SLICES / 2])) slice[i] = longest;
+        longest = slice[i];
+    }
+}
+
 /* A beginning that has to wait for the drive takes longer the more is there. */
 static void begins_of(struct calibration *c, enum calibrate_room room) {
     const struct begins *alone = &c->begins[room][ALONE], *beside = &c->begins[room][BESIDE];
@@ -412,6 +421,8 @@ static void begins_of(struct calibration *c, enum calibrate_room room) {
     double *begin = c->out->begin_ns[room], *behind = c->out->behind_ns[room];
     slices_of(&alone->ns, begin);
     slices_of(&beside->ns, behind);
+    stalls_cut(begin);
+    stalls_cut(behind);
     for (int i = 0; i < CALIBRATE_SLICES; i++) behind[i] = fmax(behind[i] - begin[i], 0) / fmax(at, 1);
     c->out->begin_depth[room] = fmax(at, 1);
 }

@@ -26,8 +26,7 @@ static void window_record(const struct rig_worker *w, const struct transfer *t, 
     const struct transfer_leg *read = &t->leg[KVF_DIR_READ];
     struct histogram *times = win->rested && p->rested ? win->rested : win->times;
     if (times) histogram_record(&times[dir], took_ns * first_bytes / p->bytes);
-    if (win->begins && dir == KVF_DIR_WRITE && !usage_is_stall(begin_ns, histogram_mean(win->begins)))
-        histogram_record(win->begins, begin_ns);
+    if (win->begins && dir == KVF_DIR_WRITE) histogram_record(win->begins, begin_ns);
     if (win->copies && dir == KVF_DIR_WRITE)
         histogram_record(win->copies, read->device_ns * KVF_MIB / p->bytes);
 }

@@ -2,7 +2,8 @@
  * measure each tier in isolation; in a run, tiers, workers and idle times interact. The simulation is
  * repeated, and after each one the figures are adjusted by its error, until the mean and the P95 of an
  * operation match the run by tier and direction (stochastic approximation after Robbins and Monro, 1951,
- * averaged after Polyak and Juditsky, 1992). Runs on the calling thread, which waits for a child process. */
+ * averaged after Polyak and Juditsky, 1992); the round whose requests and operations are nearest stays. Runs
+ * on the calling thread, which waits for a child process. */
 #ifndef KVF_STUDY_CALIBRATE_CALIBRATE_RUN_H
 #define KVF_STUDY_CALIBRATE_CALIBRATE_RUN_H
 

@@ -157,7 +157,7 @@ static void the_stalls_of_a_run_are_found(void **state) {
     struct err e = {0};
     double ns = 0;
     (void)state;
-    if (adjust(&truth, 120 * KVF_NS_PER_S, &got, &e) != 0) fail_msg("%s", e.text);
+    if (adjust(&truth, 60 * KVF_NS_PER_S, &got, &e) != 0) fail_msg("%s", e.text);
     const struct calibration_adjust *drive = &got.adjust[KVF_TIER_NVME];
     assert_true(drive->stalls_known);
     for (uint32_t i = 0; i < drive->stalls.count; i++) ns += drive->stalls.ns[i] / drive->stalls.count;
