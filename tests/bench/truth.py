@@ -225,6 +225,10 @@ def truth(bench):
     bench.notes.append("truth: in %d of %d rounds the real run repeated throughput and mean latency of the calibrated one within %.0f %%; "
                        "%d more did not, and were begun again before anything was simulated." % (
                            sum(quiet), len(quiet), 100 * STEADY, neighbours.unquiet))
+    stalled = [real["nvme_stall_ms"] / real["measured_s"] / 1e3 for rows in got.values() for _, real, _ in rows if real.get("nvme_stall_ms") is not None]
+    if stalled:
+        bench.notes.append("truth: the drive stalled for %.0f %% of the real runs' time (median; %.0f to %.0f %%)." % (
+            100 * statistics.median(stalled), 100 * min(stalled), 100 * max(stalled)))
     for what, rows in got.items():
         bench.notes.append("truth: %s: the real run in parts of the one that was calibrated with just before: %s" % (
             what, ", ".join(again(rows))))
