@@ -232,6 +232,12 @@ static void look_at_reuse(struct engine *e) {
     sample_looked(e->service.pods[0].pipeline.sample);
 }
 
+static void stalls_judged(const struct reading *from, const struct reading *to, struct judge_input *in) {
+    struct usage_sums d = usage_between(&from->usage[KVF_TIER_NVME], &to->usage[KVF_TIER_NVME]);
+    double ranks_ns = (double)(to->run_ns - from->run_ns) * (double)to->ranks;
+    in->stalled = ranks_ns > 0 ? (double)usage_stall_ns(&d) / ranks_ns : 0;
+}
+
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
     struct sampler *p = e->control.sampler;
     struct window_sums interval = sums_of(e, &p->last, &p->now, snap, use), recent;
@@ -263,6 +269,7 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
     window_means(&w, &in);
     window_describe(&p->facts, snap, &in);
     blocks_judged(e, from, &p->now, &in);
+    stalls_judged(from, &p->now, &in);
     enum verdict_limit limit = out->limited_by;
     enum verdict_cause cause = out->cause;
     out->warnings = 0;
@@ -317,6 +324,7 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     window_describe(&p->facts, &end, &in);
     in.unserved_ratio = result_value(&run->results, "unserved_ratio");
     blocks_judged(e, &p->base, &p->end, &in);
+    stalls_judged(&p->base, &p->end, &in);
     targets_of(e, run, &in);
     judge_run(&in, &run->verdict);
     forecast_remedies(e, &in, run);

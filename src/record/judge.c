@@ -288,6 +288,8 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
                    units_duration_human(r->load / rate * 1e9, demand, sizeof demand), rate / r->load);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
+    if (r->tier == KVF_TIER_NVME && in->stalled >= JUDGE_STALLED)
+        phrase_add(t, "; the drive stalled for %s of the time", phrase_share(in->stalled).text);
     add_parts(t, in);
     if (l.found && (l.limit || r->tier == l.tier)) {
         phrase_add(t, "; ");

@@ -771,6 +771,7 @@ static void the_longest_sentence_fits(void **state) {
     in.slots = 1000000;
     in.backlog = 99900;
     in.device_busy_ratio = 1;
+    in.stalled = 0.995;
     in.room_ms = in.storage_ms / 2;
     assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
     in.miss_ratio = 0.9;
@@ -794,6 +795,23 @@ static void the_longest_sentence_fits(void **state) {
     in.our_bytes = 1e15;
     in.device_bytes = 1.234567e20;
     assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
+}
+
+/* Only where it bounds the throughput, and from a twentieth of the time on. */
+static void a_drive_that_stalls_is_told(void **state) {
+    static const struct {
+        double busy, stalled;
+        bool told;
+    } cases[] = {{0.97, 0.342, true}, {0.97, 0.049, false}, {0.5, 0.342, false}, {0.97, 0, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct judge_input in = means(400, 10, 320, 0);
+        works(&in, NVME, 9, 8, cases[i].busy, 0.1);
+        in.stalled = cases[i].stalled;
+        bool told = strstr(judged(&in).sentence, "; the drive stalled for 34 % of the time") != NULL;
+        if (told != cases[i].told) fail_msg("case %zu: %s", i, judged(&in).sentence);
+        assert_true(told || !strstr(judged(&in).sentence, "stalled"));
+    }
 }
 
 /* 320 ms of 400 are storage: nine tenths of it nvme's, of which 7.1 s of 9 are in line. */
@@ -978,6 +996,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_whose_batch_has_room_bounds_nothing),
         cmocka_unit_test(advice_beside_a_gpu_counts_what_it_computes_again),
+        cmocka_unit_test(a_drive_that_stalls_is_told),
         cmocka_unit_test(a_headline_says_how_much_of_a_request_it_is),
         cmocka_unit_test(full_slots_come_before_a_busy_host_where_time_is_a_timer),
         cmocka_unit_test(every_verdict_has_advice_and_a_rule),
