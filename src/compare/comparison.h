@@ -88,7 +88,8 @@ enum comparison_direction {
 enum comparison_noise { COMPARISON_UNKNOWN, COMPARISON_WITHIN, COMPARISON_BEYOND };
 enum comparison_reason { /* why a noise is not told, although there would be figures for it */
                          COMPARISON_TOLD,
-                         COMPARISON_USERS, /* other seeds have drawn other users, unknown to the intervals */
+                         COMPARISON_FAILED, /* one of the two failed or crashed */
+                         COMPARISON_USERS,  /* other seeds have drawn other users, unknown to the intervals */
                          COMPARISON_NEIGHBOUR, /* another program used what the metric depends on */
                          COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
                          COMPARISON_OPEN    /* its interval has no end: too few values beyond a percentile */

@@ -33,6 +33,8 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
     else if (s->late && s != c->side)
         fail(c, "%s: %zu of %zu trials ended before all requests were done, and %s in no average.", s->label,
              s->late, s->trials, s->late == 1 ? "is" : "are");
+    else if (s->undone_more && comparison_side_failed(c->side))
+        return;
     else if (s->undone_more && s->undone[0])
         fail(c, "%s left more undone than %s: %s.", s->label, c->side[0].label, s->undone);
     else if (s->undone_more)
@@ -118,6 +120,22 @@ static void add_case(struct comparison *c, size_t side, const char *name, const 
     }
 }
 
+/* A limit holds nothing against a side that failed; the run itself has failed the check before. */
+static bool put_failed_case(struct comparison *c, size_t side, const char *name) {
+    const struct comparison_side *base = &c->side[0], *own = &c->side[side];
+    const struct comparison_side *failed = comparison_side_failed(base)  ? base
+                                           : comparison_side_failed(own) ? own
+                                                                         : NULL;
+    char text[160];
+    if (!failed) return false;
+    struct check_mark none = mark_of(c);
+    add_case(c, side, name, &none);
+    snprintf(text, sizeof text, "%s is not compared: %s failed.", name, failed->label);
+    c->held[c->cases - 1].state = COMPARISON_EXCEEDED;
+    c->held[c->cases - 1].text = mem_strdup(text);
+    return true;
+}
+
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits) {
     c->checked = true;
     c->limit = mem_alloc((limits + 1) * sizeof *c->limit);
@@ -130,6 +148,7 @@ void comparison_check(struct comparison *c, const struct comparison_limit *limit
     }
     for (size_t s = 1; s < c->sides; s++)
         for (size_t i = 0; i < limits; i++) {
+            if (put_failed_case(c, s, limit[i].metric)) continue;
             struct check_mark before = mark_of(c);
             check_metric(c, &limit[i], s);
             add_case(c, s, limit[i].metric, &before);

@@ -27,6 +27,11 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
 /* Appends one sentence on a side against the baseline, with the reason. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
 
+/* Whether a run failed or crashed, or no trial of a group is complete: its figures say nothing. */
+static inline bool comparison_side_failed(const struct comparison_side *s) {
+    return s->trials ? !s->complete : s->status == RUN_FAILED || s->status == RUN_CRASHED;
+}
+
 /* Whether a count exceeds another by more than chance: by a quarter and by more than one. */
 static inline bool comparison_far_more(double n, double than) {
     return n > 1.25 * than + 1;

@@ -15,6 +15,7 @@
 #define NEIGHBOUR_CPU   0.2
 
 struct reach_side {
+    bool failed;
     double bytes, cpu;      /* as above; NaN: not known */
     bool on_device, on_cpu; /* whether a neighbour was */
     bool users_differ;      /* from those of the baseline */
@@ -147,12 +148,14 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
     struct comparison_reach *r = mem_zalloc(1, sizeof *r);
     r->sides = c->sides;
     r->side = mem_zalloc(c->sides, sizeof *r->side);
-    bool users = false, neighbours = false, undone = false;
+    bool users = false, neighbours = false, undone = false, failed = false;
     for (size_t s = 0; s < c->sides; s++) {
         find_neighbours(&input[s], c, s, &r->side[s]);
         neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
         r->side[s].users_differ = s > 0 && users_differ(&input[0], &input[s]);
         users = users || r->side[s].users_differ;
+        r->side[s].failed = comparison_side_failed(&c->side[s]);
+        failed = failed || r->side[s].failed;
         r->side[s].more = c->side[s].undone_more;
         r->side[s].less = c->side[s].undone_less;
         undone = undone || c->side[s].undone_more || c->side[s].undone_less;
@@ -161,6 +164,7 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         comparison_note(
             c, "Nothing is claimed of what another program had a part in; run again on a machine that "
                "is left alone.");
+    if (failed) comparison_note(c, "Nothing is claimed of a run that failed: its figures end where it did.");
     if (users)
         comparison_note(
             c, "Nothing is claimed between runs of different seeds, whose users are others: give both "
@@ -182,6 +186,7 @@ static bool better_undone(const struct reach_side *s, const struct comparison_me
 
 enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
                                                const struct comparison_metric *m) {
+    if (r->side[0].failed || r->side[side].failed) return COMPARISON_FAILED;
     if (r->side[side].users_differ && is_measured(m)) return COMPARISON_USERS;
     if (disturbed(&r->side[0], m) || disturbed(&r->side[side], m)) return COMPARISON_NEIGHBOUR;
     if (better_undone(&r->side[side], m, m->change[side].direction)) return COMPARISON_UNDONE;

@@ -261,9 +261,21 @@ static void put_by(const struct comparison *c, const char *word, const char *met
              100 * fabs(told(c, metric, side)->relative));
 }
 
+/* "Nothing is compared: run 5 failed." Whether it was said. */
+static bool put_failed(const struct comparison *c, size_t side, struct buf *out) {
+    const struct comparison_side *base = &c->side[0], *other = &c->side[side];
+    bool first = comparison_side_failed(base), second = comparison_side_failed(other);
+    if (!first && !second) return false;
+    buf_addf(out, "Nothing is compared: %s", first ? base->label : other->label);
+    if (first && second) buf_addf(out, " and %s", other->label);
+    buf_add(out, " failed.");
+    return true;
+}
+
 /* Leads with what matters to users: failed requests, then latency, and never a gain that comes from misses
  * without naming the misses first. The other way is told as well. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
+    if (put_failed(c, side, out)) return;
     const struct comparison_change *first = NULL;
     const char *what = NULL, *also = NULL;
     const struct harm harm = harm_of(c, side);

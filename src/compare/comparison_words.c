@@ -49,7 +49,9 @@ const char *comparison_direction_word(const struct comparison_change *v) {
     static const char *const words[] = {
         [COMPARISON_MISSING] = "--",     [COMPARISON_SAME] = "same", [COMPARISON_IMPROVED] = "better",
         [COMPARISON_WORSENED] = "worse", [COMPARISON_MORE] = "more", [COMPARISON_LESS] = "less"};
-    if (v->reason == COMPARISON_UNDONE) return words[v->absolute > 0 ? COMPARISON_MORE : COMPARISON_LESS];
+    bool changed = v->direction == COMPARISON_IMPROVED || v->direction == COMPARISON_WORSENED;
+    if (changed && (v->reason == COMPARISON_UNDONE || v->reason == COMPARISON_FAILED))
+        return words[v->absolute > 0 ? COMPARISON_MORE : COMPARISON_LESS];
     return words[v->direction];
 }
 
@@ -61,6 +63,7 @@ const char *comparison_noise_word(enum comparison_noise n) {
 
 const char *comparison_reason_name(enum comparison_reason r) {
     static const char *const names[] = {[COMPARISON_TOLD] = "",
+                                        [COMPARISON_FAILED] = "run_failed",
                                         [COMPARISON_USERS] = "other_users",
                                         [COMPARISON_NEIGHBOUR] = "neighbour",
                                         [COMPARISON_UNDONE] = "work_undone",
@@ -71,6 +74,7 @@ const char *comparison_reason_name(enum comparison_reason r) {
 const char *comparison_reason_text(enum comparison_reason r) {
     static const char *const texts[] = {
         [COMPARISON_TOLD] = "",
+        [COMPARISON_FAILED] = "one of the two failed",
         [COMPARISON_USERS] = "their seeds drew different users",
         [COMPARISON_NEIGHBOUR] = "another program had a part in what was measured",
         [COMPARISON_UNDONE] = "the side that looks better left more work undone",

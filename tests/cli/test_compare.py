@@ -174,7 +174,19 @@ def _():
     got = run(["compare", "1", "3", "--fail-over", "5%"])
     words = " ".join(got.stdout.split())
     assert got.rc == 3 and "run 3 failed." in words, got
-    assert "run 3 has no e2e_p95_ms, which run 1 has." in words, got
+    with histories.make() as db:  # whichever side failed, and although both have figures
+        early, done, crashed = ("%d" % add(db, "a", {"throughput_tok_s": 100, "e2e_p95_ms": 50, "requests_failed": failed}, status=status)
+                                for status, failed in (("failed", 0), ("completed", 7), ("crashed", 7)))
+    for base, other, failed in ((early, done, "run " + early), (done, early, "run " + early), (done, crashed, "run " + crashed),
+                                (early, crashed, "run %s and run %s" % (early, crashed))):
+        got = run(["compare", base, other, "--json"])
+        told = json.loads(got.stdout)["verdicts"][0]
+        assert got.rc == 0 and told == "Nothing is compared: %s failed." % failed, told
+        got = run(["compare", base, other, "--fail-over", "5%", "--junit", "failed.xml", "--overwrite"])
+        suite = ElementTree.parse(str(home() / "work/failed.xml")).getroot()
+        limits = [case for case in suite if case.get("name") != "completed"]
+        assert got.rc == 3 and limits and all(case.find("failure") is not None for case in limits), got
+        assert int(suite.get("failures")) == len(suite.findall("testcase/failure")), ElementTree.tostring(suite)
     with histories.make(home() / "going.db") as db:
         add(db, "a", {"throughput_tok_s": 5})
         add(db, "b", status="running", host="elsewhere", ended_at=None)
