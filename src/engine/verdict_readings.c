@@ -228,7 +228,7 @@ static void look_at_reuse(struct engine *e) {
     p->reuse_bytes =
         sample_reuse_bytes(e->service.pods[0].pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
     double by_size = sample_miss_ratio(e->service.pods[0].pipeline.sample, held, &p->reuse_error);
-    p->capacity_ratio = turns_away(e) ? by_size : KVF_MISSING;
+    p->capacity_ratio = turns_away(e) || e->s->fleet.pods > 1 ? by_size : KVF_MISSING;
     sample_looked(e->service.pods[0].pipeline.sample);
 }
 
@@ -236,6 +236,11 @@ static void stalls_judged(const struct reading *from, const struct reading *to, 
     struct usage_sums d = usage_between(&from->usage[KVF_TIER_NVME], &to->usage[KVF_TIER_NVME]);
     double ranks_ns = (double)(to->run_ns - from->run_ns) * (double)to->ranks;
     in->stalled = ranks_ns > 0 ? (double)usage_stall_ns(&d) / ranks_ns : 0;
+}
+
+/* Whether only routing keeps a pod from what there is room for. */
+static bool routed(const struct engine *e) {
+    return e->s->fleet.pods > 1 && !turns_away(e);
 }
 
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
@@ -255,6 +260,7 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
     p->interval = interval;
     p->facts = facts_of(e);
     window_describe(&p->facts, snap, &in);
+    in.routed = routed(e);
     blocks_judged(e, &p->last, &p->now, &in);
     v.warnings = 0;
     judge_run(&in, &v);
@@ -268,6 +274,7 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
     struct judge_input in = {.whole = false};
     window_means(&w, &in);
     window_describe(&p->facts, snap, &in);
+    in.routed = routed(e);
     blocks_judged(e, from, &p->now, &in);
     stalls_judged(from, &p->now, &in);
     enum verdict_limit limit = out->limited_by;
@@ -323,6 +330,7 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     window_means(&w, &in);
     window_describe(&p->facts, &end, &in);
     in.unserved_ratio = result_value(&run->results, "unserved_ratio");
+    in.routed = routed(e);
     blocks_judged(e, &p->base, &p->end, &in);
     stalls_judged(&p->base, &p->end, &in);
     targets_of(e, run, &in);

@@ -223,7 +223,13 @@ static double capacity_misses(const struct judge_input *in) {
     return share < 0 ? 0 : share;
 }
 
-/* The part of these that a modelled GPU computes again; 0: none. */
+/* Misses of pods that lack what others hold: in one cache of the pods' size they would be hits. */
+static double routing_misses(const struct judge_input *in) {
+    if (!in->routed || !(in->capacity_ratio > 0)) return 0;
+    return fmax(in->miss_ratio - fmax(in->capacity_ratio, in->first_ratio), 0);
+}
+
+/* The part of the misses of capacity that a modelled GPU computes again; 0: none. */
 static double recomputed(const struct judge_input *in) {
     return in->compute_busy >= 0 && in->prefill_ms > 0 && !in->misses_free ? fmax(capacity_misses(in), 0) : 0;
 }
@@ -527,6 +533,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
     verdict_add_evidence(v, "capacity_miss_ratio", capacity_misses(in), "");
     verdict_add_evidence(v, "capacity_miss_error", in->reuse_error, "");
+    if (routing_misses(in) > 0) verdict_add_evidence(v, VERDICT_ROUTING, routing_misses(in), "");
     if (recomputed(in) > 0) verdict_add_evidence(v, VERDICT_RECOMPUTED, recomputed(in), "");
     verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
     if (terminal(in) >= 0) verdict_add_evidence(v, "tiers_hold", held_bytes(in), "B");

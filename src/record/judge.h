@@ -66,6 +66,7 @@ struct judge_input {
      * miss, where entries may also be kept out, expired or lost, so that not every miss is one of capacity,
      * else 0 or missing; error: standard error of the second and of what follows from it, 0: exact */
     double miss_ratio, first_ratio, capacity_ratio, reuse_bytes, reuse_error;
+    bool routed;      /* misses beyond those of capacity are of pods that lack what others hold */
     bool misses_free; /* a miss makes no work: nothing is computed or written again for it */
     double kv_use,
         batch_waiting; /* of a modelled GPU: KV of its batch to the room for it, sequences outside */

@@ -101,6 +101,7 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_BATCH_WAITING "batch_waiting"
 /* Evidence: lookups that miss for want of room and are computed again. Words: storage takes little. */
 #define VERDICT_RECOMPUTED    "recomputed_miss_ratio"
+#define VERDICT_ROUTING       "routing_miss_ratio" /* a pod lacks what another one holds */
 #define VERDICT_NOT_THE_CACHE ", not the cache"
 /* Requests that failed, of those that ended: evidence where most of them did, and of nothing else. */
 #define VERDICT_FAILED_SHARE "failed_share"

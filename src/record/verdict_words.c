@@ -175,8 +175,10 @@ static void put_advice(const char *text, const char *tier, char *out, size_t len
 /* Whether tiers would help where the GPU limits: they have what it computes again, or requests wait for them.
  */
 static const char *beside_the_gpu(const struct verdict *v) {
-    if (verdict_value(v, VERDICT_RECOMPUTED) >= SOME_MISSES)
-        return ", or larger tiers: it computes again what they could not keep";
+    double routing = verdict_value(v, VERDICT_ROUTING), capacity = verdict_value(v, VERDICT_RECOMPUTED);
+    if (routing >= SOME_MISSES && !(capacity >= routing))
+        return ", or fleet.routing by prefix: pods compute what others hold";
+    if (capacity >= SOME_MISSES) return ", or larger tiers: it computes again what they could not keep";
     if (v->cause == VERDICT_CAUSE_BANDWIDTH) return ": no tier would help";
     return strstr(v->sentence, VERDICT_NOT_THE_CACHE) ? ": requests hardly wait for the cache" : "";
 }
@@ -190,6 +192,8 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     if (!v->known) return out;
     if (most_failed(v))
         put_advice(words_of(v)->advice, tier, out, len);
+    else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_ROUTING) >= VERDICT_MISSES)
+        snprintf(out, len, "fleet.routing by prefix: many lookups miss what another pod holds");
     else if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))

@@ -491,6 +491,19 @@ def _():
     assert {reason for _, reason, *_ in first} == {"drawn"}
 
 
+@case("what another pod holds misses for its routing, not for want of room")
+def _():
+    scenario = {"name": "routed", "model": "llama3.1-8b", "mode": "simulate", "seed": 5, "run": {"duration": "60s", "warmup": "10s"},
+                "tiers": {"gpu": {"capacity": "4GiB"}, "cpu": {"capacity": "64GiB"}}, "workload": {"users": 40},
+                "cache": {"granularity": "block"}, "compute": {"mode": "roofline", "gpu": "h100"}, "fleet": {"pods": 4, "routing": "random"}}
+    path = home() / "work/routed.yaml"
+    path.write_text(json.dumps(scenario))
+    got = run(["run", str(path), "--headless", "--json", "-", "--db", "none"])
+    value = {one["name"]: one["value"] for one in json.loads(got.stdout)["verdict"]["evidence"]}
+    assert value["capacity_miss_ratio"] < 0.05 < 0.2 < value["routing_miss_ratio"], value
+    assert value["working_set"] < value["tiers_hold"], value
+
+
 @case("power_of_two uses every pod by load, and spreads load better than random")
 def _():
     got = decided(simulated("power_of_two", "--db", "none")[1])

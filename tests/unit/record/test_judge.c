@@ -376,6 +376,17 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     assert_string_equal(
         verdict_advice(&v, text, sizeof text),
         "a faster GPU, or fewer users, or larger tiers: it computes again what they could not keep");
+    in.routed = true; /* one cache as large as those of all pods would miss nothing but what is new */
+    in.capacity_ratio = 0.02;
+    v = judged(&in);
+    assert_true(fabs(verdict_value(&v, "routing_miss_ratio") - 0.08) < 1e-9);
+    assert_true(verdict_value(&v, "capacity_miss_ratio") == 0);
+    assert_true(isnan(verdict_value(&v, "recomputed_miss_ratio")));
+    assert_string_equal(
+        verdict_advice(&v, text, sizeof text),
+        "a faster GPU, or fewer users, or fleet.routing by prefix: pods compute what others hold");
+    in.routed = false;
+    in.capacity_ratio = NAN;
     in.misses_free = true;
     v = judged(&in);
     assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "no tier would help"));
