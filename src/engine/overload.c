@@ -115,6 +115,21 @@ static void warn_of_calibration(const struct engine *e, struct run_record *run) 
                      text);
 }
 
+/* A server with less room than its tier may hold evicts entries before they are read. Its count of evicted
+ * keys is of the last time it was asked. */
+static void warn_of_server(const struct engine *e, struct run_record *run) {
+    double lost = result_value(&run->results, "remote_lost");
+    double keys = result_value(&run->results, "remote_server_evicted_keys");
+    double most = e->control.sampler->end.server.max_bytes;
+    bool small = most > 0 && most < (double)scenario_usable_bytes(e->s, KVF_TIER_REMOTE);
+    if (lost > 0 && (keys > 0 || (small && e->s->remote.ttl_ns == 0)))
+        verdict_warn(
+            &run->verdict,
+            "%s missing when read: the server evicts what was written to stay within its maxmemory; give "
+            "it more, or make tiers.remote.capacity smaller",
+            counted(lost, "entry was", "entries were").text);
+}
+
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
     bool blocks = e->s->cache.granularity == KVF_GRANULARITY_BLOCK;
@@ -123,6 +138,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
            kept_out = result_value(&run->results, "not_admitted"),
            skipped = result_value(&run->results, "copies_skipped");
     warn_of_requests(e, run);
+    warn_of_server(e, run);
     if (kept_out > 0)
         verdict_warn(&run->verdict, "%s not admitted (cache.admission)%s",
                      counted(kept_out, "write was", "writes were").text,

@@ -166,6 +166,8 @@ def _():
             assert "used is what kvfall's index expects there" in unwrapped(got), got
             evidence = {one["name"]: one["value"] for one in summary["verdict"]["evidence"]}
             assert evidence["tiers_hold"] <= 3 << 20, (evidence, summary["verdict"]["sentence"])
+            assert any("missing when read: the server evicts" in one and "give it more" in one
+                       for one in summary["verdict"]["warnings"]), summary["verdict"]["warnings"]
 
 
 @case("in phase decode a request whose entry the server has lost fails: what is done has been read")
