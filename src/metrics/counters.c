@@ -10,6 +10,7 @@
  * as arrays, so that a field added to the struct is summed without another line here. */
 enum {
     SCALARS = offsetof(struct counters, latency) / sizeof(uint64_t),
+    LOOKS = 8, /* of a sum, until it has all of each request */
     HISTOGRAMS =
         (offsetof(struct counters, klass) - offsetof(struct counters, latency)) / sizeof(struct histogram),
 };
@@ -148,7 +149,7 @@ int counters_unpack(struct counters *c, const unsigned char *bytes, size_t len) 
     return -1;
 }
 
-void counters_sum(struct counters *sum, const struct counters *c, unsigned count) {
+static void sum_once(struct counters *sum, const struct counters *c, unsigned count) {
     for (size_t i = 0; i < SCALARS; i++) {
         uint64_t n = 0;
         for (unsigned w = 0; w < count; w++) n += get_first(scalar_const(&c[w], i));
@@ -161,6 +162,28 @@ void counters_sum(struct counters *sum, const struct counters *c, unsigned count
     for (size_t k = 0; k < KVF_CLASSES_MAX; k++) {
         class_clear(&sum->klass[k]);
         for (unsigned w = 0; w < count; w++) class_add(&sum->klass[k], &c[w].klass[k]);
+    }
+}
+
+/* Requests that were counted so far; odd where a writer is at it, which takes it a moment. */
+static uint64_t counting(const struct counters *c, unsigned count, bool *now) {
+    uint64_t sum = 0;
+    *now = false;
+    for (unsigned w = 0; w < count; w++) {
+        uint64_t n = atomic_load(&c[w].counting);
+        *now = *now || n % 2 == 1;
+        sum += n;
+    }
+    return sum;
+}
+
+void counters_sum(struct counters *sum, const struct counters *c, unsigned count) {
+    for (int look = 1;; look++) {
+        bool before_now, after_now;
+        uint64_t before = counting(c, count, &before_now);
+        sum_once(sum, c, count);
+        uint64_t after = counting(c, count, &after_now);
+        if (look == LOOKS || (!before_now && !after_now && before == after)) return;
     }
 }
 

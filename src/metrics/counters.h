@@ -59,7 +59,8 @@ struct counters {
      * size, its square, time, its square, and the product of size and time */
     _Atomic uint64_t loads[KVF_TIERS], load_kib[KVF_TIERS], load_kib_kib[KVF_TIERS], load_us[KVF_TIERS],
         load_us_us[KVF_TIERS], load_kib_us[KVF_TIERS];
-    _Atomic uint64_t cpu_ns; /* of the thread, set by itself now and then */
+    _Atomic uint64_t counting; /* one more as a request begins to be counted, and as it has been */
+    _Atomic uint64_t cpu_ns;   /* of the thread, set by itself now and then */
     _Atomic uint64_t chunks_in_flight[KVF_TIERS];
     _Atomic uint64_t completions[KVF_TIERS]; /* chunks that came back, well or badly */
     _Atomic uint64_t device_call[KVF_TIERS]; /* one more as a call into the tier begins, and as it ends */
@@ -77,7 +78,8 @@ struct counters {
  * touched lazily: unused histograms cost nothing. The caller frees it with counters_free(). */
 struct counters *counters_new(unsigned count);
 void counters_free(struct counters *c, unsigned count); /* takes NULL */
-/* sum (private to the caller) = total over `count` writers; subtract takes an earlier sum away, but
+/* sum (private to the caller) = total over `count` writers: of each request all or nothing, unless one is
+ * counted at every look, of which there are a few; subtract takes an earlier sum away, but
  * leaves chunks_in_flight, which says how many there are now. */
 void counters_sum(struct counters *sum, const struct counters *c, unsigned count);
 void counters_subtract(struct counters *sum, const struct counters *earlier);
@@ -113,6 +115,13 @@ static inline void counters_load(struct counters *c, int tier, uint64_t bytes, u
  * before it. */
 static inline void counters_add_last(_Atomic uint64_t *v, uint64_t n) {
     atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_release);
+}
+/* Around all that is counted of a request that has ended; the one writer. */
+static inline void counters_request_begin(struct counters *c) {
+    atomic_fetch_add_explicit(&c->counting, 1, memory_order_acq_rel);
+}
+static inline void counters_request_end(struct counters *c) {
+    counters_add_last(&c->counting, 1);
 }
 static inline uint64_t counters_get(const _Atomic uint64_t *v) {
     return atomic_load_explicit(v, memory_order_relaxed);

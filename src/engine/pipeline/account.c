@@ -38,7 +38,7 @@ static uint64_t carried_tokens(const struct pipeline *p, const struct flight *f,
     return (uint64_t)(part * (double)f->req.generate_tokens + 0.5);
 }
 
-void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
+static void count(struct pipeline *p, struct executor *x, struct flight *f) {
     struct counters *c = x->counters;
     const struct request *r = &f->req;
     uint64_t now = f->done_ns = executor_now(x), e2e = now - r->arrival_ns;
@@ -68,4 +68,10 @@ void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
     if (r->prompt == REQUEST_NO_PROMPT) return;
     counters_add(&c->prompt_seen, 1);
     counters_add(f->prompt_missed ? &c->prompt_rebuilt : &c->prompt_hits, 1);
+}
+
+void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
+    counters_request_begin(x->counters);
+    count(p, x, f);
+    counters_request_end(x->counters);
 }

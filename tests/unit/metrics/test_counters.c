@@ -230,6 +230,24 @@ static void test_concurrent_sampler(void **state) {
     counters_free(c, THREADS);
 }
 
+/* A writer that is held up in the middle of a request holds nobody up; afterwards all of it is there. */
+static void test_request_half_counted(void **state) {
+    struct counters *c = counters_new(2), *sum = counters_new(1);
+    (void)state;
+    counters_request_begin(&c[1]);
+    histogram_record(&c[1].latency[REQUEST_LATENCY_E2E], 7);
+    counters_sum(sum, c, 2);
+    assert_true(histogram_count(&sum->latency[REQUEST_LATENCY_E2E]) == 1 &&
+                counters_get(&sum->counting) == 1);
+    histogram_record(&c[1].latency[REQUEST_LATENCY_STORAGE_IO], 6);
+    counters_request_end(&c[1]);
+    counters_sum(sum, c, 2);
+    assert_int_equal(histogram_count(&sum->latency[REQUEST_LATENCY_STORAGE_IO]), 1);
+    assert_int_equal(counters_get(&sum->counting), 2);
+    counters_free(sum, 1);
+    counters_free(c, 2);
+}
+
 /* Every bucket from a microsecond to a hundred seconds, in every histogram, each with two million values. */
 static void test_packed_is_small(void **state) {
     struct counters *c = counters_new(1), *back = counters_new(1);
@@ -281,6 +299,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_untouched_costs_nothing),
     cmocka_unit_test(test_sum_and_subtract),
     cmocka_unit_test(test_concurrent_sampler),
+    cmocka_unit_test(test_request_half_counted),
     cmocka_unit_test(test_packed_is_small),
     cmocka_unit_test(test_bucket_outside_its_bracket),
 };
