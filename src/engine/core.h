@@ -61,7 +61,7 @@ void overload_finish(struct engine *e);
 
 /* Of pods on a virtual clock, whose drives are counted together, no drive's stalls can be told. */
 static inline bool engine_sees_stalls(const struct engine *e) {
-    return !run_clock_is_virtual(&e->clock) || e->service.pod_count == 1;
+    return !run_clock_is_virtual(&e->clock) || e->s->fleet.pods == 1;
 }
 
 static inline bool engine_is_virtual(const struct engine *e) {
