@@ -169,8 +169,10 @@ static void turn_all(const struct fitting *f, const struct run_record *sim, int 
     }
 }
 
+/* A figure that the run had, and that the simulation has too little to tell, is as far off as e is from 1. */
 static double off_by(double real, double simulated, double weight) {
-    return real > 0 && simulated > 0 ? weight * pow(log(simulated / real), 2) : 0;
+    if (!(real > 0)) return 0;
+    return weight * (simulated > 0 ? pow(log(simulated / real), 2) : 1);
 }
 
 /* Squares of the errors that people look at: of requests, and of the operations of measured tiers. */
@@ -186,7 +188,8 @@ static double error_of(const struct fitting *f, const struct calibrate_run *r) {
 }
 
 /* Of all rounds, and what they are on average, the nearest stays: where a few stalls make up much of a run,
- * the rounds scatter by which operations these meet. */
+ * the rounds scatter by which operations these meet. One whose simulation does not complete is the last, and
+ * an error only where none was before it. */
 static int fit(struct fitting *f, struct calibrate_run *out, struct err *e) {
     struct knobs knobs = {0};
     struct calibrate_run best = *out;
@@ -204,7 +207,9 @@ static int fit(struct fitting *f, struct calibrate_run *out, struct err *e) {
         run_record_free(&sim);
     }
     *out = best;
-    return rc;
+    if (rc == -KVF_ERR_CANCELLED || least == INFINITY) return rc;
+    err_clear(e);
+    return 0;
 }
 
 /* A server that has just been emptied gets its memory from its system anew, which a first run pays for. */

@@ -37,7 +37,8 @@ struct truth {
     struct calibration_adjust adjust;
     enum kvf_tier tier;
     uint64_t time_ns;
-    unsigned files; /* so far, in the other process */
+    unsigned files;  /* so far, in the other process */
+    unsigned broken; /* files from this on are of a tier that no request gets through in time; 0: none */
 };
 
 static struct calibrate_result memory(void) {
@@ -57,8 +58,11 @@ static struct calibrate_result memory(void) {
 static void file(void *ctx, const struct calibrate_run *run, struct buf *out) {
     struct truth *truth = ctx;
     struct calibrate_result r = memory();
+    struct calibration_adjust adjust = truth->files ? run->adjust[truth->tier] : truth->adjust;
+    if (truth->broken && truth->files >= truth->broken) adjust.times[KVF_DIR_WRITE] = 1e6;
+    truth->files++;
     buf_add(out, "engine: {workers: 2}\ntiers:\n");
-    calibration_yaml(truth->tier, &r, truth->files++ ? &run->adjust[truth->tier] : &truth->adjust, out);
+    calibration_yaml(truth->tier, &r, &adjust, out);
 }
 
 static void progress(void *ctx, double share) {
@@ -184,6 +188,19 @@ static void too_few_operations_adjust_nothing(void **state) {
         assert_true(e.text[0]); /* no request was done */
 }
 
+static void a_round_that_does_not_complete_is_none(void **state) {
+    struct truth truth = {
+        .tier = KVF_TIER_CPU, .adjust = {.times = {2, 1}, .spread = {1, 1}, .lookup = 1}, .broken = 3};
+    struct calibrate_run got;
+    struct err e = {0};
+    (void)state;
+    if (adjust(&truth, KVF_NS_PER_S, &got, &e) != 0) fail_msg("%s", e.text);
+    assert_true(got.simulated.tok_s > 0 && got.adjust[KVF_TIER_CPU].times[KVF_DIR_READ] > 1);
+    truth.broken = 1;
+    assert_int_equal(adjust(&truth, KVF_NS_PER_S, &got, &e), -KVF_ERR_IO);
+    assert_non_null(strstr(e.text, "the simulated run of "));
+}
+
 static void a_process_without_a_run_ends(void **state) {
     struct truth there;
     struct calibrate_run_process p, none = {.pid = 0};
@@ -220,6 +237,7 @@ int main(void) {
         cmocka_unit_test_setup(what_a_run_takes_longer_is_found, memory_setup),
         cmocka_unit_test_setup(the_stalls_of_a_run_are_found, drive_setup),
         cmocka_unit_test_setup(too_few_operations_adjust_nothing, memory_setup),
+        cmocka_unit_test_setup(a_round_that_does_not_complete_is_none, memory_setup),
         cmocka_unit_test_setup(a_process_without_a_run_ends, memory_setup),
         cmocka_unit_test_setup(a_wish_to_stop_and_a_scenario_that_is_gone_end_it, memory_setup),
     };
