@@ -148,7 +148,7 @@ def _():
 
 @case("direct_to_gpu on is refused without direct I/O, and auto goes without")
 def _():
-    without = {"tiers.nvme.direct": False, "run.duration": "500ms"}
+    without = {"tiers.nvme.direct": False, "run.duration": "60s", "run.max_requests": 60}
     got = run(["run", "--headless", "--db", "none", scenario(dict(without, **{"tiers.nvme.direct_to_gpu": "on"}))],
               timeout=PATIENCE)
     assert got.rc == 2 and "does not support direct I/O (direct: false)" in got.stderr, got
@@ -296,7 +296,7 @@ def _():
 @measured("from nvme to the device by cuFile at 0.9 of nvme alone")
 def _():
     direct = {"cache.read_target": "gpu", "tiers.nvme.direct_to_gpu": "on", "tiers.nvme.layout": "arena"}
-    whole, _ = by_cufile({"run.duration": "500ms"}, "on")
+    whole, _ = by_cufile({"run.duration": "60s", "run.max_requests": 60}, "on")
     way = "compat" if whole["tiers"]["nvme"]["compat"] else "direct"
     pairs = [(rate(direct, "nvme", "read"), rate({"tiers.nvme.layout": "arena"}, "nvme", "read")) for _ in range(3)]
     ours, alone = (sorted(column)[1] for column in zip(*pairs))
