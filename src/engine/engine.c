@@ -444,8 +444,7 @@ static void control_step(struct course *c) {
     }
     if (scaling_finished(e) && !c->ended) {
         c->closed = true;
-        control_end(c, RUN_COMPLETED,
-                    "the autoscaler has found its answer, and autoscaler.when_found is stop");
+        control_end(c, RUN_COMPLETED, "%s", scaling_finished(e));
     }
     if (atomic_load(&e->dispatch.done) && together_done(e)) control_end(c, RUN_COMPLETED, "%s", "");
 }

@@ -20,7 +20,7 @@ struct scaling {
     bool measuring;            /* inside the measured part */
     bool used;                 /* there was one in this run */
     bool fresh;                /* it has begun and seen no interval: its begin is the last one pending */
-    bool finished;             /* it has found its answer and the run is to stop */
+    bool finished;             /* its search has ended and the run is to stop */
     uint64_t decisions;
     struct snapshot_decision pending[PENDING];
     unsigned pendings;
@@ -248,8 +248,12 @@ void scaling_interval(struct engine *e, struct snapshot *snap, const struct coun
     s->pendings = 0;
 }
 
-bool scaling_finished(const struct engine *e) {
-    return e->control.scaling->finished;
+const char *scaling_finished(const struct engine *e) {
+    const struct scaling *s = e->control.scaling;
+    if (!s->finished) return NULL;
+    return s->search.answer == AUTOSCALER_TOO_MANY
+               ? "the autoscaler has no answer, and autoscaler.when_found is stop"
+               : "the autoscaler has found its answer, and autoscaler.when_found is stop";
 }
 
 void scaling_end(struct engine *e) {

@@ -15,8 +15,8 @@ void scaling_begin(struct engine *e);
 /* An interval with its saturation was closed: adds the decisions since the last one to it. `d` has its
  * counters. The autoscaler takes only intervals of the measured part. */
 void scaling_interval(struct engine *e, struct snapshot *snap, const struct counters *d);
-/* Whether the answer was found and the run should stop there. */
-bool scaling_finished(const struct engine *e);
+/* Why the run should stop: the search has ended, with or without an answer. NULL: it goes on. */
+const char *scaling_finished(const struct engine *e);
 /* The measured part is about to end: records the knowledge so far as the last decision. */
 void scaling_end(struct engine *e);
 /* Carries out COMMAND_AUTOSCALER, whose value is an enum autoscaler_mode. Ends a running search; users stay.

@@ -314,7 +314,10 @@ static json_t *qos_metrics(const struct run_record *r) {
 /* ---- autoscaler ---- */
 
 static bool is_end(const struct snapshot_decision *d) {
-    return strcmp(d->action, "found") == 0 || strcmp(d->action, "end") == 0 || strcmp(d->action, "off") == 0;
+    static const char *const ends[] = {"found", "too many", "end", "off"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strcmp(d->action, ends[i]) == 0) return true;
+    return false;
 }
 
 static const char *action_of(const struct snapshot_decision *d) {

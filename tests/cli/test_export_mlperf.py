@@ -69,7 +69,7 @@ def whole_run(**more):
             histories.insert(db, "criteria", run_id=run_id, n=n, name=name, metric="m", op="<", target=target,
                              actual=actual, unit=unit, passed=passed)
         for seq, (action, before, after) in enumerate((("start", 50, 50), ("grow", 50, 90), ("too many", 90, 70),
-                                                       ("found", 70, 70))):
+                                                       ("too many", 70, 70), ("found", 70, 70))):
             histories.insert(db, "decisions", run_id=run_id, seq=seq, n=0, t_s=seq * 10.5, mode="qos", action=action,
                              users_before=before, users_after=after, saturation=seq / 4, throughput_tok_s=100.0 * seq,
                              p95_ms=9.0, reason="because of %d" % seq)
@@ -187,12 +187,12 @@ def _():
     assert gold["sla"] == {"target_p95_ms": 50, "actual_p95_ms": 61.5, "compliance": 0.93, "met": False}, gold
     story = summary["autoscaling_stats"]
     assert [(s["action"], s["users"]) for s in story] == [("hold", 50), ("scale_up", 90), ("scale_down", 70),
-                                                          ("stop", 70)], story
+                                                          ("stop", 70), ("stop", 70)], story
     # the run began at 03:04:05, its clock 5 s later, the second decision fell 10.5 s after that
     assert story[1]["timestamp"] == "2026-01-02T03:04:20.500000", story
     assert story[1]["reason"] == "because of 1" and story[1]["saturation_level"] == 0.25, story
     for peak in ("peak_throughput_tokens_per_sec", "peak_throughput"):
-        assert [s.get(peak) for s in story] == [None, None, None, 512.25], story
+        assert [s.get(peak) for s in story] == [None, None, None, 512.25, 512.25], story
     assert summary["autoscaling_summary"] == {"initial_users": 50, "final_users": 70, "total_scale_events": 2,
                                               "peak_user_count": 90, "peak_throughput_tokens_per_sec": 512.25}, summary
     # 100 tokens in a second, 400 in two and a half

@@ -452,8 +452,11 @@ def _():
         got["decisions"][1]["users_before"], got["decisions"][1]["users_after"])), got["decisions"]
     fixed, _ = quick({**scale, "autoscaler.mode": "off", "workload.users": users})
     assert users == 3 and fixed["run"]["undone"] is None, (users, fixed["run"])
-    got, _ = quick({**scale, "autoscaler.min_users": 8})
-    assert result(got, "autoscaler_found") == 0 and got["decisions"][-1]["reason"] == "work is left undone with 8 users already", got["decisions"]
+    got, _ = quick({**scale, "autoscaler.min_users": 8, "autoscaler.when_found": "stop"})
+    last = got["decisions"][-1]
+    assert result(got, "autoscaler_found") == 0 and last["action"] == "too many", got["decisions"]
+    assert last["reason"] == "work is left undone with 8 users already", got["decisions"]
+    assert got["run"]["status_reason"] == "the autoscaler has no answer, and autoscaler.when_found is stop", got["run"]
 
 
 @case("a class that starves passes no assessment, though one or two of its requests were done")

@@ -213,6 +213,17 @@ def _():
     assert not absent, "\n" + "\n".join(absent)
 
 
+@case("every action of the autoscaler stands in kvfall-history(5), and no other")
+def _():
+    documented = re.search(r"^The action: (.*?)\.$", page("kvfall-history.5"), re.MULTILINE | re.DOTALL).group(1)
+    documented = re.split(r"[,;] *", re.sub(r"\([^)]*\)", "", " ".join(documented.split())))
+    sources = [*(SOURCE / "src/engine/scale").glob("*.c"), SOURCE / "src/engine/scaling.c"]
+    calls = [call for path in sources for call in re.findall(
+        r"(?:\b(?:seek_act|act|go|note_end)\(|out->action, sizeof out->action,)([^;]*?)\);", path.read_text())]
+    taken = {action for call in calls for action in re.findall(r'"([a-z ]+)"', call)}
+    assert taken == {action.strip() for action in documented}, (sorted(taken), documented)
+
+
 @case("the example queries of kvfall-history(5) work, %d at least for every table" % QUERIES_A_TABLE)
 def _():
     examples = queries(page("kvfall-history.5"))

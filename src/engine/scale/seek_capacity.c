@@ -161,9 +161,10 @@ static void say_level(struct snapshot_decision *out, const struct autoscaler *a,
 
 static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     const struct autoscaler_level *high = highest_of(a), *l = &a->level[candidate_of(a)];
+    bool none = !(high->value > 0);
     a->doing = AUTOSCALER_DONE;
-    seek_act(out, "found");
-    if (!(high->value > 0)) {
+    seek_act(out, !none ? "found" : a->undone ? "too many" : "end");
+    if (none) {
         a->answer = AUTOSCALER_TOO_MANY;
         if (a->undone)
             seek_say(out, "work is left undone with %s already", seek_users(l->users).text);
