@@ -319,12 +319,13 @@ static void batch_room(struct phrase *t, const struct judge_input *in, struct ve
     add_parts(t, in);
 }
 
-/* Whether most of those in service stand in a line inside: twice as many as there are resources at work. */
-static bool crowded(const struct judge_input *in) {
-    double working = in->compute_busy > 0 ? in->compute_busy : 0;
+/* Whether a line stands before the tiers: of those in service, twice as many are in storage as tiers are at
+ * work. With full slots these must be most of them, since the others hold slots without waiting for room. */
+static bool crowded(const struct judge_input *in, bool full) {
+    double working = 0, held = judge_share(in->storage_ms, in->e2e_ms - in->queue_ms);
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t] && in->tier_busy[t] > 0) working += in->tier_busy[t];
-    return in->slots_ratio * (double)in->slots > 2 * working;
+    return held * in->slots_ratio * (double)in->slots > 2 * working && (!full || held >= DOMINANT);
 }
 
 /* Room comes from moves, one after the other: neither bandwidth nor slots bring it sooner. */
@@ -472,7 +473,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
         saturated(t, in, v, &most);
     else if (judge_others_compute(in) && !(full && timed))
         neighbour_computes(t, in, v);
-    else if (tiers && in->room_ms >= DOMINANT * in->storage_ms && crowded(in))
+    else if (tiers && in->room_ms >= DOMINANT * in->storage_ms && crowded(in, full))
         room(t, in, v, &l);
     else if (full)
         slots(t, in, v);

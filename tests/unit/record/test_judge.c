@@ -622,6 +622,32 @@ static void waiting_for_room_is_no_want_of_slots(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
 }
 
+/* Four slots are held by generation: of 2.49 s in service a request is 28 ms in storage. */
+static void generation_holds_slots_however_storage_waits_for_room(void **state) {
+    (void)state;
+    struct judge_input in = means(43870, 41380, 28, 2462);
+    works(&in, NVME, 0, 2.7, 0, 0.02);
+    in.ttft_ms = 41400;
+    in.room_ms = 18;
+    in.slots_ratio = 1;
+    in.slots = 4;
+    in.backlog = 2980;
+    EXPECT(
+        &in, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY,
+        "slots: 4 of 4 busy; 2.98k waiting; inside, nvme writes 2 % busy is the most loaded; the mean time to "
+        "first token of 41.4 s is 100 % queue wait");
+    in = means(2470, 0, 86, 2384); /* without a queue there are 1.8 of 256, hardly one of them in storage */
+    works(&in, NVME, 0, 2.7, 0, 0.05);
+    in.ttft_ms = 71;
+    in.room_ms = 49;
+    in.slots_ratio = 0.007;
+    in.slots = 256;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_non_null(strstr(v.sentence, "nvme writes, 100 % of operation time"));
+    assert_non_null(strstr(v.sentence, "(69 % with a write waiting for room)"));
+}
+
 /* Of 40 s of operation time 30 s are spent in line for a turn among the writes. */
 static void the_limit_on_writes_is_named(void **state) {
     (void)state;
@@ -1029,6 +1055,7 @@ int main(void) {
         cmocka_unit_test(a_tier_too_small_is_a_cause_of_its_own),
         cmocka_unit_test(capacity_is_no_cause_where_its_misses_make_no_work),
         cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
+        cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
         cmocka_unit_test(the_limit_on_writes_is_named),
         cmocka_unit_test(the_limit_on_writes_in_front_of_what_is_full_is_not_named),
         cmocka_unit_test(generation_beside_much_storage_is_not_said_to_be_all),
