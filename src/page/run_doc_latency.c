@@ -42,9 +42,10 @@ static void add_points(struct plot *plot, const struct histogram *h, const char 
     size_t count = (size_t)fmin(ceil(log2(most) * 10), POINTS - 1) + 1;
     struct plot_line *l = plot_line_room(plot, name, count, true);
     for (size_t i = 0; i < count; i++) {
-        double x = i + 1 == count ? most : exp2((double)i / 10);
+        bool last = i + 1 == count;
+        double x = last ? most : exp2((double)i / 10);
         l->x[i] = x;
-        l->y[i] = histogram_quantile(h, fmax(1 - 1 / x, 1 / most)) / 1e6;
+        l->y[i] = (last ? histogram_max(h) : histogram_quantile(h, fmax(1 - 1 / x, 1 / most))) / 1e6;
     }
     l->colour = number % PLOT_COLOURS;
     l->dash = number % PLOT_DASHES;

@@ -240,6 +240,17 @@ def _():
     assert run(["report", "1", "2", "1"]).rc == 2
 
 
+@case("each line of a chart of percentiles ends at the highest value measured")
+def _():
+    _, summary = runs.measure({"mode": "simulate", "run": {"duration": "20s", "warmup": "0s"}})
+    text = report("latest", "--format", "txt")
+    for label, scope in (("end-to-end", "e2e"), ("TTFT", "ttft")):
+        line = re.search(r"Latencies of requests, percentiles.*?^ *%s .*? to ([0-9.]+) (us|ms|s)$" % label, text, re.S | re.M)
+        told = float(line[1]) * {"us": 1e-3, "ms": 1, "s": 1e3}[line[2]]
+        most = runs.result(summary, scope + "_max_ms")
+        assert abs(told - most) <= 0.005 * most, (label, told, most)
+
+
 @case("of many runs each has its verdict behind the comparison")
 def _():
     with histories.make() as db:
