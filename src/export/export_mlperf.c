@@ -253,7 +253,7 @@ static json_t *health(const struct run_record *r) {
     json_t *o = json_object(), *list = json_array();
     for (size_t i = 0; i < r->criterion_count; i++) {
         const struct run_criterion *c = &r->criteria[i];
-        if (!kvf_present(c->passed)) continue;
+        if (!kvf_present(run_criterion_passed(r, c))) continue;
         json_array_append_new(list, JSON_OBJECT({"name", json_part_text(c->name)},
                                                 {"target", json_part_number(c->target)},
                                                 {"actual", json_part_number(c->actual)},

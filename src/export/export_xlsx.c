@@ -175,18 +175,21 @@ static void add_criterion(struct xlsx *x, struct book_page *p, const struct run_
     label(p, buf_text(&name));
     buf_free(&name);
     for (size_t r = 0; r < x->count; r++) {
-        const struct run_criterion *c = criterion_of(&x->runs[r].run, which->name);
+        const struct run_record *run = &x->runs[r].run;
+        const struct run_criterion *c = criterion_of(run, which->name);
+        double passed = c ? run_criterion_passed(run, c) : 0;
         if (!c)
             book_skip(p);
         else
             book_text(p,
-                      c->passed == 1   ? BOOK_GOOD
-                      : c->passed == 0 ? BOOK_BAD
-                                       : BOOK_PLAIN,
-                      c->passed == 1           ? "PASS"
-                      : !(c->passed == 0)      ? "no data"
-                      : kvf_present(c->actual) ? "FAIL"
-                                               : "FAIL, no data");
+                      passed == 1   ? BOOK_GOOD
+                      : passed == 0 ? BOOK_BAD
+                                    : BOOK_PLAIN,
+                      run->status == RUN_FAILED ? "not judged"
+                      : passed == 1             ? "PASS"
+                      : !(passed == 0)          ? "no data"
+                      : kvf_present(c->actual)  ? "FAIL"
+                                                : "FAIL, no data");
     }
 }
 

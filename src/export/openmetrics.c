@@ -473,7 +473,7 @@ static void put_record(struct writer *w, const struct run_record *run) {
     }
     for (size_t i = 0; strcmp(name, "result_criterion_passed") == 0 && i < run->criterion_count; i++) {
         label_push(w, "criterion", run->criteria[i].name);
-        put_real(w, "", run->criteria[i].passed);
+        put_real(w, "", run_criterion_passed(run, &run->criteria[i]));
         w->labels--;
     }
 }

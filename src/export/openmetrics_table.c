@@ -398,7 +398,7 @@ const struct family families[] = {
     RESULT("cpu_system_seconds", "seconds", "CPU time of the process in the kernel", "cpu_sys_s"),
     RESULT("resident_memory_peak_bytes", "bytes", "most resident memory of the process", "rss_peak_bytes"),
     {ROW(GAUGE, "result_criterion_passed", "",
-         "1: the criterion passed, 0: it did not; none: its tier was not needed"),
+         "1: the criterion passed, 0: it did not; none: its tier was not needed, or the run failed"),
      FROM(RECORD, U64)},
 };
 const size_t family_count = sizeof families / sizeof families[0];

@@ -188,12 +188,12 @@ static json_t *criteria_array(const struct run_record *r) {
     json_t *list = json_array();
     for (size_t i = 0; i < r->criterion_count; i++) {
         const struct run_criterion *c = &r->criteria[i];
+        double passed = run_criterion_passed(r, c);
         json_array_append_new(
-            list,
-            JSON_OBJECT({"name", json_part_text(c->name)}, {"metric", json_part_some(c->metric)},
-                        {"op", json_part_some(c->op)}, {"target", json_part_number(c->target)},
-                        {"actual", json_part_number(c->actual)}, {"unit", json_part_text(c->unit)},
-                        {"passed", kvf_present(c->passed) ? json_boolean(c->passed == 1) : json_null()}));
+            list, JSON_OBJECT({"name", json_part_text(c->name)}, {"metric", json_part_some(c->metric)},
+                              {"op", json_part_some(c->op)}, {"target", json_part_number(c->target)},
+                              {"actual", json_part_number(c->actual)}, {"unit", json_part_text(c->unit)},
+                              {"passed", kvf_present(passed) ? json_boolean(passed == 1) : json_null()}));
     }
     return list;
 }

@@ -66,8 +66,8 @@ enum doc_tone run_event_tone(const struct record_event *e);               /* by 
 /* Values that look alike in three digits and are judged differently get more of them. */
 void run_criterion_cells(const struct run_criterion *c, struct format_cell *actual,
                          struct format_cell *target);
-const char *run_criterion_word(const struct run_criterion *c); /* "PASS", "FAIL", "--" */
-enum doc_tone run_criterion_tone(const struct run_criterion *c, enum doc_tone good); /* of one that passed */
+const char *run_criterion_word(double passed);                       /* "PASS", "FAIL", "--" */
+enum doc_tone run_criterion_tone(double passed, enum doc_tone good); /* `good`: of one that passed */
 
 /* A measure of the run, NaN when missing. */
 #define run_metric(part, ...) result_named(&(part)->run->results, __VA_ARGS__)

@@ -16,12 +16,12 @@ void run_criterion_cells(const struct run_criterion *c, struct format_cell *actu
     snprintf(target->text, sizeof target->text, "%.12g %s", c->target, c->unit);
 }
 
-const char *run_criterion_word(const struct run_criterion *c) {
-    return c->passed == 1 ? "PASS" : c->passed == 0 ? "FAIL" : "--";
+const char *run_criterion_word(double passed) {
+    return passed == 1 ? "PASS" : passed == 0 ? "FAIL" : "--";
 }
 
-enum doc_tone run_criterion_tone(const struct run_criterion *c, enum doc_tone good) {
-    return c->passed == 1 ? good : c->passed == 0 ? DOC_BAD : DOC_PLAIN;
+enum doc_tone run_criterion_tone(double passed, enum doc_tone good) {
+    return passed == 1 ? good : passed == 0 ? DOC_BAD : DOC_PLAIN;
 }
 
 void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count) {
@@ -31,6 +31,7 @@ void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count
     for (size_t k = 0; k < count; k++)
         for (size_t i = 0; i < runs[k].criterion_count; i++) {
             const struct run_criterion *c = &runs[k].criteria[i];
+            double passed = run_criterion_passed(&runs[k], c);
             struct format_cell actual, target;
             run_criterion_cells(c, &actual, &target);
             doc_cell(d, c->name);
@@ -39,7 +40,7 @@ void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count
             doc_cell(d, actual.text);
             doc_cell(d, c->op);
             doc_cell(d, target.text);
-            doc_cell_tone(d, run_criterion_tone(c, DOC_GOOD), run_criterion_word(c));
+            doc_cell_tone(d, run_criterion_tone(passed, DOC_GOOD), run_criterion_word(passed));
         }
 }
 

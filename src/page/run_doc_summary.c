@@ -182,23 +182,22 @@ static void put_limit(const struct run_part *p) {
 /* How many passed, then each. */
 static void put_criteria(const struct run_part *p) {
     const struct run_record *r = p->run;
-    char text[STANDING_CRITERIA], all[STANDING_CRITERIA + 48];
+    char text[STANDING_CRITERIA];
     size_t judged, passed = run_criteria_passed(r, &judged);
     if (r->criterion_count == 0) return;
     standing_criteria(passed, judged, r->criterion_count - judged, text);
-    snprintf(all, sizeof all, "%s%s",
-             r->status == RUN_FAILED ? "not judged, as the run failed; until then " : "", text);
-    doc_say(p->doc, passed == judged && r->status != RUN_FAILED ? DOC_GOOD : DOC_WARN, "Assessment", all);
+    if (r->status == RUN_FAILED) snprintf(text, sizeof text, "not judged, as the run failed");
+    doc_say(p->doc, passed == judged && r->status != RUN_FAILED ? DOC_GOOD : DOC_WARN, "Assessment", text);
     doc_table(p->doc, "", "@32|>@3|@15|>@18|>@6");
     for (size_t i = 0; i < r->criterion_count; i++) {
+        double kept = run_criterion_passed(r, &r->criteria[i]);
         struct format_cell actual, target;
         run_criterion_cells(&r->criteria[i], &actual, &target);
         doc_cell(p->doc, r->criteria[i].name);
         doc_cell(p->doc, r->criteria[i].op);
         doc_cell(p->doc, target.text);
         doc_cell(p->doc, actual.text);
-        doc_cell_tone(p->doc, run_criterion_tone(&r->criteria[i], DOC_PLAIN),
-                      run_criterion_word(&r->criteria[i]));
+        doc_cell_tone(p->doc, run_criterion_tone(kept, DOC_PLAIN), run_criterion_word(kept));
     }
 }
 

@@ -89,11 +89,16 @@ void run_record_event(struct run_record *r, const struct record_event *e) {
     r->events[r->event_count++] = *e;
 }
 
+double run_criterion_passed(const struct run_record *r, const struct run_criterion *c) {
+    return r->status == RUN_FAILED ? KVF_MISSING : c->passed;
+}
+
 size_t run_criteria_passed(const struct run_record *r, size_t *judged) {
     size_t passed = 0, known = 0;
     for (size_t i = 0; i < r->criterion_count; i++) {
-        known += kvf_present(r->criteria[i].passed);
-        passed += r->criteria[i].passed == 1;
+        double one = run_criterion_passed(r, &r->criteria[i]);
+        known += kvf_present(one);
+        passed += one == 1;
     }
     if (judged) *judged = known;
     return passed;

@@ -77,7 +77,7 @@ struct run_criterion {
     char op[4];            /* how: "<", ">=", ...; "" likewise */
     double target, actual; /* actual NaN: missing */
     char unit[12];         /* of both */
-    double passed;         /* 1, 0; NaN: a tier that was not needed, which neither passes nor fails */
+    double passed;         /* 1, 0; NaN: neither; read with run_criterion_passed() */
 };
 struct run_histogram { /* a whole-run histogram, coded */
     char scope[48];    /* "e2e", "nvme_read", "nvme_read_device", "gpu_write", ... */
@@ -139,6 +139,9 @@ void run_record_init(struct run_record *r); /* empty; times missing */
 void run_record_free(struct run_record *r); /* what it owns, not the struct */
 /* Each appends a copy. */
 void run_record_event(struct run_record *r, const struct record_event *e);
+/* 1, 0; NaN: neither, as its tier was not needed, or as the run failed: less work meets criteria more easily.
+ */
+double run_criterion_passed(const struct run_record *r, const struct run_criterion *c);
 /* Counts the criteria that passed, and in `judged`, which may be NULL, those that passed or failed. */
 size_t run_criteria_passed(const struct run_record *r, size_t *judged);
 void run_record_criterion(struct run_record *r, const struct run_criterion *c);

@@ -148,7 +148,9 @@ static int insert_results(sqlite3 *db, const struct run_record *r) {
     for (size_t i = 0; i < r->criterion_count; i++) {
         inserter_number(&in, "run_id", r->run_id);
         inserter_number(&in, "n", (int64_t)i);
-        inserter_row(&in, &r->criteria[i]);
+        struct run_criterion c = r->criteria[i];
+        c.passed = run_criterion_passed(r, &c);
+        inserter_row(&in, &c);
     }
     return inserter_close(&in);
 }

@@ -33,8 +33,8 @@ static const struct view views[] = {
      "WHERE run_id = t.run_id ORDER BY seq DESC LIMIT 1)) AS duration_s, host, version, seed, parent_id, trial, sweep_id, tags, note",
      true,
      {RUN("nvme_tok_s"), RUN("requests_done"), RUN("evictions")},
-     ", (SELECT count(*) FROM criteria WHERE run_id = t.run_id AND passed = 1) AS criteria_passed, "
-     "(SELECT count(passed) FROM criteria WHERE run_id = t.run_id) AS criteria_judged, bottleneck FROM runs AS t",
+     ", (SELECT count(*) FROM criteria WHERE run_id = t.run_id AND passed = 1 AND t.status <> 'failed') AS criteria_passed, "
+     "(SELECT count(passed) FROM criteria WHERE run_id = t.run_id AND t.status <> 'failed') AS criteria_judged, bottleneck FROM runs AS t",
      NULL},
     {"tier_p95",
      "t.run_id, t.tier, t.emulated",

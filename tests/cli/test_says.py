@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What a run is said to be, and how it stands: from the values that held, and of every trial."""
 import json
+import re
 
+import books
 from histories import add_run, insert, make
-from runs import last_run, measure, scenario
+from runs import last_run, measure, rows, scenario
 from tap import SOURCE, case, home, main, run
 
 SIMULATED = ["--headless", "--quiet", "--set", "mode=simulate", "--duration", "20s", "--json",
@@ -111,6 +113,31 @@ def _():
     text = " ".join(run(["report", "1", "--format", "txt"]).stdout.split())
     assert "3 trials: 1 of 3 trials failed, of the others all 2 targets met, 2 of 2 criteria passed." in text, text
     assert "targets and criteria not judged" in run(["show", "2"]).stdout
+
+
+@case("the criteria of a run that failed neither pass nor fail, in any form and whatever the database has")
+def _():
+    with make() as db:
+        run_id = add_run(db, results={"measured_s": 5, "throughput_tok_s": 5}, status="failed", status_reason="a tier broke")
+        for n, passed in enumerate((1, 0)):
+            insert(db, "criteria", run_id=run_id, n=n, name="crit %d" % n, metric="hit_ratio", op=">", target=0.3 + n, actual=0.5,
+                   unit="", passed=passed)
+    shown = run(["show", "1", "--criteria"]).stdout
+    assert re.search(r"Assessment +not judged, as the run failed\n", shown), shown
+    for text in (shown, *(run(["report", "1", "--format", form]).stdout for form in ("txt", "md", "html"))):
+        assert "crit 0" in text and not re.search(r"\b(PASS|FAIL)\b|criteria passed", text), text
+    judged = [one["passed"] for one in json.loads(run(["show", "1", "--json"]).stdout)["criteria"]]
+    assert judged == [None, None], judged
+    book = run(["export", "1", "-o", "failed.xlsx", "--overwrite"])
+    sheets, _ = books.read((home() / "work/failed.xlsx").read_bytes())
+    verdicts = [cell for cell in sheets["summary"].cells.values() if cell in ("PASS", "FAIL", "not judged")]
+    assert verdicts == ["not judged"] * 2, (verdicts, sheets["summary"].cells, book)
+    health = json.loads(run(["export", "1", "--format", "mlperf"]).stdout)
+    assert "overall_passed" not in health and health["summary"]["cache_stats"]["storage_health"]["overall_status"] is None, health
+    counts = rows("SELECT criteria_passed, criteria_judged FROM run_summary")
+    assert counts == [{"criteria_passed": 0, "criteria_judged": 0}], counts
+    figures = run(["export", "1", "--format", "prometheus"]).stdout
+    assert not re.search(r'result_criterion_passed\{.*\} [01]\b', figures), figures
 
 
 @case("one target is told as one")

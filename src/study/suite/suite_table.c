@@ -128,8 +128,9 @@ static struct verdict_cell verdict_of(const struct suite_entry *e) {
         for (uint32_t i = 0; i < e->runs; i++) {
             const struct run_record *r = &e->run[i];
             if (e->group.trial[i].incomplete[0]) continue;
-            failed = failed || k >= r->criterion_count || r->criteria[k].passed == 0;
-            judged = judged || failed || kvf_present(r->criteria[k].passed);
+            double passed = k < r->criterion_count ? run_criterion_passed(r, &r->criteria[k]) : 0;
+            failed = failed || passed == 0;
+            judged = judged || failed || kvf_present(passed);
         }
         all += judged;
         met += judged && !failed;

@@ -422,7 +422,7 @@ static void test_results(void **state) {
          "# TYPE kvfall_result_class_slo_met_ratio gauge\n"
          "kvfall_result_class_slo_met_ratio{run_id=\"12\",name=\"first\",class=\"batch\"} 0.97\n"},
         {"kvfall_result_criterion_passed",
-         "# HELP kvfall_result_criterion_passed 1: the criterion passed, 0: it did not; none: its tier was not needed\n"
+         "# HELP kvfall_result_criterion_passed 1: the criterion passed, 0: it did not; none: its tier was not needed, or the run failed\n"
          "# TYPE kvfall_result_criterion_passed gauge\n"
          "kvfall_result_criterion_passed{run_id=\"12\",name=\"first\",criterion=\"P95\"} 1\n"
          "kvfall_result_criterion_passed{run_id=\"12\",name=\"first\",criterion=\"rate\"} 0\n"},

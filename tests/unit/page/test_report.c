@@ -461,7 +461,12 @@ static void test_text_of_a_long_criterion(void **state) {
     struct buf out = {0};
     run_record_init(&r);
     add_criterion(&r, name, name, "<", 5, NONE, "ms", 0);
+    add_criterion(&r, "requests", "requests_done", ">", 0, 7, "", 1);
+    r.status = RUN_COMPLETED;
     run_summary_text(&r, &(struct format_style){0}, &out);
+    assert_non_null(strstr(out.data, "\nAssessment  1 of 2 criteria passed\n"));
+    assert_non_null(strstr(out.data, " FAIL\n"));
+    assert_non_null(strstr(out.data, " PASS\n"));
     assert_non_null(strstr(out.data, "\n  nvme_write_conversation_device_p9999_of_everything_ms\n   "));
     assert_in_range(longest_line(out.data), 60, 80);
     buf_free(&out);
@@ -767,9 +772,17 @@ static void test_json_parts(void **state) {
     expect_text(o, "criteria.0.metric", "nvme_read_device_p95_ms");
     expect_text(o, "criteria.0.op", "<");
     expect_integer(o, "criteria.0.target", 200);
-    assert_true(json_is_true(at(o, "criteria.0.passed")));
-    assert_true(json_is_false(at(o, "criteria.1.passed")));
-    assert_true(json_is_false(at(o, "criteria.2.passed")) && json_is_null(at(o, "criteria.2.actual")));
+    for (int i = 0; i < 3; i++) { /* it failed */
+        char path[32];
+        snprintf(path, sizeof path, "criteria.%d.passed", i);
+        assert_true(json_is_null(at(o, path)));
+    }
+    r.status = RUN_COMPLETED;
+    json_t *done = parsed(&r);
+    assert_true(json_is_true(at(done, "criteria.0.passed")));
+    assert_true(json_is_false(at(done, "criteria.1.passed")));
+    assert_true(json_is_false(at(done, "criteria.2.passed")) && json_is_null(at(done, "criteria.2.actual")));
+    json_decref(done);
     expect_text(o, "run.not_comparable", "RAG is on; the autoscaler is on");
     expect_text(o, "events.0.level", "error");
     assert_true(json_is_null(at(o, "events.2.t_s")));
