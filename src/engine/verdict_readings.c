@@ -163,32 +163,6 @@ static bool misses_free(const struct engine *e) {
            (double)c->misses[KVF_CAUSE_PREFIX] <= WORKING_MISSES * (double)reuses(c->misses);
 }
 
-/* A tier without a link of its own has none that is idle either. */
-static struct window_facts facts_of(const struct engine *e) {
-    const struct tier *gpu = e->service.tiers[KVF_TIER_GPU];
-    bool paced = e->s->workload.arrival.process == KVF_ARRIVAL_PACED;
-    bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
-    struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
-                             .misses_free = misses_free(e),
-                             .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
-                             .machines = pods_machines(e->s),
-                             .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
-                             .capacity_ratio = e->control.sampler->capacity_ratio,
-                             .loop = paced                                      ? WINDOW_LOOP_PACED
-                                     : workload_open_loop(e->dispatch.workload) ? WINDOW_LOOP_OPEN
-                                                                                : WINDOW_LOOP_CLOSED,
-                             .gpu_memory =
-                                 gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
-                             .reuse_bytes = e->control.sampler->reuse_bytes,
-                             .reuse_error = e->control.sampler->reuse_error};
-    for (int t = 0; t < KVF_TIERS; t++) {
-        f.linked[t] = e->service.tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
-        f.full[t] = e->service.tiers[t] && e->service.tiers[t]->ops->used_ns &&
-                    e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
-    }
-    return f;
-}
-
 /* Entries that went so far because no room was left for them. */
 static uint64_t pushed_out(const struct cache_stats *c) {
     uint64_t sum = c->refused;
@@ -209,6 +183,43 @@ static bool turns_away(const struct engine *e) {
         for (int d = 0; d < KVF_DIRS; d++) away = away || counters_get(&now->workers->errors[t][d]) > 0;
     }
     return away;
+}
+
+/* Not none: only the way to a pod keeps it from what there is room for. */
+static enum judge_routing routing_of(const struct engine *e) {
+    enum scenario_routing routing = e->s->fleet.routing;
+    if (e->s->fleet.pods < 2 || turns_away(e)) return JUDGE_ROUTING_NONE;
+    if (e->s->cache.granularity == KVF_GRANULARITY_REQUEST)
+        return routing == KVF_ROUTING_SESSION ? JUDGE_ROUTING_BY_SESSION : JUDGE_ROUTING_NOT_BY_SESSION;
+    return traits_routing(routing)->caps & ROUTING_BY_BLOCKS ? JUDGE_ROUTING_BY_PREFIX
+                                                             : JUDGE_ROUTING_NOT_BY_PREFIX;
+}
+
+/* A tier without a link of its own has none that is idle either. */
+static struct window_facts facts_of(const struct engine *e) {
+    const struct tier *gpu = e->service.tiers[KVF_TIER_GPU];
+    bool paced = e->s->workload.arrival.process == KVF_ARRIVAL_PACED;
+    bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
+    struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
+                             .misses_free = misses_free(e),
+                             .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
+                             .machines = pods_machines(e->s),
+                             .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
+                             .capacity_ratio = e->control.sampler->capacity_ratio,
+                             .loop = paced                                      ? WINDOW_LOOP_PACED
+                                     : workload_open_loop(e->dispatch.workload) ? WINDOW_LOOP_OPEN
+                                                                                : WINDOW_LOOP_CLOSED,
+                             .gpu_memory =
+                                 gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
+                             .reuse_bytes = e->control.sampler->reuse_bytes,
+                             .reuse_error = e->control.sampler->reuse_error,
+                             .routing = routing_of(e)};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        f.linked[t] = e->service.tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
+        f.full[t] = e->service.tiers[t] && e->service.tiers[t]->ops->used_ns &&
+                    e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
+    }
+    return f;
 }
 
 /* A server may have less room than its tier. */
@@ -238,11 +249,6 @@ static void stalls_judged(const struct reading *from, const struct reading *to, 
     in->stalled = ranks_ns > 0 ? (double)usage_stall_ns(&d) / ranks_ns : 0;
 }
 
-/* Whether only routing keeps a pod from what there is room for. */
-static bool routed(const struct engine *e) {
-    return e->s->fleet.pods > 1 && !turns_away(e);
-}
-
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
     struct sampler *p = e->control.sampler;
     struct window_sums interval = sums_of(e, &p->last, &p->now, snap, use), recent;
@@ -260,7 +266,6 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
     p->interval = interval;
     p->facts = facts_of(e);
     window_describe(&p->facts, snap, &in);
-    in.routed = routed(e);
     blocks_judged(e, &p->last, &p->now, &in);
     v.warnings = 0;
     judge_run(&in, &v);
@@ -274,7 +279,6 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
     struct judge_input in = {.whole = false};
     window_means(&w, &in);
     window_describe(&p->facts, snap, &in);
-    in.routed = routed(e);
     blocks_judged(e, from, &p->now, &in);
     stalls_judged(from, &p->now, &in);
     enum verdict_limit limit = out->limited_by;
@@ -330,7 +334,6 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     window_means(&w, &in);
     window_describe(&p->facts, &end, &in);
     in.unserved_ratio = result_value(&run->results, "unserved_ratio");
-    in.routed = routed(e);
     blocks_judged(e, &p->base, &p->end, &in);
     stalls_judged(&p->base, &p->end, &in);
     targets_of(e, run, &in);

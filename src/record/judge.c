@@ -59,7 +59,7 @@ static bool by_first_token(const struct judge_input *in) {
  * is as much as fits beside the rest. */
 enum part { PART_QUEUE, PART_WAY, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
 
-static void parts_of(const struct judge_input *in, bool first_token, double part[PARTS]) {
+static double shares_of(const struct judge_input *in, bool first_token, double part[PARTS]) {
     double whole = first_token ? in->ttft_ms : in->e2e_ms, storage = in->storage_ms;
     if (first_token) storage = fmin(storage, fmax(whole - in->queue_ms - in->prefill_ms, 0));
     part[PART_WAY] = in->way_ms > 0 ? judge_share(fmin(in->way_ms, in->queue_ms), whole) : 0;
@@ -71,7 +71,13 @@ static void parts_of(const struct judge_input *in, bool first_token, double part
     double sum = 0;
     for (int i = 0; i < PART_REST; i++) sum += isnan(part[i]) ? part[i] = 0 : part[i];
     if (sum < 1) part[PART_REST] = 1 - sum;
-    for (int i = 0; i < PARTS && sum > 1; i++) part[i] /= sum; /* reads beside computing */
+    return sum;
+}
+
+/* The parts for a sentence: they add up to 1. */
+static void parts_of(const struct judge_input *in, bool first_token, double part[PARTS]) {
+    double sum = shares_of(in, first_token, part);
+    for (int i = 0; i < PARTS && sum > 1; i++) part[i] /= sum;
 }
 
 static void add_parts(struct phrase *t, const struct judge_input *in) {
@@ -225,7 +231,7 @@ static double capacity_misses(const struct judge_input *in) {
 
 /* Misses of pods that lack what others hold: in one cache of the pods' size they would be hits. */
 static double routing_misses(const struct judge_input *in) {
-    if (!in->routed || !(in->capacity_ratio > 0)) return 0;
+    if (in->routing == JUDGE_ROUTING_NONE || !(in->capacity_ratio > 0)) return 0;
     return fmax(in->miss_ratio - fmax(in->capacity_ratio, in->first_ratio), 0);
 }
 
@@ -517,7 +523,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
     if (in->requests > 0 && in->e2e_ms > 0) {
-        parts_of(in, false, part);
+        (void)shares_of(in, false, part);
         verdict_add_evidence(v, "queue_wait_share", part[PART_QUEUE] + part[PART_WAY], "");
         verdict_add_evidence(v, "storage_io_share", part[PART_STORAGE], "");
         verdict_add_evidence(v, "room_wait_share", judge_share(in->room_ms, in->e2e_ms), "");
@@ -534,7 +540,13 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
     verdict_add_evidence(v, "capacity_miss_ratio", capacity_misses(in), "");
     verdict_add_evidence(v, "capacity_miss_error", in->reuse_error, "");
-    if (routing_misses(in) > 0) verdict_add_evidence(v, VERDICT_ROUTING, routing_misses(in), "");
+    if (routing_misses(in) > 0) {
+        bool sessions =
+            in->routing == JUDGE_ROUTING_BY_SESSION || in->routing == JUDGE_ROUTING_NOT_BY_SESSION;
+        bool so = in->routing == JUDGE_ROUTING_BY_SESSION || in->routing == JUDGE_ROUTING_BY_PREFIX;
+        verdict_add_evidence(v, VERDICT_ROUTING, routing_misses(in), "");
+        verdict_add_evidence(v, sessions ? VERDICT_BY_SESSION : VERDICT_BY_PREFIX, so, "");
+    }
     if (recomputed(in) > 0) verdict_add_evidence(v, VERDICT_RECOMPUTED, recomputed(in), "");
     verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
     if (terminal(in) >= 0) verdict_add_evidence(v, "tiers_hold", held_bytes(in), "B");

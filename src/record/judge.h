@@ -18,6 +18,16 @@ struct judge_neighbour {
     double bytes, share; /* share: of all bytes there */
 };
 
+/* How a router finds a pod, where pods may lack what others hold: by its prefix, without looking at it, and
+ * of entries that are whole conversations, by the conversation or without looking at that. */
+enum judge_routing {
+    JUDGE_ROUTING_NONE,
+    JUDGE_ROUTING_BY_PREFIX,
+    JUDGE_ROUTING_NOT_BY_PREFIX,
+    JUDGE_ROUTING_BY_SESSION,
+    JUDGE_ROUTING_NOT_BY_SESSION
+};
+
 /* Means per completed request, sums, and shares of the time; NaN where missing. */
 struct judge_input {
     double length_s; /* of the time judged, pauses excluded */
@@ -66,8 +76,8 @@ struct judge_input {
      * miss, where entries may also be kept out, expired or lost, so that not every miss is one of capacity,
      * else 0 or missing; error: standard error of the second and of what follows from it, 0: exact */
     double miss_ratio, first_ratio, capacity_ratio, reuse_bytes, reuse_error;
-    bool routed;      /* misses beyond those of capacity are of pods that lack what others hold */
-    bool misses_free; /* a miss makes no work: nothing is computed or written again for it */
+    enum judge_routing routing; /* not none: misses beyond those of capacity are of it */
+    bool misses_free;           /* a miss makes no work: nothing is computed or written again for it */
     double kv_use,
         batch_waiting; /* of a modelled GPU: KV of its batch to the room for it, sequences outside */
 };

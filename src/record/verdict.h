@@ -102,6 +102,8 @@ double verdict_value(const struct verdict *v, const char *name);
 /* Evidence: lookups that miss for want of room and are computed again. Words: storage takes little. */
 #define VERDICT_RECOMPUTED    "recomputed_miss_ratio"
 #define VERDICT_ROUTING       "routing_miss_ratio" /* a pod lacks what another one holds */
+#define VERDICT_BY_PREFIX     "prefix_routing"     /* beside it: 1, or 0 where routers could go by prefixes */
+#define VERDICT_BY_SESSION    "session_routing"    /* instead, where entries are whole conversations */
 #define VERDICT_NOT_THE_CACHE ", not the cache"
 /* Requests that failed, of those that ended: evidence where most of them did, and of nothing else. */
 #define VERDICT_FAILED_SHARE "failed_share"

@@ -172,28 +172,43 @@ static void put_advice(const char *text, const char *tier, char *out, size_t len
              at ? at + 1 : "");
 }
 
+/* The change of routing that many misses of it ask for; NULL: none is to be had. */
+static const char *routing_advice(const struct verdict *v) {
+    if (verdict_value(v, VERDICT_BY_SESSION) == 0) return "fleet.routing by session";
+    if (verdict_value(v, VERDICT_BY_PREFIX) == 0) return "fleet.routing by prefix";
+    return verdict_value(v, VERDICT_BY_PREFIX) == 1 ? "a larger fleet.weights.prefix" : NULL;
+}
+
 /* Whether tiers would help where the GPU limits: they have what it computes again, or requests wait for them.
  */
-static const char *beside_the_gpu(const struct verdict *v) {
+static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len) {
     double routing = verdict_value(v, VERDICT_ROUTING), capacity = verdict_value(v, VERDICT_RECOMPUTED);
-    if (routing >= SOME_MISSES && !(capacity >= routing))
-        return ", or fleet.routing by prefix: pods compute what others hold";
-    if (capacity >= SOME_MISSES) return ", or larger tiers: it computes again what they could not keep";
-    if (v->cause == VERDICT_CAUSE_BANDWIDTH) return ": no tier would help";
-    return strstr(v->sentence, VERDICT_NOT_THE_CACHE) ? ": requests hardly wait for the cache" : "";
+    if (routing >= SOME_MISSES && !(capacity >= routing) && routing_advice(v))
+        snprintf(out, len, ", or %s: pods compute what others hold", routing_advice(v));
+    else if (capacity >= SOME_MISSES)
+        snprintf(out, len, ", or larger tiers: it computes again what they could not keep");
+    else if (routing >= SOME_MISSES)
+        out[0] = '\0';
+    else if (v->cause == VERDICT_CAUSE_BANDWIDTH)
+        snprintf(out, len, ": no tier would help");
+    else
+        snprintf(out, len, "%s",
+                 strstr(v->sentence, VERDICT_NOT_THE_CACHE) ? ": requests hardly wait for the cache" : "");
+    return out;
 }
 
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold");
     const char *tier = verdict_limit_name(v->limited_by);
-    char bytes[24];
+    char bytes[24], beside[96];
     out[0] = '\0';
     if (!v->known) return out;
     if (most_failed(v))
         put_advice(words_of(v)->advice, tier, out, len);
-    else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_ROUTING) >= VERDICT_MISSES)
-        snprintf(out, len, "fleet.routing by prefix: many lookups miss what another pod holds");
+    else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_ROUTING) >= VERDICT_MISSES &&
+             routing_advice(v))
+        snprintf(out, len, "%s: many lookups miss what another pod holds", routing_advice(v));
     else if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
@@ -203,7 +218,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else if (v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_BANDWIDTH)
         snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
     else if (v->limited_by == VERDICT_COMPUTE)
-        snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v));
+        snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v, beside, sizeof beside));
     else
         put_advice(words_of(v)->advice, tier, out, len);
     return out;

@@ -90,9 +90,16 @@ def result(summary, name):
 
 def measure(changes=None, *options, rc=0, **how):
     """Runs it to its end, checks the exit status; returns its Result and the JSON summary, which has
-    been checked for what holds of every run."""
+    been checked for what holds of every run. Where the machine is too busy for one request in that time, it has
+    three times as long, and so on."""
     path = (home() / "work/summary.json").resolve()
-    got = finish(start(changes, "--json", path, *options, **how))
+    got, lasts = None, re.fullmatch(r"([0-9.]+)(m?s)", str(scenario(changes)["run"].get("duration")))
+    for longer in (1, 3, 9, 27) if lasts else (1,):
+        if got:
+            changes = {**(changes or {}), "run.duration": "%g%s" % (float(lasts[1]) * longer, lasts[2])}
+        got = finish(start(changes, "--json", path, *options, **how))
+        if rc or got.rc != 1 or "the run failed: no request was done" not in got.stderr:
+            break
     assert got.rc in (rc if isinstance(rc, tuple) else (rc,)), got
     summary = json.loads(path.read_text())
     path.unlink()

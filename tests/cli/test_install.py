@@ -89,7 +89,8 @@ def _():
     manual = run([root / "share/man/man1/kvfall.1"], program=need_tool("mandoc"))
     assert manual.rc == 0 and "KVFALL(1)" in manual.stdout, manual
     harness = run([root / "share/kvfall/contrib/mlpstorage/mlperf_wrapper.py", "--option", "3", "--base-output-dir",
-                   "out", "--cache-dir", "cache", "--", "--model", "tiny-1b", "--users", "2", "--duration", "3s", "--nvme", "256MiB"],
+                   "out", "--cache-dir", "cache", "--", "--model", "tiny-1b", "--users", "2", "--duration", "100s", "--max-requests", "5",
+                   "--nvme", "256MiB"],
                   env={"KVFALL": program}, program=need_tool("python3"))
     results = list((home() / "work/out/rank_0").glob("kvcache_results_*.json"))
     assert harness.rc == 0 and len(results) == 1 and '"name": "mlperf-closed-3"' in results[0].read_text(), harness

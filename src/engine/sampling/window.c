@@ -149,4 +149,5 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     in->unserved_ratio = f->loop != WINDOW_LOOP_CLOSED ? kvf_ratio(grown, in->arrived) : KVF_MISSING;
     in->reuse_bytes = f->reuse_bytes;
     in->reuse_error = f->reuse_error;
+    in->routing = (enum judge_routing)f->routing;
 }

@@ -59,6 +59,7 @@ struct window_facts {
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error; /* of the sample of accesses */
     double full[KVF_TIERS];          /* 1: its directions do not share time; the busier one bounds it */
+    double routing;                  /* an enum judge_routing */
 };
 
 /* Cumulative sums at recent moments; the oldest kept is the newest at least ten seconds old. */

@@ -376,7 +376,8 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     assert_string_equal(
         verdict_advice(&v, text, sizeof text),
         "a faster GPU, or fewer users, or larger tiers: it computes again what they could not keep");
-    in.routed = true; /* one cache as large as those of all pods would miss nothing but what is new */
+    in.routing = JUDGE_ROUTING_NOT_BY_PREFIX; /* one cache as large as those of all pods would miss nothing
+                                                 but what is new */
     in.capacity_ratio = 0.02;
     v = judged(&in);
     assert_true(fabs(verdict_value(&v, "routing_miss_ratio") - 0.08) < 1e-9);
@@ -385,7 +386,20 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     assert_string_equal(
         verdict_advice(&v, text, sizeof text),
         "a faster GPU, or fewer users, or fleet.routing by prefix: pods compute what others hold");
-    in.routed = false;
+    static const struct {
+        enum judge_routing routing;
+        const char *advice;
+    } routings[] = {
+        {JUDGE_ROUTING_BY_PREFIX, ", or a larger fleet.weights.prefix: pods compute what others hold"},
+        {JUDGE_ROUTING_NOT_BY_SESSION, ", or fleet.routing by session: pods compute what others hold"},
+        {JUDGE_ROUTING_BY_SESSION, ""}};
+    for (size_t i = 0; i < sizeof routings / sizeof *routings; i++) {
+        in.routing = routings[i].routing;
+        v = judged(&in);
+        assert_string_equal(verdict_advice(&v, text, sizeof text) + strlen("a faster GPU, or fewer users"),
+                            routings[i].advice);
+    }
+    in.routing = JUDGE_ROUTING_NONE;
     in.capacity_ratio = NAN;
     in.misses_free = true;
     v = judged(&in);
