@@ -53,10 +53,40 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
     }
 }
 
+/* A P95 is that of the slowest twentieth. Where one side had not ended so many more of its requests, or of
+ * its arrivals had left so many more waiting, all of its tail may be among them. */
+#define SURVIVORS 0.05
+
+static bool warn_survivors(struct comparison *c, size_t s, const double share[2], const char *part,
+                           const char *left) {
+    if (!(fabs(share[1] - share[0]) > SURVIVORS)) return false;
+    size_t more = share[1] > share[0] ? s : 0, less = s - more;
+    comparison_warn(
+        c,
+        "%s of %s of %s %s at its end, against %s of %s: its latencies are those of the requests that "
+        "were done, and may look better than they are.",
+        format_percent(fmax(share[0], share[1])).text, part, c->side[more].label, left,
+        format_percent(fmin(share[0], share[1])).text, c->side[less].label);
+    return true;
+}
+
+static void warn_of_survivors(const struct comparison_input *input, struct comparison *c) {
+    const char *unit;
+    double waits = comparison_value(&input[0], "unserved_ratio", &unit);
+    for (size_t s = 1; s < c->sides; s++) {
+        double time[2] = {unfinished_of(&input[0]), unfinished_of(&input[s])};
+        double arrivals[2] = {waits, comparison_value(&input[s], "unserved_ratio", &unit)};
+        if (c->side[0].cut || c->side[s].cut) continue; /* that is said, and nothing is claimed */
+        if (!warn_survivors(c, s, time, "the time in service", "was that of requests not done"))
+            (void)warn_survivors(c, s, arrivals, "the arrivals", "were left waiting");
+    }
+}
+
 /* Requests that had not ended have taken time and are in no throughput. Where the slower side had so many
  * that with them it might not be the slower one, a change beyond noise is not for certain. */
 void comparison_unfinished(const struct comparison_input *input, struct comparison *c) {
     const struct comparison_metric *m = comparison_metric(c, "throughput_tok_s");
+    warn_of_survivors(input, c);
     for (size_t s = 1; m && s < c->sides; s++) {
         const struct comparison_change *v = &m->change[s];
         size_t low = v->absolute < 0 ? s : 0, high = s - low;

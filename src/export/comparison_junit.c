@@ -31,5 +31,11 @@ void comparison_junit(const struct comparison *c, struct buf *out) {
     buf_addf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n", c->cases,
              count[COMPARISON_EXCEEDED], count[COMPARISON_UNHELD]);
     for (size_t i = 0; i < c->cases; i++) put_case(c, &c->held[i], out);
+    if (c->warnings) buf_add(out, "  <system-out>");
+    for (size_t i = 0; i < c->warnings; i++) {
+        buf_add(out, i ? "\nWarning: " : "Warning: ");
+        escape_xml(c->warning[i], out);
+    }
+    if (c->warnings) buf_add(out, "</system-out>\n");
     buf_add(out, "</testsuite>\n");
 }

@@ -184,7 +184,7 @@ def _():
         assert got.rc == 0 and told == "Nothing is compared: %s failed." % failed, told
         got = run(["compare", base, other, "--fail-over", "5%", "--junit", "failed.xml", "--overwrite"])
         suite = ElementTree.parse(str(home() / "work/failed.xml")).getroot()
-        limits = [case for case in suite if case.get("name") != "completed"]
+        limits = [case for case in suite.findall("testcase") if case.get("name") != "completed"]
         assert got.rc == 3 and limits and all(case.find("failure") is not None for case in limits), got
         assert int(suite.get("failures")) == len(suite.findall("testcase/failure")), ElementTree.tostring(suite)
     with histories.make(home() / "going.db") as db:
@@ -392,12 +392,38 @@ def _():
                     for metric, value in have.items():
                         db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 90, ?, ?, '')", (first + trial, metric, value))
         said = json.loads(run(["compare", "1", "5", "--json"]).stdout)
-        return [one for one in said["warnings"] if "requests not done" in one]
+        return [one for one in said["warnings"] if "with them its tokens/s" in one]
     words = "20.0 %% of the time in service of %s was that of requests not done at its end: with them its tokens/s may be no lower than those of %s."
     assert told(100, 120, 0.2) == [words % ("runs 1-4", "runs 5-8")]
     assert told(120, 100, 0.2) == [words % ("runs 5-8", "runs 1-4")]
     assert told(100, 120, 0.1) == told(100, 130, 0.2) == []  # with them it is still the slower one
     assert told(100, 100, 0.2) == told(100, 120, 0.2, undone=1) == []  # nothing is claimed
+
+
+@case("a side that left five points more of its work unfinished, or of its arrivals waiting, is said to have the latencies of survivors")
+def _():
+    def told(base, side):
+        """(warnings, JUnit) of two runs of which these parts of the time in service are of requests not done, or of arrivals waiting."""
+        database().unlink(missing_ok=True)
+        with histories.make() as db:
+            for part, waits in (base, side):
+                add(db, "nightly", {"ttft_p95_ms": 100 - part * 50, "measured_s": 10, "requests_done": 100, "requests_failed": 0,
+                                    "e2e_mean_ms": 150, "queue_wait_mean_ms": 50, "in_service_mean": 1 / (1 - part),
+                                    "requests_in_service_at_end": 10, "unserved_ratio": waits})
+        said = json.loads(run(["compare", "1", "2", "--json"]).stdout)
+        run(["compare", "1", "2", "--fail-over", "5%", "--junit", "survivors.xml", "--overwrite"])
+        suite = ElementTree.parse(home() / "work/survivors.xml").getroot()
+        return [one for one in said["warnings"] if "its latencies are" in one], suite.findtext("system-out") or ""
+    ends = ": its latencies are those of the requests that were done, and may look better than they are."
+    time = "36.0 %% of the time in service of run %d was that of requests not done at its end, against 4.0 %% of run %d" + ends
+    for base, side, wanted in (((0.04, 0), (0.36, 0), time % (2, 1)), ((0.36, 0), (0.04, 0), time % (1, 2)),
+                               ((0, 0), (0, 0.36), "36.0 % of the arrivals of run 2 were left waiting at its end, against 0.0 % of run 1" + ends)):
+        warnings, junit = told(base, side)
+        assert warnings == [wanted] and wanted in junit, (warnings, junit)
+        for form in ([], ["--format", "md"], ["--format", "html"]):
+            got = run(["report" if form else "compare", "1", "2", *form])
+            assert wanted in " ".join(got.stdout.split()), (form, got)
+    assert told((0.04, 0), (0.085, 0.04))[0] == told((0.36, 0.2), (0.36, 0.2))[0] == []
 
 
 @case("a trace is told by its name and its rows, wherever it lies")
@@ -417,7 +443,8 @@ def _():
     assert got.rc == 3 and suite.tag == "testsuite" and suite.get("failures") == "1", got
     failed = {case.get("name"): case.find("failure").get("message") for case in suite if case.find("failure") is not None}
     assert list(failed) == ["e2e_p95_ms"] and failed["e2e_p95_ms"].startswith("e2e_p95_ms is worse in run 2: up by 20.0 %"), failed
-    assert int(suite.get("tests")) == len(suite) and {"completed", "throughput_tok_s"} <= {case.get("name") for case in suite}
+    assert int(suite.get("tests")) == len(suite.findall("testcase"))
+    assert {"completed", "throughput_tok_s"} <= {case.get("name") for case in suite}
     refused(["compare", "1", "2", "--junit", "new.xml"], "--junit needs a limit to check")
 
 
