@@ -137,6 +137,16 @@ def _():
     assert 'sweep.target.metric: "no_such" is no metric' in got.stderr, got
 
 
+@case("a search whose bound has a run that fails says which bound, and that it does not meet the target")
+def _():
+    find = {"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["4KiB", "64MiB"], "precision": 0.2,
+            "target": {"metric": "ttft_p95_ms", "op": ">=", "value": 0}}
+    got, out = sweep({**SIMULATED, "tiers.gpu": None, "tiers.nvme": None, "sweep": find}, rc=1)
+    assert re.match(r"No answer: even the lower bound, tiers.cpu.capacity of 4KiB, does not meet ttft_p95_ms >= 0 ms, as its run failed: "
+                    "no request was done", out["sweep"]["answer"] or ""), out["sweep"]
+    assert " ".join(out["sweep"]["answer"].split()) in " ".join(got.stdout.split()), got
+
+
 # With little memory some requests find no crowd and are fast; soon everybody waits.
 CROWDED = {"mode": "simulate", "seed": 3, "run": {"duration": "5s", "warmup": "0s"}, "engine": {"room_wait": "1h"},
            "tiers": {"cpu": {"capacity": "3MiB"}, "nvme": {"capacity": "64MiB", "path": ".", "io_size": "64KiB",

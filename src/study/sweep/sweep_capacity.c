@@ -93,9 +93,27 @@ static void warn_not_monotone(struct sweep *s) {
         }
 }
 
+/* A point that failed, or has no such metric, ends the search. Which one is said, and what is known by then.
+ */
+static void answer_failed(const struct sweep *s, const struct bisect *b, const char *target, double v,
+                          struct buf *out) {
+    char value[SWEEP_VALUE];
+    const char *find = s->base.scenario.sweep.find;
+    size_t i = point_at(s, v);
+    if (i == SIZE_MAX || s->point[i].state != OUTCOME_FAILED) return; /* it was stopped */
+    sweep_number_text(find, v, value);
+    if (!b->low_known)
+        buf_addf(out, "No answer: even the lower bound, %s of %s, does not meet %s, as its run failed: %s.",
+                 find, value, target, s->point[i].why);
+    else
+        buf_addf(out, "No answer: the run of %s%s of %s failed, so it does not meet %s: %s.",
+                 b->high_known ? "" : "the upper bound, ", find, value, target, s->point[i].why);
+}
+
 static void answer(struct sweep *s, const struct bisect *b) {
     const char *find = s->base.scenario.sweep.find;
     char target[160], low[SWEEP_VALUE], high[SWEEP_VALUE];
+    double next;
     size_t at_low = point_at(s, b->low), at_high = point_at(s, b->high);
     sweep_number_text(find, b->low, low);
     sweep_number_text(find, b->high, high);
@@ -115,6 +133,7 @@ static void answer(struct sweep *s, const struct bisect *b) {
                  find, high, given(s, at_high).text, low, given(s, at_low).text);
         break;
     case BISECT_GOES_ON:
+        if (bisect_next(b, &next)) answer_failed(s, b, target, next, &text);
         break;
     }
     snprintf(s->record.answer, sizeof s->record.answer, "%s", buf_text(&text));
