@@ -1,5 +1,7 @@
 #include "metrics/usage.h"
 
+#include "metrics/words.h"
+
 void usage_init(struct usage *u, bool alone) {
     *u = (struct usage){.alone = alone};
     pthread_mutex_init(&u->lock, NULL);
@@ -89,21 +91,13 @@ void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, u
         go_among_others(u, dir, n, last_ns, earlier_ns);
 }
 
-/* All are counts and sums. */
-enum { SUMS = sizeof(struct usage_sums) / sizeof(uint64_t) };
-
-static uint64_t *sums_of(struct usage_sums *s) {
-    return (uint64_t *)(void *)s;
-}
-
 void usage_add(struct usage_sums *to, const struct usage_sums *more) {
-    struct usage_sums add = *more;
-    for (int i = 0; i < SUMS; i++) sums_of(to)[i] += sums_of(&add)[i];
+    words_add(to, more, sizeof *to);
 }
 
 struct usage_sums usage_between(const struct usage_sums *from, const struct usage_sums *to) {
-    struct usage_sums less = *from, d = *to;
-    for (int i = 0; i < SUMS; i++) sums_of(&d)[i] -= sums_of(&less)[i];
+    struct usage_sums d = *to;
+    words_subtract(&d, from, sizeof d);
     return d;
 }
 

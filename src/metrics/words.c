@@ -2,6 +2,18 @@
 
 #include <stdbool.h>
 
+void words_add(void *to, const void *more, size_t bytes) {
+    uint64_t *a = to;
+    const uint64_t *b = more;
+    for (size_t i = 0; i < bytes / sizeof *a; i++) a[i] += b[i];
+}
+
+void words_subtract(void *from, const void *less, size_t bytes) {
+    uint64_t *a = from;
+    const uint64_t *b = less;
+    for (size_t i = 0; i < bytes / sizeof *a; i++) a[i] -= b[i];
+}
+
 static void varint_add(struct buf *out, uint64_t v) {
     unsigned char bytes[10];
     size_t n = 0;

@@ -160,11 +160,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
 
 /* ---- of other ranks ---- */
 
-static void words_add(uint64_t *sum, const uint64_t *more, size_t bytes) {
-    for (size_t i = 0; i < bytes / sizeof *sum; i++) sum[i] += more[i];
-}
-#define ADD_ALL(field)                                                                                       \
-    words_add((uint64_t *)(void *)&to->field, (const uint64_t *)(const void *)&from->field, sizeof to->field)
+#define ADD_ALL(field) words_add(&to->field, &from->field, sizeof to->field)
 
 /* A moment of another run clock, of the same age here. */
 static uint64_t same_age(const struct reading *to, const struct reading *from, uint64_t theirs_ns) {
@@ -206,8 +202,7 @@ static void machine_merge(struct reading *to, const struct reading *from, bool s
 enum { BLOCK_WORDS = offsetof(struct block_counts, user) / sizeof(uint64_t) };
 static void block_merge(struct reading *to, const struct reading *from) {
     if (to->block && from->block) {
-        words_add((uint64_t *)(void *)to->block, (const uint64_t *)(const void *)from->block,
-                  BLOCK_WORDS * sizeof(uint64_t));
+        words_add(to->block, from->block, BLOCK_WORDS * sizeof(uint64_t));
     } else {
         free(to->block);
         to->block = NULL;

@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
@@ -131,6 +132,22 @@ static void chunks_that_come_late_are_not_waited_for_before(void **state) {
     assert_int_equal(stalls(&s), 0);
 }
 
+/* By length too: each count and sum is taken from its own. */
+static void what_lies_between_two_readings_added_to_the_first_is_the_second(void **state) {
+    (void)state;
+    enum { COUNT = sizeof(struct usage_sums) / sizeof(uint64_t) };
+    uint64_t first[COUNT], second[COUNT];
+    for (unsigned i = 0; i < COUNT; i++) first[i] = 10 + i, second[i] = 1000 * (i + 1);
+    struct usage_sums a, b;
+    memcpy(&a, first, sizeof a);
+    memcpy(&b, second, sizeof b);
+    struct usage_sums d = usage_between(&a, &b);
+    assert_int_equal(d.chunk_ns[READ], 1000 - 10);
+    assert_int_equal(d.stall_ns[USAGE_STALL_LENGTHS - 1], 1000 * COUNT - (10 + COUNT - 1));
+    usage_add(&a, &d);
+    assert_memory_equal(&a, &b, sizeof a);
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
@@ -140,6 +157,7 @@ int main(void) {
         TEST(a_silence_of_many_chunks_is_a_stall),
         TEST(a_slow_drive_does_not_stall_all_the_time),
         TEST(chunks_that_come_late_are_not_waited_for_before),
+        cmocka_unit_test(what_lies_between_two_readings_added_to_the_first_is_the_second),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
