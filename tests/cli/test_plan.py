@@ -322,6 +322,8 @@ def _():
     assert set(measures) == {"reuse_hit_ratio", "throughput_tok_s", "ttft_p95_ms"}, out["confirmed"]
     assert measures["throughput_tok_s"]["real"] > 0 and measures["throughput_tok_s"]["simulated"] > 0, measures
     assert "60 users" in out["confirmed"]["description"], out["confirmed"]
+    shown = [line for line in got.stderr.splitlines() if " tok/s" in line]
+    assert shown and sum(" drain " in line for line in shown) <= 1, got.stderr  # of the real run alone
     assert "simulated, and the answer also run for real" in unwrapped(got) and "nothing was measured" not in got.stdout, got
     assert out["next_cheaper"] is None and "may have missed a cheaper machine" not in unwrapped(got), got
 

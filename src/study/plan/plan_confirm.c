@@ -15,10 +15,17 @@ static const struct plan_compared measures[] = {{"reuse_hit_ratio", "", NAN, NAN
                                                 {"throughput_tok_s", "tok/s", NAN, NAN},
                                                 {"ttft_p95_ms", "ms", NAN, NAN}};
 
-static int run_once(struct plan *p, struct session *session, const struct scenario *s, bool last,
-                    struct run_record *run, struct err *e) {
-    struct session_run what = {.scenario = s, .yaml = p->sweep.base.yaml, .last = last};
+/* A simulation tells no progress: it takes seconds, and its lines would read like those of the real run. */
+static int run_once(struct plan *p, const struct scenario *s, struct run_record *run, struct err *e) {
+    struct session_setup setup = {.db = "none",
+                                  .headless = true,
+                                  .quiet = p->sweep.line.quiet || s->mode == KVF_MODE_SIMULATE,
+                                  .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING}};
+    struct session *session = session_new(&setup);
+    struct session_run what = {.scenario = s, .yaml = p->sweep.base.yaml, .last = true};
     int rc = session_run(session, &what, run, e);
+    (void)session_end(session);
+    session_free(session);
     if (rc == 0 && run->status != RUN_COMPLETED)
         rc = err_set(e, KVF_ERR_IO, "the %s run of the answer did not complete: %s",
                      s->mode == KVF_MODE_REAL ? "real" : "simulated", run->status_reason);
@@ -58,21 +65,16 @@ int plan_confirm(struct plan *p, struct err *e) {
     struct scenario *s = mem_alloc(sizeof *s);
     struct fit fit = {0};
     struct run_record real, sim;
-    struct session_setup setup = {.db = "none",
-                                  .headless = true,
-                                  .quiet = p->sweep.line.quiet,
-                                  .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING}};
-    struct session *session = session_new(&setup);
     run_record_init(&real);
     run_record_init(&sim);
     int rc = scenario_fit(p, s, &fit, e);
     if (rc == 0) {
         scenario_describe(s, p->confirmed.description, sizeof p->confirmed.description);
-        rc = run_once(p, session, s, false, &real, e);
+        rc = run_once(p, s, &real, e);
     }
     if (rc == 0) {
         s->mode = KVF_MODE_SIMULATE;
-        rc = run_once(p, session, s, true, &sim, e);
+        rc = run_once(p, s, &sim, e);
     }
     if (rc == 0) {
         for (unsigned i = 0; i < fit.lines; i++) buf_addf(&p->confirmed.scaled, "%s\n", fit.line[i].text);
@@ -83,8 +85,6 @@ int plan_confirm(struct plan *p, struct err *e) {
     }
     run_record_free(&real);
     run_record_free(&sim);
-    (void)session_end(session);
-    session_free(session);
     free(s);
     return rc;
 }
