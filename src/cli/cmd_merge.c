@@ -30,11 +30,13 @@ static int merge_as_ranks(const struct options *o, struct command_reply *r, stru
     if (!rc) rc = store_ranks_write(whole, into, &done);
     if (!rc) {
         buf_addf(&r->text,
-                 "run %" PRId64 ": %zu ranks in %.3f s that all of them measured, begun %.3f s apart",
-                 done.run_id, o->operands, done.window_s, done.apart_s);
+                 "run %" PRId64
+                 ": %zu ranks, %.3f s each in whole intervals, of %.3f s that all of them measured, "
+                 "begun %.3f s apart",
+                 done.run_id, o->operands, done.counted_s, done.window_s, done.apart_s);
         if (done.outside)
-            buf_addf(&r->text, "; %" PRIu64 " of %" PRIu64 " intervals outside of it left out", done.outside,
-                     done.inside + done.outside);
+            buf_addf(&r->text, "; %" PRIu64 " of %" PRIu64 " intervals outside of these left out",
+                     done.outside, done.inside + done.outside);
         buf_add(&r->text, "\n");
     }
     store_ranks_close(whole);

@@ -235,22 +235,22 @@ static void events_make(struct store_ranks *w, const struct store_whole *done) {
     struct record_event ev = {.t_s = KVF_MISSING, .level = "info"};
     snprintf(
         ev.message, sizeof ev.message,
-        "%zu runs that were started apart are merged as ranks, by their order, in the %.3f s in which all of "
-        "them measured; the first began %.3f s before the last",
-        w->count, done->window_s, done->apart_s);
+        "%zu runs that were started apart are merged as ranks, by their order: %.3f s a rank in whole intervals, of the "
+        "%.3f s in which all of them measured; the first began %.3f s before the last",
+        w->count, done->counted_s, done->window_s, done->apart_s);
     run_record_event(&w->run, &ev);
     if (done->outside == 0) return;
     snprintf(ev.level, sizeof ev.level, "warning");
     snprintf(ev.message, sizeof ev.message,
              "%" PRIu64 " of %" PRIu64
-             " intervals are outside that time and are not counted; what begins and ends "
-             "it is exact to half an interval",
+             " intervals are outside that time and are not counted; what is counted begins and ends up to "
+             "half an interval beside it",
              done->outside, done->inside + done->outside);
     run_record_event(&w->run, &ev);
 }
 
 /* The record of the whole, so far as it is that of each: the first one's, without what came out. */
-static int record_make(struct store_ranks *w, const struct store_whole *done) {
+static int record_make(struct store_ranks *w) {
     struct run_record *r = &w->run;
     const struct part *first = &w->part[0];
     int code = store_load_run(first->from, first->run.run_id, r, w->e);
@@ -276,7 +276,6 @@ static int record_make(struct store_ranks *w, const struct store_whole *done) {
             for (int d = 0; d < KVF_DIRS; d++) r->peak_bytes_s[t][d] += one->peak_bytes_s[t][d];
         }
     }
-    events_make(w, done);
     return 0;
 }
 
@@ -360,10 +359,14 @@ int store_ranks_open(struct store_ranks **out, struct store *const *from, size_t
     for (size_t i = 0; code == 0 && i < count; i++)
         code = part_open(&w->part[i], i ? &w->part[0].run : NULL, e);
     if (code == 0) code = window_find(w, done);
-    if (code == 0) code = record_make(w, done);
+    if (code == 0) code = record_make(w);
     w->kept->whole = true;
     if (code == 0) code = put_together(w, 0, NULL);
-    if (code == 0) merge_ranks_results(w, done);
+    if (code == 0) {
+        done->counted_s = w->view->snap.interval.length_s;
+        events_make(w, done);
+        merge_ranks_results(w, done);
+    }
     *out = code == 0 ? w : NULL;
     if (code != 0) store_ranks_close(w);
     return code;

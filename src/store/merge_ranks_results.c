@@ -30,7 +30,7 @@ static double most_of(const struct store_ranks *w, const char *metric) {
     return most;
 }
 
-static void add_own(struct store_ranks *w) {
+static void add_own(struct store_ranks *w, const struct store_whole *done) {
     const struct snapshot_interval *i = &w->view->snap.interval;
     struct result_list *out = &w->run.results;
     uint64_t reuse_hits = 0;
@@ -55,6 +55,11 @@ static void add_own(struct store_ranks *w) {
     for (size_t k = 0; k < sizeof outages / sizeof *outages; k++) { /* where there are any */
         double lost = sum_of(w, outages[k]);
         if (kvf_present(lost)) result_add(out, lost, 0, "%s", outages[k]);
+    }
+    static const char *const stalls[] = {"nvme_stalls", "nvme_stall_ms"}; /* it is not known when they were */
+    for (size_t k = 0; k < sizeof stalls / sizeof *stalls && done->outside == 0; k++) {
+        double sum = sum_of(w, stalls[k]);
+        if (kvf_present(sum)) result_add(out, sum, 0, "%s", stalls[k]);
     }
     double unfinished = standing_run_unfinished(out);
     result_add(out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
@@ -104,7 +109,7 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     figures_tiers(out, &f);
     figures_machine(out, &f);
     figures_histograms(&w->run, f.d);
-    add_own(w);
+    add_own(w, done);
     add_ranks(w, done);
     w->run.verdict = w->view->verdict;
     slowest_judge(&w->run);

@@ -217,6 +217,7 @@ int store_merge(struct store *into, struct store *from, struct store_merged *don
 struct store_whole {
     int64_t run_id;
     double window_s;          /* the common time */
+    double counted_s;         /* of a rank on average, in whole intervals */
     double apart_s;           /* from the first begin of a measured part to the last */
     uint64_t inside, outside; /* intervals of all runs: counted, and left out */
 };

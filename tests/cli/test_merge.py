@@ -355,9 +355,9 @@ def _():
     found = apart({}, {"workload.users": 30}, {"workload.users": 5})
     said, whole = whole_of(found)
     results, logs = whole["results"], [log for _, _, log in found]
-    assert said.startswith("run 1: 3 ranks in 2.000 s that all of them measured") and "left out" not in said, said
+    assert said.startswith("run 1: 3 ranks, 2.000 s each in whole intervals, of 2.000 s that all of them measured, begun 0.000 s apart") and "left out" not in said, said
     for name in ("requests_done", "tokens_generated", "nvme_read_ops", "nvme_write_bytes", "cpu_read_bytes", "lookups", "hits",
-                 "misses", "gpu_evictions", "nvme_used_bytes", "total_read_bytes", "nvme_write_demotion_ops"):
+                 "misses", "nvme_stalls", "nvme_stall_ms", "gpu_evictions", "nvme_used_bytes", "total_read_bytes", "nvme_write_demotion_ops"):
         assert value(results, name) == sum(value(own, name) for _, own, _ in found), name
     for name in ("throughput_tok_s", "nvme_read_gib_s", "in_service_mean"):
         assert abs(value(results, name) / sum(value(own, name) for _, own, _ in found) - 1) < 1e-9, name
@@ -453,11 +453,22 @@ def gaps_and_gauges(found):
 def _():
     found = apart({}, {"run": {"duration": "3s", "warmup": "500ms", "interval": "100ms"}})
     said, whole = whole_of(found)
-    assert "in 1.500 s that all of them measured, begun 0.500 s apart; 20 of 50 intervals outside of it left out" in said, said
+    assert "2 ranks, 1.500 s each in whole intervals, of 1.500 s that all of them measured, begun 0.500 s apart; 20 of 50 intervals outside of these left out" in said, said
+    assert "nvme_stalls" not in whole["results"] and "nvme_stall_ms" not in whole["results"], whole["results"]
     inside = [[line for line in log if 0.5 < line["arrival_s"] + line["e2e_ms"] / 1e3 <= 2] for _, _, log in found]
     assert value(whole["results"], "requests_done") == sum(map(len, inside)), (whole["results"]["requests_done"], list(map(len, inside)))
     near_rank(inside, "e2e_ms", 0.95, value(whole["results"], "e2e_p95_ms"))
     assert any("20 of 50 intervals are outside" in one["message"] for one in whole["events"]), whole["events"]
+
+
+@case("the words of a merge name what is counted: whole intervals, where the common time has parts of some")
+def _():
+    found = apart({}, {"run": {"duration": "2050ms", "warmup": "30ms", "interval": "100ms"}})
+    said, whole = whole_of(found)
+    counted = "%.3f s each in whole intervals, of 1.970 s that all of them measured" % value(whole["results"], "measured_s")
+    assert counted in said and "1.970 s each" not in counted, (said, counted)
+    assert any("%.3f s a rank in whole intervals, of the 1.970 s" % value(whole["results"], "measured_s") in one["message"]
+               for one in whole["events"]), whole["events"]
 
 
 @case("what is no rank of one run is refused in one sentence, and nothing is made")
