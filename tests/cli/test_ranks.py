@@ -366,6 +366,18 @@ def _():
     assert rows("SELECT actual, passed FROM criteria WHERE name = 'ranks lost'") == [{"actual": 1, "passed": 0}], got
 
 
+@case("with --keep-going the run begins without a rank that was killed while it prepared")
+def _():
+    need_mpi()
+    changes = {"run": {"duration": "2s", "warmup": "0s"}, "tiers": {"cpu": {"capacity": "1GiB"}}}  # takes a moment to fault in
+    process = start(changes, "--ranks", 3, "--keep-going")
+    wait_until(lambda: known("SELECT 1 FROM runs WHERE pid = ?", process.pid), what="a run")
+    os.kill(other_ranks()[2], signal.SIGKILL)
+    got = finish(process)
+    assert got.rc == 0 and last_run()["status"] == "completed" and "goes on without it" in got.stdout, got
+    assert "throughput not comparable: 1 rank was lost" in " ".join(got.stdout.split()), got
+
+
 @case("a launcher that is not there, starts nothing, or one process too few, is one sentence and status 2; what is started ends with its first process")
 def _():
     need_mpi()

@@ -61,13 +61,18 @@ static const char *bare(const char *padded) {
     return padded + strspn(padded, " ");
 }
 
+/* What a lost rank did is of less time than what the others did. */
+static bool stayed(const struct run_rank *r) {
+    return !(r->at.rank.lost > 0);
+}
+
 /* The median of the ranks but one; NaN: none of them has the figure. */
 static double others(const struct run_record *run, const struct run_rank *but, figure_fn *of) {
     double *found = mem_alloc((run->rank_count + 1) * sizeof *found), median = KVF_MISSING;
     size_t n = 0;
     for (size_t i = 0; i < run->rank_count; i++) {
         double v = of(&run->ranks[i]);
-        if (&run->ranks[i] != but && isfinite(v)) found[n++] = v;
+        if (&run->ranks[i] != but && stayed(&run->ranks[i]) && isfinite(v)) found[n++] = v;
     }
     qsort(found, n, sizeof *found, statistics_order);
     if (n > 0) median = (found[(n - 1) / 2] + found[n / 2]) / 2;
@@ -93,7 +98,7 @@ static size_t most_load(const struct run_record *run, const struct run_rank *r, 
 /* Others have the same machine and are quicker on it. */
 static const char *whose(const struct run_record *run, const struct run_rank *r) {
     for (size_t i = 0; i < run->rank_count; i++)
-        if (&run->ranks[i] != r && strcmp(run->ranks[i].at.host, r->at.host) == 0)
+        if (&run->ranks[i] != r && stayed(&run->ranks[i]) && strcmp(run->ranks[i].at.host, r->at.host) == 0)
             return "its part of the machine";
     return "its machine";
 }
@@ -125,7 +130,7 @@ void slowest_judge(struct run_record *run) {
     double load;
     char because[160], mine[NUMBER], theirs[NUMBER];
     for (size_t i = 0; i < run->rank_count; i++) {
-        if (!kvf_present(e2e_ms(&run->ranks[i]))) continue;
+        if (!stayed(&run->ranks[i]) || !kvf_present(e2e_ms(&run->ranks[i]))) continue;
         known++;
         if (!r || e2e_ms(&run->ranks[i]) > e2e_ms(r)) r = &run->ranks[i];
     }

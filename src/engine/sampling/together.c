@@ -294,15 +294,18 @@ bool together_wait(struct engine *e) {
 
 /* ---- beginning and end ---- */
 
-/* Rank 0: a time that all can keep, once every rank is prepared and its clock is known. */
+/* Rank 0: a time that all can keep, once every rank that is not lost is prepared and its clock is known. */
 static void start_name(struct engine *e) {
     struct together *t = e->control.together;
     int64_t offset_ns;
     uint64_t error_ns;
-    for (unsigned i = 1; i < t->count; i++)
-        if (!t->members[i].ready || !rank_clock_offset(t->rank, i, &offset_ns, &error_ns)) return;
+    for (unsigned i = 1; i < t->count; i++) {
+        const struct member *m = &t->members[i];
+        if (!m->lost && (!m->ready || !rank_clock_offset(t->rank, i, &offset_ns, &error_ns))) return;
+    }
     t->start_ns = clock_now_ns() + LEAD_NS;
     for (unsigned i = 1; i < t->count; i++) {
+        if (t->members[i].lost) continue;
         rank_clock_offset(t->rank, i, &offset_ns, &error_ns);
         rank_send(t->rank, i, RANK_START, t->start_ns + (uint64_t)offset_ns, NULL, 0);
     }

@@ -76,6 +76,28 @@ static void its_load(void **state) {
     assert_true(verdict_value(&run->verdict, "other_ranks_e2e_p95_ms") == 22);
 }
 
+/* A rank that was lost after a second has done nothing since, and is neither the slowest nor one of the
+ * others. */
+static void lost_ranks_are_not_compared(void **state) {
+    struct run_record *run = *state;
+    for (unsigned i = 1; i < 3; i++) {
+        run->ranks[i].at.rank.lost = 1;
+        run->ranks[i].at.rank.arrived = run->ranks[i].at.tier[KVF_TIER_NVME].read_bytes = 1;
+    }
+    run->ranks[1].at.rank.e2e_p95_ms = 99;
+    run->ranks[3].at.rank.e2e_p95_ms = 66;
+    run->ranks[3].at.tier[KVF_TIER_NVME].read_bytes = 18e9;
+    assert_slowest(
+        run, 3,
+        "rank 3 on host3: e2e P95 66.0 ms, the others 20.0 ms; slower by its load: 2.0 times their "
+        "bytes a second");
+    run->ranks[3].slowest = false;
+    run->ranks[3].why[0] = '\0';
+    run->ranks[3].at.rank.lost = 1;
+    slowest_judge(run); /* there is nothing to compare the last one with */
+    for (unsigned i = 0; i < RANKS; i++) assert_false(run->ranks[i].slowest);
+}
+
 static void its_drive(void **state) {
     struct run_record *run = *state;
     run->ranks[2].at.rank.e2e_p95_ms = 63;
@@ -130,6 +152,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(alike, set_up, tear_down),
         cmocka_unit_test_setup_teardown(its_load, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lost_ranks_are_not_compared, set_up, tear_down),
         cmocka_unit_test_setup_teardown(its_drive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(its_part_of_a_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(its_processors, set_up, tear_down),
