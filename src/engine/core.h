@@ -64,6 +64,12 @@ static inline bool engine_sees_stalls(const struct engine *e) {
     return !run_clock_is_virtual(&e->clock) || e->s->fleet.pods == 1;
 }
 
+/* In a simulation chunks leave by whole entries: without a model of stalls a long silence is none. */
+static inline bool engine_watches_stalls(const struct engine *e) {
+    bool modelled = e->s->tier[KVF_TIER_NVME].service.stalls_ms.count > 0;
+    return engine_sees_stalls(e) && (modelled || !run_clock_is_virtual(&e->clock));
+}
+
 static inline bool engine_is_virtual(const struct engine *e) {
     return run_clock_is_virtual(&e->clock);
 }

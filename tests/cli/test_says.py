@@ -61,6 +61,34 @@ def _():
         assert told.endswith(said), told
 
 
+@case("a simulated drive that is slow, and whose model has no stalls, is not said to stall")
+def _():
+    slow = ["tiers.nvme.write_bandwidth=100MB/s", "tiers.nvme.read_bandwidth=200MB/s"]
+    (home() / "work/summary.json").unlink(missing_ok=True)
+    got = run(["run", SOURCE / "configs/three-tier.yaml", *SIMULATED, "--users", "50", *(word for one in slow for word in ("--set", one))])
+    summary = json.loads((home() / "work/summary.json").read_text())
+    assert got.rc == 0 and summary["results"]["nvme_busy_ratio"]["value"] > 0.99, got
+    assert summary["results"]["nvme_stall_ms"]["value"] == 0 and "stalled" not in got.stdout, got
+
+
+@case("what a search says of a number of users follows from the figures beside it")
+def _():
+    for mode, users in (("qos", 1), ("capacity", 1)):
+        (home() / "work/summary.json").unlink(missing_ok=True)
+        got = run(["run", SOURCE / "configs/three-tier.yaml", *SIMULATED, "--users", users, "--autoscaler", mode, "--gpu", "0",
+                   "--nvme", "100GiB", "--duration", "900s"])
+        assert got.rc == 0, got
+        said = 0
+        for one in json.loads((home() / "work/summary.json").read_text())["decisions"]:
+            less = re.search(r"([0-9.]+) % less than the best, [^:;]*: as good", one["reason"])
+            assert not less or float(less[1]) <= 2, one["reason"]  # the tolerance
+            over = re.search(r"P95 ([0-9.]+) (us|ms|s) of .*?; ([0-9.]+) % of [0-9]+ requests? over ([0-9.]+) ms", one["reason"])
+            if over and float(over[3]) > 5:  # of this stage alone
+                assert float(over[1]) * {"us": 1e-3, "ms": 1, "s": 1e3}[over[2]] > float(over[4]), one["reason"]
+            said += "best, " in one["reason"] or " over " in one["reason"]
+        assert said > 5, got
+
+
 @case("how busy a link of two directions is does not hang on the interval")
 def _():
     keys = ("tiers.gpu.capacity=0 tiers.cpu.capacity=4GiB tiers.nvme.capacity=1GiB tiers.remote.capacity=256GiB model=llama3.2-3b "

@@ -61,7 +61,7 @@ static const char *bare(const char *padded) {
     return padded + strspn(padded, " ");
 }
 
-/* What a lost rank did is of less time than what the others did. */
+/* A lost rank's figures are of less time than the others'. */
 static bool stayed(const struct run_rank *r) {
     return !(r->at.rank.lost > 0);
 }

@@ -154,7 +154,8 @@ static void say_level(struct snapshot_decision *out, const struct autoscaler *a,
     if (than > 0)
         seek_say(out, ", %.2f %% %s than the best, %s", fabs(more), more < 0 ? "less" : "more",
                  seek_count(than).text);
-    if (than > 0 && !a->growing && l->good && !a->last.undone) seek_say(out, ": as good");
+    bool near = l->value >= than * (1 - a->config.tolerance); /* beyond the highest all count as good */
+    if (than > 0 && !a->growing && l->good && near && !a->last.undone) seek_say(out, ": as good");
     if (a->last.undone) seek_say(out, "; work is left undone");
     if (a->last.piled) seek_say(out, "; requests pile up");
 }

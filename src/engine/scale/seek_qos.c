@@ -97,6 +97,16 @@ static void hold_users(struct autoscaler *a, struct snapshot_decision *out, uint
 
 /* ---- what the stage said ---- */
 
+/* The P95 is of this stage, the share of all stages with so many users. */
+static void say_misses(struct snapshot_decision *out, const struct autoscaler *a, const char *name) {
+    const struct stage_reading *r = &a->last;
+    bool earlier = r->of > (double)r->ended + 0.5;
+    seek_say(out, "P95 %s of %.24s; %.1f %% of %s%.0f request%s", seek_ms(r->p95_ms).text, name,
+             100 * fmax(0, r->share), earlier ? "all " : "", r->of, r->of == 1 ? "" : "s");
+    if (earlier) seek_say(out, " with %s", seek_users(a->users).text);
+    seek_say(out, " over %s (at most 5 %%)", seek_ms(r->target_ms).text);
+}
+
 static void say_targets(struct snapshot_decision *out, const struct autoscaler *a) {
     const struct stage_reading *r = &a->last;
     const char *name = r->worst >= 0 ? a->config.rules.name[r->worst] : "";
@@ -112,9 +122,7 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
         seek_say(out, "%" PRIu64 " of %" PRIu64 " request%s of %.24s failed", r->failed, r->ended,
                  r->ended == 1 ? "" : "s", name);
     else
-        seek_say(out, "P95 %s of %.24s; %.1f %% of %.0f request%s over %s (at most 5 %%)",
-                 seek_ms(r->p95_ms).text, name, 100 * fmax(0, r->share), r->of, r->of == 1 ? "" : "s",
-                 target.text);
+        say_misses(out, a, name);
     if (kvf_present(r->saturation)) seek_say(out, ", saturation %.2f", r->saturation);
 }
 

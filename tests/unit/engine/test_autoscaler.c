@@ -129,7 +129,7 @@ static void qos_step_by_step(void **state) {
     expect(98, "hold", 56);
     assert_non_null(strstr(d.reason, ": 56 are good and 57 too many, hold 56 for 6 s"));
     expect(98, "found", 56);
-    assert_non_null(strstr(d.reason, "0.0 % of 500 requests"));
+    assert_non_null(strstr(d.reason, "0.0 % of all 500 requests with 56 users over 100 ms"));
     assert_non_null(strstr(d.reason, ": the answer is 56 users, 57 are too many"));
     expect_known("56 users found, 57 are too many");
     expect_answer(56, true);
@@ -188,7 +188,9 @@ static void evidence_of_all_windows_counts(void **state) {
     c.max_users = 10;
     begin(10);
     static const unsigned windows[] = {2 + 12, 6, 6, 6};
-    static const char *const of[] = {"4.0 % of 600", "4.0 % of 900", "4.0 % of 1200", "4.0 % of 1500"};
+    static const char *const of[] = {"4.0 % of 600 requests over",
+                                     "4.0 % of all 900 requests with 10 users over", "4.0 % of all 1200",
+                                     "4.0 % of all 1500"};
     for (int i = 0; i < 4; i++) {
         unsigned n = 0;
         do {
