@@ -94,6 +94,8 @@ struct judge_input {
 #define JUDGE_FOREIGN 1.2
 /* Of the arrivals of an open loop, those by which its queue may grow: with more it has no end. */
 #define JUDGE_UNSERVED 0.05
+/* Standard deviations of a count, its root, from which more is no chance. */
+#define JUDGE_CHANCE 3
 
 /* Fills the verdict except its remedies, and adds warnings to those already there. The order of the rules:
  * - most requests failed: the last tier's capacity where most of these found no room in time, else none

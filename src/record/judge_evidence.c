@@ -8,8 +8,6 @@
 
 /* Less than this of another program is no neighbour but a file system's own. */
 #define FOREIGN_BYTES_PER_S (1024. * 1024)
-/* Standard deviations of a count, its root, from which more is no chance. */
-#define CHANCE 3
 
 double judge_share(double part, double whole) {
     if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
@@ -210,7 +208,7 @@ void judge_names(const struct judge_input *in, char *out, size_t len) {
  * are many; that of random arrivals which slots can serve grows by chance, as sums of so many do. */
 bool judge_grows(const struct judge_input *in) {
     return in->slots_ratio >= JUDGE_FULL && in->unserved_ratio >= JUDGE_UNSERVED &&
-           in->unserved_ratio * sqrt(in->arrived) >= CHANCE;
+           in->unserved_ratio * sqrt(in->arrived) >= JUDGE_CHANCE;
 }
 
 bool judge_cut(const struct judge_input *in) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "record/judge.h"
 #include "record/metric.h"
 
 const char *outcome_state_name(enum outcome_state s) {
@@ -156,6 +157,16 @@ static size_t configuration_of(const struct outcome *o, size_t point) {
     return n;
 }
 
+bool outcome_comparable(const struct outcome_point *p) {
+    return !p->cut && !p->behind && standing_comparable(p->undone);
+}
+
+/* The part and the chance as of a queue that grows (record/judge.h). */
+bool outcome_behind(double achieved_ratio, double arrived) {
+    double part = 1 - achieved_ratio;
+    return part >= JUDGE_UNSERVED && part * sqrt(arrived) >= JUDGE_CHANCE;
+}
+
 /* Of the points of a configuration, SIZE_MAX for all. */
 static size_t best_of(const struct outcome *o, size_t measure, size_t configuration) {
     if (measure >= o->measures) return SIZE_MAX;
@@ -164,7 +175,7 @@ static size_t best_of(const struct outcome *o, size_t measure, size_t configurat
     for (size_t i = 0; i < o->points; i++) {
         double v = outcome_value(o, i, measure),
                most = best == SIZE_MAX ? NAN : outcome_value(o, best, measure);
-        if (isnan(v) || o->point[i].cut || !standing_comparable(o->point[i].undone)) continue;
+        if (isnan(v) || !outcome_comparable(&o->point[i])) continue;
         if (configuration != SIZE_MAX && configuration_of(o, i) != configuration) continue;
         if (best == SIZE_MAX || (lower ? v < most : v > most)) best = i;
     }
@@ -178,6 +189,7 @@ size_t outcome_best(const struct outcome *o, size_t measure) {
 const char *outcome_undone(const struct outcome_point *p, char out[STANDING_TEXT]) {
     standing_undone(p->undone, out, STANDING_TEXT);
     if (!out[0] && p->cut) snprintf(out, STANDING_TEXT, "it ended amid most of its work");
+    if (!out[0] && p->behind) snprintf(out, STANDING_TEXT, "it did not serve what arrived");
     return out;
 }
 

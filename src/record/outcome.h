@@ -25,7 +25,7 @@ struct sweep_record {
     char *effective_json; /* with what varies, malloc'd */
     uint64_t points, done, failed;
     int64_t baseline_run; /* 0: none */
-    char answer[400];     /* of a search: one sentence; "" */
+    char answer[800];     /* of a search: one sentence; "" */
 };
 
 /* Throughput and mean latencies of an earlier run, or of the peak of an earlier sweep's open loop; NaN:
@@ -85,6 +85,7 @@ struct outcome_point {
     double undone[STANDING_UNDONE]; /* as standing.h has them */
     double reuse_hits;              /* reuse_hit_ratio; NaN: missing */
     bool cut;                       /* it ended amid most of its work: standing_run_cut() */
+    bool behind;                    /* of profile rates: it did not serve what arrived: outcome_behind() */
     size_t against;                 /* index of the baseline point of its differences; SIZE_MAX: none */
 };
 struct outcome_measure {
@@ -141,6 +142,12 @@ double outcome_delta(const struct outcome *o, size_t point, size_t measure);
 size_t outcome_best(const struct outcome *o, size_t measure);
 /* Why a point is not comparable, and never the best: "3 requests failed", "it ended amid most of its work";
  * "" where it is. */
+/* Whether it can be best, or a maximum: nothing was left undone, it did not end amid most of its work, and
+ * served what arrived. */
+bool outcome_comparable(const struct outcome_point *p);
+/* Whether so large a part of what arrived was not done, beyond chance: done / arrived, and how many arrived.
+ * NaN: false. */
+bool outcome_behind(double achieved_ratio, double arrived);
 const char *outcome_undone(const struct outcome_point *p, char out[STANDING_TEXT]);
 /* The measure whose best value is a peak: throughput where the load varies, else the first. */
 size_t outcome_judge(const struct outcome *o);

@@ -128,6 +128,21 @@ def _():
     assert [row[-1] for row in table(root, "Points")[1:]] == ["failed", "failed"], table(root, "Points")
 
 
+@case("bars of points that left work undone have the mark that a suite's have, in every form")
+def _():
+    with histories.make() as db:
+        add_sweep(db, {"keys": {"cache.eviction": ["lru", "fifo"]}}, [100, 200])
+        failed = db.execute("SELECT max(run_id) FROM runs").fetchone()[0]
+        db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 90, 'fell_through', 3, '')", (failed,))
+    note = "* left work undone, or was too short."
+    root = page(report("sweep:1"))
+    texts = [words(node) for node in chart(root, "Tokens/s over eviction").iter(SVG + "text")]
+    assert {"lru", "fifo *"} <= set(texts) and note in words(root), texts
+    for form in ("md", "txt"):
+        text = run(["report", "sweep:1", "--format", form]).stdout
+        assert re.search(r"fifo \\?\*", text) and "left work undone, or was too short." in " ".join(text.split()), (form, text)
+
+
 @case("names of variants and reasons from anywhere are texts and nothing else")
 def _():
     name = "<b onload=x>&amp; 'q' | **b** ]]>"

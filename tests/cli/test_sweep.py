@@ -207,9 +207,16 @@ def _():
     wanted = [rate[0] + (rate[1] - rate[0]) * i / 3 for i in (1, 2, 3)]
     assert all(abs(a - b) < 1e-6 * b for a, b in zip(steps, wanted)), (steps, wanted)
     most = max(point["results"]["throughput_tok_s"]["value"] for point in out["points"])
-    peak = max(out["points"][2:], key=lambda point: point["results"]["throughput_tok_s"]["value"])
-    said = re.search(r"Max throughput over rates \S+ tok/s at (\S+) req/s, with a mean TTFT of (\S+) (\S+) and a mean TPOT of [^.]*\.\S* "
-                     r"\S+ Apart from it, closed loop with every slot in use: \S+ tok/s\. ", " ".join(got.stdout.split()))
+    served = [point for point in out["points"][2:] if not point["undone"]]
+    last = out["points"][-1]  # of even arrivals at the rate of the closed loop, more than a twentieth are left
+    assert last["undone"] == "it did not serve what arrived" and last["results"]["requests_per_s"]["value"] < 0.95 * steps[-1], last
+    assert last["results"]["throughput_tok_s"]["value"] > max(point["results"]["throughput_tok_s"]["value"] for point in served), out
+    assert json.loads(run(["export", "sweep:1", "--format", "json"]).stdout)["points"][-1]["undone"] == last["undone"]
+    for text in (got.stdout, run(["report", "sweep:1", "--format", "md"]).stdout):
+        assert "1 of 5 points did not serve what arrived, and is not called best." in " ".join(text.split()), text
+    peak = max(served, key=lambda point: point["results"]["throughput_tok_s"]["value"])
+    said = re.search(r"Max throughput over rates \S+ tok/s at (\S+) req/s, with a mean TTFT of (\S+) (\S+), a mean TPOT of \S+ us "
+                     r"and 0 of 9 targets missed\. Apart from it, closed loop with every slot in use: \S+ tok/s\. ", " ".join(got.stdout.split()))
     assert said, got
     assert abs(float(said.group(1)) / peak["values"]["workload.arrival.rate"] - 1) < 0.01, (said, peak)
     ttft = float(said.group(2)) * {"us": 1e-3, "ms": 1, "s": 1e3}[said.group(3)]
@@ -218,6 +225,10 @@ def _():
                  "json_extract(effective_json, '$.workload.users') AS users FROM runs ORDER BY sweep_point")
     assert [row["process"] for row in modes] == ["closed", "closed", "gamma", "gamma", "gamma"], modes
     assert [row["users"] for row in modes[:2]] == [1, 4], modes
+    got, out = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 3}, "compute": {"mode": "fixed", "ms_per_token": 0.05},
+                      "engine.slots": 4})
+    none = "No maximum over rates: at every rate the point failed, left work undone, ended amid most of it or did not serve what arrived. Max "
+    assert out["points"][2]["undone"] and (none + "throughput in the closed loop") in " ".join(got.stdout.split()), got
     got, _ = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 2, "baseline": "1"},
                     "compute": {"mode": "fixed", "ms_per_token": 0.05}, "engine.slots": 4})
     assert re.search(r"Against sweep 1: throughput [+-]\d", " ".join(got.stdout.split())), (got, most)
@@ -227,19 +238,21 @@ def _():
 
 @case("the sentence on rates says which of the points it is about")
 def _():
-    def answer(*settings):
-        got = run(["sweep", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--points", "3", "--db", "none",
+    def answer(*settings, points=3):
+        got = run(["sweep", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--points", points, "--db", "none",
                    *(word for one in ("mode=simulate", "sweep={profile: rates}", *settings) for word in ("--set", one))])
         assert got.rc == 0, got
         return " ".join(got.stdout.split())
     said = answer("seed=47", "engine.room_wait=10ms")  # one request at a time left nothing undone
     assert "2 of 3 points left work undone" in said, said
-    assert "No maximum: every point beyond one request at a time failed, left work undone or ended amid most of it." in said, said
+    assert "No maximum: every point beyond one request at a time failed, left work undone, ended amid most of it or did not serve what arrived." in said, said
     said = answer("seed=37", "run.duration=20s")
     assert re.search(r"Max throughput in the closed loop with every slot in use \S+ tok/s, with a mean TTFT", said), said
-    said = answer("seed=39")
-    one = re.search(r"1 synchronous (\S+ tok/s)", said).group(1)
-    assert "Apart from it, one request at a time: %s." % one in said and "Max throughput over rates " in said, said
+    said = answer("seed=41", points=5)
+    one = re.search(r"1 load synchronous, tokens/s (\S+ tok/s)", said).group(1)
+    assert "Apart from it, one request at a time: %s." % one in said, said
+    assert re.search(r"Max throughput over rates \S+ tok/s at 21.3056 req/s, with a mean TTFT of \S+ s, a mean TPOT of 0 ms and 5 of 6 "
+                     r"targets missed\.", said), said
 
 
 @case("what cannot be used is refused before anything is made")

@@ -148,6 +148,20 @@ static void add_bars(const struct outcome *o, const struct outcome_lines *l, siz
     buf_free(&name);
 }
 
+/* "lru", "lru *": a point of that value left work undone, or was too short. */
+static void put_value(const struct outcome *o, unsigned dimension, size_t value, struct buf *out) {
+    bool comparable = true;
+    for (size_t i = 0; i < o->points; i++)
+        comparable = comparable && (o->point[i].at[dimension] != value || outcome_comparable(&o->point[i]));
+    buf_addf(out, "%s%s", o->dimension[dimension].value[value].text, comparable ? "" : " *");
+}
+
+static bool is_marked(const struct plot *p) {
+    for (size_t i = 0; i < p->categories; i++)
+        if (buf_ends_with(p->category[i], " *")) return true;
+    return false;
+}
+
 /* The values themselves are the ticks. */
 static void put_ticks(const struct outcome_dimension *d, struct plot *p) {
     struct tick {
@@ -200,8 +214,12 @@ static struct plot *chart_new(const struct outcome *o, const struct outcome_line
     plot_axis(&p->y, axis_words(m->name).text, measure_unit(m));
     p->x.log = l->log;
     if (l->numbers && l->x < OUTCOME_DIMENSIONS) put_ticks(&o->dimension[l->x], p);
-    for (size_t v = 0; !l->numbers && v < o->dimension[l->x].values; v++)
-        plot_category(p, o->dimension[l->x].value[v].text);
+    for (size_t v = 0; !l->numbers && v < o->dimension[l->x].values; v++) {
+        struct buf name = {0};
+        put_value(o, l->x, v, &name);
+        plot_category(p, buf_text(&name));
+        buf_free(&name);
+    }
     return p;
 }
 
@@ -226,6 +244,7 @@ static struct plot *chart_fill(const struct outcome *o, const struct outcome_lin
             add_bars(o, l, k, measure, p);
     }
     free(shown);
+    if (!l->numbers && is_marked(p)) plot_caption(p, "* left work undone, or was too short.");
     if (l->numbers && strcmp(o->measure[measure].unit, "ms") == 0)
         outcome_put_limits(o, o->measure[measure].name, p);
     return p;

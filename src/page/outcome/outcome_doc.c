@@ -122,7 +122,7 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
 
 static bool all_comparable(const struct outcome *o) {
     for (size_t i = 0; i < o->points; i++)
-        if (o->point[i].cut || !standing_comparable(o->point[i].undone)) return false;
+        if (!outcome_comparable(&o->point[i])) return false;
     return true;
 }
 
@@ -166,8 +166,7 @@ static size_t most_hits(const struct outcome *o) {
     size_t most = SIZE_MAX;
     for (size_t i = 0; i < o->points; i++) {
         const struct outcome_point *p = &o->point[i];
-        if (p->state != OUTCOME_DONE || isnan(p->reuse_hits) || p->cut || !standing_comparable(p->undone))
-            continue;
+        if (p->state != OUTCOME_DONE || isnan(p->reuse_hits) || !outcome_comparable(p)) continue;
         if (most == SIZE_MAX || p->reuse_hits > o->point[most].reuse_hits) most = i;
     }
     return most;
@@ -189,10 +188,11 @@ static void put_fewer_hits(const struct outcome *o, struct doc *d) {
 
 /* Why a point that looks best is not called so. */
 static void put_incomparable(const struct outcome *o, struct doc *d) {
-    size_t left = 0, cut = 0;
+    size_t left = 0, cut = 0, behind = 0;
     for (size_t i = 0; i < o->points; i++) {
         left += !standing_comparable(o->point[i].undone);
         cut += o->point[i].cut;
+        behind += o->point[i].behind && !o->point[i].cut && standing_comparable(o->point[i].undone);
     }
     if (left > 0)
         doc_text(
@@ -204,6 +204,9 @@ static void put_incomparable(const struct outcome *o, struct doc *d) {
             d, DOC_WARN,
             "%zu of %zu points ended amid most of the work, and %s called best; make run.duration longer.",
             cut, o->points, cut == 1 ? "is not" : "none of them is");
+    if (behind > 0)
+        doc_text(d, DOC_WARN, "%zu of %zu points did not serve what arrived, and %s called best.", behind,
+                 o->points, behind == 1 ? "is not" : "none of them is");
 }
 
 static void put_failures(const struct outcome *o, struct doc *d) {

@@ -31,8 +31,10 @@ struct sweep_point {
     char why[300];                   /* why it failed */
     double value[SWEEP_METRICS_MAX]; /* NaN: missing */
     double undone[STANDING_UNDONE];  /* by which it is not comparable */
+    size_t targets, missed;          /* of the classes' latencies that could be judged */
     double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
     bool cut;                        /* it ended while most of its work was under way: standing_run_cut() */
+    bool behind;                     /* LOAD_AT_RATE: it did not serve what arrived: outcome_behind() */
 };
 
 /* The scenario and the settings that points are made from. */

@@ -156,6 +156,7 @@ struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const stru
     p->against = against(b, o, from->planned);
     memcpy(p->undone, from->undone, sizeof p->undone);
     p->cut = from->cut;
+    p->behind = from->behind;
     p->reuse_hits = from->reuse_hits;
     snprintf(p->why, sizeof p->why, "%s", from->why);
     return p;

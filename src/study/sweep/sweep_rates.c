@@ -20,18 +20,24 @@ static double value_of(const struct sweep *s, size_t i, const char *metric) {
     return m < s->metrics && s->point[i].state == OUTCOME_DONE ? s->point[i].value[m] : NAN;
 }
 
-/* The point of most tokens per second of those with that load that left nothing undone, and did not end amid
- * most of its work; SIZE_MAX: none. */
+/* The point of most tokens per second of those with that load that left nothing undone, did not end amid most
+ * of its work and served what arrived; SIZE_MAX: none. */
 static size_t peak_of(const struct sweep *s, enum point_load load) {
     size_t peak = SIZE_MAX;
     for (size_t i = 0; i < s->points; i++) {
         double v = value_of(s, i, "throughput_tok_s");
-        if (s->point[i].load != load || !kvf_present(v) || s->point[i].cut ||
+        if (s->point[i].load != load || !kvf_present(v) || s->point[i].cut || s->point[i].behind ||
             !standing_comparable(s->point[i].undone))
             continue;
         if (peak == SIZE_MAX || v > value_of(s, peak, "throughput_tok_s")) peak = i;
     }
     return peak;
+}
+
+static bool has_rates(const struct sweep *s) {
+    size_t i = 0;
+    while (i < s->points && s->point[i].load != LOAD_AT_RATE) i++;
+    return i < s->points;
 }
 
 static void put_change(struct buf *out, const char *what, double now, double before) {
@@ -51,6 +57,14 @@ static void put_peak(const struct sweep *s, size_t at, struct buf *out) {
     sweep_label(s, at, out);
 }
 
+/* ", with a mean TTFT of 198 ms, a mean TPOT of 2 ms and 1 of 3 targets missed." */
+static void put_means(const struct sweep_point *p, double ttft_ms, double tpot_ms, struct buf *out) {
+    buf_addf(out, ", with a mean TTFT of %s%s a mean TPOT of %s", format_ms(ttft_ms).text,
+             p->targets ? "," : " and", format_ms(tpot_ms).text);
+    if (p->targets) buf_addf(out, " and %zu of %zu targets missed", p->missed, p->targets);
+    buf_add(out, ".");
+}
+
 static void put_apart(const struct sweep *s, size_t at, const char *what, struct buf *out) {
     buf_addf(out, " Apart from it, %s: %s.", what,
              format_measure(value_of(s, at, "throughput_tok_s"), "tok/s", "").text);
@@ -67,15 +81,19 @@ static void rates_answer(struct sweep *s) {
     if (at == SIZE_MAX) {
         snprintf(
             s->record.answer, sizeof s->record.answer,
-            "No maximum: every point beyond one request at a time failed, left work undone or ended amid "
-            "most of it.");
+            "No maximum: every point beyond one request at a time failed, left work undone, ended amid most of it "
+            "or did not serve what arrived.");
         return;
     }
+    if (open == SIZE_MAX && has_rates(s))
+        buf_add(
+            &out,
+            "No maximum over rates: at every rate the point failed, left work undone, ended amid most of it "
+            "or did not serve what arrived. ");
     double tok_s = value_of(s, at, "throughput_tok_s"), ttft_ms = value_of(s, at, "ttft_mean_ms"),
            tpot_ms = value_of(s, at, "tpot_mean_ms");
     put_peak(s, at, &out);
-    buf_addf(&out, ", with a mean TTFT of %s and a mean TPOT of %s.", format_ms(ttft_ms).text,
-             format_ms(tpot_ms).text);
+    put_means(&s->point[at], ttft_ms, tpot_ms, &out);
     if (open != SIZE_MAX && closed != SIZE_MAX)
         put_apart(s, closed, "closed loop with every slot in use", &out);
     if (single != SIZE_MAX && value_of(s, single, "throughput_tok_s") > tok_s)

@@ -28,6 +28,15 @@ void sweep_point_fail(struct sweep *s, size_t point, const char *why) {
     buf_free(&label);
 }
 
+static void take_targets(struct sweep_point *p, const struct result_list *results) {
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *one = &results->items[i];
+        if (strncmp(one->metric, "slo_", 4) != 0 || !buf_ends_with(one->metric, "_met")) continue;
+        p->targets += kvf_present(one->value);
+        p->missed += one->value == 0;
+    }
+}
+
 void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run) {
     struct sweep_point *p = &s->point[point];
     p->run_id = run->run_id;
@@ -38,6 +47,9 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->state = outcome_state_of(run->status);
     standing_count(&run->results, p->undone);
     p->cut = standing_run_cut(&run->results);
+    p->behind = p->load == LOAD_AT_RATE && outcome_behind(result_value(&run->results, "achieved_ratio"),
+                                                          result_value(&run->results, "requests_arrived"));
+    take_targets(p, &run->results);
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
     for (unsigned m = 0; m < s->metrics; m++) {
         const struct result *r = result_find(&run->results, s->metric[m]);

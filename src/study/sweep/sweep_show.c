@@ -92,13 +92,15 @@ static void point_row(const struct sweep *s, size_t i, struct board_row *r) {
     }
     char undone[STANDING_TEXT];
     bool less = !standing_comparable(p->undone), cut = p->cut && p->why[0] == '\0';
-    r->undone = less || cut;
+    r->undone = less || cut || p->behind;
     if (less)
         snprintf(r->note, sizeof r->note, "not comparable: %.180s",
                  standing_undone(p->undone, undone, sizeof undone));
     else
         snprintf(r->note, sizeof r->note, "%.199s",
-                 cut ? "most of the work was not done by the end" : p->why);
+                 cut         ? "most of the work was not done by the end"
+                 : p->behind ? "it did not serve what arrived"
+                             : p->why);
     if (s->study && s->study->row) s->study->row(s, i, r);
 }
 

@@ -229,11 +229,20 @@ static bool has(const struct outcome *o, size_t point, const char *metric) {
     return m < o->measures && kvf_present(outcome_measured(o, point, m));
 }
 
+static bool is_behind(const struct outcome *o, size_t point) {
+    const struct outcome_dimension *load = o->dimensions ? &o->dimension[o->dimensions - 1] : NULL;
+    bool at_rate =
+        outcome_by_load(o) && load && kvf_present(load->value[o->point[point].at[o->dimensions - 1]].number);
+    return at_rate && outcome_behind(outcome_value(o, point, outcome_measure_find(o, "achieved_ratio")),
+                                     outcome_value(o, point, outcome_measure_find(o, "requests_arrived")));
+}
+
 static void settle_points(struct outcome *o) {
     for (size_t i = 0; i < o->points; i++) {
         standing_settle(has(o, i, standing_computes) && !has(o, i, standing_not_computed),
                         o->point[i].undone);
         o->point[i].cut = is_cut(o, i);
+        o->point[i].behind = is_behind(o, i);
         o->point[i].reuse_hits = outcome_value(o, i, outcome_measure_find(o, "reuse_hit_ratio"));
     }
 }
