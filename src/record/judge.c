@@ -329,8 +329,9 @@ static void batch_room(struct phrase *t, const struct judge_input *in, struct ve
  * work. With full slots these must be most of them, since the others hold slots without waiting for room. */
 static bool crowded(const struct judge_input *in, bool full) {
     double working = 0, held = judge_share(in->storage_ms, in->e2e_ms - in->queue_ms);
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (in->on[t] && in->tier_busy[t] > 0) working += in->tier_busy[t];
+    for (int t = 0; t < KVF_TIERS; t++) /* each machine has its own, but for the remote one */
+        if (in->on[t] && in->tier_busy[t] > 0)
+            working += in->tier_busy[t] * (t == KVF_TIER_REMOTE ? 1 : fmax(in->machines, 1));
     return held * in->slots_ratio * (double)in->slots > 2 * working && (!full || held >= DOMINANT);
 }
 

@@ -662,6 +662,21 @@ static void generation_holds_slots_however_storage_waits_for_room(void **state) 
     assert_non_null(strstr(v.sentence, "(69 % with a write waiting for room)"));
 }
 
+/* 1.6 of the 65 in service of eight pods are in storage, where 2.4 tiers are at work: no line. */
+static void tiers_of_all_pods_are_at_work(void **state) {
+    (void)state;
+    struct judge_input in = means(1400, 0, 35, 1320);
+    works(&in, CPU, 10, 10, 0.2, 0.1);
+    in.ttft_ms = 60;
+    in.room_ms = 19;
+    in.slots_ratio = 65 / 2048.;
+    in.slots = 2048;
+    in.machines = 8;
+    assert_null(strstr(judged(&in).sentence, "writes that wait for room"));
+    in.machines = 1; /* one that has all of them has one tier at work 30 % of the time */
+    assert_non_null(strstr(judged(&in).sentence, "writes that wait for room"));
+}
+
 /* Of 40 s of operation time 30 s are spent in line for a turn among the writes. */
 static void the_limit_on_writes_is_named(void **state) {
     (void)state;
@@ -1070,6 +1085,7 @@ int main(void) {
         cmocka_unit_test(capacity_is_no_cause_where_its_misses_make_no_work),
         cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
         cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
+        cmocka_unit_test(tiers_of_all_pods_are_at_work),
         cmocka_unit_test(the_limit_on_writes_is_named),
         cmocka_unit_test(the_limit_on_writes_in_front_of_what_is_full_is_not_named),
         cmocka_unit_test(generation_beside_much_storage_is_not_said_to_be_all),
