@@ -117,10 +117,6 @@ struct format_cell format_measure(double v, const char *unit, const char *metric
     return c;
 }
 
-struct format_cell format_actual(double v, const char *unit, const char *metric) {
-    return isfinite(v) ? format_measure(v, unit, metric) : (struct format_cell){"no data"};
-}
-
 void format_coloured(const struct format_style *style, enum format_tone tone, const char *text,
                      struct buf *out) {
     static const char *const codes[] = {[FORMAT_PLAIN] = "",

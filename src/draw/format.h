@@ -37,8 +37,6 @@ const char *format_status(enum run_status status, enum format_tone *tone);
 
 /* A metric in its unit, "12.4k tok/s"; ratios and shares, which have none, as percent. */
 struct format_cell format_measure(double v, const char *unit, const char *metric);
-/* The actual value of a criterion: format_measure(), but "no data" where it is missing. */
-struct format_cell format_actual(double v, const char *unit, const char *metric);
 
 unsigned format_width(const char *text); /* columns it takes: its characters */
 /* Fits a text to exactly `columns`: padded with spaces, or cut with an ellipsis. Returns `out`. */

@@ -178,6 +178,8 @@ static void add_criterion(struct xlsx *x, struct book_page *p, const struct run_
         const struct run_record *run = &x->runs[r].run;
         const struct run_criterion *c = criterion_of(run, which->name);
         double passed = c ? run_criterion_passed(run, c) : 0;
+        char failed[24] = "FAIL";
+        if (c && !kvf_present(c->actual)) snprintf(failed, sizeof failed, "FAIL, %s", standing_lacks(run, c));
         if (!c)
             book_skip(p);
         else
@@ -188,8 +190,7 @@ static void add_criterion(struct xlsx *x, struct book_page *p, const struct run_
                       run->status == RUN_FAILED ? "not judged"
                       : passed == 1             ? "PASS"
                       : !(passed == 0)          ? "no data"
-                      : kvf_present(c->actual)  ? "FAIL"
-                                                : "FAIL, no data");
+                                                : failed);
     }
 }
 

@@ -64,8 +64,8 @@ void run_doc_list(struct doc *d, enum run_list list, const struct run_record *r)
 struct format_cell run_decision_users(const struct snapshot_decision *s); /* "10 -> 20" */
 enum doc_tone run_event_tone(const struct record_event *e);               /* by its level */
 /* Values that look alike in three digits and are judged differently get more of them. */
-void run_criterion_cells(const struct run_criterion *c, struct format_cell *actual,
-                         struct format_cell *target);
+void run_criterion_cells(const struct run_record *r, const struct run_criterion *c,
+                         struct format_cell *actual, struct format_cell *target);
 const char *run_criterion_word(double passed);                       /* "PASS", "FAIL", "--" */
 enum doc_tone run_criterion_tone(double passed, enum doc_tone good); /* `good`: of one that passed */
 

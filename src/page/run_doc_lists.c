@@ -1,15 +1,18 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "page/run_doc_inside.h"
+#include "record/standing.h"
 
 enum doc_tone run_event_tone(const struct record_event *e) {
     return strcmp(e->level, "error") == 0 ? DOC_BAD : strcmp(e->level, "warning") == 0 ? DOC_WARN : DOC_PLAIN;
 }
 
-void run_criterion_cells(const struct run_criterion *c, struct format_cell *actual,
-                         struct format_cell *target) {
-    *actual = format_actual(c->actual, c->unit, c->metric);
+void run_criterion_cells(const struct run_record *r, const struct run_criterion *c,
+                         struct format_cell *actual, struct format_cell *target) {
+    *actual = format_measure(c->actual, c->unit, c->metric);
+    if (!isfinite(c->actual)) snprintf(actual->text, sizeof actual->text, "%s", standing_lacks(r, c));
     *target = format_measure(c->target, c->unit, c->metric);
     if (c->actual == c->target || strcmp(actual->text, target->text) != 0) return;
     snprintf(actual->text, sizeof actual->text, "%.12g %s", c->actual, c->unit);
@@ -33,7 +36,7 @@ void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count
             const struct run_criterion *c = &runs[k].criteria[i];
             double passed = run_criterion_passed(&runs[k], c);
             struct format_cell actual, target;
-            run_criterion_cells(c, &actual, &target);
+            run_criterion_cells(&runs[k], c, &actual, &target);
             doc_cell(d, c->name);
             if (count > 1) doc_cell(d, format_exact((double)k + 1).text);
             doc_cell(d, *c->metric ? c->metric : NULL);

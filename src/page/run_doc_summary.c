@@ -192,7 +192,7 @@ static void put_criteria(const struct run_part *p) {
     for (size_t i = 0; i < r->criterion_count; i++) {
         double kept = run_criterion_passed(r, &r->criteria[i]);
         struct format_cell actual, target;
-        run_criterion_cells(&r->criteria[i], &actual, &target);
+        run_criterion_cells(r, &r->criteria[i], &actual, &target);
         doc_cell(p->doc, r->criteria[i].name);
         doc_cell(p->doc, r->criteria[i].op);
         doc_cell(p->doc, target.text);

@@ -123,6 +123,16 @@ const char *metric_axis(const char *name) {
     return metric_percent(name) ? "%" : metric_unit(name);
 }
 
+int metric_tier(const char *name) {
+    int t = 0;
+    for (; t < KVF_TIERS; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        size_t len = strlen(tier);
+        if (strncmp(name, tier, len) == 0 && name[len] == '_') break;
+    }
+    return t;
+}
+
 const char *metric_unit(const char *name) {
     const struct metric *m = metric_find(name);
     return m ? metric_form_unit(m->form) : "";

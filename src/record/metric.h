@@ -57,6 +57,7 @@ const struct metric *metric_find(const char *name);
 /* Its row in the usual selection; NULL: it is not in it. */
 const struct metric_usual *metric_usual_find(const char *name);
 bool metric_fits(const char *pattern, const char *name);   /* "TIER_read_p95_ms" fits "nvme_read_p95_ms" */
+int metric_tier(const char *name);                         /* that its name begins with; KVF_TIERS: none */
 const char *metric_unit(const char *name);                 /* "" for a name without a row */
 bool metric_percent(const char *name);                     /* whether its values are written in percent */
 const char *metric_axis(const char *name);                 /* the unit of its axis: "%" where that is so */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "record/metric.h"
 #include "record/phrase.h"
 
 static void add_target(struct standing *s, double met) {
@@ -131,6 +132,11 @@ const char *standing_undone(const double counts[STANDING_UNDONE], char *out, siz
         told++;
     }
     return out;
+}
+
+const char *standing_lacks(const struct run_record *r, const struct run_criterion *c) {
+    int t = metric_tier(c->metric);
+    return t < KVF_TIERS && !r->tier[t].on ? "tier off" : "no data";
 }
 
 void standing_of(const struct run_record *r, const struct trials *t, struct standing *out) {

@@ -21,6 +21,8 @@ struct standing {
     double undone[STANDING_UNDONE];
 };
 
+/* Why a criterion has no value: "tier off", or "no data" where that is not the reason. */
+const char *standing_lacks(const struct run_record *r, const struct run_criterion *c);
 /* The standing of a run, or of all trials where `t` has any. */
 void standing_of(const struct run_record *r, const struct trials *t, struct standing *out);
 /* Whether no run failed, every target is met, every criterion passed and nothing left undone. */

@@ -247,7 +247,7 @@ def _():
     assert verdicts(got) == {"nvme traffic": "FAIL", "failed operations": "PASS",
                              **dict.fromkeys(UNDONE, "PASS")}, got
     got, _ = measure({**storage, "tiers.nvme": None, "tiers.cpu": {"capacity": "16MiB"}}, "--assert", rc=3)
-    assert verdicts(got)["nvme reads"] == "FAIL" and re.search(r"nvme reads .* no data  FAIL$", got.stdout, re.MULTILINE), got
+    assert verdicts(got)["nvme reads"] == "FAIL" and re.search(r"nvme reads .* tier off  FAIL$", got.stdout, re.MULTILINE), got
 
 
 @case("a submission that breaks a rule is not comparable, and says which, everywhere")

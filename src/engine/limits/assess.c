@@ -7,17 +7,6 @@
 #include "record/metric.h"
 #include "record/standing.h"
 
-/* That the metric begins with; KVF_TIERS: none. */
-static int tier_of(const char *metric) {
-    int t = 0;
-    for (; t < KVF_TIERS; t++) {
-        const char *name = tier_name((enum kvf_tier)t);
-        size_t len = strlen(name);
-        if (strncmp(metric, name, len) == 0 && metric[len] == '_') break;
-    }
-    return t;
-}
-
 static double operations(const struct run_record *run, const char *tier, const char *dir) {
     char name[48];
     snprintf(name, sizeof name, "%s_%s_ops", tier, dir);
@@ -34,7 +23,7 @@ static double all_operations(const struct run_record *run, const char *tier) {
 static bool not_needed(const struct run_record *run, const char *metric) {
     static const char *const lost[] = {"evictions", "fell_through", "refused", "not_admitted",
                                        "requests_failed"};
-    int t = tier_of(metric);
+    int t = metric_tier(metric);
     if (t == KVF_TIERS || !(result_value(&run->results, "requests_done") > 0)) return false;
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
         if (result_value(&run->results, lost[i]) > 0) return false;
