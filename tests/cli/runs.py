@@ -151,7 +151,9 @@ def check_identities(summary):
     lost += 0 if modelled else value.get("outage_lost") or 0
     undone = asked if modelled else lost
     assert (summary["run"]["undone"] is not None) == (undone > 0), (undone, lost, summary["run"])
-    assert not lost or summary["run"]["status"] == "failed" or any(one["passed"] is False for one in summary["criteria"]), summary["criteria"]
+    failed = summary["run"]["status"] == "failed"
+    assert failed or not lost or any(one["passed"] is False for one in summary["criteria"]), summary["criteria"]
+    assert not failed or all(one["passed"] is None for one in summary["criteria"]), summary["criteria"]
     assert all(one["passed"] is not True or one["actual"] is not None for one in summary["criteria"]), summary["criteria"]
     assert summary["run"]["status"] != "failed" or summary["verdict"]["limited_by"] != "none", summary["verdict"]
     check_verdict(summary["verdict"], value)
