@@ -59,14 +59,14 @@ void overload_warn(const struct engine *e, struct run_record *run);
 /* When the run has ended: says so if an open loop could not be kept up with. */
 void overload_finish(struct engine *e);
 
-/* Of pods on a virtual clock, whose drives are counted together, no drive's stalls can be told. */
+/* Of the drive and of the store. Of pods on a virtual clock, which are counted together, none can be told. */
 static inline bool engine_sees_stalls(const struct engine *e) {
     return !run_clock_is_virtual(&e->clock) || e->s->fleet.pods == 1;
 }
 
 /* In a simulation chunks leave by whole entries: without a model of stalls a long silence is none. */
-static inline bool engine_watches_stalls(const struct engine *e) {
-    bool modelled = e->s->tier[KVF_TIER_NVME].service.stalls_ms.count > 0;
+static inline bool engine_watches_stalls(const struct engine *e, int tier) {
+    bool modelled = e->s->tier[tier].service.stalls_ms.count > 0;
     return engine_sees_stalls(e) && (modelled || !run_clock_is_virtual(&e->clock));
 }
 

@@ -115,7 +115,8 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     gone_open(e);
     dispatch_init(e);
     for (int t = 0; t < USAGES; t++) usage_init(&e->service.usage[t], engine_is_virtual(e));
-    if (engine_watches_stalls(e)) usage_watch(&e->service.usage[KVF_TIER_NVME]);
+    for (int t = KVF_TIER_NVME; t <= KVF_TIER_REMOTE; t++)
+        if (engine_watches_stalls(e, t)) usage_watch(&e->service.usage[t]);
     int rc = events_init(&e->events, &e->clock, err);
     if (rc == 0) rc = workload_open(&e->dispatch.workload, e->s, err);
     if (rc == 0 && scenario_policy_has(e->s, POLICY_LOOKS_AHEAD))

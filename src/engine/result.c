@@ -269,15 +269,15 @@ static void add_class(struct measure *m, uint32_t k) {
                name);
 }
 
-static void add_stalls(struct measure *m, struct run_record *run) {
-    const struct usage_sums *a = &m->from->usage[KVF_TIER_NVME], *b = &m->to->usage[KVF_TIER_NVME];
-    bool seen = m->e->service.tiers[KVF_TIER_NVME] && engine_sees_stalls(m->e);
+static void add_stalls(struct measure *m, struct run_record *run, int tier) {
+    struct usage_sums *use = &run->usage[tier];
+    bool seen = m->e->service.tiers[tier] && engine_sees_stalls(m->e);
     double count = 0;
-    run->nvme = usage_between(a, b);
-    for (int i = 0; i < USAGE_STALL_LENGTHS; i++) count += (double)run->nvme.stalls[i];
-    double ms = (double)usage_stall_ns(&run->nvme) / 1e6;
-    result_add(m->out, seen ? count : KVF_MISSING, 0, "nvme_stalls");
-    result_add(m->out, seen ? ms : KVF_MISSING, 0, "nvme_stall_ms");
+    *use = usage_between(&m->from->usage[tier], &m->to->usage[tier]);
+    for (int i = 0; i < USAGE_STALL_LENGTHS; i++) count += (double)use->stalls[i];
+    double ms = (double)usage_stall_ns(use) / 1e6;
+    result_add(m->out, seen ? count : KVF_MISSING, 0, "%s_stalls", tier_name((enum kvf_tier)tier));
+    result_add(m->out, seen ? ms : KVF_MISSING, 0, "%s_stall_ms", tier_name((enum kvf_tier)tier));
 }
 
 static void add_machine(struct measure *m) {
@@ -362,7 +362,8 @@ static void add_own(struct measure *m, struct run_record *run) {
     server_results(&m->e->service, m->from, m->to, m->d, m->out);
     levels_results(m->out, "remote_lookup", &m->d->lookup);
     add_checks(m);
-    add_stalls(m, run);
+    add_stalls(m, run, KVF_TIER_NVME);
+    add_stalls(m, run, KVF_TIER_REMOTE);
     add_machine(m);
     blocks_results(m->from, m->to, m->out);
     add_devices(m);

@@ -244,9 +244,11 @@ static void look_at_reuse(struct engine *e) {
 }
 
 static void stalls_judged(const struct reading *from, const struct reading *to, struct judge_input *in) {
-    struct usage_sums d = usage_between(&from->usage[KVF_TIER_NVME], &to->usage[KVF_TIER_NVME]);
     double ranks_ns = (double)(to->run_ns - from->run_ns) * (double)to->ranks;
-    in->stalled = ranks_ns > 0 ? (double)usage_stall_ns(&d) / ranks_ns : 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        struct usage_sums d = usage_between(&from->usage[t], &to->usage[t]);
+        in->stalled[t] = ranks_ns > 0 ? (double)usage_stall_ns(&d) / ranks_ns : 0;
+    }
 }
 
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {

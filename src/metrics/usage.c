@@ -42,6 +42,7 @@ static void stall_look(struct usage *u) {
     if (there(u) < USAGE_STALL_CHUNKS || u->sums.gone < USAGE_STALL_TIMES) return;
     uint64_t ns = u->since_ns - u->still_ns;
     if (!usage_is_stall(ns, (double)(u->sums.any_ns - ns) / (double)u->sums.gone)) return;
+    if (ns < USAGE_STALL_WAYS * u->way_ns) return;
     unsigned length = 0;
     while (length + 1 < USAGE_STALL_LENGTHS && ns >= USAGE_STALL_NS << (length + 1)) length++;
     u->sums.stalls[length]++;
@@ -52,11 +53,15 @@ static void come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) 
     advance(u, at_ns);
     u->sums.chunk_ns[dir] += n * (u->since_ns - at_ns);
     if (there(u) < USAGE_STALL_CHUNKS) u->still_ns = u->since_ns;
+    if (there(u) == 0) u->first_ns = u->since_ns;
     u->at[dir] += n;
 }
 
 static void go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
     advance(u, last_ns);
+    if (u->first_ns > 0 && (u->way_ns == 0 || u->since_ns - u->first_ns < u->way_ns))
+        u->way_ns = u->since_ns - u->first_ns;
+    u->first_ns = 0;
     if (u->watched) stall_look(u);
     u->still_ns = u->since_ns;
     u->sums.gone += n;

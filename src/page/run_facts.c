@@ -64,6 +64,13 @@ bool run_facts_shares(const struct run_part *p, enum kvf_dir dir, double share[S
     return kvf_present(host + share[SPLIT_KERNEL] + share[SPLIT_DEVICE]);
 }
 
+static void put_stalls(const struct run_part *p, const char *label, enum kvf_tier t) {
+    double stalls = run_metric(p, "%s_stalls", tier_name(t));
+    if (stalls > 0)
+        item(p, label, "%s, %s in all", format_things(stalls, "stall", "stalls").text,
+             ms_of(p, "%s_stall_ms", tier_name(t)));
+}
+
 /* "nvme reads: device 97 %, kernel 2 %, kvfall 1 %", then the P95s of the kernel beside ours. */
 static void put_split(const struct run_part *p) {
     for (int d = 0; d < KVF_DIRS; d++) {
@@ -85,10 +92,7 @@ static void put_split(const struct run_part *p) {
                  format_ms(kernel).text, format_ms(ours).text, format_ms(fabs(ours - kernel)).text,
                  ours < kernel ? "less" : "more");
     }
-    double stalls = run_metric(p, "nvme_stalls");
-    if (stalls > 0)
-        item(p, "Drive stalls", "%s, %s in all", format_things(stalls, "stall", "stalls").text,
-             ms_of(p, "nvme_stall_ms"));
+    put_stalls(p, "Drive stalls", KVF_TIER_NVME);
     double failed = run_metric(p, "nvme_request_errors");
     if (failed > 0)
         item(p, "Drive errors", "%s failed; the events give the reasons",
@@ -121,6 +125,7 @@ void run_facts_tier(const struct run_part *p, enum kvf_tier t) {
 
 /* A directory is no server. */
 void run_facts_server(const struct run_part *p) {
+    put_stalls(p, "Store stalls", KVF_TIER_REMOTE);
     if (p->run->tier[KVF_TIER_REMOTE].emulated || !kvf_present(run_metric(p, "remote_round_trips"))) return;
     item(p, "Server", "round trips %s", count_of(p, "remote_round_trips"));
     item(p, "Server", "lookup P95 %s", ms_of(p, "remote_lookup_p95_ms"));

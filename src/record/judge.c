@@ -300,8 +300,9 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
                    units_duration_human(r->load / rate * 1e9, demand, sizeof demand), rate / r->load);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
-    if (r->tier == KVF_TIER_NVME && in->stalled >= JUDGE_STALLED)
-        phrase_add(t, "; the drive stalled for %s of the time", phrase_share(in->stalled).text);
+    if (r->tier < KVF_TIERS && in->stalled[r->tier] >= JUDGE_STALLED)
+        phrase_add(t, "; the %s stalled for %s of the time", r->tier == KVF_TIER_NVME ? "drive" : "store",
+                   phrase_share(in->stalled[r->tier]).text);
     add_parts(t, in);
     if (l.found && (l.limit || r->tier == l.tier)) {
         phrase_add(t, "; ");

@@ -51,7 +51,7 @@ struct judge_input {
     bool on[KVF_TIERS], emulated[KVF_TIERS], compat[KVF_TIERS];
     double usable_bytes[KVF_TIERS], used_bytes[KVF_TIERS];
     double device_busy_ratio;       /* kernel's utilisation of the disk */
-    double stalled;                 /* share of the time in which nvme stalled (nvme_stall_ms); 0: unknown */
+    double stalled[KVF_TIERS];      /* share of the time in which it stalled (TIER_stall_ms); 0: unknown */
     double device_bytes, our_bytes; /* the kernel's count for the device, and ours of the nvme tier */
     double at_drive[KVF_DIRS];      /* of nvme's time at the device, the part with a request at the drive; 0:
                                        unknown */
@@ -88,7 +88,7 @@ struct judge_input {
 #define JUDGE_SATURATED 0.85
 /* Part of the slots' time from which they are full. */
 #define JUDGE_FULL 0.95
-/* Share of the time from which stalls of the drive are worth a word. */
+/* Share of the time from which stalls of the drive or of the store are worth a word. */
 #define JUDGE_STALLED 0.05
 /* Above this ratio of the kernel's bytes to ours, another program uses the device. */
 #define JUDGE_FOREIGN 1.2

@@ -130,9 +130,9 @@ struct run_record {
     struct run_rank *ranks; /* by number; none where there is one alone */
     size_t rank_count;
     struct verdict verdict;
-    char not_comparable[1000]; /* rules that a submission breaks; "": none, or it is no submission */
-    struct usage_sums nvme;    /* of the measured part; not stored */
-    char steady[160];          /* since when the run was steady, or why it was not; "": not known */
+    char not_comparable[1000];          /* rules that a submission breaks; "": none, or it is no submission */
+    struct usage_sums usage[KVF_TIERS]; /* of the measured part; not stored */
+    char steady[160];                   /* since when the run was steady, or why it was not; "": not known */
 };
 
 void run_record_init(struct run_record *r); /* empty; times missing */

@@ -172,6 +172,7 @@ const struct key key_table[] = {
       LINK, ALL, "Part of the latency that the lookup before a read takes."),
     K("tiers.remote.lookup_behind", DURATION, tier[KVF_TIER_REMOTE].service.lookup_behind_ns, "", "0 to 10s",
       "0", LINK, ALL, "How much each value under way adds to that part."),
+    SERVICE_STALLS("remote", REMOTE, "store"),
     SERVICE_LIST("remote", REMOTE, "worker_time", worker_us, "us", "0 to 1000000000",
                  "Processor time that a worker takes for each MiB it reads, and for each it writes."),
 

@@ -122,14 +122,16 @@
                  "Bytes copied from and to memory since an entry was copied, ascending."),                   \
         SERVICE_LIST(word, TIER, "reuse_rates", reuse_rates, "", "0.01 to 1000",                             \
                      "Speed of its next read at each distance, relative to an entry copied long ago.")
+#define SERVICE_STALLS(word, TIER, what)                                                                     \
+    SERVICE_LIST(word, TIER, "stalls", stalls_ms, "ms", "0.001 to 600000",                                   \
+                 "Lengths of the times in which the " what " serves nothing; null: it does not stall."),     \
+        K("tiers." word ".stall_every", DURATION, tier[KVF_TIER_##TIER].service.stall_every_ns, "",          \
+          "0 to 10000h", "0", LINK, ALL,                                                                     \
+          "Time in use between two stalls of the " what "; 0 where it has none.")
 #define SERVICE_FIRST(word, TIER)                                                                                \
     K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",       \
       "1", LINK, ALL, "Time of a write to new space on the drive, relative to space written before."),           \
-        SERVICE_LIST(word, TIER, "stalls", stalls_ms, "ms", "0.001 to 600000",                                   \
-                     "Lengths of the times in which the drive serves nothing; null: it does not stall."),        \
-        K("tiers." word ".stall_every", DURATION, tier[KVF_TIER_##TIER].service.stall_every_ns, "",              \
-          "0 to 10000h", "0", LINK, ALL,                                                                         \
-          "Time in use between two stalls of the drive; 0 where it has none."),                                  \
+        SERVICE_STALLS(word, TIER, "drive"),                                                                     \
         SERVICE_LIST(                                                                                            \
             word, TIER, "interference", interference, "", "0 to 1000",                                           \
             "How many reads a write counts for in slowing other reads, and how many writes a read counts for."), \

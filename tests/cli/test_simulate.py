@@ -76,7 +76,7 @@ WAYS = [
         "tiers.cpu.reuse_rates": [2.5, 1.5], "tiers.nvme.staging_rate": 250}),
     ("a store that was measured", {"engine.workers": 3, "tiers.remote": {
         "capacity": "256MiB", "connections": 4, "chunk_tokens": 64, "depths": [1, 4], "read_rates": [100, 300], "write_rates": [90, 200],
-        "read_spread": [0.5, 1.5], "write_spread": [0.2, 0.4, 1, 2.4], "latency": "1ms", "lookup_time": "400us", "lookup_behind": "50us",
+        "read_spread": [0.5, 1.5], "write_spread": [0.2, 0.4, 1, 2.4], "stalls": [120, 300], "stall_every": "1s", "latency": "1ms", "lookup_time": "400us", "lookup_behind": "50us",
         "worker_time": [300, 100]}}),
     ("a preparation", {"run.precondition": "auto", "run.prepopulate": 0.5, "engine.max_concurrent_writes": 2}),
 ]
@@ -113,6 +113,22 @@ def _():
     assert result(some, "nvme_read_max_ms") > 1050 > result(none, "nvme_read_max_ms"), some["results"]
     page = run(["report", "2", "-o", "-", "--format", "md"])
     assert page.rc == 0 and re.search(r"Drive stalls\W+%d stalls, [\d.]+ s in all" % count, page.stdout), page
+
+
+@case("so does a store")
+def _():
+    store = {"run.duration": "60s", "workload.users": 24, "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": 0}, "nvme": {"capacity": 0},
+             "remote": {"capacity": "1GiB", "depths": [1, 2], "read_rates": [600, 1200], "write_rates": [400, 800]}},
+             "workload.personas": [{"name": "one", "context": [512, 2048], "generate": [10, 40], "think": ["1ms", "2ms"]}]}
+    none, some = (measure({**SIMULATE, **store, **stalls})[1] for stalls in (
+        {}, {"tiers.remote.stalls": [150, 1050], "tiers.remote.stall_every": "2s"}))
+    assert (result(none, "remote_stalls"), result(none, "remote_stall_ms"), none["results"].get("nvme_stalls", {}).get("value")) == (0, 0, None)
+    count, ms = result(some, "remote_stalls"), result(some, "remote_stall_ms")
+    assert 10 < count <= 30 and abs(ms / count / 600 - 1) < 0.1, (count, ms)
+    share = round(100 * ms / 60e3)
+    assert "the store stalled for %d %% of the time" % share in some["verdict"]["sentence"], some["verdict"]["sentence"]
+    page = run(["report", "2", "-o", "-", "--format", "md"])
+    assert page.rc == 0 and re.search(r"Store stalls\W+%d stalls, [\d.]+ s in all" % count, page.stdout), page
 
 
 def ops_file(seed, mixed, count=600):

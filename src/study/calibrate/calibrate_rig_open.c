@@ -143,7 +143,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
     r->stop = stop;
     r->workers = (uint32_t)scenario->engine.workers;
     for (int i = 0; i < USAGES; i++) usage_init(&r->usage[i], false);
-    usage_watch(&r->usage[KVF_TIER_NVME]);
+    for (int t = KVF_TIER_NVME; t <= KVF_TIER_REMOTE; t++) usage_watch(&r->usage[t]);
     pthread_mutex_init(&r->times_lock, NULL);
     pthread_mutex_init(&r->places_lock, NULL);
     pthread_mutex_init(&r->start_lock, NULL);

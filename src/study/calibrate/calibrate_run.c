@@ -222,9 +222,10 @@ static int store_warm(struct fitting *f, const struct calibrate_run *r, struct e
 }
 
 /* As often as in the run, and as long: those of windows before it may be other ones. */
-static void stalls_take(const struct fitting *f, struct calibration_adjust *a) {
-    a->stalls_known = f->setup->measured[KVF_TIER_NVME] && result_value(&f->real.results, "nvme_stalls") >= 0;
-    if (a->stalls_known) calibrate_stalls(&f->real.nvme, &a->stalls);
+static void stalls_take(const struct fitting *f, int tier, struct calibration_adjust *a) {
+    double count = result_named(&f->real.results, "%s_stalls", tier_name((enum kvf_tier)tier));
+    a->stalls_known = f->setup->measured[tier] && count >= 0;
+    if (a->stalls_known) calibrate_stalls(&f->real.usage[tier], &a->stalls);
 }
 
 static int child_work(const struct calibrate_run_setup *setup, struct calibrate_run *out, struct err *e) {
@@ -239,7 +240,7 @@ static int child_work(const struct calibrate_run_setup *setup, struct calibrate_
     int rc = setup->measured[KVF_TIER_REMOTE] ? store_warm(&f, out, e) : 0;
     if (rc == 0) rc = run_once(&f, setup->mode, out, &f.real, e);
     if (rc == 0) end_take(&f.real, &out->real);
-    if (rc == 0) stalls_take(&f, &out->adjust[KVF_TIER_NVME]);
+    for (int t = 0; t < KVF_TIERS && rc == 0; t++) stalls_take(&f, t, &out->adjust[t]);
     if (rc == 0) rc = fit(&f, out, e);
     run_record_free(&f.real);
     (void)session_end(f.session);

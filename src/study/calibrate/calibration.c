@@ -199,7 +199,7 @@ static void put_keys(enum kvf_tier tier, const struct calibrate_result *r, struc
              latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
     if (tier == KVF_TIER_REMOTE) put_calls(r, out);
     if (!r->otherwise) put_service(r, out);
-    if (tier == KVF_TIER_NVME) put_stalls(&r->stalls, out);
+    if (tier == KVF_TIER_NVME || tier == KVF_TIER_REMOTE) put_stalls(&r->stalls, out);
     if (tier == KVF_TIER_NVME) put_writes(r, out);
     if (tier == KVF_TIER_NVME || tier == KVF_TIER_CPU) put_rested(r, out);
     if (tier == KVF_TIER_CPU) put_reuse(r, out);

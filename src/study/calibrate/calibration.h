@@ -21,7 +21,7 @@ struct calibration_adjust {
     double times[KVF_DIRS];  /* of service times */
     double spread[KVF_DIRS]; /* exponent on the distribution of service times; above 1: longer tails */
     double lookup;           /* factor of the time of a store's lookups */
-    bool stalls_known;       /* the stalls of a drive are these, and not the windows' */
+    bool stalls_known;       /* the stalls of a drive or a store are these, and not the windows' */
     struct calibrate_stalls stalls;
 };
 /* Appends the keys of one tier, below "tiers:". Peaks are those of the tier itself; bandwidths, which an

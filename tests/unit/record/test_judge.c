@@ -837,7 +837,7 @@ static void the_longest_sentence_fits(void **state) {
     in.slots = 1000000;
     in.backlog = 99900;
     in.device_busy_ratio = 1;
-    in.stalled = 0.995;
+    in.stalled[NVME] = 0.995;
     in.room_ms = in.storage_ms / 2;
     assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
     in.miss_ratio = 0.9;
@@ -873,11 +873,15 @@ static void a_drive_that_stalls_is_told(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct judge_input in = means(400, 10, 320, 0);
         works(&in, NVME, 9, 8, cases[i].busy, 0.1);
-        in.stalled = cases[i].stalled;
+        in.stalled[NVME] = cases[i].stalled;
         bool told = strstr(judged(&in).sentence, "; the drive stalled for 34 % of the time") != NULL;
         if (told != cases[i].told) fail_msg("case %zu: %s", i, judged(&in).sentence);
         assert_true(told || !strstr(judged(&in).sentence, "stalled"));
     }
+    struct judge_input in = means(400, 10, 320, 0);
+    works(&in, KVF_TIER_REMOTE, 9, 8, 0.97, 0.1);
+    in.stalled[KVF_TIER_REMOTE] = 0.342;
+    assert_non_null(strstr(judged(&in).sentence, "; the store stalled for 34 % of the time"));
 }
 
 /* 320 ms of 400 are storage: nine tenths of it nvme's, of which 7.1 s of 9 are in line. */

@@ -26,6 +26,12 @@ static const char on_drive[] = "name: adjusted\nmodel: tiny-1b\n"
                                "workload: {users: 6, personas: [{name: one, context: [512, 2048], "
                                "generate: [10, 40], think: [1ms, 2ms], spread: 0.5}]}\n";
 
+static const char on_store[] =
+    "name: adjusted\nmodel: tiny-1b\n"
+    "tiers: {gpu: {capacity: 0}, cpu: {capacity: 0}, nvme: {capacity: 0}, remote: {capacity: 2GiB}}\n"
+    "workload: {users: 6, personas: [{name: one, context: [512, 2048], "
+    "generate: [10, 40], think: [1ms, 2ms], spread: 0.5}]}\n";
+
 static char path[] = "/tmp/kvfall-adjusted-XXXXXX";
 static struct options options;
 static struct scenario placed;
@@ -54,11 +60,12 @@ static struct calibrate_result memory(void) {
     return r;
 }
 
-/* The first file is the run's. */
+/* The first file is the run's; a store is warmed by one before. */
 static void file(void *ctx, const struct calibrate_run *run, struct buf *out) {
     struct truth *truth = ctx;
     struct calibrate_result r = memory();
-    struct calibration_adjust adjust = truth->files ? run->adjust[truth->tier] : truth->adjust;
+    bool real = truth->files < (truth->tier == KVF_TIER_REMOTE ? 2 : 1);
+    struct calibration_adjust adjust = !real ? run->adjust[truth->tier] : truth->adjust;
     if (truth->broken && truth->files >= truth->broken) adjust.times[KVF_DIR_WRITE] = 1e6;
     truth->files++;
     buf_add(out, "engine: {workers: 2}\ntiers:\n");
@@ -150,19 +157,18 @@ static void what_a_run_takes_longer_is_found(void **state) {
 
 /* Windows saw none of the stalls that the run has; each holds up whatever is in flight, and the times between
  * them are left as they are. */
-static void the_stalls_of_a_run_are_found(void **state) {
+static void stalls_of(enum kvf_tier tier) {
     struct truth truth = {.adjust = {.times = {1, 1},
                                      .spread = {1, 1},
                                      .lookup = 1,
                                      .stalls_known = true,
                                      .stalls = {2e9, 3, {150e6, 300e6, 1100e6}}},
-                          .tier = KVF_TIER_NVME};
+                          .tier = tier};
     struct calibrate_run got;
     struct err e = {0};
     double ns = 0;
-    (void)state;
     if (adjust(&truth, 60 * KVF_NS_PER_S, &got, &e) != 0) fail_msg("%s", e.text);
-    const struct calibration_adjust *drive = &got.adjust[KVF_TIER_NVME];
+    const struct calibration_adjust *drive = &got.adjust[tier];
     assert_true(drive->stalls_known);
     for (uint32_t i = 0; i < drive->stalls.count; i++) ns += drive->stalls.ns[i] / drive->stalls.count;
     if (fabs(ns / 516.7e6 - 1) > 0.1 || fabs(drive->stalls.every_ns / 2e9 - 1) > 0.1)
@@ -175,6 +181,13 @@ static void the_stalls_of_a_run_are_found(void **state) {
         fabs(log(got.simulated.tok_s / got.real.tok_s)) > 0.05)
         fail_msg("%g ms and %g tok/s against %g and %g", got.simulated.e2e_mean_ms, got.simulated.tok_s,
                  got.real.e2e_mean_ms, got.real.tok_s);
+}
+
+static void the_stalls_of_a_run_are_found(void **state) {
+    (void)state;
+    stalls_of(KVF_TIER_NVME);
+    if (scenario_write(on_store) != 0) fail_msg("the scenario cannot be written");
+    stalls_of(KVF_TIER_REMOTE);
 }
 
 static void too_few_operations_adjust_nothing(void **state) {
