@@ -2,6 +2,8 @@
 
 #include "metrics/words.h"
 
+#define SILENCE_STAYS (1 - 1.0 / 256) /* of the usual one, with each that follows */
+
 void usage_init(struct usage *u, bool alone) {
     *u = (struct usage){.alone = alone};
     pthread_mutex_init(&u->lock, NULL);
@@ -37,12 +39,21 @@ bool usage_is_stall(uint64_t ns, double mean_ns) {
     return ns >= USAGE_STALL_NS && (double)ns >= USAGE_STALL_TIMES * mean_ns;
 }
 
-/* Chunks leave now. */
+/* Chunks leave now, after so long a silence. */
+static bool is_stall(const struct usage *u, uint64_t ns) {
+    double usual_ns = u->silent_ns > 0 ? u->silent_ns2 / u->silent_ns : 0;
+    return u->sums.gone >= USAGE_STALL_TIMES && (double)ns >= USAGE_STALL_USUAL * usual_ns &&
+           usage_is_stall(ns, (double)(u->sums.any_ns - ns) / (double)u->sums.gone);
+}
+
 static void stall_look(struct usage *u) {
-    if (there(u) < USAGE_STALL_CHUNKS || u->sums.gone < USAGE_STALL_TIMES) return;
+    if (there(u) < USAGE_STALL_CHUNKS) return;
     uint64_t ns = u->since_ns - u->still_ns;
-    if (!usage_is_stall(ns, (double)(u->sums.any_ns - ns) / (double)u->sums.gone)) return;
-    if (ns < USAGE_STALL_WAYS * u->way_ns) return;
+    if (!is_stall(u, ns)) {
+        u->silent_ns = SILENCE_STAYS * u->silent_ns + (double)ns;
+        u->silent_ns2 = SILENCE_STAYS * u->silent_ns2 + (double)ns * (double)ns;
+        return;
+    }
     unsigned length = 0;
     while (length + 1 < USAGE_STALL_LENGTHS && ns >= USAGE_STALL_NS << (length + 1)) length++;
     u->sums.stalls[length]++;
@@ -53,15 +64,11 @@ static void come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) 
     advance(u, at_ns);
     u->sums.chunk_ns[dir] += n * (u->since_ns - at_ns);
     if (there(u) < USAGE_STALL_CHUNKS) u->still_ns = u->since_ns;
-    if (there(u) == 0) u->first_ns = u->since_ns;
     u->at[dir] += n;
 }
 
 static void go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
     advance(u, last_ns);
-    if (u->first_ns > 0 && (u->way_ns == 0 || u->since_ns - u->first_ns < u->way_ns))
-        u->way_ns = u->since_ns - u->first_ns;
-    u->first_ns = 0;
     if (u->watched) stall_look(u);
     u->still_ns = u->since_ns;
     u->sums.gone += n;

@@ -14,9 +14,10 @@
 enum { USAGE_LINK = KVF_TIERS, USAGE_GPU_MEMORY, USAGES };
 
 /* A stall: so many chunks are there for at least that long, for so many times the mean time between two that
- * leave, and for so many times the least that a chunk took to one that found none there, and none of them
- * leaves. Fewer chunks may each be slow by themselves; over a long way many arrive together. */
-enum { USAGE_STALL_CHUNKS = 4, USAGE_STALL_TIMES = 10, USAGE_STALL_WAYS = 3, USAGE_STALL_LENGTHS = 9 };
+ * leave, and for so many times the usual silence, and none of them leaves. Fewer chunks may each be slow by
+ * themselves; at the end of a long way many leave together, and between them is silence. The usual one is the
+ * mean at a random moment, sum of squares / sum, of some hundred silences before, without stalls. */
+enum { USAGE_STALL_CHUNKS = 4, USAGE_STALL_TIMES = 10, USAGE_STALL_USUAL = 3, USAGE_STALL_LENGTHS = 9 };
 #define USAGE_STALL_NS (100 * KVF_NS_PER_MS)
 
 struct usage_sums {
@@ -36,8 +37,7 @@ struct usage {
     uint64_t at[KVF_DIRS]; /* chunks there now */
     uint64_t since_ns;     /* run time up to which the sums are complete */
     uint64_t still_ns;     /* run time since which there have been chunks enough for a stall, and none left */
-    uint64_t first_ns;     /* run time at which one came and found none; 0: one has left since */
-    uint64_t way_ns;       /* the least time from such a moment to the next that left; 0: not known */
+    double silent_ns, silent_ns2; /* fading sums of such silences, and of their squares */
     struct usage_sums sums;
 };
 

@@ -118,8 +118,8 @@ def _():
 @case("so does a store")
 def _():
     store = {"run.duration": "60s", "workload.users": 24, "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": 0}, "nvme": {"capacity": 0},
-             "remote": {"capacity": "1GiB", "depths": [1, 2], "read_rates": [600, 1200], "write_rates": [400, 800]}},
-             "workload.personas": [{"name": "one", "context": [512, 2048], "generate": [10, 40], "think": ["1ms", "2ms"]}]}
+             "remote": {"capacity": "1GiB", "depths": [1, 2], "read_rates": [300, 600], "write_rates": [200, 400]}},
+             "workload.personas": [{"name": "one", "context": [64, 256], "generate": [10, 40], "think": ["1ms", "2ms"]}]}
     none, some = (measure({**SIMULATE, **store, **stalls})[1] for stalls in (
         {}, {"tiers.remote.stalls": [150, 1050], "tiers.remote.stall_every": "2s"}))
     assert (result(none, "remote_stalls"), result(none, "remote_stall_ms"), none["results"].get("nvme_stalls", {}).get("value")) == (0, 0, None)

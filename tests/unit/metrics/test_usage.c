@@ -132,6 +132,19 @@ static void chunks_that_come_late_are_not_waited_for_before(void **state) {
     assert_int_equal(stalls(&s), 0);
 }
 
+/* Sixteen answers at once, each 120 ms after they were asked for; then they take 350 ms, and 500 ms. */
+static void a_long_way_is_no_stall(void **state) {
+    uint64_t now_ns = KVF_NS_PER_S;
+    (void)state;
+    usage_watch(&u);
+    for (int i = 0; i < 40; i++) {
+        usage_come(&u, READ, 16, now_ns);
+        usage_go(&u, READ, 16, now_ns += (i < 38 ? 120 : i < 39 ? 350 : 500) * KVF_NS_PER_MS, 0);
+        struct usage_sums s = usage_read(&u, now_ns);
+        assert_int_equal(stalls(&s), i == 39);
+    }
+}
+
 /* By length too: each count and sum is taken from its own. */
 static void what_lies_between_two_readings_added_to_the_first_is_the_second(void **state) {
     (void)state;
@@ -156,6 +169,7 @@ int main(void) {
         TEST(a_time_before_the_last_takes_nothing_away),
         TEST(a_silence_of_many_chunks_is_a_stall),
         TEST(a_slow_drive_does_not_stall_all_the_time),
+        TEST(a_long_way_is_no_stall),
         TEST(chunks_that_come_late_are_not_waited_for_before),
         cmocka_unit_test(what_lies_between_two_readings_added_to_the_first_is_the_second),
     };
