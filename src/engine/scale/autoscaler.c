@@ -107,6 +107,7 @@ struct autoscaler_level *seek_take(struct autoscaler *a) {
     struct autoscaler_level *l = seek_level(a, a->users);
     bool other = false;
     l->visits++;
+    l->latest = a->stages;
     l->seconds += a->last.seconds;
     for (unsigned k = 0; k < KVF_CLASSES_MAX; k++) {
         const struct stage_class *c = &a->stage.klass[k];

@@ -47,6 +47,7 @@ struct autoscaler_level {
     double tokens_s;     /* capacity: as counted, what value may be known better than */
     double seconds;      /* judged */
     unsigned visits;     /* stages */
+    unsigned latest;     /* number of the latest one */
     struct evidence of[KVF_CLASSES_MAX];
     struct evidence since[KVF_CLASSES_MAX]; /* of the latest stages, which say otherwise */
     unsigned against;                       /* so many */

@@ -25,6 +25,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/scale/seek.h"
 
@@ -251,6 +252,24 @@ static const struct autoscaler_level *doubtful(const struct autoscaler *a, unsig
     return noise > weak->noise ? high : weak;
 }
 
+/* The throughput of a user falls as users are added. Where a candidate's is more than that of the level
+ * below, the two are not of one system, as before caches were full: the one that was measured longer ago. */
+static struct autoscaler_level *at_odds(struct autoscaler *a, unsigned candidate) {
+    struct autoscaler_level *c = &a->level[candidate], *below = candidate ? c - 1 : NULL;
+    if (!below || !(below->value > 0)) return NULL;
+    double each = c->value / (double)c->users, fewer = below->value / (double)below->users;
+    double chance = hypot(c->noise / (double)c->users, below->noise / (double)below->users);
+    if (each <= fewer * (1 + a->config.tolerance) + CERTAIN * chance) return NULL;
+    return below->latest < c->latest ? below : c;
+}
+
+/* Its evidence is of another system. */
+static void evidence_drop(struct autoscaler_level *l) {
+    memset(l->of, 0, sizeof l->of);
+    memset(l->since, 0, sizeof l->since);
+    l->against = 0;
+}
+
 static bool go(struct autoscaler *a, struct snapshot_decision *out, const char *action, uint64_t users) {
     snprintf(out->action, sizeof out->action, "%s", action);
     try_users(a, out, users);
@@ -307,10 +326,13 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
         return go(a, out, "again", best->users);
     }
     if (above == 0 && below == 0) {
-        const struct autoscaler_level *again = a->confirming < CONFIRM_MOST ? doubtful(a, i) : NULL;
+        struct autoscaler_level *odd = a->confirming < CONFIRM_MOST ? at_odds(a, i) : NULL;
+        const struct autoscaler_level *again = a->confirming < CONFIRM_MOST && !odd ? doubtful(a, i) : odd;
         if (!again) return found(a, out);
+        if (odd) evidence_drop(odd);
         a->confirming++;
-        seek_say(out, "; chance is not ruled out: measure %" PRIu64 " again", again->users);
+        seek_say(out, "; %s: measure %" PRIu64 " again",
+                 odd ? "each user has more than with fewer users" : "chance is not ruled out", again->users);
         return go(a, out, "again", again->users);
     }
     const struct autoscaler_level *far = i ? unlucky(a, i) : NULL;

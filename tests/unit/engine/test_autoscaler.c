@@ -655,6 +655,26 @@ static void a_number_beside_others_that_leave_work_undone_is_the_answer(void **s
     expect_answer(1, true);
 }
 
+/* 100 tok/s a user up to 3,000 while conversations are short, then half of it: the peak has 30 users, and
+ * what was measured before is none of that system. */
+static void what_was_measured_before_caches_filled_is_no_peak(void **state) {
+    bool young = true;
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(8);
+    for (unsigned n = 0; n < 2000 && strcmp(d.action, "found") != 0; n++) {
+        interval(50, 20);
+        in.tokens = fmin((double)a.users * 100, 3000) / (young ? 1 : 2);
+        in.context = 10 * in.tokens;
+        in.done = 50;
+        in.e2e_s = 50 * 0.02;
+        if (step()) young = young && a.growing;
+    }
+    assert_string_equal(d.action, "found");
+    assert_in_range(d.users_after, 29, 31);
+    assert_true(fabs(a.peak / 1500 - 1) < 0.05);
+}
+
 /* Users who think for 45 s, of 100 tokens and 10 ms each: the stages of the first have a request or none.
  * What came in them is chance, and the link is idle. */
 static void few_requests_of_users_who_think_end_nothing(void **state) {
@@ -744,6 +764,7 @@ int main(void) {
         cmocka_unit_test(nothing_generated_is_no_peak),
         cmocka_unit_test(work_left_undone_is_no_throughput),
         cmocka_unit_test(a_number_beside_others_that_leave_work_undone_is_the_answer),
+        cmocka_unit_test(what_was_measured_before_caches_filled_is_no_peak),
         cmocka_unit_test(few_requests_of_users_who_think_end_nothing),
         cmocka_unit_test(users_who_ask_for_more_than_is_answered_are_enough),
         cmocka_unit_test(intervals_without_length_are_none),
