@@ -107,7 +107,7 @@ def _():
         assert abs(p50 * 1e3 / one["summary"]["end_to_end_latency_ms"]["p50"] - 1) < 0.01, (p50, one["summary"])
         assert len(one["storage_latencies"]) == len(one["generation_latencies"]) == len(listed)
     got = run(["merge", "--as-ranks", *databases])
-    assert got.rc == 0 and got.stdout.startswith("run 1: 2 ranks in "), got
+    assert got.rc == 0 and got.stdout.startswith("run 1: 2 ranks, "), got
     whole = json.loads(run(["show", "latest", "--json"]).stdout)
     assert len(whole["ranks"]) == 2 and 0 < whole["results"]["requests_done"]["value"] <= sum(one["summary"]["total_requests"] for one in results)
     assert sorted(os.listdir(work / "cache")) == ["rank_0", "rank_1"]

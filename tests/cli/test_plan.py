@@ -343,4 +343,12 @@ def _():
     assert "It failed: a trace cannot be divided" in got.stdout and "a trace cannot be divided" in got.stderr, got
 
 
+@case("no machine carries a load whose arrivals it leaves waiting, even of a class whose target allows it")
+def _():
+    load = {**LOAD, "engine": {"slots": 2}, "workload": {**LOAD["workload"], "arrival": {"process": "poisson", "rate": 300}},
+            "qos": {"classes": [{"name": "few", "share": 0.05, "p95": "20s"}, {"name": "rest", "share": 0.95, "p95": "30m"}]}}
+    got, out = plan(rc=3, load=scenario(**load))
+    assert not [m for m in out["machines"] if m["state"] == "meets"] and "of the arrivals left waiting" in unwrapped(got), (got, out)
+
+
 main()

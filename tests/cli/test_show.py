@@ -45,7 +45,7 @@ def _():
         "\nCriteria\n"
         "criterion  metric            measured       target  verdict\n"
         "hits       hit_ratio           50.0 %  >=   30.0 %  PASS\n"
-        "reads      nvme_read_p95_ms   no data  <   5.00 ms  --\n")
+        "reads      nvme_read_p95_ms  tier off  <   5.00 ms  --\n")
     assert show("1", "--measures") == summary + (
         "\nMetrics\n"
         "metric     value  unit  samples\n"

@@ -168,6 +168,21 @@ def _():
     assert "cannot be met within the bounds" in text and "most of the work was not done by the end" in text, got
 
 
+@case("a search counts no point whose arrivals are left waiting, unless it is for a rate")
+def _():
+    full = {"mode": "simulate", "run.duration": "60s", "engine.slots": 4, "tiers.nvme.capacity": 0, "tiers.gpu.capacity": 0,
+            "tiers.cpu.read_bandwidth": "100MB/s", "tiers.cpu.write_bandwidth": "100MB/s",
+            "workload": {"users": 20, "arrival": {"process": "poisson", "rate": 400}, "personas": [
+                {"name": "one", "context": [256, 2048], "generate": [20, 60]}]},
+            "qos": {"classes": [{"name": "few", "share": 0.03, "p95": "5s"}, {"name": "rest", "share": 0.97, "p95": "30m"}]}}
+    find = {"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["256MiB", "1GiB"]}
+    got, _ = sweep({**full, "sweep": {**find, "target": {"metric": "slo_few_met_ratio", "op": ">=", "value": 0}}})
+    text = " ".join(got.stdout.split())
+    assert re.search(r"cannot be met within the bounds: .* but [\d.]+ % of the arrivals were left waiting", text), got
+    got, _ = sweep({**full, "sweep": {**find, "target": {"metric": "throughput_tok_s", "op": ">=", "value": 1}}})
+    assert "is met at the lower bound already" in " ".join(got.stdout.split()), got
+
+
 @case("a point that ended amid most of its work is not called best, by the sweep nor by its report")
 def _():
     few = {**CROWDED, "tiers": {**CROWDED["tiers"], "cpu": {"capacity": "512MiB"}}}

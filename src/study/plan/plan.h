@@ -56,6 +56,7 @@ struct plan_result {
     bool met[KVF_CLASSES_MAX];
     unsigned worst;                 /* class farthest from its target */
     double undone[STANDING_UNDONE]; /* as standing.h has them */
+    double waiting;                 /* share of the arrivals left waiting, beyond chance; 0: none */
     double over;                    /* its P95 relative to the target: 0.38 is 38 % above */
 };
 
@@ -156,6 +157,9 @@ const struct plan_result *plan_result(const struct plan_machine *m);
 const struct plan_result *plan_alike(const struct plan_machine *m);
 /* Its hourly cost, as far as known. */
 double plan_hourly(const struct plan_machine *m);
+/* Whether work was left undone or arrivals were left waiting; and in words what, "": nothing. */
+bool plan_leaves_some(const struct plan_result *r);
+const char *plan_undone(const struct plan_result *r, char out[STANDING_TEXT]);
 /* Whether it is on the Pareto front of cost, TTFT and power, over simulated machines that meet the targets.
  */
 bool plan_on_front(const struct plan *p, size_t machine);

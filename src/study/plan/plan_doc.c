@@ -70,7 +70,7 @@ static void put_miss(const struct plan *p, const struct plan_result *r, struct b
     char undone[STANDING_TEXT];
     if (r->over > 0)
         buf_addf(out, "misses %s P95 %s", p->klass[r->worst].name, beyond(r->over).text);
-    else if (standing_undone(r->undone, undone, sizeof undone)[0])
+    else if (plan_undone(r, undone)[0])
         buf_addf(out, "leaves work undone: %s", undone);
     else
         buf_addf(out, "misses %s P95 when the requests still waiting at the end count",
@@ -137,7 +137,7 @@ static void say_miss(const struct plan *p, const struct plan_result *r, char out
     char undone[STANDING_TEXT];
     if (r->over > 0)
         snprintf(out, 200, "misses %s %s", p->klass[r->worst].name, beyond(r->over).text);
-    else if (standing_undone(r->undone, undone, sizeof undone)[0])
+    else if (plan_undone(r, undone)[0])
         snprintf(out, 200, "%.190s", undone);
     else
         snprintf(out, 200, "misses %s: requests still wait at the end", p->klass[r->worst].name);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "draw/format.h"
 #include "study/plan/plan.h"
 
 /* Simulations of a round, whatever the cores, so that the search is the same everywhere; a result so near a
@@ -21,6 +22,17 @@ const struct plan_result *plan_result(const struct plan_machine *m) {
 
 const struct plan_result *plan_alike(const struct plan_machine *m) {
     return m->result[PLAN_SHORT].done ? &m->result[PLAN_SHORT] : plan_result(m);
+}
+
+bool plan_leaves_some(const struct plan_result *r) {
+    return !standing_comparable(r->undone) || r->waiting > 0;
+}
+
+const char *plan_undone(const struct plan_result *r, char out[STANDING_TEXT]) {
+    standing_undone(r->undone, out, STANDING_TEXT);
+    if (!out[0] && r->waiting > 0)
+        snprintf(out, STANDING_TEXT, "%s of the arrivals left waiting", format_percent(r->waiting).text);
+    return out;
 }
 
 double plan_hourly(const struct plan_machine *m) {
@@ -63,6 +75,7 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
                               .requests = value[REQUESTS],
                               .over = -INFINITY};
     memcpy(r->undone, point->undone, sizeof r->undone);
+    r->waiting = point->waiting;
     r->written_per_day = value[MEASURED] > 0 ? written / value[MEASURED] * SECONDS_OF_DAY : NAN;
     r->years = years_of(p, m, r->written_per_day);
     r->hourly = m->hourly;
@@ -83,11 +96,12 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
     }
 }
 
-/* Less work is done sooner: a machine that leaves some undone does not carry the load. */
+/* Less work is done sooner: a machine that leaves some undone does not carry the load, whatever class it is
+ * of. */
 static bool carries(const struct plan *p, const struct plan_result *r) {
     for (unsigned k = 0; k < p->classes; k++)
         if (!r->met[k]) return false;
-    return standing_comparable(r->undone);
+    return !plan_leaves_some(r);
 }
 
 /* The verdict on a machine that was run, and what follows for others. */
@@ -208,7 +222,7 @@ static size_t choose(const struct plan *p, size_t best, struct plan_simulation j
 /* So near a target, or inside all of them with work left undone, that a longer simulation may tell otherwise.
  */
 static bool is_near(const struct plan_result *r) {
-    return r->over <= NEAR_TARGET && (r->over >= -NEAR_TARGET || !standing_comparable(r->undone));
+    return r->over <= NEAR_TARGET && (r->over >= -NEAR_TARGET || plan_leaves_some(r));
 }
 
 /* Cheaper than `best`, and the full simulation has to tell. */

@@ -34,6 +34,7 @@ struct sweep_point {
     size_t targets, missed;          /* of the classes' latencies that could be judged */
     double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
     bool cut;                        /* it ended while most of its work was under way: standing_run_cut() */
+    double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
     bool behind;                     /* LOAD_AT_RATE: it did not serve what arrived: outcome_behind() */
 };
 

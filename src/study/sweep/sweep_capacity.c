@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "draw/format.h"
 #include "metrics/bisect.h"
 #include "scenario/load.h"
@@ -12,14 +13,22 @@ static bool holds(const struct sweep *s, double v) {
     return scenario_op_holds(sweep->target.op, v, sweep->target.value);
 }
 
+/* A queue that is kept full says how much can be done, and nothing of how soon. */
+static bool waits(const struct sweep *s, size_t i) {
+    const char *metric = s->base.scenario.sweep.target.metric;
+    return s->point[i].waiting > 0 && !buf_ends_with(s->unit[0], "/s") &&
+           strcmp(metric, "unserved_ratio") != 0;
+}
+
 /* A point that left work undone meets no target, unless that work is what the target counts; nor does one
- * that ended amid most of its work, whose figures are those of the few requests that found no crowd. */
+ * that ended amid most of its work, whose figures are those of the few requests that found no crowd, or one
+ * whose arrivals were left waiting. */
 static bool counts(const struct sweep *s, size_t i) {
     double undone[STANDING_UNDONE];
     memcpy(undone, s->point[i].undone, sizeof undone);
     size_t asked = standing_undone_find(s->base.scenario.sweep.target.metric);
     if (asked < STANDING_UNDONE) undone[asked] = 0;
-    return standing_comparable(undone) && !s->point[i].cut;
+    return standing_comparable(undone) && !s->point[i].cut && !waits(s, i);
 }
 
 static bool is_met(const struct sweep *s, size_t i) {
@@ -47,6 +56,9 @@ static struct given given(const struct sweep *s, size_t i) {
     if (i == SIZE_MAX) return g;
     bool less = !counts(s, i);
     standing_undone(s->point[i].undone, undone, sizeof undone);
+    if (!undone[0] && !s->point[i].cut && less)
+        snprintf(undone, sizeof undone, "%s of the arrivals were left waiting",
+                 format_percent(s->point[i].waiting).text);
     snprintf(g.text, sizeof g.text, "%s%s%s", measured(s, i).text, less ? ", but " : "",
              !less       ? ""
              : undone[0] ? undone
