@@ -30,6 +30,20 @@ static double most_of(const struct store_ranks *w, const char *metric) {
     return most;
 }
 
+/* Of each class its P95 target, by the requests of all ranks. What waits at the end is counted beyond that
+ * target alone, so nothing is known of higher ones. */
+static void add_targets(struct store_ranks *w) {
+    const struct snapshot *s = &w->view->snap;
+    enum kvf_stat stat = stat_of_target(0);
+    for (uint32_t k = 0; k < s->classes; k++) {
+        const struct snapshot_qos *q = &s->qos[k];
+        uint64_t all = q->done + q->failed + q->overdue;
+        if (!kvf_present(q->violations) || all < stat_samples(stat)) continue;
+        result_add(&w->run.results, q->met_ratio >= stat_quantile(stat), all, "slo_%s_%s_met",
+                   s->class_name[k], stat_name(stat));
+    }
+}
+
 static void add_own(struct store_ranks *w, const struct store_whole *done) {
     const struct snapshot_interval *i = &w->view->snap.interval;
     struct result_list *out = &w->run.results;
@@ -110,6 +124,7 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     figures_tiers(out, &f);
     figures_machine(out, &f);
     figures_histograms(&w->run, f.d);
+    add_targets(w);
     add_own(w, done);
     add_ranks(w, done);
     w->run.verdict = w->view->verdict;

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import re
 import resource
 import sqlite3
 
@@ -403,7 +404,7 @@ def _():
     assert len(results) > 150 and {"nvme_read_tok_s", "nvme_write_tok_s", "not_admitted", "copies_skipped"} < set(results)
     for name in set(results) - odd:
         got, one = value(results, name), value(own, name)
-        once = name.endswith(("_ms", "_ratio", "_share")) or name in ONCE
+        once = name.endswith(("_ms", "_ratio", "_share", "_met")) or name in ONCE
         if got is None or (one is None and "_p99" in name):  # which takes samples enough
             continue
         assert one is not None and abs(got - one * (1 if once else 2)) <= 1e-6 * abs(got), \
@@ -459,6 +460,17 @@ def _():
     assert value(whole["results"], "requests_done") == sum(map(len, inside)), (whole["results"]["requests_done"], list(map(len, inside)))
     near_rank(inside, "e2e_ms", 0.95, value(whole["results"], "e2e_p95_ms"))
     assert any("20 of 50 intervals are outside" in one["message"] for one in whole["events"]), whole["events"]
+
+
+@case("a target that ranks miss together is missed, and the summary says so")
+def _():
+    classes = [{"name": "met", "share": 0.5, "p95": "10m"}, {"name": "missed", "share": 0.5, "p95": "1us"}]
+    found = apart(*[{"qos": {"classes": classes}}] * 2)
+    _, whole = whole_of(found)
+    alone = [(value(results, "slo_met_p95_met"), value(results, "slo_missed_p95_met")) for _, results, _ in found]
+    assert alone == [(1, 0)] * 2, alone
+    assert (value(whole["results"], "slo_met_p95_met"), value(whole["results"], "slo_missed_p95_met")) == (1, 0), whole["results"]
+    assert re.search(r"1 of 2\s+targets\s+missed", run(["show", "latest"]).stdout)
 
 
 @case("the words of a merge name what is counted: whole intervals, where the common time has parts of some")
