@@ -351,4 +351,13 @@ def _():
     assert not [m for m in out["machines"] if m["state"] == "meets"] and "of the arrivals left waiting" in unwrapped(got), (got, out)
 
 
+@case("a plan at granularity request says what was not computed again")
+def _():
+    kept, lost = (plan("--target", "all.p95=60s", load=scenario(**{**LOAD, "cache": {
+        **LOAD["cache"], "granularity": granularity}}), parts=catalogue(ram=[{**RAM, "sizes": ["256MiB"]}], drives=[]))[0]
+        for granularity in ("block", "request"))
+    assert "lookups missed, and at granularity request nothing is computed again for them" in unwrapped(lost), lost
+    assert "at granularity request" not in unwrapped(kept), kept
+
+
 main()

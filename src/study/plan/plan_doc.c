@@ -326,6 +326,16 @@ static void put_even(const struct plan *p, struct doc *d) {
     }
 }
 
+/* A machine that keeps less then has less to do. */
+static void put_not_computed(const struct plan_result *r, struct doc *d) {
+    if (r->not_computed > 0)
+        doc_text(
+            d, DOC_WARN,
+            "%s lookups missed, and at granularity request nothing is computed again for them: a machine that "
+            "keeps less looks faster. Set cache.granularity: block to have all of it computed.",
+            format_count(r->not_computed).text);
+}
+
 static void put_answer(const struct plan *p, struct doc *d) {
     const struct plan_machine *m = &p->machine[p->pick];
     const struct plan_result *r = plan_result(m);
@@ -351,6 +361,7 @@ static void put_answer(const struct plan *p, struct doc *d) {
              format_count(r->requests).text);
     doc_fact(d, "Throughput", buf_text(&text));
     buf_free(&text);
+    put_not_computed(r, d);
     for (unsigned k = 0; k < p->classes; k++) {
         buf_addf(&text, "P95 %s of at most %s", format_ms(r->class_ms[k]).text,
                  format_ms(p->klass[k].target_ms).text);

@@ -42,12 +42,13 @@ double plan_hourly(const struct plan_machine *m) {
 
 /* ---- one simulation ---- */
 
-enum { TOK_S, TTFT, WRITTEN, MEASURED, REQUESTS, FIRST_CLASS };
+enum { TOK_S, TTFT, WRITTEN, MEASURED, REQUESTS, NOT_COMPUTED, FIRST_CLASS };
 
 static void measures_name(struct plan *p) {
     struct sweep *s = &p->sweep;
-    static const char *const names[FIRST_CLASS] = {"throughput_tok_s", "ttft_p95_ms", "nvme_write_bytes",
-                                                   "measured_s", "requests_done"};
+    static const char *const names[FIRST_CLASS] = {"throughput_tok_s", "ttft_p95_ms",
+                                                   "nvme_write_bytes", "measured_s",
+                                                   "requests_done",    "misses_not_computed"};
     s->metrics = 0;
     for (unsigned i = 0; i < FIRST_CLASS; i++)
         snprintf(s->metric[s->metrics++], sizeof s->metric[0], "%s", names[i]);
@@ -73,6 +74,7 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
                               .tok_s = value[TOK_S],
                               .ttft_ms = value[TTFT],
                               .requests = value[REQUESTS],
+                              .not_computed = value[NOT_COMPUTED],
                               .over = -INFINITY};
     memcpy(r->undone, point->undone, sizeof r->undone);
     r->waiting = point->waiting;
