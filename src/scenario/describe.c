@@ -62,6 +62,8 @@ static void add_tiers(const struct scenario *s, struct buf *out) {
         buf_addf(out, "%s%s %s", separator, tier_name(t), size);
         separator = ", ";
     }
+    if (fleet && s->fleet.outages > 0)
+        buf_addf(out, ", with %u outage%s", (unsigned)s->fleet.outages, s->fleet.outages == 1 ? "" : "s");
 }
 
 void scenario_describe(const struct scenario *s, char *out, size_t len) {
