@@ -205,7 +205,9 @@ def _():
     for of in rows(counted):
         sizes = by_seq.get(of["seq"], [])
         assert len(sizes) <= 5 and sizes == sorted(sizes, reverse=True) and sum(sizes) <= of["bytes"], (of, sizes)
-    assert all(found[name] <= 1.02 * written[name] for name in names), (found, written)
+    assert sum(found.values()) <= 1.02 * sum(written.values()), (found, written)
+    merged = 8 * len(names) * 65536  # requests that stand beside each other on the drive merge, whichever programs made them
+    assert all(found[name] <= 1.02 * written[name] + merged for name in names), (found, written)
     assert sum(row["others_write_bytes"] for row in rows(counted)) >= 0.98 * sum(written.values()), written
 
 
