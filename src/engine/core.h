@@ -59,7 +59,8 @@ void overload_warn(const struct engine *e, struct run_record *run);
 /* When the run has ended: says so if an open loop could not be kept up with. */
 void overload_finish(struct engine *e);
 
-/* Of the drive and of the store. Of pods on a virtual clock, which are counted together, none can be told. */
+/* Whether stalls of the drive and of the store can be told: of pods on a virtual clock, which are counted
+ * together, they cannot. */
 static inline bool engine_sees_stalls(const struct engine *e) {
     return !run_clock_is_virtual(&e->clock) || e->s->fleet.pods == 1;
 }

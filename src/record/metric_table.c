@@ -442,9 +442,10 @@ const struct metric metric_rows[] = {
      "ranks are on several machines."},
     {"energy_per_token_j", JOULES, DOWN, "energy per token", "energy_j / tokens_generated."},
     {"nvme_stalls", COUNT, FREE, "stalls of nvme",
-     "Times of 100 ms or more in which at least 4 chunks were at the nvme tier and not one was completed, although "
-     "they complete ten times as often on average, and without one for three times as long as is usual. 0 in a simulation without tiers.nvme.stalls. Missing for "
-     "simulated fleets, and for runs merged as ranks if intervals are left out."},
+     "Times of 100 ms or more in which at least 4 chunks were at the nvme tier and not one was completed, ten times as "
+     "long as the mean time between two completions and three times as long as is usual with so many there. 0 in a "
+     "simulation without tiers.nvme.stalls. Missing for simulated fleets, and for runs merged as ranks if intervals are "
+     "left out."},
     {"nvme_stall_ms", MS, FREE, "time stalled",
      "Sum of the stalls of the nvme tier that ended in the measured part."},
     {"nvme_written_per_day_bytes", BYTES, FREE, "written a day to nvme",

@@ -140,14 +140,14 @@ double outcome_delta(const struct outcome *o, size_t point, size_t measure);
 /* The best point by a measure, among those that left nothing undone and did not end amid most of their work;
  * SIZE_MAX: none. */
 size_t outcome_best(const struct outcome *o, size_t measure);
-/* Why a point is not comparable, and never the best: "3 requests failed", "it ended amid most of its work";
- * "" where it is. */
 /* Whether it can be best, or a maximum: nothing was left undone, it did not end amid most of its work, and
  * served what arrived. */
 bool outcome_comparable(const struct outcome_point *p);
 /* Whether so large a part of what arrived was not done, beyond chance: done / arrived, and how many arrived.
  * NaN: false. */
 bool outcome_behind(double achieved_ratio, double arrived);
+/* Why a point is not comparable, and never the best: "3 requests failed", "it ended amid most of its work";
+ * "" where it is. */
 const char *outcome_undone(const struct outcome_point *p, char out[STANDING_TEXT]);
 /* The measure whose best value is a peak: throughput where the load varies, else the first. */
 size_t outcome_judge(const struct outcome *o);

@@ -70,8 +70,8 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
         double lost = sum_of(w, outages[k]);
         if (kvf_present(lost)) result_add(out, lost, 0, "%s", outages[k]);
     }
+    /* It is not known when they were: with intervals left out, not how many count. */
     static const char *const stalls[] = {"nvme_stalls", "nvme_stall_ms", "remote_stalls", "remote_stall_ms"};
-    /* it is not known when they were */
     for (size_t k = 0; k < sizeof stalls / sizeof *stalls && done->outside == 0; k++) {
         double sum = sum_of(w, stalls[k]);
         if (kvf_present(sum)) result_add(out, sum, 0, "%s", stalls[k]);
