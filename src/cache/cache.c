@@ -159,6 +159,10 @@ void cache_soon(const struct cache *c, struct cache_key key) {
     index_soon(&c->index, key);
 }
 
+void cache_count_given_up(struct cache *c) {
+    c->stats.lookups_given_up += !c->stopped;
+}
+
 void cache_count_lookup(struct cache *c, enum kvf_cause cause, int tier) {
     c->stats.decisions++;
     c->stats.lookups[cause]++;

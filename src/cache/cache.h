@@ -152,6 +152,7 @@ struct cache_stats {
     uint64_t refused;                   /* writes: too large for every tier, or no room in time */
     uint64_t fell_through[KVF_TIERS];   /* writes that found no room there in time and went on below */
     uint64_t not_admitted;              /* writes that the rule of admission turned away */
+    uint64_t lookups_given_up;          /* that waited for the end of a write as long as they may */
     uint64_t move_errors;               /* failed moves: the entry was dropped */
     uint64_t waiting;                   /* operations that wait now */
     uint64_t decisions;                 /* lookups, plans, victims: for the speed figure */
@@ -186,6 +187,8 @@ void cache_shared_guess(struct cache *c, struct cache_key key, uint64_t bytes, e
 
 /* Counts one lookup of `cause`; `tier` (-1: miss) is where it hit. cache_read does not count. */
 void cache_count_lookup(struct cache *c, enum kvf_cause cause, int tier);
+/* Counts a lookup that waited for the end of a write as long as it may, and will count as a miss. */
+void cache_count_given_up(struct cache *c);
 /* Turns a counted hit into a miss: its read failed, and an error is never a hit. */
 void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier);
 /* The tier in which a resident entry is read now; -1 if it is not resident. */

@@ -546,7 +546,7 @@ static void consider_all(struct forecast *f) {
 static bool undone_of_late(const struct engine *e, const struct snapshot_interval *i) {
     const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
     return i->failed + i->dropped + i->errors + i->fell_through + c->not_admitted + c->copies_skipped +
-               c->outage_dropped >
+               c->lookups_given_up + c->outage_dropped >
            0;
 }
 

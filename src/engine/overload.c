@@ -136,7 +136,8 @@ void overload_warn(const struct engine *e, struct run_record *run) {
     warn_of_calibration(e, run);
     double fell = result_value(&run->results, "fell_through"),
            kept_out = result_value(&run->results, "not_admitted"),
-           skipped = result_value(&run->results, "copies_skipped");
+           skipped = result_value(&run->results, "copies_skipped"),
+           given_up = result_value(&run->results, "lookups_given_up");
     warn_of_requests(e, run);
     warn_of_server(e, run);
     if (kept_out > 0)
@@ -151,6 +152,14 @@ void overload_warn(const struct engine *e, struct run_record *run) {
             &run->verdict,
             "%s skipped for want of room in a slower tier; less was written than cache.placement asks for",
             counted(skipped, "copy was", "copies were").text);
+    if (given_up > 0)
+        verdict_warn(
+            &run->verdict,
+            "%s waiting for an entry that was still being written after engine.room_wait, and missed%s",
+            counted(given_up, "lookup gave up", "lookups gave up").text,
+            scenario_recomputes(e->s) ? ""
+                                      : "; what was not found is neither read nor computed again, "
+                                        "so the throughput is that of less work");
     double lost = result_value(&run->results, "outage_dropped");
     if (lost > 0)
         verdict_warn(&run->verdict,

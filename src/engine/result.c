@@ -66,6 +66,7 @@ static void add_cache(struct measure *m) {
     add_count(m, "recomputed_tokens", counters_get(&m->d->recomputed_tokens));
     add_count(m, "copies_dropped", tier_sum(s->copies_dropped));
     add_count(m, "copies_skipped", s->copies_skipped);
+    add_count(m, "lookups_given_up", s->lookups_given_up);
     if (m->e->routes.outages) add_count(m, "outage_dropped", s->outage_dropped);
     add_count(m, "room_inline", s->room_inline);
     add_count(m, "room_background", s->room_background);

@@ -193,7 +193,8 @@ static bool left_undone(const struct engine *e, const struct snapshot_interval *
     const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
     if (i->failed + i->dropped + i->errors > 0) return true;
     return !scenario_recomputes(e->s) &&
-           i->fell_through + i->not_admitted + c->copies_skipped + c->outage_dropped > 0;
+           i->fell_through + i->not_admitted + c->copies_skipped + c->lookups_given_up + c->outage_dropped >
+               0;
 }
 
 static void signals_of(const struct engine *e, const struct snapshot *snap, const struct counters *d,

@@ -234,7 +234,8 @@ const struct metric metric_rows[] = {
     {"demotions", COUNT, FREE, "demotions", "Entries moved to a lower tier."},
     {"promotions", COUNT, FREE, "promotions", "Entries moved to a higher tier."},
     {"promotions_skipped", COUNT, FREE, "promotions skipped",
-     "Promotions for which there was no room at the moment."},
+     "Promotions for which there was no room at the moment. They are no work left undone: the entry is read where it is, at "
+     "the cost of that tier."},
     {"hits_recomputed", COUNT, FREE, "hits recomputed",
      "Blocks found below the gpu tier that were recomputed instead of read; they are among the hits."},
     {"recomputed_tokens", COUNT, FREE, "tokens recomputed", "Tokens of the blocks in hits_recomputed."},
@@ -250,12 +251,16 @@ const struct metric metric_rows[] = {
     {"refused", COUNT, DOWN, "writes refused",
      "Writes that no tier can hold, or that found no room in the last tier in time; their requests fail."},
     {"not_admitted", COUNT, DOWN, "writes not admitted", "Writes that cache.admission turned away."},
+    {"lookups_given_up", COUNT, DOWN, "lookups given up",
+     "Lookups of an entry that another request was still writing when engine.room_wait was over. They are among "
+     "the misses; what they did not find is not written again."},
     {"prefix_seen", COUNT, FREE, "prompts seen",
      "Requests done that began with a shared prompt: prefix_found + prefix_rebuilt. prefix_hits counts lookups "
      "instead, of blocks at granularity block, and those of requests that were not done as well."},
     {"prefix_found", COUNT, FREE, "prompts found", "Of these, requests that found all of the prompt."},
     {"prefix_rebuilt", COUNT, FREE, "prompts rebuilt",
-     "Of these, requests that did not, and wrote the missing part."},
+     "Of these, requests that did not. They wrote the missing part, unless it was not admitted or another request "
+     "was still writing it."},
     {"prefix_bytes_saved", BYTES, FREE, "prompt bytes saved",
      "KV bytes of shared prompts that were read from all tiers instead of being computed and written. With blocks "
      "of a trace, which are found through their prefix, all of them are prefix."},

@@ -39,6 +39,8 @@ static const struct {
     {"fell_through", "write fell through", "writes fell through", "writes fall through"},
     {"not_admitted", "write was not admitted", "writes were not admitted", "writes are not admitted"},
     {"copies_skipped", "copy was skipped", "copies were skipped", "copies are skipped"},
+    {"lookups_given_up", "lookup gave up waiting for a write", "lookups gave up waiting for writes",
+     "lookups give up waiting for writes"},
     {"outage_dropped", "entry was dropped in an outage", "entries were dropped in an outage",
      "entries are dropped in outages"},
     {"outage_lost", "entry was lost in an outage", "entries were lost in an outage",

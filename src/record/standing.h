@@ -8,10 +8,11 @@
 /* Work that was not done, or not as the scenario asks: requests failed, dropped or not reached in time,
  * ranks lost with their users, operations that failed and blocks that were read wrong while the run went on,
  * whose entries are in no tier any more, documents refused or overdue, writes that fell through or were not
- * admitted, copies skipped, entries dropped because their next tier was gone, or lost with it. Less work is
- * done sooner, so the throughput of the rest is not comparable. Writes and copies count only where no GPU is
- * modelled, or what it computes again is not all that was not kept. */
-enum { STANDING_UNDONE = 13 };
+ * admitted, lookups that gave up waiting for a write, copies skipped, entries dropped because their next tier
+ * was gone, or lost with it. Less work is done sooner, so the throughput of the rest is not comparable.
+ * Writes, copies and lookups count only where no GPU is modelled, or what it computes again is not all that
+ * was not kept. */
+enum { STANDING_UNDONE = 14 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t criteria, passed; /* that passed or failed, and passed */

@@ -329,7 +329,8 @@ const struct key key_table[] = {
     K("engine.max_concurrent_writes", INTEGER, engine.max_concurrent_writes, "writes", "0 to 100000", "0",
       ALWAYS, ALL, "Entry writes in flight at a time; 0 for no limit."),
     K("engine.room_wait", DURATION, engine.room_wait_ns, "", "0 to 1h", "10s", ALWAYS, ALL,
-      "How long a write waits for room in a tier before it falls through to the next lower one; in the last tier its request fails."),
+      "How long a write waits for room in a tier before it falls through to the next lower one; in the last tier its request fails; "
+      "a lookup waits as long for an entry that another request is writing, and then misses (lookups_given_up)."),
     K("engine.staging", SIZE, engine.staging_bytes, "bytes", "auto, or 0 to 1TiB", "auto", STAGED, ALL,
       "Pool of aligned buffers; auto is workers x io_depth x io_size, at most 512 MiB."),
     K("engine.noise", SIZE, engine.noise_bytes, "bytes", "1MiB to 64GiB", "64MiB", BYTES, ALL,

@@ -146,7 +146,7 @@ def check_identities(summary):
     asked = sum(value.get(what) or 0 for what in ("requests_failed", "requests_dropped", "ranks_lost", "operation_errors", "verify_mismatched",
                                                   "rag_documents_refused", "rag_documents_overdue"))
     asked += max(0, (value.get("requests_left") or 0) - value["requests_failed"] - value["requests_dropped"])
-    lost = asked + sum(value[what] or 0 for what in ("fell_through", "not_admitted", "copies_skipped")) + (value.get("outage_dropped") or 0)
+    lost = asked + sum(value[what] or 0 for what in ("fell_through", "not_admitted", "copies_skipped", "lookups_given_up")) + (value.get("outage_dropped") or 0)
     modelled = value.get("batch_running_mean") is not None and value.get("misses_not_computed") is None
     lost += 0 if modelled else value.get("outage_lost") or 0
     undone = asked if modelled else lost

@@ -211,6 +211,25 @@ def _():
         assert not re.search(r"^tokens/s .* beyond$", told.stdout, re.MULTILINE), told
 
 
+@case("a lookup that gives up waiting for a write is work undone, and at granularity block as well")
+def _():
+    for granularity in "request", "block":
+        for wait in "0s", "10s":
+            got, summary = measure({
+                "mode": "simulate", "run.duration": "120s", "run.interval": "10s", "engine.room_wait": wait,
+                "cache.granularity": granularity, "tiers": {"nvme": {
+                    "capacity": "340MiB", "io_size": "64KiB", "read_bandwidth": "133MB/s", "write_bandwidth": "14MB/s", "latency": "80us"}},
+                "workload.users": 24, "workload.conversation": {"max_turns": 1},
+                "workload.prefix": {"probability": 1, "on_top": True, "count": 40, "prompt_tokens": 800},
+                "workload.personas": [{"name": "one", "context": [500, 500], "generate": [60, 60], "think": ["1s", "1s"]}]}, "--db", "none")
+            given_up, text = result(summary, "lookups_given_up"), " ".join(got.stdout.split())
+            criterion = {one["name"]: one for one in summary["criteria"]}["lookups given up"]
+            assert result(summary, "requests_failed") == 0 and given_up <= result(summary, "misses"), summary["results"]
+            assert (given_up > 0) == (wait == "0s") == (not criterion["passed"]), (granularity, wait, given_up, criterion)
+            assert ("throughput not comparable: %d lookups gave up waiting for writes" % given_up in text) == (given_up > 0), text
+            assert ("Warning %d lookups gave up" % given_up in text) == (given_up > 0), text
+
+
 @case("trials that were too slow for their requests do not drop out of the verdict")
 def _():
     store, path, runs = ("--db", home() / "work/slow.db"), home() / "work/slow.yaml", []

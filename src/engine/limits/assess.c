@@ -21,8 +21,8 @@ static double all_operations(const struct run_record *run, const char *tier) {
  * held everything, as nothing was lost or refused and no lower tier did the work. Less room would bring
  * operations; so a criterion without data fails where any room was lacking. */
 static bool not_needed(const struct run_record *run, const char *metric) {
-    static const char *const lost[] = {"evictions", "fell_through", "refused", "not_admitted",
-                                       "requests_failed"};
+    static const char *const lost[] = {"evictions",    "fell_through",     "refused",
+                                       "not_admitted", "lookups_given_up", "requests_failed"};
     int t = metric_tier(metric);
     if (t == KVF_TIERS || !(result_value(&run->results, "requests_done") > 0)) return false;
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
@@ -96,6 +96,7 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     judge(run, "failed requests", "requests_failed", KVF_OP_EQ, 0);
     judge(run, "writes refused", "refused", KVF_OP_EQ, 0);
     judge(run, "writes fell through", "fell_through", KVF_OP_EQ, 0);
+    judge(run, "lookups given up", "lookups_given_up", KVF_OP_EQ, 0);
     if (s->cache.admission != KVF_ADMISSION_ALWAYS)
         judge(run, "writes not admitted", "not_admitted", KVF_OP_EQ, 0);
     if (s->cache.placement == KVF_PLACEMENT_INCLUSIVE)

@@ -55,7 +55,10 @@ static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, s
 
 bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, enum access_role role) {
-    if (f->wait_deadline_ns != 0 && executor_now(x) >= f->wait_deadline_ns) return false;
+    if (f->wait_deadline_ns != 0 && executor_now(x) >= f->wait_deadline_ns) {
+        cache_count_given_up(p->cache);
+        return false;
+    }
     struct cache_op *op = cache_wait(p->cache, key, f->worker, f);
     if (!op) return false;
     op->role = role;
