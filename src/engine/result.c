@@ -399,7 +399,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     result_add(m.out, snap->interval.host_cpu_ratio, 0, "host_cpu_ratio");
     result_add(m.out, kvf_ratio(snap->interval.in_service, (double)pods_slots(e->s)), 0, "slots_busy_ratio");
     pods_results(e, run);
-    outages_results(e, m.out);
+    outages_results(e, m.from->run_ns, m.to->run_ns, m.out);
     verdict_run(e, snap, &use, run);
     overload_warn(e, run);
     figures_histograms(run, m.d);

@@ -115,14 +115,16 @@ static void put_outages(const struct run_part *p) {
     static const struct {
         const char *metric, *unit;
     } cells[] = {{"outages", ""},
+                 {"outages_s", "s"},
                  {"outage_requests_failed", ""},
                  {"outage_requests_rerouted", ""},
                  {"outage_lost_bytes", "B"},
                  {"outage_hits_back_s", "s"},
                  {"outage_ttft_back_s", "s"}};
     if (!kvf_present(run_metric(p, "outages"))) return;
-    doc_table(p->doc, "Outages",
-              ">begun|>requests failed|>routed anew|>lost|>hit ratio back after|>TTFT P95 back after");
+    doc_table(
+        p->doc, "Outages",
+        ">begun|>gone for|>requests failed|>routed anew|>lost|>hit ratio back after|>TTFT P95 back after");
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         run_cell_measure(p->doc, run_metric(p, "%s", cells[i].metric), cells[i].unit, "");
 }

@@ -195,6 +195,8 @@ const struct metric metric_rows[] = {
      "the index is in memory."},
     {"outages", COUNT, FREE, "outages",
      "Outages of parts of the fleet that have begun; absent where none were asked for."},
+    {"outages_s", SECONDS, FREE, "gone for",
+     "Time in the measured part that parts of the fleet were gone for, of all outages together."},
     {"outage_requests_failed", COUNT, DOWN, "failed with a pod",
      "Requests in service at a pod when it went."},
     {"outage_requests_rerouted", COUNT, FREE, "rerouted",

@@ -367,6 +367,7 @@ def _():
         assert decided([line for line in lines if not line["failed"]]) == kept, routing
         assert lost == value["requests_failed"] == value["outage_requests_failed"] > 0, (routing, lost, value["requests_failed"])
         assert value["requests_done"] == 120 - lost and value["outages"] == 1
+        assert value["outages_s"] == min(25, value["measured_s"] - 20), value["outages_s"]
         assert not any(20 <= requests()[n]["timestamp"] / 1000 < 45 for n, w in enumerate(want) if w[0] == GONE)
         assert value["outage_lost_bytes"] == BLOCKS * 512 * 131072, value["outage_lost_bytes"]
         assert value["outage_lost"] == BLOCKS and "%d entries were lost in an outage" % BLOCKS in summary["run"]["undone"], value["outage_lost"]

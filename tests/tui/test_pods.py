@@ -83,7 +83,9 @@ def _():
         line = next(line for line in cells if line[0] == str(pod) and len(line) == 8)
         assert int(line[2].replace(",", "")) == row["requests_done"] and int(line[4].replace(",", "")) == row["lookups"], (line, row)
     at = next(n for n, line in enumerate(cells) if line[0] == "begun")
-    begun, failed, rerouted = (int(cell.replace(",", "")) for cell in cells[at + 2][:3])
+    begun, gone, failed, rerouted = cells[at + 2][:4]
+    assert cells[at][1] == "gone for" and gone == "%d ms" % (1000 * result(summary, "outages_s")), cells[at:]
+    begun, failed, rerouted = (int(cell.replace(",", "")) for cell in (begun, failed, rerouted))
     assert (begun, failed, rerouted) == tuple(result(summary, name) for name in
                                               ("outages", "outage_requests_failed", "outage_requests_rerouted")), cells[at:]
 

@@ -211,13 +211,24 @@ static double longest(const struct outages *all, bool hits) {
     return most;
 }
 
-void outages_results(const struct engine *e, struct result_list *out) {
+/* How long parts were gone meanwhile, all outages added up. */
+static double gone_s(const struct outages *all, uint64_t from_ns, uint64_t to_ns) {
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        uint64_t begin = kvf_max(all->at[i].begin_ns, from_ns), end = kvf_min(all->at[i].end_ns, to_ns);
+        if (begin < end) ns += end - begin;
+    }
+    return (double)ns / (double)KVF_NS_PER_S;
+}
+
+void outages_results(const struct engine *e, uint64_t from_ns, uint64_t to_ns, struct result_list *out) {
     const struct outages *all = e->routes.outages;
     const struct gone_cost *cost = &e->service.gone.cost; /* workers have ended */
     uint64_t begun = 0;
     if (!all) return;
     for (uint32_t i = 0; i < all->count; i++) begun += all->at[i].state != TO_COME;
     result_add(out, (double)begun, 0, "outages");
+    result_add(out, gone_s(all, from_ns, to_ns), 0, "outages_s");
     result_add(out, (double)cost->failed, 0, "outage_requests_failed");
     result_add(out, (double)cost->rerouted, 0, "outage_requests_rerouted");
     result_add(out, (double)cost->lost, 0, "outage_lost");

@@ -33,6 +33,7 @@ void outages_pod_goes(struct engine *e, struct pod *p); /* of a simulation, with
  * against the OUTAGES_BEFORE before the outage: they have recovered when they are back within a tenth, for
  * the first time after the part came back. */
 void outages_interval(struct engine *e, const struct snapshot *snap);
-void outages_results(const struct engine *e, struct result_list *out);
+/* Of the measured part, which lasts from one time of engine_now() to another. */
+void outages_results(const struct engine *e, uint64_t from_ns, uint64_t to_ns, struct result_list *out);
 
 #endif
