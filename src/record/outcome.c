@@ -161,12 +161,6 @@ bool outcome_comparable(const struct outcome_point *p) {
     return !p->cut && !p->behind && standing_comparable(p->undone);
 }
 
-/* The part and the chance as of a queue that grows (record/judge.h). */
-bool outcome_behind(double achieved_ratio, double arrived) {
-    double part = 1 - achieved_ratio;
-    return part >= JUDGE_UNSERVED && part * sqrt(arrived) >= JUDGE_CHANCE;
-}
-
 /* Of the points of a configuration, SIZE_MAX for all. */
 static size_t best_of(const struct outcome *o, size_t measure, size_t configuration) {
     if (measure >= o->measures) return SIZE_MAX;

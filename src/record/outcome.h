@@ -85,7 +85,7 @@ struct outcome_point {
     double undone[STANDING_UNDONE]; /* as standing.h has them */
     double reuse_hits;              /* reuse_hit_ratio; NaN: missing */
     bool cut;                       /* it ended amid most of its work: standing_run_cut() */
-    bool behind;                    /* of profile rates: it did not serve what arrived: outcome_behind() */
+    bool behind;                    /* it did not serve what arrived: standing_run_behind() */
     size_t against;                 /* index of the baseline point of its differences; SIZE_MAX: none */
 };
 struct outcome_measure {
@@ -143,9 +143,6 @@ size_t outcome_best(const struct outcome *o, size_t measure);
 /* Whether it can be best, or a maximum: nothing was left undone, it did not end amid most of its work, and
  * served what arrived. */
 bool outcome_comparable(const struct outcome_point *p);
-/* Whether so large a part of what arrived was not done, beyond chance: done / arrived, and how many arrived.
- * NaN: false. */
-bool outcome_behind(double achieved_ratio, double arrived);
 /* Why a point is not comparable, and never the best: "3 requests failed", "it ended amid most of its work";
  * "" where it is. */
 const char *outcome_undone(const struct outcome_point *p, char out[STANDING_TEXT]);

@@ -1,9 +1,11 @@
 #include "record/standing.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "record/judge.h"
 #include "record/metric.h"
 #include "record/phrase.h"
 
@@ -218,6 +220,18 @@ double standing_run_unfinished(const struct result_list *results) {
 
 bool standing_run_cut(const struct result_list *results) {
     return standing_run_unfinished(results) > STANDING_CUT;
+}
+
+/* The part and the chance as of a queue that grows (record/judge.h). */
+bool standing_behind(double done_ratio, double arrived) {
+    double part = 1 - done_ratio;
+    return part >= JUDGE_UNSERVED && part * sqrt(arrived) >= JUDGE_CHANCE;
+}
+
+bool standing_run_behind(const struct result_list *results) {
+    double arrived = result_value(results, "requests_arrived");
+    return standing_behind(result_value(results, "achieved_ratio"), arrived) ||
+           standing_behind(1 - result_value(results, "unserved_ratio"), arrived);
 }
 
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]) {

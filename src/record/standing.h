@@ -62,6 +62,12 @@ bool standing_run_cut(const struct result_list *results);
 /* The part of that time which is of requests that had not ended, less what those that had spent before; NaN:
  * unknown. By so much of itself the throughput of all may be higher. */
 double standing_run_unfinished(const struct result_list *results);
+/* Whether so large a part of what arrived was not done, beyond chance: done / arrived, and how many arrived.
+ * NaN: false. */
+bool standing_behind(double done_ratio, double arrived);
+/* The same of a run whose arrivals do not wait for answers: of an open loop by what it achieved, of any by
+ * how its queue grew. False where users wait for answers. */
+bool standing_run_behind(const struct result_list *results);
 /* standing_undone() of one run. */
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]);
 

@@ -183,6 +183,38 @@ def _():
     assert "is met at the lower bound already" in " ".join(got.stdout.split()), got
 
 
+@case("a point whose arrivals are left waiting is marked and never best, whatever is swept, when the sweep ends and from the database")
+def _():
+    few = {"mode": "simulate", "run.duration": "60s", "engine.slots": 4, "tiers.nvme.capacity": 0, "tiers.gpu.capacity": 0,
+           "tiers.cpu": {"capacity": "1GiB", "read_bandwidth": "100MB/s", "write_bandwidth": "100MB/s"},
+           "workload": {"users": 20, "arrival": {"process": "poisson", "rate": 400}, "personas": [
+               {"name": "one", "context": [256, 2048], "generate": [20, 60]}]}}
+    paced = {**few, "workload": {**few["workload"], "arrival": {"process": "paced"}, "personas": [
+        {"name": "one", "context": [256, 2048], "generate": [20, 60], "think": ["50ms", "150ms"]}]}}
+    late = "it did not serve what arrived"
+    for number, (changes, key, values) in enumerate((
+            (few, "tiers.cpu.capacity", ["512MiB", "1GiB"]), (few, "workload.arrival.rate", [5, 400]),
+            (few, "tiers.cpu.read_bandwidth", ["100MB/s", "10GB/s"]), (paced, "workload.users", [1, 40]),
+            (paced, "tiers.cpu.capacity", ["512MiB", "1GiB"])), 1):
+        got, out = sweep({**changes, "sweep": {"keys": {key: values}, "metrics": "throughput_tok_s, e2e_p95_ms"}})
+        waits = [max(0, 1 - one["value"]) for one in rows("SELECT value FROM results JOIN runs USING (run_id) WHERE sweep_id = ? AND metric = ? ORDER BY "
+                 "sweep_point", number, "achieved_ratio")] or [one["value"] for one in rows(
+                     "SELECT value FROM results JOIN runs USING (run_id) WHERE sweep_id = ? AND metric = 'unserved_ratio' ORDER BY sweep_point", number)]
+        assert max(waits) > 0.3 and len(waits) == 2 and not [part for part in waits if 0.03 < part < 0.07], waits
+        said = [late if part >= 0.05 else None for part in waits]
+        assert [point["undone"] for point in out["points"]] == said, (key, out["points"])
+        good = [i for i, one in enumerate(said, 1) if not one]
+        assert out["sweep"]["best_point"] == (good[0] if good else None), (key, out["sweep"])
+        assert all(point["results"]["throughput_tok_s"]["value"] > 0 for point in out["points"]), out["points"]
+        again = json.loads(run(["export", "sweep:%d" % number, "--format", "json"]).stdout)
+        assert [point["undone"] for point in again["points"]] == said and again["sweep"]["best_point"] == out["sweep"]["best_point"], again
+        report = run(["report", "sweep:%d" % number, "--format", "md", "-o", "-"])
+        count = 2 - len(good)
+        told = "%d of 2 points did not serve what arrived, and %s called best." % (count, "is not" if count == 1 else "none of them is")
+        for text in (got.stdout, report.stdout):
+            assert told in " ".join(text.split()) and ("Best tokens/s" in text) <= bool(good), (key, text)
+
+
 @case("a point that ended amid most of its work is not called best, by the sweep nor by its report")
 def _():
     few = {**CROWDED, "tiers": {**CROWDED["tiers"], "cpu": {"capacity": "512MiB"}}}

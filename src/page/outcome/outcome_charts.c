@@ -148,7 +148,7 @@ static void add_bars(const struct outcome *o, const struct outcome_lines *l, siz
     buf_free(&name);
 }
 
-/* "lru", "lru *": a point of that value left work undone, or was too short. */
+/* "lru", "lru *": a point of that value is not comparable. */
 static void put_value(const struct outcome *o, unsigned dimension, size_t value, struct buf *out) {
     bool comparable = true;
     for (size_t i = 0; i < o->points; i++)
@@ -244,7 +244,8 @@ static struct plot *chart_fill(const struct outcome *o, const struct outcome_lin
             add_bars(o, l, k, measure, p);
     }
     free(shown);
-    if (!l->numbers && is_marked(p)) plot_caption(p, "* left work undone, or was too short.");
+    if (!l->numbers && is_marked(p))
+        plot_caption(p, "* left work undone, was too short, or did not serve what arrived.");
     if (l->numbers && strcmp(o->measure[measure].unit, "ms") == 0)
         outcome_put_limits(o, o->measure[measure].name, p);
     return p;

@@ -205,8 +205,12 @@ static void put_incomparable(const struct outcome *o, struct doc *d) {
             "%zu of %zu points ended amid most of the work, and %s called best; make run.duration longer.",
             cut, o->points, cut == 1 ? "is not" : "none of them is");
     if (behind > 0)
-        doc_text(d, DOC_WARN, "%zu of %zu points did not serve what arrived, and %s called best.", behind,
-                 o->points, behind == 1 ? "is not" : "none of them is");
+        doc_text(
+            d, DOC_WARN,
+            "%zu of %zu points did not serve what arrived, and %s called best. Compare %s by throughput alone: the "
+            "longer the run, the longer %s latencies.",
+            behind, o->points, behind == 1 ? "is not" : "none of them is", behind == 1 ? "it" : "them",
+            behind == 1 ? "its" : "their");
 }
 
 static void put_failures(const struct outcome *o, struct doc *d) {

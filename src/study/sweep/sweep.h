@@ -35,7 +35,7 @@ struct sweep_point {
     double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
     bool cut;                        /* it ended while most of its work was under way: standing_run_cut() */
     double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
-    bool behind;                     /* LOAD_AT_RATE: it did not serve what arrived: outcome_behind() */
+    bool behind;                     /* it did not serve what arrived: standing_run_behind() */
 };
 
 /* The scenario and the settings that points are made from. */

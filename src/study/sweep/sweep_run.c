@@ -47,10 +47,9 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->state = outcome_state_of(run->status);
     standing_count(&run->results, p->undone);
     p->cut = standing_run_cut(&run->results);
-    p->behind = p->load == LOAD_AT_RATE && outcome_behind(result_value(&run->results, "achieved_ratio"),
-                                                          result_value(&run->results, "requests_arrived"));
+    p->behind = standing_run_behind(&run->results);
     double waits = result_value(&run->results, "unserved_ratio");
-    p->waiting = outcome_behind(1 - waits, result_value(&run->results, "requests_arrived")) ? waits : 0;
+    p->waiting = standing_behind(1 - waits, result_value(&run->results, "requests_arrived")) ? waits : 0;
     take_targets(p, &run->results);
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
     for (unsigned m = 0; m < s->metrics; m++) {

@@ -214,13 +214,13 @@ static void add_curve(void *ctx, const struct sweep_curve *c) {
 }
 
 /* Of its stored results, as of a run that has just ended. */
-static bool is_cut(const struct outcome *o, size_t point) {
+static void settle_ending(struct outcome *o, size_t point) {
     struct result_list all = {0};
     for (size_t m = 0; m < o->measures; m++)
         result_add(&all, outcome_measured(o, point, m), 0, "%s", o->measure[m].name);
-    bool cut = standing_run_cut(&all);
+    o->point[point].cut = standing_run_cut(&all);
+    o->point[point].behind = standing_run_behind(&all);
     free(all.items);
-    return cut;
 }
 
 static bool has(const struct outcome *o, size_t point, const char *metric) {
@@ -229,20 +229,11 @@ static bool has(const struct outcome *o, size_t point, const char *metric) {
     return m < o->measures && kvf_present(outcome_measured(o, point, m));
 }
 
-static bool is_behind(const struct outcome *o, size_t point) {
-    const struct outcome_dimension *load = o->dimensions ? &o->dimension[o->dimensions - 1] : NULL;
-    bool at_rate =
-        outcome_by_load(o) && load && kvf_present(load->value[o->point[point].at[o->dimensions - 1]].number);
-    return at_rate && outcome_behind(outcome_value(o, point, outcome_measure_find(o, "achieved_ratio")),
-                                     outcome_value(o, point, outcome_measure_find(o, "requests_arrived")));
-}
-
 static void settle_points(struct outcome *o) {
     for (size_t i = 0; i < o->points; i++) {
         standing_settle(has(o, i, standing_computes) && !has(o, i, standing_not_computed),
                         o->point[i].undone);
-        o->point[i].cut = is_cut(o, i);
-        o->point[i].behind = is_behind(o, i);
+        settle_ending(o, i);
         o->point[i].reuse_hits = outcome_value(o, i, outcome_measure_find(o, "reuse_hit_ratio"));
     }
 }
