@@ -265,9 +265,7 @@ static void add_class(struct measure *m, uint32_t k) {
     for (int i = 0; i < KVF_TARGETS; i++)
         result_add(m->out, target_met(&kept, i), kept.all + kept.overdue[i], "slo_%s_%s_met", name,
                    stat_name(stat_of_target(i)));
-    bool judged = kept.klass->p95_ns != KVF_UNSET;
-    result_add(m->out, judged ? m->e->control.sampler->starved_s[k] : KVF_MISSING, 0, "class_%s_starved_s",
-               name);
+    result_add(m->out, m->e->control.sampler->starved_s[k], 0, "class_%s_starved_s", name);
 }
 
 static void add_stalls(struct measure *m, struct run_record *run, int tier) {

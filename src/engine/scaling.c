@@ -21,6 +21,7 @@ struct scaling {
     bool used;                 /* there was one in this run */
     bool fresh;                /* it has begun and seen no interval: its begin is the last one pending */
     bool finished;             /* its search has ended and the run is to stop */
+    uint64_t turned_away;      /* writes since it has begun */
     uint64_t decisions;
     struct snapshot_decision pending[PENDING];
     unsigned pendings;
@@ -146,6 +147,7 @@ static void search_begin(struct engine *e) {
     autoscaler_init(&s->search, &config, users_now(e), &d);
     s->used = s->fresh = true;
     s->finished = false;
+    s->turned_away = 0;
     decided(e, &d);
 }
 
@@ -180,6 +182,11 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
     }
     autoscaler_known(&s->search, known, sizeof known);
     events_add(&e->events, s->search.answer == AUTOSCALER_TOO_MANY ? "warning" : "info", "%s", known);
+    if (s->mode == AUTOSCALER_QOS && s->turned_away > 0)
+        events_add(&e->events, "warning",
+                   "autoscaler: %" PRIu64 " write%s turned away by cache.admission or an outage meanwhile, "
+                   "which the answer does not count against a number of users",
+                   s->turned_away, s->turned_away == 1 ? " was" : "s were");
     if (s->mode == AUTOSCALER_CAPACITY && s->search.peak_noise > s->search.config.tolerance)
         events_add(&e->events, "warning",
                    "intervals scatter so much that a stage of %.4g s knows its throughput to %.1f %% only; "
@@ -188,13 +195,14 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
     s->finished = e->s->autoscaler.when_found == KVF_AUTOSCALER_FOUND_STOP;
 }
 
-/* As standing.h has it. */
-static bool left_undone(const struct engine *e, const struct snapshot_interval *i) {
-    const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
-    if (i->failed + i->dropped + i->errors > 0) return true;
-    return !scenario_recomputes(e->s) &&
-           i->fell_through + i->not_admitted + c->copies_skipped + c->lookups_given_up + c->outage_dropped >
-               0;
+/* Of the last interval, as standing.h has it: in haste, and by a rule or an outage. */
+static bool slipped(const struct engine *e, const struct snapshot_interval *i) {
+    const struct cache_stats *c = &e->control.sampler->cache;
+    return !scenario_recomputes(e->s) && i->fell_through + c->copies_skipped + c->lookups_given_up > 0;
+}
+
+static uint64_t turned_away(const struct engine *e, const struct snapshot_interval *i) {
+    return scenario_recomputes(e->s) ? 0 : i->not_admitted + e->control.sampler->cache.outage_dropped;
 }
 
 static void signals_of(const struct engine *e, const struct snapshot *snap, const struct counters *d,
@@ -213,7 +221,8 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
     for (uint32_t k = 0; k < snap->classes; k++)
         if (snap->qos[k].queued > 0) in->oldest_ms = fmax(in->oldest_ms, snap->qos[k].oldest_wait_ms);
     const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
-    in->undone = left_undone(e, i);
+    in->slipped = slipped(e, i);
+    in->undone = in->slipped || turned_away(e, i) > 0 || i->failed + i->dropped + i->errors > 0;
     in->arrived = i->arrived;
     in->done = histogram_count(e2e);
     if (in->done) in->e2e_s = histogram_mean(e2e) * (double)in->done / 1e9;
@@ -223,7 +232,8 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
                                                     .failed = snap->qos[k].failed,
                                                     .waiting = snap->qos[k].queued,
                                                     .in_service = snap->qos[k].in_service_now,
-                                                    .oldest_wait_ms = snap->qos[k].oldest_wait_ms};
+                                                    .oldest_wait_ms = snap->qos[k].oldest_wait_ms,
+                                                    .starved = snap->qos[k].starved > 0};
 }
 
 static void step(struct engine *e, const struct snapshot *snap, const struct counters *d) {
@@ -232,6 +242,7 @@ static void step(struct engine *e, const struct snapshot *snap, const struct cou
     struct snapshot_decision decision;
     struct stage_signals in;
     signals_of(e, snap, d, &in);
+    s->turned_away += turned_away(e, &snap->interval);
     s->fresh = false;
     if (!autoscaler_step(&s->search, &in, &decision)) return;
     decided(e, &decision);

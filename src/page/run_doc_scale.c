@@ -120,16 +120,21 @@ static void put_targets(const struct run_part *p) {
 /* A class may look fast because hardly anybody of it was served. */
 static void put_starved(const struct run_part *p) {
     struct buf who = {0};
+    const char *target = "", *service = "";
     for (uint32_t k = 0; k < p->run->classes; k++) {
         double s = run_metric(p, "class_%s_starved_s", p->run->klass[k].name);
-        if (s > 0)
-            buf_addf(&who, "%s%s for %s", who.len ? ", " : "", p->run->klass[k].name, format_seconds(s).text);
+        if (!(s > 0)) continue;
+        buf_addf(&who, "%s%s for %s", who.len ? ", " : "", p->run->klass[k].name, format_seconds(s).text);
+        if (target_ns(&p->run->klass[k], 0) > 0)
+            target = "its P95 target";
+        else
+            service = "as long as a request holds a slot";
     }
     if (who.len)
-        buf_add(
-            &who,
-            ": later requests of other classes got slots first, and the oldest of the class waited more than "
-            "ten times its P95 target");
+        buf_addf(&who,
+                 ": later requests of other classes got slots first, and the oldest of the class waited more "
+                 "than ten times %s%s%s",
+                 target, target[0] && service[0] ? ", or without a target " : "", service);
     doc_say(p->doc, DOC_WARN, "Starved", buf_text(&who));
     buf_free(&who);
 }

@@ -216,7 +216,8 @@ const struct metric metric_rows[] = {
      "End-to-end latency of the class's requests done."},
     {"class_CLASS_starved_s", SECONDS, DOWN, "CLASS starved",
      "Length of the intervals in which the class was starved: it had no slot, requests of other classes that "
-     "arrived later got slots, and its oldest had waited for more than ten times its P95 target."},
+     "arrived later got slots, and its oldest had waited for more than ten times its P95 target, or without one ten times as "
+     "long as a request holds a slot in the mean."},
     {"class_CLASS_in_service_mean", NUMBER, FREE, "CLASS in service mean",
      "The class's part of in_service_mean."},
     {"class_CLASS_queue_depth_mean", NUMBER, FREE, "CLASS queue depth mean",

@@ -230,6 +230,24 @@ def _():
             assert ("Warning %d lookups gave up" % given_up in text) == (given_up > 0), text
 
 
+@case("the autoscaler takes no number of users whose work is left undone, however well their targets are met")
+def _():
+    answers = []
+    for wait in "100ms", "1h":
+        got, summary = measure({
+            "mode": "simulate", "run.duration": "3000s", "run.interval": "1s", "engine.room_wait": wait,
+            "tiers": {"cpu": {"capacity": "8MiB", "read_bandwidth": "30MB/s", "write_bandwidth": "30MB/s"}, "nvme": {
+                "capacity": "2GiB", "io_size": "64KiB", "read_bandwidth": "20MB/s", "write_bandwidth": "10MB/s"}},
+            "workload.users": 2, "workload.personas": [{
+                "name": "large", "context": [500, 3000], "generate": [50, 150], "think": ["0s", "1s"]}],
+            "qos": {"latency": "e2e", "classes": [{"name": "only", "p95": "2h"}]},
+            "autoscaler": {"mode": "qos", "stage": "20s", "hold": "40s", "max_users": 40}}, "--db", "none")
+        answers.append(result(summary, "autoscaler_users"))
+        breach = [one["reason"] for one in summary["decisions"] if "work was left undone" in one["reason"]]
+        assert (len(breach) > 0) == (wait != "1h"), summary["decisions"]
+    assert answers[0] < answers[1] == 40, answers
+
+
 @case("trials that were too slow for their requests do not drop out of the verdict")
 def _():
     store, path, runs = ("--db", home() / "work/slow.db"), home() / "work/slow.yaml", []

@@ -46,7 +46,7 @@ static const struct word {
      "requests waiting or in service; past target: those older than their P95 target"},
     {"SLO met", TONE_GOOD, "share of a class's requests inside its P95 target"},
     {"starved", TONE_BAD,
-     "without a slot while later requests of others get one, its oldest waiting ten P95 targets"},
+     "no slot while later requests of others get one, its oldest waiting ten targets or services"},
     {"violations", TONE_HEADING, "requests past their P95 target, done or not, failed or dropped"},
     {"!", TONE_BAD,
      "beside a class: less than 95 % are, or one waits for longer; on a graph: a warning or an error"},

@@ -136,6 +136,26 @@ static bool is_served(const struct reading *now, const struct reading *last, uin
     return now->klass[k].in_service > 0 || slots_given(&now->klass[k]) > slots_given(&last->klass[k]);
 }
 
+/* As long as a request of the class may wait before others who overtake it starve it; NaN: nobody had a slot.
+ */
+static double patience_ns(const struct engine *e, const struct reading *now, uint32_t k) {
+    uint64_t target_ns = e->s->qos.klass[k].p95_ns, given = 0, held_ns = 0;
+    if (target_ns != KVF_UNSET) return SAMPLER_STARVED_TIMES * (double)target_ns;
+    for (uint32_t i = 0; i < e->s->qos.classes; i++) {
+        given += slots_given(&now->klass[i]);
+        held_ns += now->klass[i].service_ns;
+    }
+    return SAMPLER_STARVED_TIMES * kvf_ratio((double)held_ns, (double)given);
+}
+
+static bool is_starved(const struct engine *e, const struct reading *last, const struct reading *now,
+                       uint32_t k) {
+    bool waits = now->oldest_ns[k] < now->run_ns;
+    bool old = waits && (double)(now->run_ns - now->oldest_ns[k]) > patience_ns(e, now, k);
+    bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
+    return old && overtaken && !is_served(now, last, k);
+}
+
 /* Every miss counts once: when the request is past its target, or when it ends beyond it. One that ends while
  * the reading is taken may be in neither count; the next interval makes up for it. */
 static double violations_since(struct sampler *p, uint32_t k, uint64_t ended_beyond, bool peek) {
@@ -166,11 +186,7 @@ static void snap_class(struct engine *e, const struct reading *last, const struc
     v->met_ratio = judged ? kvf_ratio((double)result_met(c), (double)(ended + v->overdue)) : KVF_MISSING;
     uint64_t ended_beyond = counters_get(&c->missed) + v->failed;
     v->violations = judged ? violations_since(e->control.sampler, k, ended_beyond, snap->peek) : KVF_MISSING;
-    bool waits = now->oldest_ns[k] < now->run_ns;
-    bool old =
-        waits && (double)(now->run_ns - now->oldest_ns[k]) > SAMPLER_STARVED_TARGETS * (double)target_ns;
-    bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
-    v->starved = judged ? old && overtaken && !is_served(now, last, k) : KVF_MISSING;
+    v->starved = is_starved(e, last, now, k);
 }
 
 static void snap_heat(struct snapshot *snap, const struct counters *d) {

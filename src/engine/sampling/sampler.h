@@ -37,8 +37,9 @@ struct sampler {
 };
 
 /* A class is starved when it gets no slot and its oldest request waits for longer than this many of its P95
- * targets while requests that arrived after it, of other classes, are given slots. */
-enum { SAMPLER_STARVED_TARGETS = 10 };
+ * targets, or without a target times as long as a request of the run holds a slot in the mean, while requests
+ * that arrived after it, of other classes, are given slots. */
+enum { SAMPLER_STARVED_TIMES = 10 };
 
 /* Resources in use between two readings: means over that time, and shares of it. */
 struct use {

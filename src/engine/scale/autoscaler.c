@@ -109,15 +109,16 @@ struct autoscaler_level *seek_take(struct autoscaler *a) {
     l->visits++;
     l->latest = a->stages;
     l->seconds += a->last.seconds;
-    for (unsigned k = 0; k < KVF_CLASSES_MAX; k++) {
+    for (unsigned k = 0; k < STAGE_EVIDENCE; k++) {
         const struct stage_class *c = &a->stage.klass[k];
         struct evidence before = l->of[k];
         evidence_leave(&before, &l->since[k]);
+        if (!stage_has_line(&a->config.rules, k)) continue;
         other = other || evidence_contradicts(&before, &c->of_this, OTHERWISE);
     }
     if (!other) memset(l->since, 0, sizeof l->since);
     l->against = other ? l->against + 1 : 0;
-    for (unsigned k = 0; k < KVF_CLASSES_MAX; k++) {
+    for (unsigned k = 0; k < STAGE_EVIDENCE; k++) {
         evidence_join(&l->of[k], &a->stage.klass[k].of_this);
         if (other) evidence_join(&l->since[k], &a->stage.klass[k].of_this);
     }

@@ -48,9 +48,9 @@ struct autoscaler_level {
     double seconds;      /* judged */
     unsigned visits;     /* stages */
     unsigned latest;     /* number of the latest one */
-    struct evidence of[KVF_CLASSES_MAX];
-    struct evidence since[KVF_CLASSES_MAX]; /* of the latest stages, which say otherwise */
-    unsigned against;                       /* so many */
+    struct evidence of[STAGE_EVIDENCE];
+    struct evidence since[STAGE_EVIDENCE]; /* of the latest stages, which say otherwise */
+    unsigned against;                      /* so many */
     double errors; /* qos: standard errors over the line, in the order of all levels */
     bool good;     /* qos: not over it */
     bool undone;   /* capacity: most of its latest stage left work undone */

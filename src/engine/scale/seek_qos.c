@@ -38,7 +38,7 @@ static bool weighs(const struct autoscaler *a, uint32_t klass) {
 static void judge_levels(struct autoscaler *a) {
     struct evidence_point p[AUTOSCALER_LEVELS];
     for (unsigned i = 0; i < a->levels; i++) a->level[i].errors = -EVIDENCE_MOST;
-    for (uint32_t k = 0; k < KVF_CLASSES_MAX; k++) {
+    for (uint32_t k = 0; k < STAGE_EVIDENCE; k++) {
         if (!weighs(a, k)) continue;
         for (unsigned i = 0; i < a->levels; i++) {
             const struct evidence *e = &a->level[i].of[k];
@@ -107,18 +107,26 @@ static void say_misses(struct snapshot_decision *out, const struct autoscaler *a
     seek_say(out, " over %s (at most 5 %%)", seek_ms(r->target_ms).text);
 }
 
+/* Of all stages with so many users. */
+static void say_undone(struct snapshot_decision *out, const struct stage_reading *r) {
+    seek_say(out, "work was left undone in %.1f %% of the intervals (at most 5 %%)", 100 * r->slipped);
+}
+
 static void say_targets(struct snapshot_decision *out, const struct autoscaler *a) {
     const struct stage_reading *r = &a->last;
     const char *name = r->worst >= 0 ? a->config.rules.name[r->worst] : "";
     struct seek_text target = seek_ms(r->target_ms);
     if (r->silent)
         seek_say(out, "no request was answered in %s", seek_s(r->seconds).text);
+    else if (r->slipped > STAGE_SHARE)
+        say_undone(out, r);
     else if (r->worst < 0)
         seek_say(out, "no request came in %s", seek_s(r->seconds).text);
     else if (r->starved)
-        seek_say(out, "%.24s has waited %s for an answer (target %s)", name, seek_ms(r->p95_ms).text,
-                 target.text);
-    else if (isinf(r->p95_ms))
+        seek_say(out, "%.24s has waited %s for an answer (%s%s)", name, seek_ms(r->p95_ms).text,
+                 kvf_present(r->target_ms) ? "target " : "requests of others go first",
+                 kvf_present(r->target_ms) ? target.text : "");
+    else if (isinf(r->p95_ms) || !kvf_present(r->target_ms))
         seek_say(out, "%" PRIu64 " of %" PRIu64 " request%s of %.24s failed", r->failed, r->ended,
                  r->ended == 1 ? "" : "s", name);
     else
@@ -129,7 +137,9 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
 static void say_saturation(struct snapshot_decision *out, const struct autoscaler *a, bool over) {
     const struct stage_reading *r = &a->last;
     double limit = a->config.rules.limit_saturation;
-    if (!kvf_present(r->saturation))
+    if (r->slipped > STAGE_SHARE)
+        say_undone(out, r);
+    else if (!kvf_present(r->saturation))
         seek_say(out, "no signal gave a saturation");
     else if (over)
         seek_say(out, "saturation %.2f is over its limit %.2f", r->saturation, limit);

@@ -30,7 +30,12 @@ static double p95_ms(const struct histogram *h, uint64_t failed) {
 }
 
 static bool starved(const struct stage_class *c, double target_ms) {
-    return c->ended == 0 && c->oldest_wait_ms > target_ms;
+    return c->ended == 0 && (kvf_present(target_ms) ? c->oldest_wait_ms > target_ms : c->starved);
+}
+
+bool stage_has_line(const struct stage_rules *rules, uint32_t k) {
+    if (k == STAGE_OF_UNDONE) return false;
+    return rules->figure != STAGE_TARGETS || kvf_present(rules->target_ms[k]);
 }
 
 /* ---- taking an interval ---- */
@@ -40,8 +45,10 @@ static void prove(struct stage_class *c, double x, double weight, double floor) 
     evidence_add(&c->of_this, x, weight, floor);
 }
 
-static void prove_missed(struct stage_class *c, double missed, double ended) {
-    prove(c, missed - STAGE_SHARE * ended, ended, STAGE_SHARE * (1 - STAGE_SHARE) * ended);
+/* Of a share that chance moves; or one that is zero where all is well, and certain while it is. */
+static void prove_missed(struct stage_class *c, double missed, double ended, bool chance) {
+    prove(c, missed - STAGE_SHARE * ended, ended,
+          chance || missed > 0 ? STAGE_SHARE * (1 - STAGE_SHARE) * ended : 0);
 }
 
 static void pool_class(struct stage_class *c, const struct stage_rules *rules, double target_ms,
@@ -53,9 +60,10 @@ static void pool_class(struct stage_class *c, const struct stage_rules *rules, d
     c->missed += in->missed + in->failed;
     c->waiting = in->waiting;
     c->oldest_wait_ms = in->waiting > 0 ? in->oldest_wait_ms : 0;
+    c->starved = in->waiting > 0 && in->starved;
     c->busy = c->busy || ended > 0 || in->waiting > 0 || in->in_service > 0;
-    if (rules->figure == STAGE_TARGETS && kvf_present(target_ms))
-        prove_missed(c, (double)(in->missed + in->failed), (double)ended);
+    if (rules->figure == STAGE_TARGETS)
+        prove_missed(c, (double)(in->missed + in->failed), (double)ended, kvf_present(target_ms));
 }
 
 static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
@@ -63,6 +71,8 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
     s->judged_s += in->length_s;
     s->intervals++;
     s->undone += in->undone;
+    s->slipped = s->slipped || in->slipped;
+    if (stage_limited(rules)) prove_missed(&s->klass[STAGE_OF_UNDONE], in->slipped, 1, false);
     s->tokens += in->tokens;
     s->nvme_tokens += in->nvme_tokens;
     s->arrived += in->arrived;
@@ -100,11 +110,15 @@ static bool settled(struct stage *s, const struct stage_signals *in) {
 
 /* ---- what it says ---- */
 
-/* How bad a class is: by what is known of it where it has a target, else by its latency. */
-static double badness_of(const struct stage_class *c, double target_ms, double p95) {
-    if (!kvf_present(target_ms)) return p95;
+/* How bad a class is: by what is known of it; by its latency where no class has a target. One without a
+ * target beside others that have some counts when it is over the line. */
+static double badness_of(const struct stage_class *c, double target_ms, double p95, bool targets) {
+    if (!targets) return p95;
     if (starved(c, target_ms)) return (double)INFINITY;
-    return c->ended ? evidence_mean(&c->all) + 1e-9 * fmin(p95 / target_ms, 1e6) : KVF_MISSING;
+    if (c->ended == 0) return KVF_MISSING;
+    double mean = evidence_mean(&c->all);
+    if (!kvf_present(target_ms)) return mean > 0 ? mean : KVF_MISSING;
+    return mean + 1e-9 * fmin(p95 / target_ms, 1e6);
 }
 
 static void read_classes(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
@@ -114,8 +128,7 @@ static void read_classes(const struct stage *s, const struct stage_rules *rules,
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
         double target = rules->target_ms[k], p95 = p95_ms(&c->latency, c->failed);
-        if (targets && !kvf_present(target)) continue;
-        double badness = badness_of(c, target, p95);
+        double badness = badness_of(c, target, p95, targets);
         if (!kvf_present(badness) || (kvf_present(worst) && badness <= worst)) continue;
         worst = badness;
         out->starved = targets && starved(c, target);
@@ -130,12 +143,19 @@ static void read_classes(const struct stage *s, const struct stage_rules *rules,
     out->silent = out->worst < 0 && s->busy;
 }
 
+static double more(double figure, double undone) {
+    return undone > 0 ? fmax(figure, undone) : figure;
+}
+
 static double value_of(const struct stage_reading *r, const struct stage_rules *rules) {
+    double undone = r->slipped > STAGE_SHARE ? r->slipped / STAGE_SHARE : 0;
+    bool failing = r->worst >= 0 && !kvf_present(r->target_ms);
     switch (rules->figure) {
     case STAGE_TARGETS:
-        return r->silent ? (double)INFINITY : r->p95_ms / r->target_ms;
+        if (r->silent || r->starved) return (double)INFINITY;
+        return more(failing ? r->share / STAGE_SHARE : r->p95_ms / r->target_ms, undone);
     case STAGE_SATURATION:
-        return r->saturation / rules->limit_saturation;
+        return more(r->saturation / rules->limit_saturation, undone);
     case STAGE_NVME:
         return r->nvme_s;
     case STAGE_TOKENS:
@@ -167,6 +187,7 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
                                   .unfinished = kvf_ratio(s->unfinished_s, s->judged_s),
                                   .e2e_s = kvf_ratio(s->e2e_s, (double)s->done),
                                   .undone = 2 * s->undone > s->intervals,
+                                  .slipped = evidence_mean(&s->klass[STAGE_OF_UNDONE].all) + STAGE_SHARE,
                                   .piled = piled(s),
                                   .worst = -1,
                                   .p95_ms = KVF_MISSING,
@@ -184,11 +205,10 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
 
 /* Standard errors over the line, of the class that is worst. */
 static double errors_of(const struct stage *s, const struct stage_rules *rules) {
-    double z = -EVIDENCE_MOST;
-    if (rules->figure == STAGE_SATURATION) return evidence_z(&s->klass[0].all);
+    double z = evidence_z(&s->klass[STAGE_OF_UNDONE].all);
+    if (rules->figure == STAGE_SATURATION) return fmax(z, evidence_z(&s->klass[STAGE_OF_FIGURE].all));
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
-        if (!kvf_present(rules->target_ms[k])) continue;
         if (starved(c, rules->target_ms[k])) return EVIDENCE_MOST;
         if (c->all.weight > 0) z = fmax(z, evidence_z(&c->all));
     }
@@ -196,7 +216,7 @@ static double errors_of(const struct stage *s, const struct stage_rules *rules) 
 }
 
 static bool undecided_limit(const struct stage *s, const struct stage_rules *rules, double z) {
-    bool missed = rules->figure == STAGE_SATURATION, silent = false;
+    bool missed = rules->figure == STAGE_SATURATION || s->slipped, silent = false;
     for (uint32_t k = 0; k < rules->classes; k++) {
         missed = missed || s->klass[k].missed > 0;
         silent = silent || (kvf_present(rules->target_ms[k]) && s->klass[k].busy && s->klass[k].ended == 0);
@@ -218,24 +238,24 @@ static bool undecided(const struct stage *s, const struct stage_rules *rules, co
 static void count_starved(struct stage *s, const struct stage_rules *rules) {
     for (uint32_t k = 0; rules->figure == STAGE_TARGETS && k < rules->classes; k++) {
         struct stage_class *c = &s->klass[k];
-        bool silent = kvf_present(rules->target_ms[k]) && c->busy && c->ended == 0;
+        bool silent = (kvf_present(rules->target_ms[k]) || c->starved) && c->busy && c->ended == 0;
         if (!silent) continue;
         double waiting = fmax(STAGE_FEW, (double)c->waiting);
-        prove_missed(c, waiting, waiting);
+        prove_missed(c, waiting, waiting, true);
     }
 }
 
 static bool over_limit(const struct stage *s, const struct stage_rules *rules) {
-    for (uint32_t k = 0; k < rules->classes || k == 0; k++)
+    for (uint32_t k = 0; k < rules->classes || k == STAGE_OF_FIGURE; k++)
         if (s->klass[k].all.x > 0) return true;
-    return false;
+    return s->klass[STAGE_OF_UNDONE].all.x > 0;
 }
 
 void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before) {
     memset(s, 0, sizeof *s);
     s->plan = *plan;
     s->settle_left_s = plan->settle_s;
-    for (unsigned k = 0; before && k < KVF_CLASSES_MAX; k++) s->klass[k].all = before[k];
+    for (unsigned k = 0; before && k < STAGE_EVIDENCE; k++) s->klass[k].all = before[k];
 }
 
 /* Whether it has lasted as long as it should: STAGE_REQUESTS requests one after the other. */

@@ -10,7 +10,9 @@
  *     tokens, nvme tokens a second; there is no line, or the one that is given
  *
  * A request that failed has missed its target. So have those that wait, while none of their class is
- * answered and the oldest is older than the target.
+ * answered and the oldest is older than the target. A class without a target misses what fails, and those
+ * that wait while it is starved (sampler.h). Targets and saturation have a second line: at most 5 % of the
+ * intervals leave work undone.
  *
  * Early end: the line is exceeded by a fifth and by five standard errors, or requests pile up that are no
  * longer answered. Longer than planned, up to three times, while the evidence is within two standard errors
@@ -35,8 +37,8 @@ enum {
 };
 #define STAGE_SHARE 0.05 /* of the requests may miss a P95 target */
 
-/* Where the evidence of figures that are of no class is. */
-enum { STAGE_OF_FIGURE, STAGE_OF_CONTEXT };
+/* Where the evidence of figures that are of no class is: the first two in the place of classes. */
+enum { STAGE_OF_FIGURE, STAGE_OF_CONTEXT, STAGE_OF_UNDONE = KVF_CLASSES_MAX, STAGE_EVIDENCE };
 enum stage_figure { STAGE_TARGETS, STAGE_SATURATION, STAGE_TOKENS, STAGE_NVME };
 
 struct stage_rules { /* the same for all stages of a search */
@@ -55,6 +57,7 @@ struct stage_class_signals {
     uint64_t failed;                 /* or dropped */
     uint64_t waiting, in_service;    /* now */
     double oldest_wait_ms;           /* of those that wait now */
+    bool starved;                    /* now */
 };
 struct stage_signals {
     double length_s;
@@ -67,6 +70,7 @@ struct stage_signals {
     uint64_t done;
     double e2e_s; /* end-to-end latencies of those done, summed */
     bool undone;  /* not all was done that was asked for: tokens are no throughput */
+    bool slipped; /* part of the undone that fewer users may have done, failed requests aside */
     struct stage_class_signals klass[KVF_CLASSES_MAX];
 };
 
@@ -86,6 +90,7 @@ struct stage_class {
     uint64_t ended, missed;   /* failed ones too */
     uint64_t failed;
     bool busy;               /* a user of it asked, waited or was served */
+    bool starved;            /* now */
     uint64_t waiting;        /* now */
     double oldest_wait_ms;   /* now */
     struct evidence all;     /* that of earlier stages too */
@@ -96,30 +101,33 @@ struct stage {
     struct stage_plan plan;
     double since_s, settle_left_s, judged_s;
     unsigned intervals, undone; /* of these, those that left work undone */
+    bool slipped;               /* in any of them */
     double tokens, nvme_tokens;
     double saturation_sum, saturation_s;
     uint64_t arrived, done, unfinished; /* unfinished: now */
     double unfinished_s;                /* their number x time */
     double e2e_s;
-    bool busy; /* a user was served or waited */
-    /* figures that are of no class: evidence of STAGE_OF_FIGURE, and of the contexts beside tokens */
-    struct stage_class klass[KVF_CLASSES_MAX];
+    bool busy;                                /* a user was served or waited */
+    struct stage_class klass[STAGE_EVIDENCE]; /* of figures that are of no class: only the evidence */
 };
 
 /* The reading of a stage; missing values are NaN. */
 struct stage_reading {
     double seconds; /* judged */
     unsigned intervals;
-    double value; /* P95 / target, saturation / limit, tokens a second; infinite: never answered */
+    /* P95 / target, saturation / limit, or what is undone / its limit where that is more; tokens a second;
+     * infinite: never answered */
+    double value;
     double noise; /* standard error of that of tokens */
     double saturation, tokens_s, nvme_s;
     int worst;                /* class nearest to its target, or the slowest; -1: none was judged */
-    double p95_ms, target_ms; /* its; p95_ms is infinite where more than 5 % failed */
+    double p95_ms, target_ms; /* its; p95_ms is infinite where more than 5 % failed, target_ms NaN without */
     uint64_t ended, failed;   /* of its requests */
     double share, of; /* its requests that missed, of all at this number of users, and how many those are */
     bool starved;     /* p95_ms is how long one of it has been waiting, none was answered */
     bool silent;      /* users asked, and none was answered */
     bool undone;      /* work was, in most of its intervals */
+    double slipped;   /* share of all intervals at this number of users in which work slipped */
     bool piled;       /* requests arrived that were not answered, more and more */
     double arrived_s, done_s; /* requests a second */
     double unfinished;        /* mean number of requests that wait or are in service */
@@ -128,6 +136,9 @@ struct stage_reading {
 
 enum stage_state { STAGE_SETTLES, STAGE_RUNS, STAGE_WITHIN, STAGE_OVER };
 
+/* Whether evidence k is of a share or a mean that scatters by chance about a line; that of work undone and of
+ * classes without a target is zero where all is well. */
+bool stage_has_line(const struct stage_rules *rules, uint32_t k);
 /* `before`: what is known of these users already, for each class; NULL: nothing. */
 void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before);
 /* Takes an interval; WITHIN and OVER end the stage. */

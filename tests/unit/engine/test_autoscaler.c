@@ -411,6 +411,84 @@ static void a_starved_class_is_a_breach(void **state) {
     assert_non_null(strstr(d.reason, "slow has waited 7.00 s for an answer (target 1.00 s)"));
 }
 
+/* Class 1 has no target; none of it gets a slot while others do. */
+static void a_class_without_a_target_is_not_to_starve(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.rules.target_ms[1] = KVF_MISSING;
+    begin(10);
+    do {
+        interval(50, 20);
+        in.klass[1].waiting = 3;
+        in.klass[1].oldest_wait_ms = 7000; /* without a target that is not long */
+    } while (!step());
+    assert_string_equal(d.action, "grow");
+    do {
+        interval(50, 20);
+        in.klass[1].waiting = 3;
+        in.klass[1].oldest_wait_ms = 7000;
+        in.klass[1].starved = true;
+    } while (!step());
+    assert_string_equal(d.action, "bisect");
+    assert_non_null(
+        strstr(d.reason, "slow has waited 7.00 s for an answer (requests of others go first), saturation"));
+}
+
+static void a_class_without_a_target_is_not_to_fail(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.rules.target_ms[1] = KVF_MISSING;
+    begin(10);
+    do {
+        interval(50, 20);
+        histogram_record(&answered[1], 700 * UINT64_C(1000000)); /* as slowly as it likes */
+    } while (!step());
+    assert_string_equal(d.action, "grow");
+    do {
+        interval(50, 20);
+        histogram_record(&answered[1], 700 * UINT64_C(1000000));
+        in.klass[1].failed = 1;
+    } while (!step());
+    assert_string_equal(d.action, "bisect");
+    assert_non_null(strstr(d.reason, "3 of 6 requests of slow failed, saturation"));
+}
+
+/* Requests are answered in time because part of their work is left: no number of users holds. */
+static void work_left_undone_is_a_breach(void **state) {
+    (void)state;
+    for (int saturation = 0; saturation < 2; saturation++) {
+        config(AUTOSCALER_QOS, saturation ? STAGE_SATURATION : STAGE_TARGETS);
+        begin(10);
+        (void)until(50, 20);
+        assert_string_equal(d.action, "grow");
+        unsigned n = 0;
+        do {
+            interval(50, 20);
+            in.undone = in.slipped = n++ % 4 == 3;
+        } while (!step());
+        assert_string_equal(d.action, "bisect");
+        assert_non_null(strstr(d.reason, "% of the intervals (at most 5 %)"));
+        for (unsigned i = 0; i < 300; i++) { /* only 20 and more leave work undone */
+            interval(50, 20);
+            in.undone = in.slipped = a.users >= 20;
+            (void)step();
+        }
+        expect_answer(19, true);
+    }
+}
+
+/* By a rule that turns writes away with any number of users: that is no reason for fewer. */
+static void work_that_is_never_done_is_no_breach(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    do {
+        interval(50, 20);
+        in.undone = true;
+    } while (!step());
+    assert_string_equal(d.action, "grow");
+}
+
 /* Misses of many users tell nothing of few: a class without a request there does not make them too many. */
 static void a_class_that_does_not_ask_is_not_judged_by_more_users(void **state) {
     (void)state;
@@ -753,6 +831,10 @@ int main(void) {
         cmocka_unit_test(few_answers_are_taken_together),
         cmocka_unit_test(failed_requests_have_missed),
         cmocka_unit_test(a_starved_class_is_a_breach),
+        cmocka_unit_test(a_class_without_a_target_is_not_to_starve),
+        cmocka_unit_test(a_class_without_a_target_is_not_to_fail),
+        cmocka_unit_test(work_left_undone_is_a_breach),
+        cmocka_unit_test(work_that_is_never_done_is_no_breach),
         cmocka_unit_test(a_class_that_does_not_ask_is_not_judged_by_more_users),
         cmocka_unit_test(the_worst_class_counts),
         cmocka_unit_test(nobody_answered_is_a_breach_and_nobody_asking_is_none),

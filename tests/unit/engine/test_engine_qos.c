@@ -25,14 +25,14 @@ static void rows_at_once(void) {
 }
 
 static double violations_seen;
-static unsigned unknown, unjudged;
+static unsigned unjudged;
 
 static void violations_watched(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     for (uint32_t k = 0; k < snap->classes; k++) {
         const struct snapshot_qos *q = &snap->qos[k];
         if (snap->interval.phase == KVF_PHASE_MEASURED) violations_seen += q->violations;
-        unknown += !kvf_present(q->starved);
+        assert_true(q->starved == 0 || q->starved == 1);
         unjudged += q->done > 0 && !kvf_present(q->met_ratio) && !kvf_present(q->violations);
     }
 }
@@ -42,7 +42,7 @@ static void run_watched(const char *yaml) {
     setup_of(yaml, 1);
     t.setup.on_interval = violations_watched;
     violations_seen = 0;
-    unknown = unjudged = 0;
+    unjudged = 0;
     run_go();
     expect_status(RUN_COMPLETED);
     expect_identities();
@@ -61,7 +61,7 @@ static void kept_targets(void **state) {
     expect_result("slo_only_p95_ms", value_of("class_only_ttft_p95_ms"));
     expect_result("slo_only_p99_ms", value_of("ttft_p99_ms"));
     expect_missing("slo_only_p999_ms");
-    assert_true(violations_seen == 0 && unknown + unjudged == 0);
+    assert_true(violations_seen == 0 && unjudged == 0);
     run_end();
 }
 
@@ -137,9 +137,9 @@ static void without_targets_nothing_is_judged(void **state) {
     expect_missing("slo_only_violations");
     expect_missing("slo_only_p95_met");
     expect_missing("slo_only_p99_met");
-    expect_missing("class_only_starved_s");
+    expect_result("class_only_starved_s", 0);
     assert_true(value_of("slo_only_p95_ms") > 0);
-    assert_true(unknown > 0 && unjudged > 0);
+    assert_true(unjudged > 0);
     run_end();
 }
 
@@ -156,16 +156,33 @@ static void a_later_target_alone_is_judged_by_itself(void **state) {
 
 /* ---- overload: one slot, twelve users who ask again at once, half of them of the last class ---- */
 
-#define OVERLOAD(scheduler)                                                                                  \
+#define OVERLOAD_OF(scheduler, batch)                                                                        \
     MODEL_4K                                                                                                 \
     "engine: {workers: 2, noise: 1MiB, slots: 1}\n"                                                          \
     "tiers: {gpu: {capacity: 8MiB, backend: emulated}}\n"                                                    \
     "workload: {users: 12, phase: prefill, personas: [{name: a, context: [4, 8], generate: [2, 2], "         \
     "think: [0, 0], spread: 1}], prefix: {probability: 0}, conversation: {end_probability: 1}}\n"            \
     "compute: {mode: fixed, ms_per_token: 1}\n"                                                              \
-    "qos: {" scheduler ", classes: [{name: urgent, share: 1, p95: 1ms}, {name: batch, share: 1, "            \
-    "p95: 1ms}]}\n"                                                                                          \
+    "qos: {" scheduler ", classes: [{name: urgent, share: 1, p95: 1ms}, {name: batch, share: 1" batch        \
+    "}]}\n"                                                                                                  \
     "run: {duration: 400ms, warmup: 0s, interval: 20ms}\n"
+
+#define OVERLOAD(scheduler) OVERLOAD_OF(scheduler, ", p95: 1ms")
+
+/* The last class without a target as well: nobody is to take it for one that is served. */
+static void a_class_without_a_target_starves_too(void **state) {
+    (void)state;
+    run_yaml(OVERLOAD_OF("scheduler: strict", "") "mode: simulate\n", 1);
+    expect_identities();
+    assert_true(value_of("class_batch_starved_s") > 0.2); /* of 0.4 */
+    expect_result("class_urgent_starved_s", 0);
+    expect_result("classes_unserved", 1);
+    run_end();
+    run_yaml(OVERLOAD_OF("scheduler: aging, aging: 4ms", "") "mode: simulate\n", 1);
+    expect_result("class_batch_starved_s", 0);
+    expect_result("classes_unserved", 0);
+    run_end();
+}
 
 static void strict_starves_and_says_so(void **state) {
     (void)state;
@@ -256,6 +273,7 @@ int main(void) {
         cmocka_unit_test(a_later_target_alone_is_judged_by_itself),
         cmocka_unit_test(strict_starves_and_says_so),
         cmocka_unit_test(a_class_that_is_served_is_not_starved),
+        cmocka_unit_test(a_class_without_a_target_starves_too),
         cmocka_unit_test(aging_serves_everybody),
         cmocka_unit_test(eight_classes_add_up),
         cmocka_unit_test(no_more_keep_a_target_than_were_done),
