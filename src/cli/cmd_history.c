@@ -26,7 +26,7 @@ enum { LIMIT_DEFAULT = 20, TABLE_COLUMNS = 156 };
 /* ---- the columns ---- */
 
 /* One list drives the table, JSON and CSV. */
-enum cell { KEY, TRIAL, COUNT, TEXT, NAME, STATUS, MOMENT, REAL, POINTS };
+enum cell { KEY, TRIAL, COUNT, TEXT, NAME, STATUS, MOMENT, REAL, RATE, REASON, POINTS };
 struct column {
     const char *name; /* in JSON and CSV; NULL: not there */
     enum cell cell;
@@ -34,7 +34,7 @@ struct column {
     const char *title;                    /* in the table; NULL: not there */
     int width;                            /* there, below 0: to the left; 0: as long as it is */
     int narrow;                           /* where the whole table does not fit; 0: not there */
-    struct format_cell (*form)(double v); /* of REAL, in the table */
+    struct format_cell (*form)(double v); /* of REAL and RATE, in the table */
 };
 
 #define AT(member) offsetof(struct store_row, member)
@@ -47,13 +47,14 @@ static const struct column run_columns[] = {
     {"mode", TEXT, AT(mode), "mode", -8, 0, NULL},
     {"host", TEXT, AT(host), NULL, 0, 0, NULL},
     {"duration_s", REAL, AT(duration_s), "length", 8, 0, format_seconds},
-    {"throughput_tok_s", REAL, AT(throughput_tok_s), "tok/s", 8, 8, format_tok_s},
-    {"storage_throughput_tok_s", REAL, AT(storage_throughput_tok_s), "storage", 8, 0, format_tok_s},
+    {"throughput_tok_s", RATE, AT(throughput_tok_s), "tok/s", 8, 8, format_tok_s},
+    {"storage_throughput_tok_s", RATE, AT(storage_throughput_tok_s), "storage", 8, 0, format_tok_s},
     {"e2e_p95_ms", REAL, AT(e2e_p95_ms), "e2e P95", 8, 8, format_ms},
     {"nvme_read_p95_ms", REAL, AT(nvme_read_p95_ms), "read P95", 8, 0, format_ms},
     {"hit_ratio", REAL, AT(hit_ratio), NULL, 0, 0, format_percent},
     {"reuse_hit_ratio", REAL, AT(reuse_hit_ratio), "hits", 7, 0, format_percent},
     {NULL, REAL, AT(hit_ratio), "+decode", 7, 0, format_percent},
+    {"undone", REASON, AT(undone), NULL, 0, 0, NULL},
     {"parent_id", KEY, AT(parent_id), NULL, 0, 0, NULL},
     {"trial", TRIAL, AT(trial), NULL, 0, 0, NULL},
     {"trials", TRIAL, AT(trials), NULL, 0, 0, NULL},
@@ -83,6 +84,7 @@ struct listing {
     enum sheet_form form;
     bool ascii;
     bool narrow; /* the whole table does not fit */
+    bool marked; /* a rate is not comparable */
     const struct column *columns;
     size_t count;
     struct buf text;
@@ -105,6 +107,8 @@ static json_t *value_of(const struct column *c, const void *row) {
         return json_part_text(run_status_name(*(const enum run_status *)at));
     case MOMENT:
         return json_part_moment(*(const double *)at, 0);
+    case REASON:
+        return json_part_some(at);
     case TEXT:
     case NAME:
         return json_part_text(at);
@@ -163,7 +167,7 @@ static void name_text(const struct listing *l, const struct store_row *r, unsign
 static void cell_text(const struct listing *l, const struct column *c, const void *row, char out[CELL]) {
     const void *at = (const char *)row + c->offset;
     const struct sweep_record *sweep = row;
-    if (c->cell == REAL)
+    if (c->cell == REAL || c->cell == RATE)
         snprintf(out, CELL, "%s", c->form(*(const double *)at).text);
     else if (c->cell == MOMENT)
         moment_local_text(*(const double *)at, out);
@@ -178,6 +182,11 @@ static void cell_text(const struct listing *l, const struct column *c, const voi
     else
         snprintf(out, CELL, "%s", c->cell == STATUS ? run_status_name(sweep->status) : (const char *)at);
     utf8_clean(out, l->ascii ? UTF8_ASCII : 0);
+}
+
+/* Behind a rate, in the gap, that is not comparable with others. */
+static bool is_marked(const struct column *c, const void *row) {
+    return row && c->cell == RATE && ((const struct store_row *)row)->undone[0];
 }
 
 /* `row` NULL: the headings. */
@@ -196,7 +205,8 @@ static void table_row(struct listing *l, const void *row) {
         buf_addf(&l->text, "%s%*s%s%*s", gap, wide > (int)used ? wide - (int)used : 0, "",
                  wide < 0 && used > width ? fit : text, wide < 0 && used < width ? (int)(width - used) : 0,
                  "");
-        gap = "  ";
+        gap = is_marked(c, row) ? "* " : "  ";
+        l->marked = l->marked || is_marked(c, row);
     }
     buf_add(&l->text, "\n");
 }
@@ -258,6 +268,7 @@ static int read_filter(const struct options *o, struct store_filter *f, struct e
                                .tag = options_value(o, "tag"),
                                .sort = options_value(o, "sort"),
                                .reverse = options_has(o, "reverse"),
+                               .undone = true,
                                .limit = (int64_t)limit};
     if (!rc) rc = read_date(o, "since", false, &f->since, e);
     if (!rc) rc = read_date(o, "until", true, &f->until, e);
@@ -314,6 +325,8 @@ static void print_listing(struct listing *l, const struct options *o, const char
                             : "no runs yet in %s\n",
                  path);
     }
+    if (l->marked)
+        buf_add(&l->text, "* not comparable: it left work undone or did not serve what arrived (show RUN)\n");
 }
 
 int cmd_history(const struct options *o, struct command_reply *r, struct err *e) {

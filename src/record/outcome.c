@@ -181,10 +181,7 @@ size_t outcome_best(const struct outcome *o, size_t measure) {
 }
 
 const char *outcome_undone(const struct outcome_point *p, char out[STANDING_TEXT]) {
-    standing_undone(p->undone, out, STANDING_TEXT);
-    if (!out[0] && p->cut) snprintf(out, STANDING_TEXT, "it ended amid most of its work");
-    if (!out[0] && p->behind) snprintf(out, STANDING_TEXT, "it did not serve what arrived");
-    return out;
+    return standing_why(p->undone, p->cut, p->behind, out);
 }
 
 bool outcome_by_load(const struct outcome *o) {

@@ -234,6 +234,14 @@ bool standing_run_behind(const struct result_list *results) {
            standing_behind(1 - result_value(results, "unserved_ratio"), arrived);
 }
 
+const char *standing_why(const double counts[STANDING_UNDONE], bool cut, bool behind,
+                         char out[STANDING_TEXT]) {
+    standing_undone(counts, out, STANDING_TEXT);
+    if (!out[0] && cut) snprintf(out, STANDING_TEXT, "it ended amid most of its work");
+    if (!out[0] && behind) snprintf(out, STANDING_TEXT, "it did not serve what arrived");
+    return out;
+}
+
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]) {
     struct standing s;
     standing_of(r, NULL, &s);

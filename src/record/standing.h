@@ -68,6 +68,9 @@ bool standing_behind(double done_ratio, double arrived);
 /* The same of a run whose arrivals do not wait for answers: of an open loop by what it achieved, of any by
  * how its queue grew. False where users wait for answers. */
 bool standing_run_behind(const struct result_list *results);
+/* Why a run is not comparable: "3 requests failed", "it ended amid most of its work"; "" where it is. */
+const char *standing_why(const double undone[STANDING_UNDONE], bool cut, bool behind,
+                         char out[STANDING_TEXT]);
 /* standing_undone() of one run. */
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]);
 

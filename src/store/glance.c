@@ -1,8 +1,12 @@
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "record/metric.h"
 #include "record/snapshot.h"
+#include "record/standing.h"
 #include "store/db.h"
 #include "store/handle.h"
+#include "store/row.h"
 
 static int glance_text(struct store *s, int64_t run_id, struct store_glance *out) {
     sqlite3_stmt *stmt = NULL;
@@ -12,6 +16,22 @@ static int glance_text(struct store *s, int64_t run_id, struct store_glance *out
         snprintf(out->verdict, sizeof out->verdict, "%s", (const char *)sqlite3_column_text(stmt, 0));
     int end = sqlite3_finalize(stmt);
     return rc == SQLITE_OK ? end : rc;
+}
+
+static void add_figure(sqlite3_stmt *stmt, void *ctx) {
+    char metric[METRIC_NAME];
+    row_text(stmt, 0, metric, sizeof metric);
+    result_add(ctx, row_real(stmt, 1), 0, "%s", metric);
+}
+
+int store_why(struct store *s, int64_t run_id, char *out) {
+    struct result_list all = {0};
+    double undone[STANDING_UNDONE];
+    int rc = store_each_row(s, Q_GLANCE_RESULTS, run_id, add_figure, &all);
+    standing_count(&all, undone);
+    standing_why(undone, standing_run_cut(&all), standing_run_behind(&all), out);
+    free(all.items);
+    return rc;
 }
 
 int store_glance(struct store *s, int64_t run_id, struct store_glance *out, struct err *e) {

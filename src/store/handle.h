@@ -62,6 +62,7 @@ enum query {
     Q_NOTE,
     Q_GLANCE,
     Q_GLANCE_RATES,
+    Q_GLANCE_RESULTS,
     Q_COUNT,
     Q_GOING_ON,
     Q_MEMBERS,
@@ -116,6 +117,8 @@ enum query {
     QUERIES
 };
 /* A row of Q_RANKS, of Q_RANK_TIERS: into a struct run_record. */
+/* Why a run is not comparable, from its results: standing_why(). An SQLite code. */
+int store_why(struct store *s, int64_t run_id, char *out);
 void store_row_rank(sqlite3_stmt *stmt, void *run);
 void store_row_rank_tier(sqlite3_stmt *stmt, void *run);
 extern const char *const query_texts[]; /* QUERIES */

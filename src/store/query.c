@@ -78,6 +78,7 @@ const char *const query_texts[] = {
     [Q_GLANCE] = "SELECT bottleneck FROM runs WHERE run_id = ?1",
     [Q_GLANCE_RATES] = "SELECT avg(throughput_tok_s) FROM intervals WHERE run_id = ?1 GROUP BY "
                        "seq * ?2 / (SELECT max(seq) + 1 FROM intervals WHERE run_id = ?1)",
+    [Q_GLANCE_RESULTS] = "SELECT metric, value FROM results WHERE run_id = ?1",
     [Q_COUNT] = "SELECT count(*) FROM runs",
     [Q_GOING_ON] = "SELECT count(*) FROM runs WHERE (run_id = ?1 OR parent_id = ?1) AND status = 'running'",
     [Q_MEMBERS] = "SELECT count(*) FROM runs WHERE parent_id = ?1 AND run_id <> ?1",
@@ -549,7 +550,7 @@ static int prepare_list(struct store *s, const struct store_filter *f, sqlite3_s
 int store_list(struct store *s, const struct store_filter *f,
                void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e) {
     sqlite3_stmt *stmt = NULL;
-    int code = prepare_list(s, f, &stmt, e);
+    int failed = SQLITE_OK, code = prepare_list(s, f, &stmt, e);
     if (code != 0) return code;
     const char *const texts[] = {[1] = f->name, f->model, f->status, [5] = f->mode, f->host, f->tag};
     for (int i = 1; i < (int)(sizeof texts / sizeof *texts); i++)
@@ -559,9 +560,11 @@ int store_list(struct store *s, const struct store_filter *f,
     while (sqlite3_step(stmt) == SQLITE_ROW) {
         struct store_row r;
         load_list_row(stmt, &r);
+        if (f->undone && failed == SQLITE_OK) failed = store_why(s, r.run_id, r.undone);
         row(ctx, &r);
     }
     int rc = sqlite3_finalize(stmt);
+    if (rc == SQLITE_OK) rc = failed;
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }
 

@@ -148,6 +148,7 @@ struct store_row { /* one line of `history` */
 #define X(name) double name; /* NaN: missing */
     STORE_LISTED(X)
 #undef X
+    char undone[STANDING_TEXT]; /* standing_why() of its results, where it was asked for */
 };
 struct store_filter {
     const char *name, *model, *host; /* NULL: any; may hold SQL LIKE wildcards */
@@ -155,6 +156,7 @@ struct store_filter {
     double since, until;             /* started in [since, until), epoch seconds; 0: any */
     const char *sort;                /* a column of `history`, best first; NULL: newest first */
     bool reverse;
+    bool undone;   /* ask for it */
     int64_t limit; /* of the sorted list; 0: all */
 };
 /* The i-th column that `sort` may name; NULL after the last. */

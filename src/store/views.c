@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/judge.h"
 #include "record/metric.h"
 #include "record/standing.h"
 #include "store/schema.h"
@@ -16,7 +17,7 @@ struct view {
         const char *column;
     } figure[VIEW_FIGURES]; /* ends with one without a metric */
     const char *rest;       /* from the last column on */
-    const char *group;      /* after a condition on `runs`: only those that left no work undone */
+    const char *group;      /* after a condition on `runs`: only those that are comparable */
 };
 
 #define RUN(metric)                                                                                          \
@@ -91,21 +92,43 @@ static void add_usual(struct buf *out) {
     }
 }
 
-/* Of runs that left no work undone, as standing.h has it: less work is done sooner. */
-static void add_all_done(struct buf *out) {
+static void add_value(struct buf *out, const char *run, const char *metric) {
+    buf_addf(out, "(SELECT value FROM results WHERE run_id = %s.run_id AND metric = '%s')", run, metric);
+}
+
+/* "coalesce(1 - (...) >= 0.05 AND ..., 0)": standing_behind(). */
+static void add_behind(struct buf *out, const char *run, const char *before, const char *metric) {
+    buf_addf(out, " AND NOT coalesce(%s", before);
+    add_value(out, run, metric);
+    buf_addf(out, " >= %g AND (%s", JUDGE_UNSERVED, before);
+    add_value(out, run, metric);
+    buf_addf(out, ") * (%s", before);
+    add_value(out, run, metric);
+    buf_add(out, ") * ");
+    add_value(out, run, "requests_arrived");
+    buf_addf(out, " >= %d, 0)", JUDGE_CHANCE * JUDGE_CHANCE);
+}
+
+/* Whether a run of this table is comparable, as standing_why() has it: less work is done sooner. */
+static void add_comparable(struct buf *out, const char *run) {
     for (size_t i = 0; i < STANDING_UNDONE; i++) {
-        buf_addf(
-            out,
-            " AND (coalesce((SELECT value FROM results WHERE run_id = runs.run_id AND metric = '%s'), 0) <= 0",
-            standing_undone_metric(i));
-        if (i >= STANDING_UNDONE_COMPUTED)
-            buf_addf(
-                out,
-                " OR ((SELECT value FROM results WHERE run_id = runs.run_id AND metric = '%s') IS NOT NULL "
-                "AND (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '%s') IS NULL)",
-                standing_computes, standing_not_computed);
+        buf_add(out, i ? " AND (coalesce(" : "(coalesce(");
+        add_value(out, run, standing_undone_metric(i));
+        buf_add(out, ", 0) <= 0");
+        if (i >= STANDING_UNDONE_COMPUTED) {
+            buf_add(out, " OR (");
+            add_value(out, run, standing_computes);
+            buf_add(out, " IS NOT NULL AND ");
+            add_value(out, run, standing_not_computed);
+            buf_add(out, " IS NULL)");
+        }
         buf_add(out, ")");
     }
+    buf_add(out, " AND coalesce(");
+    add_value(out, run, "unfinished_ratio");
+    buf_addf(out, ", 0) <= %g", STANDING_CUT);
+    add_behind(out, run, "1 - ", "achieved_ratio");
+    add_behind(out, run, "", "unserved_ratio");
 }
 
 const char *schema_view(size_t i, struct buf *out) {
@@ -113,11 +136,15 @@ const char *schema_view(size_t i, struct buf *out) {
     const struct view *v = &views[i];
     buf_addf(out, "VIEW %s AS SELECT %s", v->name, v->columns);
     if (v->usual) add_usual(out);
+    if (v->usual) buf_add(out, ",\n    ");
+    if (v->usual) add_comparable(out, "t");
+    if (v->usual) buf_add(out, " AS comparable");
     for (size_t f = 0; f < VIEW_FIGURES && v->figure[f].metric; f++)
         add_figure(out, v->figure[f].metric, v->figure[f].column);
     buf_add(out, v->rest);
     if (v->group) {
-        add_all_done(out);
+        buf_add(out, " AND ");
+        add_comparable(out, "runs");
         buf_add(out, v->group);
     }
     return v->name;

@@ -66,6 +66,45 @@ def _():
     assert listed("--reverse", "--limit", "2") == [1, 2]
 
 
+REFUSED = {"requests_failed": 3, "fell_through": 2}
+WAITS = {"requests_arrived": 1000, "achieved_ratio": 0.5}
+QUEUES = {"requests_arrived": 1000, "unserved_ratio": 0.4}
+CUT = {"measured_s": 10, "e2e_mean_ms": 100, "queue_wait_mean_ms": 0, "in_service_mean": 10, "requests_done": 20, "requests_failed": 0,
+       "requests_in_service_at_end": 10, "unfinished_ratio": 0.98}
+SAID = (("good", {}, None), ("refused", REFUSED, "3 requests failed and 2 writes fell through"), ("open", WAITS, "it did not serve what arrived"),
+        ("paced", QUEUES, "it did not serve what arrived"), ("cut", CUT, "it ended amid most of its work"),
+        ("served", {"requests_arrived": 1000, "achieved_ratio": 0.96, "unserved_ratio": 0.01}, None),
+        ("chance", {"requests_arrived": 40, "achieved_ratio": 0.9}, None),
+        ("computed", {"batch_running_mean": 3, "not_admitted": 5}, None),
+        ("not computed", {"batch_running_mean": 3, "not_admitted": 5, "misses_not_computed": 9}, "5 writes were not admitted"))
+
+
+@case("a run that is not comparable is marked in every form, also where sorting by a throughput puts it first")
+def _():
+    with make() as db:
+        for number, (name, results, _) in enumerate(SAID, 1):
+            add_run(db, name, {"throughput_tok_s": 100 * number, "storage_throughput_tok_s": number, **results})
+    wanted = {name: why for name, _, why in SAID}
+    for sort in ((), ("--sort", "throughput_tok_s"), ("--sort", "storage_throughput_tok_s", "--reverse")):
+        assert {row["name"]: row["undone"] for row in json.loads(run(["history", "--json", *sort]).stdout)} == wanted
+        rows = csv.DictReader(io.StringIO(run(["history", "--csv", *sort]).stdout))
+        assert {row["name"]: row["undone"] or None for row in rows} == wanted
+        for wide in ((), ("--full",)):
+            lines = run(["history", *sort, *wide]).stdout.splitlines()
+            assert len(lines) == len(SAID) + 2 and lines[-1].startswith("* not comparable"), lines
+            assert len({len(line) for line in lines[:-1]}) == 1, lines
+            for line in lines[1:-1]:
+                why = next(why for name, _, why in SAID if name == line[38:].split("  ")[0].strip())
+                assert line.count("*") == (bool(why) and (2 if wide else 1)), (line, why)
+    first = run(["history", "--sort", "throughput_tok_s"]).stdout.splitlines()[1]
+    assert "not computed" in first and "900*" in first, first
+    assert "*" not in run(["history", "--name", "good"]).stdout
+    view = json.loads(run(["sql", "SELECT name, comparable FROM run_summary", "--json"]).stdout)
+    assert {row["name"]: row["comparable"] for row in view} == {name: int(why is None) for name, _, why in SAID}, view
+    best = json.loads(run(["sql", "SELECT runs, throughput_tok_s FROM best_by_config", "--json"]).stdout)
+    assert best == [{"runs": 4, "throughput_tok_s": 800.0}], best
+
+
 @case("the tags stand in CSV and JSON, and a filter that finds nothing says so")
 def _():
     fill()
