@@ -124,6 +124,9 @@ static int load_baseline(struct sweep *s, struct err *e) {
         snprintf(s->baseline_name, sizeof s->baseline_name, "sweep %" PRId64, found.sweep_id);
     else
         snprintf(s->baseline_name, sizeof s->baseline_name, "run %" PRId64, run_id);
+    if (found.undone[0])
+        buf_addf(&s->warnings, "Warning: the baseline, %s, is not comparable: %s.\n", s->baseline_name,
+                 found.undone);
     return 0;
 }
 

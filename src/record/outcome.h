@@ -28,12 +28,13 @@ struct sweep_record {
     char answer[800];     /* of a search: one sentence; "" */
 };
 
-/* Throughput and mean latencies of an earlier run, or of the peak of an earlier sweep's open loop; NaN:
- * missing. */
+/* Throughput and mean latencies of an earlier run, or of the peak of an earlier sweep's open loop among its
+ * comparable runs; NaN: missing. */
 struct sweep_baseline {
     int64_t sweep_id; /* 0: one run */
     uint64_t runs;
     double tok_s, ttft_ms, tpot_ms;
+    char undone[STANDING_TEXT]; /* why it is not comparable; "" */
 };
 
 /* A point of a miss-ratio curve. */

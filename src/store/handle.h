@@ -71,7 +71,8 @@ enum query {
     Q_OLD,
     Q_SWEEP_OF,
     Q_FIGURES_RUN,
-    Q_FIGURES_SWEEP,
+    Q_PEAKS_SWEEP,
+    Q_SWEEP_RUNS,
     /* a sweep by its reference, the list of them, and all that belongs to one */
     Q_SWEEP_LATEST,
     Q_SWEEP_ID,

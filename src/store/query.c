@@ -30,13 +30,6 @@
 /* A group of trials has one name, a suite has several. */
 #define SEVERAL "EXISTS (SELECT 1 FROM runs AS m WHERE m.parent_id = r.run_id AND m.name <> r.name) "
 
-/* Of a sweep those of one point: the peak of its open loop. */
-#define FIGURES_ALONE                                                                                        \
-    "max(CASE WHEN metric = 'throughput_tok_s' THEN value END), "                                            \
-    "avg(CASE WHEN metric = 'ttft_mean_ms' THEN value END), "                                                \
-    "avg(CASE WHEN metric = 'tpot_mean_ms' THEN value END)"
-#define FIGURES "count(DISTINCT run_id), " FIGURES_ALONE
-
 const char *const query_texts[] = {
     [Q_LATEST] = "SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC LIMIT 1 OFFSET ?1",
     [Q_ID] = "SELECT run_id FROM runs WHERE run_id = ?1",
@@ -90,13 +83,16 @@ const char *const query_texts[] = {
               "AND (m.started_at >= ?1 OR m.status = 'running')) ORDER BY started_at",
     [Q_SWEEP_OF] = "SELECT sweep_id FROM runs JOIN sweeps USING (sweep_id) "
                    "WHERE run_id = ?1 AND profile = 'rates'",
-    [Q_FIGURES_RUN] = "SELECT run_id, " FIGURES " FROM results WHERE run_id = ?1",
-    [Q_FIGURES_SWEEP] =
-        "SELECT run_id, (SELECT count(*) FROM runs WHERE sweep_id = ?1), " FIGURES_ALONE
-        " FROM results WHERE run_id = "
-        "(SELECT run_id FROM runs JOIN results USING (run_id) WHERE sweep_id = ?1 AND metric = 'throughput_tok_s' AND "
+    [Q_FIGURES_RUN] = "SELECT count(DISTINCT run_id), "
+                      "max(CASE WHEN metric = 'throughput_tok_s' THEN value END), "
+                      "avg(CASE WHEN metric = 'ttft_mean_ms' THEN value END), "
+                      "avg(CASE WHEN metric = 'tpot_mean_ms' THEN value END) FROM results WHERE run_id = ?1",
+    /* those of the open loop first, the largest throughput first */
+    [Q_PEAKS_SWEEP] =
+        "SELECT run_id FROM runs JOIN results USING (run_id) WHERE sweep_id = ?1 AND metric = 'throughput_tok_s' AND "
         "value IS NOT NULL ORDER BY CASE WHEN json_valid(effective_json) THEN "
-        "json_extract(effective_json, '$.workload.arrival.process') END IS 'closed', value DESC LIMIT 1)",
+        "json_extract(effective_json, '$.workload.arrival.process') END IS 'closed', value DESC",
+    [Q_SWEEP_RUNS] = "SELECT count(*) FROM runs WHERE sweep_id = ?1",
     [Q_SWEEP_LATEST] =
         "SELECT sweep_id FROM sweeps ORDER BY started_at DESC, sweep_id DESC LIMIT 1 OFFSET ?1",
     [Q_SWEEP_ID] = "SELECT sweep_id FROM sweeps WHERE sweep_id = ?1",
@@ -565,26 +561,5 @@ int store_list(struct store *s, const struct store_filter *f,
     }
     int rc = sqlite3_finalize(stmt);
     if (rc == SQLITE_OK) rc = failed;
-    return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
-}
-
-static void one_id(sqlite3_stmt *stmt, void *ctx) {
-    *(int64_t *)ctx = sqlite3_column_int64(stmt, 0);
-}
-
-static void figures(sqlite3_stmt *stmt, void *ctx) {
-    struct sweep_baseline *b = ctx;
-    b->runs = (uint64_t)sqlite3_column_int64(stmt, 1);
-    b->tok_s = row_real(stmt, 2);
-    b->ttft_ms = row_real(stmt, 3);
-    b->tpot_ms = row_real(stmt, 4);
-}
-
-int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e) {
-    *out = (struct sweep_baseline){.tok_s = NAN, .ttft_ms = NAN, .tpot_ms = NAN};
-    int rc = store_each_row(s, Q_SWEEP_OF, run_id, one_id, &out->sweep_id);
-    if (rc == SQLITE_OK)
-        rc = out->sweep_id ? store_each_row(s, Q_FIGURES_SWEEP, out->sweep_id, figures, out)
-                           : store_each_row(s, Q_FIGURES_RUN, run_id, figures, out);
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }

@@ -159,3 +159,60 @@ int store_list_sweeps(struct store *s, int64_t limit, void (*sweep)(void *ctx, c
     int rc = store_each_row(s, Q_SWEEPS, limit > 0 ? limit : -1, list_sweep, &l);
     return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
 }
+
+/* ---- a baseline ---- */
+
+static void one_id(sqlite3_stmt *stmt, void *ctx) {
+    *(int64_t *)ctx = sqlite3_column_int64(stmt, 0);
+}
+
+static void figures(sqlite3_stmt *stmt, void *ctx) {
+    struct sweep_baseline *b = ctx;
+    b->runs = (uint64_t)sqlite3_column_int64(stmt, 0);
+    b->tok_s = row_real(stmt, 1);
+    b->ttft_ms = row_real(stmt, 2);
+    b->tpot_ms = row_real(stmt, 3);
+}
+
+static int figures_of(struct store *s, int64_t run_id, struct sweep_baseline *out) {
+    int rc = store_each_row(s, Q_FIGURES_RUN, run_id, figures, out);
+    return rc == SQLITE_OK ? store_why(s, run_id, out->undone) : rc;
+}
+
+/* The runs of a sweep, best first. */
+struct peaks {
+    struct store *store;
+    struct sweep_baseline *out;
+    int rc;
+};
+
+/* The first that is comparable. */
+static void peak(sqlite3_stmt *stmt, void *ctx) {
+    struct peaks *p = ctx;
+    int64_t run_id = sqlite3_column_int64(stmt, 0);
+    char undone[STANDING_TEXT];
+    if (p->rc != SQLITE_OK || kvf_present(p->out->tok_s)) return;
+    p->rc = store_why(p->store, run_id, undone);
+    if (p->rc == SQLITE_OK && !undone[0]) p->rc = figures_of(p->store, run_id, p->out);
+}
+
+static int peak_of(struct store *s, struct sweep_baseline *out) {
+    struct peaks p = {s, out, SQLITE_OK};
+    int64_t runs = 0;
+    int rc = store_each_row(s, Q_PEAKS_SWEEP, out->sweep_id, peak, &p);
+    if (rc == SQLITE_OK) rc = p.rc;
+    if (rc == SQLITE_OK) rc = store_each_row(s, Q_SWEEP_RUNS, out->sweep_id, one_id, &runs);
+    out->runs = (uint64_t)runs;
+    if (!kvf_present(out->tok_s))
+        snprintf(out->undone, sizeof out->undone,
+                 "each of its runs left work undone, ended amid most of it "
+                 "or did not serve what arrived");
+    return rc;
+}
+
+int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e) {
+    *out = (struct sweep_baseline){.tok_s = KVF_MISSING, .ttft_ms = KVF_MISSING, .tpot_ms = KVF_MISSING};
+    int rc = store_each_row(s, Q_SWEEP_OF, run_id, one_id, &out->sweep_id);
+    if (rc == SQLITE_OK) rc = out->sweep_id ? peak_of(s, out) : figures_of(s, run_id, out);
+    return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
+}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """kvfall sweep: points in the database, the table, searches, rates, what goes wrong, signals."""
 import collections
+import contextlib
 import heapq
 import json
 import os
@@ -279,6 +280,14 @@ def _():
     got, _ = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 2, "baseline": "1"},
                     "compute": {"mode": "fixed", "ms_per_token": 0.05}, "engine.slots": 4})
     assert re.search(r"Against sweep 1: throughput [+-]\d", " ".join(got.stdout.split())), (got, most)
+    got, _ = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 5, "baseline": "1"}, "compute": {"mode": "fixed", "ms_per_token": 0.05}, "engine.slots": 4})
+    assert "Against sweep 1: throughput +0.0 % TTFT +0.0 % TPOT +0.0 %." in " ".join(got.stdout.split()) and "Warning" not in got.stdout, got
+    late, = rows("SELECT run_id FROM runs WHERE sweep_id = 1 ORDER BY sweep_point DESC LIMIT 1")
+    with contextlib.closing(sqlite3.connect(database(), isolation_level=None)) as db:
+        db.execute("UPDATE runs SET sweep_id = NULL WHERE run_id = ?", (late["run_id"],))
+    got, _ = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 2, "baseline": late["run_id"]}, "compute": {"mode": "fixed", "ms_per_token": 0.05}, "engine.slots": 4})
+    told = "Warning: the baseline, run %d, is not comparable: it did not serve what arrived." % late["run_id"]
+    assert told in " ".join(got.stdout.split()), got
     refuse_baseline = run(["sweep", write({**TINY, "sweep": {"profile": "rates", "baseline": "99"}})])
     assert refuse_baseline.rc == 2 and "99" in refuse_baseline.stderr, refuse_baseline
 
