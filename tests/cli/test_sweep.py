@@ -245,6 +245,32 @@ def _():
             assert (words in " ".join(text.split())) == told and ("hits less" in text) == told, (metric, text)
 
 
+@case("a search at granularity request says how many lookups of its answer made no work, unless it is for hits")
+def _():
+    kept = {"name": "kept", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "20s", "warmup": "5s"},
+            "tiers": {"gpu": {"capacity": "1GiB"}, "cpu": {"capacity": "2GiB"}, "nvme": {"capacity": "8GiB", "path": "."}},
+            "workload": {"users": 20}}
+    search = {"profile": "capacity", "find": "tiers.nvme.capacity", "between": ["1GiB", "64GiB"], "precision": 0.5}
+    times, hits = {"metric": "throughput_tok_s", "op": ">=", "value": 1}, {"metric": "reuse_hit_ratio", "op": ">=", "value": 0.1}
+    gpu = {"mode": "roofline", "gpu": "h100"}
+    for number, (changes, target, told) in enumerate((({}, times, True), ({}, hits, False), ({"compute": gpu}, times, True),
+                                                      ({"cache": {"granularity": "block"}}, times, False)), 1):
+        (home() / "work/kept.yaml").write_text(json.dumps({**kept, **changes, "sweep": {**search, "target": target}}))
+        got = run(["sweep", "kept.yaml", "--quiet", "--headless"])
+        report = run(["report", "sweep:%d" % number, "--format", "md", "-o", "-"])
+        assert (got.rc, report.rc) == (0, 0), (got, report)
+        found = {row["metric"]: row["value"] for row in rows("SELECT metric, value FROM results JOIN runs USING (run_id) WHERE sweep_id = ? "
+                                                              "AND sweep_point = 1", number)}
+        assert "is met at the lower bound already" in " ".join(got.stdout.split()), got
+        lost = found["misses_not_computed"] if "compute" in changes else found["conversation_lookups"] - found["conversation_hits"]
+        assert lost > 0 and ("misses_not_computed" in found) == ("compute" in changes), found
+        words = re.compile(r"less was not tried\. ([0-9.k]+) lookups missed at 1GiB\. At granularity request a miss makes no work, so less")
+        for text in (got.stdout, report.stdout):
+            said = words.search(" ".join(text.split()))
+            assert bool(said) == told, (number, text)
+            assert not said or abs(float(said.group(1).replace("k", "")) * (1000 if "k" in said.group(1) else 1) / lost - 1) < 0.01, (said, lost)
+
+
 @case("rates lie evenly between one request at a time and full throughput")
 def _():
     got, out = sweep({**SIMULATED, "sweep": {"profile": "rates"}, "compute": {"mode": "fixed", "ms_per_token": 0.05},

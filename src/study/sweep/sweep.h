@@ -33,6 +33,7 @@ struct sweep_point {
     double undone[STANDING_UNDONE];  /* by which it is not comparable */
     size_t targets, missed;          /* of the classes' latencies that could be judged */
     double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
+    double no_work;                  /* lookups that missed and made no work; 0: none, or not known */
     bool cut;                        /* it ended while most of its work was under way: standing_run_cut() */
     double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
     bool behind;                     /* it did not serve what arrived: standing_run_behind() */

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,6 +38,21 @@ static void take_targets(struct sweep_point *p, const struct result_list *result
     }
 }
 
+/* At granularity request what was not kept is not computed again, save for shared prompts; with a modelled
+ * GPU the run has counted it. */
+static double misses_without_work(const struct sweep *s, const struct result_list *results) {
+    static const char *const causes[][2] = {{"conversation_lookups", "conversation_hits"},
+                                            {"rag_lookups", "rag_hits"}};
+    double n = result_value(results, standing_not_computed);
+    if (kvf_present(n) || s->base.scenario.cache.granularity != KVF_GRANULARITY_REQUEST) return fmax(n, 0);
+    n = 0;
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        double missed = result_value(results, causes[i][0]) - result_value(results, causes[i][1]);
+        if (missed > 0) n += missed;
+    }
+    return n;
+}
+
 void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run) {
     struct sweep_point *p = &s->point[point];
     p->run_id = run->run_id;
@@ -51,6 +67,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     double waits = result_value(&run->results, "unserved_ratio");
     p->waiting = standing_behind(1 - waits, result_value(&run->results, "requests_arrived")) ? waits : 0;
     take_targets(p, &run->results);
+    p->no_work = misses_without_work(s, &run->results);
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
     for (unsigned m = 0; m < s->metrics; m++) {
         const struct result *r = result_find(&run->results, s->metric[m]);
