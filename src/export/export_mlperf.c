@@ -363,6 +363,14 @@ static json_t *scaling_summary(const struct run_record *r) {
 
 /* ---- the whole ---- */
 
+/* Its figures are no success of their own: whoever reads nothing but the summary has to learn it there. */
+static json_t *warning(const struct run_record *r) {
+    char why[STANDING_TEXT], text[STANDING_TEXT + 40] = "";
+    if (standing_run_why(&r->results, why)[0])
+        snprintf(text, sizeof text, "throughput not comparable: %s", why);
+    return json_part_some(text);
+}
+
 static json_t *summary(const struct run_record *r) {
     json_t *o = json_object(), *turns = json_object(), *prefix = json_object();
     add_figures(o, r, FIGURES(summary_figures));
@@ -377,6 +385,7 @@ static json_t *summary(const struct run_record *r) {
     json_object_set_new(o, "autoscaling_summary", scaling_summary(r));
     add_figures(turns, r, FIGURES(turn_figures));
     json_object_set_new(o, "multi_turn_stats", turns);
+    json_object_set_new(o, "warning", warning(r));
     return o;
 }
 
@@ -416,7 +425,10 @@ static json_t *origin(const struct run_record *r) {
     json_object_set_new(o, "requests_refused", json_part_number(value(r, "requests_refused")));
     json_object_set_new(o, "sla_latency", json_part_some(r->qos_latency));
     json_object_set_new(o, "not_comparable", json_part_some(r->not_comparable));
-    standing_run_undone(r, undone);
+    standing_run_why(&r->results, undone);
+    json_object_set_new(o, "offered_requests_per_s", json_part_number(value(r, "offered_requests_per_s")));
+    json_object_set_new(o, "achieved_ratio", json_part_number(value(r, "achieved_ratio")));
+    json_object_set_new(o, "unserved_ratio", json_part_number(value(r, "unserved_ratio")));
     json_object_set_new(o, "undone", json_part_some(undone));
     return o;
 }

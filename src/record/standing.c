@@ -242,6 +242,12 @@ const char *standing_why(const double counts[STANDING_UNDONE], bool cut, bool be
     return out;
 }
 
+const char *standing_run_why(const struct result_list *results, char out[STANDING_TEXT]) {
+    double counts[STANDING_UNDONE];
+    standing_count(results, counts);
+    return standing_why(counts, standing_run_cut(results), standing_run_behind(results), out);
+}
+
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]) {
     struct standing s;
     standing_of(r, NULL, &s);

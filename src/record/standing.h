@@ -71,6 +71,8 @@ bool standing_run_behind(const struct result_list *results);
 /* Why a run is not comparable: "3 requests failed", "it ended amid most of its work"; "" where it is. */
 const char *standing_why(const double undone[STANDING_UNDONE], bool cut, bool behind,
                          char out[STANDING_TEXT]);
+/* The same from the results of a run. */
+const char *standing_run_why(const struct result_list *results, char out[STANDING_TEXT]);
 /* standing_undone() of one run. */
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]);
 

@@ -26,10 +26,8 @@ static void add_figure(sqlite3_stmt *stmt, void *ctx) {
 
 int store_why(struct store *s, int64_t run_id, char *out) {
     struct result_list all = {0};
-    double undone[STANDING_UNDONE];
     int rc = store_each_row(s, Q_GLANCE_RESULTS, run_id, add_figure, &all);
-    standing_count(&all, undone);
-    standing_why(undone, standing_run_cut(&all), standing_run_behind(&all), out);
+    standing_run_why(&all, out);
     free(all.items);
     return rc;
 }

@@ -272,6 +272,23 @@ def _():
             assert klass["latency_ms"]["p95"] == one["metrics"]["e2e_p95_ms"], (klass, one)
 
 
+@case("the load that was offered is told, and the summary warns of a run that did not serve it or left work undone")
+def _():
+    load = {"requests_arrived": 1000, "offered_requests_per_s": 10, "achieved_requests_per_s": 5, "achieved_ratio": 0.5, "unserved_ratio": 0.4}
+    served = {**load, "achieved_requests_per_s": 10, "achieved_ratio": 1, "unserved_ratio": 0}
+    paced = {"requests_arrived": 1000, "unserved_ratio": 0.4}
+    late = "it did not serve what arrived"
+    with histories.make() as db:
+        for results in ({}, load, served, paced, {**load, "fell_through": 2}):
+            histories.add_run(db, results={"throughput_tok_s": 400.0, **results})
+    for ref, (results, why) in enumerate((({}, None), (load, late), (served, None), (paced, late), (load, "2 writes fell through")), 1):
+        got = export(str(ref))
+        for name in ("offered_requests_per_s", "achieved_ratio", "unserved_ratio"):
+            assert got["kvfall"][name] == results.get(name), (ref, got["kvfall"])
+        assert got["kvfall"]["undone"] == why, (ref, got["kvfall"])
+        assert got["summary"]["warning"] == (why and "throughput not comparable: " + why), (ref, got["summary"])
+
+
 @case("it takes one run at a time")
 def _():
     whole_run()
