@@ -180,7 +180,7 @@ static bool judge_prediction(struct judging *j, size_t side, const char *metric,
 static void judge_blocks(const struct comparison_scatter *base, const struct comparison_scatter *side,
                          bool twins, double centre, double grain, struct comparison_change *out) {
     double low[COMPARISON_LEVELS], high[COMPARISON_LEVELS], half[COMPARISON_LEVELS];
-    bool paired = twins && comparison_scatter_paired(base, side, half);
+    bool paired = twins && comparison_scatter_paired(base, side, centre, half);
     for (size_t k = 0; k < COMPARISON_LEVELS; k++) {
         low[k] = centre - grain - (paired ? half[k] : hypot(side->below[k], base->above[k]));
         high[k] = centre + grain + (paired ? half[k] : hypot(side->above[k], base->below[k]));

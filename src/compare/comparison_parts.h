@@ -65,13 +65,15 @@ struct comparison_scatter {
     double below[COMPARISON_LEVELS], above[COMPARISON_LEVELS]; /* INFINITY: no value tells */
     double *part; /* of each interval in the logarithm, which their sum would move by; free() it */
     size_t parts;
+    double events; /* that the metric counts; NaN: it counts none */
 };
 /* False when there are no intervals for it, or too few. */
 bool comparison_scatter(const struct comparison_input *i, const char *metric, struct comparison_scatter *out);
-/* The scatter of the change between two runs with the same number of intervals: effects on both in the same
- * interval, such as a burst of arrivals, cancel out. False when the numbers differ, or no value tells. */
+/* The scatter of the change, `centre` as a logarithm, between two runs with the same number of intervals:
+ * effects on both in the same interval, such as a burst of arrivals, cancel out. False when the numbers
+ * differ, or no value tells. */
 bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
-                               double half[COMPARISON_LEVELS]);
+                               double centre, double half[COMPARISON_LEVELS]);
 /* The number of intervals of the measured part. */
 size_t comparison_intervals(const struct comparison_input *i);
 

@@ -19,6 +19,7 @@ struct source {
     const struct snapshot_field *field;
     int tier, dir;
     uint32_t klass;
+    bool counts; /* events */
     struct part (*at)(const struct source *s, size_t i);
 };
 
@@ -121,17 +122,18 @@ static const struct {
     const char *metric;
     struct part (*at)(const struct source *s, size_t i);
     unsigned needs; /* of enum series_part */
+    bool counts;
 } plain[] = {
-    {"throughput_tok_s", tokens_at, 0},
-    {"requests_per_s", requests_at, 0},
-    {"hit_ratio", hits_at, 0},
-    {"storage_throughput_tok_s", storage_at, 0},
-    {"reuse_hit_ratio", reuse_at, 0},
-    {"nvme_tok_s", traffic_at, SERIES_TIERS},
-    {"read_write_ratio", mix_at, SERIES_TIERS},
-    {"total_read_bytes", read_at, SERIES_TIERS},
-    {"total_write_bytes", written_at, SERIES_TIERS},
-    {"goodput_per_s", goodput_at, SERIES_CLASSES},
+    {"throughput_tok_s", tokens_at, 0, false},
+    {"requests_per_s", requests_at, 0, true},
+    {"hit_ratio", hits_at, 0, true},
+    {"storage_throughput_tok_s", storage_at, 0, false},
+    {"reuse_hit_ratio", reuse_at, 0, true},
+    {"nvme_tok_s", traffic_at, SERIES_TIERS, false},
+    {"read_write_ratio", mix_at, SERIES_TIERS, false},
+    {"total_read_bytes", read_at, SERIES_TIERS, false},
+    {"total_write_bytes", written_at, SERIES_TIERS, false},
+    {"goodput_per_s", goodput_at, SERIES_CLASSES, true},
 };
 
 /* A mean of the intervals by its name. Of their percentiles nothing of the kind can be made: those of few
@@ -170,6 +172,7 @@ static bool find_class(struct source *s, const char *metric) {
         snprintf(name, sizeof name, "slo_%s_met_ratio", s->series->class_name[k]);
         if (strcmp(name, metric) != 0) continue;
         s->klass = k;
+        s->counts = true;
         s->at = class_at;
         return true;
     }
@@ -185,6 +188,7 @@ static bool find_source(struct source *s, const char *metric) {
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (strcmp(plain[i].metric, metric) == 0) {
             s->at = plain[i].at;
+            s->counts = plain[i].counts;
             return (plain[i].needs & ~s->series->parts) == 0;
         }
     s->field = mean_field(metric);
@@ -266,8 +270,16 @@ static void scatter_fill(const struct source *s, const double *num, const double
     for (size_t i = 0; i < n; i++) out->part[i] *= per;
 }
 
+/* As many events as a change is of, each of which may have gone to either side, scatter by the root of their
+ * number (McNemar, Note on the sampling error of the difference between correlated proportions, 1947). Few
+ * that fall into the same intervals of both sides would otherwise seem not to scatter at all. */
+static double chance(double base, double side, double centre) {
+    double moved = (side * fabs(1 - exp(-centre)) + base * fabs(1 - exp(centre))) / 2;
+    return moved > 0 ? fabs(centre) / sqrt(moved) : 0;
+}
+
 bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
-                               double half[COMPARISON_LEVELS]) {
+                               double centre, double half[COMPARISON_LEVELS]) {
     size_t n = base->parts;
     bool told = n == side->parts;
     if (!told) return false;
@@ -280,8 +292,11 @@ bool comparison_scatter_paired(const struct comparison_scatter *base, const stru
     if (told) {
         const struct resample_series v = {apart, ones, n, block_length(apart, n)};
         double error = resample_error(&v) * (double)n;
+        bool counted = kvf_present(base->events) && kvf_present(side->events);
+        double least = counted ? chance(base->events, side->events, centre) : 0;
         for (size_t k = 0; k < COMPARISON_LEVELS; k++)
-            half[k] = statistics_student_t(comparison_levels[k], n / v.block - 1) * error;
+            half[k] = fmax(statistics_student_t(comparison_levels[k], n / v.block - 1) * error,
+                           statistics_student_t(comparison_levels[k], UINT64_MAX) * least);
     }
     free(apart);
     free(ones);
@@ -301,7 +316,7 @@ bool comparison_scatter(const struct comparison_input *input, const char *metric
         below += den[used++] = p.den;
     }
     bool good = above > 0 && below > 0;
-    *out = (struct comparison_scatter){.parts = n};
+    *out = (struct comparison_scatter){.parts = n, .events = s.counts ? above : KVF_MISSING};
     if (good) {
         out->part = mem_alloc(n * sizeof *out->part);
         scatter_fill(&s, num, den, above / below, out);

@@ -55,10 +55,13 @@ static double moved_ms(const struct comparison *c, const char *metric, size_t si
                : 0;
 }
 
+static bool of_hits(const char *metric) {
+    return strcmp(metric, "reuse_hit_ratio") == 0 || strcmp(metric, "hit_ratio") == 0;
+}
+
 /* A miss that makes no work explains nothing that takes longer. */
 static bool explains(const struct comparison *c, size_t side, const char *metric) {
-    bool hits = strcmp(metric, "reuse_hit_ratio") == 0 || strcmp(metric, "hit_ratio") == 0;
-    return !hits || !(c->side[0].misses_free || c->side[side].misses_free);
+    return !of_hits(metric) || !(c->side[0].misses_free || c->side[side].misses_free);
 }
 
 /* Whether a request reads more, or less, by more than what chance makes of some. */
@@ -104,8 +107,8 @@ static bool put_reads(const struct comparison *c, size_t side, struct buf *out) 
 }
 
 /* Of a part of a latency only what makes up half of its change is a cause; the rest is said of what lies
- * behind, in its order. */
-static void put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
+ * behind, in its order. Whether that were the lookups that miss. */
+static bool put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
                       const char *what, struct buf *out) {
     bool worse = direction == COMPARISON_WORSENED,
          storage = strncmp(what, "nvme_", 5) == 0 || strncmp(what, "storage_", 8) == 0;
@@ -114,10 +117,10 @@ static void put_cause(const struct comparison *c, size_t side, enum comparison_d
         put_values(c, "queue_wait_p95_ms", side, out);
         buf_add(out, ")");
         if (worse) (void)put_reads(c, side, out);
-        return;
+        return false;
     }
     storage = storage || went(c, "storage_io_p95_ms", side, direction);
-    if (worse && storage && put_reads(c, side, out)) return;
+    if (worse && storage && put_reads(c, side, out)) return false;
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
         const struct comparison_change *v = told(c, behind[i].metric, side);
         if (!v || v->direction != direction || strcmp(behind[i].metric, what) == 0) continue;
@@ -126,8 +129,9 @@ static void put_cause(const struct comparison *c, size_t side, enum comparison_d
         buf_addf(out, " because %s (", direction == COMPARISON_WORSENED ? behind[i].worse : behind[i].better);
         put_values(c, behind[i].metric, side, out);
         buf_add(out, ")");
-        return;
+        return of_hits(behind[i].metric);
     }
+    return false;
 }
 
 /* Hits changed, and what users feel did not, as far as is known. */
@@ -272,43 +276,65 @@ static bool put_failed(const struct comparison *c, size_t side, struct buf *out)
     return true;
 }
 
-/* Leads with what matters to users: failed requests, then latency, and never a gain that comes from misses
- * without naming the misses first. The other way is told as well. */
-void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
-    if (put_failed(c, side, out)) return;
-    const struct comparison_change *first = NULL;
-    const char *what = NULL, *also = NULL;
-    const struct harm harm = harm_of(c, side);
+/* All there is to say of a side, each of metrics that moved beyond noise. */
+struct findings {
+    struct harm harm;
+    const struct comparison_change *first; /* of the metrics that users feel; NULL: none */
+    const char *what, *also;               /* that one, and the first that went the other way */
+    bool worse, misses;                    /* the first one; more lookups miss */
+};
+
+static struct findings findings_of(const struct comparison *c, size_t side) {
+    struct findings f = {.harm = harm_of(c, side)};
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
         const struct comparison_change *v = told(c, felt[i], side);
         if (!v) continue;
-        if (first && v->direction != first->direction && !also) also = felt[i];
-        if (!first) what = felt[i];
-        if (!first) first = v;
+        if (f.first && v->direction != f.first->direction && !f.also) f.also = felt[i];
+        if (!f.first) f.what = felt[i];
+        if (!f.first) f.first = v;
     }
-    if (!first && !harm.metric) {
-        put_nothing(c, side, out);
-        return;
-    }
-    bool worse = first && first->direction == COMPARISON_WORSENED;
-    const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
-    bool misses = hits && hits->direction == COMPARISON_WORSENED;
-    if (harm.metric)
-        put_harm(c, side, &harm, out);
-    else if (misses && !worse)
+    f.worse = f.first && f.first->direction == COMPARISON_WORSENED;
+    f.misses = went(c, "reuse_hit_ratio", side, COMPARISON_WORSENED);
+    return f;
+}
+
+/* Whether the lookups that miss were named. */
+static bool put_first(const struct comparison *c, size_t side, const struct findings *f, struct buf *out) {
+    bool lead = !f->harm.metric && f->misses && !f->worse;
+    if (f->harm.metric)
+        put_harm(c, side, &f->harm, out);
+    else if (lead)
         put_misses(c, side, out);
     else
         buf_addf(out, "%s %s", c->side[side].label, is_or_are(&c->side[side]));
-    if (harm.metric && first) {
-        buf_addf(out, ", %s ", worse == harm.relief && !harm.against ? "though" : "and");
-        put_by(c, worse ? "worse" : "better", what, side, out);
-    } else if (!harm.metric && misses && !worse) {
-        put_by(c, ": better", what, side, out);
-    } else if (first) {
-        buf_addf(out, " %s than %s", worse ? "worse" : "better", c->side[0].label);
-        put_by(c, "", what, side, out);
-        put_cause(c, side, first->direction, what, out);
+    if (f->harm.metric && f->first) {
+        buf_addf(out, ", %s ", f->worse == f->harm.relief && !f->harm.against ? "though" : "and");
+        put_by(c, f->worse ? "worse" : "better", f->what, side, out);
+    } else if (lead) {
+        put_by(c, ": better", f->what, side, out);
+    } else if (f->first) {
+        buf_addf(out, " %s than %s", f->worse ? "worse" : "better", c->side[0].label);
+        put_by(c, "", f->what, side, out);
+        return put_cause(c, side, f->first->direction, f->what, out);
     }
-    if (also) put_by(c, worse ? ", but better" : ", but worse", also, side, out);
+    return lead;
+}
+
+/* Leads with what matters to users: failed requests, then latency, and never a gain that comes from misses
+ * without naming the misses. The other way is told as well. */
+void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
+    if (put_failed(c, side, out)) return;
+    const struct findings f = findings_of(c, side);
+    if (!f.first && !f.harm.metric) {
+        put_nothing(c, side, out);
+        return;
+    }
+    bool named = put_first(c, side, &f, out);
+    if (f.also) put_by(c, f.worse ? ", but better" : ", but worse", f.also, side, out);
+    if (f.misses && !named && f.first && (!f.worse || f.also)) {
+        buf_add(out, ", while more lookups miss (");
+        put_values(c, "reuse_hit_ratio", side, out);
+        buf_add(out, ")");
+    }
     buf_add(out, ".");
 }

@@ -302,6 +302,11 @@ def _():
     said = verdict_on(before, {**before, "throughput_tok_s": 200, "slo_batch_met_ratio": 0.4})
     assert said.startswith("Runs 5-8 are worse than runs 1-4: more requests miss their target (") and said.endswith(
         ", though better in tokens/s by 100 %."), said
+    said = verdict_on(before, {**before, "throughput_tok_s": 141, "slo_batch_met_ratio": 0.4, "reuse_hit_ratio": 0.2})
+    assert said.endswith(", though better in tokens/s by 41 %, while more lookups miss (hit ratio 20.0 % after 70.1 %)."), said
+    said = verdict_on({**before, "e2e_p95_ms": 100}, {**before, "e2e_p95_ms": 141, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2})
+    assert said == ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 41 % because more lookups miss (hit ratio 20.0 % after 70.1 %), "
+                    "but better in tokens/s by 41 %."), said
     said = verdict_on(before, {**before, "throughput_tok_s": 200})
     assert said == "Runs 5-8 are better than runs 1-4 in tokens/s by 100 %.", said
 

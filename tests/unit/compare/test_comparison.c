@@ -543,6 +543,31 @@ static void twins_are_told_apart_interval_by_interval(void **state) {
     assert_true(change_of("throughput_tok_s", 1)->noise == COMPARISON_BEYOND);
 }
 
+/* Requests that are all done in the first interval of either side, the same one. */
+static void few_requests_are_no_change_of_twins(void **state) {
+    static const struct {
+        uint64_t base, side;
+        enum comparison_noise noise;
+    } pairs[] = {{6, 7, COMPARISON_WITHIN}, {60, 66, COMPARISON_WITHIN}, {60, 67, COMPARISON_BEYOND}};
+    struct rng r;
+    (void)state;
+    rng_init(&r, 12, KVF_RNG_TEST, 0);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        for (size_t s = 0; s < 2; s++) {
+            uint64_t done = s ? pairs[i].side : pairs[i].base;
+            put_intervals(s, &r, 10000, 3000, 0, INTERVALS);
+            series[s].interval[0].done = done;
+            put(s, "requests_per_s", (double)done / INTERVALS, "1/s");
+            snprintf(run[s].mode, sizeof run[s].mode, "simulate");
+        }
+        make(2);
+        const struct comparison_change *got = change_of("requests_per_s", 1);
+        assert_true(got->method == COMPARISON_BLOCKS);
+        assert_int_equal(got->noise, pairs[i].noise);
+        if (i + 1 < sizeof pairs / sizeof pairs[0]) comparison_free(&c);
+    }
+}
+
 static void too_few_intervals(void **state) {
     struct rng r;
     (void)state;
@@ -1025,6 +1050,7 @@ int main(void) {
         CASE(runs_that_are_alike_are_seldom_told_apart),
         CASE(slow_drift_is_seldom_taken_for_a_change),
         CASE(twins_are_told_apart_interval_by_interval),
+        CASE(few_requests_are_no_change_of_twins),
         CASE(too_few_intervals),
         CASE(percentiles_by_their_histograms),
         CASE(an_interval_without_an_end_tells_nothing),
