@@ -35,13 +35,11 @@ static bool few_prompts(const struct comparison_input *i) {
     return !(missed > 0.1 * all);
 }
 
-/* Where it is known that nothing is written or computed again for them. */
-static bool misses_free(const struct comparison_input *i) {
-    json_t *root = i->run->effective_json ? json_loads(i->run->effective_json, 0, NULL) : NULL;
+static void granularity_of(const struct run_record *run, struct comparison_side *s) {
+    json_t *root = run->effective_json ? json_loads(run->effective_json, 0, NULL) : NULL;
     const char *unit = json_string_value(json_object_get(json_object_get(root, "cache"), "granularity"));
-    bool free = unit && strcmp(unit, "request") == 0 && few_prompts(i);
+    snprintf(s->granularity, sizeof s->granularity, "%s", unit ? unit : "");
     json_decref(root);
-    return free;
 }
 
 static double read_of_a_request(const struct comparison_input *i) {
@@ -59,7 +57,8 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     snprintf(s->name, sizeof s->name, "%s", run->name);
     snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
     s->results = run->results.count > 0;
-    s->misses_free = misses_free(i);
+    granularity_of(run, s);
+    s->misses_free = strcmp(s->granularity, "request") == 0 && few_prompts(i);
     s->read_bytes = read_of_a_request(i);
     verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
     if (comparison_group(i)) {
@@ -191,6 +190,8 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
     for (size_t s = 0; s < sides; s++) {
         describe_side(&input[s], &out->side[s]);
         comparison_store(&input[s], &out->side[s].store);
+        out->side[s].other_units = out->side[0].granularity[0] && out->side[s].granularity[0] &&
+                                   strcmp(out->side[0].granularity, out->side[s].granularity) != 0;
     }
     comparison_undone(input, out);
     comparison_scenarios(input, out);

@@ -61,8 +61,10 @@ struct comparison_side {
     char limited_by[32];             /* "cpu, capacity", of the run's own verdict; "": not judged */
     char undone[320];                /* "3 requests failed" (record/standing.h); "" */
     struct comparison_store store;
-    bool misses_free;  /* nothing is written or computed again for a miss */
-    double read_bytes; /* of a request done, from all tiers; missing where they are not counted */
+    char granularity[16]; /* of its cache; "": not known */
+    bool other_units;     /* than the baseline's: its lookups and operations are of entries of another kind */
+    bool misses_free;     /* nothing is written or computed again for a miss */
+    double read_bytes;    /* of a request done, from all tiers; missing where they are not counted */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;
@@ -91,6 +93,7 @@ enum comparison_reason { /* why a noise is not told, although there would be fig
                          COMPARISON_FAILED, /* one of the two failed or crashed */
                          COMPARISON_USERS,  /* other seeds have drawn other users, unknown to the intervals */
                          COMPARISON_NEIGHBOUR, /* another program used what the metric depends on */
+                         COMPARISON_UNITS,     /* counted in entries of another granularity */
                          COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
                          COMPARISON_OPEN    /* its interval has no end: too few values beyond a percentile */
 };

@@ -2,6 +2,8 @@
 #ifndef KVF_COMPARE_COMPARISON_PARTS_H
 #define KVF_COMPARE_COMPARISON_PARTS_H
 
+#include <string.h>
+
 #include "compare/comparison.h"
 
 /* Fills c->difference. */
@@ -35,6 +37,15 @@ static inline bool comparison_side_failed(const struct comparison_side *s) {
 /* Whether a count exceeds another by more than chance: by a quarter and by more than one. */
 static inline bool comparison_far_more(double n, double than) {
     return n > 1.25 * than + 1;
+}
+
+/* The same of a kind of work undone on a side and its baseline, in either order: writes, lookups and
+ * operations of another granularity are more only than none. */
+static inline bool comparison_lost_more(const struct comparison *c, size_t side, const char *metric, double n,
+                                        double than) {
+    bool of_requests = strncmp(metric, "requests_", 9) == 0 || strncmp(metric, "ranks_", 6) == 0 ||
+                       strncmp(metric, "rag_", 4) == 0;
+    return comparison_far_more(n, than) && (of_requests || !c->side[side].other_units || !(than > 0));
 }
 
 /* The metric's label; "gpu emul read P95" with an emulated tier. */

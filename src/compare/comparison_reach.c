@@ -19,12 +19,31 @@ struct reach_side {
     double bytes, cpu;      /* as above; NaN: not known */
     bool on_device, on_cpu; /* whether a neighbour was */
     bool users_differ;      /* from those of the baseline */
+    bool other_units;       /* than the baseline's */
     bool more, less;        /* undone, as of the comparison's side */
 };
 struct comparison_reach {
     size_t sides;
     struct reach_side *side;
 };
+
+/* ---- other granularities ---- */
+
+/* Whether a measure is of lookups, or of a tier's operations: of whole contexts at one granularity, of blocks
+ * at the other. Of a request, and in bytes or seconds of all, they are the same thing. */
+static bool of_entries(const char *metric) {
+    static const char *const counts[] = {"lookups",    "hits",      "misses",  "hit_ratio",  "evictions",
+                                         "promotions", "demotions", "entries", "miss_ratio", "refused"};
+    size_t tier = strcspn(metric, "_");
+    if (strncmp(metric, "requests_", 9) == 0 || strncmp(metric, "rag_", 4) == 0) return false;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (buf_ends_with(metric, counts[i])) return true;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (strlen(tier_name((enum kvf_tier)t)) == tier &&
+            strncmp(metric, tier_name((enum kvf_tier)t), tier) == 0)
+            return buf_ends_with(metric, "_ms") || buf_ends_with(metric, "_ops");
+    return false;
+}
 
 /* ---- other programs ---- */
 
@@ -148,7 +167,7 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
     struct comparison_reach *r = mem_zalloc(1, sizeof *r);
     r->sides = c->sides;
     r->side = mem_zalloc(c->sides, sizeof *r->side);
-    bool users = false, neighbours = false, undone = false, failed = false;
+    bool users = false, neighbours = false, undone = false, failed = false, units = false;
     for (size_t s = 0; s < c->sides; s++) {
         find_neighbours(&input[s], c, s, &r->side[s]);
         neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
@@ -156,6 +175,8 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         users = users || r->side[s].users_differ;
         r->side[s].failed = comparison_side_failed(&c->side[s]);
         failed = failed || r->side[s].failed;
+        r->side[s].other_units = c->side[s].other_units;
+        units = units || c->side[s].other_units;
         r->side[s].more = c->side[s].undone_more;
         r->side[s].less = c->side[s].undone_less;
         undone = undone || c->side[s].undone_more || c->side[s].undone_less;
@@ -169,6 +190,10 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         comparison_note(
             c, "Nothing is claimed between runs of different seeds, whose users are others: give both "
                "one seed, or compare trials (run.trials), of which each has another.");
+    if (units)
+        comparison_note(
+            c, "Nothing is claimed of lookups, hit ratios and operations of a tier between granularities: at "
+               "request they are of whole contexts, at block of blocks, new ones among them.");
     if (undone)
         comparison_note(
             c, "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
@@ -189,6 +214,7 @@ enum comparison_reason comparison_reach_reason(const struct comparison_reach *r,
     if (r->side[0].failed || r->side[side].failed) return COMPARISON_FAILED;
     if (r->side[side].users_differ && is_measured(m)) return COMPARISON_USERS;
     if (disturbed(&r->side[0], m) || disturbed(&r->side[side], m)) return COMPARISON_NEIGHBOUR;
+    if (r->side[side].other_units && of_entries(m->metric)) return COMPARISON_UNITS;
     if (better_undone(&r->side[side], m, m->change[side].direction)) return COMPARISON_UNDONE;
     return COMPARISON_TOLD;
 }

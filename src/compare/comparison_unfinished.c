@@ -16,7 +16,7 @@ static double unfinished_of(const struct comparison_input *i) {
         result_add(&values, comparison_value(i, asked[n], &unit), 0, "%s", asked[n]);
     double part = standing_run_unfinished(&values);
     free(values.items);
-    return part;
+    return part < 0 ? 0 : part; /* what those that ended had spent before is in no result */
 }
 
 /* Of a longer run the part that the other one had time for. */
@@ -28,10 +28,12 @@ static double part_for(const struct comparison_input *i, const struct comparison
 }
 
 /* Of any kind, for each trial. */
-static bool far_more(const struct standing *a, const struct standing *b, double part) {
+static bool far_more(const struct comparison *c, size_t side, const struct standing *a,
+                     const struct standing *b, double part) {
     for (size_t i = 0; i < STANDING_UNDONE; i++)
-        if (comparison_far_more(a->undone[i] / fmax((double)a->trials, 1),
-                                part * b->undone[i] / fmax((double)b->trials, 1)))
+        if (comparison_lost_more(c, side, standing_undone_metric(i),
+                                 a->undone[i] / fmax((double)a->trials, 1),
+                                 part * b->undone[i] / fmax((double)b->trials, 1)))
             return true;
     return false;
 }
@@ -47,9 +49,9 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         side->cut = unfinished_of(&input[i]) > STANDING_CUT;
         if (i == 0) continue;
         side->undone_more =
-            far_more(s, &base, part_for(&input[0], &input[i])) || (side->cut && !c->side[0].cut);
+            far_more(c, i, s, &base, part_for(&input[0], &input[i])) || (side->cut && !c->side[0].cut);
         side->undone_less =
-            far_more(&base, s, part_for(&input[i], &input[0])) || (c->side[0].cut && !side->cut);
+            far_more(c, i, &base, s, part_for(&input[i], &input[0])) || (c->side[0].cut && !side->cut);
     }
 }
 

@@ -151,7 +151,8 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
         const struct comparison_metric *m = comparison_metric(c, felt[i]);
         const struct comparison_change *v = m ? &m->change[side] : NULL;
-        if (v && v->reason != COMPARISON_TOLD && v->reason != COMPARISON_OPEN) { /* the whole side */
+        bool whole = v && v->reason != COMPARISON_OPEN && v->reason != COMPARISON_UNITS; /* the side */
+        if (whole && v->reason != COMPARISON_TOLD) {
             buf_addf(out, "Nothing is claimed of %s against %s: %s.", other, base,
                      comparison_reason_text(v->reason));
             return;
@@ -193,7 +194,8 @@ static const char *lost_metric(size_t i) {
 /* The first of which one side lost far more than the other; LOST: none. */
 static size_t more_lost(const struct comparison *c, size_t side, size_t than) {
     size_t i = 0;
-    while (i < LOST && !comparison_far_more(lost(c, lost_metric(i), side), lost(c, lost_metric(i), than)))
+    while (i < LOST && !comparison_lost_more(c, side ? side : than, lost_metric(i),
+                                             lost(c, lost_metric(i), side), lost(c, lost_metric(i), than)))
         i++;
     return i;
 }

@@ -50,7 +50,8 @@ const char *comparison_direction_word(const struct comparison_change *v) {
         [COMPARISON_MISSING] = "--",     [COMPARISON_SAME] = "same", [COMPARISON_IMPROVED] = "better",
         [COMPARISON_WORSENED] = "worse", [COMPARISON_MORE] = "more", [COMPARISON_LESS] = "less"};
     bool changed = v->direction == COMPARISON_IMPROVED || v->direction == COMPARISON_WORSENED;
-    if (changed && (v->reason == COMPARISON_UNDONE || v->reason == COMPARISON_FAILED))
+    if (changed &&
+        (v->reason == COMPARISON_UNDONE || v->reason == COMPARISON_FAILED || v->reason == COMPARISON_UNITS))
         return words[v->absolute > 0 ? COMPARISON_MORE : COMPARISON_LESS];
     return words[v->direction];
 }
@@ -66,6 +67,7 @@ const char *comparison_reason_name(enum comparison_reason r) {
                                         [COMPARISON_FAILED] = "run_failed",
                                         [COMPARISON_USERS] = "other_users",
                                         [COMPARISON_NEIGHBOUR] = "neighbour",
+                                        [COMPARISON_UNITS] = "other_granularity",
                                         [COMPARISON_UNDONE] = "work_undone",
                                         [COMPARISON_OPEN] = "few_values"};
     return names[r];
@@ -77,6 +79,7 @@ const char *comparison_reason_text(enum comparison_reason r) {
         [COMPARISON_FAILED] = "one of the two failed",
         [COMPARISON_USERS] = "their seeds drew different users",
         [COMPARISON_NEIGHBOUR] = "another program had a part in what was measured",
+        [COMPARISON_UNITS] = "their lookups and operations are of other entries",
         [COMPARISON_UNDONE] = "the side that looks better left more work undone",
         [COMPARISON_OPEN] = "too few values lie beyond the percentile to bound its change"};
     return texts[r];

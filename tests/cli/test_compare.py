@@ -268,13 +268,45 @@ def _():
         assert ("because more lookups miss" in got) == told, (granularity, got)
 
 
-def verdict_on(*sides):
+@case("between granularities no sentence rests on hit ratios, operations of a tier or counts of writes, which are of other entries")
+def _():
+    before = {"nvme_read_p95_ms": 100, "nvme_read_device_p95_ms": 80, "reuse_hit_ratio": 0.9, "hit_ratio": 0.9, "total_read_bytes": 9e11,
+              "requests_done": 1000, "fell_through": 20, "refused": 2}
+    after = {**before, "nvme_read_p95_ms": 150, "nvme_read_device_p95_ms": 120, "reuse_hit_ratio": 0.5, "hit_ratio": 0.5,
+             "total_read_bytes": 5e11, "fell_through": 900, "refused": 70}
+    other = {"request": "block", "block": "request"}
+    for felt, changed in (({"e2e_p95_ms": 500}, {"e2e_p95_ms": 900}), ({"throughput_tok_s": 100}, {"throughput_tok_s": 150}), ({}, {})):
+        for first, second in (("block", "block"), *other.items()):
+            for a, b in (((before, felt), (after, changed)), ((after, felt), (before, changed))):
+                said = verdict_on({**a[1], **a[0]}, {**b[1], **b[0]}, granularity=(first, second))
+                told = json.loads(run(["compare", "1", "5", "--json"]).stdout)
+                words = {m["metric"]: (m["values"][1]["untold"], m["values"][1]["noise"], m["values"][1]["direction"]) for m in told["metrics"]}
+                names = [name for name in ("nvme_read_p95_ms", "nvme_read_device_p95_ms", "reuse_hit_ratio", "hit_ratio", "refused")
+                         if words[name][0] == "other_granularity"]
+                if first == second:
+                    assert "fall through" in said or "are refused" in said, (said, words)
+                    assert not names, words
+                    continue
+                assert len(names) == 5 and all(words[name][1] in (None, "unknown") for name in names), words
+                for doubtful in ("lookups", "hit ratio", "nvme", "reads", "fall through", "refused", "Nothing is claimed"):
+                    assert doubtful not in said, (first, second, said)
+                wanted = "worse" if "e2e_p95_ms" in felt else "better" if felt else ""
+                assert wanted in said and bool(felt) == ("beyond noise" not in said), said
+                table = run(["compare", "1", "5"]).stdout
+                assert re.search(r"^hit ratio  .* (more|less)  +--$", table, re.MULTILINE), table
+                assert "Nothing is claimed of lookups" in " ".join(table.split()), table
+
+
+def verdict_on(*sides, granularity=()):
     """The sentence on two groups of four trials; each is {metric: value of the first}."""
     database().unlink(missing_ok=True)
     with histories.make() as db:
         for k, results in enumerate(sides):
             (p95, *more) = results.items()
             first = add_trials(db, [p95[1] * (1 + 0.001 * n) for n in range(4)], name="side%d" % k, metric=p95[0])
+            if granularity:
+                db.execute("UPDATE runs SET effective_json = ? WHERE run_id BETWEEN ? AND ?",
+                           (json.dumps({"cache": {"granularity": granularity[k]}}), first, first + 3))
             for trial in range(4):
                 for n, (metric, value) in enumerate(more):
                     unit = UNITS.get(metric, "ms" if metric.endswith("_ms") else "")
