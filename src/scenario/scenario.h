@@ -216,6 +216,8 @@ struct scenario_service {
     uint64_t lookup_ns;                /* of a store: the part of the latency that is the lookup's */
     uint64_t lookup_behind_ns;         /* and what each value under way adds to that */
     struct scenario_figures worker_us; /* of a store: processor time of a worker per MiB, by direction */
+    struct scenario_figures
+        processors;          /* of a store: that others than workers keep busy, and that there are */
     double staging_mb_per_s; /* of a worker that copies from memory to its buffers; 0: as any copy */
 };
 /* Keys of every tier. */

@@ -55,6 +55,7 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
     const struct scenario_service *service = &scenario->tier[tier].service;
     memset(s, 0, sizeof *s);
     s->depths = &service->depths;
+    s->part = 1;
     for (int d = 0; d < KVF_DIRS; d++) {
         s->rates[d] = own ? &service->own_rates[d] : &service->rates[d];
         s->spread[d] = &service->spread[d];
@@ -144,9 +145,17 @@ uint64_t station_used_ns(const struct station *s, enum kvf_dir dir, uint64_t now
 static void speeds_set(struct station *s) {
     for (int d = 0; d < KVF_DIRS; d++) {
         double n = s->chunks[d] + s->share[d] * s->chunks[!d];
-        s->speed[d] = s->chunks[d] > 0 ? station_rate(s->depths, s->rates[d], n) * s->chunks[d] / n : 0;
+        s->speed[d] =
+            s->chunks[d] > 0 ? s->part * station_rate(s->depths, s->rates[d], n) * s->chunks[d] / n : 0;
         if (!(s->chunks[d] > 0)) s->passed[d] = s->taken[d] = 0;
     }
+}
+
+void station_slow(struct station *s, double part, uint64_t now_ns) {
+    if (fabs(part - s->part) < 1e-9) return;
+    advance(s, now_ns);
+    s->part = part;
+    speeds_set(s);
 }
 
 bool station_is_on(const struct station *s) {

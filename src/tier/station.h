@@ -52,6 +52,7 @@ struct station {
     double speed[KVF_DIRS];   /* bytes per ns, now */
     double chunks[KVF_DIRS];  /* under way */
     double most[KVF_DIRS];    /* of its rates, bytes per ns */
+    double part;              /* of its speeds that it has now */
     double used_ns[KVF_DIRS]; /* time at that rate that what was moved would have taken */
     struct heap busy[KVF_DIRS];
     uint64_t joined;
@@ -86,6 +87,8 @@ double station_factor(struct station *s, enum kvf_dir dir);
 /* Whether a chunk that joins now finds the drive idle long enough, or just after that. */
 bool station_rested(const struct station *s, uint64_t now_ns);
 /* `who` leaves when its bytes have passed. */
+/* From now on it moves at that part of its speeds. */
+void station_slow(struct station *s, double part, uint64_t now_ns);
 void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, uint64_t now_ns);
 /* Estimates the chunks in flight at that time if none joins, from the work left of the current ones. */
 double station_chunks(const struct station *s, uint64_t at_ns);

@@ -77,7 +77,7 @@ WAYS = [
     ("a store that was measured", {"engine.workers": 3, "tiers.remote": {
         "capacity": "256MiB", "connections": 4, "chunk_tokens": 64, "depths": [1, 4], "read_rates": [100, 300], "write_rates": [90, 200],
         "read_spread": [0.5, 1.5], "write_spread": [0.2, 0.4, 1, 2.4], "stalls": [120, 300], "stall_every": "1s", "latency": "1ms", "lookup_time": "400us", "lookup_behind": "50us",
-        "worker_time": [300, 100]}}),
+        "worker_time": [300, 100], "processors": [0.9, 2]}}),
     ("a preparation", {"run.precondition": "auto", "run.prepopulate": 0.5, "engine.max_concurrent_writes": 2}),
 ]
 for name, changes in WAYS:

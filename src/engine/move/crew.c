@@ -143,6 +143,7 @@ static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
 static void piece_served(struct crew *l, int station, struct piece *p, uint64_t now_ns) {
     struct hand *hand = &l->hand[p->op->hand];
     double late = station == OWN ? hand->own_late : p->late;
+    if (station == KVF_TIER_REMOTE) crew_store_share(l, now_ns);
     heap_push(&l->delays, now_ns + crew_latency_ns(l->setup.scenario, station, late), l->ties++, p);
     if (station == OWN) own_next(l, hand, now_ns);
 }
@@ -180,7 +181,8 @@ static uint64_t copy_ns(struct crew *l, const struct hand *hand, struct handled 
     if (!(o->reuse > 0)) o->reuse = crew_reuse_speed(s, crew_reuse_begin(l->reuse, o->t.op->key));
     crew_reuse_copied(l->reuse, bytes);
     double work = (double)bytes / (dir == KVF_DIR_READ ? o->reuse : 1);
-    double ns = work / hand_rate(l, hand, dir, staging) * station_draw(&s->spread[dir], &l->rng[dir]);
+    double ns =
+        work / hand_rate(l, hand, dir, staging) * station_draw(&s->spread[dir], &l->rng[dir]) * hand->slow;
     l->used_ns[dir] += work / station_rate(&s->depths, &s->rates[dir], 1e9);
     return (uint64_t)ns + l->setup.scenario->tier[KVF_TIER_CPU].emulation.latency_ns;
 }
@@ -223,7 +225,8 @@ static void take_buffer(struct crew *l, struct hand *hand, struct piece *p, bool
 /* A piece is in its buffer, or on the drive. */
 static void reap(struct crew *l, struct hand *hand, struct piece *p) {
     struct handled *o = p->op;
-    if (o->t.leg[p->dir].tier == KVF_TIER_REMOTE) hand->until_ns += crew_store_work_ns(l, p);
+    if (o->t.leg[p->dir].tier == KVF_TIER_REMOTE)
+        hand->until_ns += (uint64_t)((double)crew_store_work_ns(l, p) * hand->slow);
     if (p->dir == KVF_DIR_READ && !p->direct && has_leg(o, KVF_DIR_WRITE) && !o->t.leg[KVF_DIR_WRITE].timed) {
         if (!leg_copies(o, KVF_DIR_WRITE)) {
             p->dir = KVF_DIR_WRITE;
@@ -307,6 +310,7 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     if (rest_ns >= CREW_REST_NS) hand->since_ns = now_ns;
     hand->woken = sqrt(fmin((double)rest_ns / CREW_REST_NS, 1));
     crew_store_look(l, hand, now_ns);
+    hand->slow = crew_store_slows(l);
     while ((p = piece_take(&hand->reaped)) != NULL) reap(l, hand, p);
     any = issue_line(l, hand, &hand->whole, NULL, UINT32_MAX) || any;
     any = issue_line(l, hand, &hand->direct, &hand->holders, UINT32_MAX) || any;
@@ -318,6 +322,7 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     hand->busy = true;
     if (hand->until_ns > now_ns) l->copying++;
     hand->counted = hand->until_ns > now_ns;
+    crew_store_share(l, now_ns);
     heap_push(&l->turns, hand->until_ns, l->ties++, hand);
 }
 
@@ -334,6 +339,7 @@ static void turn_end(struct crew *l, struct hand *hand, uint64_t now_ns) {
     hand->busy = false;
     hand->idle_ns = now_ns;
     if (hand->counted) l->copying--;
+    crew_store_share(l, now_ns);
     copied_goes(l, hand, now_ns);
     while ((p = piece_take(&hand->submit)) != NULL) piece_submit(l, p, now_ns);
     crew_store_assign(l, hand, now_ns);

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -12,9 +11,8 @@
 #include "engine/move/transfer.h"
 #include "metrics/histogram.h"
 #include "metrics/statistics.h"
-#include "probe/blockdev.h"
-#include "probe/host.h"
 #include "record/snapshot.h"
+#include "study/calibrate/calibrate_others.h"
 #include "study/calibrate/calibrate_rig.h"
 #include "study/calibrate/calibrate_stalls.h"
 #include "tier/station.h"
@@ -511,51 +509,14 @@ static void figures_of(struct calibration *c) {
     out->filled_bytes = rig_filled_bytes(c->rig);
 }
 
-/* ---- others ---- */
-
-/* The kernel's counts of processors and drives, and what the rig has moved. */
-struct counted {
-    struct host_counts host;
-    double device_bytes, moved_bytes;
-};
-
-static void count(const struct calibration *c, struct counted *out) {
-    const struct scenario *s = c->setup->scenario;
-    struct blockdev seen[SCENARIO_PATHS_MAX];
-    struct blockdev_counters n;
-    unsigned devices = 0;
-    host_count(&out->host);
-    out->moved_bytes = (double)rig_moved_bytes(c->rig);
-    out->device_bytes = 0;
-    for (uint32_t i = 0; c->tier == KVF_TIER_NVME && i < s->nvme.path_count; i++) {
-        struct blockdev *d = &seen[devices];
-        bool known = false;
-        if (blockdev_find(s->nvme.path[i], d, NULL) != 0 || !d->present) continue;
-        for (unsigned k = 0; k < devices; k++)
-            known = known || (seen[k].major == d->major && seen[k].minor == d->minor);
-        if (known || blockdev_counters(d, &n) != 0) continue;
-        out->device_bytes += (double)(n.read_bytes + n.write_bytes);
-        devices++;
-    }
-    if (devices == 0) out->device_bytes = KVF_MISSING;
-}
-
-static void others_of(const struct counted *a, const struct counted *b, struct calibrate_result *out) {
-    double ticks = b->host.cpu_total_ticks - a->host.cpu_total_ticks;
-    double ours_s =
-        b->host.process_user_s - a->host.process_user_s + b->host.process_sys_s - a->host.process_sys_s;
-    double busy = b->host.cpu_busy_ticks - a->host.cpu_busy_ticks;
-    double ours = b->moved_bytes - a->moved_bytes;
-    if (ticks > 0) out->cpu_others = fmax(busy - ours_s * (double)sysconf(_SC_CLK_TCK), 0) / ticks;
-    if (ours > 0) out->device_times = (b->device_bytes - a->device_bytes) / ours;
-}
+/* ---- all ---- */
 
 static int measure_all(struct calibration *c, struct err *e) {
     uint64_t entry_bytes;
-    struct counted before, after;
+    struct calibrate_counts before, after;
     int rc = fill_all(c, e);
     if (rc) return rc;
-    count(c, &before);
+    calibrate_count(c->setup->scenario, c->tier, c->rig, &before);
     bool device = rig_is_device(c->rig);
     curve_begin(c, &c->out->link, RIG_CHUNKS, most_of(c));
     uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
@@ -565,8 +526,8 @@ static int measure_all(struct calibration *c, struct err *e) {
     c->windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + others);
     c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / c->windows;
     rc = measure_rounds(c, e);
-    count(c, &after);
-    others_of(&before, &after, c->out);
+    calibrate_count(c->setup->scenario, c->tier, c->rig, &after);
+    calibrate_others(&before, &after, c->out);
     if (rc == 0) figures_of(c);
     return rc;
 }

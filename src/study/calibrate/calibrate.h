@@ -76,6 +76,7 @@ struct calibrate_result {
     uint64_t distance[CALIBRATE_DISTANCES]; /* ascending */
     double reuse[CALIBRATE_DISTANCES];
     double worker_ns[KVF_DIRS]; /* of a store: processor time of the workers per MiB; 0: unknown */
+    double serving, processors; /* that all but the workers keep busy, and that there are; 0: unknown */
     double staging_bytes_s;     /* of a worker copying from memory to its drive buffers; 0: none */
     uint64_t filled_bytes;
     /* Interference during the measurement: share of all CPUs used by other programs, and the kernel's bytes

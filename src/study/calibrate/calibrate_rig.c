@@ -219,6 +219,7 @@ static void window_run(struct rig_worker *w) {
         if (!mover_pump(w->mover, true) && w->out > 0) wait_for_tiers(w);
     }
     w->all_cpu_ns = clock_thread_cpu_ns() - begin_cpu_ns;
+    w->cpu_so_far_ns += w->all_cpu_ns;
     if (win->once && win->kind == RIG_OUT) pieces_beside_take(own);
 }
 

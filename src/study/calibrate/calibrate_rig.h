@@ -82,6 +82,7 @@ bool rig_has_values(const struct rig *r); /* a store accessed over connections *
 void rig_describe(const struct rig *r, char *out, size_t len);
 uint32_t rig_workers(const struct rig *r);
 uint64_t rig_filled_bytes(const struct rig *r);
+double rig_workers_cpu_s(const struct rig *r); /* of all of them in windows so far; likewise */
 uint64_t rig_moved_bytes(const struct rig *r); /* both directions, so far; call between windows */
 
 #endif

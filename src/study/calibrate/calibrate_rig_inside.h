@@ -20,6 +20,7 @@ struct rig_worker {
     uint64_t bytes; /* of this part of the window, as all below */
     uint64_t bytes_by[KVF_DIRS];
     uint64_t cpu_ns, all_cpu_ns; /* that these took; the worker's, with all that it did besides */
+    uint64_t cpu_so_far_ns;      /* the same in all windows so far */
     uint64_t writes, chunks_beside;
     uint32_t turn;    /* among the workers whose entries it works on */
     bool ever;        /* an operation has begun */

@@ -220,6 +220,12 @@ void rig_describe(const struct rig *r, char *out, size_t len) {
     t->ops->describe(t, out, len);
 }
 
+double rig_workers_cpu_s(const struct rig *r) {
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < r->workers; i++) ns += r->worker[i].cpu_so_far_ns;
+    return (double)ns / (double)KVF_NS_PER_S;
+}
+
 uint64_t rig_moved_bytes(const struct rig *r) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < r->workers; i++)

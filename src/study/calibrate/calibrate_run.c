@@ -27,7 +27,7 @@ enum { LEAST_OPS = 20, ROUNDS_NEAR = 4, ROUNDS = 16, TICK_MS = 200 };
 #define SPREAD_STEP 2.5 /* the tails give way less than that is turned */
 #define WARMUP_PART 0.5
 #define TAIL_WEIGHT 0.5
-#define OP_WEIGHT   0.25
+#define OP_WEIGHT   0.5
 
 /* The message of the process; both ends are the same program. */
 struct told {

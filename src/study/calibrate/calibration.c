@@ -108,6 +108,8 @@ static void put_calls(const struct calibrate_result *r, struct buf *out) {
     if (r->worker_ns[KVF_DIR_READ] > 0 && r->worker_ns[KVF_DIR_WRITE] > 0)
         buf_addf(out, "    worker_time: [%.4g, %.4g]\n", r->worker_ns[KVF_DIR_READ] / 1e3,
                  r->worker_ns[KVF_DIR_WRITE] / 1e3);
+    if (r->processors > 0 && !r->otherwise)
+        buf_addf(out, "    processors: [%.3g, %.0f]\n", r->serving, r->processors);
     if (!(c->lookup_ns > 0)) return;
     buf_addf(out, "    lookup_time: %s\n", latency_text(c->lookup_ns, latency));
     buf_addf(out, "    lookup_behind: %s\n", latency_text(c->lookup_behind_ns, latency));

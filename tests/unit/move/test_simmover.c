@@ -836,6 +836,35 @@ static void a_worker_works_for_what_it_receives_and_sends(void **state) {
     assert_int_equal(r->end_ns[b], 5000 + 1060 + 2000);
 }
 
+/* While the store serves one value worker 0 copies, and so does worker 1. */
+static void both_copy_while_the_store_serves(const struct scenario_figures *processors, uint64_t served_ns,
+                                             uint64_t copied_ns) {
+    store_set(2, KVF_LOOKUP_GET);
+    measured_set(CPU, 1000, 2000);
+    r->s.tier[REMOTE].service.worker_us = (struct scenario_figures){2, {KVF_MIB / 1e3, KVF_MIB / 500.0}};
+    r->s.tier[REMOTE].service.processors = *processors;
+    rig_begin(2, 4);
+    unsigned a = op_begin_by(0, REMOTE, -1, 1000);
+    time_to(100);
+    unsigned b = op_begin_by(0, CPU, -1, 600), c = op_begin_by(1, CPU, -1, 600);
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 100 + 600); /* it began while there were two for two processors */
+    assert_int_equal(r->end_ns[c], 100 + copied_ns);
+    assert_int_equal(r->end_ns[a], served_ns + 60 + 1000);
+}
+
+/* Three for two processors take half as long again while they are three: 400 of the value's bytes in 600 ns.
+ */
+static void a_store_shares_the_processors_with_the_workers(void **state) {
+    (void)state;
+    both_copy_while_the_store_serves(&(struct scenario_figures){2, {1, 2}}, 1200, 900);
+}
+
+static void a_store_elsewhere_shares_none(void **state) {
+    (void)state;
+    both_copy_while_the_store_serves(&(struct scenario_figures){0, {0}}, 1000, 600);
+}
+
 static void a_stop_ends_what_is_measured_too(void **state) {
     (void)state;
     for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
@@ -939,6 +968,8 @@ int main(void) {
         TEST(a_value_takes_its_buffers_one_by_one),
         TEST(a_connection_is_free_after_the_last_chunk),
         TEST(a_worker_works_for_what_it_receives_and_sends),
+        TEST(a_store_shares_the_processors_with_the_workers),
+        TEST(a_store_elsewhere_shares_none),
         TEST(a_stop_ends_what_is_measured_too),
         TEST(a_stop_takes_out_what_it_has_brought),
     };

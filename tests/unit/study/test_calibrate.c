@@ -493,6 +493,8 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     remote.link.lookup_behind_ns = 12.3;
     remote.worker_ns[KVF_DIR_READ] = 210e3;
     remote.worker_ns[KVF_DIR_WRITE] = 65e3;
+    remote.serving = 0.75;
+    remote.processors = 4;
     gpu.own.gap_ns = 2500;
     gpu.woken_latency = 2.5;
     gpu.woken_gap = 1.25;
@@ -556,6 +558,8 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     assert_int_equal(service->lookup_ns, 90000);
     assert_int_equal(service->lookup_behind_ns, 12);
     assert_int_equal(service->worker_us.count, KVF_DIRS);
+    assert_true(service->processors.count == 2 && service->processors.v[0] == 0.75 &&
+                service->processors.v[1] == 4);
     assert_true(service->worker_us.v[KVF_DIR_READ] == 210 && service->worker_us.v[KVF_DIR_WRITE] == 65);
     assert_int_equal(service->spread[KVF_DIR_WRITE].count, CALIBRATE_SLICES);
     service = &scenario.tier[KVF_TIER_CPU].service;
@@ -636,6 +640,8 @@ static void figures_that_do_not_belong_together_are_refused(void **state) {
          "tiers.nvme.stalls: and stall_every belong together; set both, or neither"},
         {"remote: {capacity: 1GiB, worker_time: [1, 2, 3]}",
          "tiers.remote.worker_time: needs two figures, for reads and for writes, and has 3"},
+        {"remote: {capacity: 1GiB, processors: [1, 0.5]}",
+         "tiers.remote.processors: needs two figures, how many the store keeps busy and how many there are, at least 1"},
         {"cpu: {capacity: 1GiB, reuse_rates: [2]}",
          "tiers.cpu.reuse_rates: needs a figure for each of 0 distances, and has 1"}};
     char yaml[256];

@@ -152,6 +152,23 @@ static void a_direction_may_suffer_more_than_the_other(void **state) {
     station_free(&t);
 }
 
+/* Half of its speed from the middle of the first on, and the whole of it again in the second. */
+static void a_station_may_be_slowed(void **state) {
+    struct station t;
+    int a;
+    (void)state;
+    tier_set(2000, 2000);
+    station_init(&t, &s, KVF_TIER_NVME, false, 0);
+    station_join(&t, &a, KVF_DIR_READ, 40000, 0);
+    assert_int_equal(station_next_ns(&t), 20000);
+    station_slow(&t, 0.5, 10000);
+    expect_leave(&t, &a, 30000);
+    station_join(&t, &a, KVF_DIR_READ, 40000, 30000);
+    station_slow(&t, 1, 50000);
+    expect_leave(&t, &a, 60000);
+    station_free(&t);
+}
+
 /* Mean wait of operations of one mean time, in such. */
 static double mean_wait(enum kvf_tier tier, double load, const struct scenario_figures *spread) {
     enum { COUNT = 200000 };
@@ -273,6 +290,7 @@ int main(void) {
         cmocka_unit_test(a_drive_that_rested_is_slow_for_as_long),
         cmocka_unit_test(directions_are_in_each_others_way_as_measured),
         cmocka_unit_test(a_direction_may_suffer_more_than_the_other),
+        cmocka_unit_test(a_station_may_be_slowed),
         cmocka_unit_test(waits_are_those_of_the_textbook),
         cmocka_unit_test(the_seed_decides_what_is_drawn),
         cmocka_unit_test(nothing_is_served_in_a_stall),
