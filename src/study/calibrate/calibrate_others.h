@@ -17,8 +17,8 @@ struct calibrate_counts {
 /* Reads them. `tier` is the one that is measured: drives are looked at for nvme only. */
 void calibrate_count(const struct scenario *s, enum kvf_tier tier, const struct rig *rig,
                      struct calibrate_counts *out);
-/* Sets cpu_others, device_times, serving and processors of a result from two counts of one measurement; what is
- * not known stays as it is. */
+/* Sets cpu_others, device_times, serving and processors of a result from two counts of one measurement; what
+ * is not known stays as it is. */
 void calibrate_others(const struct calibrate_counts *from, const struct calibrate_counts *to,
                       struct calibrate_result *out);
 
