@@ -88,11 +88,14 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(RATE, "arrivals are neither poisson nor gamma", scenario_at_rate(s))                                   \
     X(GAMMA, "arrivals are not gamma distributed", s->workload.arrival.process == KVF_ARRIVAL_GAMMA)         \
     X(STORED, "the phase is not decode", stores_alone(s))                                                    \
+    X(CLASSES, "there is one class", s->qos.classes > 1)                                                     \
     X(AGING, "the scheduler is strict", s->qos.scheduler == KVF_SCHEDULER_AGING)                             \
     X(FLEET, "there is one pod", s->fleet.pods > 1)                                                          \
     X(SIMULATED_FLEET, "no fleet is simulated", s->fleet.pods > 1 && !is_real(s))                            \
     X(BY_PREFIX, "no router goes by prefixes", routes(s, ROUTING_BY_BLOCKS))                                 \
+    X(BY_LOAD, "no router goes by loads", routes(s, ROUTING_BY_LOAD))                                        \
     X(INDEX, "no router asks an index", routes(s, ROUTING_ASKS_INDEX))                                       \
+    X(INDEX_TIER, "no router asks an index", routes(s, ROUTING_ASKS_INDEX)) /* of a tier, too */             \
     X(SPREAD, "no two routers ask an index", routes(s, ROUTING_ASKS_INDEX) && s->fleet.routers > 1)          \
     X(INDEX_SERVER, "the index is in memory",                                                                \
       routes(s, ROUTING_ASKS_INDEX) && s->fleet.index.backend == KVF_INDEX_RESP)                             \
@@ -100,17 +103,30 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
       (scenario_remote_is_real(s) && scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER)) ||            \
           (routes(s, ROUTING_ASKS_INDEX) && s->fleet.index.backend == KVF_INDEX_RESP))                       \
     X(SCALED, "the autoscaler is off", s->autoscaler.mode != KVF_AUTOSCALER_OFF)                             \
+    X(SCALED_QOS, "autoscaler.mode is not qos", s->autoscaler.mode == KVF_AUTOSCALER_QOS)                    \
+    X(SCALED_CAPACITY, "autoscaler.mode is not capacity", s->autoscaler.mode == KVF_AUTOSCALER_CAPACITY)     \
+    X(SATURATION, "nothing is scaled by saturation",                                                         \
+      s->autoscaler.mode == KVF_AUTOSCALER_QOS && s->autoscaler.signal == KVF_AUTOSCALER_SIGNAL_SATURATION)  \
     X(TURNS, "no synthetic conversations", has_turns(s, SOURCE_PERSONAS))                                    \
+    X(TURN_ENDS, "a conversation has one turn",                                                              \
+      has_turns(s, SOURCE_PERSONAS) && s->workload.conversation.max_turns > 1)                               \
+    X(TURN_COUNT, "every turn is the last",                                                                  \
+      has_turns(s, SOURCE_PERSONAS) && s->workload.conversation.end_probability < 1)                         \
+    X(THINK, "requests come at a rate", !scenario_at_rate(s) || !scenario_source_has(s, SOURCE_PERSONAS))    \
     X(TURN_READS, "turns read no entries", has_turns(s, SOURCE_USERS) && !by_blocks(s))                      \
     X(PREFIX, "no request can have a prefix", has_turns(s, SOURCE_PROMPTS))                                  \
     X(PROMPTS, "no request has a prefix",                                                                    \
       has_turns(s, SOURCE_PROMPTS) && s->workload.prefix.probability > 0)                                    \
+    X(PICK, "there is one prompt", s->workload.prefix.count > 1)                                             \
     X(DOCUMENTS, "no request can retrieve chunks", scenario_can_retrieve(s))                                 \
     X(RAG, "no request retrieves chunks", scenario_retrieves(s))                                             \
+    X(CHUNKS, "no request retrieves chunks", scenario_retrieves(s) && s->workload.rag.probability > 0)       \
     X(REQUESTS, "the source is ops", scenario_source_has(s, SOURCE_INFERS))                                  \
     X(DECODE, "nothing is decoded", decodes(s))                                                              \
     X(REREADS, "there are no decode reads", decodes(s) && !by_blocks(s))                                     \
     X(ROOFLINE, "compute.mode is not roofline", scenario_computes(s))                                        \
+    X(EXCHANGE, "one GPU holds the model", scenario_compute_devices(s) > 1)                                  \
+    X(SHARED_BLOCKS, "granularity is request", by_blocks(s))                                                 \
     X(TOKEN_TIME, "compute.mode does not use it", has_token_time(s))                                         \
     X(THROUGHPUT, "the profile is latency", s->assess.profile == KVF_PROFILE_THROUGHPUT)                     \
     X(SWEPT_KEYS, "the sweep's profile is not keys", swept(s, KVF_SWEEP_KEYS))                               \

@@ -35,9 +35,11 @@
 #define KF(name, kind, field, flag, range, fallback, use, here, help)                                        \
     ROW(name, kind, offsetof(struct scenario, field), SIZE_OF(scenario, field),                              \
         offsetof(struct scenario, flag), "", range, fallback, use, here, help)
-#define PERSONA(name, kind, field, unit, range, fallback, help)                                              \
+#define PERSONA_OF(name, kind, field, unit, range, fallback, use, help)                                      \
     ROW("workload.personas[]." name, kind, offsetof(struct scenario_persona, field),                         \
-        SIZE_OF(scenario_persona, field), 0, unit, range, fallback, SYNTHETIC, ALL, help)
+        SIZE_OF(scenario_persona, field), 0, unit, range, fallback, use, ALL, help)
+#define PERSONA(name, kind, field, unit, range, fallback, help)                                              \
+    PERSONA_OF(name, kind, field, unit, range, fallback, SYNTHETIC, help)
 #define CLASS(name, kind, field, unit, range, fallback, help)                                                \
     ROW("qos.classes[]." name, kind, offsetof(struct scenario_class, field), SIZE_OF(scenario_class, field), \
         0, unit, range, fallback, ALWAYS, ALL, help)
@@ -179,7 +181,7 @@
 
 #define TIER_WEIGHT(word, TIER, fallback)                                                                    \
     K("fleet.index.tier_weights." word, NUMBER, fleet.index.tier_weight[KVF_TIER_##TIER], "", "0 to 1000",   \
-      fallback, INDEX, ALL, "Worth of a block in the " word " tier.")
+      fallback, INDEX_TIER, ALL, "Worth of a block in the " word " tier.")
 #define RANK_KEYS                                                                                            \
     K("ranks.users", CHOICE, ranks.users, "", CHOICES(SCENARIO_DEAL_LIST), "total", ALWAYS, ALL,             \
       "Whether users, rates and max_requests are those of all ranks together, or of each."),                 \
@@ -196,7 +198,7 @@
           "Weight of the part of a request's blocks that a pod is known to hold."),                                   \
         K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,                      \
           "Weight of how idle a pod is: 1 - its load / that of the most loaded pod."),                                \
-        K("fleet.load_refresh", DURATION, fleet.load_refresh_ns, "", "0 to 1h", "0s", FLEET, ALL,                     \
+        K("fleet.load_refresh", DURATION, fleet.load_refresh_ns, "", "0 to 1h", "0s", BY_LOAD, ALL,                   \
           "Age of the pods' loads at which a request makes routers read them again; 0: at every request."),           \
         K("fleet.delay", DURATION, fleet.delay_ns, "", "0 to 10s", "0s", SIMULATED_FLEET, ALL,                        \
           "Time of a message between router and pod, and pod and shared remote tier, each way; ranks can "            \
@@ -244,7 +246,7 @@
         K("compute.prefill_overhead", DURATION, compute.prefill_overhead_ns, "", "0 to 10s", "0s", ROOFLINE,                                         \
           ALL,                                                                                                                                       \
           "Time that a step with prefills takes besides: kernels launched one by one, not as a graph."),                                             \
-        K("compute.exchange", DURATION, compute.exchange_ns, "", "0 to 1s", "0s", ROOFLINE, ALL,                                                     \
+        K("compute.exchange", DURATION, compute.exchange_ns, "", "0 to 1s", "0s", EXCHANGE, ALL,                                                     \
           "Time that each layer of a step adds for the exchange between GPUs that share the model."),                                                \
         K("compute.kernels", CHOICE, compute.kernels, "", CHOICES(SCENARIO_KERNELS_LIST), "beside",                                                  \
           ROOFLINE, ALL,                                                                                                                             \
@@ -258,7 +260,7 @@
           ALL, "Sequences in the batch at a time."),                                                                                                 \
         K("compute.max_batch_tokens", INTEGER, compute.max_batch_tokens, "tokens", "1 to 100000000", "8192",                                         \
           ROOFLINE, ALL, "Tokens of a step, decodes and chunks of prefill together."),                                                               \
-        K("compute.share_prefix", BOOLEAN, compute.share_prefix, "", "", "false", ROOFLINE, ALL,                                                     \
+        K("compute.share_prefix", BOOLEAN, compute.share_prefix, "", "", "false", SHARED_BLOCKS, ALL,                                                \
           "At granularity block, blocks found in the gpu tier take no room in the batch, as with paged attention."),                                 \
         K("compute.gpu_memory_utilization", NUMBER, compute.gpu_memory_utilization, "", "0.01 to 1", "0.9",                                          \
           ROOFLINE, ALL, "Part of a GPU's memory that weights, activations and KV may take together."),                                              \

@@ -57,7 +57,17 @@ static bool member_pair(struct loading *l, const struct key *k, const char *memb
         fail_unknown(l, key, shown, name);
         return false;
     }
+    l->given[index] = true;
+    l->place[index] = place_of(l, value);
     return value_store(l, &key_table[index], shown, value, base);
+}
+
+/* A list that is given again replaces the members that it had. */
+static void members_forget(struct loading *l, const struct key *k) {
+    size_t len = strlen(k->pub.name);
+    for (size_t i = 0; i < key_count; i++)
+        if (strncmp(key_table[i].pub.name, k->pub.name, len) == 0 && key_table[i].pub.name[len] == '[')
+            l->given[i] = false;
 }
 
 static bool member_store(struct loading *l, const struct key *k, size_t number, const struct node *n,
@@ -113,6 +123,7 @@ bool mapping_list_store(struct loading *l, const struct key *k, const struct nod
                    shape->most);
         return false;
     }
+    members_forget(l, k);
     char *members = mem_zalloc(shape->most, shape->member_size);
     for (size_t i = 0; i < n->count; i++)
         if (!member_store(l, k, i, n->items[i], members + i * shape->member_size)) good = false;

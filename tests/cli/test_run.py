@@ -578,6 +578,12 @@ def _():
     assert got.stderr.splitlines() == [
         "kvfall: warning: --rate has no effect: arrivals are neither poisson nor gamma",
         "kvfall: warning: --set workload.arrival.cv has no effect: arrivals are not gamma distributed"], got
+    got, summary = measure({"run.duration": "100ms", "workload.prefix": {"prompt_tokens": 256}}, "--db", "none", "--quiet", "--set",
+                           "workload.prefix.probability=1")  # no context is longer than 256
+    assert got.stderr.splitlines() == ["kvfall: warning: --set workload.prefix.probability has no effect: no prompt is shorter than a context"], got
+    assert result(summary, "prefix_seen") == 0, summary["results"]
+    got = run(["check", write({"workload.prefix": {"prompt_tokens": 256, "probability": 1}})])
+    assert "workload.prefix.prompt_tokens: no prompt is shorter than a context" in got.stdout, got
 
 
 def on_terminal(columns, env=None):
