@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Overload never pays: of random loads, simulated, the one of which one thing is worse shows no gain that nothing tells
+of; and what holds of every run holds of each."""
+import json
+import random
+
+import loads
+from reports import case
+from runs import check_identities, result, rows
+from tap import home, main, run
+
+PAIRS = 90
+GAINS = (("throughput_tok_s", 1.03), ("requests_per_s", 1.03), ("goodput_per_s", 1.03), ("e2e_p95_ms", 0.9), ("ttft_p95_ms", 0.9))
+# Slower generation brings fewer requests at a time to the tiers, as does a queue before them; more users bring more
+# tokens; and without a tier what is left may be the faster one.
+APART = ("compute", "slots", "max_concurrent_writes", "lookup_cost", "load", "warmup", "pods", "routing", "staleness", "delay", "no ")
+OF_INTERVALS = {"arrived": "requests_arrived", "done": "requests_done", "failed": "requests_failed", "dropped": "requests_dropped",
+                "tokens": "tokens_generated", "lookups": "lookups", "reuse_lookups": "reuse_lookups", "fell_through": "fell_through",
+                "refused": "refused", "not_admitted": "not_admitted"}
+
+
+def store():
+    return home() / "work/loads.db"
+
+
+def simulated(scenario, name):
+    """The exit status of a run with --assert, and its JSON summary."""
+    path, out = home() / "work" / (name + ".yaml"), home() / "work" / (name + ".json")
+    path.write_text(json.dumps(scenario))
+    got = run(["run", path, "--headless", "--quiet", "--assert", "--db", store(), "--json", out])
+    assert got.rc in (0, 1, 3), got
+    return got.rc, json.loads(out.read_text())
+
+
+def check_sums(summary):
+    """Results are the sums of their intervals. A run that ends in its warm-up has that measured as well."""
+    started = [row["phase"] for row in rows("SELECT phase FROM intervals WHERE run_id = ?", summary["run"]["run_id"], path=store())]
+    if summary["run"]["configuration"]["run"].get("max_requests") and "warmup" in started:
+        return
+    sums = rows("SELECT %s FROM intervals WHERE run_id = ? AND phase = 'measured'" % ", ".join(
+        "sum(%s) AS %s" % (column, column) for column in OF_INTERVALS), summary["run"]["run_id"], path=store())[0]
+    for column, metric in OF_INTERVALS.items():
+        assert (sums[column] or 0) == result(summary, metric), (column, sums[column], result(summary, metric))
+    for row in rows("SELECT class, sum(q.done) AS done, sum(q.failed) AS failed, sum(q.arrived) AS arrived FROM qos_intervals q "
+                    "JOIN intervals i USING (run_id, seq) WHERE run_id = ? AND phase = 'measured' GROUP BY class",
+                    summary["run"]["run_id"], path=store()):
+        for what in "arrived", "done", "failed":
+            assert row[what] == result(summary, "class_%s_%s" % (row["class"], what)), (row, what)
+
+
+def check_run(rc, summary):
+    check_identities(summary)
+    check_sums(summary)
+    value = {name: one["value"] for name, one in summary["results"].items()}
+    for what in "arrived", "done", "in_service_mean", "queue_depth_mean":
+        total = sum(value["class_%s_%s" % (one["name"], what)] for one in summary["qos"])
+        whole = value[what if what.endswith("mean") else "requests_" + what]
+        assert abs(total - whole) <= 1e-6 * max(1, whole), (what, total, whole)
+    for name, number in value.items():
+        if name.endswith(("_busy_ratio", "hit_ratio", "_met_ratio", "unserved_ratio", "unfinished_ratio")) and number is not None:
+            assert -1e-9 <= number <= 1 + 1e-9, (name, number)
+    assert rc == 1 or (rc == 0) == all(one["passed"] is not False for one in summary["criteria"]), (rc, summary["criteria"])
+    assert rc != 0 or summary["run"]["undone"] is None and value["requests_done"] > 0, (rc, summary["run"])
+    assert not [one for one in summary["events"] if one["level"] == "error"], summary["events"]
+
+
+def gains_of(comparison):
+    """What is claimed to be better, by more than is little."""
+    found = []
+    for metric, times in GAINS:
+        for one in comparison["metrics"]:
+            base, other = one["values"][0]["value"], one["values"][1]["value"]
+            if one["metric"] != metric or one["values"][1].get("noise") != "beyond" or not base or not other:
+                continue
+            if (other > base * times) if times > 1 else (other < base * times):
+                found.append("%s %.4g after %.4g" % (metric, other, base))
+    return found
+
+
+def told(worse, comparison):
+    """Whether work left undone, a warning, or misses that the sentence names stand beside the gain."""
+    said = " ".join(comparison["verdicts"])
+    return worse["run"]["undone"] or worse["verdict"]["warnings"] or comparison["warnings"] or "more lookups" in said
+
+
+def moved_less(better, worse):
+    """A tier less, or a smaller one, is passed through by fewer bytes."""
+    each = [(result(one, "total_read_bytes") + result(one, "total_write_bytes")) / result(one, "requests_done") for one in (better, worse)]
+    return each[1] < 0.97 * each[0]
+
+
+def pairs(part):
+    """The part of the pairs whose numbers leave this rest by 3."""
+    for seed in range(part, PAIRS, 3):
+        better, what, worse = loads.pair(random.Random(seed))
+        runs = [simulated(one, name) for name, one in (("better", better), ("worse", worse))]
+        yield seed, what, runs
+
+
+for part in range(3):
+    @case("what is worse of a random load shows no gain untold, and what holds of every run holds: part %d" % (part + 1))
+    def _(part=part):
+        seen = 0
+        for seed, what, ((first_rc, better), (second_rc, worse)) in pairs(part):
+            try:
+                check_run(first_rc, better)
+                check_run(second_rc, worse)
+            except AssertionError as error:
+                raise AssertionError("seed %d, %s: %s" % (seed, what, error)) from error
+            if 1 in (first_rc, second_rc):
+                continue
+            seen += 1
+            got = run(["compare", "--db", store(), "--json", *[str(one["run"]["run_id"]) for one in (better, worse)]])
+            comparison = json.loads(got.stdout)
+            gains = [] if what.startswith(APART) else gains_of(comparison)
+            assert not gains or told(worse, comparison) or moved_less(better, worse), (seed, what, gains, comparison["verdicts"])
+        assert seen > PAIRS / 6, seen
+
+
+main()
