@@ -68,7 +68,8 @@ struct comparison_side {
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;
-    bool cut; /* it ended amid most of its work: its figures are those of the first few requests */
+    bool behind; /* it did not serve what arrived: standing_run_behind() */
+    bool cut;    /* it ended amid most of its work: its figures are those of the first few requests */
     /* Whether of some kind of work far more was left undone than by the baseline, and far less. Both may be:
      * then neither looks better for a good reason. */
     bool undone_more, undone_less;

@@ -346,6 +346,12 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
                             "%s ended while most of the time in service was that of requests not done: its "
                             "throughput and latencies are those of the first few.",
                             at_start(&c->side[s], who, sizeof who));
+        else if (c->side[s].behind)
+            comparison_warn(
+                c,
+                "%s did not serve what arrived: the longer it runs, the longer its latencies. Compare "
+                "it by throughput alone.",
+                at_start(&c->side[s], who, sizeof who));
     }
     for (size_t s = 0; s < c->sides; s++)
         if (input[s].members) warn_members(&input[s], c, c->side[s].label);

@@ -19,6 +19,18 @@ static double unfinished_of(const struct comparison_input *i) {
     return part < 0 ? 0 : part; /* what those that ended had spent before is in no result */
 }
 
+/* Of a group likewise. */
+static bool behind_of(const struct comparison_input *i) {
+    static const char *const asked[] = {"requests_arrived", "achieved_ratio", "unserved_ratio"};
+    struct result_list values = {0};
+    const char *unit;
+    for (size_t n = 0; n < sizeof asked / sizeof *asked; n++)
+        result_add(&values, comparison_value(i, asked[n], &unit), 0, "%s", asked[n]);
+    bool behind = standing_run_behind(&values);
+    free(values.items);
+    return behind;
+}
+
 /* Of a longer run the part that the other one had time for. */
 static double part_for(const struct comparison_input *i, const struct comparison_input *other) {
     const char *unit;
@@ -46,6 +58,7 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         struct comparison_side *side = &c->side[i];
         standing_of(input[i].run, comparison_group(&input[i]) ? input[i].trials : NULL, s);
         standing_undone(s->undone, side->undone, sizeof side->undone);
+        side->behind = behind_of(&input[i]);
         side->cut = unfinished_of(&input[i]) > STANDING_CUT;
         if (i == 0) continue;
         side->undone_more =

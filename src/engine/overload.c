@@ -7,6 +7,7 @@
 #include "engine/limits/bound.h"
 #include "engine/sampling/sampler.h"
 #include "record/phrase.h"
+#include "record/standing.h"
 #include "tier/station.h"
 
 /* So much behind is no delay of the machine's any more. */
@@ -97,6 +98,18 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
         "dropped because the queue was full (engine.queue_limit), outside the throughput and with targets missed");
 }
 
+/* Of an open loop, or of paced users. */
+static void warn_of_arrivals(struct run_record *run) {
+    double left = 1 - result_value(&run->results, "achieved_ratio"),
+           waits = result_value(&run->results, "unserved_ratio");
+    if (standing_run_behind(&run->results))
+        verdict_warn(
+            &run->verdict,
+            "%.0f %% of what arrived was not done by the end, and more waits the longer the run is: its "
+            "latencies are those of that length",
+            100 * (left > waits || !kvf_present(waits) ? left : waits));
+}
+
 /* Figures that lay far apart when they were measured make a simulation that is as uncertain. */
 static void warn_of_calibration(const struct engine *e, struct run_record *run) {
     char text[96] = "";
@@ -139,6 +152,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
            skipped = result_value(&run->results, "copies_skipped"),
            given_up = result_value(&run->results, "lookups_given_up");
     warn_of_requests(e, run);
+    warn_of_arrivals(run);
     warn_of_server(e, run);
     if (kept_out > 0)
         verdict_warn(&run->verdict, "%s not admitted (cache.admission)%s",

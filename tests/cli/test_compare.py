@@ -297,6 +297,16 @@ def _():
                 assert "Nothing is claimed of lookups" in " ".join(table.split()), table
 
 
+@case("a run that did not serve what arrived is named before it is compared")
+def _():
+    late = {"requests_arrived": 1000, "achieved_ratio": 0.1, "unserved_ratio": 0.8}
+    for a, b in (({}, late), (late, late), (late, {}), ({}, {"requests_arrived": 1000, "unserved_ratio": 0.8})):
+        verdict_on({"e2e_p95_ms": 100, **a}, {"e2e_p95_ms": 100, **b})
+        warnings = json.loads(run(["compare", "1", "5", "--json"]).stdout)["warnings"]
+        named = [one.split(" did")[0] for one in warnings if "did not serve what arrived: the longer" in one]
+        assert named == ["Runs 1-4"] * bool(a) + ["Runs 5-8"] * bool(b), (a, b, warnings)
+
+
 def verdict_on(*sides, granularity=()):
     """The sentence on two groups of four trials; each is {metric: value of the first}."""
     database().unlink(missing_ok=True)

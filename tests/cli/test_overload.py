@@ -428,6 +428,9 @@ def _():
         assert failed == ["arrivals left waiting"] * grows and got.rc == 3 * grows, (slots, failed)
         assert result(summary, "unserved_ratio") == (result(summary, "requests_queued_at_end") / result(summary, "requests_arrived")
                                                      if not grows else result(summary, "unserved_ratio")), summary["run"]
+        warned = [one for one in summary["verdict"]["warnings"] if "of what arrived was not done by the end" in one]
+        assert len(warned) == grows and (not grows or warned[0].startswith("%.0f %%" % (100 * result(summary, "unserved_ratio")))), summary["verdict"]
+        assert ("of what arrived was not done by the end" in " ".join(got.stdout.split())) == grows, got
         assert "Load" not in got.stdout and (summary["verdict"]["limited_by"] == "slots") == grows, got
 
 
