@@ -534,7 +534,6 @@ static int run_prepare(void *ctx, struct calibrate_run_setup *out) {
                                         .ctx = c};
     for (int t = first_tier(c); t < c->tiers; t++) {
         out->measured[t] = true;
-        out->channels[t] = c->found.result[t].otherwise;
     }
     return rc;
 }

@@ -133,7 +133,6 @@
 #define SERVICE_FIRST(word, TIER)                                                                                \
     K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",       \
       "1", LINK, ALL, "Time of a write to new space on the drive, relative to space written before."),           \
-        SERVICE_STALLS(word, TIER, "drive"),                                                                     \
         SERVICE_LIST(                                                                                            \
             word, TIER, "interference", interference, "", "0 to 1000",                                           \
             "How many reads a write counts for in slowing other reads, and how many writes a read counts for."), \
@@ -156,7 +155,7 @@
           "0 to 100000000", "0", LINK, ALL,                                                                      \
           "Rate at which a worker copies from memory to its buffers for the drive; 0: as it copies elsewhere.")
 #define DRIVE(word, TIER)                                                                                    \
-    SERVICE_FIRST(word, TIER),                                                                               \
+    SERVICE_FIRST(word, TIER), SERVICE_STALLS(word, TIER, "drive"),                                          \
         SERVICE_REST(word, TIER, "Time of a read from a drive that rested",                                  \
                      "Time of a write to a drive that rested"),                                              \
         K("tiers." word ".endurance", SIZE, nvme.endurance_bytes, "bytes", "0 to 1048576TiB", "0", TIER,     \

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The remote tier in a directory that machines share."""
+import re
 import signal
 
 from runs import kept_and_read, measure, preloaded, refused, result, rows, run_folders, start, write
@@ -49,6 +50,22 @@ def _():
     assert ("no direct I/O" in said) != direct, said
     for ability in ("fsync", "fsync of a directory", "rename over a file", "locks", "fallocate"):
         assert any(line.endswith("  " + ability) for line in shown.splitlines()), shown
+
+
+@case("probe --calibrate --remote measures it as it does the drive, and a simulation takes that; nothing stays there")
+def _():
+    folder = scratch("shared", on_disk=True)
+    path = write({**on(folder), "tiers.nvme": None})
+    got = run(["probe", "--calibrate", "--remote", "file://%s" % folder, path, "--path", ".", "--size", "16MiB", "--time", "500ms",
+               "--output", "peaks.yaml", "--overwrite"], timeout=120)
+    assert got.rc == 0 and list(folder.iterdir()) == [], got
+    part = (home() / "work/peaks.yaml").read_text().split("  remote: # file: ")[1]
+    for key, many in (("begins", 40), ("first_begins", 40), ("interference", 2), ("first_write", 1), ("rested_read", 1)):
+        found = re.search(r"^    %s: \[?([\d., e+-]+)\]?$" % key, part, re.MULTILINE)
+        assert found and len(found.group(1).split(", ")) == many, (key, part)
+    assert "worker_time" not in part and "lookup_time" not in part, part
+    _, summary = measure({**on(folder), "tiers.nvme": None, "mode": "simulate", "include": str(home() / "work/peaks.yaml")})
+    assert result(summary, "remote_read_ops") > 0 and result(summary, "remote_read_device_mean_ms") > 0, summary["results"]
 
 
 @case("without locks, fallocate and fsync of a directory the run goes on and says what follows")

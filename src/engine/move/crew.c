@@ -21,8 +21,6 @@ enum { LANDING = BUDGET_LANDING_BUFFERS };
 /* In the numbers of its questions: the simulated mover has others. */
 #define CREW_ASKS (UINT64_C(1) << 63)
 
-#define FACTOR_LEAST 1e-3
-
 static uint64_t now_of(const struct crew *l) {
     return run_clock_now(l->setup.clock);
 }
@@ -70,29 +68,6 @@ static void leg_leaves(struct crew *l, struct transfer_leg *leg, enum kvf_dir di
     leg->at_device = 0;
 }
 
-static bool room_is_new(const struct crew *l) {
-    return l->written_bytes < scenario_usable_bytes(l->setup.scenario, KVF_TIER_NVME);
-}
-
-/* The piece's bytes, times the factor of its service time at that tier. Room on the drive that was written
- * before takes less time. Chunks of an operation at a drive are fast or slow together: each has the
- * operation's factor, and one of a link its own. */
-static double bytes_served(struct crew *l, const struct piece *p, int tier) {
-    const struct scenario *s = l->setup.scenario;
-    struct station *at = &l->station[p->op->whole ? OWN : tier];
-    double *factor = &p->op->factor[p->dir], bytes = (double)p->bytes;
-    if (tier != KVF_TIER_NVME) return bytes * station_factor(at, p->dir);
-    if (!(*factor > 0)) {
-        *factor = fmax(station_factor(at, p->dir), FACTOR_LEAST);
-        if (station_rested(at, now_of(l))) *factor *= s->tier[tier].service.rested[p->dir];
-    }
-    bytes *= *factor;
-    if (p->dir != KVF_DIR_WRITE) return bytes;
-    if (!room_is_new(l)) return bytes;
-    l->written_bytes += p->bytes;
-    return bytes * fmax(s->tier[tier].service.first_write, 0.01);
-}
-
 /* A device takes up what one worker has for its memory one after the other. */
 static void own_next(struct crew *l, struct hand *hand, uint64_t now_ns) {
     struct piece *p = piece_take(&hand->own);
@@ -110,19 +85,19 @@ static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
     struct handled *o = p->op;
     int tier = o->t.leg[p->dir].tier;
     leg_comes(l, o, p->dir, now_ns);
-    if (tier == KVF_TIER_NVME) crew_reuse_copied(l->reuse, p->bytes);
+    if (crew_is_drive(l, tier)) crew_reuse_copied(l->reuse, p->bytes);
     if (p->direct) leg_comes(l, o, p->dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ, now_ns);
     p->since_ns = now_ns;
     const struct scenario_service *gpu = &l->setup.scenario->tier[KVF_TIER_GPU].service;
     struct hand *hand = &l->hand[o->hand];
     double late = tier == KVF_TIER_GPU ? woken(hand, gpu->woken_latency) : 1;
     p->late = late;
-    if (tier == KVF_TIER_REMOTE) {
+    if (tier == KVF_TIER_REMOTE && l->values) {
         crew_store_come(l, hand, p, now_ns);
         return;
     }
     if (!o->whole) {
-        station_join(&l->station[tier], p, p->dir, bytes_served(l, p, tier), now_ns);
+        station_join(&l->station[tier], p, p->dir, crew_bytes_served(l, p, tier), now_ns);
         return;
     }
     piece_add(&hand->own, p);
@@ -158,7 +133,7 @@ static bool stations_pump(struct crew *l, uint64_t now_ns) {
     }
     for (; heap_min_key(&l->starts) <= now_ns && heap_pop(&l->starts, &item); any = true) {
         struct piece *p = item.item;
-        station_join(&l->station[OWN], p, p->dir, bytes_served(l, p, KVF_TIER_GPU), now_ns);
+        station_join(&l->station[OWN], p, p->dir, crew_bytes_served(l, p, KVF_TIER_GPU), now_ns);
     }
     for (; heap_min_key(&l->delays) <= now_ns && heap_pop(&l->delays, &item); any = true)
         piece_arrives(l, item.item, now_ns);
@@ -274,26 +249,12 @@ static bool issue(struct crew *l, struct hand *hand, struct handled *o) {
     return o->t.next_offset == o->t.op->bytes;
 }
 
-/* A write that begins prepares its file. Meanwhile its worker sees nothing else; what that waits for is
- * behind the chunks that are at the drive, fewer of them as time goes on. */
-static void begin_write(struct crew *l, struct hand *hand, struct handled *o) {
-    const struct scenario_begins *b = &l->setup.scenario->tier[KVF_TIER_NVME].service.begins[room_is_new(l)];
-    if (o->begun || o->t.leg[KVF_DIR_WRITE].tier != KVF_TIER_NVME) return;
-    o->begun = true;
-    if (b->us.count == 0) return;
-    uint64_t slice = rng_range(&l->begins, 0, b->us.count - 1);
-    double behind_us = slice < b->behind_us.count ? b->behind_us.v[slice] : 0;
-    double chunks = station_chunks(&l->station[KVF_TIER_NVME], hand->until_ns);
-    if (b->depth > 0) chunks = fmin(chunks, b->depth);
-    hand->until_ns += (uint64_t)((b->us.v[slice] + behind_us * chunks) * 1e3);
-}
-
 /* Pieces of the first operations of a line while there are buffers or holders for them. */
 static bool issue_line(struct crew *l, struct hand *hand, struct line *line, const uint32_t *left,
                        unsigned most) {
     unsigned n = 0;
     for (; line->first; n++) {
-        begin_write(l, hand, line->first); /* also where it has to wait for a buffer then */
+        crew_begin_write(l, hand, line->first); /* also where it has to wait for a buffer then */
         if (n == most || (left && *left == 0)) break;
         if (!issue(l, hand, line->first)) continue;
         struct handled *o = line_take(line);

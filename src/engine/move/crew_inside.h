@@ -95,12 +95,13 @@ struct crew {
     struct mover_setup setup;
     uint32_t caps[KVF_TIERS];
     bool measured[KVF_TIERS], own;
+    bool values;                           /* the store was measured, and has those: no directory */
     struct channels *channels[KVF_TIERS];  /* of those that were not measured */
     struct station station[CREW_STATIONS]; /* of drives and links, and of a device's own memory */
     struct rng rng[KVF_DIRS], begins;      /* of copies, and of what writes begin with */
     struct rng own_rng;                    /* of latencies in a device's own memory */
     double used_ns[KVF_DIRS];              /* of memory */
-    uint64_t written_bytes;                /* to nvme, up to what it holds */
+    uint64_t written_bytes[KVF_TIERS];     /* to a drive or a directory, up to what it holds */
     struct crew_reuse *reuse;              /* NULL: it was not measured */
     struct hand *hand;
     struct store_line *lines; /* of all workers */
@@ -126,6 +127,15 @@ struct piece *crew_piece_new(struct crew *l, struct handled *o, enum kvf_dir dir
                              uint64_t bytes);          /* in no list */
 void crew_piece_free(struct crew *l, struct piece *p); /* out of its list already */
 void crew_memory_free(struct crew *l);                 /* all of them */
+
+/* ---- crew_drive.c: a drive that was measured, or a directory as a store ---- */
+
+/* A drive, or a directory as a store: no store with values was measured there. */
+bool crew_is_drive(const struct crew *l, int tier);
+/* Bytes of a piece at its tier, times the factor of its service time there. Counts writes to new room. */
+double crew_bytes_served(struct crew *l, const struct piece *p, int tier);
+/* A write that begins holds its worker, once. */
+void crew_begin_write(struct crew *l, struct hand *hand, struct handled *o);
 
 /* ---- crew_store.c: a store that was measured, spoken to over connections ----
  *

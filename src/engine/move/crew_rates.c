@@ -14,6 +14,7 @@ double crew_copy_rate(const struct scenario *s, uint32_t copying, enum kvf_dir d
 double crew_staging_part(const struct scenario *s) {
     double alone = s->tier[KVF_TIER_CPU].service.rates[KVF_DIR_READ].v[0];
     double staging = s->tier[KVF_TIER_NVME].service.staging_mb_per_s;
+    if (!(staging > 0)) staging = s->tier[KVF_TIER_REMOTE].service.staging_mb_per_s;
     return staging > 0 && staging < alone ? staging / alone : 1;
 }
 

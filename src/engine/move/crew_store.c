@@ -7,7 +7,7 @@
 
 static bool stores(const struct crew *l, const struct handled *o) {
     const struct transfer_leg *leg = o->t.leg;
-    return l->measured[KVF_TIER_REMOTE] &&
+    return l->values &&
            (leg[KVF_DIR_READ].tier == KVF_TIER_REMOTE || leg[KVF_DIR_WRITE].tier == KVF_TIER_REMOTE);
 }
 
@@ -18,16 +18,18 @@ static bool drives(const struct crew *l, const struct handled *o) {
            (leg[KVF_DIR_READ].tier == KVF_TIER_NVME || leg[KVF_DIR_WRITE].tier == KVF_TIER_NVME);
 }
 
-/* Of a worker; 0: the store was not measured. */
+/* Of a worker; 0: there are none. */
 static uint32_t connections_of(const struct crew *l, uint32_t worker) {
     uint64_t all = l->setup.scenario->remote.connections;
-    if (!l->measured[KVF_TIER_REMOTE]) return 0;
+    if (!l->values) return 0;
     if (all < l->count) all = l->count;
     return (uint32_t)(all / l->count + (worker < all % l->count));
 }
 
 void crew_store_open(struct crew *l) {
     uint32_t all = 0;
+    l->values =
+        l->measured[KVF_TIER_REMOTE] && l->setup.scenario->tier[KVF_TIER_REMOTE].backend != KVF_REMOTE_FILE;
     for (uint32_t i = 0; i < l->count; i++) all += connections_of(l, i);
     if (all > 0) l->lines = mem_zalloc(all, sizeof *l->lines);
 }
@@ -187,7 +189,7 @@ static void line_look(struct hand *hand, struct piece *p) {
 void crew_store_look(struct crew *l, struct hand *hand, uint64_t now_ns) {
     struct pieces seen = hand->reaped;
     struct piece *p;
-    if (!l->measured[KVF_TIER_REMOTE]) return;
+    if (!l->values) return;
     hand->reaped = (struct pieces){NULL, NULL};
     while ((p = piece_take(&seen)) != NULL) {
         if (p->lookup) {

@@ -98,14 +98,14 @@ static uint64_t most_of(const struct calibration *c) {
     const struct scenario *s = c->setup->scenario;
     uint64_t most = s->engine.workers * mover_buffers(s);
     if (c->tier == KVF_TIER_CPU) return s->engine.workers;
-    if (c->tier == KVF_TIER_REMOTE) return kvf_max(s->remote.connections, s->engine.workers);
+    if (rig_has_values(c->rig)) return kvf_max(s->remote.connections, s->engine.workers);
     return rig_is_device(c->rig) && most > MOST_DIRECT ? MOST_DIRECT : most;
 }
 
 static void curve_begin(struct calibration *c, struct calibrate_curve *curve, enum rig_set set,
                         uint64_t most) {
     uint64_t entries = rig_entries(c->rig, set, &curve->entry_bytes);
-    depths_set(curve, kvf_min(entries, most), c->tier == KVF_TIER_REMOTE);
+    depths_set(curve, kvf_min(entries, most), rig_has_values(c->rig));
 }
 
 /* ---- windows ---- */
@@ -155,7 +155,7 @@ static int fill_wholes(struct calibration *c, struct err *e) {
 }
 
 static int fill_all(struct calibration *c, struct err *e) {
-    bool drive = c->tier == KVF_TIER_NVME;
+    bool drive = rig_is_drive(c->rig);
     say(c, "filling");
     int rc = fill(c, RIG_SMALL, RIG_WRITE, e);
     if (rc == 0) rc = drive ? fill_wholes(c, e) : fill(c, RIG_WHOLES, RIG_WRITE, e);
@@ -201,7 +201,7 @@ static int measure_curve(struct calibration *c, bool own, unsigned round, struct
                                    .ns = c->window_ns,
                                    .by_processor = c->tier == KVF_TIER_CPU,
                                    .lookups = p + 1 == curve->points ? &c->lookups_behind : NULL,
-                                   .times = p == 0 && !own && c->tier != KVF_TIER_NVME ? c->times : NULL};
+                                   .times = p == 0 && !own && !rig_is_drive(c->rig) ? c->times : NULL};
             rc = c->tier == KVF_TIER_CPU ? shifts_run(c, &w, round, 0, e) : window_run(c, &w, e);
             c->samples[own][d][p][round] = w.bytes_s;
             c->worker_ns[d][round] = w.worker_ns; /* that of the greatest depth stays */
@@ -212,14 +212,14 @@ static int measure_curve(struct calibration *c, bool own, unsigned round, struct
 /* Of a drive whole entries, as runs read and write them beside each other. */
 static int measure_both(struct calibration *c, unsigned round, struct err *e) {
     const struct calibrate_curve *curve = &c->out->link;
-    bool drive = c->tier == KVF_TIER_NVME;
+    bool drive = rig_is_drive(c->rig);
     struct rig_window w = {.kind = rig_is_device(c->rig) ? RIG_BOTH : RIG_MIXED,
                            .set = drive ? RIG_WHOLES : RIG_CHUNKS,
                            .depth = drive ? fill_depth(c) : (uint32_t)curve->depth[curve->points - 1],
                            .ns = c->window_ns,
                            .recycle = drive,
                            .by_tier = drive,
-                           .by_direction = c->tier == KVF_TIER_REMOTE,
+                           .by_direction = rig_has_values(c->rig),
                            .by_processor = c->tier == KVF_TIER_CPU};
     int rc = drive ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : window_run(c, &w, e);
     c->both[round] = w.bytes_s;
@@ -368,9 +368,9 @@ static int measure_rounds(struct calibration *c, struct err *e) {
         if (rc == 0) rc = measure_small(c, false, e);
         if (rc == 0 && c->tier == KVF_TIER_CPU) rc = measure_reuse(c, r, e);
         if (rc == 0 && c->tier == KVF_TIER_CPU) rc = measure_rested(c, r, e);
-        if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_again(c, r, e);
-        if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_times(c, e);
-        if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_copies(c, e);
+        if (rc == 0 && rig_is_drive(c->rig)) rc = measure_again(c, r, e);
+        if (rc == 0 && rig_is_drive(c->rig)) rc = measure_times(c, e);
+        if (rc == 0 && rig_is_drive(c->rig)) rc = measure_copies(c, e);
         if (rc == 0 && device) rc = measure_curve(c, true, r, e);
         if (rc == 0 && device) rc = measure_small(c, true, e);
         if (rc == 0 && device) rc = measure_woken(c, e);
@@ -446,7 +446,7 @@ static double interference_of(struct calibration *c, enum kvf_dir dir) {
     const struct calibrate_curve *curve = &c->out->link;
     double alone = curve->points > 0 ? curve->rate[dir][curve->points - 1].median : 0;
     double beside = rate_of(c->beside[dir]).median, crowd = rate_of(c->crowd[dir]).median;
-    if (c->tier != KVF_TIER_NVME || !(beside > 0) || !(crowd > 0) || !(alone > 0)) return -1;
+    if (!rig_is_drive(c->rig) || !(beside > 0) || !(crowd > 0) || !(alone > 0)) return -1;
     return fmax(alone / beside - 1, 0) * crowd;
 }
 
@@ -486,11 +486,11 @@ static void figures_of(struct calibration *c) {
     }
     if (out->own.points) device_figures(c);
     if (histogram_count(&c->lookups) > 0) lookup_figures(c, &out->link);
-    out->otherwise = c->tier == KVF_TIER_REMOTE && !rig_has_values(c->rig);
+    out->drive = rig_is_drive(c->rig);
     out->both = rate_of(c->both);
     for (int d = 0; d < KVF_DIRS && rig_has_values(c->rig); d++)
         out->worker_ns[d] = rate_of(c->worker_ns[d]).median;
-    if (c->tier == KVF_TIER_NVME) recycled(c);
+    if (rig_is_drive(c->rig)) recycled(c);
     for (int d = 0; d < KVF_DIRS; d++) out->interference[d] = interference_of(c, (enum kvf_dir)d);
     for (int d = 0; d < KVF_DIRS; d++) {
         calibrate_spread(&c->times[d], out->spread[d]);
@@ -502,7 +502,7 @@ static void figures_of(struct calibration *c) {
     for (int room = 0; room < CALIBRATE_ROOMS; room++) begins_of(c, (enum calibrate_room)room);
     if (histogram_count(&c->copies) > 0)
         out->staging_bytes_s = (double)KVF_MIB * 1e9 / fmax(histogram_quantile(&c->copies, 0.5), 1);
-    out->first_write = c->filling > 0 && c->tier == KVF_TIER_NVME ? rate_of(c->again).median / c->filling : 1;
+    out->first_write = c->filling > 0 && rig_is_drive(c->rig) ? rate_of(c->again).median / c->filling : 1;
     for (uint32_t i = 0; i < out->distances; i++)
         out->reuse[i] = fmin(fmax(rate_of(c->reuse[i]).median, RESTED_LEAST), RESTED_MOST);
     calibrate_stalls(&c->use, &out->stalls);
@@ -522,7 +522,7 @@ static int measure_all(struct calibration *c, struct err *e) {
     uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
     if (device && wholes > 0) curve_begin(c, &c->out->own, RIG_WHOLES, 32);
     if (c->tier == KVF_TIER_CPU) distances_set(c);
-    unsigned others = c->tier == KVF_TIER_REMOTE ? STORE_OTHERS : OTHERS;
+    unsigned others = rig_has_values(c->rig) ? STORE_OTHERS : OTHERS;
     c->windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + others);
     c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / c->windows;
     rc = measure_rounds(c, e);

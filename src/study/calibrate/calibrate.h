@@ -48,7 +48,7 @@ struct calibrate_curve {
 };
 
 struct calibrate_result {
-    bool otherwise;              /* runs use other sizes than were measured: a directory as a store */
+    bool drive;                  /* or a directory as a store */
     struct calibrate_curve link; /* a GPU's link; for other tiers the tier itself */
     struct calibrate_curve own;  /* GPU memory; 0 points for other tiers */
     struct calibrate_rate both;  /* half reads, half writes, at the greatest depth of link */

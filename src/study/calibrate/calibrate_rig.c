@@ -96,7 +96,7 @@ static void op_begin(struct rig_worker *w, struct piece *p, bool writes) {
     p->stall_ns = stall_ns_at(r, run_clock_now(&r->clock));
     p->rested = !w->awake && run_clock_now(&r->clock) - w->work_ns < r->window->slow_ns;
     /* a store has values by generation, and would keep those of earlier ones */
-    if (writes && !copies && r->which != KVF_TIER_REMOTE) p->generation++;
+    if (writes && !copies && !rig_has_values(r)) p->generation++;
     p->op = (struct cache_op){.kind = copies   ? CACHE_OP_MOVE
                                       : writes ? CACHE_OP_WRITE
                                                : CACHE_OP_READ,

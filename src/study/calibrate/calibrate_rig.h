@@ -78,6 +78,7 @@ int rig_run(struct rig *r, struct rig_window *w, struct err *e);
 /* Entries of the set that `once` windows have reached, over all workers. */
 uint64_t rig_entries(const struct rig *r, enum rig_set set, uint64_t *entry_bytes);
 bool rig_is_device(const struct rig *r);
+bool rig_is_drive(const struct rig *r);   /* or a directory as a store */
 bool rig_has_values(const struct rig *r); /* a store accessed over connections */
 void rig_describe(const struct rig *r, char *out, size_t len);
 uint32_t rig_workers(const struct rig *r);

@@ -61,14 +61,19 @@ static uint64_t each_bytes(const struct rig *r, uint64_t bytes) {
     return bytes / r->workers - smalls_of(r) * RIG_SMALL_BYTES;
 }
 
-/* Whole entries of a drive that a worker has in memory as well: more than the processor's caches hold. */
-static uint64_t wholes_beside(const struct rig *r, uint64_t bytes) {
-    uint64_t each = whole_bytes(r, each_bytes(r, bytes)) * r->workers;
-    return r->which == KVF_TIER_NVME ? (CACHES * host_cache_bytes() + each - 1) / each : 0;
+bool rig_is_drive(const struct rig *r) {
+    bool directory = r->scenario.tier[KVF_TIER_REMOTE].backend == KVF_REMOTE_FILE;
+    return r->which == KVF_TIER_NVME || (r->which == KVF_TIER_REMOTE && directory);
 }
 
 bool rig_has_values(const struct rig *r) {
-    return r->which == KVF_TIER_REMOTE && r->scenario.tier[KVF_TIER_REMOTE].backend != KVF_REMOTE_FILE;
+    return r->which == KVF_TIER_REMOTE && !rig_is_drive(r);
+}
+
+/* Whole entries of a drive that a worker has in memory as well: more than the processor's caches hold. */
+static uint64_t wholes_beside(const struct rig *r, uint64_t bytes) {
+    uint64_t each = whole_bytes(r, each_bytes(r, bytes)) * r->workers;
+    return rig_is_drive(r) ? (CACHES * host_cache_bytes() + each - 1) / each : 0;
 }
 
 /* Entries in a store are of the workload's mean size, and one value at most. */
@@ -81,7 +86,7 @@ static int store_entry_bytes(struct rig *r, uint64_t each, struct err *e) {
         n++;
     }
     sizes_close(z);
-    if (rig_has_values(r)) most = kvf_min(most, scenario_value_bytes(&r->scenario));
+    most = kvf_min(most, scenario_value_bytes(&r->scenario));
     r->entry_bytes = n > 0 && sum / n < most ? sum / n : most;
     r->entry_bytes -= r->entry_bytes % PAGE_BYTES;
     if (r->entry_bytes > 0) return 0;
@@ -93,9 +98,9 @@ static int store_entry_bytes(struct rig *r, uint64_t each, struct err *e) {
  * for entries, which stand in the place of chunks. */
 static void sets_make(struct rig *r, uint64_t bytes) {
     uint64_t chunk = r->scenario.nvme.io_size, each = each_bytes(r, bytes), whole = whole_bytes(r, each);
-    bool halves = r->which != KVF_TIER_CPU && r->which != KVF_TIER_REMOTE;
+    bool halves = r->device || rig_is_drive(r);
     uint64_t left = halves ? each / WHOLES_SHARE : each; /* of a device as much as beside it */
-    if (r->which == KVF_TIER_REMOTE) chunk = r->entry_bytes;
+    if (rig_has_values(r)) chunk = r->entry_bytes;
     uint64_t wholes = (each - left) / whole;
     if (chunk > left) chunk = left - left % PAGE_BYTES;
     uint64_t chunks = left / chunk;
@@ -162,7 +167,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
         return err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier is emulated here", tier_name(tier));
     r->device = (r->tiers[tier]->ops->caps(r->tiers[tier]) & TIER_REACHES) != 0;
     if (beside_bytes(r, bytes) > 0) rc = tier_open(r, KVF_TIER_CPU, beside_bytes(r, bytes), tag, e);
-    if (rc == 0 && tier == KVF_TIER_REMOTE) rc = store_entry_bytes(r, each_bytes(r, bytes), e);
+    if (rc == 0 && rig_has_values(r)) rc = store_entry_bytes(r, each_bytes(r, bytes), e);
     if (rc) return rc;
     sets_make(r, bytes);
     return workers_start(r, e);

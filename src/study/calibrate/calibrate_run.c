@@ -113,13 +113,12 @@ static void end_take(const struct run_record *run, struct calibrate_run_figures 
 
 /* A statistic of the times of operations: the middle of that at the device and that with what they wait for
  * on the way there, because the first alone leaves the waiting out, and the second is little of the tier's
- * own where others are slow. A simulated channel does not tell them apart. 0: too few operations to tell. */
-static double middle(const struct fitting *f, const struct run_record *run, int tier, int dir,
-                     const char *statistic) {
+ * own where others are slow. 0: too few operations to tell. */
+static double middle(const struct run_record *run, int tier, int dir, const char *statistic) {
     const struct result_list *l = &run->results;
     const char *name = tier_name((enum kvf_tier)tier), *way = dir == KVF_DIR_READ ? "read" : "write";
-    double whole = result_named(l, "%s_%s_%s_ms", name, way, statistic), device = whole;
-    if (!f->setup->channels[tier]) device = result_named(l, "%s_%s_device_%s_ms", name, way, statistic);
+    double whole = result_named(l, "%s_%s_%s_ms", name, way, statistic);
+    double device = result_named(l, "%s_%s_device_%s_ms", name, way, statistic);
     double found = sqrt(whole * device);
     return result_named(l, "%s_%s_ops", name, way) >= LEAST_OPS && found > 0 ? found : 0;
 }
@@ -159,11 +158,11 @@ static void turn_all(const struct fitting *f, const struct run_record *sim, int 
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int d = 0; d < KVF_DIRS && f->setup->measured[t]; d++) {
             struct calibration_adjust *a = &out->adjust[t];
-            double mean = middle(f, &f->real, t, d, "mean"), simulated = middle(f, sim, t, d, "mean");
+            double mean = middle(&f->real, t, d, "mean"), simulated = middle(sim, t, d, "mean");
             bool known = mean > 0 && simulated > 0;
             double off = known ? log(mean / simulated) : 0;
             a->times[d] = turn(&k->times[t][d], round, off, TIMES_MOST);
-            if (known) off = log(middle(f, &f->real, t, d, "p95") / middle(f, sim, t, d, "p95")) - off;
+            if (known) off = log(middle(&f->real, t, d, "p95") / middle(sim, t, d, "p95")) - off;
             a->spread[d] = turn(&k->spread[t][d], round, off * SPREAD_STEP, SPREAD_MOST);
         }
     }

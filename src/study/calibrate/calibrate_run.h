@@ -39,7 +39,6 @@ struct calibrate_run_setup {
     uint64_t time_ns;              /* measured part of the run */
     enum scenario_mode mode;       /* real; simulate in tests */
     bool measured[KVF_TIERS];      /* tiers with figures to adjust */
-    bool channels[KVF_TIERS];      /* of these, modelled by channels: queueing counts as device time */
     bool silent;                   /* a screen owns standard error */
     /* Appends the calibration file with the figures adjusted by `r`. */
     void (*file)(void *ctx, const struct calibrate_run *r, struct buf *out);

@@ -836,6 +836,33 @@ static void a_worker_works_for_what_it_receives_and_sends(void **state) {
     assert_int_equal(r->end_ns[b], 5000 + 1060 + 2000);
 }
 
+/* The same as a drive with the same figures, to the nanosecond: reads, and writes that begin in new room. */
+static void a_directory_is_served_as_a_drive_is(void **state) {
+    (void)state;
+    begins_set(true);
+    measured_set(NVME, 1000, 1500);
+    r->s.tier[NVME].service.first_write = 2;
+    r->s.tier[REMOTE] = r->s.tier[NVME];
+    r->s.tier[REMOTE].backend = KVF_REMOTE_FILE;
+    rig_begin(1, 4);
+    unsigned op[2][3];
+    uint64_t begin_ns[2];
+    for (int k = 0; k < 2; k++) {
+        int tier = k == 0 ? NVME : REMOTE;
+        begin_ns[k] = (uint64_t)k * 100000;
+        time_to(begin_ns[k]);
+        op[k][0] = op_begin(tier, -1, 5000);
+        op[k][1] = op_begin(-1, tier, 3000);
+        op[k][2] = op_begin(tier, -1, 500);
+        time_to(begin_ns[k] + 90000);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_true(r->end_ns[op[0][i]] > begin_ns[0]);
+        assert_int_equal(r->end_ns[op[1][i]] - begin_ns[1], r->end_ns[op[0][i]] - begin_ns[0]);
+    }
+    to_the_end();
+}
+
 /* While the store serves one value worker 0 copies, and so does worker 1. */
 static void both_copy_while_the_store_serves(const struct scenario_figures *processors, uint64_t served_ns,
                                              uint64_t copied_ns) {
@@ -968,6 +995,7 @@ int main(void) {
         TEST(a_value_takes_its_buffers_one_by_one),
         TEST(a_connection_is_free_after_the_last_chunk),
         TEST(a_worker_works_for_what_it_receives_and_sends),
+        TEST(a_directory_is_served_as_a_drive_is),
         TEST(a_store_shares_the_processors_with_the_workers),
         TEST(a_store_elsewhere_shares_none),
         TEST(a_stop_ends_what_is_measured_too),

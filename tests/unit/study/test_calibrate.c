@@ -473,6 +473,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
                                    .description = "cuda: 1 x Played\nGPU"};
     struct calibrate_result nvme = {.link = curve_of(1e9, 5e8, 200e3),
                                     .both = {1.2e9, 1e9, 1.3e9},
+                                    .drive = true,
                                     .first_write = 1.25,
                                     .rested = {1.5, 2},
                                     .stalls = {.every_ns = 2.5e9, .count = 2, .ns = {120.5e6, 1.5e9}},
@@ -574,6 +575,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
 static void the_stalls_of_a_run_are_taken(void **state) {
     struct calibrate_result nvme = {.link = curve_of(1e9, 5e8, 200e3),
                                     .both = {1.2e9, 1e9, 1.3e9},
+                                    .drive = true,
                                     .first_write = 1,
                                     .rested = {1, 1},
                                     .stalls = {.every_ns = 2.5e9, .count = 1, .ns = {120e6}}};
