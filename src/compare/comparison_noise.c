@@ -195,6 +195,14 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
     out->high = isfinite(high[COMPARISON_SHOWN]) ? expm1(high[COMPARISON_SHOWN]) : KVF_MISSING;
 }
 
+/* Of events one side had none, which has no logarithm. They went, or came, where those of the other side are
+ * beyond noise themselves: by their intervals, and too many to have fallen to one side by chance. */
+static void judge_none(const struct comparison_scatter *some, struct comparison_change *out) {
+    double chance = statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX);
+    if (!kvf_present(some->events)) return;
+    set_noise(out, COMPARISON_BLOCKS, some->below[COMPARISON_JUDGED] < 1 && some->events > chance * chance);
+}
+
 static bool single(const struct comparison_input *i) {
     return !comparison_group(i);
 }
@@ -231,6 +239,10 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
         else if (known && isfinite(centre) && comparison_scatter(&j->input[s], m->metric, &other))
             judge_blocks(&base, &other, twins(&j->input[0], &j->input[s]), centre, grain_of(j, s, m->metric),
                          out);
+        else if (known && out->value == 0)
+            judge_none(&base, out);
+        else if (m->change[0].value == 0 && comparison_scatter(&j->input[s], m->metric, &other))
+            judge_none(&other, out);
         free(other.part);
         other.part = NULL;
         j->used[out->method] = true;

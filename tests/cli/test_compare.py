@@ -11,7 +11,7 @@ import sqlite3
 from xml.etree import ElementTree
 
 import histories
-from runs import measure, refused, rows
+from runs import measure, refused, result, rows, unwrapped
 from tap import case, database, home, main, run
 
 UNITS = {"throughput_tok_s": "tok/s", "requests_per_s": "1/s", "hit_ratio": "", "reuse_hit_ratio": "", "total_read_bytes": "B", "measured_s": "s"}
@@ -351,6 +351,23 @@ def _():
                     "but better in tokens/s by 41 %."), said
     said = verdict_on(before, {**before, "throughput_tok_s": 200})
     assert said == "Runs 5-8 are better than runs 1-4 in tokens/s by 100 %.", said
+
+
+@case("a tier so small that nothing is found again is told by its misses, though they have no logarithm")
+def _():
+    runs = []
+    for capacity in "64MiB", "1MiB":
+        _, summary = measure({
+            "mode": "simulate", "run": {"duration": "60s", "warmup": "5s", "interval": "1s"}, "tiers": {"nvme": {
+                "capacity": capacity, "io_size": "64KiB", "read_bandwidth": "40MB/s", "write_bandwidth": "40MB/s"}}, "workload": {
+                    "users": 16, "prefix": {"probability": 0}, "conversation": {"end_probability": 0.05, "max_turns": 5}, "personas": [
+                        {"name": "one", "context": [300, 400], "generate": [20, 20], "think": ["2s", "3s"]}]}})
+        assert summary["run"]["undone"] is None, summary["run"]
+        runs.append(summary)
+    some, none = [result(one, "reuse_hit_ratio") for one in runs]
+    assert some > 0.5 and none == 0, (some, none)
+    said = unwrapped(run(["compare", *[str(one["run"]["run_id"]) for one in runs]]))
+    assert re.search(r"^Verdict Run 2 misses more lookups than run 1 \(hit ratio 0\.0 % after [\d.]+ %\), and so reads less per request", said), said
 
 
 @case("a cause is named only where what it explains has moved with it")

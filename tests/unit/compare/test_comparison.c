@@ -568,6 +568,33 @@ static void few_requests_are_no_change_of_twins(void **state) {
     }
 }
 
+/* All that were done, or none, in every second interval. */
+static void from_some_requests_to_none(void **state) {
+    static const struct {
+        uint64_t each[2]; /* in an interval */
+        size_t last;
+        enum comparison_noise noise;
+    } pairs[] = {{{2, 0}, INTERVALS, COMPARISON_BEYOND},
+                 {{0, 2}, INTERVALS, COMPARISON_BEYOND},
+                 {{1, 0}, 6, COMPARISON_WITHIN},
+                 {{40, 0}, 2, COMPARISON_WITHIN}}; /* one burst */
+    struct rng r;
+    (void)state;
+    rng_init(&r, 13, KVF_RNG_TEST, 0);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        for (size_t s = 0; s < 2; s++) {
+            put_intervals(s, &r, 10000, 500, 0, INTERVALS);
+            for (size_t k = 0; k < pairs[i].last; k += 2) series[s].interval[k].done = pairs[i].each[s];
+            put(s, "requests_per_s", (double)(pairs[i].each[s] * (pairs[i].last / 2)) / INTERVALS, "1/s");
+        }
+        make(2);
+        const struct comparison_change *got = change_of("requests_per_s", 1);
+        assert_int_equal(got->noise, pairs[i].noise);
+        assert_true(isnan(got->low) && isnan(got->high));
+        if (i + 1 < sizeof pairs / sizeof pairs[0]) comparison_free(&c);
+    }
+}
+
 static void too_few_intervals(void **state) {
     struct rng r;
     (void)state;
@@ -1051,6 +1078,7 @@ int main(void) {
         CASE(slow_drift_is_seldom_taken_for_a_change),
         CASE(twins_are_told_apart_interval_by_interval),
         CASE(few_requests_are_no_change_of_twins),
+        CASE(from_some_requests_to_none),
         CASE(too_few_intervals),
         CASE(percentiles_by_their_histograms),
         CASE(an_interval_without_an_end_tells_nothing),
