@@ -376,6 +376,9 @@ static int calibrate_one(struct calibrate *c, enum kvf_tier tier, struct calibra
         err_clear(e);
         rc = calibrate_tier(&setup, tier, r, e);
     }
+    /* what others do while memory is measured they do at all times */
+    const struct calibrate_result *memory = &c->found.result[KVF_TIER_CPU];
+    if (tier > KVF_TIER_CPU && memory->processors > 0) r->serving = fmax(r->serving - memory->serving, 0);
     return rc;
 }
 

@@ -221,9 +221,10 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
         problem_of(l, name, NULL, "and stall_every belong together; set both, or neither");
     }
     if (tier == KVF_TIER_REMOTE) check_directions(l, "tiers.remote.worker_time", &s->worker_us);
+    (void)snprintf(name, sizeof name, "tiers.%s.processors", tier_name(tier));
     if (s->processors.count != 0 && (s->processors.count != 2 || s->processors.v[1] < 1))
-        problem_of(l, "tiers.remote.processors", NULL,
-                   "needs two figures, how many the store keeps busy and how many there are, at least 1");
+        problem_of(l, name, NULL,
+                   "needs two figures, how many the tier keeps busy and how many there are, at least 1");
     (void)snprintf(name, sizeof name, "tiers.%s.reuse_rates", tier_name(tier));
     if (s->reuse_rates.count != s->reuse_distances.count)
         problem_of(l, name, NULL, "needs a figure for each of %" PRIu64 " distances, and has %" PRIu64,

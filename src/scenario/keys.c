@@ -178,8 +178,6 @@ const struct key key_table[] = {
                  "Time of a write to a directory that rested"),
     SERVICE_LIST("remote", REMOTE, "worker_time", worker_us, "us", "0 to 1000000000",
                  "Processor time that a worker takes for each MiB it reads, and for each it writes."),
-    SERVICE_LIST("remote", REMOTE, "processors", processors, "", "0 to 100000",
-                 "How many processors the store keeps busy, and how many it shares with the workers."),
 
     K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",
       ALWAYS, ALL, "The unit of an entry: a request's context, or a block of tokens."),

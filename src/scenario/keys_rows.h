@@ -133,6 +133,8 @@
 #define SERVICE_FIRST(word, TIER)                                                                                \
     K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",       \
       "1", LINK, ALL, "Time of a write to new space on the drive, relative to space written before."),           \
+        SERVICE_LIST(word, TIER, "processors", processors, "", "0 to 100000",                                    \
+                     "How many processors the tier keeps busy, and how many it shares with the workers."),       \
         SERVICE_LIST(                                                                                            \
             word, TIER, "interference", interference, "", "0 to 1000",                                           \
             "How many reads a write counts for in slowing other reads, and how many writes a read counts for."), \

@@ -213,11 +213,10 @@ struct scenario_service {
     /* Of reads from memory: bytes copied since the entry was, in MiB and ascending, and how many times as
      * fast it is read then, because the processor still holds it. */
     struct scenario_figures reuse_distances, reuse_rates;
-    uint64_t lookup_ns;                /* of a store: the part of the latency that is the lookup's */
-    uint64_t lookup_behind_ns;         /* and what each value under way adds to that */
-    struct scenario_figures worker_us; /* of a store: processor time of a worker per MiB, by direction */
-    struct scenario_figures
-        processors;          /* of a store: that others than workers keep busy, and that there are */
+    uint64_t lookup_ns;                 /* of a store: the part of the latency that is the lookup's */
+    uint64_t lookup_behind_ns;          /* and what each value under way adds to that */
+    struct scenario_figures worker_us;  /* of a store: processor time of a worker per MiB, by direction */
+    struct scenario_figures processors; /* that others than workers keep busy meanwhile, and that there are */
     double staging_mb_per_s; /* of a worker that copies from memory to its buffers; 0: as any copy */
 };
 /* Keys of every tier. */

@@ -24,7 +24,7 @@ workload: {%s}
 """
 PERSONA = "personas: [{name: one, context: [512, 2048], generate: [50, 100], think: [%s], spread: 0.5}]"
 ON_DRIVE = 'nvme: {capacity: 2GiB, path: "."}'
-LONGER = {"Poisson arrivals": 3}  # times as long: 320 requests say little of a P95 by which real runs differ
+LONGER = {"Poisson arrivals": 3, "near saturation": 3}  # times as long: few requests say little of a P95 by which real runs differ
 # what, tiers, workload; rates are for the bandwidth that was calibrated, in requests of PERSONA a second
 CASES = (
     ("cpu alone", "gpu: {capacity: 0}, cpu: {capacity: 1GiB}, nvme: {capacity: 0}",
@@ -233,7 +233,7 @@ def truth(bench):
         bench.notes.append("truth: %s: the real run in parts of the one that was calibrated with just before: %s" % (
             what, ", ".join(again(rows))))
     bench.notes.append("truth: medians, least and most of %d rounds, simulated beside real; each round calibrates for each case, then runs "
-                       "and simulates it for %d s (Poisson arrivals for three times that). %d of %d figures are inside their bounds, "
+                       "and simulates it for %d s (Poisson arrivals and near saturation for three times that). %d of %d figures are inside their bounds, "
                        "%d in every round, %d in none. Other programs took %.0f %% of the processors (median; %.0f to %.0f %%)." % (
                            bench.pairs, duration, sum(met for met, _, _ in held), len(held), always, never,
                            100 * statistics.median(neighbours.shares), 100 * min(neighbours.shares),

@@ -98,6 +98,7 @@ static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
     }
     if (!o->whole) {
         station_join(&l->station[tier], p, p->dir, crew_bytes_served(l, p, tier), now_ns);
+        crew_share(l, now_ns);
         return;
     }
     piece_add(&hand->own, p);
@@ -118,7 +119,7 @@ static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
 static void piece_served(struct crew *l, int station, struct piece *p, uint64_t now_ns) {
     struct hand *hand = &l->hand[p->op->hand];
     double late = station == OWN ? hand->own_late : p->late;
-    if (station == KVF_TIER_REMOTE) crew_store_share(l, now_ns);
+    crew_share(l, now_ns);
     heap_push(&l->delays, now_ns + crew_latency_ns(l->setup.scenario, station, late), l->ties++, p);
     if (station == OWN) own_next(l, hand, now_ns);
 }
@@ -271,7 +272,7 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     if (rest_ns >= CREW_REST_NS) hand->since_ns = now_ns;
     hand->woken = sqrt(fmin((double)rest_ns / CREW_REST_NS, 1));
     crew_store_look(l, hand, now_ns);
-    hand->slow = crew_store_slows(l);
+    hand->slow = crew_slows(l);
     while ((p = piece_take(&hand->reaped)) != NULL) reap(l, hand, p);
     any = issue_line(l, hand, &hand->whole, NULL, UINT32_MAX) || any;
     any = issue_line(l, hand, &hand->direct, &hand->holders, UINT32_MAX) || any;
@@ -283,7 +284,7 @@ static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
     hand->busy = true;
     if (hand->until_ns > now_ns) l->copying++;
     hand->counted = hand->until_ns > now_ns;
-    crew_store_share(l, now_ns);
+    crew_share(l, now_ns);
     heap_push(&l->turns, hand->until_ns, l->ties++, hand);
 }
 
@@ -300,7 +301,7 @@ static void turn_end(struct crew *l, struct hand *hand, uint64_t now_ns) {
     hand->busy = false;
     hand->idle_ns = now_ns;
     if (hand->counted) l->copying--;
-    crew_store_share(l, now_ns);
+    crew_share(l, now_ns);
     copied_goes(l, hand, now_ns);
     while ((p = piece_take(&hand->submit)) != NULL) piece_submit(l, p, now_ns);
     crew_store_assign(l, hand, now_ns);

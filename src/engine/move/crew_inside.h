@@ -86,7 +86,7 @@ struct hand {
     bool busy, listed, counted;                 /* in a turn, in line for one, among those that copy */
     bool own_taken;                             /* a device's memory has taken up one */
     double own_late, own_apart; /* of those that it takes up together: latency, gap, in parts of the mean */
-    double slow;                /* how much longer this turn takes, as it shares processors with the store */
+    double slow;                /* how much longer this turn takes for want of processors */
     double woken;               /* part of what a rest does to it that the last one did */
     struct hand *next_ready;
 };
@@ -128,6 +128,14 @@ struct piece *crew_piece_new(struct crew *l, struct handled *o, enum kvf_dir dir
 void crew_piece_free(struct crew *l, struct piece *p); /* out of its list already */
 void crew_memory_free(struct crew *l);                 /* all of them */
 
+/* ---- crew_share.c: processors that workers and tiers share ---- */
+
+/* Gives each its part of the processors. Call it when the number of workers in a turn has changed, or what is
+ * at a tier. */
+void crew_share(struct crew *l, uint64_t now_ns);
+/* How much longer a worker that begins a turn takes for want of processors; at least 1. */
+double crew_slows(const struct crew *l);
+
 /* ---- crew_drive.c: a drive that was measured, or a directory as a store ---- */
 
 /* A drive, or a directory as a store: no store with values was measured there. */
@@ -156,10 +164,6 @@ void crew_store_mark(const struct crew *l, struct piece *p);
 void crew_store_come(struct crew *l, struct hand *hand, struct piece *p, uint64_t now_ns);
 /* How long its worker works for a piece: to receive it, or to send it. */
 uint64_t crew_store_work_ns(const struct crew *l, const struct piece *p);
-/* The store has the processors with the workers that are in a turn. Call it when their number has changed. */
-void crew_store_share(struct crew *l, uint64_t now_ns);
-/* How much longer a worker that begins a turn takes for want of processors. */
-double crew_store_slows(const struct crew *l);
 /* Connections of what the worker finds complete go on, or are free for what is next in line. */
 void crew_store_look(struct crew *l, struct hand *hand, uint64_t now_ns);
 void crew_store_assign(struct crew *l, struct hand *hand, uint64_t now_ns);

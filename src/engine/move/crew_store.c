@@ -1,5 +1,3 @@
-#include <math.h>
-
 #include "base/buf.h"
 #include "base/terms.h"
 #include "base/units.h"
@@ -96,24 +94,6 @@ uint64_t crew_store_work_ns(const struct crew *l, const struct piece *p) {
     return (uint64_t)(us->v[p->dir] * 1e3 * (double)p->bytes / (double)KVF_MIB);
 }
 
-/* So many want a processor, workers and store, for each that there is: all go on as much slower. */
-static double wanted(const struct crew *l, uint32_t workers) {
-    const struct scenario_figures *f = &l->setup.scenario->tier[KVF_TIER_REMOTE].service.processors;
-    const double *values = l->station[KVF_TIER_REMOTE].chunks;
-    if (f->count < 2 || !l->measured[KVF_TIER_REMOTE]) return 1;
-    double serving = fmin(f->v[0], values[KVF_DIR_READ] + values[KVF_DIR_WRITE]);
-    return fmax((workers + serving) / f->v[1], 1);
-}
-
-double crew_store_slows(const struct crew *l) {
-    return wanted(l, l->copying + 1);
-}
-
-void crew_store_share(struct crew *l, uint64_t now_ns) {
-    if (l->measured[KVF_TIER_REMOTE])
-        station_slow(&l->station[KVF_TIER_REMOTE], 1 / wanted(l, l->copying), now_ns);
-}
-
 /* The store answers in the midst of the values that are under way. */
 static uint64_t lookup_ns(const struct crew *l) {
     const struct scenario_service *v = &l->setup.scenario->tier[KVF_TIER_REMOTE].service;
@@ -130,7 +110,7 @@ static void line_serve(struct crew *l, struct store_line *line, uint64_t now_ns)
     p->late = line->begun ? 0 : 1;
     line->begun = line->serving = true;
     station_join(&l->station[KVF_TIER_REMOTE], p, p->dir, (double)p->bytes * line->factor, now_ns);
-    crew_store_share(l, now_ns);
+    crew_share(l, now_ns);
 }
 
 /* A value gets a connection, with all pieces of it that are there. */

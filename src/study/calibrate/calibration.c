@@ -108,7 +108,6 @@ static void put_calls(const struct calibrate_result *r, struct buf *out) {
     if (r->worker_ns[KVF_DIR_READ] > 0 && r->worker_ns[KVF_DIR_WRITE] > 0)
         buf_addf(out, "    worker_time: [%.4g, %.4g]\n", r->worker_ns[KVF_DIR_READ] / 1e3,
                  r->worker_ns[KVF_DIR_WRITE] / 1e3);
-    if (r->processors > 0) buf_addf(out, "    processors: [%.3g, %.0f]\n", r->serving, r->processors);
     if (!(c->lookup_ns > 0)) return;
     buf_addf(out, "    lookup_time: %s\n", latency_text(c->lookup_ns, latency));
     buf_addf(out, "    lookup_behind: %s\n", latency_text(c->lookup_behind_ns, latency));
@@ -199,6 +198,8 @@ static void put_keys(enum kvf_tier tier, const struct calibrate_result *r, struc
     buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
              latency_text(link->latency_ns, latency), channels_of(tier, link), duplex_of(r));
     if (tier == KVF_TIER_REMOTE) put_calls(r, out);
+    if ((r->drive || tier == KVF_TIER_REMOTE) && r->processors > 0)
+        buf_addf(out, "    processors: [%.3g, %.0f]\n", r->serving, r->processors);
     put_service(r, out);
     if (tier == KVF_TIER_NVME || tier == KVF_TIER_REMOTE) put_stalls(&r->stalls, out);
     if (r->drive) put_writes(r, out);

@@ -643,7 +643,7 @@ static void figures_that_do_not_belong_together_are_refused(void **state) {
         {"remote: {capacity: 1GiB, worker_time: [1, 2, 3]}",
          "tiers.remote.worker_time: needs two figures, for reads and for writes, and has 3"},
         {"remote: {capacity: 1GiB, processors: [1, 0.5]}",
-         "tiers.remote.processors: needs two figures, how many the store keeps busy and how many there are, at least 1"},
+         "tiers.remote.processors: needs two figures, how many the tier keeps busy and how many there are, at least 1"},
         {"cpu: {capacity: 1GiB, reuse_rates: [2]}",
          "tiers.cpu.reuse_rates: needs a figure for each of 0 distances, and has 1"}};
     char yaml[256];
