@@ -112,7 +112,8 @@ static bool put_cause(const struct comparison *c, size_t side, enum comparison_d
                       const char *what, struct buf *out) {
     bool worse = direction == COMPARISON_WORSENED,
          storage = strncmp(what, "nvme_", 5) == 0 || strncmp(what, "storage_", 8) == 0;
-    if (!storage && moved_ms(c, "queue_wait_p95_ms", side) / moved_ms(c, what, side) >= 0.5) {
+    double waits = moved_ms(c, "queue_wait_p95_ms", side), own = moved_ms(c, what, side);
+    if (!storage && (own != 0 ? waits / own >= 0.5 : worse && waits > 0)) {
         buf_addf(out, " because requests wait %s for a slot (", worse ? "longer" : "less");
         put_values(c, "queue_wait_p95_ms", side, out);
         buf_add(out, ")");

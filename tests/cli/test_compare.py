@@ -349,6 +349,8 @@ def _():
     said = verdict_on({**before, "e2e_p95_ms": 100}, {**before, "e2e_p95_ms": 141, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2})
     assert said == ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 41 % because more lookups miss (hit ratio 20.0 % after 70.1 %), "
                     "but better in tokens/s by 41 %."), said
+    said = verdict_on({**before, "queue_wait_p95_ms": 57e3}, {**before, "throughput_tok_s": 142, "queue_wait_p95_ms": 63e3})
+    assert said == "Runs 5-8 are better than runs 1-4 in tokens/s by 42 %.", said
     said = verdict_on(before, {**before, "throughput_tok_s": 200})
     assert said == "Runs 5-8 are better than runs 1-4 in tokens/s by 100 %.", said
 
