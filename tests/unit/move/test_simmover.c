@@ -887,6 +887,21 @@ static void a_store_shares_the_processors_with_the_workers(void **state) {
     both_copy_while_the_store_serves(&(struct scenario_figures){2, {1, 2}}, 1200, 900);
 }
 
+static void a_drive_that_takes_processors_shares_them_too(void **state) {
+    (void)state;
+    measured_set(NVME, 1000, 1000);
+    measured_set(CPU, 1000, 2000);
+    r->s.tier[NVME].service.processors = (struct scenario_figures){2, {1, 2}};
+    rig_begin(2, 4);
+    unsigned a = op_begin_by(0, NVME, -1, 1000);
+    time_to(100);
+    unsigned b = op_begin_by(0, CPU, -1, 600), c = op_begin_by(1, CPU, -1, 600);
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 100 + 600);
+    assert_int_equal(r->end_ns[c], 100 + 900);
+    assert_int_equal(r->end_ns[a], 1200 + 100);
+}
+
 static void a_store_elsewhere_shares_none(void **state) {
     (void)state;
     both_copy_while_the_store_serves(&(struct scenario_figures){0, {0}}, 1000, 600);
@@ -997,6 +1012,7 @@ int main(void) {
         TEST(a_worker_works_for_what_it_receives_and_sends),
         TEST(a_directory_is_served_as_a_drive_is),
         TEST(a_store_shares_the_processors_with_the_workers),
+        TEST(a_drive_that_takes_processors_shares_them_too),
         TEST(a_store_elsewhere_shares_none),
         TEST(a_stop_ends_what_is_measured_too),
         TEST(a_stop_takes_out_what_it_has_brought),
