@@ -98,16 +98,31 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
         "dropped because the queue was full (engine.queue_limit), outside the throughput and with targets missed");
 }
 
-/* Of an open loop, or of paced users. */
+/* Of an open loop, or of paced users; and of a number of requests. */
 static void warn_of_arrivals(struct run_record *run) {
-    double left = 1 - result_value(&run->results, "achieved_ratio"),
-           waits = result_value(&run->results, "unserved_ratio");
+    double arrived = result_value(&run->results, "requests_arrived"),
+           done = result_value(&run->results, "requests_done");
     if (standing_run_behind(&run->results))
         verdict_warn(
             &run->verdict,
             "%.0f %% of what arrived was not done by the end, and more waits the longer the run is: its "
             "latencies are those of that length",
-            100 * (left > waits || !kvf_present(waits) ? left : waits));
+            100 * fmax(1 - done / arrived, 0));
+    double more = result_value(&run->results, "achieved_ratio") - 1;
+    if (standing_behind(1 - more, arrived))
+        verdict_warn(
+            &run->verdict,
+            "%.0f %% more was done than arrived: %.0f requests had come before the measured part, and its "
+            "throughput and latencies are theirs too; make run.warmup shorter, or the run longer",
+            100 * more, result_value(&run->results, "requests_open_at_start"));
+    double asked = result_value(&run->results, "requests_asked"),
+           before = asked - result_value(&run->results, "requests_left") - done;
+    if (before > asked / 2)
+        verdict_warn(
+            &run->verdict,
+            "%.0f of the %.0f requests of run.max_requests were done in the warm-up, and the figures are those "
+            "of the others; make run.warmup shorter, or run.max_requests larger",
+            before, asked);
 }
 
 /* Figures that lay far apart when they were measured make a simulation that is as uncertain. */

@@ -193,10 +193,21 @@ static void add_batch(struct measure *m) {
     add_not_computed(m);
 }
 
+/* Growth of the requests in service. With slots enough they pile up there, and no queue grows; where as many
+ * end as begin there are at the end as many as in the mean, while of a pile that grows evenly half is on top
+ * of that. */
+static double piled(const struct measure *m) {
+    double ns = (double)(m->to->run_ns - m->from->run_ns), held_ns = 0, at_end = (double)m->to->in_service;
+    for (uint32_t k = 0; k < m->e->s->qos.classes; k++)
+        held_ns += (double)(m->to->klass[k].service_ns - m->from->klass[k].service_ns);
+    double grown = fmin(2 * (at_end - held_ns / ns), at_end - (double)m->from->in_service);
+    return fmax(grown, 0);
+}
+
 /* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.
  */
 static void add_waiting(struct measure *m, double arrived) {
-    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0);
+    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0) + piled(m);
     result_add(m->out, kvf_ratio(grown, arrived), 0, "unserved_ratio");
 }
 

@@ -536,7 +536,8 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         /* the response time law gives the time between an answer and the next question */
         think_s = in->users / rate - in->e2e_ms / 1e3;
         sum_s += (in->generation_ms + in->prefill_ms) / 1e3;
-        if (!judge_cut(in))
+        bool asks_on = in->unserved_ratio >= 0; /* without waiting for answers */
+        if (!judge_cut(in) && !asks_on)
             verdict_add_evidence(v, "population_bound_per_s", in->users / (sum_s + fmax(think_s, 0)), "1/s");
     }
     verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
