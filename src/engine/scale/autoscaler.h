@@ -54,6 +54,7 @@ struct autoscaler_level {
     double errors; /* qos: standard errors over the line, in the order of all levels */
     bool good;     /* qos: not over it */
     bool undone;   /* capacity: most of its latest stage left work undone */
+    bool partly;   /* capacity: an interval of its stages did, and counts as nothing in value and tokens_s */
 };
 
 enum autoscaler_step { AUTOSCALER_SEEK, AUTOSCALER_CONFIRM, AUTOSCALER_WATCH, AUTOSCALER_DONE };

@@ -161,6 +161,8 @@ static void say_level(struct snapshot_decision *out, const struct autoscaler *a,
     if (a->last.piled) seek_say(out, "; requests pile up");
 }
 
+static const char partly[] = ", where intervals that left work undone count 0";
+
 static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     const struct autoscaler_level *high = highest_of(a), *l = &a->level[candidate_of(a)];
     bool none = !(high->value > 0);
@@ -179,7 +181,8 @@ static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     bool most = l->users == a->config.max_users;
     a->answer = most ? AUTOSCALER_AT_LEAST : AUTOSCALER_FOUND;
     a->users = out->users_after = l->users;
-    seek_say(out, "Peak capacity found: %.0f %s at %s", l->tokens_s, unit(a), seek_users(l->users).text);
+    seek_say(out, "Peak capacity found: %.0f %s at %s%s", l->tokens_s, unit(a), seek_users(l->users).text,
+             l->partly ? partly : "");
     if (most) seek_say(out, ", the most allowed: more might carry more");
     if (l->users == a->config.min_users && a->last.piled)
         seek_say(out, ", the fewest allowed, and they ask for more than is answered");
@@ -424,6 +427,7 @@ static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_dec
     judge_levels(a);
     seek_act(out, "");
     a->level[now - a->level].undone = a->last.undone;
+    a->level[now - a->level].partly = now->partly || a->stage.undone > 0;
     a->undone = a->undone || a->last.undone;
     say_level(out, a, now, best);
     peak_note(a);
@@ -460,6 +464,11 @@ static double capacity_users(const struct autoscaler *a) {
     return a->levels && a->peak > 0 ? reached(a) : KVF_MISSING;
 }
 
+static bool peak_partly(const struct autoscaler *a) {
+    const struct autoscaler_level *l = seek_known(a, a->peak_users);
+    return l && l->partly;
+}
+
 static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
     uint64_t from, to;
     int used = 0;
@@ -470,9 +479,9 @@ static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
     else if (!a->levels)
         used = snprintf(out, len, "no answer yet: no stage has ended");
     else
-        used = snprintf(out, len, "%s%.0f %s at %s",
+        used = snprintf(out, len, "%s%.0f %s at %s%s",
                         a->answer == AUTOSCALER_SEEKING ? "no answer yet: so far " : "Peak capacity found: ",
-                        a->peak, unit(a), seek_users(a->peak_users).text);
+                        a->peak, unit(a), seek_users(a->peak_users).text, peak_partly(a) ? partly : "");
     if (a->answer != AUTOSCALER_SEEKING || !a->levels || used <= 0 || (size_t)used >= len) return;
     const struct autoscaler_level *high = highest_of(a), *c = &a->level[candidate_of(a)];
     if (high != c && high->tokens_s > a->peak)

@@ -714,6 +714,24 @@ static void work_left_undone_is_no_throughput(void **state) {
 }
 
 /* However much what it brings scatters. */
+/* Every third interval of each number leaves work undone, and the answer is of the others: it says so. */
+static void a_throughput_without_some_intervals_says_so(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(1);
+    for (unsigned n = 0; n < 4000 && a.doing != AUTOSCALER_DONE; n++) {
+        interval(50, 20);
+        in.undone = n % 3 == 2;
+        in.tokens = 100 * fmin((double)a.users, 4);
+        (void)step();
+    }
+    assert_true(a.doing == AUTOSCALER_DONE);
+    assert_non_null(strstr(d.reason, ", where intervals that left work undone count 0"));
+    char known[200];
+    autoscaler_known(&a, known, sizeof known);
+    assert_non_null(strstr(known, ", where intervals that left work undone count 0"));
+}
+
 static void a_number_beside_others_that_leave_work_undone_is_the_answer(void **state) {
     (void)state;
     config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
@@ -845,6 +863,7 @@ int main(void) {
         cmocka_unit_test(capacity_at_its_limits),
         cmocka_unit_test(nothing_generated_is_no_peak),
         cmocka_unit_test(work_left_undone_is_no_throughput),
+        cmocka_unit_test(a_throughput_without_some_intervals_says_so),
         cmocka_unit_test(a_number_beside_others_that_leave_work_undone_is_the_answer),
         cmocka_unit_test(what_was_measured_before_caches_filled_is_no_peak),
         cmocka_unit_test(few_requests_of_users_who_think_end_nothing),
