@@ -254,16 +254,29 @@ struct kept {
     const struct histogram *latency;
 };
 
-/* Missing without a target, and with fewer requests than the quantile needs. P95 goes by the count that
- * is exact, the others by the histogram. */
-static double target_met(const struct kept *k, int i) {
-    uint64_t target_ns = sampler_target_ns(k->klass, i), n = histogram_count(k->latency);
-    uint64_t all = k->all + k->overdue[i];
-    if (target_ns == KVF_UNSET || all < stat_samples(stat_of_target(i))) return KVF_MISSING;
-    if (i == 0) return (double)k->met >= 0.95 * (double)all;
-    double q =
-        stat_quantile(stat_of_target(i)) * (double)all / (double)n; /* among those that have a latency */
+/* Whether as many as a percentile asks for were within a target. */
+static bool percentile_within(const struct kept *k, enum kvf_stat stat, uint64_t target_ns, uint64_t all) {
+    uint64_t n = histogram_count(k->latency);
+    double q = stat_quantile(stat) * (double)all / (double)n; /* among those that have a latency */
     return n > 0 && q <= 1 && histogram_quantile(k->latency, q) <= (double)target_ns;
+}
+
+/* Missing without a target, and with fewer requests than the quantile needs, unless a lower one that has
+ * enough is beyond the target, where the higher one is too. P95 goes by the count that is exact, the others
+ * by the histogram. */
+static double target_met(const struct kept *k, int i) {
+    uint64_t target_ns = sampler_target_ns(k->klass, i);
+    uint64_t all = k->all + k->overdue[i];
+    if (target_ns == KVF_UNSET) return KVF_MISSING;
+    if (all < stat_samples(stat_of_target(i))) {
+        for (int lower = 0; lower < i; lower++)
+            if (all >= stat_samples(stat_of_target(lower)) &&
+                !percentile_within(k, stat_of_target(lower), target_ns, all))
+                return 0;
+        return KVF_MISSING;
+    }
+    if (i == 0) return (double)k->met >= 0.95 * (double)all;
+    return percentile_within(k, stat_of_target(i), target_ns, all);
 }
 
 static void add_class(struct measure *m, uint32_t k) {

@@ -9,6 +9,7 @@
 #include "engine/forecast.h"
 #include "engine/pipeline/sample.h"
 #include "record/judge.h"
+#include "record/standing.h"
 #include "tier/station.h"
 
 static double seconds(uint64_t ns) {
@@ -299,20 +300,12 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
 /* ---- the run ---- */
 
 /* Each target that could be judged is kept. */
-static void targets_of(const struct engine *e, const struct run_record *run, struct judge_input *in) {
-    char name[sizeof run->results.items->metric];
-    in->targets = false;
-    in->targets_met = true;
-    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        for (int i = 0; i < KVF_TARGETS; i++) {
-            snprintf(name, sizeof name, "slo_%.31s_%s_met", e->s->qos.klass[k].name,
-                     stat_name(stat_of_target(i)));
-            double met = result_value(&run->results, name);
-            if (!kvf_present(met)) continue;
-            in->targets = true;
-            in->targets_met = in->targets_met && met > 0;
-        }
-    }
+static void targets_of(const struct run_record *run, struct judge_input *in) {
+    struct standing s;
+    standing_of(run, NULL, &s);
+    in->targets = s.targets > 0;
+    in->targets_met = s.missed == 0;
+    in->targets_unjudged = s.unjudged > 0;
 }
 
 /* The described part of a snapshot, at the end of the measured part. */
@@ -338,7 +331,7 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     in.unserved_ratio = result_value(&run->results, "unserved_ratio");
     blocks_judged(e, &p->base, &p->end, &in);
     stalls_judged(&p->base, &p->end, &in);
-    targets_of(e, run, &in);
+    targets_of(run, &in);
     judge_run(&in, &run->verdict);
     forecast_remedies(e, &in, run);
 }

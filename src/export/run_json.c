@@ -19,7 +19,10 @@ static json_t *embedded(const char *object) {
 }
 
 static json_t *run_object(const struct run_record *r) {
-    char undone[STANDING_TEXT];
+    char undone[STANDING_TEXT], unjudged[STANDING_UNJUDGED];
+    struct standing s;
+    standing_of(r, NULL, &s);
+    s.targets = 0; /* alone, it names what it counts */
     return JSON_OBJECT({"run_id", json_part_id(r->run_id)}, {"uuid", json_part_some(r->uuid)},
                        {"parent_id", json_part_id(r->parent_id)}, {"trial", json_part_id(r->trial)},
                        {"trials", json_part_id(r->trial ? r->trials : 0)}, {"name", json_part_text(r->name)},
@@ -35,6 +38,7 @@ static json_t *run_object(const struct run_record *r) {
                        {"steady_state", json_part_some(r->steady)},
                        {"not_comparable", json_part_some(r->not_comparable)},
                        {"undone", json_part_some(standing_run_undone(r, undone))},
+                       {"not_judged", json_part_some(standing_unjudged(&s, unjudged, sizeof unjudged))},
                        {"trace", JSON_OBJECT({"path", json_part_some(r->trace_path)},
                                              {"sha256", json_part_some(r->trace_sha256)})},
                        {"tokenizer", json_part_some(r->tokenizer)}, {"environment", embedded(r->environment)},

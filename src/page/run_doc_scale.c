@@ -17,19 +17,15 @@ static const char *target_name(int i) {
     return stat_name(stat_of_target(i));
 }
 
-static uint64_t target_ns(const struct run_class *c, int i) {
-    const uint64_t ns[KVF_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
-    return ns[i];
-}
-
 /* "!120 ms/100ms": what came out, what was asked for, and a sign when that was missed. */
 static struct format_cell target_cell(const struct run_part *p, const struct run_class *c, int i) {
     enum { TARGET_COLS = 7 };
     struct format_cell cell = {""};
     char target[40];
-    if (target_ns(c, i) == 0) return cell;
-    units_duration_exact(target_ns(c, i), target, sizeof target);
-    if (strlen(target) > TARGET_COLS) units_duration_human((double)target_ns(c, i), target, sizeof target);
+    if (run_class_target_ns(c, i) == 0) return cell;
+    units_duration_exact(run_class_target_ns(c, i), target, sizeof target);
+    if (strlen(target) > TARGET_COLS)
+        units_duration_human((double)run_class_target_ns(c, i), target, sizeof target);
     double actual = run_metric(p, "slo_%s_%s_ms", c->name, target_name(i));
     bool missed = run_metric(p, "slo_%s_%s_met", c->name, target_name(i)) == 0;
     snprintf(cell.text, sizeof cell.text, "%s%.12s/%.12s", missed ? "!" : "", format_ms(actual).text, target);
@@ -99,7 +95,7 @@ static void put_targets(const struct run_part *p) {
     bool known[KVF_TARGETS] = {false}, any = false;
     for (int i = 1; i < KVF_TARGETS; i++) {
         for (uint32_t k = 0; k < r->classes; k++)
-            known[i] |= target_ns(&r->klass[k], i) > 0 &&
+            known[i] |= run_class_target_ns(&r->klass[k], i) > 0 &&
                         kvf_present(run_metric(p, "slo_%s_%s_met", r->klass[k].name, target_name(i)));
         if (known[i] && !any)
             doc_table(p->doc, "Higher targets; ! is one that was missed", "higher targets@15");
@@ -109,7 +105,7 @@ static void put_targets(const struct run_part *p) {
     for (uint32_t k = 0; any && k < r->classes; k++) {
         const struct run_class *c = &r->klass[k];
         bool asked = false;
-        for (int i = 1; i < KVF_TARGETS; i++) asked = asked || (known[i] && target_ns(c, i) > 0);
+        for (int i = 1; i < KVF_TARGETS; i++) asked = asked || (known[i] && run_class_target_ns(c, i) > 0);
         if (!asked || !class_used(p, c)) continue;
         doc_cell(p->doc, c->name);
         for (int i = 1; i < KVF_TARGETS; i++)
@@ -125,7 +121,7 @@ static void put_starved(const struct run_part *p) {
         double s = run_metric(p, "class_%s_starved_s", p->run->klass[k].name);
         if (!(s > 0)) continue;
         buf_addf(&who, "%s%s for %s", who.len ? ", " : "", p->run->klass[k].name, format_seconds(s).text);
-        if (target_ns(&p->run->klass[k], 0) > 0)
+        if (run_class_target_ns(&p->run->klass[k], 0) > 0)
             target = "its P95 target";
         else
             service = "as long as a request holds a slot";

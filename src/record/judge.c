@@ -172,7 +172,8 @@ static void add_gpu_beside(struct phrase *t, const struct judge_input *in,
 static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct judge_resource most = judge_most_loaded(in);
     say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
-    phrase_add(t, "none: all targets met%s", most.busy > 0 ? "; the most loaded is " : "");
+    phrase_add(t, "none: all targets %s%s", in->targets_unjudged ? "that could be judged are met" : "met",
+               most.busy > 0 ? "; the most loaded is " : "");
     if (most.busy > 0) {
         judge_add_resource(t, &most, in);
         phrase_add(t, ", %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));

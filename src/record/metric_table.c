@@ -155,7 +155,8 @@ const struct metric metric_rows[] = {
      "1 if the class kept its P95 target, 0 if not; missing without a target or with fewer requests than the "
      "percentile needs. Requests that failed, were dropped, or are past the target at the end count as beyond it: "
      "a class can miss its target although the few requests that were served have a small latency."},
-    {"slo_CLASS_p99_met", FLAG, UP, "CLASS P99 target", "The same for the P99 target."},
+    {"slo_CLASS_p99_met", FLAG, UP, "CLASS P99 target",
+     "The same for the P99 target; 0, too, where too few requests ended for it and a lower percentile is beyond it."},
     {"slo_CLASS_p999_met", FLAG, UP, "CLASS P99.9 target", "The same for the P99.9 target."},
     {"slo_CLASS_p9999_met", FLAG, UP, "CLASS P99.99 target", "The same for the P99.99 target."},
     {"class_CLASS_arrived", COUNT, FREE, "CLASS arrived", "Requests of the class that arrived."},

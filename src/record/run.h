@@ -55,6 +55,10 @@ struct run_class {
     double share;
     uint64_t p95_ns, p99_ns, p999_ns, p9999_ns; /* targets; 0: none */
 };
+static inline uint64_t run_class_target_ns(const struct run_class *c, int target) {
+    const uint64_t ns[KVF_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
+    return ns[target];
+}
 struct run_pod { /* a pod of a fleet, in the measured part */
     uint64_t pod;
     uint64_t requests_routed, requests_done, tokens;

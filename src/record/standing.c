@@ -9,21 +9,62 @@
 #include "record/metric.h"
 #include "record/phrase.h"
 
-static void add_target(struct standing *s, double met) {
-    if (!kvf_present(met)) return;
+static double known(double v) {
+    return kvf_present(v) ? v : 0;
+}
+
+/* The value of a metric of a run, or of a complete trial. */
+struct standing_source {
+    const struct run_record *run;
+    const struct trials *trials; /* NULL: the run */
+    size_t trial;
+};
+
+static double value_of(const struct standing_source *of, const char *format, const char *class_name) {
+    char metric[96];
+    snprintf(metric, sizeof metric, format, class_name);
+    if (!of->trials) return result_value(&of->run->results, metric);
+    const struct trial_metric *m = trials_metric(of->trials, metric);
+    return m && of->trial < m->count ? m->value[of->trial] : KVF_MISSING;
+}
+
+/* A target without an answer, of a class that was asked for something. Of what is told, the percentile that
+ * needs the fewest requests is the nearest to one. */
+static void add_unjudged(struct standing *s, const struct standing_source *of, const struct run_class *c,
+                         int target) {
+    double done = value_of(of, "class_%s_done", c->name),
+           requests = done + known(value_of(of, "class_%s_failed", c->name));
+    double needed = (double)stat_samples(stat_of_target(target));
+    bool arrived =
+        value_of(of, "class_%s_arrived", c->name) != 0 || value_of(of, "class_%s_queued_at_end", c->name) > 0;
+    if (run_class_target_ns(c, target) == 0 || !kvf_present(done) || !arrived) return;
+    if (target == 0) requests += known(value_of(of, "class_%s_overdue_at_end", c->name));
+    s->unjudged++;
+    if (requests >= needed) return; /* of ranks that were merged */
+    if (s->needed > 0 && (s->needed < needed || (s->needed == needed && s->requests <= requests))) return;
+    s->needed = needed;
+    s->requests = requests;
+}
+
+static void add_target(struct standing *s, const struct standing_source *of, const struct run_class *c,
+                       int target) {
+    char format[32];
+    snprintf(format, sizeof format, "slo_%%s_%s_met", stat_name(stat_of_target(target)));
+    double met = value_of(of, format, c->name);
+    if (!kvf_present(met)) {
+        add_unjudged(s, of, c, target);
+        return;
+    }
     s->targets++;
     s->missed += met == 0;
 }
 
 static void add_targets(struct standing *s, const struct run_record *r, const struct trials *t) {
-    for (uint32_t i = 0; i < r->classes * KVF_TARGETS; i++) {
-        char metric[96];
-        snprintf(metric, sizeof metric, "slo_%s_%s_met", r->klass[i / KVF_TARGETS].name,
-                 stat_name(stat_of_target((int)(i % KVF_TARGETS))));
-        const struct trial_metric *m = s->trials ? trials_metric(t, metric) : NULL;
-        if (!s->trials) add_target(s, result_value(&r->results, metric));
-        for (size_t k = 0; m && k < m->count; k++) add_target(s, m->value[k]);
-    }
+    struct standing_source of = {.run = r, .trials = s->trials ? t : NULL};
+    size_t all = s->trials ? trials_complete(t) : 1;
+    for (; of.trial < all; of.trial++)
+        for (uint32_t i = 0; i < r->classes * KVF_TARGETS; i++)
+            add_target(s, &of, &r->klass[i / KVF_TARGETS], (int)(i % KVF_TARGETS));
 }
 
 static const struct {
@@ -60,10 +101,6 @@ size_t standing_undone_find(const char *metric) {
     size_t i = 0;
     while (i < STANDING_UNDONE && strcmp(undone[i].metric, metric) != 0) i++;
     return i;
-}
-
-static double known(double v) {
-    return kvf_present(v) ? v : 0;
 }
 
 /* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. But at
@@ -162,7 +199,8 @@ void standing_of(const struct run_record *r, const struct trials *t, struct stan
 }
 
 bool standing_good(const struct standing *s) {
-    return s->failed == 0 && s->missed == 0 && s->passed == s->criteria && standing_comparable(s->undone);
+    return s->failed == 0 && s->missed == 0 && s->unjudged == 0 && s->passed == s->criteria &&
+           standing_comparable(s->undone);
 }
 
 const char *standing_criteria(size_t passed, size_t judged, size_t without_data,
@@ -175,15 +213,42 @@ const char *standing_criteria(size_t passed, size_t judged, size_t without_data,
     return out;
 }
 
-const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
-    char targets[64] = "", criteria[STANDING_CRITERIA], lost[STANDING_TEXT - 160] = "";
-    struct phrase text = {.out = out, .cap = STANDING_TEXT};
-    if (s->targets == 1)
-        snprintf(targets, sizeof targets, "the one target %s", s->missed ? "missed" : "met");
-    else if (s->targets && s->missed)
-        snprintf(targets, sizeof targets, "%zu of %zu targets missed", s->missed, s->targets);
+const char *standing_unjudged(const struct standing *s, char *out, size_t len) {
+    struct phrase text = {.out = out, .cap = len};
+    out[0] = '\0';
+    if (s->unjudged == 0) return out;
+    phrase_add(&text, "%zu%s not judged", s->unjudged,
+               s->targets         ? ""
+               : s->unjudged == 1 ? " target"
+                                  : " targets");
+    if (s->needed > 0)
+        phrase_add(&text, " (%.0f of %.0f%s)", s->requests, s->needed,
+                   s->unjudged == 1 ? " requests that its percentile needs"
+                                    : " or more requests that their percentiles need");
+    return out;
+}
+
+/* "the one target met", "1 of 3 targets missed, 1 not judged (46 of 100 requests that its percentile needs)"
+ */
+static void add_targets_text(struct phrase *text, const struct standing *s) {
+    char unjudged[STANDING_UNJUDGED];
+    size_t all = s->targets + s->unjudged;
+    if (all == 1 && s->targets)
+        phrase_add(text, "the one target %s", s->missed ? "missed" : "met");
+    else if (s->targets && (s->missed || s->unjudged))
+        phrase_add(text, "%zu of %zu targets %s", s->missed ? s->missed : s->targets, all,
+                   s->missed ? "missed" : "met");
     else if (s->targets)
-        snprintf(targets, sizeof targets, "all %zu targets met", s->targets);
+        phrase_add(text, "all %zu targets met", all);
+    if (s->unjudged)
+        phrase_add(text, "%s%s", s->targets ? ", " : "", standing_unjudged(s, unjudged, sizeof unjudged));
+}
+
+const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
+    char targets[STANDING_UNJUDGED + 64] = "", criteria[STANDING_CRITERIA], lost[STANDING_TEXT - 320] = "";
+    struct phrase text = {.out = out, .cap = STANDING_TEXT};
+    struct phrase of_targets = {.out = targets, .cap = sizeof targets};
+    add_targets_text(&of_targets, s);
     standing_criteria(s->passed, s->criteria, s->without_data, criteria);
     standing_undone(s->undone, lost, sizeof lost);
     out[0] = '\0';

@@ -15,6 +15,8 @@
 enum { STANDING_UNDONE = 14 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
+    size_t unjudged;         /* beside them, for want of requests */
+    double requests, needed; /* that ended, and that the nearest of these needs; 0: not for want of them */
     size_t criteria, passed; /* that passed or failed, and passed */
     size_t without_data;     /* beside them: of tiers that were not needed */
     size_t trials;           /* that are counted together; 0: one run */
@@ -41,9 +43,14 @@ const char *standing_undone_more(size_t i);
 size_t standing_undone_find(const char *metric);
 bool standing_comparable(const double undone[STANDING_UNDONE]);
 const char *standing_undone(const double undone[STANDING_UNDONE], char *out, size_t len);
-/* "2 of 6 targets missed, 4 of 4 criteria passed, 2 without data, throughput not comparable: 3 requests
- * failed"; "targets and criteria not judged" of a run that failed; "" where nothing is judged. */
-enum { STANDING_TEXT = 480, STANDING_CRITERIA = 80 };
+/* "1 target not judged (46 of 100 requests that its percentile needs)", without the word beside targets that
+ * were judged; "" where all were. */
+enum { STANDING_UNJUDGED = 160 };
+const char *standing_unjudged(const struct standing *s, char *out, size_t len);
+/* "2 of 6 targets missed, 1 not judged (46 of 100 requests that its percentile needs), 4 of 4 criteria
+ * passed, 2 without data, throughput not comparable: 3 requests failed"; "targets and criteria not judged" of
+ * a run that failed; "" where nothing is judged. */
+enum { STANDING_TEXT = 640, STANDING_CRITERIA = 80 };
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]);
 /* "7 of 7 criteria passed, 2 without data"; "" where there are none. */
 const char *standing_criteria(size_t passed, size_t judged, size_t without_data, char out[STANDING_CRITERIA]);

@@ -170,6 +170,58 @@ def _():
     assert not re.search(r'result_criterion_passed\{.*\} [01]\b', figures), figures
 
 
+def stands(targets, results, ended):
+    """What the summary and the JSON say of a run with these targets of one class, of which so many requests ended."""
+    with make() as db:
+        results = {"measured_s": 5, "throughput_tok_s": 5, "class_batch_done": ended, "class_batch_arrived": ended, **results}
+        run_id = add_run(db, results=results)
+        insert(db, "run_classes", run_id=run_id, n=0, **{"class": "batch"}, share=1, **targets)
+    said = " ".join(run(["show", "latest"]).stdout.split())
+    return said, json.loads(run(["show", "latest", "--json"]).stdout)["run"]["not_judged"]
+
+
+@case("a target with too few requests for its percentile is told as not judged, with the number that it needs")
+def _():
+    said, alone = stands({"p99_ms": 2}, {}, 46)
+    assert "Result 1 target not judged (46 of 100 requests that its percentile needs)" in said, said
+    assert alone == "1 target not judged (46 of 100 requests that its percentile needs)", alone
+    said, alone = stands({"p95_ms": 1, "p99_ms": 2, "p999_ms": 3}, {"slo_batch_p95_met": 1}, 46)
+    assert "Result 1 of 3 targets met, 2 not judged (46 of 100 or more requests that their percentiles need)" in said, said
+    assert alone.startswith("2 targets not judged ("), alone
+    said, alone = stands({"p95_ms": 1, "p99_ms": 2, "p999_ms": 3}, {"slo_batch_p95_met": 1, "slo_batch_p99_met": 0}, 999)
+    assert "Result 1 of 3 targets missed, 1 not judged (999 of 1000 requests that its percentile needs)" in said, said
+    said, alone = stands({"p95_ms": 1}, {"slo_batch_p95_met": 1}, 46)
+    assert "the one target met" in said and "not judged" not in said and alone is None, (said, alone)
+    said, alone = stands({"p95_ms": 1}, {}, 0)
+    assert "not judged" not in said and alone is None, "a class that nobody belonged to"
+
+
+SLOW = """
+name: slow
+model: llama3.1-8b
+mode: simulate
+run: {duration: 60s, warmup: 5s}
+tiers: {cpu: {capacity: 4GiB}, nvme: {capacity: 1TiB}}
+workload:
+  users: 4
+  personas: [{name: a, context: [500, 600], generate: [20, 30], think: [1s, 2s], spread: 1}]
+qos: {latency: e2e, classes: [{name: a, share: 1, p99: %s}]}
+compute: {mode: fixed, ms_per_token: 150}
+assess: {profile: throughput}
+"""
+
+
+@case("of too few requests a target is missed where a lower percentile is beyond it, and never met")
+def _():
+    with make():
+        pass
+    path = home() / "work/slow.yaml"
+    for target, result in (("500ms", "the one target missed"), ("20s", "1 target not judged (")):
+        path.write_text(SLOW % target)
+        text = " ".join(run(["run", str(path), "--headless", "--db", "none"]).stdout.split())
+        assert "Result " + result in text and "targets met" not in text, text
+
+
 @case("one target is told as one")
 def _():
     for met, word in ((0, "missed"), (1, "met")):

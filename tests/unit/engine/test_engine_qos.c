@@ -92,7 +92,7 @@ static void dropped_requests_keep_no_target(void **state) {
     expect_result("slo_only_violations", 89);
     expect_result("slo_only_p95_met", 0);
     expect_result("slo_only_p99_met", 0);
-    expect_missing("slo_only_p999_met");
+    expect_result("slo_only_p999_met", 0);        /* too few for it, and P95 is beyond it */
     assert_true(value_of("slo_only_p95_ms") > 0); /* of those that were served */
     expect_missing("slo_only_p99_ms");
     assert_true(violations_seen == 89);
