@@ -125,6 +125,8 @@ static int load_intervals(struct store *s, struct compared *c, size_t i, struct 
     c->input[i].series = &side->series;
     if (rc || !side->series.count) return rc;
     side->shares = comparison_shares_new(&side->run);
+    for (size_t k = 0; k < c->count; k++)
+        if (k != i) comparison_shares_beside(side->shares, &c->side[k].run);
     const struct snapshot_interval *interval = side->series.interval;
     const struct store_histograms all = {interval[0].seq, interval[side->series.count - 1].seq, add_histogram,
                                          side->shares};

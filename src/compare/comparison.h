@@ -33,6 +33,8 @@ struct comparison_input {
  * interval_histograms) by ascending seq; ignores other scopes and broken ones. `run` is loaded and not kept.
  */
 struct comparison_shares *comparison_shares_new(const struct run_record *run);
+/* Likewise relative to the percentiles of a run that this one is compared with; before the first interval. */
+void comparison_shares_beside(struct comparison_shares *s, const struct run_record *other);
 void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char *scope, const uint8_t *data,
                            size_t len);
 void comparison_shares_free(struct comparison_shares *s); /* takes NULL */

@@ -16,8 +16,9 @@ struct judging {
     struct comparison *c;
     struct comparison_reach *reach;
     bool used[COMPARISON_BLOCKS + 1];
-    bool few;  /* trials that ranks alone cannot tell apart */
-    bool open; /* an interval without an end */
+    bool shares; /* told changes of percentiles without bounds */
+    bool few;    /* trials that ranks alone cannot tell apart */
+    bool open;   /* an interval without an end */
 };
 
 static void set_noise(struct comparison_change *c, enum comparison_method method, bool beyond) {
@@ -195,6 +196,24 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
     out->high = isfinite(high[COMPARISON_SHOWN]) ? expm1(high[COMPARISON_SHOWN]) : KVF_MISSING;
 }
 
+/* A percentile that drifts, as where users leave one by one, or of few values has no bound, yet the run
+ * where it is higher may have hardly a value as low as that of the other: whether the shares of the values up
+ * to there differ is a question that has an end. */
+static void judge_shares(struct judging *j, size_t side, const char *metric, struct comparison_change *out) {
+    if (!comparison_shares_differ(&j->input[0], &j->input[side], metric)) return;
+    set_noise(out, COMPARISON_BLOCKS, true);
+    out->reason = COMPARISON_TOLD;
+    j->shares = true;
+    if (out->low <= 0 && out->high >= 0) out->low = out->high = KVF_MISSING;
+}
+
+/* Whether a change has no bound towards none. */
+static bool unbounded(const struct comparison_scatter *base, const struct comparison_scatter *other,
+                      double centre) {
+    const struct comparison_scatter *high = centre > 0 ? other : base, *low = centre > 0 ? base : other;
+    return !isfinite(high->below[COMPARISON_JUDGED]) || !isfinite(low->above[COMPARISON_JUDGED]);
+}
+
 /* Of events one side had none, which has no logarithm. They went, or came, where those of the other side are
  * beyond noise themselves: by their intervals, and too many to have fallen to one side by chance. */
 static void judge_none(const struct comparison_scatter *some, struct comparison_change *out) {
@@ -236,10 +255,12 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
             ;
         else if (!both)
             judge_prediction(j, s, m->metric, out);
-        else if (known && isfinite(centre) && comparison_scatter(&j->input[s], m->metric, &other))
+        else if (known && isfinite(centre) && comparison_scatter(&j->input[s], m->metric, &other)) {
             judge_blocks(&base, &other, twins(&j->input[0], &j->input[s]), centre, grain_of(j, s, m->metric),
                          out);
-        else if (known && out->value == 0)
+            if (out->noise != COMPARISON_BEYOND && unbounded(&base, &other, centre))
+                judge_shares(j, s, m->metric, out);
+        } else if (known && out->value == 0)
             judge_none(&base, out);
         else if (m->change[0].value == 0 && comparison_scatter(&j->input[s], m->metric, &other))
             judge_none(&other, out);
@@ -280,6 +301,11 @@ static void note_methods(const struct judging *j) {
             "Run against run: beyond noise is a change whose 99 %% interval leaves out 0. It is made of blocks of "
             "neighbouring intervals of the measured part and the width of histogram buckets; it does not know how far a "
             "repetition would be off. Trials do (run.trials).");
+    if (j->shares)
+        comparison_note(
+            c,
+            "A percentile without a bound is beyond noise where, at the lower one of both runs, the shares of "
+            "their values up to it differ at 99 %%.");
     if (j->open)
         comparison_note(
             c, "A percentile beyond which too few values lie has an interval without an end: whether it "

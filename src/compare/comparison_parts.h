@@ -85,6 +85,10 @@ bool comparison_scatter(const struct comparison_input *i, const char *metric, st
  * differ, or no value tells. */
 bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
                                double centre, double half[COMPARISON_LEVELS]);
+/* Whether two runs have shares of their values, at or below the percentile of the run where it is lower, that
+ * differ beyond noise. False where nothing tells, too. */
+bool comparison_shares_differ(const struct comparison_input *a, const struct comparison_input *b,
+                              const char *metric);
 /* The number of intervals of the measured part. */
 size_t comparison_intervals(const struct comparison_input *i);
 
@@ -96,14 +100,17 @@ double comparison_inside(const struct run_record *run, const char *metric, doubl
 struct comparison_share {
     uint64_t count, below;
 };
-/* For "e2e_p95_ms" and the like: the row of an interval, and how the percentile moves with its share; NULL
- * for another metric. */
+/* For "e2e_p95_ms" and the like: the row of an interval, of the run or of one that it was put beside, and how
+ * the percentile moves with its share; NULL for another metric. */
 struct comparison_percentile;
 const struct comparison_percentile *comparison_percentile(const struct comparison_shares *s,
                                                           const char *metric);
 struct comparison_share comparison_percentile_at(const struct comparison_shares *s,
                                                  const struct comparison_percentile *p, uint64_t seq);
 double comparison_percentile_share(const struct comparison_percentile *p); /* 0.95 */
+/* Whether one lies in a lower bucket than another. */
+bool comparison_percentile_under(const struct comparison_percentile *p,
+                                 const struct comparison_percentile *q);
 /* The value, in ns, that a part `share` of the whole run's values does not exceed; straight inside a bucket.
  */
 double comparison_percentile_value(const struct comparison_percentile *p, double share);

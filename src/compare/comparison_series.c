@@ -325,3 +325,50 @@ bool comparison_scatter(const struct comparison_input *input, const char *metric
     free(den);
     return good;
 }
+
+/* ---- shares against shares ---- */
+
+struct share {
+    double below, values, off; /* off: at the level that is judged */
+};
+
+static bool share_at_value(const struct comparison_input *i, const struct comparison_percentile *p,
+                           struct share *out) {
+    size_t n = comparison_intervals(i), used = 0;
+    if (n < COMPARISON_INTERVALS_LEAST) return false;
+    double *num = mem_alloc(n * sizeof *num), *den = mem_alloc(n * sizeof *den),
+           *off = mem_alloc(n * sizeof *off);
+    *out = (struct share){0};
+    for (size_t k = 0; k < i->series->count; k++) {
+        if (i->series->interval[k].phase != KVF_PHASE_MEASURED) continue;
+        struct comparison_share v = comparison_percentile_at(i->shares, p, i->series->interval[k].seq);
+        out->below += num[used] = (double)v.below;
+        out->values += den[used++] = (double)v.count;
+    }
+    if (out->values > 0) {
+        for (size_t k = 0; k < n; k++) off[k] = num[k] - out->below / out->values * den[k];
+        const struct resample_series v = {num, den, n, block_length(off, n)};
+        out->off =
+            statistics_student_t(comparison_levels[COMPARISON_JUDGED], n / v.block - 1) * resample_error(&v);
+    }
+    free(num);
+    free(den);
+    free(off);
+    return out->values > 0;
+}
+
+/* Two shares of one are off by chance at least as far as those of as many draws. */
+bool comparison_shares_differ(const struct comparison_input *a, const struct comparison_input *b,
+                              const char *metric) {
+    const struct comparison_percentile *p = comparison_percentile(a->shares, metric),
+                                       *q = comparison_percentile(b->shares, metric);
+    struct share first, second;
+    if (!p || !q || !(comparison_percentile_under(p, q) || comparison_percentile_under(q, p))) return false;
+    const struct comparison_percentile *low = comparison_percentile_under(p, q) ? p : q;
+    if (!share_at_value(a, low, &first) || !share_at_value(b, low, &second)) return false;
+    double apart = first.below / first.values - second.below / second.values;
+    double both = (first.below + second.below) / (first.values + second.values);
+    double least = sqrt(both * (1 - both) * (1 / first.values + 1 / second.values)) *
+                   statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX);
+    return (low == p ? apart : -apart) > fmax(hypot(first.off, second.off), least);
+}

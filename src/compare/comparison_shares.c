@@ -13,21 +13,25 @@ enum { SCOPES = RECORD_SCOPES, PERCENTILES = 3 };
 static const enum kvf_stat percentiles[PERCENTILES] = {KVF_STAT_P50, KVF_STAT_P95, KVF_STAT_P99};
 
 struct share_row {
-    uint64_t seq, count, below[PERCENTILES];
+    uint64_t seq, count;
 };
 
 struct comparison_percentile {
     char metric[32];
-    size_t scope, index;
+    size_t scope;
+    uint32_t bucket; /* that it lies in */
     double q;
     const double *cumulative;
 };
 
 struct scope {
-    uint32_t bucket[PERCENTILES];             /* those that the percentiles lie in; ascending */
+    uint32_t *bucket; /* up to which rows count; ascending */
+    size_t buckets, bucket_cap;
     double cumulative[HISTOGRAM_BUCKETS + 1]; /* share of the values under each bucket */
     struct share_row *row;                    /* by seq */
     size_t rows, cap;
+    uint64_t *below; /* of each row as many as there are buckets */
+    size_t belows, below_cap;
     bool known;
 };
 
@@ -36,39 +40,62 @@ struct comparison_shares {
     struct comparison_percentile percentile[SCOPES * PERCENTILES];
 };
 
-static void scope_start(struct scope *s, const struct histogram *h) {
+static void scope_mark(struct scope *s, uint32_t bucket) {
+    size_t at = 0;
+    while (at < s->buckets && s->bucket[at] < bucket) at++;
+    if (at < s->buckets && s->bucket[at] == bucket) return;
+    mem_room(s->bucket, s->buckets, s->bucket_cap);
+    memmove(s->bucket + at + 1, s->bucket + at, (s->buckets++ - at) * sizeof *s->bucket);
+    s->bucket[at] = bucket;
+}
+
+static void scope_fill(struct scope *s, const struct histogram *h) {
     double count = (double)histogram_count(h), under = 0;
-    s->known = count > 0;
-    if (!s->known) return;
-    for (int i = 0; i < PERCENTILES; i++)
-        s->bucket[i] = histogram_bucket_of((uint64_t)histogram_quantile(h, stat_quantile(percentiles[i])));
     for (uint32_t b = 0; b < HISTOGRAM_BUCKETS; b++) {
         s->cumulative[b] = under / count;
         under += (double)h->bucket[b];
     }
     s->cumulative[HISTOGRAM_BUCKETS] = 1;
+    s->known = true;
+}
+
+/* The rows are to count up to the percentiles of a run. */
+static void mark_run(struct comparison_shares *s, const struct run_record *run, bool own) {
+    struct histogram *h = mem_zalloc(1, sizeof *h);
+    for (size_t n = 0; n < SCOPES; n++)
+        for (size_t i = 0; i < run->histogram_count; i++) {
+            if (strcmp(run->histograms[i].scope, record_scope_names[n]) != 0 ||
+                histogram_decode(h, run->histograms[i].data, run->histograms[i].len) != 0 ||
+                histogram_count(h) == 0)
+                continue;
+            if (own) scope_fill(&s->scope[n], h);
+            for (size_t k = 0; k < PERCENTILES; k++) {
+                double value = histogram_quantile(h, stat_quantile(percentiles[k]));
+                uint32_t bucket = histogram_bucket_of((uint64_t)value);
+                if (own) s->percentile[n * PERCENTILES + k].bucket = bucket;
+                scope_mark(&s->scope[n], bucket);
+            }
+        }
+    free(h);
 }
 
 struct comparison_shares *comparison_shares_new(const struct run_record *run) {
     struct comparison_shares *s = mem_zalloc(1, sizeof *s);
-    struct histogram *h = mem_zalloc(1, sizeof *h);
-    for (size_t n = 0; n < SCOPES; n++) {
-        for (size_t i = 0; i < run->histogram_count; i++)
-            if (strcmp(run->histograms[i].scope, record_scope_names[n]) == 0 &&
-                histogram_decode(h, run->histograms[i].data, run->histograms[i].len) == 0)
-                scope_start(&s->scope[n], h);
+    for (size_t n = 0; n < SCOPES; n++)
         for (size_t i = 0; i < PERCENTILES; i++) {
             struct comparison_percentile *p = &s->percentile[n * PERCENTILES + i];
             snprintf(p->metric, sizeof p->metric, "%s_%s_ms", record_scope_names[n],
                      stat_name(percentiles[i]));
             p->scope = n;
-            p->index = i;
             p->q = stat_quantile(percentiles[i]);
             p->cumulative = s->scope[n].cumulative;
         }
-    }
-    free(h);
+    mark_run(s, run, true);
     return s;
+}
+
+void comparison_shares_beside(struct comparison_shares *s, const struct run_record *other) {
+    mark_run(s, other, false);
 }
 
 void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char *scope, const uint8_t *data,
@@ -78,13 +105,24 @@ void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char
     while (n < SCOPES && strcmp(scope, record_scope_names[n]) != 0) n++;
     if (n == SCOPES || !s->scope[n].known) return;
     struct scope *of = &s->scope[n];
-    if (histogram_coded_below(data, len, of->bucket, PERCENTILES, row.below, &row.count) != 0) return;
-    mem_room(of->row, of->rows, of->cap);
-    of->row[of->rows++] = row;
+    uint64_t *below = mem_alloc(of->buckets * sizeof *below);
+    if (histogram_coded_below(data, len, of->bucket, of->buckets, below, &row.count) == 0) {
+        mem_room(of->row, of->rows, of->cap);
+        of->row[of->rows++] = row;
+        for (size_t i = 0; i < of->buckets; i++) {
+            mem_room(of->below, of->belows, of->below_cap);
+            of->below[of->belows++] = below[i];
+        }
+    }
+    free(below);
 }
 
 void comparison_shares_free(struct comparison_shares *s) {
-    for (size_t n = 0; s && n < SCOPES; n++) free(s->scope[n].row);
+    for (size_t n = 0; s && n < SCOPES; n++) {
+        free(s->scope[n].bucket);
+        free(s->scope[n].row);
+        free(s->scope[n].below);
+    }
     free(s);
 }
 
@@ -103,7 +141,9 @@ double comparison_percentile_share(const struct comparison_percentile *p) {
 struct comparison_share comparison_percentile_at(const struct comparison_shares *s,
                                                  const struct comparison_percentile *p, uint64_t seq) {
     const struct scope *of = &s->scope[p->scope];
-    size_t low = 0, high = of->rows;
+    size_t low = 0, high = of->rows, mark = 0;
+    while (mark < of->buckets && of->bucket[mark] < p->bucket) mark++;
+    if (mark == of->buckets || of->bucket[mark] != p->bucket) return (struct comparison_share){0, 0};
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (of->row[middle].seq < seq)
@@ -112,7 +152,12 @@ struct comparison_share comparison_percentile_at(const struct comparison_shares 
             high = middle;
     }
     if (low == of->rows || of->row[low].seq != seq) return (struct comparison_share){0, 0};
-    return (struct comparison_share){of->row[low].count, of->row[low].below[p->index]};
+    return (struct comparison_share){of->row[low].count, of->below[low * of->buckets + mark]};
+}
+
+bool comparison_percentile_under(const struct comparison_percentile *p,
+                                 const struct comparison_percentile *q) {
+    return p->bucket < q->bucket;
 }
 
 double comparison_percentile_value(const struct comparison_percentile *p, double share) {

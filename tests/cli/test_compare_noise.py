@@ -36,6 +36,40 @@ def _():
     assert compare.slower_found(kvfall, compare.SIMULATED["closed loop"], folder(), 10) == 10
 
 
+# Users who leave one after another, as each has had its share of the requests: at the end few ask, and soon served.
+LEAVING = {"name": "leaving", "model": "llama3.1-8b", "mode": "simulate",
+           "run": {"duration": "600s", "warmup": "20s", "max_requests": 2000},
+           "tiers": {"cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "4TiB", "read_bandwidth": "7GB/s"}},
+           "workload": {"users": 40, "prefix": {"probability": 0}, "conversation": {"end_probability": 0.5, "max_turns": 5},
+                        "personas": [{"name": "a", "context": [200, 300], "generate": [20, 30],
+                                      "think": ["100ms", "900ms"], "spread": 1}]},
+           "cache": {"headroom": 0}, "engine": {"room_wait": "1h"},
+           "qos": {"latency": "e2e", "classes": [{"name": "a", "share": 1}]}}
+
+
+@case("a slower tier is found where the users leave one after another, with and without a warm-up")
+def _():
+    for settings in ([], ["run.warmup=0s"], ["run.interval=100ms", "run.max_requests=400", "run.warmup=2s"]):
+        pairs = compare.Pairs(kvfall, LEAVING, folder())
+        fast, slow, again = (pairs.run(1, settings + ["tiers.nvme.write_bandwidth=" + width])
+                             for width in ("7GB/s", "1500MB/s", "7GB/s"))
+        assert pairs.compare(fast, slow)["e2e_p95_ms"] == ("worse", "beyond"), (settings, pairs.compare(fast, slow))
+        assert pairs.compare(slow, fast)["e2e_p95_ms"] == ("better", "beyond"), (settings, pairs.compare(slow, fast))
+        gate = ["--db", pairs.db, "--fail-over", "5%", "--metric", "e2e_p95_ms"]
+        assert run(["compare", str(fast), str(slow)] + gate).rc == 3
+        assert run(["compare", str(slow), str(fast)] + gate).rc == 0
+        assert run(["compare", str(fast), str(again)] + gate).rc == 0
+
+
+@case("equal runs whose requests are counted are not told apart either")
+def _():
+    counted = compare.changed(compare.ALIKE, run__max_requests=1200, run__duration="1000s", run__warmup="5s")
+    found = compare.alarms(kvfall, counted, folder(), 20)
+    assert found["e2e_p95_ms"][1] and found["ttft_p50_ms"][1], found
+    loud = {name: told for name, told in found.items() if name.endswith("_ms") and told[0] > compare.ALARMS_MOST * 20}
+    assert not loud, loud
+
+
 @case("runs of other users are not told apart, nor held to a limit")
 def _():
     drawn = compare.changed(compare.ALIKE, workload={"users": 8})
