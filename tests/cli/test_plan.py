@@ -116,7 +116,7 @@ def _():
     cheaper = [machine for machine in machines if machine["name"] == out["next_cheaper"]]
     assert not cheaper or cheaper[0]["state"] == "misses", cheaper
     first = " ".join(got.stdout.split("FOUND", 1)[1].split("\n\n")[0].split())
-    assert first.startswith(phrase(out["pick"]) + " carries 60 users within every target at ") and "EUR a million" in first, first
+    assert first.startswith(phrase(out["pick"]) + " carries 60 users within every P95 target at ") and "EUR a million" in first, first
     assert first == out["sentence"], (first, out["sentence"])
 
 
@@ -210,7 +210,7 @@ def _():
     assert [machine["servers"] for machine in out["machines"]] == [1, 2, 1, 2], out["machines"]
     pick = next(machine for machine in out["machines"] if machine["name"] == out["pick"])
     assert pick["servers"] == 2 and out["sentence"].startswith("2 servers, each with 1 x G"), out["sentence"]
-    assert " carry 120 users within every target" in out["sentence"] and "servers" in got.stdout, out["sentence"]
+    assert " carry 120 users within every P95 target" in out["sentence"] and "servers" in got.stdout, out["sentence"]
     results = simulated(pick)
     assert "fleet.pods=2" in pick["command"] and results["slo_all_p95_met"] == 1, pick["command"]
     assert pick["full"]["throughput_tok_s"] == results["throughput_tok_s"], (pick, results["throughput_tok_s"])
@@ -336,7 +336,7 @@ def _():
     load = scenario(workload={"source": "mooncake", "path": str(trace)}, cache={"granularity": "block", "headroom": 0, "placement": "inclusive"})
     alone = {"gpus": [{**GPU, "count": 1}], "ram": [{**RAM, "sizes": ["1GiB"]}], "drives": []}
     _, out = plan("--target", "all.p95=60s", parts=catalogue(**alone), load=load)
-    assert "1.00 GiB of M carries the trace within every target" in out["sentence"], out["sentence"]
+    assert "1.00 GiB of M carries the trace within every P95 target" in out["sentence"], out["sentence"]
     pair = catalogue(**alone, server={**SERVER, "count": 2})
     got, out = plan("--confirm", "--target", "all.p95=60s", "--overwrite", parts=pair, load=load, rc=1)
     assert out["pick"].startswith("2 servers, each with ") and "a trace cannot be divided" in out["confirmed"]["failed"], out

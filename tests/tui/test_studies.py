@@ -87,10 +87,10 @@ def _():
         t.wait_for("COMPLETED")
         screen = t.screen()
         assert t.title().split()[1] == "plan", t.title()
-        answer = re.search(r"^ (.+) carr(?:y|ies) 60 users within every target at \S+ USD a million tokens", screen, re.MULTILINE)
+        answer = re.search(r"^ (.+) carr(?:y|ies) 60 users within every P95 target at \S+ USD a million tokens", screen, re.MULTILINE)
         assert answer and re.search(r" (\d+)/\1 +COMPLETED", screen), screen
         machine = re.sub(" with | and ", ", ", answer[1])
-        lines = re.findall(r"^ +\d+ (.+?) +done +(\S+ m?s) +(\S+) USD +\S+ tok/s (meets every target|misses \w+ by \S+ %)$", screen, re.MULTILINE)
+        lines = re.findall(r"^ +\d+ (.+?) +done +(\S+ m?s) +(\S+) USD +\S+ tok/s (meets every P95 target|misses \w+ by \S+ %)$", screen, re.MULTILINE)
         assert len(lines) > 5 and all(line[3].startswith("meets") for line in lines if line[0] == machine + ", in full"), screen
         within = [float(cost) for name, _, cost, verdict in lines if verdict.startswith("meets") and not name.endswith("in full")]
         assert min(within) == next(float(cost) for name, _, cost, _ in lines if name == machine), screen

@@ -110,7 +110,7 @@ void plan_sentence(const struct plan *p, struct buf *out) {
         buf_add(out, p->sweep.stopped ? "Stopped before a machine was found that carries "
                                       : "No machine of the catalogue carries ");
         put_load(p, out);
-        buf_add(out, " within every target");
+        buf_add(out, " within every P95 target");
         if (near != SIZE_MAX) {
             buf_add(out, "; the nearest, ");
             plan_phrase(p, &p->machine[near], out);
@@ -124,7 +124,7 @@ void plan_sentence(const struct plan *p, struct buf *out) {
     plan_phrase(p, m, out);
     buf_add(out, is_one(p, m) ? " carries " : " carry ");
     put_load(p, out);
-    buf_addf(out, " within every target at %s a million tokens", money(p, plan_result(m)->per_mtok).text);
+    buf_addf(out, " within every P95 target at %s a million tokens", money(p, plan_result(m)->per_mtok).text);
     if (p->sweep.stopped)
         buf_add(out, "; the search was stopped, a cheaper machine may be left.");
     else
@@ -148,7 +148,7 @@ const char *plan_verdict(const struct plan *p, const struct plan_machine *m, cha
     if (m->by != SIZE_MAX) plan_name(p, &p->machine[m->by], &name);
     switch (m->state) {
     case PLAN_MEETS:
-        snprintf(out, 200, "meets every target");
+        snprintf(out, 200, "meets every P95 target");
         break;
     case PLAN_MISSES:
         say_miss(p, plan_result(m), out);
@@ -217,7 +217,7 @@ static void put_chart(const struct plan *p, struct doc *d) {
     plot_axis(&plot->y, "TTFT P95", "ms");
     plot_caption(
         plot,
-        "In %s. Each mark is a simulated machine that meets every target. No machine is below and left of the line.",
+        "In %s. Each mark is a simulated machine that meets every P95 target. No machine is below and left of the line.",
         p->parts.currency);
     struct priced *all = by_price(p);
     for (size_t i = 0; i < p->machines; i++) {
@@ -253,7 +253,7 @@ static void put_front(const struct plan *p, struct doc *d) {
     doc_section(d, 1, "Pareto front");
     doc_text(
         d, DOC_PLAIN,
-        "Of the machines that were simulated and meet every target, no other beats these in cost, time to "
+        "Of the machines that were simulated and meet every P95 target, no other beats these in cost, time to "
         "first token and power at once. The answer costs least an hour.");
     if (p->machine[p->pick].result[PLAN_SHORT].done)
         doc_text(

@@ -31,10 +31,10 @@ static void plan_head(const struct sweep *s, struct board_head *h) {
     struct buf name = {0};
     if (best != SIZE_MAX) plan_name(p, &p->machine[best], &name);
     if (best != SIZE_MAX)
-        snprintf(h->now, sizeof h->now, "Cheapest so far within every target: %.80s, %.3g %.7s an hour",
+        snprintf(h->now, sizeof h->now, "Cheapest so far within every P95 target: %.80s, %.3g %.7s an hour",
                  buf_text(&name), plan_hourly(&p->machine[best]), p->parts.currency);
     else
-        snprintf(h->now, sizeof h->now, "No machine so far is within every target");
+        snprintf(h->now, sizeof h->now, "No machine so far is within every P95 target");
     buf_free(&name);
 }
 
