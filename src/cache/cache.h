@@ -144,18 +144,19 @@ struct cache_stats {
     uint64_t demotions[KVF_TIERS];                      /* moved or copied down out of it, completed */
     uint64_t promotions[KVF_TIERS];                     /* moved or copied up out of it, completed */
     uint64_t promotions_skipped;                        /* no room without waiting */
-    uint64_t copies_dropped[KVF_TIERS]; /* to make room there, and the entry stayed in another tier */
-    uint64_t copies_skipped;            /* to a lower tier: no room without waiting */
-    uint64_t outage_dropped;            /* out of the cache, as the shared store is stopped */
-    uint64_t room_inline;               /* writes that made room for themselves */
-    uint64_t room_background;           /* victims that left ahead of need */
-    uint64_t refused;                   /* writes: too large for every tier, or no room in time */
-    uint64_t fell_through[KVF_TIERS];   /* writes that found no room there in time and went on below */
-    uint64_t not_admitted;              /* writes that the rule of admission turned away */
-    uint64_t lookups_given_up;          /* that waited for the end of a write as long as they may */
-    uint64_t move_errors;               /* failed moves: the entry was dropped */
-    uint64_t waiting;                   /* operations that wait now */
-    uint64_t decisions;                 /* lookups, plans, victims: for the speed figure */
+    uint64_t copies_dropped[KVF_TIERS];  /* to make room there, and the entry stayed in another tier */
+    uint64_t copies_skipped;             /* to a lower tier: no room without waiting */
+    uint64_t copies_begun, copies_ended; /* to a lower tier, the latter whatever their outcome */
+    uint64_t outage_dropped;             /* out of the cache, as the shared store is stopped */
+    uint64_t room_inline;                /* writes that made room for themselves */
+    uint64_t room_background;            /* victims that left ahead of need */
+    uint64_t refused;                    /* writes: too large for every tier, or no room in time */
+    uint64_t fell_through[KVF_TIERS];    /* writes that found no room there in time and went on below */
+    uint64_t not_admitted;               /* writes that the rule of admission turned away */
+    uint64_t lookups_given_up;           /* that waited for the end of a write as long as they may */
+    uint64_t move_errors;                /* failed moves: the entry was dropped */
+    uint64_t waiting;                    /* operations that wait now */
+    uint64_t decisions;                  /* lookups, plans, victims: for the speed figure */
 };
 
 struct cache;

@@ -77,6 +77,7 @@ void copy_load(struct cache *c, struct cache_op *op) {
 static void copy_down(struct cache *c, uint32_t from, int to, uint32_t worker) {
     struct entry *e = cache_entry(c, from);
     struct cache_op *op = &pool_op_take(&c->ops)->op;
+    c->stats.copies_begun++;
     op->kind = CACHE_OP_MOVE;
     op->cause = KVF_CAUSE_DEMOTION;
     op->from = e->tier;
@@ -116,6 +117,7 @@ void copy_spread(struct cache *c, struct cache_key key, uint32_t worker) {
 void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
     uint32_t i = op_slot(op)->copy;
     struct entry *e = cache_entry(c, i);
+    c->stats.copies_ended += op->to > op->from;
     if (outcome == CACHE_DONE && e->state == ENTRY_COPYING) {
         gate_place_settle(c, op);
         e->place = op->to_place;

@@ -158,13 +158,29 @@ static void warn_of_server(const struct engine *e, struct run_record *run) {
             counted(lost, "entry was", "entries were").text);
 }
 
+/* Of placement inclusive. */
+static void warn_of_copies(struct run_record *run) {
+    double skipped = result_value(&run->results, "copies_skipped");
+    if (skipped > 0)
+        verdict_warn(
+            &run->verdict,
+            "%s skipped for want of room in a slower tier; less was written than cache.placement asks for",
+            counted(skipped, "copy was", "copies were").text);
+    const struct result *left = result_find(&run->results, "copies_left");
+    if (left && standing_behind(1 - left->value / (double)left->samples, (double)left->samples))
+        verdict_warn(
+            &run->verdict,
+            "%s not ended, of %.0f that cache.placement asks for: a slower tier takes fewer than are begun, so less "
+            "is written, and more is left the longer the run is",
+            counted(left->value, "copy had", "copies had").text, (double)left->samples);
+}
+
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
     bool blocks = e->s->cache.granularity == KVF_GRANULARITY_BLOCK;
     warn_of_calibration(e, run);
     double fell = result_value(&run->results, "fell_through"),
            kept_out = result_value(&run->results, "not_admitted"),
-           skipped = result_value(&run->results, "copies_skipped"),
            given_up = result_value(&run->results, "lookups_given_up");
     warn_of_requests(e, run);
     warn_of_arrivals(run);
@@ -176,11 +192,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                          ? ": what is not kept is computed again when it is needed"
                          : ": what is not kept is neither written, nor read back, nor computed again, so the "
                            "throughput is that of less work");
-    if (skipped > 0)
-        verdict_warn(
-            &run->verdict,
-            "%s skipped for want of room in a slower tier; less was written than cache.placement asks for",
-            counted(skipped, "copy was", "copies were").text);
+    warn_of_copies(run);
     if (given_up > 0)
         verdict_warn(
             &run->verdict,

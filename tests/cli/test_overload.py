@@ -434,6 +434,18 @@ def _():
         assert "population_bound_per_s" not in summary["verdict"]["evidence"], "they do not wait for answers"
 
 
+@case("copies that a slower tier does not keep up with are told, though none is skipped")
+def _():
+    for write, told in (("5GB/s", False), ("5MB/s", True)):
+        got, summary = measure({
+            "mode": "simulate", "run.duration": "60s", "cache.placement": "inclusive", "workload.users": 40, "workload.phase": "prefill",
+            "tiers": {"cpu": {"capacity": "64GiB"}, "nvme": {"capacity": "256GiB", "write_bandwidth": write}}, "workload.personas": [{
+                "name": "one", "context": [500, 600], "generate": [20, 30], "think": ["100ms", "200ms"]}]}, "--db", "none")
+        left = result(summary, "copies_left")
+        assert result(summary, "copies_skipped") == 0 and (left > 100) == told, summary["results"]
+        assert ("%d copies had not ended" % left in " ".join(got.stdout.split())) == told, got
+
+
 @case("paced users who are served all at once pile up in service, which is no success for want of a queue")
 def _():
     for users, grows in ((5, False), (60, True)):

@@ -225,7 +225,7 @@ def _():
     worker = re.search(r"^    worker_time: \[([\d.]+), ([\d.]+)\]$", part, re.MULTILINE)
     assert worker and all(float(us) > 0 for us in worker.groups()), part
     serving, processors = map(float, re.search(r"^    processors: \[([\d.]+), (\d+)\]$", part, re.MULTILINE).groups())
-    assert 0 < serving <= processors, part
+    assert 0 <= serving <= processors, part  # beyond what neighbours took while memory was measured
     depths, rates_at = ([float(n) for n in re.search(r"^    %s: \[(.*?)\]" % key, part, re.MULTILINE).group(1).split(",")]
                         for key in ("depths", "read_rates"))
     assert depths == [1, 2, 4, 8] and len(rates_at) == 4 and min(rates_at) > 0, "values under way, up to its connections"

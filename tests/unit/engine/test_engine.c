@@ -64,6 +64,7 @@ static void all_measures_have_their_names(void **state) {
                                         "recomputed_tokens",
                                         "copies_dropped",
                                         "copies_skipped",
+                                        "copies_left",
                                         "lookups_given_up",
                                         "room_inline",
                                         "room_background",
