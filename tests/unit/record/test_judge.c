@@ -296,8 +296,13 @@ static void the_largest_demand_bounds_throughput(void **state) {
     assert_true(fabs(verdict_value(&v, "nvme_demand_ms") - 98) < 1e-9);
     assert_true(fabs(verdict_value(&v, "cpu_demand_ms") - 60) < 1e-9);
     assert_true(fabs(verdict_value(&v, "throughput_bound_per_s") - 10 / 0.98) < 1e-9);
-    /* 20 users who think for 1.6 s: X <= N / (R + Z) with R of the demands alone */
+    /* users who do not wait for answers are bounded by nothing but the resources */
     in.users = 20;
+    in.unserved_ratio = 0;
+    v = judged(&in);
+    assert_true(isnan(verdict_value(&v, "population_bound_per_s")));
+    /* 20 users who think for 1.6 s: X <= N / (R + Z) with R of the demands alone */
+    in.unserved_ratio = NAN;
     v = judged(&in);
     assert_true(fabs(verdict_value(&v, "population_bound_per_s") - 20 / (1.6 + 0.158)) < 1e-9);
     /* the queue for slots is a consequence */
