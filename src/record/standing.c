@@ -20,9 +20,11 @@ struct standing_source {
     size_t trial;
 };
 
-static double value_of(const struct standing_source *of, const char *format, const char *class_name) {
+/* "class_NAME_done": of a class. */
+static double value_of(const struct standing_source *of, const char *before, const char *class_name,
+                       const char *what) {
     char metric[96];
-    snprintf(metric, sizeof metric, format, class_name);
+    snprintf(metric, sizeof metric, "%s_%s_%s", before, class_name, what);
     if (!of->trials) return result_value(&of->run->results, metric);
     const struct trial_metric *m = trials_metric(of->trials, metric);
     return m && of->trial < m->count ? m->value[of->trial] : KVF_MISSING;
@@ -32,13 +34,13 @@ static double value_of(const struct standing_source *of, const char *format, con
  * needs the fewest requests is the nearest to one. */
 static void add_unjudged(struct standing *s, const struct standing_source *of, const struct run_class *c,
                          int target) {
-    double done = value_of(of, "class_%s_done", c->name),
-           requests = done + known(value_of(of, "class_%s_failed", c->name));
+    double done = value_of(of, "class", c->name, "done"),
+           requests = done + known(value_of(of, "class", c->name, "failed"));
     double needed = (double)stat_samples(stat_of_target(target));
     bool arrived =
-        value_of(of, "class_%s_arrived", c->name) != 0 || value_of(of, "class_%s_queued_at_end", c->name) > 0;
+        value_of(of, "class", c->name, "arrived") != 0 || value_of(of, "class", c->name, "queued_at_end") > 0;
     if (run_class_target_ns(c, target) == 0 || !kvf_present(done) || !arrived) return;
-    if (target == 0) requests += known(value_of(of, "class_%s_overdue_at_end", c->name));
+    if (target == 0) requests += known(value_of(of, "class", c->name, "overdue_at_end"));
     s->unjudged++;
     if (requests >= needed) return; /* of ranks that were merged */
     if (s->needed > 0 && (s->needed < needed || (s->needed == needed && s->requests <= requests))) return;
@@ -48,9 +50,9 @@ static void add_unjudged(struct standing *s, const struct standing_source *of, c
 
 static void add_target(struct standing *s, const struct standing_source *of, const struct run_class *c,
                        int target) {
-    char format[32];
-    snprintf(format, sizeof format, "slo_%%s_%s_met", stat_name(stat_of_target(target)));
-    double met = value_of(of, format, c->name);
+    char what[32];
+    snprintf(what, sizeof what, "%s_met", stat_name(stat_of_target(target)));
+    double met = value_of(of, "slo", c->name, what);
     if (!kvf_present(met)) {
         add_unjudged(s, of, c, target);
         return;
