@@ -535,9 +535,7 @@ static int run_prepare(void *ctx, struct calibrate_run_setup *out) {
                                         .silent = c->found.screen,
                                         .file = put_file,
                                         .ctx = c};
-    for (int t = first_tier(c); t < c->tiers; t++) {
-        out->measured[t] = true;
-    }
+    for (int t = first_tier(c); t < c->tiers; t++) out->measured[t] = true;
     return rc;
 }
 

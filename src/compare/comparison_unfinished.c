@@ -5,27 +5,29 @@
 #include "draw/format.h"
 #include "record/standing.h"
 
-/* Of a group by the medians of its complete trials. */
+/* Of a group the medians of its complete trials; the caller frees the items. */
+static struct result_list values_of(const struct comparison_input *i, const char *const *asked,
+                                    size_t count) {
+    struct result_list values = {0};
+    const char *unit;
+    for (size_t n = 0; n < count; n++)
+        result_add(&values, comparison_value(i, asked[n], &unit), 0, "%s", asked[n]);
+    return values;
+}
+
 static double unfinished_of(const struct comparison_input *i) {
     static const char *const asked[] = {
         "e2e_mean_ms", "queue_wait_mean_ms", "in_service_mean",           "requests_failed",
         "measured_s",  "requests_done",      "requests_in_service_at_end"};
-    struct result_list values = {0};
-    const char *unit;
-    for (size_t n = 0; n < sizeof asked / sizeof *asked; n++)
-        result_add(&values, comparison_value(i, asked[n], &unit), 0, "%s", asked[n]);
+    struct result_list values = values_of(i, asked, sizeof asked / sizeof *asked);
     double part = standing_run_unfinished(&values);
     free(values.items);
     return part < 0 ? 0 : part; /* what those that ended had spent before is in no result */
 }
 
-/* Of a group likewise. */
 static bool behind_of(const struct comparison_input *i) {
     static const char *const asked[] = {"requests_arrived", "achieved_ratio", "unserved_ratio"};
-    struct result_list values = {0};
-    const char *unit;
-    for (size_t n = 0; n < sizeof asked / sizeof *asked; n++)
-        result_add(&values, comparison_value(i, asked[n], &unit), 0, "%s", asked[n]);
+    struct result_list values = values_of(i, asked, sizeof asked / sizeof *asked);
     bool behind = standing_run_behind(&values);
     free(values.items);
     return behind;

@@ -411,12 +411,16 @@ static void a_starved_class_is_a_breach(void **state) {
     assert_non_null(strstr(d.reason, "slow has waited 7.00 s for an answer (target 1.00 s)"));
 }
 
-/* Class 1 has no target; none of it gets a slot while others do. */
-static void a_class_without_a_target_is_not_to_starve(void **state) {
-    (void)state;
+static void begin_without_a_target(void) {
     config(AUTOSCALER_QOS, STAGE_TARGETS);
     c.rules.target_ms[1] = KVF_MISSING;
     begin(10);
+}
+
+/* Class 1 has no target; none of it gets a slot while others do. */
+static void a_class_without_a_target_is_not_to_starve(void **state) {
+    (void)state;
+    begin_without_a_target();
     do {
         interval(50, 20);
         in.klass[1].waiting = 3;
@@ -436,9 +440,7 @@ static void a_class_without_a_target_is_not_to_starve(void **state) {
 
 static void a_class_without_a_target_is_not_to_fail(void **state) {
     (void)state;
-    config(AUTOSCALER_QOS, STAGE_TARGETS);
-    c.rules.target_ms[1] = KVF_MISSING;
-    begin(10);
+    begin_without_a_target();
     do {
         interval(50, 20);
         histogram_record(&answered[1], 700 * UINT64_C(1000000)); /* as slowly as it likes */
