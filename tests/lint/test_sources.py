@@ -52,6 +52,18 @@ def _():
     assert not silent, silent
 
 
+@case("a unit test that is skipped says why")
+def _():
+    silent = []
+    for path in sorted(SOURCE.glob("tests/unit/**/*.c")):
+        lines = path.read_text().split("\n")
+        for n, line in enumerate(lines):
+            said = "published_find" in line or any('"skip: ' in one for one in lines[max(0, n - 4):n])
+            if re.search(r"\bskip\(\);", line) and not said:
+                silent.append("%s:%d" % (path.relative_to(SOURCE), n + 1))
+    assert not silent, silent
+
+
 @case("script_tests is what stands in tests")
 def _():
     compare("script_tests", present("tests/*/test_*.py"))

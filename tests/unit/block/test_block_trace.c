@@ -88,7 +88,7 @@ static int teardown(void **state) {
 
 static void needs_the_trace(void) {
     if (!rig.why[0]) return;
-    print_message("# %s\n", rig.why);
+    print_message("skip: %s\n", rig.why);
     skip();
 }
 
@@ -143,7 +143,7 @@ static void limit_requests(const char *kib) {
     snprintf(path, sizeof path, "/sys/block/%s/queue/max_sectors_kb", strrchr(rig.device, '/') + 1);
     FILE *f = fopen(path, "we");
     if (!f || fputs(kib, f) < 0 || fclose(f) != 0) {
-        print_message("# %s cannot be set\n", path);
+        print_message("skip: %s cannot be set\n", path);
         skip();
     }
 }
@@ -325,7 +325,7 @@ static bool within_a_bucket(void) {
     }
     if (!seen) {
         pclose(f);
-        print_message("# bpftrace cannot trace block requests here\n");
+        print_message("skip: bpftrace cannot trace block requests here\n");
         skip();
     }
     block_read(rig.trace, &before);

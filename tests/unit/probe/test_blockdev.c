@@ -145,7 +145,7 @@ static void this_machine_answers(void **state) {
     assert_true(b.direct != BLOCKDEV_DIRECT_UNKNOWN);
     assert_true(strlen(b.direct_why) > 0);
     if (!b.present || blockdev_counters(&b, &before) != 0) {
-        print_message("# no block device under %s: %s\n", root, b.absent_why);
+        print_message("skip: no block device under %s: %s\n", root, b.absent_why);
         skip();
     }
     char path[260];
@@ -166,9 +166,15 @@ static void memory_file_systems_have_no_direct_io(void **state) {
     (void)state;
     struct blockdev b;
     struct err e = {0};
-    if (access("/dev/shm", W_OK) != 0) skip();
+    if (access("/dev/shm", W_OK) != 0) {
+        print_message("skip: no /dev/shm here\n");
+        skip();
+    }
     assert_int_equal(blockdev_find("/dev/shm", &b, &e), 0);
-    if (strcmp(b.fs_type, "tmpfs") != 0) skip();
+    if (strcmp(b.fs_type, "tmpfs") != 0) {
+        print_message("skip: /dev/shm is no tmpfs\n");
+        skip();
+    }
     assert_false(b.present);
     assert_int_equal(b.direct, BLOCKDEV_DIRECT_NO);
 }

@@ -144,7 +144,7 @@ static void a_full_disk_loses_nothing(void **state) {
     struct fixture *f = *state;
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", f->dir, "tmpfs", 0, "size=1536k") != 0) {
-        print_message("# no small disk can be made here: %s\n", strerror(errno));
+        print_message("skip: no small disk can be made here: %s\n", strerror(errno));
         skip();
     }
     survive(f->db, fill_disk, free_disk, "its disk is full");

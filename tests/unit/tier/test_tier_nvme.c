@@ -91,7 +91,7 @@ static void buffered_io_leaves_nothing_in_the_cache(void **state) {
     struct err e = {0};
     assert_int_equal(blockdev_find(base, &b, &e), 0);
     if (!b.present) {
-        print_message("# %s\n", b.absent_why);
+        print_message("skip: %s\n", b.absent_why);
         skip();
     }
     scenario->nvme.direct = false;
@@ -116,7 +116,7 @@ static void a_file_system_without_direct_io_says_so(void **state) {
     (void)state;
     char shm[] = "/dev/shm/kvf-test-XXXXXX", text[500];
     if (!mkdtemp(shm)) {
-        print_message("# no /dev/shm here\n");
+        print_message("skip: no /dev/shm here\n");
         skip();
     }
     use_path(0, shm);

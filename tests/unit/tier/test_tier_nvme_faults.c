@@ -204,7 +204,7 @@ static void a_full_disk_refuses_the_entry_and_goes_on(void **state) {
     assert_int_equal(mkdir(mounted, 0700), 0);
     if (geteuid() != 0 || mount("tmpfs", mounted, "tmpfs", 0, "size=2M") != 0) {
         rmdir(mounted);
-        print_message("# a small tmpfs cannot be mounted here (%s)\n",
+        print_message("skip: a small tmpfs cannot be mounted here (%s)\n",
                       geteuid() ? "not root" : strerror(errno));
         skip();
     }
@@ -277,7 +277,7 @@ static void a_ring_beyond_the_systems_limit_names_the_limit(void **state) {
         fclose(f);
     }
     if (limit == 0 || limit > 1000000) {
-        print_message("# aio-max-nr is %lu\n", limit);
+        print_message("skip: aio-max-nr is %lu\n", limit);
         skip();
     }
     scenario->nvme.layout = KVF_NVME_LAYOUT_FILES;
