@@ -198,6 +198,8 @@ void comparison_csv(const struct comparison *c, struct buf *out);
 struct format_cell comparison_cell(double v, const struct comparison_metric *m);
 struct format_cell comparison_delta(double v, const struct comparison_metric *m);
 struct format_cell comparison_percent(double relative); /* "+5.6 %" */
+/* The relative change; from nothing to something the absolute one, "+3.20 s". */
+struct format_cell comparison_moved(const struct comparison_change *v, const struct comparison_metric *m);
 
 /* "better", "worse", "same", "--"; "more" or "less" for a neutral metric, or one that only looks better
  * because work was left undone. */

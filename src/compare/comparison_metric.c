@@ -41,3 +41,7 @@ struct format_cell comparison_percent(double relative) {
         snprintf(c.text, sizeof c.text, fabs(relative) < 9.995 ? "%+.1f %%" : "%+.0f %%", 100 * relative);
     return c;
 }
+
+struct format_cell comparison_moved(const struct comparison_change *v, const struct comparison_metric *m) {
+    return isnan(v->relative) ? comparison_delta(v->absolute, m) : comparison_percent(v->relative);
+}

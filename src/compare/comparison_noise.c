@@ -200,11 +200,21 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
  * where it is higher may have hardly a value as low as that of the other: whether the shares of the values up
  * to there differ is a question that has an end. */
 static void judge_shares(struct judging *j, size_t side, const char *metric, struct comparison_change *out) {
-    if (!comparison_shares_differ(&j->input[0], &j->input[side], metric)) return;
+    if (comparison_shares_noise(&j->input[0], &j->input[side], metric) != COMPARISON_BEYOND) return;
     set_noise(out, COMPARISON_BLOCKS, true);
     out->reason = COMPARISON_TOLD;
     j->shares = true;
     if (out->low <= 0 && out->high >= 0) out->low = out->high = KVF_MISSING;
+}
+
+/* A percentile that is 0 on one side has no logarithm either, as a wait that most requests do not have. */
+static bool judge_zero_share(struct judging *j, size_t side, const char *metric,
+                             struct comparison_change *out) {
+    enum comparison_noise noise = comparison_shares_noise(&j->input[0], &j->input[side], metric);
+    if (noise == COMPARISON_UNKNOWN) return false;
+    set_noise(out, COMPARISON_BLOCKS, noise == COMPARISON_BEYOND);
+    j->shares = true;
+    return true;
 }
 
 /* Whether a change has no bound towards none. */
@@ -260,7 +270,9 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
                          out);
             if (out->noise != COMPARISON_BEYOND && unbounded(&base, &other, centre))
                 judge_shares(j, s, m->metric, out);
-        } else if (known && out->value == 0)
+        } else if (!isfinite(centre) && judge_zero_share(j, s, m->metric, out))
+            ;
+        else if (known && out->value == 0)
             judge_none(&base, out);
         else if (m->change[0].value == 0 && comparison_scatter(&j->input[s], m->metric, &other))
             judge_none(&other, out);
@@ -304,8 +316,8 @@ static void note_methods(const struct judging *j) {
     if (j->shares)
         comparison_note(
             c,
-            "A percentile without a bound is beyond noise where, at the lower one of both runs, the shares of "
-            "their values up to it differ at 99 %%.");
+            "A percentile without a bound, or of 0, is beyond noise where, at the lower one of both runs, the "
+            "shares of their values up to it differ at 99 %%.");
     if (j->open)
         comparison_note(
             c, "A percentile beyond which too few values lie has an interval without an end: whether it "

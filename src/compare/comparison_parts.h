@@ -85,10 +85,10 @@ bool comparison_scatter(const struct comparison_input *i, const char *metric, st
  * differ, or no value tells. */
 bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
                                double centre, double half[COMPARISON_LEVELS]);
-/* Whether two runs have shares of their values, at or below the percentile of the run where it is lower, that
- * differ beyond noise. False where nothing tells, too. */
-bool comparison_shares_differ(const struct comparison_input *a, const struct comparison_input *b,
-                              const char *metric);
+/* How the shares of two runs' values differ that are at or below the percentile of the run where it is lower.
+ * Unknown where nothing tells. */
+enum comparison_noise comparison_shares_noise(const struct comparison_input *a,
+                                              const struct comparison_input *b, const char *metric);
 /* The number of intervals of the measured part. */
 size_t comparison_intervals(const struct comparison_input *i);
 

@@ -358,17 +358,19 @@ static bool share_at_value(const struct comparison_input *i, const struct compar
 }
 
 /* Two shares of one are off by chance at least as far as those of as many draws. */
-bool comparison_shares_differ(const struct comparison_input *a, const struct comparison_input *b,
-                              const char *metric) {
+enum comparison_noise comparison_shares_noise(const struct comparison_input *a,
+                                              const struct comparison_input *b, const char *metric) {
     const struct comparison_percentile *p = comparison_percentile(a->shares, metric),
                                        *q = comparison_percentile(b->shares, metric);
     struct share first, second;
-    if (!p || !q || !(comparison_percentile_under(p, q) || comparison_percentile_under(q, p))) return false;
+    if (!p || !q || !(comparison_percentile_under(p, q) || comparison_percentile_under(q, p)))
+        return COMPARISON_UNKNOWN;
     const struct comparison_percentile *low = comparison_percentile_under(p, q) ? p : q;
-    if (!share_at_value(a, low, &first) || !share_at_value(b, low, &second)) return false;
+    if (!share_at_value(a, low, &first) || !share_at_value(b, low, &second)) return COMPARISON_UNKNOWN;
     double apart = first.below / first.values - second.below / second.values;
     double both = (first.below + second.below) / (first.values + second.values);
     double least = sqrt(both * (1 - both) * (1 / first.values + 1 / second.values)) *
                    statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX);
-    return (low == p ? apart : -apart) > fmax(hypot(first.off, second.off), least);
+    bool beyond = (low == p ? apart : -apart) > fmax(hypot(first.off, second.off), least);
+    return beyond ? COMPARISON_BEYOND : COMPARISON_WITHIN;
 }

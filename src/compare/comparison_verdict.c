@@ -264,8 +264,13 @@ static void put_misses(const struct comparison *c, size_t side, struct buf *out)
 
 static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,
                    struct buf *out) {
-    buf_addf(out, "%s in %s by %.0f %%", word, comparison_metric(c, metric)->label,
-             100 * fabs(told(c, metric, side)->relative));
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    const struct comparison_change *v = told(c, metric, side);
+    buf_addf(out, "%s in %s by ", word, m->label);
+    if (isnan(v->relative)) /* from nothing */
+        buf_add(out, comparison_cell(fabs(v->absolute), m).text);
+    else
+        buf_addf(out, "%.0f %%", 100 * fabs(v->relative));
 }
 
 /* "Nothing is compared: run 5 failed." Whether it was said. */

@@ -98,10 +98,10 @@ static struct format_cell change_word(const struct comparison_change *v) {
 /* One side's cells: three, or all in one that a page can break. */
 static void put_side(struct doc *d, const struct comparison_metric *m, const struct comparison_change *v,
                      bool page) {
-    struct format_cell value = comparison_cell(v->value, m), change = comparison_percent(v->relative),
+    struct format_cell value = comparison_cell(v->value, m), change = comparison_moved(v, m),
                        word = change_word(v);
     struct buf whole = {0};
-    buf_addf(&whole, kvf_present(v->relative) ? "%s (%s, %s)" : "%s", value.text, change.text, word.text);
+    buf_addf(&whole, kvf_present(v->absolute) ? "%s (%s, %s)" : "%s", value.text, change.text, word.text);
     if (!page) doc_cell(d, value.text);
     if (!page) doc_cell(d, change.text);
     doc_cell_tone(d, tone_of(v), page ? buf_text(&whole) : word.text);

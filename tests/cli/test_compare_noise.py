@@ -61,6 +61,21 @@ def _():
         assert run(["compare", str(fast), str(again)] + gate).rc == 0
 
 
+@case("a wait that comes from nothing is told, as a cause and to a limit, and so is one that goes")
+def _():
+    pairs = compare.Pairs(kvfall, compare.changed(LEAVING, run__max_requests=0, run__duration="120s", run__warmup="10s",
+                                                  compute={"mode": "fixed", "ms_per_token": 30}), folder())
+    none, some, again = (pairs.run(1, ["engine.slots=%d" % slots]) for slots in (256, 20, 256))
+    told = pairs.compare(none, some), pairs.compare(some, none), pairs.compare(none, again)
+    assert [one["queue_wait_p95_ms"] for one in told] == [("worse", "beyond"), ("better", "beyond"), ("same", None)], told
+    said = " ".join(run(["compare", str(none), str(some), "--db", pairs.db]).stdout.split())
+    assert re.search(r"because requests wait longer for a slot \(queue wait P95 \d+ ms after 0 ms\)", said), said
+    got = run(["compare", str(none), str(some), "--db", pairs.db, "--fail-over", "5%", "--metric", "queue_wait_p95_ms"])
+    assert got.rc == 3 and re.search(r"queue_wait_p95_ms is worse in run 2: \d+ ms, not 0 ms \(beyond noise\)", " ".join(got.stdout.split())), got
+    three = " ".join(run(["compare", str(none), str(some), str(again), "--db", pairs.db]).stdout.split())
+    assert re.search(r"queue wait P95 0 ms (\d+ ms) \+\1 worse", three), three
+
+
 @case("equal runs whose requests are counted are not told apart either")
 def _():
     counted = compare.changed(compare.ALIKE, run__max_requests=1200, run__duration="1000s", run__warmup="5s")
