@@ -517,6 +517,12 @@ void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
     hits_since(out, now, then);
 }
 
+void cache_stats_owe(struct cache_stats *now, const struct cache_stats *then) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int k = 0; k < KVF_CAUSES; k++)
+            if (then->hits_in[t][k] > now->hits_in[t][k]) now->hits_in[t][k] = then->hits_in[t][k];
+}
+
 size_t cache_memory_bytes(const struct cache *c) {
     size_t keys = index_count(&c->index);
     size_t all =

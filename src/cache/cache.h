@@ -292,6 +292,9 @@ void cache_stats(const struct cache *c, struct cache_stats *out);
  * hold. Any thread. */
 void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
                        const struct cache_stats *then);
+/* Makes `now` the `then` of a next reading that takes back what this one could not: hits that were found lost
+ * beyond those that have come since `then`. */
+void cache_stats_owe(struct cache_stats *now, const struct cache_stats *then);
 /* Asserts the identities: lookups = hits + misses, bytes in - out = used = sum of entry sizes, used
  * <= usable, order structures agree with the entries. Walks everything. 0 or -KVF_ERR_INTERNAL. */
 int cache_check(const struct cache *c, struct err *e);

@@ -359,7 +359,8 @@ const struct metric metric_rows[] = {
      "Bytes of completed chunks for this cause."},
     {"TIER_DIR_CAUSE_p95_ms", MS, DOWN, "TIER DIR CAUSE P95", "Entry operations for this cause."},
     {"remote_lost", COUNT, DOWN, "lost by the server",
-     "Reads of entries that the store behind the remote tier had lost; each is a miss. Missing without a "
+     "Reads of entries that the store behind the remote tier had lost; each is a miss. A hit that was counted for "
+     "it is taken back in the interval in which that was found, or in the next that has one. Missing without a "
      "server and without messages to a simulated one."},
     {"remote_found", COUNT, UP, "found on the server",
      "Entries of shared prompts that another run had put on the server, or, in a real fleet, of any kind that another pod "

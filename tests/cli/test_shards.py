@@ -177,6 +177,22 @@ def _():
     assert summary["results.remote_hits.value"] > 10 and summary["results.operation_errors.value"] == 0
 
 
+@case("hits on what the store has lost are taken back in intervals as in results, and none is negative")
+def _():
+    _, tables, _ = simulated(1, {**REMOTE, "tiers.remote.capacity": "1GiB", "fleet.delay": "20ms", "run.duration": "8s",
+                                  "run.interval": "50ms"})
+    value = {row["metric"]: row["value"] for row in tables["results"]}
+    measured = {row["seq"] for row in tables["intervals"] if row["phase"] == "measured"}
+    assert value["remote_lost"] > 10 and len(measured) > 100, value["remote_lost"]
+    assert value["hits"] == sum(row["hits"] for row in tables["intervals"] if row["seq"] in measured)
+    for tier in ("gpu", "cpu", "remote"):
+        for what in ("hits", "reuse_hits"):
+            of = [row[what] for row in tables["tier_intervals"] if row["tier"] == tier and row["seq"] in measured]
+            assert value["%s_%s" % (tier, what)] == sum(of) and min(of) >= 0, (tier, what, sum(of))
+    for name in ("intervals", "tier_intervals", "pod_intervals"):
+        assert all(0 <= row["hits"] <= value["lookups"] for row in tables[name]), name
+
+
 @case("what is read and written at the store is what hits, falls, evictions and entries come to")
 def _():
     block = 64 * 131072

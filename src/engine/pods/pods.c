@@ -414,6 +414,8 @@ void pods_measure_from_here(struct engine *e) {
         struct pod *p = &e->service.pods[i];
         p->base = p->read;
         pods_cache_of(p, &p->base_cache);
+        p->last_hits = 0;
+        for (int t = 0; t < KVF_TIERS; t++) p->last_hits += p->base_cache.tier_hits[t];
     }
     fleet_read(e->routes.fleet, &e->routes.base);
     if (fleet_took(e->routes.fleet)) histogram_copy(&e->routes.index_base, fleet_took(e->routes.fleet));

@@ -15,7 +15,7 @@ static struct snapshot_pod pod_take(struct pod *p, const struct snapshot *snap) 
                                .done = to->done - from->done,
                                .tokens = to->tokens - from->tokens,
                                .lookups = lookups - p->last_lookups,
-                               .hits = hits - p->last_hits,
+                               .hits = hits > p->last_hits ? hits - p->last_hits : 0,
                                .expected_blocks = to->expected_blocks - from->expected_blocks,
                                .wrong_blocks = to->wrong_blocks - from->wrong_blocks};
     double ns = snap->interval.length_s * (double)KVF_NS_PER_S;
@@ -25,7 +25,8 @@ static struct snapshot_pod pod_take(struct pod *p, const struct snapshot *snap) 
     if (snap->peek) return row;
     p->last = p->read;
     p->last_lookups = lookups;
-    p->last_hits = hits;
+    if (hits > p->last_hits)
+        p->last_hits = hits; /* those that were found lost are taken back from the next */
     return row;
 }
 

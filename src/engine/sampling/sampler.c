@@ -244,8 +244,12 @@ static void part_take(struct engine *e) {
     if (e->control.moment > 1) part_fill(e, &part->last, &part->interval);
     if (e->control.moment > 1 && e->control.moment <= TOGETHER_END)
         part_fill(e, &part->base, &part->measured);
+    const struct cache_stats before = part->last.cache;
     reading_copy(&part->last, now);
-    if (e->control.moment == 1 || e->control.moment == TOGETHER_MEASURED) reading_copy(&part->base, now);
+    if (e->control.moment == 1 || e->control.moment == TOGETHER_MEASURED)
+        reading_copy(&part->base, now);
+    else
+        cache_stats_owe(&part->last.cache, &before);
 }
 
 static void reading_share(struct engine *e) {
@@ -368,6 +372,8 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     outages_interval(e, &r->snap);
     extremes_go_on(e);
     reading_swap(&p->last, &p->now); /* the next one is taken anew */
+    memcpy(p->hits_in, p->last.cache.hits_in, sizeof p->hits_in);
+    cache_stats_owe(&p->last.cache, &p->now.cache);
     together_go(e);
     if (e->setup->slot) slot_put(e->setup->slot, &r->snap);
     if (e->setup->on_interval) e->setup->on_interval(e->setup->ctx, &r->snap);
@@ -396,6 +402,7 @@ void sampler_begin(struct engine *e) {
         e->control.moment++;
     }
     reading_copy(&p->last, &p->now);
+    memcpy(p->hits_in, p->last.cache.hits_in, sizeof p->hits_in);
     reading_copy(&p->base, &p->now);
     p->zero_ns = p->now.run_ns;
     totals_begin(&p->totals);
@@ -410,6 +417,7 @@ void sampler_begin(struct engine *e) {
 
 void sampler_measure_from_here(struct engine *e) {
     struct sampler *p = e->control.sampler;
+    memcpy(p->last.cache.hits_in, p->hits_in, sizeof p->hits_in); /* the rest is of the warm-up */
     reading_copy(&p->base, &p->last);
     memset(p->starved_s, 0, sizeof p->starved_s);
     gpus_measure_from_here(&p->gpus);

@@ -17,7 +17,9 @@ struct sampler {
     struct reading now, last;
     struct reading base, end; /* of the measured part */
     struct counters *delta;
-    struct cache_stats cache;    /* of the interval, like delta */
+    struct cache_stats cache; /* of the interval, like delta */
+    /* as read in `last`, which has those on top that the next interval is to take back (cache_stats_owe()) */
+    uint64_t hits_in[KVF_TIERS][KVF_CAUSES];
     struct window window;        /* for the sentence on the bottleneck */
     struct window_sums interval; /* of the last one */
     struct window_facts facts;   /* at its end */
