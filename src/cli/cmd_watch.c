@@ -107,12 +107,13 @@ static void glance(void *ctx, int line, struct ui_glance *out) {
 
 static void pair_side(struct pair *p, int i, const struct comparison_input *in) {
     const struct run_record *run = in->run;
-    const char *sentence = run->verdict.sentence;
+    const char *sentence = run->verdict.sentence, *after = sentence + strcspn(sentence, " ");
     char when[MOMENT_TEXT];
     moment_local_text(run->started_at, when);
     snprintf(p->title[i], sizeof p->title[i], "run %" PRId64 "  %s  %s", run->run_id, run->name, when);
     snprintf(p->verdict[i], sizeof p->verdict[i], "%.*s", (int)strcspn(sentence, ":"), sentence);
-    if (strncmp(sentence, "none:", 5) == 0) snprintf(p->verdict[i], sizeof p->verdict[i], "all targets met");
+    if (run->verdict.limited_by == VERDICT_NONE && sentence[0]) /* how its targets stand */
+        snprintf(p->verdict[i], sizeof p->verdict[i], "%.*s", (int)strcspn(after + 1, ";"), after + 1);
     if (in->series->count > 0) p->to_s = fmax(p->to_s, in->series->interval[in->series->count - 1].t_s);
 }
 
@@ -125,8 +126,7 @@ static void pair_row(struct pair_row *r, const struct comparison_metric *m) {
         snprintf(r->value[i], sizeof r->value[i], "%s",
                  kvf_present(m->change[i].value) ? comparison_cell(m->change[i].value, m).text : "--");
     snprintf(r->change, sizeof r->change, "%s%s",
-             metric_percent(m->metric) ? comparison_delta(b->absolute, m).text
-                                       : comparison_percent(b->relative).text,
+             metric_percent(m->metric) ? comparison_delta(b->absolute, m).text : comparison_moved(b, m).text,
              b->noise == COMPARISON_WITHIN ? " (noise)" : "");
     r->tone = judged && b->direction == COMPARISON_IMPROVED   ? TONE_GOOD
               : judged && b->direction == COMPARISON_WORSENED ? TONE_BAD

@@ -135,6 +135,8 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
         w.class_missed[k] = snap->qos[k].violations;
+        w.class_there[k] = known(snap->qos[k].queued_mean + snap->qos[k].in_service) > 0;
+        w.class_late[k] = snap->qos[k].overdue > 0;
     }
     sum_tiers(&w, snap, d, use, aside(e->s));
     sum_machine(&w, snap);
@@ -196,6 +198,13 @@ static enum judge_routing routing_of(const struct engine *e) {
                                                              : JUDGE_ROUTING_NOT_BY_PREFIX;
 }
 
+static bool higher_targets(const struct scenario *s) {
+    for (uint32_t k = 0; k < s->qos.classes; k++)
+        for (int i = 1; i < KVF_TARGETS; i++)
+            if (sampler_target_ns(&s->qos.klass[k], i) != KVF_UNSET) return true;
+    return false;
+}
+
 /* A tier without a link of its own has none that is idle either. */
 static struct window_facts facts_of(const struct engine *e) {
     const struct tier *gpu = e->service.tiers[KVF_TIER_GPU];
@@ -204,6 +213,7 @@ static struct window_facts facts_of(const struct engine *e) {
     struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
                              .misses_free = misses_free(e),
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
+                             .higher = higher_targets(e->s),
                              .machines = pods_machines(e->s),
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
@@ -301,11 +311,9 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
 
 /* Each target that could be judged is kept. */
 static void targets_of(const struct run_record *run, struct judge_input *in) {
-    struct standing s;
-    standing_of(run, NULL, &s);
-    in->targets = s.targets > 0;
-    in->targets_met = s.missed == 0;
-    in->targets_unjudged = s.unjudged > 0;
+    standing_of(run, NULL, &in->stand);
+    in->targets = in->stand.targets > 0;
+    in->targets_met = in->stand.missed == 0;
 }
 
 /* The described part of a snapshot, at the end of the measured part. */

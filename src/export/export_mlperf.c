@@ -291,12 +291,15 @@ static json_t *class_metrics(const struct run_record *r, const struct run_class 
     snprintf(e2e, sizeof e2e, "class_%s_e2e", c->name);
     json_object_set_new(o, "total_requests", json_part_number(named(r, "class_%s_done", c->name)));
     json_object_set_new(o, "latency_ms", latency(r, e2e, KVF_STAT_MAX, NULL_THEN));
-    double met = named(r, "slo_%s_p95_met", c->name);
+    char stands[STANDING_TARGETS];
+    standing_target(r, c, 0, stands);
     json_object_set_new(sla, "target_p95_ms",
                         json_part_number(c->p95_ns ? (double)c->p95_ns / 1e6 : KVF_MISSING));
     json_object_set_new(sla, "actual_p95_ms", json_part_number(named(r, "slo_%s_p95_ms", c->name)));
     json_object_set_new(sla, "compliance", json_part_number(named(r, "slo_%s_met_ratio", c->name)));
-    json_object_set_new(sla, "met", kvf_present(met) ? json_boolean(met != 0) : json_null());
+    bool met = strcmp(stands, "met") == 0, judged = met || strcmp(stands, "missed") == 0;
+    json_object_set_new(sla, "met", judged ? json_boolean(met) : json_null());
+    json_object_set_new(sla, "not_judged", judged ? json_null() : json_part_some(stands));
     json_object_set_new(o, "sla", sla);
     return o;
 }

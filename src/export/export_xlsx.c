@@ -194,6 +194,20 @@ static void add_criterion(struct xlsx *x, struct book_page *p, const struct run_
     }
 }
 
+/* How the targets of the classes stand, where any run has some. */
+static void add_targets(struct xlsx *x, struct book_page *p) {
+    char(*text)[STANDING_TARGETS] = mem_zalloc(x->count, sizeof *text);
+    size_t longest = 0;
+    for (size_t r = 0; r < x->count; r++) {
+        struct standing s;
+        standing_of(&x->runs[r].run, NULL, &s);
+        longest = longer(longest, standing_targets(&s, text[r]));
+    }
+    if (longest) label_high(x, p, "targets of classes", longest);
+    for (size_t r = 0; longest && r < x->count; r++) book_text(p, BOOK_WRAP, text[r]);
+    free(text);
+}
+
 /* The criteria of all runs, each at its first occurrence. */
 static void add_criteria(struct xlsx *x, struct book_page *p) {
     for (size_t r = 0; r < x->count; r++)
@@ -223,6 +237,7 @@ static int xlsx_summary(struct xlsx *x, struct err *e) {
     add_undone(x, &p);
     add_tiers(x, &p);
     add_figures(x, &p);
+    add_targets(x, &p);
     add_criteria(x, &p);
     book_freeze(&p, 1);
     return 0;
@@ -415,29 +430,22 @@ static void add_class(struct book_page *p, const struct run_record *r, const str
         double target = quantiles[q].target_ns ? (double)quantiles[q].target_ns / 1e6 : (double)NAN;
         book_number(p, BOOK_MILLI, target);
         book_number(p, BOOK_MILLI, result_named(&r->results, "slo_%s_%s", c->name, quantiles[q].name));
+        char stands[STANDING_TARGETS];
+        book_text(p, BOOK_PLAIN, standing_target(r, c, (int)q, stands));
     }
 }
 
 static int xlsx_qos(struct xlsx *x, struct err *e) {
-    static const char *const heads[] = {"run_id",
-                                        "class",
-                                        "share",
-                                        "latency",
-                                        "met_ratio",
-                                        "violations",
-                                        "p95 target (ms)",
-                                        "p95 (ms)",
-                                        "p99 target (ms)",
-                                        "p99 (ms)",
-                                        "p999 target (ms)",
-                                        "p999 (ms)",
-                                        "p9999 target (ms)",
-                                        "p9999 (ms)"};
+    static const char *const heads[] = {
+        "run_id",           "class",     "share",        "latency",           "met_ratio",  "violations",
+        "p95 target (ms)",  "p95 (ms)",  "p95 verdict",  "p99 target (ms)",   "p99 (ms)",   "p99 verdict",
+        "p999 target (ms)", "p999 (ms)", "p999 verdict", "p9999 target (ms)", "p9999 (ms)", "p9999 verdict"};
     struct book_page p;
     int rc = book_begin(&p, &x->book, "qos", e);
     if (rc) return rc;
     for (unsigned h = 0; h < sizeof heads / sizeof heads[0]; h++) {
-        bool text = strcmp(heads[h], "class") == 0 || strcmp(heads[h], "latency") == 0;
+        bool text = strcmp(heads[h], "class") == 0 || strcmp(heads[h], "latency") == 0 ||
+                    buf_ends_with(heads[h], " verdict");
         book_text(&p, text ? BOOK_HEAD : BOOK_HEAD_NUMBER, heads[h]);
         book_width(&p, h, WIDTH_NUMBER);
     }

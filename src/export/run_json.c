@@ -38,7 +38,7 @@ static json_t *run_object(const struct run_record *r) {
                        {"steady_state", json_part_some(r->steady)},
                        {"not_comparable", json_part_some(r->not_comparable)},
                        {"undone", json_part_some(standing_run_undone(r, undone))},
-                       {"not_judged", json_part_some(standing_unjudged(&s, unjudged, sizeof unjudged))},
+                       {"not_judged", json_part_some(standing_unjudged(&s, unjudged))},
                        {"trace", JSON_OBJECT({"path", json_part_some(r->trace_path)},
                                              {"sha256", json_part_some(r->trace_sha256)})},
                        {"tokenizer", json_part_some(r->tokenizer)}, {"environment", embedded(r->environment)},

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "page/run_doc_inside.h"
+#include "record/standing.h"
 
 /* ---- classes of QoS ---- */
 
@@ -34,7 +35,7 @@ static struct format_cell target_cell(const struct run_part *p, const struct run
 
 /* In one cell for a summary. */
 static void put_p95(const struct run_part *p, const struct run_class *c) {
-    double met = run_metric(p, "slo_%s_p95_met", c->name);
+    char stands[STANDING_TARGETS];
     if (run_brief(p)) {
         struct format_cell both = target_cell(p, c, 0);
         doc_cell(p->doc, both.text[0] ? both.text : NULL);
@@ -42,13 +43,12 @@ static void put_p95(const struct run_part *p, const struct run_class *c) {
     }
     run_cell_ms(p->doc, run_metric(p, "slo_%s_p95_ms", c->name));
     run_cell_ms(p->doc, c->p95_ns ? (double)c->p95_ns / 1e6 : KVF_MISSING);
+    standing_target(p->run, c, 0, stands);
     doc_cell_tone(p->doc,
-                  met == 1   ? DOC_GOOD
-                  : met == 0 ? DOC_BAD
-                             : DOC_PLAIN,
-                  met == 1   ? "met"
-                  : met == 0 ? "missed"
-                             : NULL);
+                  strcmp(stands, "met") == 0      ? DOC_GOOD
+                  : strcmp(stands, "missed") == 0 ? DOC_BAD
+                                                  : DOC_PLAIN,
+                  stands[0] ? stands : NULL);
 }
 
 /* Requests = done + failed + open. Classes that nobody belonged to are left out. */

@@ -171,9 +171,10 @@ static void add_gpu_beside(struct phrase *t, const struct judge_input *in,
 
 static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct judge_resource most = judge_most_loaded(in);
+    char stand[STANDING_TARGETS] = "all targets met";
+    if (in->stand.unjudged > 0 || in->stand.p95_alone) standing_targets(&in->stand, stand);
     say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
-    phrase_add(t, "none: all targets %s%s", in->targets_unjudged ? "that could be judged are met" : "met",
-               most.busy > 0 ? "; the most loaded is " : "");
+    phrase_add(t, "none: %s%s", stand, most.busy > 0 ? "; the most loaded is " : "");
     if (most.busy > 0) {
         judge_add_resource(t, &most, in);
         phrase_add(t, ", %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));

@@ -9,6 +9,7 @@
 
 #include "base/terms.h"
 #include "record/phrase.h"
+#include "record/standing.h"
 #include "record/verdict.h"
 
 /* The other programs with the most bytes at the device under nvme, the largest first. */
@@ -71,7 +72,7 @@ struct judge_input {
     uint64_t backlog;                     /* waiting at the end */
     double unserved_ratio;                /* growth of the queue to arrivals, of an open loop; else missing */
     bool targets, targets_met;            /* classes have some; each keeps all of its */
-    bool targets_unjudged;                /* some had too few requests for their percentile */
+    struct standing stand;                /* they, counted */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, and the bytes
      * with which 99 % of the reuses would hit; capacity_ratio: what an LRU cache of the tiers' size would
      * miss, where entries may also be kept out, expired or lost, so that not every miss is one of capacity,

@@ -42,7 +42,9 @@ static void add_unjudged(struct standing *s, const struct standing_source *of, c
     if (run_class_target_ns(c, target) == 0 || !kvf_present(done) || !arrived) return;
     if (target == 0) requests += known(value_of(of, "class", c->name, "overdue_at_end"));
     s->unjudged++;
-    if (requests >= needed) return; /* of ranks that were merged */
+    s->empty += requests == 0;
+    s->merged += requests >= needed; /* what waited at the end is known of P95 targets alone */
+    if (requests == 0 || requests >= needed) return;
     if (s->needed > 0 && (s->needed < needed || (s->needed == needed && s->requests <= requests))) return;
     s->needed = needed;
     s->requests = requests;
@@ -215,39 +217,80 @@ const char *standing_criteria(size_t passed, size_t judged, size_t without_data,
     return out;
 }
 
-const char *standing_unjudged(const struct standing *s, char *out, size_t len) {
-    struct phrase text = {.out = out, .cap = len};
+/* "not judged (46 of 100 requests that its percentile needs)", of one target or more, each for a reason. */
+static void add_not_judged(struct phrase *t, const struct standing *s) {
+    size_t few = s->unjudged - s->empty - s->merged;
+    const char *between = " (";
+    phrase_add(t, "not judged");
+    if (few > 0) {
+        phrase_add(t, "%s%.0f of %.0f%s", between, s->requests, s->needed,
+                   few == 1 ? " requests that its percentile needs"
+                            : " or more requests that their percentiles need");
+        between = " and ";
+    }
+    if (s->empty > 0) {
+        phrase_add(t, "%sno request of the class ended", between);
+        between = " and ";
+    }
+    if (s->merged > 0) phrase_add(t, "%smerged ranks tell P95 targets alone", between);
+    phrase_add(t, ")");
+}
+
+const char *standing_unjudged(const struct standing *s, char out[STANDING_UNJUDGED]) {
+    struct phrase text = {.out = out, .cap = STANDING_UNJUDGED};
     out[0] = '\0';
     if (s->unjudged == 0) return out;
-    phrase_add(&text, "%zu%s not judged", s->unjudged,
-               s->targets         ? ""
-               : s->unjudged == 1 ? " target"
-                                  : " targets");
-    if (s->needed > 0)
-        phrase_add(&text, " (%.0f of %.0f%s)", s->requests, s->needed,
-                   s->unjudged == 1 ? " requests that its percentile needs"
-                                    : " or more requests that their percentiles need");
+    phrase_add(&text, "%zu ", s->unjudged);
+    if (s->targets == 0)
+        phrase_add(&text, "%starget%s ", s->p95_alone ? "P95 " : "", s->unjudged == 1 ? "" : "s");
+    add_not_judged(&text, s);
     return out;
 }
 
-/* "the one target met", "1 of 3 targets missed, 1 not judged (46 of 100 requests that its percentile needs)"
- */
 static void add_targets_text(struct phrase *text, const struct standing *s) {
     char unjudged[STANDING_UNJUDGED];
+    const char *kind = s->p95_alone ? "P95 " : "";
     size_t all = s->targets + s->unjudged;
     if (all == 1 && s->targets)
-        phrase_add(text, "the one target %s", s->missed ? "missed" : "met");
+        phrase_add(text, "the one %starget %s", kind, s->missed ? "missed" : "met");
     else if (s->targets && (s->missed || s->unjudged))
-        phrase_add(text, "%zu of %zu targets %s", s->missed ? s->missed : s->targets, all,
+        phrase_add(text, "%zu of %zu %stargets %s", s->missed ? s->missed : s->targets, all, kind,
                    s->missed ? "missed" : "met");
     else if (s->targets)
-        phrase_add(text, "all %zu targets met", all);
-    if (s->unjudged)
-        phrase_add(text, "%s%s", s->targets ? ", " : "", standing_unjudged(s, unjudged, sizeof unjudged));
+        phrase_add(text, "all %zu %stargets met", all, kind);
+    if (s->unjudged) phrase_add(text, "%s%s", s->targets ? ", " : "", standing_unjudged(s, unjudged));
+}
+
+static const char run_failed[] = "not judged (the run failed)";
+
+const char *standing_targets(const struct standing *s, char out[STANDING_TARGETS]) {
+    struct phrase text = {.out = out, .cap = STANDING_TARGETS};
+    out[0] = '\0';
+    if (s->failed && !s->trials && s->targets + s->unjudged > 0)
+        phrase_add(&text, "%s", run_failed);
+    else
+        add_targets_text(&text, s);
+    return out;
+}
+
+const char *standing_target(const struct run_record *r, const struct run_class *c, int target,
+                            char out[STANDING_TARGETS]) {
+    const struct standing_source of = {.run = r};
+    struct standing s = {0};
+    struct phrase text = {.out = out, .cap = STANDING_TARGETS};
+    out[0] = '\0';
+    add_target(&s, &of, c, target);
+    if (s.targets + s.unjudged > 0 && r->status == RUN_FAILED)
+        phrase_add(&text, "%s", run_failed);
+    else if (s.targets > 0)
+        phrase_add(&text, s.missed ? "missed" : "met");
+    else if (s.unjudged > 0)
+        add_not_judged(&text, &s);
+    return out;
 }
 
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
-    char targets[STANDING_UNJUDGED + 64] = "", criteria[STANDING_CRITERIA], lost[STANDING_TEXT - 320] = "";
+    char targets[STANDING_TARGETS] = "", criteria[STANDING_CRITERIA], lost[STANDING_TEXT - 384] = "";
     struct phrase text = {.out = out, .cap = STANDING_TEXT};
     struct phrase of_targets = {.out = targets, .cap = sizeof targets};
     add_targets_text(&of_targets, s);

@@ -15,8 +15,10 @@
 enum { STANDING_UNDONE = 14 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
-    size_t unjudged;         /* beside them, for want of requests */
-    double requests, needed; /* that ended, and that the nearest of these needs; 0: not for want of them */
+    size_t unjudged;         /* beside them */
+    size_t empty, merged;    /* of these: no request of the class ended; of ranks that were merged */
+    double requests, needed; /* of the others: that ended, and that the nearest needs; 0: there are none */
+    bool p95_alone;          /* all this is of P95 targets, and there are others */
     size_t criteria, passed; /* that passed or failed, and passed */
     size_t without_data;     /* beside them: of tiers that were not needed */
     size_t trials;           /* that are counted together; 0: one run */
@@ -45,12 +47,19 @@ bool standing_comparable(const double undone[STANDING_UNDONE]);
 const char *standing_undone(const double undone[STANDING_UNDONE], char *out, size_t len);
 /* "1 target not judged (46 of 100 requests that its percentile needs)", without the word beside targets that
  * were judged; "" where all were. */
-enum { STANDING_UNJUDGED = 160 };
-const char *standing_unjudged(const struct standing *s, char *out, size_t len);
+enum { STANDING_UNJUDGED = 200, STANDING_TARGETS = STANDING_UNJUDGED + 64 };
+const char *standing_unjudged(const struct standing *s, char out[STANDING_UNJUDGED]);
+/* "all 3 targets met", "1 of 3 targets missed, 1 not judged (46 of 100 requests that its percentile needs)";
+ * "not judged (the run failed)"; "" where there are none. */
+const char *standing_targets(const struct standing *s, char out[STANDING_TARGETS]);
+/* How one target of a class stands: "met", "missed", "not judged (no request of the class ended)"; "" where
+ * it has none, and of a class that was asked for nothing. */
+const char *standing_target(const struct run_record *r, const struct run_class *c, int target,
+                            char out[STANDING_TARGETS]);
 /* "2 of 6 targets missed, 1 not judged (46 of 100 requests that its percentile needs), 4 of 4 criteria
  * passed, 2 without data, throughput not comparable: 3 requests failed"; "targets and criteria not judged" of
  * a run that failed; "" where nothing is judged. */
-enum { STANDING_TEXT = 640, STANDING_CRITERIA = 80 };
+enum { STANDING_TEXT = 704, STANDING_CRITERIA = 80 };
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]);
 /* "7 of 7 criteria passed, 2 without data"; "" where there are none. */
 const char *standing_criteria(size_t passed, size_t judged, size_t without_data, char out[STANDING_CRITERIA]);

@@ -184,7 +184,7 @@ def _():
     gold, lead = summary["qos_metrics"]["gold"], summary["qos_metrics"]["lead"]
     assert lead == {"no_data": True}, lead
     assert gold["total_requests"] == 100 and gold["latency_ms"] == {k: 70 + n for n, k in enumerate(STATISTICS)}, gold
-    assert gold["sla"] == {"target_p95_ms": 50, "actual_p95_ms": 61.5, "compliance": 0.93, "met": False}, gold
+    assert gold["sla"] == {"target_p95_ms": 50, "actual_p95_ms": 61.5, "compliance": 0.93, "met": False, "not_judged": None}, gold
     story = summary["autoscaling_stats"]
     assert [(s["action"], s["users"]) for s in story] == [("hold", 50), ("scale_up", 90), ("scale_down", 70),
                                                           ("stop", 70), ("stop", 70)], story

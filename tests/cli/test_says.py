@@ -194,6 +194,29 @@ def _():
     assert "the one target met" in said and "not judged" not in said and alone is None, (said, alone)
     said, alone = stands({"p95_ms": 1}, {}, 0)
     assert "not judged" not in said and alone is None, "a class that nobody belonged to"
+    said, alone = stands({"p95_ms": 1, "p99_ms": 2}, {"class_batch_arrived": 5}, 0)
+    assert alone == "2 targets not judged (no request of the class ended)" and "Result " + alone in said, said
+    said, alone = stands({"p95_ms": 1, "p99_ms": 2}, {"slo_batch_p95_met": 1}, 2000)
+    assert alone == "1 target not judged (merged ranks tell P95 targets alone)" and "1 of 2 targets met" in said, said
+
+
+@case("how targets stand is told in the same words in a workbook, in the mlperf export and in a report")
+def _():
+    stands({"p95_ms": 1, "p99_ms": 2, "p999_ms": 3}, {"slo_batch_p95_met": 1, "slo_batch_p99_met": 0}, 999)
+    stands({"p95_ms": 1}, {"class_batch_arrived": 5}, 0)
+    got = run(["export", "1", "2", "-o", "both.xlsx", "--overwrite"])
+    assert got.rc == 0, got
+    sheets, _ = books.read((home() / "work/both.xlsx").read_bytes())
+    few, none = "not judged (999 of 1000 requests that its percentile needs)", "not judged (no request of the class ended)"
+    assert sheets["summary"].row("targets of classes") == {1: "1 of 3 targets missed, 1 " + few, 2: "1 target " + none}
+    first, second = sheets["qos"].table()
+    assert [first.get(level + " verdict") for level in ("p95", "p99", "p999", "p9999")] == ["met", "missed", few, None], first
+    assert [second.get(level + " verdict") for level in ("p95", "p99")] == [none, None], second
+    for run_id, met, why in (("1", True, None), ("2", None, none)):
+        got = json.loads(run(["export", run_id, "--format", "mlperf"]).stdout)["summary"]["qos_metrics"]["batch"]["sla"]
+        assert (got["met"], got["not_judged"]) == (met, why), got
+    assert "| met |" in run(["report", "1", "--format", "md"]).stdout
+    assert "| %s |" % none in run(["report", "2", "--format", "md"]).stdout
 
 
 SLOW = """

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,11 +30,16 @@ static void draw_head(const struct pane *p, const struct frame *f, const struct 
         pane_clip(p, 0, col, p->at.cols - col, TONE_DIM, "has no target");
         return;
     }
-    const char *share = parts_class_met(f, x, met);
-    col += pane_text(p, 0, col, x->missed ? TONE_BAD : TONE_GOOD, share + strspn(share, " ")) + 1;
+    bool share = isfinite(x->met) && !(x->starved && !parts_whole_run(f));
+    const char *stands = share || x->missed ? parts_class_met(f, x, met) : "not judged yet";
+    col += pane_text(p, 0, col,
+                     x->missed ? TONE_BAD
+                     : share   ? TONE_GOOD
+                               : TONE_DIM,
+                     stands + strspn(stands, " "));
     number_ms(x->target_ms, target);
-    pane_textf(p, 0, col, TONE_NORMAL, "inside its target: 95 %% within %s %s", target + strspn(target, " "),
-               latency);
+    pane_textf(p, 0, col, TONE_NORMAL, "%s its target: 95 %% within %s %s", share ? " inside" : ";",
+               target + strspn(target, " "), latency);
 }
 
 static void draw_facts(const struct pane *p, const struct frame *f, const struct parts_class *x, uint32_t k) {

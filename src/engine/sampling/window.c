@@ -59,14 +59,19 @@ void window_look(const struct window *w, const struct window_sums *more, struct 
     sums_scaled(out, &w->mark[w->first], -1);
 }
 
+/* Requests that wait past their target have missed it, though none has ended. */
 static void window_targets(const struct window_sums *s, struct judge_input *in) {
-    in->targets = false;
-    in->targets_met = true;
+    struct standing t = {0};
     for (int k = 0; k < KVF_CLASSES_MAX; k++) {
-        if (!(s->class_judged[k] > 0)) continue;
-        in->targets = true;
-        in->targets_met = in->targets_met && s->class_missed[k] <= (1 - TARGET) * s->class_judged[k];
+        bool ended = s->class_judged[k] > 0, late = s->class_missed[k] > 0 || s->class_late[k] > 0;
+        t.targets += ended || late;
+        t.missed += ended ? s->class_missed[k] > (1 - TARGET) * s->class_judged[k] : late;
+        t.unjudged += !ended && !late && s->class_there[k] > 0;
     }
+    t.empty = t.unjudged;
+    in->targets = t.targets > 0;
+    in->targets_met = t.missed == 0;
+    in->stand = t;
 }
 
 void window_means(const struct window_sums *s, struct judge_input *in) {
@@ -140,6 +145,7 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
     in->misses_free = f->misses_free > 0;
+    in->stand.p95_alone = f->higher > 0;
     in->machines = f->machines;
     in->way_ms = f->way_ms;
     in->capacity_ratio = f->capacity_ratio;

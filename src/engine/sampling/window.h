@@ -34,7 +34,10 @@ struct window_sums {
     double users_s;
     double device_bytes, our_bytes,
         counted_s; /* the kernel's and ours, and the seconds in which it counted */
-    double class_judged[KVF_CLASSES_MAX], class_missed[KVF_CLASSES_MAX]; /* of classes with a target */
+    /* of classes with a P95 target: requests that ended, that missed it; intervals with requests there, and
+     * with some past it */
+    double class_judged[KVF_CLASSES_MAX], class_missed[KVF_CLASSES_MAX];
+    double class_there[KVF_CLASSES_MAX], class_late[KVF_CLASSES_MAX];
     double firsts, sampled; /* lookups of what is new, and all, as the sample of accesses weighs them */
     double device_busy_s, device_known_s;
     double host_busy_s, host_known_s, host_own_s; /* the part of this process */
@@ -60,6 +63,7 @@ struct window_facts {
     double reuse_bytes, reuse_error; /* of the sample of accesses */
     double full[KVF_TIERS];          /* 1: its directions do not share time; the busier one bounds it */
     double routing;                  /* an enum judge_routing */
+    double higher;                   /* 1: classes have targets of higher percentiles */
 };
 
 /* Cumulative sums at recent moments; the oldest kept is the newest at least ten seconds old. */
@@ -81,7 +85,8 @@ void window_add(struct window *w, const struct window_sums *interval);
  * top of what was added and is not kept; it may be NULL. */
 void window_look(const struct window *w, const struct window_sums *more, struct window_sums *out);
 /* Fills the means and shares of the rule's input; fields about the present moment are left unchanged. Targets
- * count as met where 95 % of each class's requests met them. */
+ * count as met where 95 % of each class's requests met them, and are not judged yet where none of a class
+ * that has some has ended. */
 void window_means(const struct window_sums *s, struct judge_input *in);
 /* Fills the rest of the rule's input: tiers, slots, backlog. Call it after window_means(). */
 void window_describe(const struct window_facts *f, const struct snapshot *snap, struct judge_input *in);

@@ -31,7 +31,7 @@ struct sweep_point {
     char why[300];                   /* why it failed */
     double value[SWEEP_METRICS_MAX]; /* NaN: missing */
     double undone[STANDING_UNDONE];  /* by which it is not comparable */
-    size_t targets, missed;          /* of the classes' latencies that could be judged */
+    char targets[STANDING_TARGETS];  /* how those of the classes stand; "": there are none */
     double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
     double no_work;                  /* lookups that missed and made no work; 0: none, or not known */
     bool cut;                        /* it ended while most of its work was under way: standing_run_cut() */

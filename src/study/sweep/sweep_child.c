@@ -14,12 +14,17 @@ struct told {
     int64_t run_id;
     enum run_status status;
     char why[300];
+    uint32_t classes;
+    struct run_class klass[KVF_CLASSES_MAX]; /* with the targets that the results are of */
     uint64_t results;
 };
 
 static bool tell(int fd, const struct run_record *run, enum run_status status, const char *why) {
-    struct told told = {
-        .run_id = run->run_id, .status = status, .results = status == RUN_FAILED ? 0 : run->results.count};
+    struct told told = {.run_id = run->run_id,
+                        .status = status,
+                        .classes = run->classes,
+                        .results = status == RUN_FAILED ? 0 : run->results.count};
+    memcpy(told.klass, run->klass, sizeof told.klass);
     snprintf(told.why, sizeof told.why, "%.299s", why);
     return buf_write(fd, &told, sizeof told) &&
            (told.results == 0 ||
@@ -103,6 +108,8 @@ bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t 
     run_record_init(&run);
     run.run_id = told.run_id;
     run.status = told.status;
+    run.classes = told.classes;
+    memcpy(run.klass, told.klass, sizeof run.klass);
     snprintf(run.status_reason, sizeof run.status_reason, "%s", told.why);
     if (told.results > 0) {
         run.results.items = mem_alloc(told.results * sizeof(struct result));

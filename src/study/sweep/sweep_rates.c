@@ -60,8 +60,8 @@ static void put_peak(const struct sweep *s, size_t at, struct buf *out) {
 /* ", with a mean TTFT of 198 ms, a mean TPOT of 2 ms and 1 of 3 targets missed." */
 static void put_means(const struct sweep_point *p, double ttft_ms, double tpot_ms, struct buf *out) {
     buf_addf(out, ", with a mean TTFT of %s%s a mean TPOT of %s", format_ms(ttft_ms).text,
-             p->targets ? "," : " and", format_ms(tpot_ms).text);
-    if (p->targets) buf_addf(out, " and %zu of %zu targets missed", p->missed, p->targets);
+             p->targets[0] ? "," : " and", format_ms(tpot_ms).text);
+    if (p->targets[0]) buf_addf(out, " and %s", p->targets);
     buf_add(out, ".");
 }
 

@@ -29,13 +29,10 @@ void sweep_point_fail(struct sweep *s, size_t point, const char *why) {
     buf_free(&label);
 }
 
-static void take_targets(struct sweep_point *p, const struct result_list *results) {
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *one = &results->items[i];
-        if (strncmp(one->metric, "slo_", 4) != 0 || !buf_ends_with(one->metric, "_met")) continue;
-        p->targets += kvf_present(one->value);
-        p->missed += one->value == 0;
-    }
+static void take_targets(struct sweep_point *p, const struct run_record *run) {
+    struct standing s;
+    standing_of(run, NULL, &s);
+    standing_targets(&s, p->targets);
 }
 
 /* At granularity request what was not kept is not computed again, save for shared prompts; with a modelled
@@ -66,7 +63,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->behind = standing_run_behind(&run->results);
     double waits = result_value(&run->results, "unserved_ratio");
     p->waiting = standing_behind(1 - waits, result_value(&run->results, "requests_arrived")) ? waits : 0;
-    take_targets(p, &run->results);
+    take_targets(p, run);
     p->no_work = misses_without_work(s, &run->results);
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
     for (unsigned m = 0; m < s->metrics; m++) {

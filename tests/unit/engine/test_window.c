@@ -204,6 +204,16 @@ static void means_are_weighted(void **state) {
     window_sums_add(&all, &late);
     window_means(&all, &in);
     assert_true(in.targets && !in.targets_met);
+    /* a class of which none has ended is not judged, unless some wait past the target */
+    struct window_sums waits = {.class_judged = {20}, .class_there = {1, 1}};
+    window_means(&waits, &in);
+    assert_true(in.targets && in.targets_met && in.stand.targets == 1 && in.stand.unjudged == 1);
+    waits.class_late[1] = 1;
+    window_means(&waits, &in);
+    assert_true(!in.targets_met && in.stand.targets == 2 && in.stand.unjudged == 0);
+    waits = (struct window_sums){.class_missed = {1}, .class_there = {1}};
+    window_means(&waits, &in);
+    assert_true(in.targets && !in.targets_met);
     assert_int_equal(in.backlog, 77);
     assert_int_equal(in.slots, 8);
 }

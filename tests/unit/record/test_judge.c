@@ -108,6 +108,13 @@ static void with_all_targets_met_nothing_is_a_bottleneck(void **state) {
     EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
            "none: all targets met; the most loaded is nvme reads, 34 % busy");
     assert_true(fabs(judged(&in).share - 0.34) < 1e-9);
+    in.stand = (struct standing){.targets = 2, .unjudged = 1, .requests = 46, .needed = 100};
+    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
+           "none: 2 of 3 targets met, 1 not judged (46 of 100 requests that its percentile needs); the most "
+           "loaded is nvme reads, 34 % busy");
+    in.stand = (struct standing){.targets = 3, .p95_alone = true}; /* there are higher ones */
+    assert_non_null(strstr(judged(&in).sentence, "none: all 3 P95 targets met; "));
+    in.stand = (struct standing){0};
     in.emulated[NVME] = true;
     in.busy[NVME][WRITE] = 0.2;
     in.tier_busy[NVME] = 0.5;
