@@ -98,7 +98,8 @@ enum comparison_reason { /* why a noise is not told, although there would be fig
                          COMPARISON_NEIGHBOUR, /* another program used what the metric depends on */
                          COMPARISON_UNITS,     /* counted in entries of another granularity */
                          COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
-                         COMPARISON_OPEN    /* its interval has no end: too few values beyond a percentile */
+                         COMPARISON_OPEN,   /* its interval has no end: too few values beyond a percentile */
+                         COMPARISON_LEAVING /* users leave one by one, which looks like noise */
 };
 enum comparison_method {
     COMPARISON_NONE,

@@ -16,9 +16,10 @@ struct judging {
     struct comparison *c;
     struct comparison_reach *reach;
     bool used[COMPARISON_BLOCKS + 1];
-    bool shares; /* told changes of percentiles without bounds */
-    bool few;    /* trials that ranks alone cannot tell apart */
-    bool open;   /* an interval without an end */
+    bool shares;  /* told changes of percentiles without bounds */
+    bool few;     /* trials that ranks alone cannot tell apart */
+    bool open;    /* an interval without an end */
+    bool leaving; /* a drift that hides a change */
 };
 
 static void set_noise(struct comparison_change *c, enum comparison_method method, bool beyond) {
@@ -196,11 +197,24 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
     out->high = isfinite(high[COMPARISON_SHOWN]) ? expm1(high[COMPARISON_SHOWN]) : KVF_MISSING;
 }
 
+/* Whether its requests are counted, and users who have had their part leave it one after another. */
+static bool leaves(const struct comparison_input *i) {
+    return result_value(&i->run->results, "requests_asked") > 0;
+}
+
 /* A percentile that drifts, as where users leave one by one, or of few values has no bound, yet the run
  * where it is higher may have hardly a value as low as that of the other: whether the shares of the values up
- * to there differ is a question that has an end. */
-static void judge_shares(struct judging *j, size_t side, const char *metric, struct comparison_change *out) {
-    if (comparison_shares_noise(&j->input[0], &j->input[side], metric) != COMPARISON_BEYOND) return;
+ * to there differ is a question that has an end. With a bound, the drift is no noise to be within. */
+static void judge_shares(struct judging *j, size_t side, const char *metric, bool bounded,
+                         struct comparison_change *out) {
+    bool hidden;
+    const struct comparison_input *a = &j->input[0], *b = &j->input[side];
+    enum comparison_noise noise = comparison_shares_noise(a, b, metric, &hidden);
+    if (hidden && out->noise == COMPARISON_WITHIN && (leaves(a) || leaves(b))) {
+        out->noise = COMPARISON_UNKNOWN;
+        out->reason = COMPARISON_LEAVING;
+    }
+    if (bounded || noise != COMPARISON_BEYOND) return;
     set_noise(out, COMPARISON_BLOCKS, true);
     out->reason = COMPARISON_TOLD;
     j->shares = true;
@@ -210,7 +224,8 @@ static void judge_shares(struct judging *j, size_t side, const char *metric, str
 /* A percentile that is 0 on one side has no logarithm either, as a wait that most requests do not have. */
 static bool judge_zero_share(struct judging *j, size_t side, const char *metric,
                              struct comparison_change *out) {
-    enum comparison_noise noise = comparison_shares_noise(&j->input[0], &j->input[side], metric);
+    bool hidden;
+    enum comparison_noise noise = comparison_shares_noise(&j->input[0], &j->input[side], metric, &hidden);
     if (noise == COMPARISON_UNKNOWN) return false;
     set_noise(out, COMPARISON_BLOCKS, noise == COMPARISON_BEYOND);
     j->shares = true;
@@ -268,8 +283,8 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
         else if (known && isfinite(centre) && comparison_scatter(&j->input[s], m->metric, &other)) {
             judge_blocks(&base, &other, twins(&j->input[0], &j->input[s]), centre, grain_of(j, s, m->metric),
                          out);
-            if (out->noise != COMPARISON_BEYOND && unbounded(&base, &other, centre))
-                judge_shares(j, s, m->metric, out);
+            if (out->noise != COMPARISON_BEYOND)
+                judge_shares(j, s, m->metric, !unbounded(&base, &other, centre), out);
         } else if (!isfinite(centre) && judge_zero_share(j, s, m->metric, out))
             ;
         else if (known && out->value == 0)
@@ -280,6 +295,7 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
         other.part = NULL;
         j->used[out->method] = true;
         j->open = j->open || out->reason == COMPARISON_OPEN;
+        j->leaving = j->leaving || out->reason == COMPARISON_LEAVING;
     }
     free(base.part);
 }
@@ -318,6 +334,10 @@ static void note_methods(const struct judging *j) {
             c,
             "A percentile without a bound, or of 0, is beyond noise where, at the lower one of both runs, the "
             "shares of their values up to it differ at 99 %%.");
+    if (j->leaving)
+        comparison_note(
+            c, "Where requests are counted users leave one by one, and a percentile drifts: beyond chance, "
+               "but within the drift, whether it changed is not told. A warm-up, or a run by time, tells.");
     if (j->open)
         comparison_note(
             c, "A percentile beyond which too few values lie has an interval without an end: whether it "

@@ -329,8 +329,42 @@ bool comparison_scatter(const struct comparison_input *input, const char *metric
 /* ---- shares against shares ---- */
 
 struct share {
-    double below, values, off; /* off: at the level that is judged */
+    double below, values;
+    double off, rest; /* at the level that is judged; rest: without the way that the run went */
 };
+
+enum { CURVE = 3, WAY_BLOCKS = 8 }; /* coefficients, and blocks at least that tell about what it leaves */
+
+/* Takes a curve of the second degree, of the part of the values that came before, from what the intervals are
+ * off by; each weighs as many as it has. */
+static void without_way(double *off, const double *den, size_t n, double values) {
+    double m[CURVE][CURVE + 1] = {{0}}, before = 0;
+    for (size_t k = 0; k < n; before += den[k++]) {
+        double x = (before + den[k] / 2) / values, power[2 * CURVE - 1] = {1};
+        for (int e = 1; e < 2 * CURVE - 1; e++) power[e] = power[e - 1] * x;
+        for (int r = 0; r < CURVE; r++) {
+            for (int c = 0; c < CURVE; c++) m[r][c] += den[k] * power[r + c];
+            m[r][CURVE] += off[k] * power[r];
+        }
+    }
+    for (int r = 0; r < CURVE; r++) /* positive definite: no pivot is 0 */
+        for (int below = 0; below < CURVE; below++) {
+            double times = below == r ? 0 : m[below][r] / m[r][r];
+            for (int c = r; c <= CURVE; c++) m[below][c] -= times * m[r][c];
+        }
+    before = 0;
+    for (size_t k = 0; k < n; before += den[k++]) {
+        double x = (before + den[k] / 2) / values, y = 0;
+        for (int r = CURVE; r-- > 0;) y = y * x + m[r][CURVE] / m[r][r];
+        off[k] -= den[k] * y;
+    }
+}
+
+/* At the level that is judged, of what the intervals are off by, which so many numbers were taken from. */
+static double share_error(const double *off, const double *den, size_t n, size_t block, size_t taken) {
+    const struct resample_series v = {off, den, n, block};
+    return statistics_student_t(comparison_levels[COMPARISON_JUDGED], n / block - taken) * resample_error(&v);
+}
 
 static bool share_at_value(const struct comparison_input *i, const struct comparison_percentile *p,
                            struct share *out) {
@@ -347,9 +381,10 @@ static bool share_at_value(const struct comparison_input *i, const struct compar
     }
     if (out->values > 0) {
         for (size_t k = 0; k < n; k++) off[k] = num[k] - out->below / out->values * den[k];
-        const struct resample_series v = {num, den, n, block_length(off, n)};
-        out->off =
-            statistics_student_t(comparison_levels[COMPARISON_JUDGED], n / v.block - 1) * resample_error(&v);
+        out->off = share_error(off, den, n, block_length(off, n), 1);
+        without_way(off, den, n, out->values);
+        size_t block = resample_block_length(off, n), most = n / WAY_BLOCKS;
+        out->rest = share_error(off, den, n, block < most ? block : most, CURVE);
     }
     free(num);
     free(den);
@@ -359,10 +394,12 @@ static bool share_at_value(const struct comparison_input *i, const struct compar
 
 /* Two shares of one are off by chance at least as far as those of as many draws. */
 enum comparison_noise comparison_shares_noise(const struct comparison_input *a,
-                                              const struct comparison_input *b, const char *metric) {
+                                              const struct comparison_input *b, const char *metric,
+                                              bool *hidden) {
     const struct comparison_percentile *p = comparison_percentile(a->shares, metric),
                                        *q = comparison_percentile(b->shares, metric);
     struct share first, second;
+    *hidden = false;
     if (!p || !q || !(comparison_percentile_under(p, q) || comparison_percentile_under(q, p)))
         return COMPARISON_UNKNOWN;
     const struct comparison_percentile *low = comparison_percentile_under(p, q) ? p : q;
@@ -371,6 +408,8 @@ enum comparison_noise comparison_shares_noise(const struct comparison_input *a,
     double both = (first.below + second.below) / (first.values + second.values);
     double least = sqrt(both * (1 - both) * (1 / first.values + 1 / second.values)) *
                    statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX);
-    bool beyond = (low == p ? apart : -apart) > fmax(hypot(first.off, second.off), least);
+    if (low != p) apart = -apart;
+    bool beyond = apart > fmax(hypot(first.off, second.off), least);
+    *hidden = !beyond && apart > fmax(hypot(first.rest, second.rest), least);
     return beyond ? COMPARISON_BEYOND : COMPARISON_WITHIN;
 }

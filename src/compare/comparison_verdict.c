@@ -152,7 +152,8 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
         const struct comparison_metric *m = comparison_metric(c, felt[i]);
         const struct comparison_change *v = m ? &m->change[side] : NULL;
-        bool whole = v && v->reason != COMPARISON_OPEN && v->reason != COMPARISON_UNITS; /* the side */
+        bool whole = v && v->reason != COMPARISON_OPEN && v->reason != COMPARISON_LEAVING &&
+                     v->reason != COMPARISON_UNITS; /* the side */
         if (whole && v->reason != COMPARISON_TOLD) {
             buf_addf(out, "Nothing is claimed of %s against %s: %s.", other, base,
                      comparison_reason_text(v->reason));

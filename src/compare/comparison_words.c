@@ -69,7 +69,8 @@ const char *comparison_reason_name(enum comparison_reason r) {
                                         [COMPARISON_NEIGHBOUR] = "neighbour",
                                         [COMPARISON_UNITS] = "other_granularity",
                                         [COMPARISON_UNDONE] = "work_undone",
-                                        [COMPARISON_OPEN] = "few_values"};
+                                        [COMPARISON_OPEN] = "few_values",
+                                        [COMPARISON_LEAVING] = "leaving"};
     return names[r];
 }
 
@@ -81,7 +82,8 @@ const char *comparison_reason_text(enum comparison_reason r) {
         [COMPARISON_NEIGHBOUR] = "another program had a part in what was measured",
         [COMPARISON_UNITS] = "their lookups and operations are of other entries",
         [COMPARISON_UNDONE] = "the side that looks better left more work undone",
-        [COMPARISON_OPEN] = "too few values lie beyond the percentile to bound its change"};
+        [COMPARISON_OPEN] = "too few values lie beyond the percentile to bound its change",
+        [COMPARISON_LEAVING] = "its users leave one by one, which hides whether it changed"};
     return texts[r];
 }
 

@@ -55,10 +55,14 @@ def _():
                              for width in ("7GB/s", "1500MB/s", "7GB/s"))
         assert pairs.compare(fast, slow)["e2e_p95_ms"] == ("worse", "beyond"), (settings, pairs.compare(fast, slow))
         assert pairs.compare(slow, fast)["e2e_p95_ms"] == ("better", "beyond"), (settings, pairs.compare(slow, fast))
+        halves = [pairs.compare(fast, slow)[name] for name in ("ttft_p50_ms", "e2e_p50_ms")]  # by 3 and by 35 times
+        assert halves == 2 * [("worse", None if settings else "beyond")], (settings, halves)
         gate = ["--db", pairs.db, "--fail-over", "5%", "--metric", "e2e_p95_ms"]
         assert run(["compare", str(fast), str(slow)] + gate).rc == 3
         assert run(["compare", str(slow), str(fast)] + gate).rc == 0
         assert run(["compare", str(fast), str(again)] + gate).rc == 0
+        got = " ".join(run(["compare", str(fast), str(slow), "--db", pairs.db, "--fail-over", "5%", "--metric", "e2e_p50_ms"]).stdout.split())
+        assert ("is not held to its limit: its users leave one by one" in got) == bool(settings), got
 
 
 @case("a wait that comes from nothing is told, as a cause and to a limit, and so is one that goes")
