@@ -272,7 +272,8 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
                                       : "miss what was evicted for want of room");
     if (in->misses_free)
-        phrase_add(t, "; a miss makes no work here, so more room brings hits, not throughput");
+        phrase_add(t,
+                   "; a miss makes no work here, so more room in the last tier brings hits, not throughput");
     else if (in->compute_busy >= 0)
         phrase_add(t, "; misses are recomputed on the modelled GPU, %s busy",
                    phrase_share(in->compute_busy).text);
