@@ -325,8 +325,7 @@ static void print_listing(struct listing *l, const struct options *o, const char
                             : "no runs yet in %s\n",
                  path);
     }
-    if (l->marked)
-        buf_add(&l->text, "* not comparable: it left work undone or did not serve what arrived (show RUN)\n");
+    if (l->marked) buf_add(&l->text, "* not comparable with other runs (show RUN says why)\n");
 }
 
 int cmd_history(const struct options *o, struct command_reply *r, struct err *e) {

@@ -13,6 +13,7 @@
 #include "record/metric.h"
 #include "record/run.h"
 #include "record/series.h"
+#include "record/standing.h"
 #include "record/trials.h"
 
 /* One side of a comparison. All of it must last until comparison_make() returns, which keeps none of it. */
@@ -70,8 +71,7 @@ struct comparison_side {
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;
-    bool behind; /* it did not serve what arrived: standing_run_behind() */
-    bool cut;    /* it ended amid most of its work: its figures are those of the first few requests */
+    enum standing_flaw flaw; /* of its figures: standing_run_flaw() */
     /* Whether of some kind of work far more was left undone than by the baseline, and far less. Both may be:
      * then neither looks better for a good reason. */
     bool undone_more, undone_less;

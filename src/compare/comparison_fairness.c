@@ -341,17 +341,9 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
         if (c->side[s].undone[0])
             comparison_warn(c, "The throughput of %s is not comparable: %s.", c->side[s].label,
                             c->side[s].undone);
-        else if (c->side[s].cut)
-            comparison_warn(c,
-                            "%s ended while most of the time in service was that of requests not done: its "
-                            "throughput and latencies are those of the first few.",
-                            at_start(&c->side[s], who, sizeof who));
-        else if (c->side[s].behind)
-            comparison_warn(
-                c,
-                "%s did not serve what arrived: the longer it runs, the longer its latencies. Compare "
-                "it by throughput alone.",
-                at_start(&c->side[s], who, sizeof who));
+        else if (c->side[s].flaw != STANDING_FLAWLESS)
+            comparison_warn(c, "%s %s.", at_start(&c->side[s], who, sizeof who),
+                            comparison_flaw_text(c->side[s].flaw));
     }
     for (size_t s = 0; s < c->sides; s++)
         if (input[s].members) warn_members(&input[s], c, c->side[s].label);

@@ -29,6 +29,9 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
 /* Appends one sentence on a side against the baseline, with the reason. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
 
+/* The flaw of a side in words, behind its name: "did not serve what arrived: ...". */
+const char *comparison_flaw_text(enum standing_flaw flaw);
+
 /* Whether a run failed or crashed, or no trial of a group is complete: its figures say nothing. */
 static inline bool comparison_side_failed(const struct comparison_side *s) {
     return s->trials ? !s->complete : s->status == RUN_FAILED || s->status == RUN_CRASHED;

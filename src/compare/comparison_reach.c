@@ -196,9 +196,10 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
                "request they are of whole contexts, at block of blocks, new ones among them.");
     if (undone)
         comparison_note(
-            c, "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
-               "through or are not admitted, other work is left undone, or a run ends amid most of its work: "
-               "less work is done sooner.");
+            c,
+            "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
+            "through or are not admitted, other work is left undone or began before the measured part, or a "
+            "run ends amid most of its work: less work is done sooner.");
     return r;
 }
 

@@ -5,32 +5,28 @@
 #include "draw/format.h"
 #include "record/standing.h"
 
-/* Of a group the medians of its complete trials; the caller frees the items. */
-static struct result_list values_of(const struct comparison_input *i, const char *const *asked,
-                                    size_t count) {
+/* The figures that tell flaws, of a group the medians of its complete trials; the caller frees the items. */
+static struct result_list values_of(const struct comparison_input *i) {
     struct result_list values = {0};
     const char *unit;
-    for (size_t n = 0; n < count; n++)
-        result_add(&values, comparison_value(i, asked[n], &unit), 0, "%s", asked[n]);
+    for (size_t n = 0; n < standing_flaw_metric_count; n++)
+        result_add(&values, comparison_value(i, standing_flaw_metrics[n], &unit), 0, "%s",
+                   standing_flaw_metrics[n]);
     return values;
 }
 
 static double unfinished_of(const struct comparison_input *i) {
-    static const char *const asked[] = {
-        "e2e_mean_ms", "queue_wait_mean_ms", "in_service_mean",           "requests_failed",
-        "measured_s",  "requests_done",      "requests_in_service_at_end"};
-    struct result_list values = values_of(i, asked, sizeof asked / sizeof *asked);
+    struct result_list values = values_of(i);
     double part = standing_run_unfinished(&values);
     free(values.items);
     return part < 0 ? 0 : part; /* what those that ended had spent before is in no result */
 }
 
-static bool behind_of(const struct comparison_input *i) {
-    static const char *const asked[] = {"requests_arrived", "achieved_ratio", "unserved_ratio"};
-    struct result_list values = values_of(i, asked, sizeof asked / sizeof *asked);
-    bool behind = standing_run_behind(&values);
+static enum standing_flaw flaw_of(const struct comparison_input *i) {
+    struct result_list values = values_of(i);
+    enum standing_flaw flaw = standing_run_flaw(&values);
     free(values.items);
-    return behind;
+    return flaw;
 }
 
 /* Of a longer run the part that the other one had time for. */
@@ -60,13 +56,13 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         struct comparison_side *side = &c->side[i];
         standing_of(input[i].run, comparison_group(&input[i]) ? input[i].trials : NULL, s);
         standing_undone(s->undone, side->undone, sizeof side->undone);
-        side->behind = behind_of(&input[i]);
-        side->cut = unfinished_of(&input[i]) > STANDING_CUT;
+        side->flaw = flaw_of(&input[i]);
         if (i == 0) continue;
+        bool hides = standing_flaw_hides(side->flaw), base_hides = standing_flaw_hides(c->side[0].flaw);
         side->undone_more =
-            far_more(c, i, s, &base, part_for(&input[0], &input[i])) || (side->cut && !c->side[0].cut);
+            far_more(c, i, s, &base, part_for(&input[0], &input[i])) || (hides && !base_hides);
         side->undone_less =
-            far_more(c, i, &base, s, part_for(&input[i], &input[0])) || (c->side[0].cut && !side->cut);
+            far_more(c, i, &base, s, part_for(&input[i], &input[0])) || (base_hides && !hides);
     }
 }
 
@@ -93,7 +89,8 @@ static void warn_of_survivors(const struct comparison_input *input, struct compa
     for (size_t s = 1; s < c->sides; s++) {
         double time[2] = {unfinished_of(&input[0]), unfinished_of(&input[s])};
         double arrivals[2] = {waits, comparison_value(&input[s], "unserved_ratio", &unit)};
-        if (c->side[0].cut || c->side[s].cut) continue; /* that is said, and nothing is claimed */
+        if (c->side[0].flaw == STANDING_FLAW_CUT || c->side[s].flaw == STANDING_FLAW_CUT)
+            continue; /* that is said, and nothing is claimed */
         if (!warn_survivors(c, s, time, "the time in service", "was that of requests not done"))
             (void)warn_survivors(c, s, arrivals, "the arrivals", "were left waiting");
     }
@@ -108,8 +105,8 @@ void comparison_unfinished(const struct comparison_input *input, struct comparis
         const struct comparison_change *v = &m->change[s];
         size_t low = v->absolute < 0 ? s : 0, high = s - low;
         double part = unfinished_of(&input[low]), most = m->change[low].value / (1 - part);
-        if (v->noise != COMPARISON_BEYOND || !(part > 0) || c->side[low].cut || c->side[low].undone[0] ||
-            c->side[high].undone[0] || !(most >= m->change[high].value))
+        if (v->noise != COMPARISON_BEYOND || !(part > 0) || c->side[low].flaw == STANDING_FLAW_CUT ||
+            c->side[low].undone[0] || c->side[high].undone[0] || !(most >= m->change[high].value))
             continue;
         comparison_warn(
             c,

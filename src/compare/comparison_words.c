@@ -81,10 +81,26 @@ const char *comparison_reason_text(enum comparison_reason r) {
         [COMPARISON_USERS] = "their seeds drew different users",
         [COMPARISON_NEIGHBOUR] = "another program had a part in what was measured",
         [COMPARISON_UNITS] = "their lookups and operations are of other entries",
-        [COMPARISON_UNDONE] = "the side that looks better left more work undone",
+        [COMPARISON_UNDONE] = "the side that looks better did less of its work",
         [COMPARISON_OPEN] = "too few values lie beyond the percentile to bound its change",
         [COMPARISON_LEAVING] = "its users leave one by one, which hides whether it changed"};
     return texts[r];
+}
+
+const char *comparison_flaw_text(enum standing_flaw flaw) {
+    static const char *const texts[STANDING_FLAWS] = {
+        [STANDING_FLAWLESS] = "",
+        [STANDING_FLAW_CUT] =
+            "ended while most of the time in service was that of requests not done: its throughput and "
+            "latencies are those of the first few",
+        [STANDING_FLAW_EARLY] =
+            "did much of its work before the measured part: its throughput and latencies are in part "
+            "those of that time",
+        [STANDING_FLAW_COPIES] = "ended with copies still to be made: the longer it runs, the more are left",
+        [STANDING_FLAW_BEHIND] =
+            "did not serve what arrived: the longer it runs, the longer its latencies. Compare it by "
+            "throughput alone"};
+    return texts[flaw];
 }
 
 const char *comparison_method_name(enum comparison_method m) {

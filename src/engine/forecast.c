@@ -591,8 +591,8 @@ void forecast_remedies(struct engine *e, const struct judge_input *in, struct ru
                          .inside = result_value(r, "queue_depth_mean") + result_value(r, "in_service_mean"),
                          .tok_s = result_value(r, "throughput_tok_s")};
     standing_count(r, undone);
-    if (!standing_comparable(undone)) run->verdict.gap = VERDICT_GAP_UNDONE;
-    if (!standing_comparable(undone) || !measure(&f)) return;
+    if (!standing_nothing_undone(undone)) run->verdict.gap = VERDICT_GAP_UNDONE;
+    if (!standing_nothing_undone(undone) || !measure(&f)) return;
     if (!enough_done(&f)) return;
     if (fabs(result_value(r, "steady_slope")) > DRIFT_MOST) return; /* false where it is not known */
     try_base(&f);

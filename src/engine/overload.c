@@ -13,9 +13,6 @@
 /* So much behind is no delay of the machine's any more. */
 #define LATE_NS (200 * KVF_NS_PER_MS)
 
-/* From here on what the warm-up did is told: the measured part is shorter than two and a half requests. */
-#define CARRIED 0.2
-
 static bool moved_by_requests(int cause) {
     return cause != KVF_CAUSE_DEMOTION && cause != KVF_CAUSE_PROMOTION && cause != KVF_CAUSE_PRECONDITION;
 }
@@ -108,8 +105,9 @@ static void warn_of_arrivals(struct run_record *run) {
             "%.0f %% of what arrived was not done by the end, and more waits the longer the run is: its "
             "latencies are those of that length",
             100 * fmax(1 - done / arrived, 0));
+    unsigned early = standing_run_early(&run->results);
     double more = result_value(&run->results, "achieved_ratio") - 1;
-    if (standing_behind(1 - more, arrived))
+    if (early & STANDING_EARLY_ARRIVED)
         verdict_warn(
             &run->verdict,
             "%.0f %% more was done than arrived: %.0f requests had come before the measured part, and its "
@@ -117,7 +115,7 @@ static void warn_of_arrivals(struct run_record *run) {
             100 * more, result_value(&run->results, "requests_open_at_start"));
     double asked = result_value(&run->results, "requests_asked"),
            before = asked - result_value(&run->results, "requests_left") - done;
-    if (before > asked / 2)
+    if (early & STANDING_EARLY_DONE)
         verdict_warn(
             &run->verdict,
             "%.0f of the %.0f requests of run.max_requests were done in the warm-up, and the figures are those "
@@ -166,13 +164,13 @@ static void warn_of_copies(struct run_record *run) {
             &run->verdict,
             "%s skipped for want of room in a slower tier; less was written than cache.placement asks for",
             counted(skipped, "copy was", "copies were").text);
-    const struct result *left = result_find(&run->results, "copies_left");
-    if (left && standing_behind(1 - left->value / (double)left->samples, (double)left->samples))
+    if (standing_run_copies(&run->results))
         verdict_warn(
             &run->verdict,
             "%s not ended, of %.0f that cache.placement asks for: a slower tier takes fewer than are begun, so less "
             "is written, and more is left the longer the run is",
-            counted(left->value, "copy had", "copies had").text, (double)left->samples);
+            counted(result_value(&run->results, "copies_left"), "copy had", "copies had").text,
+            result_value(&run->results, "copies_begun"));
 }
 
 void overload_warn(const struct engine *e, struct run_record *run) {
@@ -216,7 +214,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                             : "neither read nor moved nor computed again, but for shared prompts",
                      blocks ? "other" : "less");
     double carried = result_value(&run->results, "tokens_carried_ratio");
-    if (carried >= CARRIED)
+    if (carried >= STANDING_CARRIED)
         verdict_warn(
             &run->verdict,
             "%.0f %% of the tokens counted are work done before the measured part, which is too short for "

@@ -66,6 +66,7 @@ static void add_cache(struct measure *m) {
     add_count(m, "recomputed_tokens", counters_get(&m->d->recomputed_tokens));
     add_count(m, "copies_dropped", tier_sum(s->copies_dropped));
     add_count(m, "copies_skipped", s->copies_skipped);
+    add_count(m, "copies_begun", s->copies_begun);
     result_add(m->out, fmax((double)s->copies_begun - (double)s->copies_ended, 0), s->copies_begun,
                "copies_left");
     add_count(m, "lookups_given_up", s->lookups_given_up);

@@ -247,6 +247,8 @@ const struct metric metric_rows[] = {
      "Under placement inclusive: copies dropped of entries that stayed in another tier."},
     {"copies_skipped", COUNT, DOWN, "copies skipped",
      "Under placement inclusive: copies to a slower tier that found no room at once."},
+    {"copies_begun", COUNT, FREE, "copies begun",
+     "Under placement inclusive: copies to a slower tier that began."},
     {"copies_left", COUNT, DOWN, "copies left",
      "Under placement inclusive: growth of the number of copies to a slower tier that are under way."},
     {"room_inline", COUNT, FREE, "room made inline", "Writes that made room for themselves."},

@@ -158,7 +158,7 @@ static size_t configuration_of(const struct outcome *o, size_t point) {
 }
 
 bool outcome_comparable(const struct outcome_point *p) {
-    return !p->cut && !p->behind && standing_comparable(p->undone);
+    return standing_comparable(p->undone, p->flaw);
 }
 
 /* Of the points of a configuration, SIZE_MAX for all. */
@@ -181,7 +181,7 @@ size_t outcome_best(const struct outcome *o, size_t measure) {
 }
 
 const char *outcome_undone(const struct outcome_point *p, char out[STANDING_TEXT]) {
-    return standing_why(p->undone, p->cut, p->behind, out);
+    return standing_why(p->undone, p->flaw, out);
 }
 
 bool outcome_by_load(const struct outcome *o) {

@@ -85,8 +85,7 @@ struct outcome_point {
     size_t values;
     double undone[STANDING_UNDONE]; /* as standing.h has them */
     double reuse_hits;              /* reuse_hit_ratio; NaN: missing */
-    bool cut;                       /* it ended amid most of its work: standing_run_cut() */
-    bool behind;                    /* it did not serve what arrived: standing_run_behind() */
+    enum standing_flaw flaw;        /* of its figures: standing_run_flaw() */
     size_t against;                 /* index of the baseline point of its differences; SIZE_MAX: none */
 };
 struct outcome_measure {
@@ -138,14 +137,11 @@ double outcome_value(const struct outcome *o, size_t point, size_t measure);
 size_t outcome_measure_find(const struct outcome *o, const char *name); /* SIZE_MAX: none */
 /* The difference to the point's baseline: 0.05 is 5 % more; NaN: missing. */
 double outcome_delta(const struct outcome *o, size_t point, size_t measure);
-/* The best point by a measure, among those that left nothing undone and did not end amid most of their work;
- * SIZE_MAX: none. */
+/* The best point by a measure, among those that are comparable; SIZE_MAX: none. */
 size_t outcome_best(const struct outcome *o, size_t measure);
-/* Whether it can be best, or a maximum: nothing was left undone, it did not end amid most of its work, and
- * served what arrived. */
+/* Whether it can be best, or a maximum: standing_comparable(). */
 bool outcome_comparable(const struct outcome_point *p);
-/* Why a point is not comparable, and never the best: "3 requests failed", "it ended amid most of its work";
- * "" where it is. */
+/* Why a point is not comparable, and never the best: standing_why(). */
 const char *outcome_undone(const struct outcome_point *p, char out[STANDING_TEXT]);
 /* The measure whose best value is a peak: throughput where the load varies, else the first. */
 size_t outcome_judge(const struct outcome *o);

@@ -154,7 +154,7 @@ static void add_undone(struct standing *s, const struct run_record *r, const str
         s->undone[standing_undone_find("requests_left")] += t->trial[i].left; /* of those left out */
 }
 
-bool standing_comparable(const double counts[STANDING_UNDONE]) {
+bool standing_nothing_undone(const double counts[STANDING_UNDONE]) {
     for (size_t i = 0; i < STANDING_UNDONE; i++)
         if (counts[i] > 0) return false;
     return true;
@@ -204,7 +204,7 @@ void standing_of(const struct run_record *r, const struct trials *t, struct stan
 
 bool standing_good(const struct standing *s) {
     return s->failed == 0 && s->missed == 0 && s->unjudged == 0 && s->passed == s->criteria &&
-           standing_comparable(s->undone);
+           standing_nothing_undone(s->undone);
 }
 
 const char *standing_criteria(size_t passed, size_t judged, size_t without_data,
@@ -344,18 +344,63 @@ bool standing_run_behind(const struct result_list *results) {
            standing_behind(1 - result_value(results, "unserved_ratio"), arrived);
 }
 
-const char *standing_why(const double counts[STANDING_UNDONE], bool cut, bool behind,
+bool standing_run_copies(const struct result_list *results) {
+    double begun = result_value(results, "copies_begun");
+    return standing_behind(1 - result_value(results, "copies_left") / begun, begun);
+}
+
+unsigned standing_run_early(const struct result_list *results) {
+    double achieved = result_value(results, "achieved_ratio"),
+           asked = result_value(results, "requests_asked"),
+           before = asked - result_value(results, "requests_left") - result_value(results, "requests_done");
+    bool carried = result_value(results, "tokens_carried_ratio") >= STANDING_CARRIED &&
+                   !(standing_run_unfinished(results) > -STANDING_RETURNED);
+    bool arrived = standing_behind(2 - achieved, result_value(results, "requests_arrived"));
+    return (arrived ? STANDING_EARLY_ARRIVED : 0) | (before > asked / 2 ? STANDING_EARLY_DONE : 0) |
+           (carried ? STANDING_EARLY_TOKENS : 0);
+}
+
+const char *const standing_flaw_metrics[] = {
+    "e2e_mean_ms",        "queue_wait_mean_ms", "in_service_mean", "requests_in_service_at_end",
+    "measured_s",         "requests_arrived",   "requests_done",   "requests_failed",
+    "requests_asked",     "requests_left",      "achieved_ratio",  "tokens_carried_ratio",
+    "unserved_ratio",     "copies_begun",       "copies_left",     "batch_running_mean",
+    "misses_not_computed"};
+const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
+
+enum standing_flaw standing_run_flaw(const struct result_list *results) {
+    return standing_run_cut(results)                                  ? STANDING_FLAW_CUT
+           : standing_run_early(results)                              ? STANDING_FLAW_EARLY
+           : standing_run_copies(results) && !computes_again(results) ? STANDING_FLAW_COPIES
+           : standing_run_behind(results)                             ? STANDING_FLAW_BEHIND
+                                                                      : STANDING_FLAWLESS;
+}
+
+bool standing_flaw_hides(enum standing_flaw flaw) {
+    return flaw != STANDING_FLAWLESS && flaw != STANDING_FLAW_BEHIND;
+}
+
+bool standing_comparable(const double counts[STANDING_UNDONE], enum standing_flaw flaw) {
+    return standing_nothing_undone(counts) && flaw == STANDING_FLAWLESS;
+}
+
+const char *standing_why(const double counts[STANDING_UNDONE], enum standing_flaw flaw,
                          char out[STANDING_TEXT]) {
+    static const char *const texts[STANDING_FLAWS] = {
+        [STANDING_FLAWLESS] = "",
+        [STANDING_FLAW_CUT] = "it ended amid most of its work",
+        [STANDING_FLAW_EARLY] = "much of its work began before the measured part",
+        [STANDING_FLAW_COPIES] = "it ended with copies still to be made",
+        [STANDING_FLAW_BEHIND] = "it did not serve what arrived"};
     standing_undone(counts, out, STANDING_TEXT);
-    if (!out[0] && cut) snprintf(out, STANDING_TEXT, "it ended amid most of its work");
-    if (!out[0] && behind) snprintf(out, STANDING_TEXT, "it did not serve what arrived");
+    if (!out[0]) snprintf(out, STANDING_TEXT, "%s", texts[flaw]);
     return out;
 }
 
 const char *standing_run_why(const struct result_list *results, char out[STANDING_TEXT]) {
     double counts[STANDING_UNDONE];
     standing_count(results, counts);
-    return standing_why(counts, standing_run_cut(results), standing_run_behind(results), out);
+    return standing_why(counts, standing_run_flaw(results), out);
 }
 
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]) {

@@ -43,7 +43,7 @@ extern const char standing_computes[], standing_not_computed[];
 const char *standing_undone_more(size_t i);
 /* The index of a metric in undone[]; STANDING_UNDONE: it is none of them. */
 size_t standing_undone_find(const char *metric);
-bool standing_comparable(const double undone[STANDING_UNDONE]);
+bool standing_nothing_undone(const double undone[STANDING_UNDONE]);
 const char *standing_undone(const double undone[STANDING_UNDONE], char *out, size_t len);
 /* "1 target not judged (46 of 100 requests that its percentile needs)", without the word beside targets that
  * were judged; "" where all were. */
@@ -84,8 +84,35 @@ bool standing_behind(double done_ratio, double arrived);
 /* The same of a run whose arrivals do not wait for answers: of an open loop by what it achieved, of any by
  * how its queue grew. False where users wait for answers. */
 bool standing_run_behind(const struct result_list *results);
-/* Why a run is not comparable: "3 requests failed", "it ended amid most of its work"; "" where it is. */
-const char *standing_why(const double undone[STANDING_UNDONE], bool cut, bool behind,
+/* Whether the copies to slower tiers that it left to be made are so large a part of those begun. */
+bool standing_run_copies(const struct result_list *results);
+/* The ways in which a run counts work that began before its measured part, as bits: more was done than
+ * arrived; most requests of run.max_requests were done; so large a part of its tokens is work of that time,
+ * and less was left at its end in return. */
+enum { STANDING_EARLY_ARRIVED = 1, STANDING_EARLY_DONE = 2, STANDING_EARLY_TOKENS = 4 };
+#define STANDING_CARRIED  0.2 /* the measured part is shorter than two and a half requests */
+#define STANDING_RETURNED 0.1 /* so much less of the time in service was left than had been spent before */
+unsigned standing_run_early(const struct result_list *results);
+/* Beside work undone, why the figures of a run are not those of its load: the first that holds. Copies count
+ * as work undone does. */
+enum standing_flaw {
+    STANDING_FLAWLESS,
+    STANDING_FLAW_CUT,
+    STANDING_FLAW_EARLY,
+    STANDING_FLAW_COPIES,
+    STANDING_FLAW_BEHIND,
+    STANDING_FLAWS
+};
+/* Whether it is of all figures: a run that did not serve what arrived has a throughput to compare. */
+bool standing_flaw_hides(enum standing_flaw flaw);
+enum standing_flaw standing_run_flaw(const struct result_list *results);
+/* The metrics that it reads. */
+extern const char *const standing_flaw_metrics[];
+extern const size_t standing_flaw_metric_count;
+/* Whether a run can be best: nothing undone, and no flaw. */
+bool standing_comparable(const double undone[STANDING_UNDONE], enum standing_flaw flaw);
+/* Why it cannot: "3 requests failed", "it ended amid most of its work"; "" where it can. */
+const char *standing_why(const double undone[STANDING_UNDONE], enum standing_flaw flaw,
                          char out[STANDING_TEXT]);
 /* The same from the results of a run. */
 const char *standing_run_why(const struct result_list *results, char out[STANDING_TEXT]);

@@ -52,6 +52,7 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, (double)(i->lookups - i->reuse_lookups), 0, "decode_lookups");
     result_add(out, (double)(i->hits - reuse_hits), 0, "decode_hits");
     result_add(out, sum_of(w, "copies_skipped"), 0, "copies_skipped");
+    result_add(out, sum_of(w, "copies_begun"), 0, "copies_begun");
     result_add(out, sum_of(w, "copies_left"), 0, "copies_left");
     result_add(out, sum_of(w, "lookups_given_up"), 0, "lookups_given_up");
     double left = sum_of(w, "requests_left"); /* where their number is limited */

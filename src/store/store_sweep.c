@@ -203,10 +203,7 @@ static int peak_of(struct store *s, struct sweep_baseline *out) {
     if (rc == SQLITE_OK) rc = p.rc;
     if (rc == SQLITE_OK) rc = store_each_row(s, Q_SWEEP_RUNS, out->sweep_id, one_id, &runs);
     out->runs = (uint64_t)runs;
-    if (!kvf_present(out->tok_s))
-        snprintf(out->undone, sizeof out->undone,
-                 "each of its runs left work undone, ended amid most of it "
-                 "or did not serve what arrived");
+    if (!kvf_present(out->tok_s)) snprintf(out->undone, sizeof out->undone, "none of its runs is");
     return rc;
 }
 

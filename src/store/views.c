@@ -96,17 +96,51 @@ static void add_value(struct buf *out, const char *run, const char *metric) {
     buf_addf(out, "(SELECT value FROM results WHERE run_id = %s.run_id AND metric = '%s')", run, metric);
 }
 
-/* "coalesce(1 - (...) >= 0.05 AND ..., 0)": standing_behind(). */
-static void add_behind(struct buf *out, const char *run, const char *before, const char *metric) {
-    buf_addf(out, " AND NOT coalesce(%s", before);
-    add_value(out, run, metric);
-    buf_addf(out, " >= %g AND (%s", JUDGE_UNSERVED, before);
-    add_value(out, run, metric);
-    buf_addf(out, ") * (%s", before);
-    add_value(out, run, metric);
-    buf_add(out, ") * ");
-    add_value(out, run, "requests_arrived");
-    buf_addf(out, " >= %d, 0)", JUDGE_CHANCE * JUDGE_CHANCE);
+/* A text of SQL, where "[metric]" is a result of the run. */
+static void add_terms(struct buf *out, const char *run, const char *text) {
+    for (; *text; text++) {
+        size_t len = strcspn(text, "[");
+        buf_bytes(out, text, len);
+        text += len;
+        if (!*text) return;
+        char metric[METRIC_NAME];
+        len = strcspn(++text, "]");
+        snprintf(metric, sizeof metric, "%.*s", (int)len, text);
+        add_value(out, run, metric);
+        text += len;
+    }
+}
+
+/* standing_behind() of the part. */
+static void add_behind(struct buf *out, const char *run, const char *part, const char *count) {
+    char text[700];
+    snprintf(text, sizeof text, " AND NOT coalesce(%s >= %g AND (%s) * (%s) * [%s] >= %d, 0)", part,
+             JUDGE_UNSERVED, part, part, count, JUDGE_CHANCE * JUDGE_CHANCE);
+    add_terms(out, run, text);
+}
+
+/* standing_run_flaw() */
+static void add_flawless(struct buf *out, const char *run) {
+    char text[400];
+    snprintf(text, sizeof text, " AND coalesce([unfinished_ratio], 0) <= %g", STANDING_CUT);
+    add_terms(out, run, text);
+    add_terms(
+        out, run,
+        " AND NOT coalesce([requests_asked] - [requests_left] - [requests_done] > [requests_asked] / 2, 0)");
+    snprintf(
+        text, sizeof text,
+        " AND NOT coalesce([tokens_carried_ratio] >= %g AND NOT coalesce([in_service_mean] * [measured_s] - "
+        "[requests_done] * ([e2e_mean_ms] - [queue_wait_mean_ms]) / 1e3 > -%g * [in_service_mean] * [measured_s], "
+        "0), 0)",
+        STANDING_CARRIED, STANDING_RETURNED);
+    add_terms(out, run, text);
+    add_behind(out, run, "[achieved_ratio] - 1", "requests_arrived");
+    snprintf(text, sizeof text,
+             "CASE WHEN [%s] IS NULL OR [%s] IS NOT NULL THEN [copies_left] / [copies_begun] END",
+             standing_computes, standing_not_computed);
+    add_behind(out, run, text, "copies_begun");
+    add_behind(out, run, "1 - [achieved_ratio]", "requests_arrived");
+    add_behind(out, run, "[unserved_ratio]", "requests_arrived");
 }
 
 /* Whether a run of this table is comparable, as standing_why() has it: less work is done sooner. */
@@ -124,11 +158,7 @@ static void add_comparable(struct buf *out, const char *run) {
         }
         buf_add(out, ")");
     }
-    buf_add(out, " AND coalesce(");
-    add_value(out, run, "unfinished_ratio");
-    buf_addf(out, ", 0) <= %g", STANDING_CUT);
-    add_behind(out, run, "1 - ", "achieved_ratio");
-    add_behind(out, run, "", "unserved_ratio");
+    add_flawless(out, run);
 }
 
 const char *schema_view(size_t i, struct buf *out) {

@@ -166,7 +166,7 @@ def _():
         "SELECT metric, value FROM results WHERE run_id = ?", row["run_id"])})["ttft_p95_ms"] <= 200 and
            value["requests_in_service_at_end"] == 64]
     assert few, out["points"]  # those that found no crowd were fast, and now everybody waits
-    assert "cannot be met within the bounds" in text and "most of the work was not done by the end" in text, got
+    assert "cannot be met within the bounds" in text and "but it ended amid most of its work (make run.duration longer)" in text, got
 
 
 @case("a search counts no point whose arrivals are left waiting, unless it is for a rate")
@@ -226,6 +226,32 @@ def _():
     assert told in " ".join(got.stdout.split()), got
     report = run(["report", "sweep:1", "--format", "md", "-o", "-"])
     assert report.rc == 0 and told in " ".join(report.stdout.split()), report
+
+
+@case("a point with work from before the measured part, or with copies still to be made, is not called best, by the sweep nor by what is read of it later")
+def _():
+    small = [{"name": "small", "context": [100, 300], "generate": [50, 150], "think": ["0s", "1s"]}]
+    limited = {"mode": "simulate", "run": {"duration": "5m", "max_requests": 200}, "tiers": {"cpu": {"capacity": "1GiB"}},
+               "workload": {"users": 8, "personas": small}}
+    copied = {"mode": "simulate", "run.duration": "60s", "cache.placement": "inclusive", "tiers": {"cpu": {"capacity": "64GiB"}, "nvme": {
+        "capacity": "256GiB"}}, "workload": {"users": 40, "phase": "prefill", "personas": [
+            {"name": "one", "context": [500, 600], "generate": [20, 30], "think": ["100ms", "200ms"]}]}}
+    long = {"mode": "simulate", "compute": {"mode": "fixed", "ms_per_token": 30}, "run.duration": "4s", "tiers": {"cpu": {"capacity": "4GiB"}}, "workload": {
+        "users": 20, "personas": [{"name": "long", "context": [100, 100], "generate": [330, 330], "think": ["0s", "0s"]}]}}
+    for number, (changes, key, values, why, told) in enumerate((
+            (limited, "run.warmup", ["0s", "20s"], "much of its work began before the measured part", "did much of the work before the measured part"),
+            (long, "run.warmup", ["68s", "60s"], "much of its work began before the measured part", "did much of the work before the measured part"),
+            (copied, "tiers.nvme.write_bandwidth", ["5GB/s", "5MB/s"], "it ended with copies still to be made", "ended with copies still to be made")), 1):
+        got, out = sweep({**changes, "sweep": {"keys": {key: values}, "metrics": "throughput_tok_s"}})
+        assert [one["undone"] for one in out["points"]] == [None, why] and out["sweep"]["best_point"] == 1, (key, out["points"], out["sweep"])
+        again = json.loads(run(["export", "sweep:%d" % number, "--format", "json"]).stdout)
+        assert [one["undone"] for one in again["points"]] == [None, why] and again["sweep"]["best_point"] == 1, again
+        for text in (got.stdout, run(["report", "sweep:%d" % number, "--format", "md", "-o", "-"]).stdout):
+            assert "1 of 2 points %s, and is not called best" % told in " ".join(text.split()), (key, text)
+        listed = json.loads(run(["history", "--json"]).stdout)[:2]
+        assert sorted((one["undone"] or "") for one in listed) == ["", why], listed
+        view = rows("SELECT comparable FROM run_summary JOIN runs USING (run_id) WHERE runs.sweep_id = ? ORDER BY sweep_point", number)
+        assert [one["comparable"] for one in view] == [1, 0], view
 
 
 @case("a best point with fewer hits than another says so, where a miss makes no work")
@@ -301,7 +327,7 @@ def _():
     assert [row["users"] for row in modes[:2]] == [1, 4], modes
     got, out = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 3}, "compute": {"mode": "fixed", "ms_per_token": 0.05},
                       "engine.slots": 4})
-    none = "No maximum over rates: at every rate the point failed, left work undone, ended amid most of it or did not serve what arrived. Max "
+    none = "No maximum over rates: at every rate the point failed or is not comparable. Max "
     assert out["points"][2]["undone"] and (none + "throughput in the closed loop") in " ".join(got.stdout.split()), got
     got, _ = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 2, "baseline": "1"},
                     "compute": {"mode": "fixed", "ms_per_token": 0.05}, "engine.slots": 4})
@@ -327,7 +353,7 @@ def _():
         return " ".join(got.stdout.split())
     said = answer("seed=47", "engine.room_wait=10ms")  # one request at a time left nothing undone
     assert "2 of 3 points left work undone" in said, said
-    assert "No maximum: every point beyond one request at a time failed, left work undone, ended amid most of it or did not serve what arrived." in said, said
+    assert "No maximum: every point beyond one request at a time failed or is not comparable." in said, said
     said = answer("seed=37", "run.duration=20s")
     assert re.search(r"Max throughput in the closed loop with every slot in use \S+ tok/s, with a mean TTFT", said), said
     said = answer("seed=41", points=5)

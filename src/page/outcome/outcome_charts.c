@@ -244,8 +244,7 @@ static struct plot *chart_fill(const struct outcome *o, const struct outcome_lin
             add_bars(o, l, k, measure, p);
     }
     free(shown);
-    if (!l->numbers && is_marked(p))
-        plot_caption(p, "* left work undone, was too short, or did not serve what arrived.");
+    if (!l->numbers && is_marked(p)) plot_caption(p, "* not comparable: the table of points says why.");
     if (l->numbers && strcmp(o->measure[measure].unit, "ms") == 0)
         outcome_put_limits(o, o->measure[measure].name, p);
     return p;

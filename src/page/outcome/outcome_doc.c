@@ -186,31 +186,35 @@ static void put_fewer_hits(const struct outcome *o, struct doc *d) {
         100 * other->reuse_hits);
 }
 
-/* Why a point that looks best is not called so. */
+/* Why points that look best are not called so: "2 of 4 points did not ..., and none of them is called best".
+ */
 static void put_incomparable(const struct outcome *o, struct doc *d) {
-    size_t left = 0, cut = 0, behind = 0;
-    for (size_t i = 0; i < o->points; i++) {
-        left += !standing_comparable(o->point[i].undone);
-        cut += o->point[i].cut;
-        behind += o->point[i].behind && !o->point[i].cut && standing_comparable(o->point[i].undone);
-    }
+    static const struct {
+        const char *did, *then;
+    } flaws[STANDING_FLAWS] = {
+        [STANDING_FLAW_CUT] = {"ended amid most of the work", "; make run.duration longer."},
+        [STANDING_FLAW_EARLY] = {"did much of the work before the measured part",
+                                 "; make run.warmup shorter, or run.duration longer."},
+        [STANDING_FLAW_COPIES] = {"ended with copies still to be made",
+                                  ": the longer the run, the more are left."},
+        [STANDING_FLAW_BEHIND] = {
+            "did not serve what arrived",
+            ". Compare by throughput alone: the longer the run, the longer the latencies."}};
+    size_t left = 0, count[STANDING_FLAWS] = {0};
+    for (size_t i = 0; i < o->points; i++)
+        if (standing_nothing_undone(o->point[i].undone))
+            count[o->point[i].flaw]++;
+        else
+            left++;
     if (left > 0)
         doc_text(
             d, DOC_WARN,
             "%zu of %zu points left work undone, which takes less time: %s not comparable, and %s called best.",
             left, o->points, left == 1 ? "it is" : "they are", left == 1 ? "is not" : "none of them is");
-    if (cut > 0)
-        doc_text(
-            d, DOC_WARN,
-            "%zu of %zu points ended amid most of the work, and %s called best; make run.duration longer.",
-            cut, o->points, cut == 1 ? "is not" : "none of them is");
-    if (behind > 0)
-        doc_text(
-            d, DOC_WARN,
-            "%zu of %zu points did not serve what arrived, and %s called best. Compare %s by throughput alone: the "
-            "longer the run, the longer %s latencies.",
-            behind, o->points, behind == 1 ? "is not" : "none of them is", behind == 1 ? "it" : "them",
-            behind == 1 ? "its" : "their");
+    for (enum standing_flaw f = STANDING_FLAWLESS + 1; f < STANDING_FLAWS; f++)
+        if (count[f] > 0)
+            doc_text(d, DOC_WARN, "%zu of %zu points %s, and %s called best%s", count[f], o->points,
+                     flaws[f].did, count[f] == 1 ? "is not" : "none of them is", flaws[f].then);
 }
 
 static void put_failures(const struct outcome *o, struct doc *d) {

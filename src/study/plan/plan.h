@@ -33,8 +33,8 @@ struct plan_option {         /* one choice for a kind of part */
 
 enum plan_state {
     PLAN_OPEN,      /* not simulated, because the answer does not need it */
-    PLAN_MEETS,     /* meets every target and leaves nothing undone */
-    PLAN_MISSES,    /* misses a target or leaves work undone */
+    PLAN_MEETS,     /* meets every target, leaves nothing undone and has no flaw */
+    PLAN_MISSES,    /* misses a target, leaves work undone or has a flaw */
     PLAN_FAILED,    /* its simulation failed */
     PLAN_WEAKER,    /* has no more of any part than machine `by`, which misses */
     PLAN_POINTLESS, /* keeps no more than machine `by`, which is cheaper */
@@ -57,6 +57,7 @@ struct plan_result {
     bool met[KVF_CLASSES_MAX];
     unsigned worst;                 /* class farthest from its target */
     double undone[STANDING_UNDONE]; /* as standing.h has them */
+    enum standing_flaw flaw;        /* of its figures: standing_run_flaw() */
     double waiting;                 /* share of the arrivals left waiting, beyond chance; 0: none */
     double over;                    /* its P95 relative to the target: 0.38 is 38 % above */
 };
@@ -158,7 +159,8 @@ const struct plan_result *plan_result(const struct plan_machine *m);
 const struct plan_result *plan_alike(const struct plan_machine *m);
 /* Its hourly cost, as far as known. */
 double plan_hourly(const struct plan_machine *m);
-/* Whether work was left undone or arrivals were left waiting; and in words what, "": nothing. */
+/* Whether work was left undone, arrivals were left waiting, or its figures hide it; and in words what, "":
+ * nothing. */
 bool plan_leaves_some(const struct plan_result *r);
 const char *plan_undone(const struct plan_result *r, char out[STANDING_TEXT]);
 /* Whether it is on the Pareto front of cost, TTFT and power, over simulated machines that meet the targets.

@@ -71,7 +71,7 @@ static void put_miss(const struct plan *p, const struct plan_result *r, struct b
     if (r->over > 0)
         buf_addf(out, "misses %s P95 %s", p->klass[r->worst].name, beyond(r->over).text);
     else if (plan_undone(r, undone)[0])
-        buf_addf(out, "leaves work undone: %s", undone);
+        buf_addf(out, "is not comparable: %s", undone);
     else
         buf_addf(out, "misses %s P95 when the requests still waiting at the end count",
                  p->klass[r->worst].name);

@@ -25,12 +25,14 @@ const struct plan_result *plan_alike(const struct plan_machine *m) {
 }
 
 bool plan_leaves_some(const struct plan_result *r) {
-    return !standing_comparable(r->undone) || r->waiting > 0;
+    return !standing_nothing_undone(r->undone) || standing_flaw_hides(r->flaw) || r->waiting > 0;
 }
 
 const char *plan_undone(const struct plan_result *r, char out[STANDING_TEXT]) {
-    standing_undone(r->undone, out, STANDING_TEXT);
-    if (!out[0] && r->waiting > 0)
+    out[0] = '\0';
+    if (!standing_nothing_undone(r->undone) || standing_flaw_hides(r->flaw))
+        standing_why(r->undone, r->flaw, out);
+    else if (r->waiting > 0)
         snprintf(out, STANDING_TEXT, "%s of the arrivals left waiting", format_percent(r->waiting).text);
     return out;
 }
@@ -77,6 +79,7 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
                               .not_computed = value[NOT_COMPUTED],
                               .over = -INFINITY};
     memcpy(r->undone, point->undone, sizeof r->undone);
+    r->flaw = point->flaw;
     r->waiting = point->waiting;
     r->written_per_day = value[MEASURED] > 0 ? written / value[MEASURED] * SECONDS_OF_DAY : NAN;
     r->years = years_of(p, m, r->written_per_day);

@@ -130,7 +130,8 @@ double suite_metric(const struct suite_entry *e, const char *fmt, ...) __attribu
 /* The largest instead. */
 double suite_metric_largest(const struct suite_entry *e, const char *metric);
 const struct suite_entry *suite_find(const struct suite *s, const char *name); /* NULL: not in the plan */
-/* "12 requests failed", as standing.h has it: its throughput is comparable to none; "": nothing was left. */
+/* "12 requests failed", as standing_why() has it: its throughput is comparable to none; "": it may be. That
+ * it was cut is suite_cut(), and tests with more than they serve are compared by throughput. */
 const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]);
 bool suite_cut(
     const struct suite_entry *e); /* done, and too short: more than SUITE_UNFINISHED is unfinished */

@@ -29,7 +29,12 @@ const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]) {
     out[0] = '\0';
     if (e->runs == 0) return out;
     standing_of(&e->run[0], &e->group, &of);
-    return standing_undone(of.undone, out, STANDING_TEXT);
+    standing_undone(of.undone, out, STANDING_TEXT);
+    for (uint32_t k = 0; k < e->runs && !out[0]; k++) {
+        enum standing_flaw flaw = standing_run_flaw(&e->run[k].results);
+        if (flaw == STANDING_FLAW_EARLY || flaw == STANDING_FLAW_COPIES) standing_why(of.undone, flaw, out);
+    }
+    return out;
 }
 
 double suite_unfinished(const struct suite_entry *e) {

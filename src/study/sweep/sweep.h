@@ -34,9 +34,8 @@ struct sweep_point {
     char targets[STANDING_TARGETS];  /* how those of the classes stand; "": there are none */
     double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
     double no_work;                  /* lookups that missed and made no work; 0: none, or not known */
-    bool cut;                        /* it ended while most of its work was under way: standing_run_cut() */
     double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
-    bool behind;                     /* it did not serve what arrived: standing_run_behind() */
+    enum standing_flaw flaw;         /* of its figures: standing_run_flaw() */
 };
 
 /* The scenario and the settings that points are made from. */

@@ -21,14 +21,14 @@ static bool waits(const struct sweep *s, size_t i) {
 }
 
 /* A point that left work undone meets no target, unless that work is what the target counts; nor does one
- * that ended amid most of its work, whose figures are those of the few requests that found no crowd, or one
- * whose arrivals were left waiting. */
+ * with a flaw, such as the figures of the few requests that found no crowd. Where arrivals were left waiting,
+ * throughput is known all the same. */
 static bool counts(const struct sweep *s, size_t i) {
     double undone[STANDING_UNDONE];
     memcpy(undone, s->point[i].undone, sizeof undone);
     size_t asked = standing_undone_find(s->base.scenario.sweep.target.metric);
     if (asked < STANDING_UNDONE) undone[asked] = 0;
-    return standing_comparable(undone) && !s->point[i].cut && !waits(s, i);
+    return standing_nothing_undone(undone) && !standing_flaw_hides(s->point[i].flaw) && !waits(s, i);
 }
 
 static bool is_met(const struct sweep *s, size_t i) {
@@ -48,21 +48,22 @@ static struct format_cell measured(const struct sweep *s, size_t i) {
 
 /* "512 tok/s, but 3 writes fell through" */
 struct given {
-    char text[80 + STANDING_TEXT];
+    char text[120 + STANDING_TEXT];
 };
 static struct given given(const struct sweep *s, size_t i) {
     struct given g = {"--"};
-    char undone[STANDING_TEXT];
+    char why[STANDING_TEXT];
     if (i == SIZE_MAX) return g;
-    bool less = !counts(s, i);
-    standing_undone(s->point[i].undone, undone, sizeof undone);
-    if (!undone[0] && !s->point[i].cut && less)
-        snprintf(undone, sizeof undone, "%s of the arrivals were left waiting",
-                 format_percent(s->point[i].waiting).text);
-    snprintf(g.text, sizeof g.text, "%s%s%s", measured(s, i).text, less ? ", but " : "",
-             !less       ? ""
-             : undone[0] ? undone
-                         : "most of the work was not done by the end (make run.duration longer)");
+    const struct sweep_point *p = &s->point[i];
+    standing_why(p->undone, p->flaw, why);
+    if (standing_nothing_undone(p->undone) && p->flaw == STANDING_FLAW_BEHIND)
+        snprintf(why, sizeof why, "%s of the arrivals were left waiting", format_percent(p->waiting).text);
+    bool longer = standing_nothing_undone(p->undone) && p->flaw == STANDING_FLAW_CUT;
+    if (counts(s, i))
+        snprintf(g.text, sizeof g.text, "%s", measured(s, i).text);
+    else
+        snprintf(g.text, sizeof g.text, "%s, but %s%s", measured(s, i).text, why,
+                 longer ? " (make run.duration longer)" : "");
     return g;
 }
 

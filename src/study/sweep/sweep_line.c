@@ -71,8 +71,8 @@ static size_t best_so_far(const struct sweep *s) {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < s->points; i++) {
         double v = s->point[i].value[0];
-        if (s->point[i].state != OUTCOME_DONE || isnan(v) || s->point[i].cut || s->point[i].behind ||
-            !standing_comparable(s->point[i].undone))
+        if (s->point[i].state != OUTCOME_DONE || isnan(v) ||
+            !standing_comparable(s->point[i].undone, s->point[i].flaw))
             continue;
         if (best == SIZE_MAX || (lower ? v < s->point[best].value[0] : v > s->point[best].value[0])) best = i;
     }

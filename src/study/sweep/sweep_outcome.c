@@ -155,8 +155,7 @@ struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const stru
     p->run_id = from->run_id;
     p->against = against(b, o, from->planned);
     memcpy(p->undone, from->undone, sizeof p->undone);
-    p->cut = from->cut;
-    p->behind = from->behind;
+    p->flaw = from->flaw;
     p->reuse_hits = from->reuse_hits;
     snprintf(p->why, sizeof p->why, "%s", from->why);
     return p;

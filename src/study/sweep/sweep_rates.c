@@ -20,14 +20,13 @@ static double value_of(const struct sweep *s, size_t i, const char *metric) {
     return m < s->metrics && s->point[i].state == OUTCOME_DONE ? s->point[i].value[m] : NAN;
 }
 
-/* The point of most tokens per second of those with that load that left nothing undone, did not end amid most
- * of its work and served what arrived; SIZE_MAX: none. */
+/* The comparable point of most tokens per second of those with that load; SIZE_MAX: none. */
 static size_t peak_of(const struct sweep *s, enum point_load load) {
     size_t peak = SIZE_MAX;
     for (size_t i = 0; i < s->points; i++) {
         double v = value_of(s, i, "throughput_tok_s");
-        if (s->point[i].load != load || !kvf_present(v) || s->point[i].cut || s->point[i].behind ||
-            !standing_comparable(s->point[i].undone))
+        if (s->point[i].load != load || !kvf_present(v) ||
+            !standing_comparable(s->point[i].undone, s->point[i].flaw))
             continue;
         if (peak == SIZE_MAX || v > value_of(s, peak, "throughput_tok_s")) peak = i;
     }
@@ -79,17 +78,12 @@ static void rates_answer(struct sweep *s) {
     struct buf out = {0};
     const double *base = s->baseline_value;
     if (at == SIZE_MAX) {
-        snprintf(
-            s->record.answer, sizeof s->record.answer,
-            "No maximum: every point beyond one request at a time failed, left work undone, ended amid most of it "
-            "or did not serve what arrived.");
+        snprintf(s->record.answer, sizeof s->record.answer,
+                 "No maximum: every point beyond one request at a time failed or is not comparable.");
         return;
     }
     if (open == SIZE_MAX && has_rates(s))
-        buf_add(
-            &out,
-            "No maximum over rates: at every rate the point failed, left work undone, ended amid most of it "
-            "or did not serve what arrived. ");
+        buf_add(&out, "No maximum over rates: at every rate the point failed or is not comparable. ");
     double tok_s = value_of(s, at, "throughput_tok_s"), ttft_ms = value_of(s, at, "ttft_mean_ms"),
            tpot_ms = value_of(s, at, "tpot_mean_ms");
     put_peak(s, at, &out);

@@ -59,8 +59,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     }
     p->state = outcome_state_of(run->status);
     standing_count(&run->results, p->undone);
-    p->cut = standing_run_cut(&run->results);
-    p->behind = standing_run_behind(&run->results);
+    p->flaw = standing_run_flaw(&run->results);
     double waits = result_value(&run->results, "unserved_ratio");
     p->waiting = standing_behind(1 - waits, result_value(&run->results, "requests_arrived")) ? waits : 0;
     take_targets(p, run);

@@ -90,17 +90,12 @@ static void point_row(const struct sweep *s, size_t i, struct board_row *r) {
         bool rate = s->base.scenario.sweep.profile == KVF_SWEEP_RATES;
         if (rate && strcmp(s->metric[m], "requests_per_s") == 0) r->x = p->value[m];
     }
-    char undone[STANDING_TEXT];
-    bool less = !standing_comparable(p->undone), cut = p->cut && p->why[0] == '\0';
-    r->undone = less || cut || p->behind;
-    if (less)
-        snprintf(r->note, sizeof r->note, "not comparable: %.180s",
-                 standing_undone(p->undone, undone, sizeof undone));
+    char why[STANDING_TEXT];
+    r->undone = !standing_comparable(p->undone, p->flaw);
+    if (r->undone && p->why[0] == '\0')
+        snprintf(r->note, sizeof r->note, "not comparable: %.180s", standing_why(p->undone, p->flaw, why));
     else
-        snprintf(r->note, sizeof r->note, "%.199s",
-                 cut         ? "most of the work was not done by the end"
-                 : p->behind ? "it did not serve what arrived"
-                             : p->why);
+        snprintf(r->note, sizeof r->note, "%.199s", p->why);
     if (s->study && s->study->row) s->study->row(s, i, r);
 }
 

@@ -218,8 +218,7 @@ static void settle_ending(struct outcome *o, size_t point) {
     struct result_list all = {0};
     for (size_t m = 0; m < o->measures; m++)
         result_add(&all, outcome_measured(o, point, m), 0, "%s", o->measure[m].name);
-    o->point[point].cut = standing_run_cut(&all);
-    o->point[point].behind = standing_run_behind(&all);
+    o->point[point].flaw = standing_run_flaw(&all);
     free(all.items);
 }
 

@@ -967,8 +967,8 @@ static void a_run_that_ends_amid_its_work_is_no_gain(void **state) {
     for (size_t s = 0; s < 2; s++) run[s].status = RUN_COMPLETED;
     check_fails(
         "e2e_p95_ms", 0.05,
-        "run 11 ended while most of the time in service was that of requests not done: its figures are "
-        "those of the first few.");
+        "run 11 ended while most of the time in service was that of requests not done: its throughput "
+        "and latencies are those of the first few.");
 }
 
 /* The slow ones are in no average. */

@@ -76,7 +76,7 @@ static void a_point_that_left_work_undone_is_not_the_best(void **state) {
     fill(&o);
     for (size_t i = 0; i < STANDING_UNDONE; i++) {
         o.point[7].undone[i] = 3;
-        assert_false(standing_comparable(o.point[7].undone));
+        assert_false(standing_nothing_undone(o.point[7].undone));
         assert_non_null(strstr(standing_undone(o.point[7].undone, text, sizeof text), "3 "));
         assert_int_equal(outcome_best(&o, 0), 6);
         assert_int_equal(outcome_best(&o, 1), 6);
@@ -85,8 +85,14 @@ static void a_point_that_left_work_undone_is_not_the_best(void **state) {
         outcome_peaks_free(peak, count);
         o.point[7].undone[i] = 0;
     }
-    assert_true(standing_comparable(o.point[7].undone) &&
+    assert_true(standing_nothing_undone(o.point[7].undone) &&
                 standing_undone(o.point[7].undone, text, sizeof text)[0] == '\0');
+    assert_int_equal(outcome_best(&o, 0), 7);
+    for (enum standing_flaw f = STANDING_FLAWLESS + 1; f < STANDING_FLAWS; f++) {
+        o.point[7].flaw = f;
+        assert_int_equal(outcome_best(&o, 0), 6);
+        assert_true(outcome_undone(&o.point[7], text)[0] != '\0');
+    }
     for (size_t i = 0; i < 8; i++) o.point[i].undone[1] = 1;
     assert_true(outcome_best(&o, 0) == SIZE_MAX);
     outcome_free(&o);
