@@ -173,6 +173,20 @@ static void warn_of_copies(struct run_record *run) {
             result_value(&run->results, "copies_begun"));
 }
 
+/* So many are no chance of a few hot entries. */
+#define SKIPPED_LEAST 100
+
+static void warn_of_promotions(struct run_record *run) {
+    double skipped = result_value(&run->results, "promotions_skipped"),
+           made = result_value(&run->results, "promotions");
+    if (skipped >= SKIPPED_LEAST && skipped > made)
+        verdict_warn(
+            &run->verdict,
+            "%.0f promotions were skipped and %.0f made: the tier above had no room at once, so fewer hits are "
+            "there than cache.promotion would give; make that tier larger, or the tiers below it faster",
+            skipped, made);
+}
+
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
     bool blocks = e->s->cache.granularity == KVF_GRANULARITY_BLOCK;
@@ -191,6 +205,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                          : ": what is not kept is neither written, nor read back, nor computed again, so the "
                            "throughput is that of less work");
     warn_of_copies(run);
+    warn_of_promotions(run);
     if (given_up > 0)
         verdict_warn(
             &run->verdict,

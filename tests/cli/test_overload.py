@@ -446,6 +446,19 @@ def _():
         assert ("%d copies had not ended" % left in " ".join(got.stdout.split())) == told, got
 
 
+@case("promotions that are skipped more often than made are told, with what that means")
+def _():
+    for users, told in ((4, False), (40, True)):
+        got, summary = measure({
+            "mode": "simulate", "run.duration": "60s", "cache.promotion": "on_hit", "workload.users": users, "engine.slots": 64, "tiers": {
+                "gpu": {"capacity": "64MiB"}, "cpu": {"capacity": "64MiB", "write_bandwidth": "100MB/s"}, "nvme": {"capacity": "4GiB", "io_size": "64KiB"}},
+            "workload.personas": [{"name": "one", "context": [500, 3000], "generate": [20, 30], "think": ["100ms", "200ms"]}]}, "--db", "none")
+        skipped, made = result(summary, "promotions_skipped"), result(summary, "promotions")
+        assert (skipped >= 100 and skipped > made) == told, (skipped, made)
+        words = "%d promotions were skipped and %d made: the tier above had no room at once" % (skipped, made)
+        assert (words in " ".join(got.stdout.split())) == told and summary["run"]["undone"] is None, got
+
+
 @case("paced users who are served all at once pile up in service, which is no success for want of a queue")
 def _():
     for users, grows in ((5, False), (60, True)):
