@@ -48,6 +48,21 @@ static double read_of_a_request(const struct comparison_input *i) {
                      comparison_value(i, "requests_done", &unit));
 }
 
+static void times_of_a_request(const struct comparison_input *i, struct comparison_side *s) {
+    const char *unit;
+    double done = comparison_value(i, "requests_done", &unit);
+    for (int k = 0; k < KVF_TIERS * KVF_DIRS; k++) {
+        enum kvf_tier t = (enum kvf_tier)(k / KVF_DIRS);
+        enum kvf_dir d = (enum kvf_dir)(k % KVF_DIRS);
+        char mean[METRIC_NAME], ops[METRIC_NAME];
+        snprintf(mean, sizeof mean, "%s_%s_mean_ms", tier_name(t), dir_name(d));
+        snprintf(ops, sizeof ops, "%s_%s_ops", tier_name(t), dir_name(d));
+        s->operation_ms[t][d] =
+            comparison_value(i, mean, &unit) * kvf_ratio(comparison_value(i, ops, &unit), done);
+    }
+    s->queue_ms = comparison_value(i, "queue_wait_mean_ms", &unit);
+}
+
 static void describe_side(const struct comparison_input *i, struct comparison_side *s) {
     const struct run_record *run = i->run;
     char when[MOMENT_TEXT], end[48] = "";
@@ -60,6 +75,7 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     granularity_of(run, s);
     s->misses_free = strcmp(s->granularity, "request") == 0 && few_prompts(i);
     s->read_bytes = read_of_a_request(i);
+    times_of_a_request(i, s);
     verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
     if (comparison_group(i)) {
         s->trials = i->trials->count;

@@ -68,6 +68,8 @@ struct comparison_side {
     bool other_units;     /* than the baseline's: its lookups and operations are of entries of another kind */
     bool misses_free;     /* nothing is written or computed again for a miss */
     double read_bytes;    /* of a request done, from all tiers; missing where they are not counted */
+    double operation_ms[KVF_TIERS][KVF_DIRS]; /* of a request done, those of entries; missing likewise */
+    double queue_ms;                          /* mean wait of a request for a slot; missing likewise */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;

@@ -5,8 +5,8 @@
 #include "compare/comparison_parts.h"
 #include "record/standing.h"
 
-/* Metrics that users of a cache feel, in order of weight, then their possible causes, each before its effect.
- */
+/* Metrics that users of a cache feel, in order of weight, then their possible causes, each before its effect:
+ * of tiers and slots the one whose time in a request moved most. */
 static const char *const felt[] = {"e2e_p95_ms",       "ttft_p95_ms", "throughput_tok_s", "storage_io_p95_ms",
                                    "nvme_read_p95_ms", "e2e_p50_ms",  "requests_per_s"};
 static const struct {
@@ -25,6 +25,7 @@ static const struct {
     {"gpu_read_p95_ms", "gpu reads take longer", "gpu reads are faster"},
     {"queue_wait_p95_ms", "requests wait longer for a slot", "requests wait less for a slot"},
 };
+enum { BEHIND = sizeof behind / sizeof behind[0] };
 
 /* So many times the bytes of a request, or a part, are more or fewer. */
 #define READS 1.02
@@ -106,8 +107,42 @@ static bool put_reads(const struct comparison *c, size_t side, struct buf *out) 
     return true;
 }
 
+/* How much longer it took of a request, in the mean; 0: not known. */
+static double taken_ms(const struct comparison *c, size_t side, const char *metric) {
+    const struct comparison_side *base = &c->side[0], *own = &c->side[side];
+    double ms = KVF_MISSING;
+    if (strncmp(metric, "queue_wait_", 11) == 0) ms = own->queue_ms - base->queue_ms;
+    for (int k = 0; k < KVF_TIERS * KVF_DIRS; k++) {
+        int t = k / KVF_DIRS, d = k % KVF_DIRS;
+        char operation[32];
+        snprintf(operation, sizeof operation, "%s_%s_", tier_name((enum kvf_tier)t),
+                 dir_name((enum kvf_dir)d));
+        if (strncmp(metric, operation, strlen(operation)) == 0)
+            ms = own->operation_ms[t][d] - base->operation_ms[t][d];
+    }
+    return kvf_present(ms) ? ms : 0;
+}
+
+/* The index in behind[] of what may have moved `what` this way: the lookups that miss, or what takes most
+ * more, or less, of a request; of its parts the first. BEHIND: none. */
+static size_t cause_of(const struct comparison *c, size_t side, enum comparison_direction direction,
+                       const char *what) {
+    double most = -INFINITY;
+    size_t cause = BEHIND;
+    for (size_t i = 0; i < BEHIND; i++) {
+        const char *metric = behind[i].metric;
+        if (!went(c, metric, side, direction) || strcmp(metric, what) == 0) continue;
+        if (!explains(c, side, metric) || !may_cause(c, side, metric, direction)) continue;
+        if (of_hits(metric)) return i;
+        double ms = taken_ms(c, side, metric) * (direction == COMPARISON_WORSENED ? 1 : -1);
+        if (ms > most) cause = i;
+        most = fmax(most, ms);
+    }
+    return cause;
+}
+
 /* Of a part of a latency only what makes up half of its change is a cause; the rest is said of what lies
- * behind, in its order. Whether that were the lookups that miss. */
+ * behind. Whether that were the lookups that miss. */
 static bool put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
                       const char *what, struct buf *out) {
     bool worse = direction == COMPARISON_WORSENED,
@@ -122,17 +157,12 @@ static bool put_cause(const struct comparison *c, size_t side, enum comparison_d
     }
     storage = storage || went(c, "storage_io_p95_ms", side, direction);
     if (worse && storage && put_reads(c, side, out)) return false;
-    for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
-        const struct comparison_change *v = told(c, behind[i].metric, side);
-        if (!v || v->direction != direction || strcmp(behind[i].metric, what) == 0) continue;
-        if (!explains(c, side, behind[i].metric) || !may_cause(c, side, behind[i].metric, direction))
-            continue;
-        buf_addf(out, " because %s (", direction == COMPARISON_WORSENED ? behind[i].worse : behind[i].better);
-        put_values(c, behind[i].metric, side, out);
-        buf_add(out, ")");
-        return of_hits(behind[i].metric);
-    }
-    return false;
+    size_t cause = cause_of(c, side, direction, what);
+    if (cause == BEHIND) return false;
+    buf_addf(out, " because %s (", worse ? behind[cause].worse : behind[cause].better);
+    put_values(c, behind[cause].metric, side, out);
+    buf_add(out, ")");
+    return of_hits(behind[cause].metric);
 }
 
 /* Hits changed, and what users feel did not, as far as is known. */

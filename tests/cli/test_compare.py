@@ -307,6 +307,24 @@ def _():
         assert named == ["Runs 1-4"] * bool(a) + ["Runs 5-8"] * bool(b), (a, b, warnings)
 
 
+@case("a side with work from before its measured part, or with copies still to be made, is named and gains nothing by it")
+def _():
+    half = {"measured_s": 10, "queue_wait_mean_ms": 0, "in_service_mean": 10, "requests_done": 20, "requests_failed": 0,
+            "requests_in_service_at_end": 10, "tokens_carried_ratio": 0.5}
+    for results, named in (({"requests_arrived": 1000, "achieved_ratio": 1.3}, "did much of its work before the measured part"),
+                           ({"requests_asked": 200, "requests_left": 0, "requests_done": 60}, "did much of its work before the measured part"),
+                           ({**half, "e2e_mean_ms": 8000}, "did much of its work before the measured part"), ({**half, "e2e_mean_ms": 5000}, None),
+                           ({"copies_begun": 1000, "copies_left": 200}, "ended with copies still to be made")):
+        for a, b in (({}, results), (results, {}), (results, results)):
+            faster = (100, 150) if b and not a else (150, 100)
+            said = verdict_on({"throughput_tok_s": faster[0], **a}, {"throughput_tok_s": faster[1], **b})
+            told = json.loads(run(["compare", "1", "5", "--json"]).stdout)
+            sides = ["Runs 1-4"] * bool(a and named) + ["Runs 5-8"] * bool(b and named)
+            assert [one.split(" " + named)[0] for one in told["warnings"] if named and named in one] == sides, (a, b, told["warnings"])
+            claimed = not named or (bool(a) and bool(b))
+            assert (" in tokens/s by " in said) == claimed and ("looks better did less of its work" in said) != claimed, (a, b, said)
+
+
 def verdict_on(*sides, granularity=()):
     """The sentence on two groups of four trials; each is {metric: value of the first}."""
     database().unlink(missing_ok=True)
@@ -386,6 +404,20 @@ def _():
     said = verdict_on(queues, {**longer, "queue_wait_p95_ms": 100, "total_read_bytes": 1.6e12})
     assert " because requests wait longer for a slot (" in said and said.endswith(
         " while fewer lookups miss, and so more is read (hit ratio 80.1 % after 40.1 %)."), said
+    before = {"e2e_p95_ms": 500, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40, "nvme_read_mean_ms": 30, "nvme_read_ops": 4000,
+              "nvme_write_p95_ms": 90, "nvme_write_mean_ms": 60, "nvme_write_ops": 3000, "cpu_read_p95_ms": 2, "cpu_read_mean_ms": 1,
+              "cpu_read_ops": 20000, "queue_wait_p95_ms": 40, "queue_wait_mean_ms": 10, "requests_done": 1000}
+    reads = {"nvme_read_p95_ms": 100, "nvme_read_device_p95_ms": 60, "nvme_read_mean_ms": 40}
+    for changed, words in (({**reads, "nvme_write_p95_ms": 150, "nvme_write_mean_ms": 100}, "nvme writes take longer (nvme write P95 150 ms"),
+                           ({**reads, "nvme_write_p95_ms": 150, "nvme_write_mean_ms": 65}, "nvme reads take longer at the device ("),
+                           ({**reads, "cpu_read_p95_ms": 9, "cpu_read_mean_ms": 5}, "cpu reads take longer ("),
+                           ({**reads, "queue_wait_p95_ms": 90, "queue_wait_mean_ms": 60}, "requests wait longer for a slot (")):
+        said = verdict_on(before, {**before, **changed, "e2e_p95_ms": 900})
+        assert " because " + words in said, (changed, said)
+        said = verdict_on({**before, **changed}, {**before, "e2e_p95_ms": 300})  # and the other way round
+        for longer, shorter in (("take longer at", "take less time at"), ("take longer (", "are faster ("), ("wait longer", "wait less")):
+            words = words.replace(longer, shorter)
+        assert " because " + words.split(" (")[0] in said, (changed, said)
     before = {"throughput_tok_s": 100, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40}
     said = verdict_on(before, {**before, "throughput_tok_s": 141, "nvme_read_device_p95_ms": 30})
     assert " because nvme reads take less time at the device (" in said, said
