@@ -198,12 +198,15 @@ void overload_warn(const struct engine *e, struct run_record *run) {
     warn_of_arrivals(run);
     warn_of_server(e, run);
     if (kept_out > 0)
-        verdict_warn(&run->verdict, "%s not admitted (cache.admission)%s",
-                     counted(kept_out, "write was", "writes were").text,
-                     scenario_recomputes(e->s)
-                         ? ": what is not kept is computed again when it is needed"
-                         : ": what is not kept is neither written, nor read back, nor computed again, so the "
-                           "throughput is that of less work");
+        verdict_warn(
+            &run->verdict, "%s not admitted (cache.admission)%s",
+            counted(kept_out, "write was", "writes were").text,
+            scenario_recomputes(e->s)
+                ? scenario_retrieves(e->s)
+                      ? ": what is not kept is computed again when it is needed, but for chunks of documents"
+                      : ": what is not kept is computed again when it is needed"
+                : ": what is not kept is neither written, nor read back, nor computed again, so the "
+                  "throughput is that of less work");
     warn_of_copies(run);
     warn_of_promotions(run);
     if (given_up > 0)

@@ -137,7 +137,8 @@ const struct metric metric_rows[] = {
     {"prefill_tokens_computed", COUNT, FREE, "prefill tokens", "Tokens that prefills computed."},
     {"misses_not_computed", COUNT, DOWN, "misses not computed",
      "Of a modelled GPU at granularity request: lookups that missed, but for shared prompts. Nothing is computed again for "
-     "them, so what was not kept is work undone. Missing at granularity block, where all that misses is computed again."},
+     "them, so what was not kept is work undone. Missing at granularity block, where blocks that miss are computed again; "
+     "chunks of documents that miss are not, at either."},
     {"lateness_STAT_ms", MS, DOWN, "lateness STAT",
      "Delay of requests behind their schedule on entering the queue: the delay of the generator itself."},
 

@@ -384,7 +384,12 @@ def _():
     assert best == [{"best_run": whole["run"]["run_id"]}], best
     blocks, text = quick({**modelled, **small, "cache.granularity": "block"})
     assert blocks["run"]["undone"] is None and "misses_not_computed" not in blocks["results"], blocks["run"]
-    assert "what is not kept is computed again when it is needed" in text, text
+    assert "what is not kept is computed again when it is needed" in text and "documents" not in text, text
+    documents = {"cache.granularity": "block", "workload.rag.documents": 10, "workload.rag.probability": 0.5}
+    missed, _ = quick({**modelled, **documents}, "--duration", "20s")
+    assert result(missed, "rag_lookups") > result(missed, "rag_hits") and "misses_not_computed" not in missed["results"]
+    _, text = quick({**modelled, **small, **documents})
+    assert "is computed again when it is needed, but for chunks of documents" in text, text
 
 
 @case("a miss that is written again is not said to make no work")
