@@ -297,7 +297,9 @@ static void put_block(const struct sheet_page *p, const struct doc_block *b) {
 }
 
 void doc_plain(const struct doc *d, const struct format_style *style, struct buf *out) {
-    struct sheet_page p = {style, style->columns && style->columns < 80 ? style->columns : 80, false, out};
+    struct sheet_page p = {style, style->columns && style->columns < 80 ? style->columns : 80, false, out},
+                      table = p; /* has all columns of a terminal; texts are read in lines of 80 */
+    if (style->columns > 80) table.columns = style->columns;
     bool noted = false;
     put_heading(&p, d->title, '=');
     if (*d->subtitle) put_words(&p, d->subtitle, 0, 0);
@@ -307,7 +309,7 @@ void doc_plain(const struct doc *d, const struct format_style *style, struct buf
         bool item = b->kind == DOC_FACT || b->kind == DOC_TILE;
         if (doc_block_line(b) && !noted) buf_add(out, SPARK_NOTE "\n\n");
         noted |= doc_block_line(b);
-        put_block(&p, b);
+        put_block(b->kind == DOC_TABLE ? &table : &p, b);
         if (item && (i + 1 == d->blocks || d->block[i + 1].kind != b->kind)) buf_add(out, "\n");
     }
 }

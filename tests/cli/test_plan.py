@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 """kvfall plan: the answer against simulations of every machine, limits, targets, catalogues that are wrong, forms."""
+import fcntl
 import json
+import os
+import pty
+import re
 import shlex
+import struct
+import termios
 
 from runs import unwrapped, write
-from tap import case, database, home, main, run
+from tap import case, database, finish, home, main, run, spawn
 
 YEARS, ELECTRICITY, PUE = 4, 0.1, 1.25
 SERVER = {"price": 1000, "watts": 100}
@@ -295,7 +301,7 @@ def _():
         assert "Cost against time to first token" in text and "made up" in text, text
     listed = text.split("Simulated machines", 1)[1].split("##", 1)[0]
     rows = [[cell.strip() for cell in line.split("|")] for line in listed.splitlines() if line.startswith("|")]
-    lengths = [row[rows[0].index("simulation")] for row in rows[2:]]
+    lengths = [row[rows[0].index("length")] for row in rows[2:]]
     assert lengths.count("full") >= 1 and set(lengths) == {"full", "short"}, rows
     got = run(["plan", scenario(), "--parts", catalogue(), "--quiet", "--headless", "--json", "-"])
     assert got.rc == 0 and json.loads(got.stdout)["schema"] == "kvfall-plan", got
@@ -358,6 +364,32 @@ def _():
         for granularity in ("block", "request"))
     assert "lookups missed, and at granularity request nothing is computed again for them" in unwrapped(lost), lost
     assert "at granularity request" not in unwrapped(kept), kept
+
+
+def seen(columns, *options):
+    """What a terminal of so many columns shows."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    process, data = spawn(["plan", scenario(), "--parts", catalogue(), "--headless", "--quiet", *options], stdout=slave), b""
+    os.close(slave)
+    try:
+        while piece := os.read(master, 65536):
+            data += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(master)
+    finish(process)
+    return re.sub("\033\\[[0-9;]*m", "", data.decode().replace("\r", ""))
+
+
+@case("tables have all columns of a terminal, a line for each machine, and texts keep lines of 80")
+def _():
+    for columns, lines in ((80, None), (120, 1), (200, 1)):
+        text = seen(columns).split("Simulated machines\n", 1)[1].split("\n\n", 3)
+        table = text[2].splitlines()[1:]
+        assert len(text[1]) and max(map(len, text[1].splitlines())) <= 80 and max(map(len, table)) <= columns, text
+        ends = [line for line in table[1:] if re.search(r" (full|short) +(met|misses all by \d+ %)$", line)]
+        assert lines is None or len(ends) == len(table) - 1 > 2, table
 
 
 main()

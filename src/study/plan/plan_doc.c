@@ -466,7 +466,7 @@ static void put_all(const struct plan *p, struct doc *d) {
         snprintf(text, sizeof text, "%s P95", p->klass[k].name);
         doc_column(d, text, true);
     }
-    doc_columns(d, "simulation|verdict");
+    doc_columns(d, "length|P95 targets");
     for (size_t i = 0; i < p->machines; i++) {
         const struct plan_machine *m = &p->machine[all[i].machine];
         const struct plan_result *r = plan_result(m);
@@ -475,7 +475,8 @@ static void put_all(const struct plan *p, struct doc *d) {
         doc_cell(d, money(p, r->hourly).text);
         for (unsigned k = 0; k < p->classes; k++) put_ms(r->class_ms[k], r->met[k], d);
         doc_cell(d, r == &m->result[PLAN_FULL] ? "full" : "short");
-        doc_cell_tone(d, m->state == PLAN_MEETS ? DOC_GOOD : DOC_WARN, plan_verdict(p, m, text));
+        bool meets = m->state == PLAN_MEETS; /* of as many columns as a screen has, the last one is short */
+        doc_cell_tone(d, meets ? DOC_GOOD : DOC_WARN, meets ? "met" : plan_verdict(p, m, text));
     }
     free(all);
 }
