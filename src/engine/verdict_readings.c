@@ -89,6 +89,7 @@ static void sum_reuse(struct engine *e, struct window_sums *w) {
     double first, lookups;
     sample_look(e->service.pods[0].pipeline.sample);
     sample_firsts(e->service.pods[0].pipeline.sample, &first, &lookups);
+    w->unwritten = sample_unwritten(e->service.pods[0].pipeline.sample) - p->unwritten;
     sample_looked(e->service.pods[0].pipeline.sample);
     w->firsts = first - p->firsts;
     w->sampled = lookups - p->sampled;
@@ -151,6 +152,7 @@ static struct window_sums sums_between(const struct engine *e, const struct read
     w.users_s = to->users_s - from->users_s;
     w.firsts = to->firsts - from->firsts;
     w.sampled = to->sampled - from->sampled;
+    w.unwritten = to->unwritten - from->unwritten;
     return w;
 }
 
@@ -272,6 +274,7 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
         window_add(&p->window, &interval);
         p->firsts += interval.firsts;
         p->sampled += interval.sampled;
+        p->unwritten += interval.unwritten;
     }
     window_look(&p->window, snap->peek ? &interval : NULL, &recent);
     window_means(&recent, &in);

@@ -271,6 +271,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                units_size_human(held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error,
                in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
                                       : "miss what was evicted for want of room");
+    judge_add_unwritten(t, in);
     if (in->misses_free)
         phrase_add(t,
                    "; a miss makes no work here, so more room in the last tier brings hits, not throughput");
@@ -301,6 +302,7 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     if (!judge_cut(in))
         phrase_add(t, ": %s a request bounds throughput at %.3g requests/s",
                    units_duration_human(r->load / rate * 1e9, demand, sizeof demand), rate / r->load);
+    if (r->limit == VERDICT_COMPUTE) judge_add_unwritten(t, in);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
     if (r->tier < KVF_TIERS && in->stalled[r->tier] >= JUDGE_STALLED)
@@ -411,6 +413,7 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
         if (computed_again(in) >= VERDICT_MISSES)
             phrase_add(t, "; %.1f %% of lookups miss what had been there, and it is computed again",
                        100 * computed_again(in));
+        judge_add_unwritten(t, in);
         if (in->compute_busy >= JUDGE_SATURATED) {
             struct judge_resource gpu = judge_gpu(in);
             phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
@@ -553,6 +556,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         verdict_add_evidence(v, VERDICT_ROUTING, routing_misses(in), "");
         verdict_add_evidence(v, sessions ? VERDICT_BY_SESSION : VERDICT_BY_PREFIX, so, "");
     }
+    if (judge_unwritten(in) > 0) verdict_add_evidence(v, "unwritten_miss_ratio", judge_unwritten(in), "");
     if (recomputed(in) > 0) verdict_add_evidence(v, VERDICT_RECOMPUTED, recomputed(in), "");
     verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
     if (terminal(in) >= 0) verdict_add_evidence(v, "tiers_hold", held_bytes(in), "B");

@@ -73,11 +73,12 @@ struct judge_input {
     double unserved_ratio;                /* growth of the queue to arrivals, of an open loop; else missing */
     bool targets, targets_met;            /* classes have some; each keeps all of its */
     struct standing stand;                /* they, counted */
-    /* of lookups without decode's: that missed, that an unlimited cache would miss as well, and the bytes
-     * with which 99 % of the reuses would hit; capacity_ratio: what an LRU cache of the tiers' size would
-     * miss, where entries may also be kept out, expired or lost, so that not every miss is one of capacity,
-     * else 0 or missing; error: standard error of the second and of what follows from it, 0: exact */
-    double miss_ratio, first_ratio, capacity_ratio, reuse_bytes, reuse_error;
+    /* of lookups without decode's: that missed, that an unlimited cache would miss as well, of these those of
+     * what another request had yet to compute and write, and the bytes with which 99 % of the reuses would
+     * hit; capacity_ratio: what an LRU cache of the tiers' size would miss, where entries may also be kept
+     * out, expired or lost, so that not every miss is one of capacity, else 0 or missing; error: standard
+     * error of the second and of what follows from it, 0: exact */
+    double miss_ratio, first_ratio, unwritten_ratio, capacity_ratio, reuse_bytes, reuse_error;
     enum judge_routing routing; /* not none: misses beyond those of capacity are of it */
     bool misses_free;           /* a miss makes no work: nothing is computed or written again for it */
     double kv_use,
@@ -169,6 +170,10 @@ struct judge_leader judge_leader_of(const struct judge_input *in);
 /* "7.6 of 8", and "; 7.6 of 8 slots busy" at the end of a sentence. */
 const char *judge_busy_slots(const struct judge_input *in, char out[48]);
 void judge_add_slots(struct phrase *t, const struct judge_input *in);
+/* Lookups that miss what another request has yet to compute and write; and "; 12.3 % of lookups miss what is
+ * still being computed", where they are many and make work. */
+double judge_unwritten(const struct judge_input *in);
+void judge_add_unwritten(struct phrase *t, const struct judge_input *in);
 /* Whether the figures have the work of many requests and only the first of these are done: no demand of one.
  */
 bool judge_cut(const struct judge_input *in);

@@ -8,6 +8,8 @@
 
 /* Less than this of another program is no neighbour but a file system's own. */
 #define FOREIGN_BYTES_PER_S (1024. * 1024)
+/* Part of the lookups from which misses of what is not written yet are told. */
+#define UNWRITTEN 0.01
 
 double judge_share(double part, double whole) {
     if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
@@ -209,6 +211,16 @@ void judge_names(const struct judge_input *in, char *out, size_t len) {
 bool judge_grows(const struct judge_input *in) {
     return in->slots_ratio >= JUDGE_FULL && in->unserved_ratio >= JUDGE_UNSERVED &&
            in->unserved_ratio * sqrt(in->arrived) >= JUDGE_CHANCE;
+}
+
+double judge_unwritten(const struct judge_input *in) {
+    return in->unwritten_ratio > 0 ? fmin(in->unwritten_ratio, in->miss_ratio) : 0;
+}
+
+void judge_add_unwritten(struct phrase *t, const struct judge_input *in) {
+    if (judge_unwritten(in) < UNWRITTEN || in->misses_free) return;
+    phrase_add(t, "; %.1f %% of lookups miss what is still being %s", 100 * judge_unwritten(in),
+               in->compute_busy >= 0 ? "computed" : "written");
 }
 
 bool judge_cut(const struct judge_input *in) {

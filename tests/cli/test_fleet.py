@@ -505,6 +505,25 @@ def _():
     assert value["working_set"] < value["tiers_hold"], value
 
 
+@case("what another request is still computing misses neither for want of room nor for its routing")
+def _():
+    scenario = {"name": "overlap", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "40s", "warmup": "10s"},
+                "tiers": {"cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "30GiB"}}, "cache": {"granularity": "block"},
+                "workload": {"users": 30, "arrival": {"process": "poisson", "rate": 15}}, "compute": {"mode": "roofline", "gpu": "h100"}}
+    path = home() / "work/overlap.yaml"
+    path.write_text(json.dumps(scenario))
+    told = []
+    fleet = ("--set", "workload.arrival.rate=30", "--set", "fleet.pods=4", "--set", "fleet.routing=precise")
+    for options in ((), ("--nvme", "300GiB"), fleet, (*fleet, "--set", "fleet.delay=1ms")):
+        got = json.loads(run(["run", path, "--headless", "--json", "-", "--db", "none", *options]).stdout)
+        value = {one["name"]: one["value"] for one in got["verdict"]["evidence"]}
+        assert value["capacity_miss_ratio"] < 0.02 and value.get("routing_miss_ratio", 0) < 0.03, value
+        assert value["unwritten_miss_ratio"] > 0.05, value
+        assert "want of room" not in got["verdict"]["sentence"] and "what is still being computed" in got["verdict"]["sentence"], got["verdict"]
+        told.append(got["verdict"]["sentence"])
+    assert told[0] == told[1], told
+
+
 @case("power_of_two uses every pod by load, and spreads load better than random")
 def _():
     got = decided(simulated("power_of_two", "--db", "none")[1])

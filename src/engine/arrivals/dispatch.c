@@ -399,6 +399,11 @@ void dispatch_answer(struct engine *e, unsigned from, uint64_t number, const voi
 
 static bool message_comes(struct engine *e, const struct shards_message *m, uint64_t now) {
     struct flight *f;
+    if (m->writes) {
+        f = flights_at(&e->service.flights, m->number);
+        if (f && f->away) sample_written(e->service.pods[0].pipeline.sample, e->s, f);
+        return true;
+    }
     if (m->answer) {
         struct away_answer a = {
             .hit_blocks = m->hit_blocks, .failed = m->failed, .dropped = m->dropped, .back = m->back};

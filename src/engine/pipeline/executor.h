@@ -26,6 +26,8 @@ struct executor_ops {
     /* The batching server has finished the flight's work, as this executor learned: the executor that serves
      * the flight (f->worker, another) calls pipeline_computed(). NULL where there is one executor. */
     void (*computed)(struct executor *x, struct flight *f);
+    /* The flight has what its request is to write, and writes it from now on. */
+    void (*writes)(struct executor *x, struct flight *f);
     /* Asks a remote tier that is elsewhere for entries: then pipeline_answered(). NULL: none is. */
     void (*ask)(struct executor *x, struct flight *f, const struct cache_key *keys, uint32_t count);
     /* An operation failed or data was wrong: one sentence. */

@@ -41,17 +41,18 @@ struct flight {
     uint32_t guest;                             /* rank 0's number of it where that sent it here; else 0 */
     bool away;                                  /* that rank, its pod's, has it */
     bool again;                                 /* another rank has counted its arrival */
-    uint64_t index_ns;                          /* that its router waited for the index */
-    enum flight_stage stage;                    /* set by flight_enter() */
-    _Atomic uint32_t shown;                     /* stage and tier, for the screen */
-    _Atomic uint64_t since_ns;                  /* when it entered the stage */
-    _Atomic uint64_t spent_ns[FLIGHT_STAGES];   /* in those before, by stage */
-    bool internal;                              /* preparation: no request of the workload, counted nowhere */
-    struct cache_key key;                       /* internal: of the one entry that it writes */
-    uint64_t bytes;                             /* internal: of that entry */
-    enum kvf_cause cause;                       /* internal: of that write */
-    bool failed;                                /* an operation of it failed */
-    bool refused;                               /* a write of it found no room: a request fails by that */
+    bool unwritten;            /* some entries of it in the sample of accesses are not written */
+    uint64_t index_ns;         /* that its router waited for the index */
+    enum flight_stage stage;   /* set by flight_enter() */
+    _Atomic uint32_t shown;    /* stage and tier, for the screen */
+    _Atomic uint64_t since_ns; /* when it entered the stage */
+    _Atomic uint64_t spent_ns[FLIGHT_STAGES]; /* in those before, by stage */
+    bool internal;                            /* preparation: no request of the workload, counted nowhere */
+    struct cache_key key;                     /* internal: of the one entry that it writes */
+    uint64_t bytes;                           /* internal: of that entry */
+    enum kvf_cause cause;                     /* internal: of that write */
+    bool failed;                              /* an operation of it failed */
+    bool refused;                             /* a write of it found no room: a request fails by that */
     bool kept_out;            /* its context was not let in by the rule of admission; not tried again */
     bool prompt_missed;       /* some of its shared prompt was not resident */
     bool retrieved;           /* it found a document to read chunks of */

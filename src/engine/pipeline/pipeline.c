@@ -360,6 +360,7 @@ static void flight_first(struct pipeline *p, struct executor *x, struct flight *
 }
 
 static void write_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (x->ops->writes) x->ops->writes(x, f);
     if (p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK && f->req.kind == REQUEST_INFERENCE)
         blocks_write(p, x, f);
     else

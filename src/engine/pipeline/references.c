@@ -59,6 +59,13 @@ static uint32_t id_of(struct references *r, struct cache_key key, uint64_t bytes
     return r->ids - 1;
 }
 
+bool references_find(const struct references *r, struct cache_key key, uint32_t *id) {
+    if (r->slots == 0) return false;
+    uint32_t number = r->slot[slot_of(r, key)];
+    if (number > 0) *id = number - 1;
+    return number > 0;
+}
+
 void references_add(struct references *r, enum reference_kind kind, struct cache_key key, uint64_t bytes,
                     enum kvf_cause cause, uint8_t klass) {
     bool block = kind == REFERENCE_BLOCK || kind == REFERENCE_LAST_BLOCK;

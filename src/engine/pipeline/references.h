@@ -63,6 +63,8 @@ void references_walk(const struct scenario *s, const struct request *q, const st
  * a lookup may not know them. */
 void references_add(struct references *r, enum reference_kind kind, struct cache_key key, uint64_t bytes,
                     enum kvf_cause cause, uint8_t klass);
+/* The number of a key, if it has been added. */
+bool references_find(const struct references *r, struct cache_key key, uint32_t *id);
 /* One more request, to which the access with `first` belongs that was added last. */
 void references_request(struct references *r, uint64_t arrival_ns);
 

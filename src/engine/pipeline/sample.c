@@ -24,7 +24,11 @@ struct sample {
     /* weights of sampled lookups, by group: found at a distance, found never */
     double found[SAMPLE_GROUPS][BINS];
     double never[SAMPLE_GROUPS];
-    bool alone; /* without the lock */
+    double unwritten;    /* of these, of entries that a request under way is to write */
+    bool written_later;  /* what the request that is told brings is there when computed */
+    bool some_unwritten; /* of its entries in the sample */
+    bool is_unwritten[2 * SAMPLE_REFERENCES]; /* by id: of no request yet */
+    bool alone;                               /* without the lock */
     pthread_mutex_t lock;
     const struct scenario *scenario; /* of the flight that is told, under the lock */
     uint64_t blocks_from;            /* index in kept of the first block of the request under way */
@@ -106,6 +110,7 @@ static void stack_again(struct sample *s) {
 /* Half of the entries leave. Their lookups stay counted: they weigh what they weighed. */
 static void halve(struct sample *s) {
     struct references old = s->kept, kept = {.at = NULL};
+    bool *unwritten = mem_zalloc(sizeof s->is_unwritten, 1);
     uint64_t measured_from = UINT64_MAX, request = 0, blocks_from = 0, opened = 0;
     s->threshold /= 2;
     for (uint64_t i = 0; i < old.count; i++) {
@@ -117,6 +122,7 @@ static void halve(struct sample *s) {
             struct reference open = *at;
             if (is_block(at)) open.kind = REFERENCE_BLOCK;
             keep(&kept, &open, old.key[at->id], old.bytes[at->id], arrival);
+            unwritten[kept.at[kept.count - 1].id] = s->is_unwritten[at->id];
             opened = request;
         }
         if (at->kind != REFERENCE_BLOCK) {
@@ -126,6 +132,8 @@ static void halve(struct sample *s) {
     }
     s->measured_from = measured_from < kept.count ? measured_from : kept.count;
     s->kept = kept;
+    memcpy(s->is_unwritten, unwritten, sizeof s->is_unwritten);
+    free(unwritten);
     references_free(&old);
     stack_again(s);
 }
@@ -142,9 +150,23 @@ static double bin_bytes(unsigned bin) { /* the most that lands in it */
     return exp2((double)bin / SAMPLE_STEPS);
 }
 
-static void count_lookup(struct sample *s, struct cache_key key, uint64_t distance) {
-    unsigned group = (unsigned)(key_hash(s, key) % SAMPLE_GROUPS);
+/* The distance of one that no request has written yet is that of one that never was: no room helps. */
+static uint64_t distance_of(struct sample *s, uint32_t id) {
+    if (!s->is_unwritten[id]) return stack_distance(s->stack, id);
+    s->some_unwritten = true;
+    return STACK_NEVER;
+}
+
+static void touch(struct sample *s, uint32_t id, bool brings) {
+    if (brings && s->written_later && !stack_has(s->stack, id))
+        s->is_unwritten[id] = s->some_unwritten = true;
+    stack_touch(s->stack, id, s->kept.bytes[id]);
+}
+
+static void count_lookup(struct sample *s, uint32_t id, uint64_t distance, bool unwritten) {
+    unsigned group = (unsigned)(key_hash(s, s->kept.key[id]) % SAMPLE_GROUPS);
     double part = sample_part(s);
+    if (unwritten) s->unwritten += 1 / part;
     if (distance == STACK_NEVER)
         s->never[group] += 1 / part;
     else
@@ -178,9 +200,8 @@ void sample_access(struct sample *s, enum reference_kind kind, struct cache_key 
     if (s->kept.count >= SAMPLE_REFERENCES) halve(s);
     if (!add(s, kind, key, bytes, cause, klass)) return;
     uint32_t id = s->kept.at[s->kept.count - 1].id;
-    if (counts) count_lookup(s, key, stack_distance(s->stack, id));
-    if (touches(kind, s->kept.bytes[id], stack_has(s->stack, id)))
-        stack_touch(s->stack, id, s->kept.bytes[id]);
+    if (counts) count_lookup(s, id, distance_of(s, id), s->is_unwritten[id]);
+    if (touches(kind, s->kept.bytes[id], stack_has(s->stack, id))) touch(s, id, kind == REFERENCE_WRITE);
 }
 
 void sample_block(struct sample *s, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
@@ -196,17 +217,18 @@ void sample_block(struct sample *s, struct cache_key key, uint64_t bytes, enum k
 
 void sample_blocks_end(struct sample *s, bool touch_forward) {
     uint64_t from = s->blocks_from, to = s->kept.count, farthest = 0;
+    bool behind_unwritten = false;
     s->in_blocks = false;
     if (from == to) return;
     for (uint64_t i = from; i < to; i++) {
         uint32_t id = s->kept.at[i].id;
-        uint64_t distance = stack_distance(s->stack, id);
+        uint64_t distance = distance_of(s, id);
+        if (farthest != STACK_NEVER) behind_unwritten = s->is_unwritten[id];
         if (distance > farthest) farthest = distance;
-        count_lookup(s, s->kept.key[id], farthest);
+        count_lookup(s, id, farthest, behind_unwritten && stack_has(s->stack, id));
     }
     for (uint64_t k = 0; k < to - from; k++) {
-        uint32_t id = s->kept.at[touch_forward ? from + k : to - 1 - k].id;
-        stack_touch(s->stack, id, s->kept.bytes[id]);
+        touch(s, s->kept.at[touch_forward ? from + k : to - 1 - k].id, true);
     }
     close_blocks(&s->kept, from);
 }
@@ -226,17 +248,37 @@ static void told(void *ctx, enum reference_kind kind, struct cache_key key, uint
 }
 
 /* Preconditioning entries are dropped before the run. */
-void sample_flight(struct sample *s, const struct scenario *scenario, const struct flight *f,
-                   uint64_t now_ns) {
+void sample_flight(struct sample *s, const struct scenario *scenario, struct flight *f, uint64_t now_ns) {
     bool filler = f->internal && cache_key_kind(f->key) == CACHE_KEY_FILL;
+    f->unwritten = false;
     if (f->req.kind == REQUEST_INGEST || (filler && scenario->run.precondition_bytes > 0)) return;
     enter(s);
     s->scenario = scenario;
+    s->some_unwritten = false;
     sample_request(s, now_ns);
+    s->written_later = !f->internal;
     if (f->internal)
         sample_access(s, REFERENCE_WRITE, f->key, f->bytes, f->cause, (uint8_t)f->req.klass);
     else
         references_walk(scenario, &f->req, &(struct references_sink){told, s});
+    s->written_later = false;
+    f->unwritten = s->some_unwritten;
+    leave(s);
+}
+
+static void is_written(void *ctx, enum reference_kind kind, struct cache_key key, uint64_t bytes,
+                       enum kvf_cause cause, uint8_t klass) {
+    struct sample *s = ctx;
+    uint32_t id;
+    (void)kind, (void)bytes, (void)cause, (void)klass;
+    if (taken(s, key) && references_find(&s->kept, key, &id)) s->is_unwritten[id] = false;
+}
+
+void sample_written(struct sample *s, const struct scenario *scenario, struct flight *f) {
+    if (!f->unwritten) return;
+    f->unwritten = false;
+    enter(s);
+    references_walk(scenario, &f->req, &(struct references_sink){is_written, s});
     leave(s);
 }
 
@@ -297,6 +339,10 @@ void sample_firsts(const struct sample *s, double *first, double *all) {
     *first = 0;
     for (unsigned g = 0; g < SAMPLE_GROUPS; g++) *first += s->never[g];
     *all = (double)s->lookups;
+}
+
+double sample_unwritten(const struct sample *s) {
+    return s->unwritten;
 }
 
 double sample_reuse_bytes(const struct sample *s, double part) {

@@ -12,8 +12,9 @@
  * left, the sample is complete and distances are exact up to the bin width, less than a twelfth of the
  * distance.
  *
- * sample_flight(), sample_chunk(), sample_measure_from_here() and sample_look() take a lock of their own, the
- * last in the lock order; any thread may call the first two. The other functions are for one thread. */
+ * sample_flight(), sample_written(), sample_chunk(), sample_measure_from_here() and sample_look() take a lock
+ * of their own, the last in the lock order; any thread may call the first three. The other functions are for
+ * one thread. */
 #ifndef KVF_ENGINE_PIPELINE_SAMPLE_H
 #define KVF_ENGINE_PIPELINE_SAMPLE_H
 
@@ -32,8 +33,10 @@ void sample_close(struct sample *s); /* takes NULL */
 
 /* All that a request will ask of the cache when it has got its slot, or one of the preparation writes; chunks
  * of documents apart, which are told when they are looked up or written. */
-void sample_flight(struct sample *s, const struct scenario *scenario, const struct flight *f,
-                   uint64_t now_ns);
+void sample_flight(struct sample *s, const struct scenario *scenario, struct flight *f, uint64_t now_ns);
+/* The entries that the request brings are being written, or were turned away: until then other lookups of
+ * them miss, whatever the size of the cache. */
+void sample_written(struct sample *s, const struct scenario *scenario, struct flight *f);
 void sample_chunk(struct sample *s, enum reference_kind kind, struct cache_key key, uint64_t bytes);
 
 /* The accesses that follow belong to another request, which is served at that run time. */
@@ -59,6 +62,8 @@ double sample_part(const struct sample *s);
 double sample_miss_ratio(const struct sample *s, double bytes, double *error);
 /* Lookups of what was never there before, and all of them, as the sample weighs them; they only grow. */
 void sample_firsts(const struct sample *s, double *first, double *all);
+/* Of the first, those of what another request had yet to write. */
+double sample_unwritten(const struct sample *s);
 /* The bytes with which that part of the reuses hits; NaN: nothing was used again. */
 double sample_reuse_bytes(const struct sample *s, double part);
 /* The kept accesses, and the index in them of the first access of the measured part. */

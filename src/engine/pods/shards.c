@@ -8,7 +8,11 @@
 #include "engine/core.h"
 #include "engine/pods/parcel.h"
 
-enum kind { REQUEST, END_POD, ANSWER, BACK, BLOCK, TO_STORE, FROM_STORE };
+enum kind { REQUEST, END_POD, ANSWER, BACK, WRITES, BLOCK, TO_STORE, FROM_STORE };
+
+static bool is_for_router(unsigned kind) {
+    return kind == ANSWER || kind == BACK || kind == WRITES;
+}
 
 /* Travels as it stands, with what follows it, padded to eight bytes. */
 struct head {
@@ -82,10 +86,10 @@ static uint64_t line_next_ns(const struct line *l) {
 }
 
 static struct line *line_of(struct shards *s, const struct head *h) {
-    return h->kind == FROM_STORE                  ? &s->stored
-           : h->kind == TO_STORE                  ? &s->store
-           : h->kind == ANSWER || h->kind == BACK ? &s->answers
-                                                  : &s->requests;
+    return h->kind == FROM_STORE    ? &s->stored
+           : h->kind == TO_STORE    ? &s->store
+           : is_for_router(h->kind) ? &s->answers
+                                    : &s->requests;
 }
 
 /* Messages that were taken make room when they are half of the line. */
@@ -106,6 +110,7 @@ static bool line_due(struct line *l, uint64_t now_ns, struct shards_message *out
                                    .what = h.tier,
                                    .answer = h.kind == ANSWER || h.kind == BACK,
                                    .ends = h.kind == END_POD,
+                                   .writes = h.kind == WRITES,
                                    .pod = h.pod,
                                    .back = h.kind == BACK,
                                    .hit_blocks = h.hit_blocks,
@@ -190,11 +195,22 @@ void shards_answer(struct engine *e, const struct flight *f, bool dropped) {
     message_add(&e->routes.shards->said, &h, NULL);
 }
 
-void shards_back(struct engine *e, const struct flight *f) {
-    struct head h = {
-        .at_ns = engine_now(e) + e->routes.shards->delay_ns, .number = f->guest, .pod = f->pod, .kind = BACK};
+/* Without more to it than its kind. */
+static void say_of(struct engine *e, const struct flight *f, enum kind kind) {
+    struct head h = {.at_ns = engine_now(e) + e->routes.shards->delay_ns,
+                     .number = f->guest,
+                     .pod = f->pod,
+                     .kind = (uint8_t)kind};
     message_add(&e->routes.shards->said, &h, NULL);
+}
+
+void shards_back(struct engine *e, const struct flight *f) {
+    say_of(e, f, BACK);
     e->dispatch.moved_on++;
+}
+
+void shards_writes(struct engine *e, const struct flight *f) {
+    say_of(e, f, WRITES);
 }
 
 void shards_moved(struct engine *e, const struct fleet_block *block, uint32_t pod, enum kvf_tier tier,
@@ -315,7 +331,7 @@ static void saying_take(struct engine *e, const struct saying *s) {
     struct head h;
     struct fleet_block block;
     memcpy(&h, s->bytes, sizeof h);
-    if (h.kind == ANSWER || h.kind == BACK || h.kind == TO_STORE) {
+    if (is_for_router(h.kind) || h.kind == TO_STORE) {
         message_add(&line_of(e->routes.shards, &h)->bytes, &h, s->bytes + sizeof h);
     } else if (h.kind == BLOCK && h.len == sizeof block && h.tier < KVF_TIERS) {
         memcpy(&block, s->bytes + sizeof h, sizeof block);

@@ -1,7 +1,7 @@
 /* A simulated fleet whose messages take time (fleet.delay), so that ranks can divide its pods among them.
  *
  *     rank 0: users, routers ── a request, fleet.delay later ──► pods of any rank
- *                            ◄── its answer, fleet.delay later ──
+ *                            ◄── that it writes its blocks, and its answer, fleet.delay later ──
  *                            ◄── a block stored or removed, known fleet.index.staleness later ──
  *             a remote tier ◄── lookups, turns at its channels, what came to be there ──
  *             that all share ── answers, each fleet.delay later ──►
@@ -49,6 +49,8 @@ void shards_send(struct engine *e, struct flight *f);
 /* A request that a pod here had from a router has ended; or is not served, and goes back. */
 void shards_answer(struct engine *e, const struct flight *f, bool dropped);
 void shards_back(struct engine *e, const struct flight *f);
+/* It has been computed: its pod writes what is new. */
+void shards_writes(struct engine *e, const struct flight *f);
 /* A pod is gone from when this arrives, behind all requests that were sent to it. */
 void shards_end_pod(struct engine *e, uint32_t pod);
 void shards_moved(struct engine *e, const struct fleet_block *block, uint32_t pod, enum kvf_tier tier,
@@ -66,7 +68,8 @@ struct shards_message {
     bool to_store;
     uint8_t what; /* as it was sent to or from the store */
     bool answer;  /* to it; else it is a request, a parcel, ... */
-    bool ends;    /* ... or the end of that pod */
+    bool ends;    /* ... the end of that pod ... */
+    bool writes;  /* ... or the word that it is computed */
     uint32_t pod;
     const char *bytes; /* of that, until the next call */
     size_t len;

@@ -57,6 +57,7 @@ struct reading {
     double violations[KVF_CLASSES_MAX];
     double users_s;
     double firsts, sampled; /* lookups of what is new, and all, as the sample of accesses weighs them */
+    double unwritten;       /* of the first, those of what another request had yet to write */
     double power_j, power_s, energy_j, energy_s; /* told by this machine, and in how long */
 };
 

@@ -333,6 +333,7 @@ static void reading_note(struct sampler *p, const struct snapshot *snap) {
     now->users_s = p->last.users_s + (double)snap->interval.users * snap->interval.length_s;
     now->firsts = p->firsts;
     now->sampled = p->sampled;
+    now->unwritten = p->unwritten;
 }
 
 /* Extremes from before are of no part that is told. */

@@ -20,11 +20,11 @@ struct sampler {
     struct cache_stats cache; /* of the interval, like delta */
     /* as read in `last`, which has those on top that the next interval is to take back (cache_stats_owe()) */
     uint64_t hits_in[KVF_TIERS][KVF_CAUSES];
-    struct window window;        /* for the sentence on the bottleneck */
-    struct window_sums interval; /* of the last one */
-    struct window_facts facts;   /* at its end */
-    double firsts, sampled;      /* of the sample, up to the last interval */
-    struct steady steady;        /* of the measured part */
+    struct window window;              /* for the sentence on the bottleneck */
+    struct window_sums interval;       /* of the last one */
+    struct window_facts facts;         /* at its end */
+    double firsts, sampled, unwritten; /* of the sample, up to the last interval */
+    struct steady steady;              /* of the measured part */
     struct gpus gpus;
     struct vitals vitals;
     struct totals totals;                 /* of all intervals so far; kept only if wanted */

@@ -99,6 +99,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->users = kvf_ratio(s->users_s, s->length_s);
     in->miss_ratio = kvf_ratio(s->misses, s->lookups);
     in->first_ratio = kvf_ratio(s->firsts, s->sampled);
+    in->unwritten_ratio = kvf_ratio(s->unwritten, s->sampled);
     in->held_s = s->held_s;
     in->room_ms = kvf_ratio(s->room_ms, s->requests);
     in->memory_any = kvf_ratio(s->memory_any_s, s->length_s);

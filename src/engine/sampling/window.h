@@ -39,6 +39,7 @@ struct window_sums {
     double class_judged[KVF_CLASSES_MAX], class_missed[KVF_CLASSES_MAX];
     double class_there[KVF_CLASSES_MAX], class_late[KVF_CLASSES_MAX];
     double firsts, sampled; /* lookups of what is new, and all, as the sample of accesses weighs them */
+    double unwritten;       /* of the first, those of what another request had yet to write */
     double device_busy_s, device_known_s;
     double host_busy_s, host_known_s, host_own_s; /* the part of this process */
     double slots_busy_s, slots_s;                 /* in service, and slots there are, times seconds */

@@ -42,7 +42,7 @@ struct service {
     const struct scenario *s;
     struct run_clock *clock;
     struct events *events;
-    struct engine *engine;                                              /* for done() alone */
+    struct engine *engine;                                              /* for done() and writes() alone */
     void (*done)(struct engine *e, struct worker *w, struct flight *f); /* a flight has ended */
 
     pthread_mutex_t queue_lock;

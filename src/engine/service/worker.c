@@ -17,6 +17,7 @@
 #include "engine/pipeline/access.h"
 #include "engine/pipeline/compute.h"
 #include "engine/pipeline/sample.h"
+#include "engine/pods/shards.h"
 #include "engine/service/tracelog.h"
 #include "tier/station.h"
 
@@ -157,12 +158,21 @@ static void worker_ask(struct executor *x, struct flight *f, const struct cache_
     farstore_find(worker_of(x)->pod, f, keys, count);
 }
 
+static void worker_writes(struct executor *x, struct flight *f) {
+    struct worker *w = worker_of(x);
+    if (f->guest && w->simulated) /* see dispatch.c */
+        shards_writes(w->service->engine, f);
+    else
+        sample_written(w->pod->pipeline.sample, w->service->s, f);
+}
+
 static const struct executor_ops worker_executor_ops = {.enter = worker_enter,
                                                         .leave = worker_leave,
                                                         .waits = worker_waits,
                                                         .timer = worker_timer,
                                                         .done = worker_done,
                                                         .computed = worker_computed,
+                                                        .writes = worker_writes,
                                                         .ask = worker_ask,
                                                         .error = worker_error};
 

@@ -156,6 +156,7 @@ static void means_are_weighted(void **state) {
                             .generation_ms = 2 * 50,
                             .firsts = 4,
                             .sampled = 40,
+                            .unwritten = 2,
                             .class_judged = {100, 3},
                             .class_missed = {5, 0},
                             .tier_busy_s = {[KVF_TIER_NVME] = 0.8},
@@ -196,6 +197,7 @@ static void means_are_weighted(void **state) {
     near(in.held_s, 0.3);
     near(in.length_s, 4);
     near(in.first_ratio, 0.1);
+    near(in.unwritten_ratio, 0.05);
     near(in.tier_busy[KVF_TIER_NVME], 0.2);
     near(in.device_bytes, 600);
     near(in.our_bytes, 100);

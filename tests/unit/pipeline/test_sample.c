@@ -132,11 +132,57 @@ static void blocks_are_found_behind_others(void **state) {
     sample_close(s);
 }
 
+/* A context of two blocks that all have and one of its own. */
+static struct flight shares_two(uint64_t ids[3], uint64_t own) {
+    ids[0] = 1, ids[1] = 2, ids[2] = own;
+    return (struct flight){.req = {.kind = REQUEST_INFERENCE, .ids = ids, .id_count = 3}};
+}
+
+static double firsts_of(const struct sample *s) {
+    double first, all;
+    sample_firsts(s, &first, &all);
+    return first;
+}
+
+/* A lookup of what another request is still computing misses in a cache of any size. */
+static void what_is_not_written_yet_is_found_by_nobody(void **state) {
+    (void)state;
+    struct scenario *s = calloc(1, sizeof *s);
+    struct sample *sample = sample_open(true);
+    uint64_t ids[4][3];
+    struct flight f[4];
+    s->cache.granularity = KVF_GRANULARITY_BLOCK;
+    s->model = model_find("llama3.1-8b")->model;
+    s->tensor_parallel = 1;
+    s->cache.block_tokens = 16;
+    for (uint64_t i = 0; i < 4; i++) f[i] = shares_two(ids[i], 10 + i);
+    sample_flight(sample, s, &f[0], 1);
+    sample_flight(sample, s, &f[1], 2); /* while the first computes */
+    assert_true(firsts_of(sample) == 6 && sample_unwritten(sample) == 2);
+    assert_true(sample_miss_ratio(sample, 1e12, NULL) == 1);
+    sample_written(sample, s, &f[0]);
+    sample_flight(sample, s, &f[2], 3);
+    assert_true(firsts_of(sample) == 7 && sample_unwritten(sample) == 2);
+    /* its own block is that of a request which has yet to write it, the two before are there */
+    f[3] = shares_two(ids[3], 11);
+    sample_flight(sample, s, &f[3], 4);
+    assert_true(firsts_of(sample) == 8 && sample_unwritten(sample) == 3);
+    for (uint64_t i = 20000; i < 200000; i++) /* far more than are kept: the rest keeps what it is */
+        sample_access(sample, REFERENCE_FILL, key_of(i), ENTRY, KVF_CAUSE_PREFIX, 0);
+    double unwritten = sample_unwritten(sample);
+    for (uint64_t i = 1; i < 3; i++) sample_written(sample, s, &f[i]);
+    sample_flight(sample, s, &f[3], 5);
+    assert_true(sample_unwritten(sample) == unwritten);
+    sample_close(sample);
+    free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_run_is_known_as_a_whole),
         cmocka_unit_test(a_long_run_is_known_within_the_error),
         cmocka_unit_test(blocks_are_found_behind_others),
+        cmocka_unit_test(what_is_not_written_yet_is_found_by_nobody),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("sample", tests, NULL, NULL);

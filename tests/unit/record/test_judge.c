@@ -41,6 +41,7 @@ static struct judge_input unknown(void) {
                              .users = NAN,
                              .miss_ratio = NAN,
                              .first_ratio = NAN,
+                             .unwritten_ratio = NAN,
                              .capacity_ratio = NAN,
                              .ttft_ms = NAN,
                              .reuse_bytes = NAN,
@@ -272,6 +273,40 @@ static void capacity_is_not_blamed_for_what_a_rule_keeps_out(void **state) {
     in.capacity_ratio = 0.4;
     in.used_bytes[NVME] = GIB; /* there is room: it is not that which lacks */
     assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
+}
+
+/* Half of the lookups come while another request computes what they ask for: more room would not help. */
+static void what_is_still_computed_is_no_miss_of_capacity(void **state) {
+    (void)state;
+    char text[200];
+    struct judge_input in = means(2000, 0, 30, 1500);
+    works(&in, NVME, 3, 0, 0.3, 0);
+    in.prefill_ms = 470;
+    in.compute_busy = 0.99;
+    in.compute_work = 0.95;
+    in.reuse_bytes = 40 * GIB;
+    in.miss_ratio = 0.7;
+    in.first_ratio = 0.7;
+    in.unwritten_ratio = 0.5;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_non_null(
+        strstr(v.sentence, " requests/s; 50.0 % of lookups miss what is still being computed; the mean"));
+    assert_true(verdict_value(&v, "unwritten_miss_ratio") == 0.5);
+    assert_true(verdict_value(&v, "capacity_miss_ratio") == 0);
+    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "no tier would help"));
+    in.unwritten_ratio = 0.004;
+    assert_null(strstr(judged(&in).sentence, "still being"));
+    /* beside what the tiers could not keep */
+    in = means(400, 0, 400, 0);
+    works(&in, NVME, 20, 10, 0.4, 0.1);
+    in.reuse_bytes = 40 * GIB;
+    in.miss_ratio = 0.6;
+    in.first_ratio = 0.2;
+    in.unwritten_ratio = 0.1;
+    assert_non_null(strstr(judged(&in).sentence,
+                           "40.0 % of lookups miss what was evicted for want of room; 10.0 % of lookups miss "
+                           "what is still being written; what misses is written again"));
 }
 
 /* Without targets nobody can say that it is too slow: only that more could come. */
@@ -1091,6 +1126,7 @@ int main(void) {
         cmocka_unit_test(the_way_to_a_pod_is_no_wait_for_a_slot),
         cmocka_unit_test(the_latency_of_the_targets_is_divided),
         cmocka_unit_test(capacity_is_not_blamed_for_what_a_rule_keeps_out),
+        cmocka_unit_test(what_is_still_computed_is_no_miss_of_capacity),
         cmocka_unit_test(too_few_arrivals_are_load),
         cmocka_unit_test(the_largest_demand_bounds_throughput),
         cmocka_unit_test(cpus_that_work_for_others_are_a_neighbour),
