@@ -47,7 +47,7 @@ struct comparison_store {
     char about[120];                                        /* "resp: Valkey 9.1.2 at 127.0.0.1:6379" */
     char whole[400];                                        /* the whole description */
     double read_gib_s, write_gib_s, read_p95_ms, cpu_s_gib; /* cpu_s_gib: of the process, all its bytes */
-    double break_even_tokens;                               /* as the result TIER_break_even_tokens */
+    struct metric_break_even break_even;                    /* as its results */
     double load_ms[METRIC_SIZES], again_ms[METRIC_SIZES];   /* of METRIC_SIZE_LIST tokens */
 };
 

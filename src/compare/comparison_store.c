@@ -29,7 +29,7 @@ static double cpu_s_gib(const struct comparison_input *i) {
 void comparison_store(const struct comparison_input *i, struct comparison_store *out) {
     int t = KVF_TIER_REMOTE;
     out->read_gib_s = out->write_gib_s = out->read_p95_ms = out->cpu_s_gib = KVF_MISSING;
-    out->break_even_tokens = KVF_MISSING;
+    out->break_even = (struct metric_break_even){KVF_MISSING, KVF_MISSING, KVF_MISSING};
     for (int s = 0; s < METRIC_SIZES; s++) {
         out->load_ms[s] = KVF_MISSING;
         out->again_ms[s] = value(i, "recompute_%s_ms", metric_sizes[s]);
@@ -44,7 +44,9 @@ void comparison_store(const struct comparison_input *i, struct comparison_store 
     out->read_gib_s = value(i, "%s_read_gib_s", tier);
     out->write_gib_s = value(i, "%s_write_gib_s", tier);
     out->read_p95_ms = value(i, "%s_read_p95_ms", tier);
-    out->break_even_tokens = value(i, "%s_break_even_tokens", tier);
+    out->break_even = (struct metric_break_even){value(i, "%s_break_even_tokens", tier),
+                                                 value(i, "%s_loads_from_tokens", tier),
+                                                 value(i, "%s_loads_to_tokens", tier)};
     out->cpu_s_gib = cpu_s_gib(i);
     for (int s = 0; s < METRIC_SIZES; s++) out->load_ms[s] = value(i, "%s_load_%s_ms", tier, metric_sizes[s]);
 }
@@ -52,7 +54,8 @@ void comparison_store(const struct comparison_input *i, struct comparison_store 
 bool comparison_stores_differ(const struct comparison *c) {
     bool loads = false, differ = false;
     for (size_t s = 0; s < c->sides; s++) {
-        loads = loads || kvf_present(c->side[s].store.load_ms[0]);
+        loads = loads || kvf_present(c->side[s].store.break_even.tokens);
+        for (int i = 0; i < METRIC_SIZES; i++) loads = loads || kvf_present(c->side[s].store.load_ms[i]);
         differ = differ || strcmp(c->side[s].store.whole, c->side[0].store.whole) != 0;
     }
     return loads && differ;

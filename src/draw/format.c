@@ -69,6 +69,27 @@ struct format_cell format_tok_s(double v) {
     return c;
 }
 
+struct format_cell format_break_even(const struct metric_break_even *b) {
+    struct format_cell c = {"always"};
+    const char *before = b->tokens <= b->from_tokens ? "from at most " : "from ";
+    if (!kvf_present(b->tokens)) return missing;
+    if (b->tokens > 1)
+        snprintf(c.text, sizeof c.text, "%s%.16s tokens on", before, format_count(b->tokens).text);
+    else if (b->tokens == 0 && b->to_tokens > 0)
+        snprintf(c.text, sizeof c.text, "not up to %.16s tokens", format_count(b->to_tokens).text);
+    else if (b->tokens == 0)
+        snprintf(c.text, sizeof c.text, "never");
+    return c;
+}
+
+struct format_cell format_sizes_read(const struct metric_break_even *b) {
+    struct format_cell c = {""};
+    if (kvf_present(b->from_tokens))
+        snprintf(c.text, sizeof c.text, " (of %.12s to %.12s read)", format_count(b->from_tokens).text,
+                 format_count(b->to_tokens).text);
+    return c;
+}
+
 struct format_cell format_exact(double n) {
     if (!isfinite(n)) return missing;
     char digits[40];

@@ -25,6 +25,12 @@ struct format_cell format_ms(double ms);       /* "42.0 ms" */
 struct format_cell format_bytes(double bytes); /* "1.25 GiB" */
 struct format_cell format_count(double n);     /* exact below 100,000, else "145k" */
 struct format_cell format_things(double n, const char *one, const char *many); /* "1 user", "44 users" */
+/* From where on loading beats computing again: "from 912 tokens on", "from at most 128 tokens on" where all
+ * sizes read do, "not up to 8192 tokens" where the largest does not; "always" and "never" of runs that do not
+ * know what sizes they read. */
+struct format_cell format_break_even(const struct metric_break_even *b);
+/* The sizes that it holds for: " (of 128 to 8192 read)"; "" where they are not known. */
+struct format_cell format_sizes_read(const struct metric_break_even *b);
 struct format_cell format_exact(double n);       /* every digit, in groups: "12,031" */
 struct format_cell format_tok_s(double v);       /* tokens/s, in three digits everywhere: "1.40k" */
 struct format_cell format_rate(double v);        /* two decimals, for GiB/s */

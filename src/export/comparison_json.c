@@ -35,7 +35,9 @@ static json_t *store_object(const struct comparison_store *s) {
         {"tier", json_part_text(s->name)}, {"description", json_part_text(s->about)},
         {"read_gib_s", json_part_number(s->read_gib_s)}, {"write_gib_s", json_part_number(s->write_gib_s)},
         {"read_p95_ms", json_part_number(s->read_p95_ms)}, {"cpu_s_gib", json_part_number(s->cpu_s_gib)},
-        {"break_even_tokens", json_part_number(s->break_even_tokens)}, {"load_ms", load},
+        {"break_even_tokens", json_part_number(s->break_even.tokens)},
+        {"loads_from_tokens", json_part_number(s->break_even.from_tokens)},
+        {"loads_to_tokens", json_part_number(s->break_even.to_tokens)}, {"load_ms", load},
         {"recompute_ms", again});
 }
 

@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "export/openmetrics_table.h"
 
-enum { LABELS_MAX = 10, METRIC_NAME = 128 };
+enum { LABELS_MAX = 10, NAME_MOST = 128 };
 
 static const char *const type_names[] = {"gauge", "counter", "histogram", "summary", "info"};
 
@@ -420,14 +420,14 @@ static const struct word {
 enum { WORDS = sizeof words / sizeof words[0] };
 
 /* The name with one word replaced. */
-static void metric_with(char out[METRIC_NAME], const char *metric, const char *word, const char *value) {
+static void metric_with(char out[NAME_MOST], const char *metric, const char *word, const char *value) {
     const char *at = strstr(metric, word);
-    snprintf(out, METRIC_NAME, "%.*s%s%s", (int)(at - metric), metric, value, at + strlen(word));
+    snprintf(out, NAME_MOST, "%.*s%s%s", (int)(at - metric), metric, value, at + strlen(word));
 }
 
 /* Quantiles, then sum and number of the values, which the mean gives. */
 static void put_stats(struct writer *w, const struct run_record *run, const char *metric) {
-    char name[METRIC_NAME], quantile[16];
+    char name[NAME_MOST], quantile[16];
     for (enum kvf_stat s = KVF_STAT_P50; s <= KVF_STAT_P9999; s++) {
         metric_with(name, metric, "STAT", stat_name(s));
         snprintf(quantile, sizeof quantile, "%.4g", stat_quantile(s));
@@ -443,7 +443,7 @@ static void put_stats(struct writer *w, const struct run_record *run, const char
 }
 
 static void put_metric(struct writer *w, const struct run_record *run, const char *metric) {
-    char name[METRIC_NAME];
+    char name[NAME_MOST];
     size_t labels = w->labels;
     for (size_t k = 0; k < WORDS; k++) {
         const char *value;

@@ -144,13 +144,8 @@ static void put_metrics(struct doc *d, const struct comparison *c, unsigned colu
     doc_text(d, DOC_PLAIN, "noise: within noise; better?, worse?: whether within noise is not known");
 }
 
-static void put_break_even(struct doc *d, double tokens) {
-    struct buf text = {0};
-    if (tokens == 0) buf_add(&text, "never");
-    if (tokens == 1) buf_add(&text, "always");
-    if (tokens > 1) buf_addf(&text, "from %s tokens", format_count(tokens).text);
-    doc_cell(d, text.len ? buf_text(&text) : NULL);
-    buf_free(&text);
+static void put_break_even(struct doc *d, const struct metric_break_even *b) {
+    doc_cell(d, kvf_present(b->tokens) ? format_break_even(b).text : NULL);
 }
 
 static void put_number(struct doc *d, double v, struct format_cell text) {
@@ -167,9 +162,39 @@ static size_t soonest(const struct comparison *c, int size) {
     return best;
 }
 
+static size_t known_sides(const struct comparison *c, int size) {
+    size_t n = 0;
+    for (size_t s = 0; s < c->sides; s++) n += kvf_present(c->side[s].store.load_ms[size]);
+    return n;
+}
+
+/* The size that most sides have read, before others the middle one. */
+static int told_size(const struct comparison *c) {
+    enum { MIDDLE = 2 };
+    int best = MIDDLE;
+    for (int i = 0; i < METRIC_SIZES; i++)
+        if (known_sides(c, i) > known_sides(c, best)) best = i;
+    return best;
+}
+
+/* Contexts of so many tokens: loaded, and computed again. */
+static void put_size(struct doc *d, const struct comparison *c, int size) {
+    for (int again = 0; again < 2 && known_sides(c, size) > 0; again++) {
+        struct buf label = {0};
+        buf_addf(&label, again ? "%s tokens computed" : "%s tokens loaded", metric_sizes[size]);
+        doc_cell(d, buf_text(&label));
+        buf_free(&label);
+        for (size_t s = 0; s < c->sides; s++) {
+            const struct comparison_store *st = &c->side[s].store;
+            double ms = again ? st->again_ms[size] : st->load_ms[size];
+            put_number(d, ms, format_ms(ms));
+        }
+    }
+}
+
 /* The stores of the sides against each other, and against computing again. */
 static void put_stores(struct doc *d, const struct comparison *c) {
-    enum { MIDDLE = 2 };
+    bool unread = false;
     if (!comparison_stores_differ(c)) return;
     doc_table(d, "Loading from stores below memory, against recomputing", "what a request waits for");
     for (size_t s = 0; s < c->sides; s++) doc_column(d, c->side[s].label, true);
@@ -179,20 +204,11 @@ static void put_stores(struct doc *d, const struct comparison *c) {
     for (size_t s = 0; s < c->sides; s++)
         put_number(d, c->side[s].store.read_p95_ms, format_ms(c->side[s].store.read_p95_ms));
     for (int i = 0; i < METRIC_SIZES; i++) {
-        for (int again = 0; again < 2; again++) {
-            struct buf label = {0};
-            buf_addf(&label, again ? "%s tokens computed" : "%s tokens loaded", metric_sizes[i]);
-            doc_cell(d, buf_text(&label));
-            buf_free(&label);
-            for (size_t s = 0; s < c->sides; s++) {
-                const struct comparison_store *st = &c->side[s].store;
-                double ms = again ? st->again_ms[i] : st->load_ms[i];
-                put_number(d, ms, format_ms(ms));
-            }
-        }
+        put_size(d, c, i);
+        unread = unread || known_sides(c, i) < c->sides;
     }
     doc_cell(d, "loading wins");
-    for (size_t s = 0; s < c->sides; s++) put_break_even(d, c->side[s].store.break_even_tokens);
+    for (size_t s = 0; s < c->sides; s++) put_break_even(d, &c->side[s].store.break_even);
     doc_cell(d, "read GiB/s");
     for (size_t s = 0; s < c->sides; s++)
         put_number(d, c->side[s].store.read_gib_s, format_rate(c->side[s].store.read_gib_s));
@@ -209,16 +225,18 @@ static void put_stores(struct doc *d, const struct comparison *c) {
         doc_fact(d, s ? "" : "Stores", buf_text(&text));
         buf_free(&text);
     }
-    size_t best = soonest(c, MIDDLE);
+    if (unread) doc_fact(d, "", METRIC_SIZES_UNREAD);
+    int size = told_size(c);
+    size_t best = soonest(c, size);
     if (best == c->sides) return;
     const struct comparison_store *st = &c->side[best].store;
     struct buf text = {0};
-    buf_addf(&text, "%s loads %s tokens soonest, from %s in %s", c->side[best].label, metric_sizes[MIDDLE],
-             st->name, format_ms(st->load_ms[MIDDLE]).text);
-    if (kvf_present(st->again_ms[MIDDLE]))
+    buf_addf(&text, "%s loads %s tokens soonest, from %s in %s", c->side[best].label, metric_sizes[size],
+             st->name, format_ms(st->load_ms[size]).text);
+    if (kvf_present(st->again_ms[size]))
         buf_addf(&text, "; computing them again takes %s, so %s is quicker",
-                 format_ms(st->again_ms[MIDDLE]).text,
-                 st->load_ms[MIDDLE] < st->again_ms[MIDDLE] ? "loading" : "computing them again");
+                 format_ms(st->again_ms[size]).text,
+                 st->load_ms[size] < st->again_ms[size] ? "loading" : "computing them again");
     doc_fact(d, "", buf_text(&text));
     buf_free(&text);
 }

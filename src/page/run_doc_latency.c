@@ -177,24 +177,25 @@ static void put_entry_table(const struct run_part *p) {
 
 /* Contexts of some sizes: loading them from each tier against computing them again. */
 static void put_load_table(const struct run_part *p) {
-    static const char *const sizes[] = {
-#define X(size, tokens) size,
-        METRIC_SIZE_LIST(X)
-#undef X
-    };
-    if (!kvf_present(run_metric(p, "recompute_%s_ms", sizes[0]))) return;
+    bool any = false, unread = false;
+    for (int i = 0; i < METRIC_SIZES; i++)
+        any = any || kvf_present(run_metric(p, "recompute_%s_ms", metric_sizes[i]));
+    if (!any) return;
     doc_table(p->doc, "Loading a context against recomputing it, alone on the GPU of compute.gpu",
               "tokens|>compute again");
     for (unsigned t = KVF_TIER_CPU; t < KVF_TIERS; t++)
         if (p->run->tier[t].on) doc_column(p->doc, run_tier_label(p->run, t).text, true);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        double again = run_metric(p, "recompute_%s_ms", sizes[i]);
-        doc_cell(p->doc, sizes[i]);
-        run_cell_ms(p->doc, again);
-        for (unsigned t = KVF_TIER_CPU; t < KVF_TIERS; t++)
-            if (p->run->tier[t].on)
-                run_cell_ms(p->doc, run_metric(p, "%s_load_%s_ms", tier_name((enum kvf_tier)t), sizes[i]));
+    for (int i = 0; i < METRIC_SIZES; i++) {
+        doc_cell(p->doc, metric_sizes[i]);
+        run_cell_ms(p->doc, run_metric(p, "recompute_%s_ms", metric_sizes[i]));
+        for (unsigned t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
+            if (!p->run->tier[t].on) continue;
+            double load_ms = run_metric(p, "%s_load_%s_ms", tier_name((enum kvf_tier)t), metric_sizes[i]);
+            unread = unread || !kvf_present(load_ms);
+            run_cell_ms(p->doc, load_ms);
+        }
     }
+    if (unread) doc_text(p->doc, DOC_PLAIN, METRIC_SIZES_UNREAD);
 }
 
 /* ---- requests at the drive, where the block layer was traced ---- */

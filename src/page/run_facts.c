@@ -140,6 +140,7 @@ void run_facts_server(const struct run_part *p) {
 /* Contexts of one size: computing them again, then loading them from each tier. */
 static void put_load(const struct run_part *p, const char *size) {
     char again[80];
+    if (!kvf_present(run_metric(p, "recompute_%s_ms", size))) return; /* no read is of that size */
     snprintf(again, sizeof again, "%s tokens: computing %s", size, ms_of(p, "recompute_%s_ms", size));
     doc_fact(p->doc, "", again);
     for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
@@ -154,17 +155,12 @@ void run_facts_break_even(const struct run_part *p) {
     bool any = false, always = true;
     for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
-        double tokens = run_metric(p, "%s_break_even_tokens", tier);
-        if (!kvf_present(tokens)) continue;
+        struct metric_break_even b = result_break_even(&p->run->results, (enum kvf_tier)t);
+        if (!kvf_present(b.tokens)) continue;
         if (!any) item(p, "Break-even", "loading beats recomputing");
         any = true;
-        always = always && tokens == 1;
-        if (tokens == 1)
-            item(p, "Break-even", "%s always", tier);
-        else if (tokens > 0)
-            item(p, "Break-even", "%s from %s tokens on", tier, format_count(tokens).text);
-        else
-            item(p, "Break-even", "%s never", tier);
+        always = always && (b.tokens == 1 || (b.tokens > 0 && b.tokens <= b.from_tokens));
+        item(p, "Break-even", "%s %s%s", tier, format_break_even(&b).text, format_sizes_read(&b).text);
     }
     if (always || !run_brief(p)) return; /* there is nothing to weigh */
 #define X(size, tokens) put_load(p, size);

@@ -28,6 +28,12 @@ const char *metric_form_unit(enum metric_form form); /* "GiB/s"; "" for forms wi
 #define METRIC_SIZE_LIST(X) X("1k", 1000) X("4k", 4000) X("16k", 16000) X("64k", 64000)
 enum { METRIC_SIZES = 4 };
 extern const char *const metric_sizes[METRIC_SIZES]; /* "1k" .. */
+/* Beside times of loads of which some are missing. */
+#define METRIC_SIZES_UNREAD "A size has no time where no read was as large, or as small."
+/* A tier's results TIER_break_even_tokens, TIER_loads_from_tokens and TIER_loads_to_tokens; NaN: missing. */
+struct metric_break_even {
+    double tokens, from_tokens, to_tokens;
+};
 
 /* In pattern and label TIER, DIR, CAUSE, SIZE and STAT stand for one of their names, CLASS for a QoS class of
  * the scenario, REASON for any word. */

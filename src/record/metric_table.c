@@ -384,10 +384,16 @@ const struct metric metric_rows[] = {
     {"TIER_break_even_tokens", COUNT, DOWN, "TIER break-even",
      "From so many tokens of context on a read from the tier takes less time than a prefill of them, alone on the GPU "
      "of compute.gpu: time = a + b x bytes, fitted to the reads of requests; a = 0 where b is under three standard "
-     "errors. 0: not up to 1,048,576. Missing under 20 reads, and without a GPU to compare with. Where entries are "
-     "blocks, those of a request are one read."},
+     "errors. It holds from TIER_loads_from_tokens, which it is where all of these are read sooner, to "
+     "TIER_loads_to_tokens. 0: the longest of these is computed sooner. Missing under 20 reads, and without a GPU to "
+     "compare with. Where entries are blocks, those of a request are one read."},
+    {"TIER_loads_from_tokens", COUNT, FREE, "TIER least read",
+     "The shortest context that the reads of the tier tell of: the smallest read, down to a power of two of KiB."},
+    {"TIER_loads_to_tokens", COUNT, FREE, "TIER most read",
+     "The longest context that they tell of: the largest read, up to a power of two of KiB, and at most 1,048,576."},
     {"TIER_load_SIZE_ms", MS, DOWN, "TIER load of SIZE",
-     "Time to read so many thousand tokens of context from the tier, by the line that TIER_break_even_tokens is of."},
+     "Time to read so many thousand tokens of context from the tier, by the line that TIER_break_even_tokens is of. "
+     "Missing where no read was as large, or as small."},
     {"recompute_SIZE_ms", MS, FREE, "computing SIZE again",
      "Prefill of so many thousand tokens, alone on the GPU of compute.gpu. Missing where no tier has a load of them."},
     {"entry_bytes_min", BYTES, FREE, "smallest entry", "Smallest entry that a request wrote."},

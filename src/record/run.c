@@ -59,6 +59,13 @@ double result_named(const struct result_list *l, const char *fmt, ...) {
     return result_value(l, name);
 }
 
+struct metric_break_even result_break_even(const struct result_list *l, enum kvf_tier tier) {
+    const char *name = tier_name(tier);
+    return (struct metric_break_even){result_named(l, "%s_break_even_tokens", name),
+                                      result_named(l, "%s_loads_from_tokens", name),
+                                      result_named(l, "%s_loads_to_tokens", name)};
+}
+
 void run_record_init(struct run_record *r) {
     memset(r, 0, sizeof *r);
     r->started_at = KVF_MISSING;

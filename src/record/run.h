@@ -10,6 +10,7 @@
 #include "base/terms.h"
 #include "record/publish.h"
 #include "metrics/usage.h"
+#include "record/metric.h"
 #include "record/snapshot.h"
 #include "record/verdict.h"
 
@@ -41,6 +42,7 @@ void result_put(struct result_list *l, const struct result *result);
 double result_value(const struct result_list *l, const char *metric);
 /* result_value() of a formatted name: "%s_read_p95_ms". */
 double result_named(const struct result_list *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct metric_break_even result_break_even(const struct result_list *l, enum kvf_tier tier);
 const struct result *result_find(const struct result_list *l, const char *metric);
 
 struct run_tier { /* a tier as the run used it */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/metric.h"
 #include "record/snapshot.h"
 #include "record/verdict.h"
 
@@ -36,7 +37,7 @@ struct windows_view {
     struct snapshot snap;
     struct windows_levels op[KVF_TIERS][KVF_DIRS][WINDOWS_PARTS];
     struct windows_levels klass[KVF_CLASSES_MAX][WINDOWS_LATENCIES];
-    double break_even_tokens[KVF_TIERS]; /* of the run so far; NaN: not known (engine/limits/breakeven.h) */
+    struct metric_break_even break_even[KVF_TIERS]; /* of the run so far (engine/limits/breakeven.h) */
     struct verdict verdict;
 };
 

@@ -53,16 +53,22 @@ def _():
             requests.append({"timestamp": 1000 * at, "input_length": 16 * 5 * k, "output_length": 1,
                              "hash_ids": list(range(1000 * k, 1000 * k + 5 * k))})
     (home() / "work/blocks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in requests))
-    _, summary = measure({**BLOCKS, "mode": "simulate", "tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None,
+    got, summary = measure({**BLOCKS, "mode": "simulate", "tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None,
                           "tiers.remote": {"capacity": "1GiB", "read_bandwidth": "100MB/s", "write_bandwidth": "1GB/s",
                                            "latency": "5ms"},
                           "compute": {"mode": "roofline", "gpu": "h100"}, "run.duration": "5m", "engine.slots": 600,
                           "workload": {"source": "mooncake", "path": "blocks.jsonl"}})
-    for size, tokens in (("1k", 1000), ("4k", 4000), ("16k", 16000)):
+    for size, tokens in (("1k", 1000), ("4k", 4000)):
         expected = 5 + tokens * TOKEN_BYTES / 1e5
-        got = result(summary, "remote_load_%s_ms" % size)
-        assert abs(got - expected) < 0.01 * expected, (size, got, expected)
-    assert result(summary, "recompute_4k_ms") > 0 and result(summary, "remote_break_even_tokens") is not None
+        load_ms = result(summary, "remote_load_%s_ms" % size)
+        assert abs(load_ms - expected) < 0.01 * expected, (size, load_ms, expected)
+    # the largest read is of 4800 tokens: of longer contexts nothing is said
+    assert result(summary, "remote_loads_to_tokens") == 8192 and result(summary, "remote_load_16k_ms") is None
+    assert result(summary, "recompute_4k_ms") > 0 and result(summary, "recompute_16k_ms") is None
+    even = result(summary, "remote_break_even_tokens")
+    words = "from %d tokens on" % even if even > 0 else "not up to 8192 tokens"
+    assert "remote %s (of 64 to 8192 read)" % words in " ".join(got.stdout.split()), got.stdout
+    assert "4k tokens: computing" in got.stdout and "16k tokens" not in got.stdout, got.stdout
 
 
 main()

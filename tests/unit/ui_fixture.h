@@ -631,10 +631,11 @@ static inline void ui_fill_window(struct windows_view *w, const struct snapshot 
                 w->op[t][d][k] = (struct windows_levels){p95 / 3, p95, p95 * 1.8};
             }
     for (int t = 0; t < KVF_TIERS; t++)
-        w->break_even_tokens[t] = !s->tier_on[t]       ? KVF_MISSING
-                                  : t == KVF_TIER_CPU  ? 1
-                                  : t == KVF_TIER_NVME ? 912
-                                                       : 0;
+        w->break_even[t] = (struct metric_break_even){!s->tier_on[t]       ? KVF_MISSING
+                                                      : t == KVF_TIER_CPU  ? 128
+                                                      : t == KVF_TIER_NVME ? 912
+                                                                           : 0,
+                                                      128, 8192};
     for (uint32_t k = 0; k < s->classes; k++) {
         const struct snapshot_qos *q = &s->qos[k];
         w->klass[k][WINDOWS_TTFT] = (struct windows_levels){q->ttft_p50_ms, q->ttft_p95_ms, KVF_MISSING};

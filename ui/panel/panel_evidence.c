@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "draw/format.h"
 #include "draw/number.h"
 #include "record/metric.h"
 #include "ui/panel/columns.h"
@@ -153,19 +154,13 @@ static void page_remedies(struct page *p, const struct verdict *v) {
 
 /* Tier by tier below the first, which nothing is weighed against. */
 static void page_break_even(struct page *p, const struct frame *f) {
-    char text[240], tokens[NUMBER];
+    char text[360];
     int len = 0;
     for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
-        double from = parts_break_even(f, t);
-        if (!kvf_present(from)) continue;
-        const char *before = len > 0 ? ", " : "", *tier = tier_name((enum kvf_tier)t), *count;
-        size_t left = sizeof text - (size_t)len;
-        count = number_count(from, tokens);
-        if (from > 1)
-            len += snprintf(text + len, left, "%s%s from %s tokens on", before, tier,
-                            count + strspn(count, " "));
-        else
-            len += snprintf(text + len, left, "%s%s %s", before, tier, from > 0 ? "always" : "never");
+        struct metric_break_even b = parts_break_even(f, t);
+        if (!kvf_present(b.tokens)) continue;
+        len += snprintf(text + len, sizeof text - (size_t)len, "%s%s %s%s", len > 0 ? ", " : "",
+                        tier_name((enum kvf_tier)t), format_break_even(&b).text, format_sizes_read(&b).text);
     }
     if (len == 0) return;
     page_heading(p, "Loading is quicker than recomputing");

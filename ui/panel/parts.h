@@ -83,9 +83,8 @@ const struct snapshot_host *parts_host(const struct frame *f, uint32_t i);
 void parts_row(const struct pane *p, int row, const struct frame *f, enum frame_kind kind, uint64_t number);
 /* Percentiles of a tier's reads or writes, and of a class: of the window, of the whole run, or of an interval
  * as far as that has them. */
-/* The context length in tokens from which loading from the tier beats computing again; 0: never; NaN:
- * unknown. */
-double parts_break_even(const struct frame *f, int tier);
+/* From where on loading from the tier beats computing again. */
+struct metric_break_even parts_break_even(const struct frame *f, int tier);
 struct windows_levels parts_op_levels(const struct frame *f, int tier, int dir, enum windows_part part);
 struct windows_levels parts_class_levels(const struct frame *f, uint32_t k, enum windows_latency latency);
 /* Draws values with their names, row by row, in as many columns as there is room for. */

@@ -75,11 +75,10 @@ struct windows_levels parts_op_levels(const struct frame *f, int tier, int dir, 
     return f->snap ? levels_of_interval(&f->snap->tier[tier], dir == KVF_DIR_READ, part) : unknown;
 }
 
-double parts_break_even(const struct frame *f, int tier) {
-    char metric[64];
-    snprintf(metric, sizeof metric, "%s_break_even_tokens", tier_name((enum kvf_tier)tier));
-    if (f->over) return result_value(&f->run->results, metric);
-    return f->window ? f->window->break_even_tokens[tier] : KVF_MISSING;
+struct metric_break_even parts_break_even(const struct frame *f, int tier) {
+    static const struct metric_break_even none = {KVF_MISSING, KVF_MISSING, KVF_MISSING};
+    if (f->over) return result_break_even(&f->run->results, (enum kvf_tier)tier);
+    return f->window ? f->window->break_even[tier] : none;
 }
 
 struct windows_levels parts_class_levels(const struct frame *f, uint32_t k, enum windows_latency latency) {

@@ -182,7 +182,7 @@ void kept_view(const struct kept *k, const struct snapshot *last, struct windows
         if (s->tier_on[t]) levels_tier(&s->tier[t], k->counters, t);
     for (uint32_t c = 0; c < s->classes; c++) levels_class(&s->qos[c], &k->counters->klass[c]);
     levels_view(out, k->counters, s->classes);
-    for (int t = 0; t < KVF_TIERS; t++) out->break_even_tokens[t] = KVF_MISSING;
+    for (int t = 0; t < KVF_TIERS; t++) out->break_even[t].tokens = KVF_MISSING;
     window_means(&k->sums, &in);
     window_describe(&k->facts, s, &in);
     judge_run(&in, &out->verdict);

@@ -77,7 +77,7 @@ void lookback_begin(struct engine *e) {
         marks_add(&l->marks[s], &e->control.sampler->last);
     }
     memset(l->view, 0, sizeof l->view);
-    for (int t = 0; t < KVF_TIERS; t++) l->view[WINDOWS_RUN].break_even_tokens[t] = KVF_MISSING;
+    for (int t = 0; t < KVF_TIERS; t++) l->view[WINDOWS_RUN].break_even[t].tokens = KVF_MISSING;
 }
 
 /* A server's figures stay those of the newest interval: their amounts are brought to the window's length, so
@@ -109,9 +109,9 @@ static void publish(struct engine *e, const struct reading *from, const struct s
         s->interval.length_s * kvf_ratio(p->now.energy_j - from->energy_j, p->now.energy_s - from->energy_s);
     levels_view(v, p->delta, s->classes);
     for (int t = 0; t < KVF_TIERS; t++) {
-        double *of_run = &p->lookback->view[WINDOWS_RUN].break_even_tokens[t];
-        if (span == WINDOWS_RUN) *of_run = breakeven_tokens(e->s, p->delta, (enum kvf_tier)t);
-        v->break_even_tokens[t] = *of_run;
+        struct metric_break_even *of_run = &p->lookback->view[WINDOWS_RUN].break_even[t];
+        if (span == WINDOWS_RUN) *of_run = breakeven_of(e->s, p->delta, (enum kvf_tier)t);
+        v->break_even[t] = *of_run;
     }
     s->peek = false;
     s->interval.saturation = snap->interval.saturation;
