@@ -101,7 +101,10 @@ static void sum_compute(const struct scenario *s, struct window_sums *w, const s
     w->compute_busy_s = (double)(to->busy - from->busy) / each;
     w->compute_work_s = (double)(to->work - from->work) / each;
     w->batch_waiting_s = (double)(to->waiting - from->waiting) / 1e15;
+    w->compute_prefill_s = (double)(to->prefill - from->prefill) / each;
     if (scenario_batch_bytes(s) != UINT64_MAX) w->kv_use_s = (double)(to->kv - from->kv) / room / each;
+    w->batch_full_s = (double)(to->full - from->full) / each;
+    w->batch_no_room_s = (double)(to->no_room - from->no_room) / each;
 }
 
 static struct window_sums sums_of(const struct engine *e, const struct reading *from,

@@ -112,24 +112,6 @@ static void add_backlog(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
 }
 
-static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
-    double ratio = judge_foreign(in);
-    char theirs[24], names[JUDGE_NEIGHBOURS * 80];
-    if (judge_others_compute(in))
-        verdict_warn(v, "other programs used the host's CPUs: %s busy, %s by this one",
-                     phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
-    if (ratio == 0) return;
-    units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
-    judge_names(in, names, sizeof names);
-    if (isinf(ratio))
-        verdict_warn(v, "another program used the device under nvme: %s that are not ours%s", theirs, names);
-    else
-        verdict_warn(v,
-                     "another program used the device under nvme: the kernel counted %.3g times our bytes, "
-                     "%s more%s",
-                     ratio, theirs, names);
-}
-
 static void say(struct verdict *v, enum verdict_limit limit, enum verdict_cause cause, double share) {
     v->limited_by = limit;
     v->cause = cause;
@@ -255,8 +237,7 @@ static bool has_room(const struct judge_input *in) {
 }
 
 static bool too_small(const struct judge_input *in) {
-    return !has_room(in) && terminal(in) >= 0 && capacity_misses(in) >= VERDICT_MISSES &&
-           in->reuse_bytes > held_bytes(in);
+    return !has_room(in) && terminal(in) >= 0 && in->reuse_bytes > held_bytes(in);
 }
 
 static void capacity(struct phrase *t, const struct judge_input *in, struct verdict *v) {
@@ -318,17 +299,41 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     add_backlog(t, in);
 }
 
-/* The batch is as small as its room makes it: the GPU would do more at once. */
-static void batch_room(struct phrase *t, const struct judge_input *in, struct verdict *v) {
-    say(v, VERDICT_GPU, VERDICT_CAUSE_CAPACITY, in->compute_busy);
+/* It would do more at once. */
+static void batch(struct phrase *t, const struct judge_input *in, struct verdict *v) {
+    enum judge_batch limit = judge_batch_limit(in);
+    bool full = limit == JUDGE_BATCH_FULL;
+    say(v, full ? VERDICT_COMPUTE : VERDICT_GPU, full ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_CAPACITY,
+        full                                ? in->batch_full
+        : limit == JUDGE_BATCH_OF_ALL_SLOTS ? in->kv_use
+                                            : in->batch_no_room);
     verdict_add_evidence(v, VERDICT_BATCH_WAITING, in->batch_waiting, "");
-    phrase_add(
-        t,
-        "gpu capacity: the KV of the batch fills the room for it, and %.3g %s to join; the modelled GPU is %s "
-        "busy with a batch of that size",
-        in->batch_waiting, fabs(in->batch_waiting - 1) < 0.005 ? "sequence waits" : "sequences wait",
-        phrase_share(in->compute_busy).text);
+    if (limit == JUDGE_BATCH_OF_ALL_SLOTS)
+        phrase_add(
+            t,
+            "gpu capacity: the KV of the batch takes %s of the room for it, too much for twice the slots, "
+            "which are all busy",
+            phrase_share(fmin(in->kv_use, 1)).text);
+    else
+        phrase_add(t, "%s, and %.3g %s to join",
+                   full ? "the size of the batch: it has as many sequences as it may have (compute.max_batch)"
+                        : "gpu capacity: the KV of the batch fills the room for it",
+                   in->batch_waiting,
+                   fabs(in->batch_waiting - 1) < 0.005 ? "sequence waits" : "sequences wait");
+    phrase_add(t, "; the modelled GPU is %s busy with a batch of that size",
+               phrase_share(in->compute_busy).text);
     add_parts(t, in);
+}
+
+/* The part of all prefills that is of what the tiers could not keep, and the GPU's time for it. */
+static double prefilled_again(const struct judge_input *in) {
+    double again = judge_share(recomputed(in), in->miss_ratio);
+    return again > 0 ? again : 0;
+}
+
+static double saved_by_hits(const struct judge_input *in) {
+    double prefill = judge_share(in->compute_prefill, in->compute_busy);
+    return prefill > 0 ? prefilled_again(in) * prefill : 0;
 }
 
 /* Whether a line stands before the tiers: of those in service, twice as many are in storage as tiers are at
@@ -378,7 +383,8 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
     if (!isnan(most.busy)) {
         phrase_add(t, "; inside, ");
         judge_add_resource(t, &most, in);
-        phrase_add(t, " %s busy is the most loaded", phrase_share(most.busy).text);
+        phrase_add(t, " %s busy%s is the most loaded", phrase_share(most.busy).text,
+                   judge_room_for_more(&most));
         add_gpu_beside(t, in, &most);
     }
     add_parts(t, in);
@@ -447,11 +453,12 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
 /* Whether what the tiers could not keep makes the work that would be named. */
 static bool capacity_explains(const struct judge_input *in, const struct judge_resource *bound, bool stores,
                               bool slots) {
-    double whole = !bound && by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
-    bool again = recomputed(in) > 0 && recomputed(in) * in->prefill_ms >= VERDICT_MISSES * whole;
+    double whole = by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
+    bool again = prefilled_again(in) > 0 && prefilled_again(in) * in->prefill_ms >= VERDICT_MISSES * whole;
     if (!too_small(in)) return false;
+    if (bound && bound->limit == VERDICT_COMPUTE) return saved_by_hits(in) >= VERDICT_MISSES;
+    if (capacity_misses(in) < VERDICT_MISSES) return false;
     if (!bound) return stores || (again && !slots);
-    if (bound->limit == VERDICT_COMPUTE) return again;
     return bound->limit != VERDICT_HOST_CPU;
 }
 
@@ -472,6 +479,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     bool stores = part[PART_STORAGE] > part[PART_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
     bool timed = all[PART_COMPUTE] > all[PART_STORAGE] + all[PART_REST];
+    bool by_size = capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
     bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;
 
     if (disk && judge_foreign(in) > 0)
@@ -479,9 +487,10 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     else if (stores && l.limit && part[PART_STORAGE] >= part[PART_QUEUE] * (full ? 0 : 1) &&
              !full_behind(in, &most))
         gate(t, in, v, &l);
-    else if (bound && most.limit == VERDICT_COMPUTE && judge_batch_has_no_room(in))
-        batch_room(t, in, v);
-    else if (capacity_explains(in, bound ? &most : NULL, tiers && !full, full))
+    else if (!bound && judge_batch_limit(in) != JUDGE_BATCH_FREE &&
+             !(by_size && (stores || saved_by_hits(in) >= judge_saved_by_batches(in))))
+        batch(t, in, v);
+    else if (by_size)
         capacity(t, in, v);
     else if (bound)
         saturated(t, in, v, &most);
@@ -574,7 +583,7 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
     v->evidences = 0;
     v->sentence[0] = '\0';
     evidence(v, in);
-    warn_of_neighbour(v, in);
+    judge_warn_of_neighbour(v, in);
     if (in->whole && in->requests > 0 && judge_cut(in))
         verdict_warn(
             v, "requests that were not done by the end took most of the time in service, so throughput and "

@@ -60,6 +60,7 @@ struct judge_input {
     struct judge_neighbour neighbour[JUDGE_NEIGHBOURS];
     double compute_busy;                  /* of a modelled GPU; missing without one */
     double compute_work;                  /* the part of its time that no larger batch saves; 0: unknown */
+    double compute_prefill;               /* the part by which its steps are longer for prefills */
     double machines;                      /* that have such a GPU each; 0: one */
     double host_cpu_ratio, own_cpu_ratio; /* of all CPUs; the part of this process */
     double slots_ratio;                   /* mean in service / slots */
@@ -81,8 +82,10 @@ struct judge_input {
     double miss_ratio, first_ratio, unwritten_ratio, capacity_ratio, reuse_bytes, reuse_error;
     enum judge_routing routing; /* not none: misses beyond those of capacity are of it */
     bool misses_free;           /* a miss makes no work: nothing is computed or written again for it */
-    double kv_use,
-        batch_waiting; /* of a modelled GPU: KV of its batch to the room for it, sequences outside */
+    /* of a modelled GPU: KV of its batch to the room for it; sequences outside, and shares of the time in
+     * which the first of them is kept out because the batch is as many as it may be, and because its KV has
+     * no room */
+    double kv_use, batch_waiting, batch_full, batch_no_room;
 };
 
 /* The share of reuses that the working set holds. */
@@ -106,7 +109,10 @@ struct judge_input {
  * - targets met and no queue that grows: none, and the most loaded resource; unknown, if the run has failed
  * - a neighbour: the tier that would be named is on a device that another program uses
  * - the gate of writes: most operation time is spent waiting at it
- * - the gpu's capacity: a saturated GPU whose batch has no room for more KV, while sequences wait
+ * - the gpu's capacity, or the size of its batch: nothing is saturated, and for half of the time sequences
+ * wait to join the batch of a modelled GPU that has no room for their KV, or as many sequences as it may
+ * have; not where the next rule holds and storage takes more time, or hits would save more of the GPU's than
+ * larger batches
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
  * for what was missed, would be named
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax
@@ -126,8 +132,10 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
 double judge_loads(struct verdict *v, const struct judge_input *in, double rate);
 /* The neighbours for the end of a sentence: ": fio 12.3 GiB, writeback 1.20 GiB"; "" without a known name. */
 void judge_names(const struct judge_input *in, char *out, size_t len);
+/* Adds a warning for each resource of this machine that other programs use beside this one. */
+void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in);
 /* A resource that requests share. Its load is the utilisation that bounds throughput, X <= rate / load: its
- * busy time, but of a GPU whose batch has room to grow the work that no larger batch saves. */
+ * busy time, but of a GPU the work that no larger batch saves. */
 struct judge_resource {
     enum verdict_limit limit;
     enum kvf_tier tier; /* KVF_TIERS: none */
@@ -138,12 +146,17 @@ struct judge_resource {
 struct judge_resource judge_most_loaded(const struct judge_input *in);
 struct judge_resource judge_busiest_tier(const struct judge_input *in); /* or its link */
 struct judge_resource judge_gpu(const struct judge_input *in);          /* the modelled one */
+/* The most of the GPU's time that larger batches would save, without what keeps them small. */
+double judge_saved_by_batches(const struct judge_input *in);
+/* The reason why the batch of a modelled GPU is small: for half of the time or more sequences wait to join
+ * it, for room for their KV or because of its limit; or it has all of a busy GPU's slots, and twice as many
+ * would have no room. */
+enum judge_batch { JUDGE_BATCH_FREE, JUDGE_BATCH_NO_ROOM, JUDGE_BATCH_FULL, JUDGE_BATCH_OF_ALL_SLOTS };
+enum judge_batch judge_batch_limit(const struct judge_input *in);
 /* Takes the resource behind a tier, a link or the device itself, where it has more load. */
 void judge_consider_tier(const struct judge_input *in, enum kvf_tier tier, struct judge_resource *most);
 /* The tier that is busy, or whose link is busy, for the largest part of the time; KVF_TIERS: unknown. */
 enum kvf_tier judge_most_loaded_tier(const struct judge_input *in);
-/* Whether the KV of a modelled GPU's batch fills the room for it while sequences wait to join. */
-bool judge_batch_has_no_room(const struct judge_input *in);
 /* "nvme (emulated) reads", "gpu link writes", "the modelled GPU", "the host's CPUs"; of a tier the directions
  * that matter. */
 void judge_add_resource(struct phrase *t, const struct judge_resource *r, const struct judge_input *in);

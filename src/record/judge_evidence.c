@@ -11,6 +11,8 @@
 /* Part of the lookups from which misses of what is not written yet are told. */
 #define UNWRITTEN 0.01
 
+#define HALF 0.5 /* of the time, and of the room */
+
 double judge_share(double part, double whole) {
     if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
     return fmin(fmax(part / whole, 0), 1);
@@ -45,18 +47,28 @@ enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
     return judge_busiest_tier(in).tier;
 }
 
-bool judge_batch_has_no_room(const struct judge_input *in) {
-    return in->kv_use >= JUDGE_FULL && in->batch_waiting >= 1;
+/* A GPU has a step under way nearly all the time, however small its batch, and does more in the same time
+ * with more requests. What keeps its batch small, room, its own limit, or slots, is no work of the GPU. */
+struct judge_resource judge_gpu(const struct judge_input *in) {
+    double load = in->compute_work > 0 ? fmin(in->compute_work, in->compute_busy) : in->compute_busy;
+    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy, load};
 }
 
-/* Under a load that lets its batch grow, a GPU has a step under way nearly all the time and does more in the
- * same time with more requests: its load is then the work that no larger batch saves. */
-struct judge_resource judge_gpu(const struct judge_input *in) {
-    bool most = judge_batch_has_no_room(in) || in->batch_waiting >= fmax(in->machines, 1) ||
-                in->slots_ratio >= JUDGE_FULL;
-    double load =
-        most || !(in->compute_work > 0) ? in->compute_busy : fmin(in->compute_work, in->compute_busy);
-    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy, load};
+enum judge_batch judge_batch_limit(const struct judge_input *in) {
+    if (!(in->compute_busy >= 0)) return JUDGE_BATCH_FREE;
+    if (in->batch_full + in->batch_no_room >= HALF)
+        return in->batch_full > in->batch_no_room ? JUDGE_BATCH_FULL : JUDGE_BATCH_NO_ROOM;
+    bool slots = in->slots_ratio >= JUDGE_FULL && in->compute_busy >= JUDGE_SATURATED;
+    return slots && in->kv_use >= HALF ? JUDGE_BATCH_OF_ALL_SLOTS : JUDGE_BATCH_FREE;
+}
+
+/* Time that is no work is shared by more in a larger batch. Without its limit a batch grows until its KV
+ * fills the room, by 1 / kv_use. */
+double judge_saved_by_batches(const struct judge_input *in) {
+    struct judge_resource gpu = judge_gpu(in);
+    double saved = gpu.busy > 0 ? 1 - gpu.load / gpu.busy : 0;
+    if (judge_batch_limit(in) == JUDGE_BATCH_FULL && in->kv_use > 0) saved *= 1 - fmin(in->kv_use, 1);
+    return saved;
 }
 
 struct judge_resource judge_most_loaded(const struct judge_input *in) {
@@ -204,6 +216,24 @@ void judge_names(const struct judge_input *in, char *out, size_t len) {
         units_size_human(in->neighbour[i].bytes, bytes, sizeof bytes);
         phrase_add(&t, "%s %s %s", i == 0 ? ":" : ",", in->neighbour[i].name, bytes);
     }
+}
+
+void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
+    double ratio = judge_foreign(in);
+    char theirs[24], names[JUDGE_NEIGHBOURS * 80];
+    if (judge_others_compute(in))
+        verdict_warn(v, "other programs used the host's CPUs: %s busy, %s by this one",
+                     phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
+    if (ratio == 0) return;
+    units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
+    judge_names(in, names, sizeof names);
+    if (isinf(ratio))
+        verdict_warn(v, "another program used the device under nvme: %s that are not ours%s", theirs, names);
+    else
+        verdict_warn(v,
+                     "another program used the device under nvme: the kernel counted %.3g times our bytes, "
+                     "%s more%s",
+                     ratio, theirs, names);
 }
 
 /* Requests that have ended say nothing of a queue without an end. A closed loop's is no longer than its users

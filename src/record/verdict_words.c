@@ -12,11 +12,10 @@ static bool is_tier(enum verdict_limit l) {
     return l == VERDICT_GPU || l == VERDICT_CPU || l == VERDICT_NVME || l == VERDICT_REMOTE;
 }
 
-/* Of the gpu tier, which holds it: no cache too small for what comes again, but a batch without room to grow.
- */
+/* No cache too small for what comes again, but a batch that cannot grow: the gpu tier has no room for its KV,
+ * or it is as large as it may be. */
 static bool is_batch(const struct verdict *v) {
-    return v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_CAPACITY &&
-           verdict_value(v, VERDICT_BATCH_WAITING) > 0;
+    return !isnan(verdict_value(v, VERDICT_BATCH_WAITING));
 }
 
 static bool most_failed(const struct verdict *v) {
@@ -115,7 +114,8 @@ static const struct words {
     {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY,
      VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS, "a larger # tier, or fewer users",
      "The working set, the bytes with which 99 % of the reuses would hit, is larger than what the tiers hold, and "
-     "20 % or more of the lookups miss what was evicted for want of room."},
+     "20 % or more of the lookups miss what was evicted for want of room, or a modelled GPU that is busy for 85 % of "
+     "its time or more computes such misses again for 20 % of that."},
     {VERDICT_LIMITS, VERDICT_CAUSE_BANDWIDTH,
      VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
      "a faster # tier, a larger one above, or fewer users",
@@ -127,11 +127,15 @@ static const struct words {
               "targets are of."},
 };
 
-static const struct words batch = {
-    VERDICT_GPU, VERDICT_CAUSE_CAPACITY, VERDICT_HELP_FEWER_USERS,
-    "a larger gpu tier, a smaller KV type, or fewer users",
-    "The modelled GPU is busy for 85 % of its time or more, the KV of its batch fills the gpu tier, and sequences "
-    "wait to join: a larger batch would do more at once."};
+static const struct words batch[] = {
+    {VERDICT_GPU, VERDICT_CAUSE_CAPACITY, VERDICT_HELP_FEWER_USERS,
+     "a larger gpu tier, a smaller KV type, or fewer users",
+     "For half of the time or more sequences wait to join the batch of the modelled GPU because the gpu tier has no "
+     "room for their KV, or it would have none for those of twice the slots: a larger batch would do more at once."},
+    {VERDICT_COMPUTE, VERDICT_CAUSE_CONCURRENCY, VERDICT_HELP_FEWER_USERS,
+     "a larger compute.max_batch, or fewer users",
+     "For half of the time or more sequences wait to join the batch of the modelled GPU because it has as many as it "
+     "may have: a larger batch would do more at once."}};
 
 static const struct words failing[] = {
     {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY, 0, "a larger # tier, or fewer users if every entry fits",
@@ -153,7 +157,7 @@ static bool begins(const struct verdict *v, const char *with) {
 }
 
 static const struct words *words_of(const struct verdict *v) {
-    if (is_batch(v)) return &batch;
+    if (is_batch(v)) return &batch[v->limited_by == VERDICT_COMPUTE];
     if (most_failed(v)) return &failing[v->limited_by == VERDICT_UNKNOWN];
     if (v->limited_by == VERDICT_UNKNOWN) return begins(v, VERDICT_NONE_ENDED) ? &unended : &timeless;
     size_t i = 0, last = sizeof table / sizeof table[0] - 1;
@@ -217,7 +221,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
                  v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
     else if (v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_BANDWIDTH)
         snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
-    else if (v->limited_by == VERDICT_COMPUTE)
+    else if (v->limited_by == VERDICT_COMPUTE && !is_batch(v))
         snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v, beside, sizeof beside));
     else
         put_advice(words_of(v)->advice, tier, out, len);

@@ -89,7 +89,7 @@ static void evidence_value(const struct verdict_evidence *e, char *value) {
 /* Whether the sentence rests on it: what is about the thing that limits, and for want of room the sizes. */
 static bool evidence_leads(const struct verdict *v, const char *name) {
     if (v->limited_by == VERDICT_NONE || v->limited_by >= VERDICT_UNKNOWN) return false;
-    if (v->limited_by == VERDICT_GPU && verdict_value(v, VERDICT_BATCH_WAITING) > 0)
+    if (!isnan(verdict_value(v, VERDICT_BATCH_WAITING)))
         return begins_with(name, VERDICT_BATCH_WAITING) || begins_with(name, "compute");
     if (v->cause == VERDICT_CAUSE_CAPACITY)
         return begins_with(name, "capacity_miss") || begins_with(name, "working_set") ||

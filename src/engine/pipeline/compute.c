@@ -27,9 +27,10 @@ struct compute {
     bool busy;
     struct roofline_run run;
     roofline_fs begin, end;
-    uint64_t work_q32; /* the part of its time that no larger batch saves, in 2^-32 */
-    uint64_t length;   /* steps */
-    uint64_t armed_ns; /* compute_tick() will be called then */
+    uint64_t work_q32;    /* the part of its time that no larger batch saves, in 2^-32 */
+    uint64_t prefill_q32; /* the part by which it is longer for its prefills, likewise */
+    uint64_t length;      /* steps */
+    uint64_t armed_ns;    /* compute_tick() will be called then */
     struct compute_stats sums;
     roofline_fs counted, kv_counted; /* up to when the sums are made */
     roofline_fs kv_last;             /* bytes of KV at the latter */
@@ -59,6 +60,10 @@ static uint64_t length_bytes(const struct compute *c, uint64_t tokens) {
     return c->cfg.full_bytes * tokens + c->cfg.slide_bytes * slide_of(c, tokens);
 }
 
+static bool has_room(const struct compute *c, const struct compute_seq *q) {
+    return c->cfg.kv_bytes >= c->reserved && q->reserved <= c->cfg.kv_bytes - c->reserved;
+}
+
 /* Before any of these numbers changes. */
 static void count_to(struct compute *c, roofline_fs now) {
     if (now <= c->counted) return;
@@ -67,6 +72,11 @@ static void count_to(struct compute *c, roofline_fs now) {
     c->sums.waiting += passed * c->waits;
     if (c->busy) c->sums.busy += passed;
     if (c->busy) c->sums.work += passed * c->work_q32 >> 32;
+    if (c->busy) c->sums.prefill += passed * c->prefill_q32 >> 32;
+    if (c->waits > 0 && c->running >= c->cfg.max_batch)
+        c->sums.full += passed;
+    else if (c->waits > 0 && c->running > 0 && !has_room(c, c->waiting.first))
+        c->sums.no_room += passed;
     c->counted = now;
 }
 
@@ -132,8 +142,7 @@ static void place_give_up(struct compute *c, struct compute_seq *q) {
 
 static bool has_place(const struct compute *c, const struct compute_seq *q) {
     if (c->running == 0) return true;
-    return c->running < c->cfg.max_batch && c->cfg.kv_bytes >= c->reserved &&
-           q->reserved <= c->cfg.kv_bytes - c->reserved;
+    return c->running < c->cfg.max_batch && has_room(c, q);
 }
 
 /* ---- a run of steps: its plan, its end ---- */
@@ -175,6 +184,13 @@ static uint64_t work_of(const struct compute *c, const struct roofline_load *loa
     return all > 0 ? (uint64_t)((roofline_run_fs(&work, c->length) << 32) / all) : 0;
 }
 
+/* Of a single step. */
+static uint64_t prefill_of(const struct compute *c) {
+    struct roofline_run decodes = roofline_run(&c->cfg.roofline, &c->load, 0, 0);
+    roofline_fs all = c->end - c->begin, without = c->decodes > 0 ? roofline_run_fs(&decodes, 1) : 0;
+    return all > without ? (uint64_t)(((all - without) << 32) / all) : 0;
+}
+
 /* Says what begins at c->begin. May be called again while nothing of it has passed. */
 static void plan(struct compute *c) {
     struct compute_seq *q;
@@ -198,6 +214,7 @@ static void plan(struct compute *c) {
     c->length = prefills ? 1 : steps_until_change(c);
     c->end = c->begin + roofline_run_fs(&c->run, c->length);
     c->work_q32 = work_of(c, &load, prefills);
+    c->prefill_q32 = prefills ? prefill_of(c) : 0;
 }
 
 static void decodes_step(struct compute *c, uint64_t steps) {

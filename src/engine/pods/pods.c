@@ -336,9 +336,12 @@ void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_s
         compute_read(e->service.pods[i].pipeline.compute, now_ns, &one);
         out->busy += one.busy;
         out->work += one.work;
+        out->prefill += one.prefill;
         out->running += one.running;
         out->waiting += one.waiting;
         out->kv += one.kv;
+        out->full += one.full;
+        out->no_room += one.no_room;
         out->prefill_tokens += one.prefill_tokens;
         out->decode_tokens += one.decode_tokens;
         out->steps += one.steps;

@@ -236,9 +236,12 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->server.received_bytes += from->server.received_bytes;
     to->compute.busy += from->compute.busy;
     to->compute.work += from->compute.work;
+    to->compute.prefill += from->compute.prefill;
     to->compute.running += from->compute.running;
     to->compute.waiting += from->compute.waiting;
     to->compute.kv += from->compute.kv;
+    to->compute.full += from->compute.full;
+    to->compute.no_room += from->compute.no_room;
     to->compute.prefill_tokens += from->compute.prefill_tokens;
     to->compute.decode_tokens += from->compute.decode_tokens;
     to->compute.steps += from->compute.steps;

@@ -28,9 +28,12 @@ struct window_sums {
     double room_ms;                          /* of requests, waiting for room */
     double held_s;                           /* writes waiting for their turn */
     double compute_busy_s,
-        compute_work_s; /* of a modelled GPU, a mean of all machines; that no larger batch saves */
-    double batch_waiting_s,
-        kv_use_s; /* sequences outside its batch; KV of the batch to the room for it, a mean too */
+        compute_work_s,     /* of a modelled GPU, a mean of all machines; that no larger batch saves */
+        compute_prefill_s;  /* by which steps are longer for their prefills */
+    double batch_waiting_s; /* sequences outside its batch, times seconds */
+    double kv_use_s,        /* means too: KV of the batch to the room for it */
+        batch_full_s,       /* with one kept out of it by max_batch */
+        batch_no_room_s;    /* and for want of room for its KV */
     double users_s;
     double device_bytes, our_bytes,
         counted_s; /* the kernel's and ours, and the seconds in which it counted */

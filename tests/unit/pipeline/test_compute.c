@@ -311,7 +311,10 @@ static void the_second_waits_for_its_place(void **state) {
     double s = (double)(k[1].ended - 1000000) * 1e6;
     assert_near((double)sums.running / s, 1, 1e-6);
     assert_near((double)sums.busy / s, 1, 1e-6);
+    assert_near((double)sums.prefill / s, 1 - (double)(k[0].ended - k[0].prefilled) / (double)one, 1e-6);
     assert_near((double)sums.waiting / s, 0.5, 1e-6);
+    assert_near((double)sums.full / s, 0.5, 1e-6);
+    assert_true(sums.no_room == 0);
     /* while it decodes a context of 1,000 to 1,050 tokens is there */
     double decoding = (double)(k[0].ended - k[0].prefilled) / (double)one;
     double kv = (double)sums.kv / s / 131072;
@@ -335,6 +338,11 @@ static void kv_limits_the_batch(void **state) {
         struct compute *c = compute_open(&cfg);
         serve(c, k, 2);
         assert_int_equal(k[0].ended == k[1].ended, example[i].together);
+        struct compute_stats sums;
+        compute_read(c, k[1].ended, &sums);
+        double apart = (double)(k[1].ended - k[0].ended) * 1e6;
+        assert_near((double)sums.no_room, example[i].together ? 0 : apart, 2e6);
+        assert_true(sums.full == 0);
         compute_close(c);
     }
 }

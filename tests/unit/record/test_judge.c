@@ -389,20 +389,85 @@ static void a_gpu_whose_batch_has_room_bounds_nothing(void **state) {
     in.compute_work = 0.4;
     assert_non_null(strstr(judged(&in).sentence,
                            "the most loaded, the modelled GPU, is 99 % busy in batches with room for more"));
-    /* arithmetic that is the same in any batch, a batch that lets nobody in, and one that has all slots */
-    for (int i = 0; i < 3; i++) {
-        in.compute_work = i == 0 ? 0.9 : 0.25;
-        in.machines = 8;
-        in.slots = 20;
-        in.batch_waiting = i == 1 ? 9 : 7;
-        in.slots_ratio = i == 2 ? 0.97 : 0.3;
-        v = judged(&in);
-        assert_int_equal(v.limited_by, VERDICT_COMPUTE);
-        assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
-        assert_non_null(
-            strstr(v.sentence, i == 0 ? "99 % busy: 90.0 ms a request bounds throughput at 11.1 requests/s"
-                                      : "99 % busy: 99.0 ms a request bounds throughput at 10.1 requests/s"));
-    }
+    in.compute_work = 0.9; /* arithmetic that is the same in any batch */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+    assert_non_null(strstr(v.sentence, "99 % busy: 90.0 ms a request bounds throughput at 11.1 requests/s"));
+}
+
+/* The reason of a GPU's small batch is named instead of the GPU, which would do more at once. */
+static void what_keeps_a_batch_small_is_named(void **state) {
+    (void)state;
+    char text[300];
+    struct judge_input in = means(2000, 400, 30, 1500);
+    works(&in, NVME, 3, 0, 0.1, 0);
+    in.prefill_ms = 70;
+    in.slots = 20;
+    in.slots_ratio = 0.97;
+    in.backlog = 9;
+    in.compute_busy = 0.99;
+    in.compute_work = 0.25;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_SLOTS);
+    assert_non_null(strstr(
+        v.sentence, "inside, the modelled GPU 99 % busy in batches with room for more is the most loaded"));
+    in.batch_waiting = 9;
+    in.batch_full = 0.4;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.batch_full = 0.7;
+    in.batch_no_room = 0.2;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CONCURRENCY);
+    assert_non_null(strstr(
+        v.sentence, "it has as many sequences as it may have (compute.max_batch), and 9 "
+                    "sequences wait to join; the modelled GPU is 99 % busy with a batch of that size"));
+    assert_string_equal(verdict_advice(&v, text, sizeof text), "a larger compute.max_batch, or fewer users");
+    assert_non_null(strstr(verdict_rule(&v), "as many as it may have"));
+    in.batch_no_room = 0.8;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+    /* nor is it the batch where work that no larger one saves fills the GPU */
+    in.compute_work = 0.9;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+    /* or where hits would save more of its time than larger batches: 4 of 5 misses are of what the tiers
+     * could not keep, and prefills take 0.7 of 0.99 */
+    in.compute_work = 0.6;
+    in.compute_prefill = 0.7;
+    in.prefill_ms = 1600;
+    in.generation_ms = 200;
+    in.miss_ratio = 0.5;
+    in.first_ratio = 0.1;
+    in.reuse_bytes = 300 * GIB;
+    in.slots_ratio = 0.5;
+    in.queue_ms = 0;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+    in.compute_work = 0.25;
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
+    /* slots hold the batch, but twice as many would have no room */
+    in = means(2000, 400, 30, 1500);
+    in.slots = 20;
+    in.slots_ratio = 0.97;
+    in.backlog = 9;
+    in.compute_busy = 0.99;
+    in.compute_work = 0.25;
+    in.kv_use = 0.4;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.kv_use = 0.66;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+    assert_non_null(strstr(v.sentence,
+                           "the KV of the batch takes 66 % of the room for it, too much for twice the "
+                           "slots, which are all busy; the modelled GPU is 99 % busy"));
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a larger gpu tier, a smaller KV type, or fewer users");
 }
 
 /* Where the GPU computes again what the tiers could not keep, larger ones help. */
@@ -641,7 +706,8 @@ static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     in.compute_busy = 0.95;
     assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
     /* the same GPU with a batch that has no room to grow */
-    in.kv_use = 1.1;
+    in.compute_work = 0.3;
+    in.batch_no_room = 0.9;
     in.batch_waiting = 16.2;
     struct verdict v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_GPU);
@@ -1113,6 +1179,7 @@ static void requests_that_have_not_ended_bound_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_whose_batch_has_room_bounds_nothing),
+        cmocka_unit_test(what_keeps_a_batch_small_is_named),
         cmocka_unit_test(advice_beside_a_gpu_counts_what_it_computes_again),
         cmocka_unit_test(a_drive_that_stalls_is_told),
         cmocka_unit_test(a_headline_says_how_much_of_a_request_it_is),

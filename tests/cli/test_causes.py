@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""What a verdict names beside a modelled GPU: the change that it asks for brings about as much as the best one does."""
+import itertools
+
+from runs import measure, result
+from tap import case, main
+
+SCENARIO = {"mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "90s", "warmup": "60s"}, "workload": {"users": 60},
+            "compute": {"mode": "roofline", "gpu": "h100"}, "engine": None, "qos": None, "tiers.nvme": {"capacity": 0},
+            "cache": {"granularity": "block"}}
+# What there is of each, little and plenty: the key, and the change that a verdict asks for.
+PARTS = {"slots": ("engine.slots", (6, 256), 12), "gpu": ("tiers.gpu.capacity", (6, 48), 48),
+         "batch": ("compute.max_batch", (4, 256), 16), "cpu": ("tiers.cpu.capacity", (4, 64), 64)}
+ASKED = {("slots", "concurrency"): ("slots",), ("gpu", "capacity"): ("gpu",), ("compute", "concurrency"): ("batch",),
+         ("cpu", "capacity"): ("cpu", "gpu")}
+MOST_OF_IT, HARDLY = 0.5, 0.15
+
+
+def summary_of(has):
+    size = {name: "%dGiB" % has[name] if name in ("gpu", "cpu") else has[name] for name in PARTS}
+    return measure({**SCENARIO, **{key: size[name] for name, (key, _, _) in PARTS.items()}}, "--db", "none")[1]
+
+
+@case("slots, room and size of the batch, and tiers too small are told from each other, and from a GPU that is full")
+def _():
+    told = set()
+    for values in itertools.product(*[few_or_many for _, few_or_many, _ in PARTS.values()]):
+        has = dict(zip(PARTS, values))
+        before = summary_of(has)
+        verdict, rate = before["verdict"], result(before, "throughput_tok_s")
+        more = {name: asked for name, (_, _, asked) in PARTS.items() if asked > has[name]}
+        gains = {name: result(summary_of({**has, name: asked}), "throughput_tok_s") / rate - 1 for name, asked in more.items()}
+        best, limit = max(gains.values(), default=0), (verdict["limited_by"], verdict["cause"])
+        named = max((gains.get(name, 0) for name in ASKED.get(limit, ())), default=0)
+        print("# %s: %s, %s; %s" % (has, *limit, {name: "%+.0f %%" % (100 * gain) for name, gain in gains.items()}))
+        told.add(limit)
+        assert named >= MOST_OF_IT * best or best < HARDLY, (has, verdict["sentence"], gains)
+    assert told == {*ASKED, ("compute", "bandwidth")}, told
+
+
+main()
