@@ -106,12 +106,6 @@ static void add_parts(struct phrase *t, const struct judge_input *in) {
     }
 }
 
-static void add_backlog(struct phrase *t, const struct judge_input *in) {
-    char count[24];
-    if (in->backlog)
-        phrase_add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
-}
-
 static void say(struct verdict *v, enum verdict_limit limit, enum verdict_cause cause, double share) {
     v->limited_by = limit;
     v->cause = cause;
@@ -134,7 +128,7 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
         add_leader(t, &l, in);
     }
     judge_add_slots(t, in);
-    add_backlog(t, in);
+    judge_add_backlog(t, in);
 }
 
 /* Where lookups miss at no cost, less was asked of the tiers than users of a cache that hits ask. */
@@ -296,7 +290,7 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     }
     if (!(in->slots_ratio >= JUDGE_FULL)) return;
     judge_add_slots(t, in);
-    add_backlog(t, in);
+    judge_add_backlog(t, in);
 }
 
 /* It would do more at once. */
@@ -359,7 +353,7 @@ static void room(struct phrase *t, const struct judge_input *in, struct verdict 
         phrase_add(t, ", %s busy, is the most loaded", phrase_share(most.busy).text);
     }
     add_parts(t, in);
-    add_backlog(t, in);
+    judge_add_backlog(t, in);
 }
 
 static void gate(struct phrase *t, const struct judge_input *in, struct verdict *v,
@@ -367,7 +361,7 @@ static void gate(struct phrase *t, const struct judge_input *in, struct verdict 
     say(v, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY, l->share);
     add_leader(t, l, in);
     add_parts(t, in);
-    add_backlog(t, in);
+    judge_add_backlog(t, in);
 }
 
 /* Requests hold them for what they do inside, of which nothing is saturated: more of them help. */
@@ -379,7 +373,7 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
         phrase_add(t, "slots: %s busy", judge_busy_slots(in, busy));
     else
         phrase_add(t, "slots: %s busy", phrase_share(in->slots_ratio).text);
-    add_backlog(t, in);
+    judge_add_backlog(t, in);
     if (!isnan(most.busy)) {
         phrase_add(t, "; inside, ");
         judge_add_resource(t, &most, in);

@@ -183,6 +183,7 @@ struct judge_leader judge_leader_of(const struct judge_input *in);
 /* "7.6 of 8", and "; 7.6 of 8 slots busy" at the end of a sentence. */
 const char *judge_busy_slots(const struct judge_input *in, char out[48]);
 void judge_add_slots(struct phrase *t, const struct judge_input *in);
+void judge_add_backlog(struct phrase *t, const struct judge_input *in); /* "; 53 waiting", or nothing */
 /* Lookups that miss what another request has yet to compute and write; and "; 12.3 % of lookups miss what is
  * still being computed", where they are many and make work. */
 double judge_unwritten(const struct judge_input *in);

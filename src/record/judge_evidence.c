@@ -314,3 +314,9 @@ void judge_add_slots(struct phrase *t, const struct judge_input *in) {
     else
         phrase_add(t, "; slots %s busy", phrase_share(in->slots_ratio).text);
 }
+
+void judge_add_backlog(struct phrase *t, const struct judge_input *in) {
+    char count[24];
+    if (in->backlog)
+        phrase_add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
+}

@@ -113,10 +113,11 @@ static void add_terms(struct buf *out, const char *run, const char *text) {
 
 /* standing_behind() of the part. */
 static void add_behind(struct buf *out, const char *run, const char *part, const char *count) {
-    char text[700];
-    snprintf(text, sizeof text, " AND NOT coalesce(%s >= %g AND (%s) * (%s) * [%s] >= %d, 0)", part,
-             JUDGE_UNSERVED, part, part, count, JUDGE_CHANCE * JUDGE_CHANCE);
-    add_terms(out, run, text);
+    struct buf text = {0};
+    buf_addf(&text, " AND NOT coalesce(%s >= %g AND (%s) * (%s) * [%s] >= %d, 0)", part, JUDGE_UNSERVED, part,
+             part, count, JUDGE_CHANCE * JUDGE_CHANCE);
+    add_terms(out, run, text.data);
+    buf_free(&text);
 }
 
 /* standing_run_flaw() */
