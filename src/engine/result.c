@@ -427,6 +427,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     outages_results(e, m.from->run_ns, m.to->run_ns, m.out);
     verdict_run(e, snap, &use, run);
     overload_warn(e, run);
+    scaling_warn(e, run);
     figures_histograms(run, m.d);
     blocks_histograms(m.from, m.to, run);
     free(snap);

@@ -10,6 +10,7 @@
 #include "engine/core.h"
 #include "engine/scale/saturation.h"
 #include "engine/sampling/together.h"
+#include "record/judge.h"
 
 /* Of one moment: the end of one search, the begin of the next. An interval takes no more. */
 enum { PENDING = SNAPSHOT_DECISIONS };
@@ -233,7 +234,7 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
                                                     .waiting = snap->qos[k].queued,
                                                     .in_service = snap->qos[k].in_service_now,
                                                     .oldest_wait_ms = snap->qos[k].oldest_wait_ms,
-                                                    .starved = snap->qos[k].starved > 0};
+                                                    .overtaken = e->control.sampler->overtaken[k]};
 }
 
 static void step(struct engine *e, const struct snapshot *snap, const struct counters *d) {
@@ -331,6 +332,18 @@ void scaling_results(const struct engine *e, struct result_list *out) {
     result_add(out, (double)s->decisions, 0, "autoscaler_decisions");
     result_add(out, stages ? s->search.peak : KVF_MISSING, 0, "peak_throughput_tok_s");
     result_add(out, stages ? (double)s->search.peak_users : KVF_MISSING, 0, "users_at_peak");
+}
+
+void scaling_warn(const struct engine *e, struct run_record *run) {
+    double missed = 1 - result_value(&run->results, "reuse_hit_ratio");
+    if (result_value(&run->results, "autoscaler_found") != 1 || !e->control.sampler->facts.misses_free)
+        return;
+    if (missed >= JUDGE_FREE_MISSES)
+        verdict_warn(
+            &run->verdict,
+            "%.1f %% of lookups missed, and at granularity request a miss makes no work: less room can "
+            "give the autoscaler a better answer; with cache.granularity: block misses make work",
+            100 * missed);
 }
 
 void scaling_open(struct engine *e) {

@@ -28,5 +28,7 @@ void scaling_by_hand(struct engine *e, const struct command *cmd);
 double scaling_saturation(struct engine *e, const struct snapshot *snap);
 /* Appends autoscaler_users and the other results; none without an autoscaler. */
 void scaling_results(const struct engine *e, struct result_list *out);
+/* Warns in the verdict, from the results, of an answer that misses without work have made higher. */
+void scaling_warn(const struct engine *e, struct run_record *run);
 
 #endif

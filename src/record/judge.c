@@ -133,7 +133,7 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
 
 /* Where lookups miss at no cost, less was asked of the tiers than users of a cache that hits ask. */
 static void add_free_misses(struct phrase *t, const struct judge_input *in) {
-    if (in->misses_free && in->miss_ratio >= 0.005)
+    if (in->misses_free && in->miss_ratio >= JUDGE_FREE_MISSES)
         phrase_add(t, "; %s of lookups miss, which makes no work here", phrase_share(in->miss_ratio).text);
 }
 

@@ -88,6 +88,52 @@ def _():
     assert apart > 0
 
 
+# Urgent requests go first; the others have no target.
+BATCH = """model: llama3.1-8b
+mode: simulate
+run: {duration: 600s, warmup: 5s}
+tiers: {gpu: {capacity: 8GiB}, cpu: {capacity: 32GiB}, nvme: {capacity: 0}}
+workload: {users: 10}
+engine: {slots: 4}
+qos: {latency: e2e, classes: [{name: urgent, share: 0.1, p95: 1s}, {name: batch, share: 0.9}]}
+autoscaler: {max_users: 2000, when_found: stop}
+"""
+
+
+@case("mode qos finds users of whom a class without a target is served too, where slots are few and others go first")
+def _():
+    path, out = home() / "work/batch.yaml", home() / "work/batch.json"
+    path.write_text(BATCH)
+
+    def results(*options):
+        got = run(["run", path, "--headless", "--quiet", "--db", "none", "--json", out, *options])
+        assert got.rc == 0, got
+        return json.loads(out.read_text())
+
+    found = results("--autoscaler", "qos")
+    users = result(found, "autoscaler_users")
+    assert result(found, "autoscaler_found") == 1, found["decisions"]
+    assert any("batch waited too long while others went first" in d["reason"] for d in found["decisions"]), found["decisions"]
+    fixed = results("--users", "%d" % users)
+    assert result(fixed, "class_batch_starved_s") < 0.05 * 600, users
+    done = [result(fixed, "class_%s_done" % name) for name in ("urgent", "batch")]
+    assert done[1] > done[0], (users, done)
+
+
+@case("beside an answer a warning says that lookups missed, where a miss makes no work")
+def _():
+    scenario = {"mode": "simulate", "run.duration": "600s", "tiers": {"gpu": {"capacity": "2MiB", "backend": "emulated"}},
+                "autoscaler": {"mode": "capacity", "stage": "2s", "settle": "500ms", "max_users": 64, "when_found": "stop"}}
+    words_of = re.compile(r"([0-9.]+) % of lookups missed, and at granularity request a miss makes no work: less room can")
+    for changes, said in (({}, True), ({"cache.granularity": "block"}, False), ({"tiers.gpu.capacity": "1GiB"}, False),
+                          ({"run.duration": "4s"}, False)):
+        got, summary = measure({**scenario, **changes})
+        told = [words_of.search(text) for text in summary["verdict"]["warnings"]]
+        missed = 1 - result(summary, "reuse_hit_ratio")
+        assert [round(100 * missed, 1) for _ in range(said)] == [float(found.group(1)) for found in told if found], (changes, got)
+        assert said == bool(words_of.search(words(got.stdout))), got
+
+
 @case("a run that ends before an answer says what it knows, and that it was too short")
 def _():
     got, summary = measure({**EASY, "run.duration": "400ms", "autoscaler": {"mode": "qos", "settle": "0s", "stage": "20s"}})

@@ -148,12 +148,11 @@ static double patience_ns(const struct engine *e, const struct reading *now, uin
     return SAMPLER_STARVED_TIMES * kvf_ratio((double)held_ns, (double)given);
 }
 
-static bool is_starved(const struct engine *e, const struct reading *last, const struct reading *now,
-                       uint32_t k) {
+static bool is_overtaken(const struct engine *e, const struct reading *last, const struct reading *now,
+                         uint32_t k) {
     bool waits = now->oldest_ns[k] < now->run_ns;
     bool old = waits && (double)(now->run_ns - now->oldest_ns[k]) > patience_ns(e, now, k);
-    bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
-    return old && overtaken && !is_served(now, last, k);
+    return old && now->klass[k].overtaken > last->klass[k].overtaken;
 }
 
 /* Every miss counts once: when the request is past its target, or when it ends beyond it. One that ends while
@@ -186,7 +185,8 @@ static void snap_class(struct engine *e, const struct reading *last, const struc
     v->met_ratio = judged ? kvf_ratio((double)result_met(c), (double)(ended + v->overdue)) : KVF_MISSING;
     uint64_t ended_beyond = counters_get(&c->missed) + v->failed;
     v->violations = judged ? violations_since(e->control.sampler, k, ended_beyond, snap->peek) : KVF_MISSING;
-    v->starved = is_starved(e, last, now, k);
+    e->control.sampler->overtaken[k] = is_overtaken(e, last, now, k);
+    v->starved = e->control.sampler->overtaken[k] && !is_served(now, last, k);
 }
 
 static void snap_heat(struct snapshot *snap, const struct counters *d) {

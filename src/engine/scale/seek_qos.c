@@ -112,6 +112,13 @@ static void say_undone(struct snapshot_decision *out, const struct stage_reading
     seek_say(out, "work was left undone in %.1f %% of the intervals (at most 5 %%)", 100 * r->slipped);
 }
 
+/* A class without a target in more than 5 % of the intervals, of all stages with so many users. */
+static void say_overtaken(struct snapshot_decision *out, const struct autoscaler *a) {
+    const struct stage_reading *r = &a->last;
+    seek_say(out, "%.24s waited too long while others went first in %.1f %% of the intervals (at most 5 %%)",
+             r->behind >= 0 ? a->config.rules.name[r->behind] : "a class", 100 * r->overtaken);
+}
+
 static void say_targets(struct snapshot_decision *out, const struct autoscaler *a) {
     const struct stage_reading *r = &a->last;
     const char *name = r->worst >= 0 ? a->config.rules.name[r->worst] : "";
@@ -120,6 +127,8 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
         seek_say(out, "no request was answered in %s", seek_s(r->seconds).text);
     else if (r->slipped > STAGE_SHARE)
         say_undone(out, r);
+    else if (!r->starved && r->overtaken > STAGE_SHARE)
+        say_overtaken(out, a);
     else if (r->worst < 0)
         seek_say(out, "no request came in %s", seek_s(r->seconds).text);
     else if (r->starved)

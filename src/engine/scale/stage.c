@@ -30,11 +30,16 @@ static double p95_ms(const struct histogram *h, uint64_t failed) {
 }
 
 static bool starved(const struct stage_class *c, double target_ms) {
-    return c->ended == 0 && (kvf_present(target_ms) ? c->oldest_wait_ms > target_ms : c->starved);
+    return kvf_present(target_ms) && c->ended == 0 && c->oldest_wait_ms > target_ms;
+}
+
+/* A class without a target that asked in vain for most of the stage: the criterion classes_unserved. */
+static bool unserved(const struct stage *s, const struct stage_class *c, double target_ms) {
+    return !kvf_present(target_ms) && !c->served && c->oldest_wait_ms > 1e3 * s->judged_s / 2;
 }
 
 bool stage_has_line(const struct stage_rules *rules, uint32_t k) {
-    if (k == STAGE_OF_UNDONE) return false;
+    if (k == STAGE_OF_UNDONE || k == STAGE_OF_OVERTAKEN) return false;
     return rules->figure != STAGE_TARGETS || kvf_present(rules->target_ms[k]);
 }
 
@@ -60,7 +65,8 @@ static void pool_class(struct stage_class *c, const struct stage_rules *rules, d
     c->missed += in->missed + in->failed;
     c->waiting = in->waiting;
     c->oldest_wait_ms = in->waiting > 0 ? in->oldest_wait_ms : 0;
-    c->starved = in->waiting > 0 && in->starved;
+    c->overtaken += in->overtaken && !kvf_present(target_ms);
+    c->served = c->served || ended > 0 || in->in_service > 0;
     c->busy = c->busy || ended > 0 || in->waiting > 0 || in->in_service > 0;
     if (rules->figure == STAGE_TARGETS)
         prove_missed(c, (double)(in->missed + in->failed), (double)ended, kvf_present(target_ms));
@@ -79,6 +85,7 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
     s->done += in->done;
     s->e2e_s += in->e2e_s;
     s->unfinished = 0;
+    bool overtaken = false;
     if (kvf_present(in->saturation)) {
         s->saturation_sum += in->saturation * in->length_s;
         s->saturation_s += in->length_s;
@@ -87,9 +94,12 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
     }
     for (uint32_t k = 0; k < rules->classes; k++) {
         pool_class(&s->klass[k], rules, rules->target_ms[k], &in->klass[k]);
+        overtaken = overtaken || (in->klass[k].overtaken && !kvf_present(rules->target_ms[k]));
         s->busy = s->busy || s->klass[k].busy;
         s->unfinished += in->klass[k].waiting + in->klass[k].in_service;
     }
+    s->overtaken += overtaken;
+    if (rules->figure == STAGE_TARGETS) prove_missed(&s->klass[STAGE_OF_OVERTAKEN], overtaken, 1, false);
     s->unfinished_s += (double)s->unfinished * in->length_s;
     double counts = in->undone ? 0 : 1;
     if (rules->figure == STAGE_TOKENS) {
@@ -114,7 +124,6 @@ static bool settled(struct stage *s, const struct stage_signals *in) {
  * target beside others that have some counts when it is over the line. */
 static double badness_of(const struct stage_class *c, double target_ms, double p95, bool targets) {
     if (!targets) return p95;
-    if (starved(c, target_ms)) return (double)INFINITY;
     if (c->ended == 0) return KVF_MISSING;
     double mean = evidence_mean(&c->all);
     if (!kvf_present(target_ms)) return mean > 0 ? mean : KVF_MISSING;
@@ -128,10 +137,13 @@ static void read_classes(const struct stage *s, const struct stage_rules *rules,
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
         double target = rules->target_ms[k], p95 = p95_ms(&c->latency, c->failed);
-        double badness = badness_of(c, target, p95, targets);
+        bool in_vain = targets && (starved(c, target) || unserved(s, c, target));
+        double badness = in_vain ? (double)INFINITY : badness_of(c, target, p95, targets);
+        if (c->overtaken > 0 && (out->behind < 0 || c->overtaken > s->klass[out->behind].overtaken))
+            out->behind = (int)k;
         if (!kvf_present(badness) || (kvf_present(worst) && badness <= worst)) continue;
         worst = badness;
-        out->starved = targets && starved(c, target);
+        out->starved = in_vain;
         out->worst = (int)k;
         out->p95_ms = out->starved ? c->oldest_wait_ms : p95;
         out->target_ms = target;
@@ -147,8 +159,13 @@ static double more(double figure, double undone) {
     return undone > 0 ? fmax(figure, undone) : figure;
 }
 
+/* Times 5 % of the intervals; 0: not so many. */
+static double beyond_share(double share) {
+    return share > STAGE_SHARE ? share / STAGE_SHARE : 0;
+}
+
 static double value_of(const struct stage_reading *r, const struct stage_rules *rules) {
-    double undone = r->slipped > STAGE_SHARE ? r->slipped / STAGE_SHARE : 0;
+    double undone = fmax(beyond_share(r->slipped), beyond_share(r->overtaken));
     bool failing = r->worst >= 0 && !kvf_present(r->target_ms);
     switch (rules->figure) {
     case STAGE_TARGETS:
@@ -188,6 +205,8 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
                                   .e2e_s = kvf_ratio(s->e2e_s, (double)s->done),
                                   .undone = 2 * s->undone > s->intervals,
                                   .slipped = evidence_mean(&s->klass[STAGE_OF_UNDONE].all) + STAGE_SHARE,
+                                  .overtaken = evidence_mean(&s->klass[STAGE_OF_OVERTAKEN].all) + STAGE_SHARE,
+                                  .behind = -1,
                                   .piled = piled(s),
                                   .worst = -1,
                                   .p95_ms = KVF_MISSING,
@@ -207,6 +226,7 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
 static double errors_of(const struct stage *s, const struct stage_rules *rules) {
     double z = evidence_z(&s->klass[STAGE_OF_UNDONE].all);
     if (rules->figure == STAGE_SATURATION) return fmax(z, evidence_z(&s->klass[STAGE_OF_FIGURE].all));
+    z = fmax(z, evidence_z(&s->klass[STAGE_OF_OVERTAKEN].all));
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
         if (starved(c, rules->target_ms[k])) return EVIDENCE_MOST;
@@ -218,8 +238,9 @@ static double errors_of(const struct stage *s, const struct stage_rules *rules) 
 static bool undecided_limit(const struct stage *s, const struct stage_rules *rules, double z) {
     bool missed = rules->figure == STAGE_SATURATION || s->slipped, silent = false;
     for (uint32_t k = 0; k < rules->classes; k++) {
-        missed = missed || s->klass[k].missed > 0;
-        silent = silent || (kvf_present(rules->target_ms[k]) && s->klass[k].busy && s->klass[k].ended == 0);
+        const struct stage_class *c = &s->klass[k];
+        missed = missed || c->missed > 0 || c->overtaken > 0;
+        silent = silent || (c->busy && (kvf_present(rules->target_ms[k]) ? c->ended == 0 : !c->served));
     }
     if (rules->figure == STAGE_TARGETS && silent && z < EVIDENCE_MOST) return true;
     return s->plan.patient && missed && fabs(z) < SURE;
@@ -234,21 +255,24 @@ static bool undecided(const struct stage *s, const struct stage_rules *rules, co
     return fabs(r->value - s->plan.line) < SURE * r->noise;
 }
 
-/* Counts waiting requests of classes without any other signal. */
+/* Counts waiting requests of classes without any other signal, and all intervals where one asked in vain. */
 static void count_starved(struct stage *s, const struct stage_rules *rules) {
+    bool in_vain = false;
     for (uint32_t k = 0; rules->figure == STAGE_TARGETS && k < rules->classes; k++) {
         struct stage_class *c = &s->klass[k];
-        bool silent = (kvf_present(rules->target_ms[k]) || c->starved) && c->busy && c->ended == 0;
-        if (!silent) continue;
+        in_vain = in_vain || unserved(s, c, rules->target_ms[k]);
+        if (!kvf_present(rules->target_ms[k]) || !c->busy || c->ended > 0) continue;
         double waiting = fmax(STAGE_FEW, (double)c->waiting);
         prove_missed(c, waiting, waiting, true);
     }
+    double others = in_vain ? s->intervals - s->overtaken : 0;
+    if (others > 0) prove(&s->klass[STAGE_OF_OVERTAKEN], others, 0, STAGE_SHARE * (1 - STAGE_SHARE) * others);
 }
 
 static bool over_limit(const struct stage *s, const struct stage_rules *rules) {
     for (uint32_t k = 0; k < rules->classes || k == STAGE_OF_FIGURE; k++)
         if (s->klass[k].all.x > 0) return true;
-    return s->klass[STAGE_OF_UNDONE].all.x > 0;
+    return s->klass[STAGE_OF_UNDONE].all.x > 0 || s->klass[STAGE_OF_OVERTAKEN].all.x > 0;
 }
 
 void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before) {

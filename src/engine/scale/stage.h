@@ -11,8 +11,8 @@
  *
  * A request that failed has missed its target. So have those that wait, while none of their class is
  * answered and the oldest is older than the target. A class without a target misses what fails, and those
- * that wait while it is starved (sampler.h). Targets and saturation have a second line: at most 5 % of the
- * intervals leave work undone.
+ * that wait when none of it had a slot in the whole stage. Targets and saturation have a second line: at most
+ * 5 % of the intervals leave work undone; targets a third: in as many a class without one may be overtaken.
  *
  * Early end: the line is exceeded by a fifth and by five standard errors, or requests pile up that are no
  * longer answered. Longer than planned, up to three times, while the evidence is within two standard errors
@@ -38,7 +38,13 @@ enum {
 #define STAGE_SHARE 0.05 /* of the requests may miss a P95 target */
 
 /* Where the evidence of figures that are of no class is: the first two in the place of classes. */
-enum { STAGE_OF_FIGURE, STAGE_OF_CONTEXT, STAGE_OF_UNDONE = KVF_CLASSES_MAX, STAGE_EVIDENCE };
+enum {
+    STAGE_OF_FIGURE,
+    STAGE_OF_CONTEXT,
+    STAGE_OF_UNDONE = KVF_CLASSES_MAX,
+    STAGE_OF_OVERTAKEN,
+    STAGE_EVIDENCE
+};
 enum stage_figure { STAGE_TARGETS, STAGE_SATURATION, STAGE_TOKENS, STAGE_NVME };
 
 struct stage_rules { /* the same for all stages of a search */
@@ -57,7 +63,7 @@ struct stage_class_signals {
     uint64_t failed;                 /* or dropped */
     uint64_t waiting, in_service;    /* now */
     double oldest_wait_ms;           /* of those that wait now */
-    bool starved;                    /* now */
+    bool overtaken;                  /* for too long (sampler.h) */
 };
 struct stage_signals {
     double length_s;
@@ -90,7 +96,8 @@ struct stage_class {
     uint64_t ended, missed;   /* failed ones too */
     uint64_t failed;
     bool busy;               /* a user of it asked, waited or was served */
-    bool starved;            /* now */
+    bool served;             /* a request of it had a slot */
+    unsigned overtaken;      /* intervals, of a class without a target */
     uint64_t waiting;        /* now */
     double oldest_wait_ms;   /* now */
     struct evidence all;     /* that of earlier stages too */
@@ -100,8 +107,9 @@ struct stage_class {
 struct stage {
     struct stage_plan plan;
     double since_s, settle_left_s, judged_s;
-    unsigned intervals, undone; /* of these, those that left work undone */
-    bool slipped;               /* in any of them */
+    unsigned intervals, undone; /* of these, those that left work undone, .. */
+    unsigned overtaken; /* .. and those in which a class without a target was overtaken for too long */
+    bool slipped;       /* in any of them */
     double tokens, nvme_tokens;
     double saturation_sum, saturation_s;
     uint64_t arrived, done, unfinished; /* unfinished: now */
@@ -128,6 +136,8 @@ struct stage_reading {
     bool silent;      /* users asked, and none was answered */
     bool undone;      /* work was, in most of its intervals */
     double slipped;   /* share of all intervals at this number of users in which work slipped */
+    double overtaken; /* the same of those in which a class without a target was overtaken for too long */
+    int behind;       /* the class that was in most intervals of this stage; -1: none */
     bool piled;       /* requests arrived that were not answered, more and more */
     double arrived_s, done_s; /* requests a second */
     double unfinished;        /* mean number of requests that wait or are in service */

@@ -417,23 +417,42 @@ static void begin_without_a_target(void) {
     begin(10);
 }
 
-/* Class 1 has no target; none of it gets a slot while others do. */
-static void a_class_without_a_target_is_not_to_starve(void **state) {
+/* So many of class 1 wait, the oldest for 7 s, and one has a slot. */
+static void interval_waiting(unsigned served) {
+    interval(50, 20);
+    in.klass[1].waiting = 3;
+    in.klass[1].oldest_wait_ms = 7000;
+    in.klass[1].in_service = served;
+}
+
+/* Class 1 has no target, and a slot now and then; others that come later get theirs at once. */
+static void a_class_without_a_target_is_not_to_be_left_behind(void **state) {
     (void)state;
+    unsigned n = 0;
     begin_without_a_target();
-    do {
-        interval(50, 20);
-        in.klass[1].waiting = 3;
-        in.klass[1].oldest_wait_ms = 7000; /* without a target that is not long */
-    } while (!step());
+    do interval_waiting(1); /* without a target that is not long */
+    while (!step());
     assert_string_equal(d.action, "grow");
     do {
-        interval(50, 20);
-        in.klass[1].waiting = 3;
-        in.klass[1].oldest_wait_ms = 7000;
-        in.klass[1].starved = true;
+        interval_waiting(1);
+        in.klass[1].overtaken = n++ % 4 == 3; /* a quarter of the intervals */
     } while (!step());
     assert_string_equal(d.action, "bisect");
+    assert_non_null(strstr(d.reason, "slow waited too long while others went first in "));
+}
+
+/* Class 1 has no target, and none of it gets a slot: the stage lasts three times as long, then it is a
+ * breach, although nothing says yet that it waits for too long. */
+static void a_class_without_a_target_is_not_to_starve(void **state) {
+    (void)state;
+    unsigned n = 0;
+    begin_without_a_target();
+    do {
+        interval_waiting(0);
+        n++;
+    } while (!step());
+    assert_int_equal(n, 2 + 3 * 4);
+    assert_string_equal(d.action, "back off");
     assert_non_null(
         strstr(d.reason, "slow has waited 7.00 s for an answer (requests of others go first), saturation"));
 }
@@ -851,6 +870,7 @@ int main(void) {
         cmocka_unit_test(few_answers_are_taken_together),
         cmocka_unit_test(failed_requests_have_missed),
         cmocka_unit_test(a_starved_class_is_a_breach),
+        cmocka_unit_test(a_class_without_a_target_is_not_to_be_left_behind),
         cmocka_unit_test(a_class_without_a_target_is_not_to_starve),
         cmocka_unit_test(a_class_without_a_target_is_not_to_fail),
         cmocka_unit_test(work_left_undone_is_a_breach),
