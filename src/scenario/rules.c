@@ -21,6 +21,8 @@ static const char *const fixed[] = {"mode",
                                     "cache.",
                                     "workload.",
                                     "compute.",
+                                    "engine.slots",
+                                    "engine.queue_limit",
                                     "engine.max_concurrent_writes",
                                     "engine.room_wait"};
 /* Keys with a rule of their own, or without an effect on what is measured. */

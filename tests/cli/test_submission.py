@@ -42,6 +42,8 @@ def _():
                           (dict(compute__mode="fast"), "compute.mode is fast, not none"),
                           (dict(engine__max_concurrent_writes=4), "engine.max_concurrent_writes is 4, not 16"),
                           (dict(engine__room_wait="1s"), "engine.room_wait is 1s, not 10s"),
+                          (dict(engine__slots=1), "engine.slots is 1, not auto"),
+                          (dict(engine__queue_limit=10), "engine.queue_limit is 10, not 100000"),
                           (dict(workload__personas="[{name: a}]"), "workload.personas differs")):
         got = told(CLOSED / "mlperf-closed-2.yaml", *sets(**change))
         assert got and got.startswith("mlperf-closed-2 fixes other values: ") and words in got, (change, got)
