@@ -99,20 +99,30 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
 static void warn_of_arrivals(struct run_record *run) {
     double arrived = result_value(&run->results, "requests_arrived"),
            done = result_value(&run->results, "requests_done");
-    if (standing_run_behind(&run->results))
+    unsigned early = standing_run_early(&run->results);
+    double open = result_value(&run->results, "requests_open_at_start"),
+           load = standing_run_load(&run->results);
+    if (standing_run_behind(&run->results) && load > arrived)
+        verdict_warn(
+            &run->verdict,
+            "%.0f %% of the %.0f requests that had come before the measured part or arrived in it were not "
+            "done by its end: its latencies are those of the first",
+            100 * (1 - done / load), load);
+    else if (standing_run_behind(&run->results))
         verdict_warn(
             &run->verdict,
             "%.0f %% of what arrived was not done by the end, and more waits the longer the run is: its "
             "latencies are those of that length",
             100 * fmax(1 - done / arrived, 0));
-    unsigned early = standing_run_early(&run->results);
-    double more = result_value(&run->results, "achieved_ratio") - 1;
+    char more[40] = "no request arrived";
+    if (arrived > 0)
+        snprintf(more, sizeof more, "%.0f %% more was done than arrived", 100 * (done / arrived - 1));
     if (early & STANDING_EARLY_ARRIVED)
         verdict_warn(
             &run->verdict,
-            "%.0f %% more was done than arrived: %.0f requests had come before the measured part, and its "
-            "throughput and latencies are theirs too; make run.warmup shorter, or the run longer",
-            100 * more, result_value(&run->results, "requests_open_at_start"));
+            "%s: %.0f requests had come before the measured part, and its throughput and latencies are "
+            "theirs%s; make run.warmup shorter, or the run longer",
+            more, open, arrived > 0 ? " too" : "");
     double asked = result_value(&run->results, "requests_asked"),
            before = asked - result_value(&run->results, "requests_left") - done;
     if (early & STANDING_EARLY_DONE)

@@ -208,10 +208,12 @@ static double piled(const struct measure *m) {
 }
 
 /* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.
- */
+ * Where most came before, the queue may even shrink: all that it has at the end was not served. */
 static void add_waiting(struct measure *m, double arrived) {
-    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0) + piled(m);
-    result_add(m->out, kvf_ratio(grown, arrived), 0, "unserved_ratio");
+    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0) + piled(m),
+           load = standing_run_load(m->out);
+    double unserved = load > arrived ? kvf_ratio((double)m->to->queued, load) : kvf_ratio(grown, arrived);
+    result_add(m->out, unserved, 0, "unserved_ratio");
 }
 
 /* Offered and achieved load are two things where nobody waits for an answer. */

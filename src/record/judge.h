@@ -67,11 +67,12 @@ struct judge_input {
     uint64_t slots;                       /* there are; 0 where unknown */
     uint64_t requests;                    /* done */
     double arrived;                       /* requests that came, done or not */
+    double came_before;                   /* and those open at the start, where they are more; else 0 */
     double failed, refused;               /* that failed; of these, that no tier had room for */
     double way_ms;                        /* of the wait for a slot: the message from the router to a pod */
     double users;                         /* mean number of users; missing in an open loop */
     uint64_t backlog;                     /* waiting at the end */
-    double unserved_ratio;                /* growth of the queue to arrivals, of an open loop; else missing */
+    double unserved_ratio;                /* arrivals left waiting, of an open loop; else missing */
     bool targets, targets_met;            /* classes have some; each keeps all of its */
     struct standing stand;                /* they, counted */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, of these those of

@@ -240,7 +240,7 @@ void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
  * are many; that of random arrivals which slots can serve grows by chance, as sums of so many do. */
 bool judge_grows(const struct judge_input *in) {
     return in->slots_ratio >= JUDGE_FULL && in->unserved_ratio >= JUDGE_UNSERVED &&
-           in->unserved_ratio * sqrt(in->arrived) >= JUDGE_CHANCE;
+           in->unserved_ratio * sqrt(in->arrived + in->came_before) >= JUDGE_CHANCE;
 }
 
 double judge_unwritten(const struct judge_input *in) {

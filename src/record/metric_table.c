@@ -37,7 +37,8 @@ const struct metric metric_rows[] = {
      "achieved_requests_per_s / offered_requests_per_s. Under 1 the queue grows; over 1 requests of the warm-up "
      "were served."},
     {"unserved_ratio", RATIO, DOWN, "arrivals left waiting",
-     "In an open loop or with paced users: growth of the queue and of the requests in service / requests that arrived."},
+     "In an open loop or with paced users: growth of the queue and of the requests in service / requests that arrived. "
+     "If more were open at the start than arrived: requests in the queue at the end / all of these."},
     {"storage_throughput_tok_s", TOK_S, UP, "storage tokens/s",
      "Tokens generated / sum of the storage I/O seconds of all requests done: the MLPerf score."},
     {"goodput_per_s", PER_S, UP, "goodput/s",

@@ -338,10 +338,19 @@ bool standing_behind(double done_ratio, double arrived) {
     return part >= JUDGE_UNSERVED && part * sqrt(arrived) >= JUDGE_CHANCE;
 }
 
+double standing_run_load(const struct result_list *results) {
+    double arrived = result_value(results, "requests_arrived"),
+           open = result_value(results, "requests_open_at_start");
+    return open > arrived ? open + arrived : arrived;
+}
+
+bool standing_run_waits(const struct result_list *results) {
+    return standing_behind(1 - result_value(results, "unserved_ratio"), standing_run_load(results));
+}
+
 bool standing_run_behind(const struct result_list *results) {
-    double arrived = result_value(results, "requests_arrived");
-    return standing_behind(result_value(results, "achieved_ratio"), arrived) ||
-           standing_behind(1 - result_value(results, "unserved_ratio"), arrived);
+    return standing_run_waits(results) || standing_behind(result_value(results, "achieved_ratio"),
+                                                          result_value(results, "requests_arrived"));
 }
 
 bool standing_run_copies(const struct result_list *results) {
@@ -355,17 +364,19 @@ unsigned standing_run_early(const struct result_list *results) {
            before = asked - result_value(results, "requests_left") - result_value(results, "requests_done");
     bool carried = result_value(results, "tokens_carried_ratio") >= STANDING_CARRIED &&
                    !(standing_run_unfinished(results) > -STANDING_RETURNED);
-    bool arrived = standing_behind(2 - achieved, result_value(results, "requests_arrived"));
+    bool none = result_value(results, "offered_requests_per_s") == 0;
+    bool arrived = standing_behind(2 - achieved, result_value(results, "requests_arrived")) ||
+                   (none && standing_behind(0, result_value(results, "requests_done")));
     return (arrived ? STANDING_EARLY_ARRIVED : 0) | (before > asked / 2 ? STANDING_EARLY_DONE : 0) |
            (carried ? STANDING_EARLY_TOKENS : 0);
 }
 
 const char *const standing_flaw_metrics[] = {
-    "e2e_mean_ms",        "queue_wait_mean_ms", "in_service_mean", "requests_in_service_at_end",
-    "measured_s",         "requests_arrived",   "requests_done",   "requests_failed",
-    "requests_asked",     "requests_left",      "achieved_ratio",  "tokens_carried_ratio",
-    "unserved_ratio",     "copies_begun",       "copies_left",     "batch_running_mean",
-    "misses_not_computed"};
+    "e2e_mean_ms",         "queue_wait_mean_ms",     "in_service_mean",       "requests_in_service_at_end",
+    "measured_s",          "requests_arrived",       "requests_done",         "requests_failed",
+    "requests_asked",      "requests_left",          "achieved_ratio",        "tokens_carried_ratio",
+    "unserved_ratio",      "copies_begun",           "copies_left",           "batch_running_mean",
+    "misses_not_computed", "requests_open_at_start", "offered_requests_per_s"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {

@@ -114,7 +114,7 @@ static void add_terms(struct buf *out, const char *run, const char *text) {
 /* standing_behind() of the part. */
 static void add_behind(struct buf *out, const char *run, const char *part, const char *count) {
     struct buf text = {0};
-    buf_addf(&text, " AND NOT coalesce(%s >= %g AND (%s) * (%s) * [%s] >= %d, 0)", part, JUDGE_UNSERVED, part,
+    buf_addf(&text, " AND NOT coalesce(%s >= %g AND (%s) * (%s) * %s >= %d, 0)", part, JUDGE_UNSERVED, part,
              part, count, JUDGE_CHANCE * JUDGE_CHANCE);
     add_terms(out, run, text.data);
     buf_free(&text);
@@ -135,13 +135,16 @@ static void add_flawless(struct buf *out, const char *run) {
         "0), 0)",
         STANDING_CARRIED, STANDING_RETURNED);
     add_terms(out, run, text);
-    add_behind(out, run, "[achieved_ratio] - 1", "requests_arrived");
+    add_behind(out, run, "[achieved_ratio] - 1", "[requests_arrived]");
+    add_behind(out, run, "([offered_requests_per_s] = 0)", "[requests_done]");
     snprintf(text, sizeof text,
              "CASE WHEN [%s] IS NULL OR [%s] IS NOT NULL THEN [copies_left] / [copies_begun] END",
              standing_computes, standing_not_computed);
-    add_behind(out, run, text, "copies_begun");
-    add_behind(out, run, "1 - [achieved_ratio]", "requests_arrived");
-    add_behind(out, run, "[unserved_ratio]", "requests_arrived");
+    add_behind(out, run, text, "[copies_begun]");
+    add_behind(out, run, "1 - [achieved_ratio]", "[requests_arrived]");
+    add_behind(out, run, "[unserved_ratio]",
+               "([requests_arrived] + CASE WHEN [requests_open_at_start] > [requests_arrived] THEN "
+               "[requests_open_at_start] ELSE 0 END)");
 }
 
 /* Whether a run of this table is comparable, as standing_why() has it: less work is done sooner. */

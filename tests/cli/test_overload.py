@@ -491,6 +491,61 @@ def _():
         assert ("%d of the 200 requests of run.max_requests were done in the warm-up" % before in " ".join(got.stdout.split())) == told, got
 
 
+BACKLOG = {"name": "backlog", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "20s", "warmup": "10s"},
+           "tiers": {"cpu": {"capacity": "4GiB", "read_bandwidth": "1GB/s", "write_bandwidth": "1GB/s"}}, "engine": {"slots": 1},
+           "assess": {"profile": "latency"}}
+
+
+def backlog(speedup, *sections):
+    """A file of the scenario with a trace of 200 requests, one a second."""
+    (home() / "work/backlog.trace").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
+        "2023-11-16 18:%02d:%02d.0000000,1000,8\n" % divmod(second, 60) for second in range(200)))
+    load = {"source": "azure", "path": "backlog.trace", "prefix": {"probability": 0}, "arrival": {"speedup": speedup}}
+    path = home() / "work/backlog.yaml"
+    path.write_text(json.dumps({**BACKLOG, "workload": load, **dict(sections)}))
+    return path
+
+
+@case("a backlog from before the measured part is work of that time where it is done, and not served where it is left")
+def _():
+    # one a second is served; at 15 a second as many arrive in the measured part as are done; at 100 a second none arrive
+    for speedup, arrived, bandwidth in ((1, (20, 20), "1GB/s"), (15, (30, 60), "1GB/s"), (100, (0, 0), "1GB/s"), (100, (0, 0), "3GB/s")):
+        out = home() / "work/backlog.json"
+        speed = [one for way in ("read", "write") for one in ("--set", "tiers.cpu.%s_bandwidth=%s" % (way, bandwidth))]
+        got = run(["run", backlog(speedup), "--headless", "--quiet", "--assert", "--db", home() / "work/backlog.db", "--json", out, *speed])
+        summary, text = json.loads(out.read_text()), " ".join(got.stdout.split())
+        count = {name: result(summary, "requests_" + name) for name in ("arrived", "done", "open_at_start", "queued_at_end")}
+        assert arrived[0] <= count["arrived"] <= arrived[1] and count["done"] >= 20, count
+        load, left = count["arrived"] + count["open_at_start"], count["queued_at_end"]
+        unserved, grows = (left / load if count["open_at_start"] > count["arrived"] else 0), left > 1
+        assert abs(result(summary, "unserved_ratio") - unserved) < 1e-9 and grows == (unserved > 0.05), (speedup, count, summary["results"]["unserved_ratio"])
+        judged = {one["name"]: one["passed"] for one in summary["criteria"]}
+        assert judged["arrivals left waiting"] is not grows and (got.rc == 3) >= grows, (speedup, judged, got)
+        told = "%.0f %% of the %d requests that had come before the measured part or arrived in it were not done by its end" % (
+            100 * (1 - count["done"] / load), load)
+        assert (told in text) == grows, text
+        none = "no request arrived: %d requests had come before the measured part" % count["open_at_start"]
+        assert (none in text) == (speedup == 100), text
+    listed = json.loads(run(["history", "--json", "--db", home() / "work/backlog.db"]).stdout)
+    early = "much of its work began before the measured part"
+    assert [row["undone"] for row in listed] == [early, early, "it did not serve what arrived", None], listed
+    view = json.loads(run(["sql", "SELECT comparable FROM run_summary ORDER BY run_id", "--json", "--db", home() / "work/backlog.db"]).stdout)
+    assert [row["comparable"] for row in view] == [1, 0, 0, 0], view
+
+
+@case("neither a sweep nor a search takes a point for good whose load came before the measured part")
+def _():
+    for sweep in ({"keys": {"workload.arrival.speedup": [1, 15, 100]}, "metrics": "throughput_tok_s"},
+                  {"profile": "capacity", "find": "workload.arrival.speedup", "between": [1, 100], "precision": 0.2,
+                   "target": {"metric": "throughput_tok_s", "op": ">=", "value": 1000}}):
+        store = ("--db", home() / "work/backlogs.db")
+        got = run(["sweep", backlog(1, ("sweep", sweep)), "--headless", *store])
+        out = json.loads(run(["export", "sweep:latest", "--format", "json", *store]).stdout)
+        assert got.rc == 0 and [one["undone"] for one in out["points"]][0] is None and all(one["undone"] for one in out["points"][1:]), out["points"]
+        assert "keys" not in sweep or out["sweep"]["best_point"] == 1, out["sweep"]
+        assert "keys" in sweep or "cannot be met within the bounds" in " ".join(got.stdout.split()), got
+
+
 @case("copies skipped beside a modelled GPU are no undone work, in the sweep and in what is read of it later")
 def _():
     path = home() / "work/modelled.yaml"

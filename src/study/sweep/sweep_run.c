@@ -60,8 +60,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->state = outcome_state_of(run->status);
     standing_count(&run->results, p->undone);
     p->flaw = standing_run_flaw(&run->results);
-    double waits = result_value(&run->results, "unserved_ratio");
-    p->waiting = standing_behind(1 - waits, result_value(&run->results, "requests_arrived")) ? waits : 0;
+    p->waiting = standing_run_waits(&run->results) ? result_value(&run->results, "unserved_ratio") : 0;
     take_targets(p, run);
     p->no_work = misses_without_work(s, &run->results);
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
