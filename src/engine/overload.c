@@ -6,6 +6,7 @@
 #include "engine/core.h"
 #include "engine/limits/bound.h"
 #include "engine/sampling/sampler.h"
+#include "record/judge.h"
 #include "record/phrase.h"
 #include "record/standing.h"
 #include "tier/station.h"
@@ -197,6 +198,18 @@ static void warn_of_promotions(struct run_record *run) {
             skipped, made);
 }
 
+/* No cache without a limit would lose them: documents are written once, before their first lookup. */
+static void warn_of_chunks(struct run_record *run) {
+    double lookups = result_value(&run->results, "rag_lookups"),
+           missed = standing_chunk_misses(&run->results);
+    if (missed > 0 && missed >= JUDGE_FREE_MISSES * lookups)
+        verdict_warn(
+            &run->verdict,
+            "%.0f of %.0f lookups of document chunks missed: nothing reads or computes those chunks, so the "
+            "throughput is that of less work",
+            missed, lookups);
+}
+
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
     bool blocks = e->s->cache.granularity == KVF_GRANULARITY_BLOCK;
@@ -219,6 +232,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                   "throughput is that of less work");
     warn_of_copies(run);
     warn_of_promotions(run);
+    warn_of_chunks(run);
     if (given_up > 0)
         verdict_warn(
             &run->verdict,

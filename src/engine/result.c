@@ -171,12 +171,13 @@ static double prefill_mean_ms(const struct measure *m) {
     return done > 0 ? (double)counters_get(&m->d->prefill_ns) / 1e6 / (double)done : 0;
 }
 
-/* Of one that does not compute again what misses: of all that it does not. */
+/* Misses that are not computed again: of all but shared prompts, or of chunks alone. */
 static void add_not_computed(struct measure *m) {
+    bool blocks = scenario_recomputes(m->e->s);
     uint64_t n = 0;
     for (int c = 0; c < KVF_CAUSES; c++)
-        if (c != KVF_CAUSE_PREFIX) n += m->cache->misses[c];
-    if (!scenario_recomputes(m->e->s)) add_count(m, "misses_not_computed", n);
+        if (blocks ? c == KVF_CAUSE_RAG : c != KVF_CAUSE_PREFIX) n += m->cache->misses[c];
+    if (!blocks || n > 0) add_count(m, "misses_not_computed", n);
 }
 
 /* Of the modelled GPU: means over time. KV in use is that of the batch, of the room that it has. */

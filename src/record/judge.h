@@ -95,6 +95,8 @@ struct judge_input {
 #define JUDGE_SATURATED 0.85
 /* Part of the slots' time from which they are full. */
 #define JUDGE_FULL 0.95
+/* Share of lookups that miss without making work, from which it is worth a word. */
+#define JUDGE_FREE_MISSES 0.005
 /* Share of the time from which stalls of the drive or of the store are worth a word. */
 #define JUDGE_STALLED 0.05
 /* Above this ratio of the kernel's bytes to ours, another program uses the device. */

@@ -137,9 +137,9 @@ const struct metric metric_rows[] = {
      "From asking for a prefill to its end, the wait for a place in the batch included, of the requests done."},
     {"prefill_tokens_computed", COUNT, FREE, "prefill tokens", "Tokens that prefills computed."},
     {"misses_not_computed", COUNT, DOWN, "misses not computed",
-     "Of a modelled GPU at granularity request: lookups that missed, but for shared prompts. Nothing is computed again for "
-     "them, so what was not kept is work undone. Missing at granularity block, where blocks that miss are computed again; "
-     "chunks of documents that miss are not, at either."},
+     "Of a modelled GPU: lookups that missed what it does not compute again, so what was not kept is work undone. These are "
+     "all but shared prompts at granularity request, and chunks of documents alone at granularity block. Missing at "
+     "granularity block where no chunk missed."},
     {"lateness_STAT_ms", MS, DOWN, "lateness STAT",
      "Delay of requests behind their schedule on entering the queue: the delay of the generator itself."},
 

@@ -85,6 +85,8 @@ struct outcome_point {
     size_t values;
     double undone[STANDING_UNDONE]; /* as standing.h has them */
     double reuse_hits;              /* reuse_hit_ratio; NaN: missing */
+    double chunk_misses;            /* standing_chunk_misses() */
+    bool by_blocks, computes;       /* its cache goes by blocks; its GPU is modelled */
     enum standing_flaw flaw;        /* of its figures: standing_run_flaw() */
     size_t against;                 /* index of the baseline point of its differences; SIZE_MAX: none */
 };

@@ -93,6 +93,10 @@ static const struct {
     {"outage_lost", "entry was lost in an outage", "entries were lost in an outage",
      "entries are lost in outages"}};
 
+double standing_chunk_misses(const struct result_list *results) {
+    return fmax(result_value(results, "rag_lookups") - result_value(results, "rag_hits"), 0);
+}
+
 const char *standing_undone_metric(size_t i) {
     return undone[i].metric;
 }
@@ -107,8 +111,8 @@ size_t standing_undone_find(const char *metric) {
     return i;
 }
 
-/* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. But at
- * granularity request only shared prompts are. */
+/* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. But
+ * chunks are not, and at granularity request only shared prompts are. */
 const char standing_computes[] = "batch_running_mean", standing_not_computed[] = "misses_not_computed";
 
 static bool computes_again(const struct result_list *results) {
@@ -118,7 +122,9 @@ static bool computes_again(const struct result_list *results) {
 
 static bool trials_have(const struct trials *t, const char *metric) {
     const struct trial_metric *m = trials_metric(t, metric);
-    return m && m->count > 0 && kvf_present(m->value[0]);
+    for (size_t i = 0; m && i < m->count; i++)
+        if (kvf_present(m->value[i])) return true;
+    return false;
 }
 
 /* Of the requests not done those that neither failed nor were dropped. */

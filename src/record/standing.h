@@ -39,6 +39,8 @@ const char *standing_undone_metric(size_t i);
  * not `standing_not_computed`: its modelled GPU computes again what was not kept. */
 enum { STANDING_UNDONE_COMPUTED = 8 };
 extern const char standing_computes[], standing_not_computed[];
+/* Lookups of chunks of documents that missed: a miss of these makes no work at any granularity. */
+double standing_chunk_misses(const struct result_list *results);
 /* More of undone[i] in words: "writes fall through". */
 const char *standing_undone_more(size_t i);
 /* The index of a metric in undone[]; STANDING_UNDONE: it is none of them. */

@@ -552,8 +552,9 @@ bool scenario_retrieves(const struct scenario *s);
 uint64_t scenario_chunk_tokens(const struct scenario *s);
 /* Whether requests go through a modelled GPU: mode roofline, and requests that infer. */
 bool scenario_computes(const struct scenario *s);
-/* Whether it computes again whatever is not found. At granularity request that holds of shared prompts alone:
- * earlier turns, a request's own entry and chunks are read where they are found, and else make no work. */
+/* Whether it computes again whatever is not found, but for chunks. At granularity request that holds of
+ * shared prompts alone: earlier turns, a request's own entry and chunks are read where they are found, and
+ * else make no work. */
 bool scenario_recomputes(const struct scenario *s);
 uint32_t scenario_compute_devices(const struct scenario *s);
 /* The roofline of the scenario's model on its GPUs. 0, or -KVF_ERR_USAGE when it lacks a figure. */

@@ -387,7 +387,7 @@ def _():
     assert "what is not kept is computed again when it is needed" in text and "documents" not in text, text
     documents = {"cache.granularity": "block", "workload.rag.documents": 10, "workload.rag.probability": 0.5}
     missed, _ = quick({**modelled, **documents}, "--duration", "20s")
-    assert result(missed, "rag_lookups") > result(missed, "rag_hits") and "misses_not_computed" not in missed["results"]
+    assert result(missed, "misses_not_computed") == result(missed, "rag_lookups") - result(missed, "rag_hits") > 0, missed["results"]
     _, text = quick({**modelled, **small, **documents})
     assert "is computed again when it is needed, but for chunks of documents" in text, text
 

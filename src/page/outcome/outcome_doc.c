@@ -172,7 +172,19 @@ static size_t most_hits(const struct outcome *o) {
     return most;
 }
 
-/* Where a miss makes no work, the best is not always the one that a cache is for. */
+/* Why fewer hits can be faster there than at another point. */
+static const char *why_faster(const struct outcome_point *p, const struct outcome_point *other) {
+    if (!p->by_blocks)
+        return "At granularity request a miss makes no work, so fewer hits can look better there.";
+    if (p->chunk_misses > other->chunk_misses)
+        return "A miss of a document chunk makes no work, so fewer hits can look better there.";
+    return p->computes
+               ? "Computing a miss again can take less time than loading a hit."
+               : "At granularity block without a modelled GPU a miss is written instead of being read "
+                 "and computed by nothing, so fewer hits can look better there.";
+}
+
+/* Where a miss makes less work, the best is not always the one that a cache is for. */
 static void put_fewer_hits(const struct outcome *o, struct doc *d) {
     size_t best = outcome_best(o, 0), most = most_hits(o);
     if (strcmp(o->record.profile, "keys") != 0 || best == SIZE_MAX || most == SIZE_MAX) return;
@@ -180,10 +192,9 @@ static void put_fewer_hits(const struct outcome *o, struct doc *d) {
     if (!(other->reuse_hits - p->reuse_hits >= FEWER_HITS)) return;
     doc_text(
         d, DOC_WARN,
-        "Point %zu, the best by %s, hits less than point %zu: reuse hit ratio %.1f %% against %.1f %%. At granularity "
-        "request a miss makes no work, so fewer hits can look better there.",
+        "Point %zu, the best by %s, hits less than point %zu: reuse hit ratio %.1f %% against %.1f %%. %s",
         p->number, outcome_measure_title(o->measure[0].name).text, other->number, 100 * p->reuse_hits,
-        100 * other->reuse_hits);
+        100 * other->reuse_hits, why_faster(p, other));
 }
 
 /* Why points that look best are not called so: "2 of 4 points did not ..., and none of them is called best".

@@ -49,6 +49,7 @@ struct plan_result {
     bool done;
     double tok_s, ttft_ms, requests;  /* ttft_ms: P95 */
     double not_computed;              /* misses_not_computed; NaN: all that misses is computed again */
+    double chunk_misses;              /* of these, standing_chunk_misses() */
     double hourly;                    /* cost of an hour, replacement of worn-out drives included */
     double per_mtok;                  /* of a million tokens */
     double written_per_day;           /* bytes to all drives */

@@ -328,12 +328,19 @@ static void put_even(const struct plan *p, struct doc *d) {
 
 /* A machine that keeps less then has less to do. */
 static void put_not_computed(const struct plan_result *r, struct doc *d) {
-    if (r->not_computed > 0)
+    if (!(r->not_computed > 0)) return;
+    if (r->chunk_misses >= r->not_computed)
+        doc_text(
+            d, DOC_WARN,
+            "%s lookups of document chunks missed, and nothing is computed again for them: a machine that "
+            "keeps less looks faster.",
+            format_count(r->chunk_misses).text);
+    else
         doc_text(
             d, DOC_WARN,
             "%s lookups missed, and at granularity request nothing is computed again for them: a machine that "
-            "keeps less looks faster. Set cache.granularity: block to have all of it computed.",
-            format_count(r->not_computed).text);
+            "keeps less looks faster. Set cache.granularity: block to have all of it computed%s.",
+            format_count(r->not_computed).text, r->chunk_misses > 0 ? " but document chunks" : "");
 }
 
 static void put_answer(const struct plan *p, struct doc *d) {

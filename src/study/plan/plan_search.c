@@ -77,6 +77,7 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
                               .ttft_ms = value[TTFT],
                               .requests = value[REQUESTS],
                               .not_computed = value[NOT_COMPUTED],
+                              .chunk_misses = point->chunk_misses,
                               .over = -INFINITY};
     memcpy(r->undone, point->undone, sizeof r->undone);
     r->flaw = point->flaw;

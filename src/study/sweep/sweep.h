@@ -34,6 +34,8 @@ struct sweep_point {
     char targets[STANDING_TARGETS];  /* how those of the classes stand; "": there are none */
     double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
     double no_work;                  /* lookups that missed and made no work; 0: none, or not known */
+    double chunk_misses;             /* of these, standing_chunk_misses() */
+    bool computes;                   /* on a modelled GPU */
     double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
     enum standing_flaw flaw;         /* of its figures: standing_run_flaw() */
 };
@@ -141,6 +143,9 @@ void sweep_label(const struct sweep *s, size_t i, struct buf *out);
 void sweep_values_json(const struct sweep_base *b, const struct sweep_point *p, struct buf *out);
 /* One more point, of the plan's number, which waits; its index. */
 size_t sweep_point_add(struct sweep *s, uint64_t planned);
+
+/* Whether the cache of a point goes by blocks. */
+bool sweep_point_by_blocks(const struct sweep_base *b, const struct sweep_point *p);
 
 /* ---- running (sweep_run.c, sweep_child.c) ---- */
 

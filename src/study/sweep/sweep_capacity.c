@@ -128,11 +128,19 @@ static void put_no_work(const struct sweep *s, size_t i, const char *value, stru
     if (i == SIZE_MAX || !(s->point[i].no_work > 0) ||
         strstr(s->base.scenario.sweep.target.metric, "hit_ratio"))
         return;
-    buf_addf(
-        out,
-        " %s lookups missed at %s. At granularity request a miss makes no work, so less room can look faster; "
-        "with cache.granularity: block it makes work.",
-        format_count(s->point[i].no_work).text, value);
+    double chunks = s->point[i].chunk_misses, missed = s->point[i].no_work;
+    if (chunks >= missed)
+        buf_addf(
+            out,
+            " %s lookups of document chunks missed at %s. Such a miss makes no work, so less room can look "
+            "faster.",
+            format_count(chunks).text, value);
+    else
+        buf_addf(
+            out,
+            " %s lookups missed at %s. At granularity request a miss makes no work, so less room can look "
+            "faster; with cache.granularity: block it makes work%s.",
+            format_count(missed).text, value, chunks > 0 ? ", unless it is of a document chunk" : "");
 }
 
 static void answer(struct sweep *s, const struct bisect *b) {

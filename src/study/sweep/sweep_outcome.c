@@ -157,6 +157,9 @@ struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const stru
     memcpy(p->undone, from->undone, sizeof p->undone);
     p->flaw = from->flaw;
     p->reuse_hits = from->reuse_hits;
+    p->chunk_misses = from->chunk_misses;
+    p->by_blocks = sweep_point_by_blocks(b, from);
+    p->computes = from->computes;
     snprintf(p->why, sizeof p->why, "%s", from->why);
     return p;
 }

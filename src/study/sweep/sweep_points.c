@@ -104,6 +104,16 @@ bool sweep_point_load(const struct sweep_base *b, const struct scenario_setting 
     return rc == 0;
 }
 
+bool sweep_point_by_blocks(const struct sweep_base *b, const struct sweep_point *p) {
+    struct scenario_setting setting[SWEEP_AXES_MAX], all[SWEEP_SETTINGS_MAX];
+    size_t n = sweep_plan_expand(&b->plan, setting, sweep_settings(b, p->planned, p->sought, setting), all);
+    bool blocks = b->scenario.cache.granularity == KVF_GRANULARITY_BLOCK;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].key && strcmp(all[i].key, "cache.granularity") == 0)
+            blocks = strstr(all[i].value, "block") != NULL;
+    return blocks;
+}
+
 /* ---- all points ---- */
 
 enum { COMPLAINTS_MAX = 50 };

@@ -35,19 +35,14 @@ static void take_targets(struct sweep_point *p, const struct run_record *run) {
     standing_targets(&s, p->targets);
 }
 
-/* At granularity request what was not kept is not computed again, save for shared prompts; with a modelled
- * GPU the run has counted it. */
-static double misses_without_work(const struct sweep *s, const struct result_list *results) {
-    static const char *const causes[][2] = {{"conversation_lookups", "conversation_hits"},
-                                            {"rag_lookups", "rag_hits"}};
-    double n = result_value(results, standing_not_computed);
-    if (kvf_present(n) || s->base.scenario.cache.granularity != KVF_GRANULARITY_REQUEST) return fmax(n, 0);
-    n = 0;
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
-        double missed = result_value(results, causes[i][0]) - result_value(results, causes[i][1]);
-        if (missed > 0) n += missed;
-    }
-    return n;
+/* Chunks are never computed again, and at granularity request shared prompts alone are; with a modelled GPU
+ * the run has counted what is not. */
+static double misses_without_work(const struct sweep *s, const struct sweep_point *p,
+                                  const struct result_list *results) {
+    double n = result_value(results, standing_not_computed),
+           turns = result_value(results, "conversation_lookups") - result_value(results, "conversation_hits");
+    if (kvf_present(n)) return n;
+    return p->chunk_misses + (sweep_point_by_blocks(&s->base, p) ? 0 : fmax(turns, 0));
 }
 
 void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run) {
@@ -62,7 +57,9 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->flaw = standing_run_flaw(&run->results);
     p->waiting = standing_run_waits(&run->results) ? result_value(&run->results, "unserved_ratio") : 0;
     take_targets(p, run);
-    p->no_work = misses_without_work(s, &run->results);
+    p->chunk_misses = standing_chunk_misses(&run->results);
+    p->no_work = misses_without_work(s, p, &run->results);
+    p->computes = kvf_present(result_value(&run->results, standing_computes));
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
     for (unsigned m = 0; m < s->metrics; m++) {
         const struct result *r = result_find(&run->results, s->metric[m]);

@@ -58,10 +58,11 @@ static bool read_sweep(const char *effective, struct scenario *s) {
     const json_t *sweep = json_object_get(all, "sweep"), *target = json_object_get(sweep, "target"),
                  *arrival = json_object_get(json_object_get(all, "workload"), "arrival");
     struct scenario_sweep *w = &s->sweep;
-    char profile[24], combine[24], process[24];
+    char profile[24], combine[24], process[24], granularity[24];
     copy_text(sweep, "profile", profile, sizeof profile);
     copy_text(sweep, "combine", combine, sizeof combine);
     copy_text(arrival, "process", process, sizeof process);
+    copy_text(json_object_get(all, "cache"), "granularity", granularity, sizeof granularity);
     bool good = sweep_profile_parse(profile, &w->profile);
     w->on = true;
     w->combine = strcmp(combine, "zip") == 0 ? KVF_COMBINE_ZIP : KVF_COMBINE_CARTESIAN;
@@ -75,6 +76,8 @@ static bool read_sweep(const char *effective, struct scenario *s) {
                                   : strcmp(process, "poisson") == 0 ? KVF_ARRIVAL_POISSON
                                   : strcmp(process, "gamma") == 0   ? KVF_ARRIVAL_GAMMA
                                                                     : KVF_ARRIVAL_CLOSED;
+    s->cache.granularity =
+        strcmp(granularity, "block") == 0 ? KVF_GRANULARITY_BLOCK : KVF_GRANULARITY_REQUEST;
     json_decref(all);
     return good;
 }
@@ -219,6 +222,7 @@ static void settle_ending(struct outcome *o, size_t point) {
     for (size_t m = 0; m < o->measures; m++)
         result_add(&all, outcome_measured(o, point, m), 0, "%s", o->measure[m].name);
     o->point[point].flaw = standing_run_flaw(&all);
+    o->point[point].chunk_misses = standing_chunk_misses(&all);
     free(all.items);
 }
 
@@ -230,8 +234,8 @@ static bool has(const struct outcome *o, size_t point, const char *metric) {
 
 static void settle_points(struct outcome *o) {
     for (size_t i = 0; i < o->points; i++) {
-        standing_settle(has(o, i, standing_computes) && !has(o, i, standing_not_computed),
-                        o->point[i].undone);
+        o->point[i].computes = has(o, i, standing_computes);
+        standing_settle(o->point[i].computes && !has(o, i, standing_not_computed), o->point[i].undone);
         settle_ending(o, i);
         o->point[i].reuse_hits = outcome_value(o, i, outcome_measure_find(o, "reuse_hit_ratio"));
     }
