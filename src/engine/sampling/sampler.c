@@ -434,10 +434,12 @@ void sampler_measure_from_here(struct engine *e) {
 }
 
 void sampler_measure_to_here(struct engine *e) {
+    struct sampler *p = e->control.sampler;
     pods_measure_to_here(e);
-    reading_copy(&e->control.sampler->end, &e->control.sampler->last);
-    gpus_measure_to_here(&e->control.sampler->gpus);
-    vitals_measure_to_here(e, &e->control.sampler->vitals);
+    reading_copy(&p->end, &p->last);
+    memcpy(p->end.cache.hits_in, p->hits_in, sizeof p->hits_in); /* results owe nothing to a next interval */
+    gpus_measure_to_here(&p->gpus);
+    vitals_measure_to_here(e, &p->vitals);
 }
 
 int sampler_open(struct engine *e, struct err *err) {
