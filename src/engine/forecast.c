@@ -166,8 +166,7 @@ static bool measure(struct forecast *f) {
 
 /* ---- the accesses, tried ---- */
 
-/* Room that is taken meanwhile grows with the tier; what is not written yet does not. Either goes with the
- * users who are under way. */
+/* Room taken meanwhile grows with the tier; what is yet to be written does not. Either goes with users. */
 static double effective_times(const struct forecast *f, const struct change *c, double times) {
     double apart = (f->effective - 1) * c->users;
     return apart < 0 ? times * (1 + apart) : times + apart;
@@ -513,7 +512,8 @@ static void consider_tier(struct forecast *f, int t) {
     const char *tier = tier_name((enum kvf_tier)t);
     struct change c = as_it_is;
     char what[80];
-    for (int times = 2; times <= 4 && verdict_helps(f->verdict, VERDICT_HELP_BIGGER); times *= 2) {
+    bool still = f->e->s->cache.placement == KVF_PLACEMENT_SPILLOVER; /* what is old fills its tiers */
+    for (int times = 2; times <= 4 && !still && verdict_helps(f->verdict, VERDICT_HELP_BIGGER); times *= 2) {
         c.capacity[t] = times;
         snprintf(what, sizeof what, "%d x %s capacity", times, tier);
         consider(f, &c, what);

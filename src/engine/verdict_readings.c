@@ -220,6 +220,8 @@ static struct window_facts facts_of(const struct engine *e) {
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
                              .higher = higher_targets(e->s),
                              .machines = pods_machines(e->s),
+                             .places = (double)e->s->compute.max_batch * pods_machines(e->s),
+                             .copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE,
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
                              .loop = paced                                      ? WINDOW_LOOP_PACED
@@ -250,7 +252,10 @@ static double holds(const struct engine *e, int t) {
 static void look_at_reuse(struct engine *e) {
     struct sampler *p = e->control.sampler;
     double held = 0;
-    for (int t = 0; t < KVF_TIERS; t++) held += e->service.tiers[t] ? holds(e, t) : 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        double more = e->service.tiers[t] ? holds(e, t) : 0;
+        held = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE ? fmax(held, more) : held + more;
+    }
     sample_look(e->service.pods[0].pipeline.sample);
     p->reuse_bytes =
         sample_reuse_bytes(e->service.pods[0].pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);

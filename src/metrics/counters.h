@@ -63,7 +63,7 @@ struct counters {
     _Atomic uint64_t loads[KVF_TIERS], load_kib[KVF_TIERS], load_kib_kib[KVF_TIERS], load_us[KVF_TIERS],
         load_us_us[KVF_TIERS], load_kib_us[KVF_TIERS];
     _Atomic uint64_t
-        load_sizes[KVF_TIERS][COUNTERS_LOAD_SIZES]; /* loads of 2^i KiB and more, up to twice that */
+        load_sizes[KVF_TIERS][COUNTERS_LOAD_SIZES]; /* loads of 2^i KiB and less, down to half of that */
     _Atomic uint64_t counting; /* one more as a request begins to be counted, and as it has been */
     _Atomic uint64_t cpu_ns;   /* of the thread, set by itself now and then */
     _Atomic uint64_t chunks_in_flight[KVF_TIERS];
@@ -109,7 +109,7 @@ static inline void counters_add(_Atomic uint64_t *v, uint64_t n) {
 /* A load of so many bytes from a tier; the one writer. */
 static inline void counters_load(struct counters *c, int tier, uint64_t bytes, uint64_t ns) {
     uint64_t kib = bytes / 1024, us = ns / 1000;
-    unsigned size = kib > 1 ? 63 - (unsigned)__builtin_clzll(kib) : 0;
+    unsigned size = kib > 1 ? 64 - (unsigned)__builtin_clzll(kib - 1) : 0;
     if (size >= COUNTERS_LOAD_SIZES) size = COUNTERS_LOAD_SIZES - 1;
     counters_add(&c->load_sizes[tier][size], 1);
     counters_add(&c->loads[tier], 1);

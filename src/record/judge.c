@@ -182,23 +182,6 @@ static void neighbour_computes(struct phrase *t, const struct judge_input *in, s
     add_parts(t, in);
 }
 
-/* The last tier that is on: what falls out of it is gone. */
-static int terminal(const struct judge_input *in) {
-    int last = KVF_TIERS - 1;
-    while (last >= 0 && !in->on[last]) last--;
-    return last;
-}
-
-static double sum_on(const struct judge_input *in, const double bytes[KVF_TIERS]) {
-    double sum = 0;
-    for (int t = 0; t < KVF_TIERS; t++) sum += in->on[t] && bytes[t] > 0 ? bytes[t] : 0;
-    return sum;
-}
-
-static double held_bytes(const struct judge_input *in) {
-    return sum_on(in, in->usable_bytes);
-}
-
 /* Misses of what was evicted for want of room, of all lookups: no more than tiers of this size must miss,
  * where others are of what has expired or was not let in. */
 static double capacity_misses(const struct judge_input *in) {
@@ -225,17 +208,12 @@ static double computed_again(const struct judge_input *in) {
     return again ? in->miss_ratio - in->first_ratio : 0;
 }
 
-/* Tiers with room left miss what a rule keeps out or lets expire. */
-static bool has_room(const struct judge_input *in) {
-    return in->capacity_ratio > 0 && sum_on(in, in->used_bytes) < held_bytes(in) / 2;
-}
-
 static bool too_small(const struct judge_input *in) {
-    return !has_room(in) && terminal(in) >= 0 && in->reuse_bytes > held_bytes(in);
+    return !judge_has_room(in) && judge_last_tier(in) >= 0 && in->reuse_bytes > judge_held_bytes(in);
 }
 
 static void capacity(struct phrase *t, const struct judge_input *in, struct verdict *v) {
-    enum kvf_tier last = (enum kvf_tier)terminal(in);
+    enum kvf_tier last = (enum kvf_tier)judge_last_tier(in);
     struct judge_leader l = judge_leader_of(in);
     char needs[24], holds[24], error[24] = "";
     say(v, verdict_limit_of(last), VERDICT_CAUSE_CAPACITY, capacity_misses(in));
@@ -243,7 +221,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
     phrase_add(t,
                "%s tier capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups %s",
                tier_name(last), units_size_human(in->reuse_bytes, needs, sizeof needs),
-               units_size_human(held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error,
+               units_size_human(judge_held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error,
                in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
                                       : "miss what was evicted for want of room");
     judge_add_unwritten(t, in);
@@ -302,6 +280,9 @@ static void batch(struct phrase *t, const struct judge_input *in, struct verdict
         : limit == JUDGE_BATCH_OF_ALL_SLOTS ? in->kv_use
                                             : in->batch_no_room);
     verdict_add_evidence(v, VERDICT_BATCH_WAITING, in->batch_waiting, "");
+    if (limit == JUDGE_BATCH_OF_ALL_SLOTS) verdict_add_evidence(v, VERDICT_BATCH_KV, in->kv_use, "");
+    if (limit == JUDGE_BATCH_OF_ALL_SLOTS && in->places > 0 && in->places <= (double)in->slots)
+        verdict_add_evidence(v, VERDICT_BATCH_PLACES, in->places, "");
     if (limit == JUDGE_BATCH_OF_ALL_SLOTS)
         phrase_add(
             t,
@@ -374,11 +355,16 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
     else
         phrase_add(t, "slots: %s busy", phrase_share(in->slots_ratio).text);
     judge_add_backlog(t, in);
+    bool batched = in->compute_busy >= 0 && in->places > 0 && in->places <= (double)in->slots;
+    if (batched) {
+        verdict_add_evidence(v, VERDICT_BATCH_PLACES, in->places, "");
+        phrase_add(t, "; the batch has no more places (compute.max_batch)");
+    }
     if (!isnan(most.busy)) {
         phrase_add(t, "; inside, ");
         judge_add_resource(t, &most, in);
         phrase_add(t, " %s busy%s is the most loaded", phrase_share(most.busy).text,
-                   judge_room_for_more(&most));
+                   batched ? "" : judge_room_for_more(&most));
         add_gpu_beside(t, in, &most);
     }
     add_parts(t, in);
@@ -562,7 +548,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     if (judge_unwritten(in) > 0) verdict_add_evidence(v, "unwritten_miss_ratio", judge_unwritten(in), "");
     if (recomputed(in) > 0) verdict_add_evidence(v, VERDICT_RECOMPUTED, recomputed(in), "");
     verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
-    if (terminal(in) >= 0) verdict_add_evidence(v, "tiers_hold", held_bytes(in), "B");
+    if (judge_last_tier(in) >= 0) verdict_add_evidence(v, "tiers_hold", judge_held_bytes(in), "B");
     if (judge_foreign(in) > 0 && !isinf(judge_foreign(in)))
         verdict_add_evidence(v, "device_bytes_ratio", judge_foreign(in), "");
     if (judge_foreign(in) > 0 && in->neighbours > 0) {

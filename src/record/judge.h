@@ -62,6 +62,7 @@ struct judge_input {
     double compute_work;                  /* the part of its time that no larger batch saves; 0: unknown */
     double compute_prefill;               /* the part by which its steps are longer for prefills */
     double machines;                      /* that have such a GPU each; 0: one */
+    double places;                        /* of sequences in their batches; 0: unknown */
     double host_cpu_ratio, own_cpu_ratio; /* of all CPUs; the part of this process */
     double slots_ratio;                   /* mean in service / slots */
     uint64_t slots;                       /* there are; 0 where unknown */
@@ -82,6 +83,7 @@ struct judge_input {
      * error of the second and of what follows from it, 0: exact */
     double miss_ratio, first_ratio, unwritten_ratio, capacity_ratio, reuse_bytes, reuse_error;
     enum judge_routing routing; /* not none: misses beyond those of capacity are of it */
+    bool copies;                /* a lower tier keeps copies of what the upper ones hold */
     bool misses_free;           /* a miss makes no work: nothing is computed or written again for it */
     /* of a modelled GPU: KV of its batch to the room for it; sequences outside, and shares of the time in
      * which the first of them is kept out because the batch is as many as it may be, and because its KV has
@@ -196,6 +198,14 @@ void judge_add_unwritten(struct phrase *t, const struct judge_input *in);
 /* Whether the figures have the work of many requests and only the first of these are done: no demand of one.
  */
 bool judge_cut(const struct judge_input *in);
+/* The tier that what is evicted falls out of: the last one, or of tiers that keep copies the largest; -1:
+ * none.
+ */
+int judge_last_tier(const struct judge_input *in);
+/* Bytes that the tiers hold together, copies counted once. */
+double judge_held_bytes(const struct judge_input *in);
+/* Whether half of that is free, where a rule may keep entries out. */
+bool judge_has_room(const struct judge_input *in);
 /* Whether the queue of an open loop grows without an end. */
 bool judge_grows(const struct judge_input *in);
 /* Whether half of the requests that ended failed, or more. */

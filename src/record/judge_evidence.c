@@ -141,6 +141,31 @@ struct judge_leader judge_leader_of(const struct judge_input *in) {
     return l;
 }
 
+/* The last tier that is on: what falls out of it is gone. Of tiers that keep copies, the one that holds most.
+ */
+int judge_last_tier(const struct judge_input *in) {
+    int last = -1;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (in->on[t] && (!in->copies || last < 0 || in->usable_bytes[t] >= in->usable_bytes[last])) last = t;
+    return last;
+}
+
+static double sum_on(const struct judge_input *in, const double bytes[KVF_TIERS]) {
+    double sum = 0;
+    for (int t = 0; t < KVF_TIERS; t++) sum += in->on[t] && bytes[t] > 0 ? bytes[t] : 0;
+    return sum;
+}
+
+double judge_held_bytes(const struct judge_input *in) {
+    int last = judge_last_tier(in);
+    return in->copies && last >= 0 ? in->usable_bytes[last] : sum_on(in, in->usable_bytes);
+}
+
+/* Tiers with room left miss what a rule keeps out or lets expire. */
+bool judge_has_room(const struct judge_input *in) {
+    return in->capacity_ratio > 0 && sum_on(in, in->used_bytes) < judge_held_bytes(in) / 2;
+}
+
 double judge_foreign_bytes(double kernel, double ours, double length_s) {
     double excess = kernel - ours;
     if (!(ours >= 0) || !(excess > FOREIGN_BYTES_PER_S * length_s)) return 0;

@@ -99,6 +99,10 @@ double verdict_value(const struct verdict *v, const char *name);
 /* Sequences that wait to join the batch of a modelled GPU: evidence of a batch without room, and of nothing
  * else. */
 #define VERDICT_BATCH_WAITING "batch_waiting"
+/* Evidence where slots and room keep a batch small: KV of the batch to the room for it. Evidence where more
+ * slots alone bring nothing: the places in the batch, no more than there are slots. */
+#define VERDICT_BATCH_KV     "batch_kv_use"
+#define VERDICT_BATCH_PLACES "batch_places"
 /* Evidence: lookups that miss for want of room and are computed again. Words: storage takes little. */
 #define VERDICT_RECOMPUTED    "recomputed_miss_ratio"
 #define VERDICT_ROUTING       "routing_miss_ratio" /* a pod lacks what another one holds */

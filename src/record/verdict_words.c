@@ -194,7 +194,7 @@ static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len
     else if (routing >= SOME_MISSES)
         out[0] = '\0';
     else if (v->cause == VERDICT_CAUSE_BANDWIDTH)
-        snprintf(out, len, ": no tier would help");
+        snprintf(out, len, ": no tier would bring more throughput");
     else
         snprintf(out, len, "%s",
                  strstr(v->sentence, VERDICT_NOT_THE_CACHE) ? ": requests hardly wait for the cache" : "");
@@ -206,6 +206,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold");
     const char *tier = verdict_limit_name(v->limited_by);
     char bytes[24], beside[96];
+    bool batched = !isnan(verdict_value(v, VERDICT_BATCH_PLACES));
     out[0] = '\0';
     if (!v->known) return out;
     if (most_failed(v))
@@ -221,6 +222,13 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
                  v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
     else if (v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_BANDWIDTH)
         snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
+    else if (v->limited_by == VERDICT_SLOTS && batched)
+        snprintf(out, len,
+                 "more slots (engine.slots) with a larger compute.max_batch: one alone brings nothing");
+    else if (is_batch(v) && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
+        snprintf(out, len,
+                 "a larger gpu tier or a smaller KV type with more slots (engine.slots)%s, or fewer users",
+                 batched ? " and a larger compute.max_batch" : "");
     else if (v->limited_by == VERDICT_COMPUTE && !is_batch(v))
         snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v, beside, sizeof beside));
     else

@@ -20,8 +20,8 @@ struct line {
 static void sizes_of(const struct counters *d, int tier, struct line *l) {
     for (int i = 0; i < COUNTERS_LOAD_SIZES; i++) {
         if (counters_get(&d->load_sizes[tier][i]) == 0) continue;
-        if (l->most == 0) l->least = i > 0 ? KVF_KIB << i : 0;
-        l->most = KVF_KIB << (i + 1);
+        if (l->most == 0) l->least = i > 0 ? KVF_KIB << (i - 1) : 0;
+        l->most = KVF_KIB << i;
     }
 }
 

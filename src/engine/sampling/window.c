@@ -152,6 +152,8 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     in->misses_free = f->misses_free > 0;
     in->stand.p95_alone = f->higher > 0;
     in->machines = f->machines;
+    in->places = f->places;
+    in->copies = f->copies > 0;
     in->way_ms = f->way_ms;
     in->capacity_ratio = f->capacity_ratio;
     in->slots = snap->interval.slots;

@@ -62,6 +62,8 @@ struct window_facts {
     double loop;                     /* an enum window_loop */
     double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
     double machines;                 /* that compute, pods and ranks */
+    double places;                   /* in the batches of their GPUs; 0: unknown */
+    double copies;                   /* 1: a lower tier keeps copies of what the upper ones hold */
     double way_ms;                   /* of a message from the router to a pod */
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error; /* of the sample of accesses */

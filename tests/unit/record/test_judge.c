@@ -294,7 +294,7 @@ static void what_is_still_computed_is_no_miss_of_capacity(void **state) {
         strstr(v.sentence, " requests/s; 50.0 % of lookups miss what is still being computed; the mean"));
     assert_true(verdict_value(&v, "unwritten_miss_ratio") == 0.5);
     assert_true(verdict_value(&v, "capacity_miss_ratio") == 0);
-    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "no tier would help"));
+    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "no tier would bring more throughput"));
     in.unwritten_ratio = 0.004;
     assert_null(strstr(judged(&in).sentence, "still being"));
     /* beside what the tiers could not keep */
@@ -466,8 +466,43 @@ static void what_keeps_a_batch_small_is_named(void **state) {
     assert_non_null(strstr(v.sentence,
                            "the KV of the batch takes 66 % of the room for it, too much for twice the "
                            "slots, which are all busy; the modelled GPU is 99 % busy"));
-    assert_string_equal(verdict_advice(&v, text, sizeof text),
-                        "a larger gpu tier, a smaller KV type, or fewer users");
+    assert_string_equal(
+        verdict_advice(&v, text, sizeof text),
+        "a larger gpu tier or a smaller KV type with more slots (engine.slots), or fewer users");
+    /* and a batch with as many places as there are slots wants both */
+    in.places = 20;
+    v = judged(&in);
+    assert_non_null(
+        strstr(verdict_advice(&v, text, sizeof text), "and a larger compute.max_batch, or fewer users"));
+    in.kv_use = 0.4;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_SLOTS);
+    assert_non_null(strstr(v.sentence, "the batch has no more places (compute.max_batch); inside, "));
+    assert_string_equal(
+        verdict_advice(&v, text, sizeof text),
+        "more slots (engine.slots) with a larger compute.max_batch: one alone brings nothing");
+}
+
+/* Tiers that keep copies of what the upper ones hold are as large as the largest. */
+static void copies_hold_no_more(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 350, 0);
+    works(&in, NVME, 30, 0, 0.3, 0);
+    in.miss_ratio = 0.5;
+    in.first_ratio = 0.1;
+    double all = 0, most = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!in.on[t]) continue;
+        all += in.usable_bytes[t];
+        most = fmax(most, in.usable_bytes[t]);
+    }
+    in.reuse_bytes = 2 * all;
+    struct verdict v = judged(&in);
+    assert_true(fabs(verdict_value(&v, "tiers_hold") - all) < 1);
+    in.copies = true;
+    v = judged(&in);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+    assert_true(fabs(verdict_value(&v, "tiers_hold") - most) < 1);
 }
 
 /* Where the GPU computes again what the tiers could not keep, larger ones help. */
@@ -481,7 +516,7 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     in.compute_work = 0.95;
     struct verdict v = judged(&in);
     assert_string_equal(verdict_advice(&v, text, sizeof text),
-                        "a faster GPU, or fewer users: no tier would help");
+                        "a faster GPU, or fewer users: no tier would bring more throughput");
     in.miss_ratio = 0.1;
     in.first_ratio = 0.02;
     v = judged(&in);
@@ -515,7 +550,7 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     in.capacity_ratio = NAN;
     in.misses_free = true;
     v = judged(&in);
-    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "no tier would help"));
+    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "no tier would bring more throughput"));
     in = means(2000, 0, 800, 1200);
     works(&in, NVME, 3, 0, 0.3, 0);
     in.compute_busy = 0.5;
@@ -1180,6 +1215,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_whose_batch_has_room_bounds_nothing),
         cmocka_unit_test(what_keeps_a_batch_small_is_named),
+        cmocka_unit_test(copies_hold_no_more),
         cmocka_unit_test(advice_beside_a_gpu_counts_what_it_computes_again),
         cmocka_unit_test(a_drive_that_stalls_is_told),
         cmocka_unit_test(a_headline_says_how_much_of_a_request_it_is),
