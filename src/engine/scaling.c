@@ -336,7 +336,7 @@ void scaling_results(const struct engine *e, struct result_list *out) {
 
 void scaling_warn(const struct engine *e, struct run_record *run) {
     double missed = 1 - result_value(&run->results, "reuse_hit_ratio");
-    if (result_value(&run->results, "autoscaler_found") != 1 || !e->control.sampler->facts.misses_free)
+    if (result_value(&run->results, "autoscaler_found") != 1 || !(e->control.sampler->facts.misses_free > 0))
         return;
     if (missed >= JUDGE_FREE_MISSES)
         verdict_warn(
