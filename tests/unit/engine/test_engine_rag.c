@@ -106,7 +106,9 @@ static void a_document_that_is_refused_is_work_undone(void **state) {
         }
         assert_true(judged);
         const struct verdict *v = &t.run.verdict;
-        assert_non_null(strstr(v->warning[v->warnings - 1], told[i]));
+        bool warned = false; /* beside the chunks that are missed for it */
+        for (size_t k = 0; k < v->warnings; k++) warned = warned || strstr(v->warning[k], told[i]);
+        assert_true(warned);
         run_end();
     }
 }
