@@ -271,6 +271,11 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     judge_add_backlog(t, in);
 }
 
+/* More slots alone bring little where batches have no more places than there are slots. */
+static bool no_more_places(const struct judge_input *in) {
+    return in->compute_busy >= 0 && in->places > 0 && in->places <= (double)in->slots;
+}
+
 /* It would do more at once. */
 static void batch(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     enum judge_batch limit = judge_batch_limit(in);
@@ -281,7 +286,7 @@ static void batch(struct phrase *t, const struct judge_input *in, struct verdict
                                             : in->batch_no_room);
     verdict_add_evidence(v, VERDICT_BATCH_WAITING, in->batch_waiting, "");
     if (limit == JUDGE_BATCH_OF_ALL_SLOTS) verdict_add_evidence(v, VERDICT_BATCH_KV, in->kv_use, "");
-    if (limit == JUDGE_BATCH_OF_ALL_SLOTS && in->places > 0 && in->places <= (double)in->slots)
+    if (limit == JUDGE_BATCH_OF_ALL_SLOTS && no_more_places(in))
         verdict_add_evidence(v, VERDICT_BATCH_PLACES, in->places, "");
     if (limit == JUDGE_BATCH_OF_ALL_SLOTS)
         phrase_add(
@@ -355,7 +360,7 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
     else
         phrase_add(t, "slots: %s busy", phrase_share(in->slots_ratio).text);
     judge_add_backlog(t, in);
-    bool batched = in->compute_busy >= 0 && in->places > 0 && in->places <= (double)in->slots;
+    bool batched = no_more_places(in);
     if (batched) {
         verdict_add_evidence(v, VERDICT_BATCH_PLACES, in->places, "");
         phrase_add(t, "; the batch has no more places (compute.max_batch)");

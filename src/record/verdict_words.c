@@ -224,7 +224,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
     else if (v->limited_by == VERDICT_SLOTS && batched)
         snprintf(out, len,
-                 "more slots (engine.slots) with a larger compute.max_batch: one alone brings nothing");
+                 "more slots (engine.slots) with a larger compute.max_batch: one alone brings little");
     else if (is_batch(v) && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
         snprintf(out, len,
                  "a larger gpu tier or a smaller KV type with more slots (engine.slots)%s, or fewer users",

@@ -478,9 +478,8 @@ static void what_keeps_a_batch_small_is_named(void **state) {
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_SLOTS);
     assert_non_null(strstr(v.sentence, "the batch has no more places (compute.max_batch); inside, "));
-    assert_string_equal(
-        verdict_advice(&v, text, sizeof text),
-        "more slots (engine.slots) with a larger compute.max_batch: one alone brings nothing");
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "more slots (engine.slots) with a larger compute.max_batch: one alone brings little");
 }
 
 /* Tiers that keep copies of what the upper ones hold are as large as the largest. */
