@@ -62,11 +62,11 @@
 struct forecast {
     struct engine *e;
     const struct judge_input *in;
-    struct verdict *verdict;              /* gets the remedies */
-    const struct result_list *results;    /* of a run that has ended; NULL: it goes on */
-    double arrived, waiting;              /* requests; of them those that wait for a slot at the end */
-    double inside, tok_s;                 /* mean number of requests there, tokens per second */
-    double requests, per_s;               /* done, in the measured part */
+    struct verdict *verdict;           /* gets the remedies */
+    const struct result_list *results; /* of a run that has ended; NULL: it goes on */
+    double arrived, waiting;           /* requests, with came_before; those that wait for a slot at the end */
+    double inside, tok_s;              /* mean number of requests there, tokens per second */
+    double requests, per_s;            /* done, in the measured part */
     double demand_s[KVF_TIERS][KVF_DIRS]; /* of a request, of all servers of the tier */
     double servers[KVF_TIERS];
     bool full[KVF_TIERS];   /* reads and writes do not meet */
@@ -346,9 +346,9 @@ static bool thinned(const struct forecast *f) {
            sample_part(f->e->service.pods[0].pipeline.sample) < 1;
 }
 
-/* More than arrives is never done. */
+/* More than arrives, or waited before, is never done. */
 static double no_more_than_arrives(const struct forecast *f, double per_s) {
-    double arrive = f->in->arrived / f->in->length_s;
+    double arrive = f->arrived / f->in->length_s;
     return f->closed || !(arrive > 0) ? per_s : fmin(per_s, arrive);
 }
 
@@ -557,7 +557,7 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
     struct forecast f = {.e = e,
                          .in = in,
                          .verdict = v,
-                         .arrived = (double)i->arrived,
+                         .arrived = in->arrived + in->came_before,
                          .waiting = (double)i->queue_depth,
                          .inside = i->queue_depth_mean + i->in_service,
                          .tok_s = i->throughput_tok_s};
@@ -586,7 +586,7 @@ void forecast_remedies(struct engine *e, const struct judge_input *in, struct ru
                          .in = in,
                          .verdict = &run->verdict,
                          .results = r,
-                         .arrived = result_value(r, "requests_arrived"),
+                         .arrived = in->arrived + in->came_before,
                          .waiting = result_value(r, "requests_queued_at_end"),
                          .inside = result_value(r, "queue_depth_mean") + result_value(r, "in_service_mean"),
                          .tok_s = result_value(r, "throughput_tok_s")};

@@ -173,6 +173,7 @@ static void neighbour(struct phrase *t, const struct judge_input *in, struct ver
         phrase_add(t, "; nvme %s busy", phrase_share(busy).text);
     }
     add_parts(t, in);
+    judge_add_grown(t, in);
 }
 
 static void neighbour_computes(struct phrase *t, const struct judge_input *in, struct verdict *v) {
@@ -180,6 +181,7 @@ static void neighbour_computes(struct phrase *t, const struct judge_input *in, s
     phrase_add(t, "other programs on the host's CPUs: %s busy, %s by this one",
                phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
     add_parts(t, in);
+    judge_add_grown(t, in);
 }
 
 /* Misses of what was evicted for want of room, of all lookups: no more than tiers of this size must miss,
@@ -239,6 +241,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
         phrase_add(t, "; %s%s %s busy", tier_name(last), at_last.limit == VERDICT_LINK ? " link" : "",
                    phrase_share(at_last.busy).text);
     add_parts(t, in);
+    judge_add_grown(t, in);
     if (!l.found) return;
     phrase_add(t, "; ");
     add_leader(t, &l, in);
@@ -303,6 +306,7 @@ static void batch(struct phrase *t, const struct judge_input *in, struct verdict
     phrase_add(t, "; the modelled GPU is %s busy with a batch of that size",
                phrase_share(in->compute_busy).text);
     add_parts(t, in);
+    judge_add_grown(t, in);
 }
 
 /* The part of all prefills that is of what the tiers could not keep, and the GPU's time for it. */

@@ -191,6 +191,7 @@ struct judge_leader judge_leader_of(const struct judge_input *in);
 const char *judge_busy_slots(const struct judge_input *in, char out[48]);
 void judge_add_slots(struct phrase *t, const struct judge_input *in);
 void judge_add_backlog(struct phrase *t, const struct judge_input *in); /* "; 53 waiting", or nothing */
+void judge_add_grown(struct phrase *t, const struct judge_input *in);   /* the same where judge_grows() */
 /* Lookups that miss what another request has yet to compute and write; and "; 12.3 % of lookups miss what is
  * still being computed", where they are many and make work. */
 double judge_unwritten(const struct judge_input *in);

@@ -345,3 +345,7 @@ void judge_add_backlog(struct phrase *t, const struct judge_input *in) {
     if (in->backlog)
         phrase_add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
 }
+
+void judge_add_grown(struct phrase *t, const struct judge_input *in) {
+    if (judge_grows(in)) judge_add_backlog(t, in);
+}

@@ -127,6 +127,20 @@ static double busier_of(const double busy[KVF_DIRS]) {
     return fmax(busy[KVF_DIR_READ], busy[KVF_DIR_WRITE]);
 }
 
+/* As of a run (unserved_ratio): where more were open at the start than came, the queue may shrink or stand,
+ * and all that it has at the end was not served. */
+static void window_waiting(const struct window_facts *f, const struct snapshot *snap,
+                           struct judge_input *in) {
+    double waits = (double)in->backlog, ended = (double)in->requests + in->failed;
+    double open = ended + waits + (double)snap->interval.in_service_now - in->arrived;
+    in->unserved_ratio = KVF_MISSING;
+    in->came_before = 0;
+    if (f->loop == WINDOW_LOOP_CLOSED) return;
+    if (open > in->arrived) in->came_before = open;
+    double left = in->came_before > 0 ? waits : fmin(fmax(in->arrived - ended, 0), waits);
+    in->unserved_ratio = kvf_ratio(left, in->came_before + in->arrived);
+}
+
 void window_describe(const struct window_facts *f, const struct snapshot *snap, struct judge_input *in) {
     for (int t = 0; t < KVF_TIERS; t++) {
         const struct snapshot_tier *v = &snap->tier[t];
@@ -158,8 +172,7 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     in->capacity_ratio = f->capacity_ratio;
     in->slots = snap->interval.slots;
     in->backlog = snap->interval.queue_depth;
-    double grown = fmin(fmax(in->arrived - (double)in->requests - in->failed, 0), (double)in->backlog);
-    in->unserved_ratio = f->loop != WINDOW_LOOP_CLOSED ? kvf_ratio(grown, in->arrived) : KVF_MISSING;
+    window_waiting(f, snap, in);
     in->reuse_bytes = f->reuse_bytes;
     in->reuse_error = f->reuse_error;
     in->routing = (enum judge_routing)f->routing;

@@ -247,6 +247,33 @@ static void directions_in_turn_leave_half_of_a_full_duplex_link(void **state) {
     near(in.busy[KVF_TIER_REMOTE][KVF_DIR_READ], 0.5);
 }
 
+/* As in the results of a run: 300 wait at the end of a window in which 100 of 400 were served and none came,
+ * or 100 came and the queue stands; where the queue grew from few, its growth. A closed loop has no ratio. */
+static void what_waits_is_told_in_a_window_of_any_arrivals(void **state) {
+    static struct snapshot snap;
+    static const struct window_facts open = {.loop = WINDOW_LOOP_OPEN}, closed = {.loop = WINDOW_LOOP_CLOSED};
+    struct judge_input in = {0};
+    (void)state;
+    snap.interval.queue_depth = 300;
+    struct window_sums drains = {.length_s = 10, .requests = 100}, stands = drains, grows = drains;
+    stands.arrived = 100;
+    grows.arrived = 400;
+    window_means(&drains, &in);
+    window_describe(&open, &snap, &in);
+    near(in.unserved_ratio, 300.0 / 400);
+    near(in.came_before, 400);
+    window_means(&stands, &in);
+    window_describe(&open, &snap, &in);
+    near(in.unserved_ratio, 300.0 / 400);
+    near(in.came_before, 300);
+    window_means(&grows, &in);
+    window_describe(&open, &snap, &in);
+    near(in.unserved_ratio, 300.0 / 400);
+    near(in.came_before, 0);
+    window_describe(&closed, &snap, &in);
+    assert_true(isnan(in.unserved_ratio) && in.came_before == 0);
+}
+
 static void what_nobody_measured_is_missing(void **state) {
     (void)state;
     struct judge_input in = {0};
@@ -269,6 +296,7 @@ int main(void) {
         cmocka_unit_test_setup(what_is_only_looked_at_is_not_kept, begin),
         cmocka_unit_test_setup(means_are_weighted, begin),
         cmocka_unit_test_setup(directions_in_turn_leave_half_of_a_full_duplex_link, begin),
+        cmocka_unit_test(what_waits_is_told_in_a_window_of_any_arrivals),
         cmocka_unit_test_setup(what_nobody_measured_is_missing, begin),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

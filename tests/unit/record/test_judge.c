@@ -417,6 +417,11 @@ static void what_keeps_a_batch_small_is_named(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
     in.batch_full = 0.7;
     in.batch_no_room = 0.2;
+    assert_null(strstr(judged(&in).sentence, "waiting"));
+    in.unserved_ratio = 0.5; /* of an open loop whose queue grows */
+    in.arrived = 300;
+    assert_non_null(strstr(judged(&in).sentence, "; 9 waiting"));
+    in.arrived = in.unserved_ratio = 0;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_COMPUTE);
     assert_int_equal(v.cause, VERDICT_CAUSE_CONCURRENCY);
