@@ -2,6 +2,7 @@
 #include "store/merge_ranks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/limits/assess.h"
@@ -30,6 +31,45 @@ static double most_of(const struct store_ranks *w, const char *metric) {
     return most;
 }
 
+/* A mean that each run has of as many as it counts. */
+static double mean_of(const struct store_ranks *w, const char *metric, const char *counts) {
+    double sum = 0, all = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct result_list *own = &w->part[i].run.results;
+        double n = result_value(own, counts);
+        if (n > 0) sum += n * result_value(own, metric);
+        all += n;
+    }
+    return kvf_ratio(sum, all);
+}
+
+/* Of the modelled GPUs; also whether anything tells of work that no GPU does again (record/standing.h). */
+static void add_batch(struct store_ranks *w) {
+    static const char *const sums[] = {"batch_running_mean", "batch_waiting_mean", "batch_steps",
+                                       "prefill_tokens_computed"};
+    struct result_list *out = &w->run.results;
+    double missed = 0;
+    if (!kvf_present(sum_of(w, sums[0]))) return;
+    result_add(out, mean_of(w, "prefill_mean_ms", "requests_done"), 0, "prefill_mean_ms");
+    for (size_t k = 0; k < sizeof sums / sizeof *sums; k++)
+        result_add(out, sum_of(w, sums[k]), 0, "%s", sums[k]);
+    result_add(out, mean_of(w, "batch_busy_ratio", "measured_s"), 0, "batch_busy_ratio");
+    result_add(out, mean_of(w, "kv_use_mean", "measured_s"), 0, "kv_use_mean");
+    bool known = kvf_present(most_of(w, "misses_not_computed")); /* a run without any may lack it */
+    for (size_t i = 0; i < w->count; i++)
+        missed += fmax(result_value(&w->part[i].run.results, "misses_not_computed"), 0);
+    if (known) result_add(out, missed, 0, "misses_not_computed");
+}
+
+static void add_starved(struct store_ranks *w) {
+    const struct snapshot *s = &w->view->snap;
+    char metric[96];
+    for (uint32_t k = 0; k < s->classes; k++) {
+        snprintf(metric, sizeof metric, "class_%s_starved_s", s->class_name[k]);
+        result_add(&w->run.results, most_of(w, metric), 0, "%s", metric);
+    }
+}
+
 /* Of each class its P95 target, by the requests of all ranks. What waits at the end is counted beyond that
  * target alone, so nothing is known of higher ones. */
 static void add_targets(struct store_ranks *w) {
@@ -42,6 +82,18 @@ static void add_targets(struct store_ranks *w) {
         result_add(&w->run.results, q->met_ratio >= stat_quantile(stat), all, "slo_%s_%s_met",
                    s->class_name[k], stat_name(stat));
     }
+}
+
+/* Of an open loop, in the time that all measured; nothing is offered where one of them has no times. */
+static void add_load(struct store_ranks *w) {
+    struct result_list *out = &w->run.results;
+    if (!kvf_present(sum_of(w, "achieved_requests_per_s"))) return;
+    double offered = KVF_MISSING, achieved = result_value(out, "requests_per_s");
+    if (kvf_present(sum_of(w, "offered_requests_per_s")))
+        offered = kvf_ratio(result_value(out, "requests_arrived"), result_value(out, "measured_s"));
+    result_add(out, offered, 0, "offered_requests_per_s");
+    result_add(out, achieved, 0, "achieved_requests_per_s");
+    result_add(out, kvf_ratio(achieved, offered), 0, "achieved_ratio");
 }
 
 static void add_own(struct store_ranks *w, const struct store_whole *done) {
@@ -64,6 +116,8 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     if (kvf_present(refused)) {
         result_add(out, refused, 0, "rag_documents_refused");
         result_add(out, sum_of(w, "rag_documents_overdue"), 0, "rag_documents_overdue");
+        result_add(out, sum_of(w, "rag_lookups"), 0, "rag_lookups");
+        result_add(out, sum_of(w, "rag_hits"), 0, "rag_hits");
     }
     result_add(out, most_of(w, "classes_unserved"), 0, "classes_unserved");
     result_add(out, (double)i->errors, 0, "operation_errors");
@@ -74,11 +128,14 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
         if (kvf_present(lost)) result_add(out, lost, 0, "%s", outages[k]);
     }
     /* It is not known when they were: with intervals left out, not how many count. */
-    static const char *const stalls[] = {"nvme_stalls", "nvme_stall_ms", "remote_stalls", "remote_stall_ms"};
-    for (size_t k = 0; k < sizeof stalls / sizeof *stalls && done->outside == 0; k++) {
-        double sum = sum_of(w, stalls[k]);
-        if (kvf_present(sum)) result_add(out, sum, 0, "%s", stalls[k]);
+    static const char *const sums[] = {"nvme_stalls",     "nvme_stall_ms", "remote_stalls",
+                                       "remote_stall_ms", "total_tok_s",   "requests_refused"};
+    for (size_t k = 0; k < sizeof sums / sizeof *sums && done->outside == 0; k++) {
+        double sum = sum_of(w, sums[k]);
+        if (kvf_present(sum)) result_add(out, sum, 0, "%s", sums[k]);
     }
+    result_add(out, mean_of(w, "tokens_carried_ratio", "tokens_generated"), 0, "tokens_carried_ratio");
+    add_starved(w);
     double unfinished = standing_run_unfinished(out);
     result_add(out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
@@ -128,6 +185,8 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     figures_machine(out, &f);
     figures_histograms(&w->run, f.d);
     add_targets(w);
+    add_load(w);
+    add_batch(w);
     add_own(w, done);
     add_ranks(w, done);
     w->run.verdict = w->view->verdict;

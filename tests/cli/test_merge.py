@@ -450,6 +450,19 @@ def gaps_and_gauges(found):
     assert all(row["oldest_wait_ms"] == 8e6 for row in rows("SELECT * FROM qos_intervals WHERE run_id = 2 AND seq != 7"))
 
 
+@case("an open loop beside its like is offered twice the load, and falls as far behind")
+def _():
+    rated = {"seed": 7, "workload.arrival": {"process": "poisson", "rate": 400}, "compute": {"mode": "roofline", "gpu": "h100"}, "engine": {"slots": 4},
+             "qos.scheduler": "strict", "run": {"duration": "2s", "warmup": "500ms", "interval": "100ms"}}
+    found = apart(rated, rated)
+    _, whole = whole_of(found)
+    own, results = found[0][1], whole["results"]
+    for name, times in (("offered_requests_per_s", 2), ("achieved_requests_per_s", 2), ("achieved_ratio", 1), ("unserved_ratio", 1),
+                        ("total_tok_s", 2), ("tokens_carried_ratio", 1), ("class_responsive_starved_s", 1),
+                        ("batch_running_mean", 2), ("misses_not_computed", 2), ("batch_busy_ratio", 1), ("prefill_mean_ms", 1)):
+        assert value(own, name) > 0 and abs(value(results, name) / value(own, name) - times) < 1e-9, (name, results.get(name), own[name])
+
+
 @case("of runs that began or ended apart only what all of them measured is counted")
 def _():
     found = apart({}, {"run": {"duration": "3s", "warmup": "500ms", "interval": "100ms"}})
