@@ -97,14 +97,30 @@ static void hold_users(struct autoscaler *a, struct snapshot_decision *out, uint
 
 /* ---- what the stage said ---- */
 
+/* Whether the share is of earlier stages with so many users too. */
+static bool of_earlier(const struct stage_reading *r) {
+    return r->of > (double)r->ended + 0.5;
+}
+
 /* The P95 is of this stage, the share of all stages with so many users. */
 static void say_misses(struct snapshot_decision *out, const struct autoscaler *a, const char *name) {
     const struct stage_reading *r = &a->last;
-    bool earlier = r->of > (double)r->ended + 0.5;
+    bool earlier = of_earlier(r);
     seek_say(out, "P95 %s of %.24s; %.1f %% of %s%.0f request%s", seek_ms(r->p95_ms).text, name,
              100 * fmax(0, r->share), earlier ? "all " : "", r->of, r->of == 1 ? "" : "s");
     if (earlier) seek_say(out, " with %s", seek_users(a->users).text);
     seek_say(out, " over %s (at most 5 %%)", seek_ms(r->target_ms).text);
+}
+
+/* Of this stage; or of all with so many users, where that is why: in this one it may be none. */
+static void say_failed(struct snapshot_decision *out, const struct autoscaler *a, const char *name) {
+    const struct stage_reading *r = &a->last;
+    if (isinf(r->p95_ms) || !of_earlier(r))
+        seek_say(out, "%" PRIu64 " of %" PRIu64 " request%s of %.24s failed", r->failed, r->ended,
+                 r->ended == 1 ? "" : "s", name);
+    else
+        seek_say(out, "%.1f %% of all %.0f requests of %.24s with %s failed (at most 5 %%)", 100 * r->share,
+                 r->of, name, seek_users(a->users).text);
 }
 
 /* Of all stages with so many users. */
@@ -112,17 +128,26 @@ static void say_undone(struct snapshot_decision *out, const struct stage_reading
     seek_say(out, "work was left undone in %.1f %% of the intervals (at most 5 %%)", 100 * r->slipped);
 }
 
-/* A class without a target in more than 5 % of the intervals, of all stages with so many users. */
+/* A class without a target, or any by saturation, in more than 5 % of the intervals, of all stages with so
+ * many users. */
 static void say_overtaken(struct snapshot_decision *out, const struct autoscaler *a) {
     const struct stage_reading *r = &a->last;
     seek_say(out, "%.24s waited too long while others went first in %.1f %% of the intervals (at most 5 %%)",
              r->behind >= 0 ? a->config.rules.name[r->behind] : "a class", 100 * r->overtaken);
 }
 
+/* Nobody of the class was answered; without a target, or by saturation, others were. */
+static void say_starved(struct snapshot_decision *out, const struct autoscaler *a, bool by_target) {
+    const struct stage_reading *r = &a->last;
+    struct seek_text target = seek_ms(r->target_ms);
+    seek_say(out, "%.24s has waited %s for an answer (%s%s)", a->config.rules.name[r->worst],
+             seek_ms(r->p95_ms).text, by_target ? "target " : "requests of others go first",
+             by_target ? target.text : "");
+}
+
 static void say_targets(struct snapshot_decision *out, const struct autoscaler *a) {
     const struct stage_reading *r = &a->last;
     const char *name = r->worst >= 0 ? a->config.rules.name[r->worst] : "";
-    struct seek_text target = seek_ms(r->target_ms);
     if (r->silent)
         seek_say(out, "no request was answered in %s", seek_s(r->seconds).text);
     else if (r->slipped > STAGE_SHARE)
@@ -132,12 +157,9 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
     else if (r->worst < 0)
         seek_say(out, "no request came in %s", seek_s(r->seconds).text);
     else if (r->starved)
-        seek_say(out, "%.24s has waited %s for an answer (%s%s)", name, seek_ms(r->p95_ms).text,
-                 kvf_present(r->target_ms) ? "target " : "requests of others go first",
-                 kvf_present(r->target_ms) ? target.text : "");
+        say_starved(out, a, kvf_present(r->target_ms));
     else if (isinf(r->p95_ms) || !kvf_present(r->target_ms))
-        seek_say(out, "%" PRIu64 " of %" PRIu64 " request%s of %.24s failed", r->failed, r->ended,
-                 r->ended == 1 ? "" : "s", name);
+        say_failed(out, a, name);
     else
         say_misses(out, a, name);
     if (kvf_present(r->saturation)) seek_say(out, ", saturation %.2f", r->saturation);
@@ -148,6 +170,10 @@ static void say_saturation(struct snapshot_decision *out, const struct autoscale
     double limit = a->config.rules.limit_saturation;
     if (r->slipped > STAGE_SHARE)
         say_undone(out, r);
+    else if (r->starved && over)
+        say_starved(out, a, false);
+    else if (r->overtaken > STAGE_SHARE)
+        say_overtaken(out, a);
     else if (!kvf_present(r->saturation))
         seek_say(out, "no signal gave a saturation");
     else if (over)
@@ -157,7 +183,7 @@ static void say_saturation(struct snapshot_decision *out, const struct autoscale
                  limit);
     else
         seek_say(out, "saturation %.2f is inside its limit %.2f by less than 10 %%", r->saturation, limit);
-    if (r->worst >= 0 && !isinf(r->p95_ms)) seek_say(out, ", P95 %s", seek_ms(r->p95_ms).text);
+    if (r->worst >= 0 && !isinf(r->p95_ms) && !r->starved) seek_say(out, ", P95 %s", seek_ms(r->p95_ms).text);
 }
 
 static void act(struct snapshot_decision *out, const struct autoscaler *a, bool over, const char *action) {

@@ -33,9 +33,15 @@ static bool starved(const struct stage_class *c, double target_ms) {
     return kvf_present(target_ms) && c->ended == 0 && c->oldest_wait_ms > target_ms;
 }
 
+/* By saturation no target is held, and a class that has one is served like one without. */
+static bool by_target(const struct stage_rules *rules, uint32_t k) {
+    return rules->figure != STAGE_SATURATION && kvf_present(rules->target_ms[k]);
+}
+
 /* A class without a target that asked in vain for most of the stage: the criterion classes_unserved. */
-static bool unserved(const struct stage *s, const struct stage_class *c, double target_ms) {
-    return !kvf_present(target_ms) && !c->served && c->oldest_wait_ms > 1e3 * s->judged_s / 2;
+static bool unserved(const struct stage *s, const struct stage_rules *rules, uint32_t k) {
+    const struct stage_class *c = &s->klass[k];
+    return !by_target(rules, k) && !c->served && c->oldest_wait_ms > 1e3 * s->judged_s / 2;
 }
 
 bool stage_has_line(const struct stage_rules *rules, uint32_t k) {
@@ -56,7 +62,7 @@ static void prove_missed(struct stage_class *c, double missed, double ended, boo
           chance || missed > 0 ? STAGE_SHARE * (1 - STAGE_SHARE) * ended : 0);
 }
 
-static void pool_class(struct stage_class *c, const struct stage_rules *rules, double target_ms,
+static void pool_class(struct stage_class *c, const struct stage_rules *rules, uint32_t k,
                        const struct stage_class_signals *in) {
     uint64_t ended = histogram_count(in->latency) + in->failed;
     histogram_add(&c->latency, in->latency);
@@ -65,11 +71,11 @@ static void pool_class(struct stage_class *c, const struct stage_rules *rules, d
     c->missed += in->missed + in->failed;
     c->waiting = in->waiting;
     c->oldest_wait_ms = in->waiting > 0 ? in->oldest_wait_ms : 0;
-    c->overtaken += in->overtaken && !kvf_present(target_ms);
+    c->overtaken += in->overtaken && !by_target(rules, k);
     c->served = c->served || ended > 0 || in->in_service > 0;
     c->busy = c->busy || ended > 0 || in->waiting > 0 || in->in_service > 0;
     if (rules->figure == STAGE_TARGETS)
-        prove_missed(c, (double)(in->missed + in->failed), (double)ended, kvf_present(target_ms));
+        prove_missed(c, (double)(in->missed + in->failed), (double)ended, kvf_present(rules->target_ms[k]));
 }
 
 static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
@@ -93,13 +99,13 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
             prove(first, (in->saturation / rules->limit_saturation - 1) * in->length_s, in->length_s, 0);
     }
     for (uint32_t k = 0; k < rules->classes; k++) {
-        pool_class(&s->klass[k], rules, rules->target_ms[k], &in->klass[k]);
-        overtaken = overtaken || (in->klass[k].overtaken && !kvf_present(rules->target_ms[k]));
+        pool_class(&s->klass[k], rules, k, &in->klass[k]);
+        overtaken = overtaken || (in->klass[k].overtaken && !by_target(rules, k));
         s->busy = s->busy || s->klass[k].busy;
         s->unfinished += in->klass[k].waiting + in->klass[k].in_service;
     }
     s->overtaken += overtaken;
-    if (rules->figure == STAGE_TARGETS) prove_missed(&s->klass[STAGE_OF_OVERTAKEN], overtaken, 1, false);
+    if (stage_limited(rules)) prove_missed(&s->klass[STAGE_OF_OVERTAKEN], overtaken, 1, false);
     s->unfinished_s += (double)s->unfinished * in->length_s;
     double counts = in->undone ? 0 : 1;
     if (rules->figure == STAGE_TOKENS) {
@@ -137,7 +143,8 @@ static void read_classes(const struct stage *s, const struct stage_rules *rules,
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
         double target = rules->target_ms[k], p95 = p95_ms(&c->latency, c->failed);
-        bool in_vain = targets && (starved(c, target) || unserved(s, c, target));
+        bool in_vain = (targets && by_target(rules, k) && starved(c, target)) ||
+                       ((targets || stage_limited(rules)) && unserved(s, rules, k));
         double badness = in_vain ? (double)INFINITY : badness_of(c, target, p95, targets);
         if (c->overtaken > 0 && (out->behind < 0 || c->overtaken > s->klass[out->behind].overtaken))
             out->behind = (int)k;
@@ -224,9 +231,9 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
 
 /* Standard errors over the line, of the class that is worst. */
 static double errors_of(const struct stage *s, const struct stage_rules *rules) {
-    double z = evidence_z(&s->klass[STAGE_OF_UNDONE].all);
+    double z =
+        fmax(evidence_z(&s->klass[STAGE_OF_UNDONE].all), evidence_z(&s->klass[STAGE_OF_OVERTAKEN].all));
     if (rules->figure == STAGE_SATURATION) return fmax(z, evidence_z(&s->klass[STAGE_OF_FIGURE].all));
-    z = fmax(z, evidence_z(&s->klass[STAGE_OF_OVERTAKEN].all));
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
         if (starved(c, rules->target_ms[k])) return EVIDENCE_MOST;
@@ -240,9 +247,9 @@ static bool undecided_limit(const struct stage *s, const struct stage_rules *rul
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
         missed = missed || c->missed > 0 || c->overtaken > 0;
-        silent = silent || (c->busy && (kvf_present(rules->target_ms[k]) ? c->ended == 0 : !c->served));
+        silent = silent || (c->busy && (by_target(rules, k) ? c->ended == 0 : !c->served));
     }
-    if (rules->figure == STAGE_TARGETS && silent && z < EVIDENCE_MOST) return true;
+    if (silent && z < EVIDENCE_MOST) return true;
     return s->plan.patient && missed && fabs(z) < SURE;
 }
 
@@ -258,10 +265,10 @@ static bool undecided(const struct stage *s, const struct stage_rules *rules, co
 /* Counts waiting requests of classes without any other signal, and all intervals where one asked in vain. */
 static void count_starved(struct stage *s, const struct stage_rules *rules) {
     bool in_vain = false;
-    for (uint32_t k = 0; rules->figure == STAGE_TARGETS && k < rules->classes; k++) {
+    for (uint32_t k = 0; k < rules->classes; k++) {
         struct stage_class *c = &s->klass[k];
-        in_vain = in_vain || unserved(s, c, rules->target_ms[k]);
-        if (!kvf_present(rules->target_ms[k]) || !c->busy || c->ended > 0) continue;
+        in_vain = in_vain || unserved(s, rules, k);
+        if (!by_target(rules, k) || !c->busy || c->ended > 0) continue;
         double waiting = fmax(STAGE_FEW, (double)c->waiting);
         prove_missed(c, waiting, waiting, true);
     }

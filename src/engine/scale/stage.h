@@ -12,7 +12,8 @@
  * A request that failed has missed its target. So have those that wait, while none of their class is
  * answered and the oldest is older than the target. A class without a target misses what fails, and those
  * that wait when none of it had a slot in the whole stage. Targets and saturation have a second line: at most
- * 5 % of the intervals leave work undone; targets a third: in as many a class without one may be overtaken.
+ * 5 % of the intervals leave work undone; and a third: in as many a class without a target may be overtaken,
+ * or by saturation any class.
  *
  * Early end: the line is exceeded by a fifth and by five standard errors, or requests pile up that are no
  * longer answered. Longer than planned, up to three times, while the evidence is within two standard errors
