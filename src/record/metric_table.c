@@ -218,9 +218,9 @@ const struct metric metric_rows[] = {
     {"class_CLASS_e2e_STAT_ms", MS, DOWN, "CLASS end-to-end STAT",
      "End-to-end latency of the class's requests done."},
     {"class_CLASS_starved_s", SECONDS, DOWN, "CLASS starved",
-     "Length of the intervals in which the class was starved: it had no slot, requests of other classes that "
-     "arrived later got slots, and its oldest had waited for more than ten times its P95 target, or without one ten times as "
-     "long as a request holds a slot in the mean."},
+     "Length of the intervals at whose end the class was starved: for more than ten times its P95 target, or without one ten "
+     "times as long as a request holds a slot in the mean, it had had no slot and its oldest request had waited, and a later "
+     "request of another class had got a slot before that one."},
     {"class_CLASS_in_service_mean", NUMBER, FREE, "CLASS in service mean",
      "The class's part of in_service_mean."},
     {"class_CLASS_queue_depth_mean", NUMBER, FREE, "CLASS queue depth mean",

@@ -156,7 +156,7 @@ static inline double kvf_ratio(double part, double whole) {
     X(F, met_ratio, "", BY_HAND, "requests inside the P95 target / requests that ended or are past it")      \
     X(F, violations, "", SUM, "requests newly past the P95 target, failed or dropped")                       \
     X(F, starved, "", LAST_WORST,                                                                            \
-      "1: it had no slot, later requests of others got some, and the oldest waits ten times its target or service")
+      "1: for ten times its target or service it had no slot and its oldest waits, behind later ones of others")
 
 #define SNAPSHOT_GPU_FIELDS(X)                                                                               \
     X(U, device, "", ROW, "number of the device, as nvidia-smi has it")                                      \

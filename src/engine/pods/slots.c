@@ -48,7 +48,7 @@ void slots_count_time(struct service *v, uint64_t now_ns) {
 static void overtaking_count(struct service *v, const struct flight *f) {
     for (uint32_t k = 0; k < v->s->qos.classes; k++)
         if (k != f->req.klass && queue_oldest_ns(&pod_of(v, f)->queue, k) < f->req.arrival_ns)
-            v->klass[k].overtaken++;
+            v->passed_ns[k] = kvf_max(v->passed_ns[k], f->req.arrival_ns);
 }
 
 /* From the moment it is posted a flight is its worker's: everything that others read of it while it is
@@ -114,5 +114,6 @@ void slots_leave(struct worker *w, struct flight *f) {
     struct class_counts *k = &v->klass[f->req.klass];
     slots_count_class(k, service_now(v));
     k->in_service--;
+    v->left_ns[f->req.klass] = service_now(v);
     service_leave(v, f);
 }

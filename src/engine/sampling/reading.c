@@ -129,6 +129,8 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
         r->queued += e->service.klass[k].queued;
         r->oldest_ns[k] = pods_oldest_ns(e, k);
+        r->behind_ns[k] = r->oldest_ns[k] < e->service.passed_ns[k] ? r->oldest_ns[k] : KVF_NEVER;
+        r->left_ns[k] = e->service.left_ns[k];
     }
     overdue_take(e, r);
     r->users = e->dispatch.users.active;
@@ -172,9 +174,13 @@ static uint64_t same_age(const struct reading *to, const struct reading *from, u
 
 static void oldest_merge(struct reading *to, const struct reading *from) {
     for (int k = 0; k < KVF_CLASSES_MAX; k++) {
-        uint64_t waits = same_age(to, from, from->oldest_ns[k]), open = same_age(to, from, from->open_ns[k]);
+        uint64_t waits = same_age(to, from, from->oldest_ns[k]), open = same_age(to, from, from->open_ns[k]),
+                 behind = same_age(to, from, from->behind_ns[k]),
+                 left = from->left_ns[k] ? same_age(to, from, from->left_ns[k]) : 0;
         if (waits < to->oldest_ns[k]) to->oldest_ns[k] = waits;
         if (open < to->open_ns[k]) to->open_ns[k] = open;
+        if (behind < to->behind_ns[k]) to->behind_ns[k] = behind;
+        if (left > to->left_ns[k]) to->left_ns[k] = left;
     }
 }
 

@@ -36,6 +36,9 @@ struct reading {
     struct histogram *lateness;
     uint64_t
         open_ns[KVF_CLASSES_MAX]; /* arrival of the oldest request not yet done; KVF_NEVER: there is none */
+    /* arrival of the oldest that waits, where a later one of another class got a slot before it, else
+     * KVF_NEVER; and when the class gave a slot back last; 0: never */
+    uint64_t behind_ns[KVF_CLASSES_MAX], left_ns[KVF_CLASSES_MAX];
     /* requests not yet done that are past the target of P95, P99, ...: whatever their latency becomes */
     uint64_t overdue[KVF_CLASSES_MAX][KVF_TARGETS];
     struct usage_sums usage[USAGES]; /* of chunks */

@@ -131,11 +131,6 @@ static uint64_t slots_given(const struct class_counts *c) {
     return c->arrived - c->dropped - c->queued;
 }
 
-/* Whether a class has a slot, or was given one in the interval. */
-static bool is_served(const struct reading *now, const struct reading *last, uint32_t k) {
-    return now->klass[k].in_service > 0 || slots_given(&now->klass[k]) > slots_given(&last->klass[k]);
-}
-
 /* As long as a request of the class may wait before others who overtake it starve it; NaN: nobody had a slot.
  */
 static double patience_ns(const struct engine *e, const struct reading *now, uint32_t k) {
@@ -148,11 +143,15 @@ static double patience_ns(const struct engine *e, const struct reading *now, uin
     return SAMPLER_STARVED_TIMES * kvf_ratio((double)held_ns, (double)given);
 }
 
-static bool is_overtaken(const struct engine *e, const struct reading *last, const struct reading *now,
-                         uint32_t k) {
-    bool waits = now->oldest_ns[k] < now->run_ns;
-    bool old = waits && (double)(now->run_ns - now->oldest_ns[k]) > patience_ns(e, now, k);
-    return old && now->klass[k].overtaken > last->klass[k].overtaken;
+/* Both are of the moment, whatever the length of an interval. */
+static bool is_overtaken(const struct engine *e, const struct reading *now, uint32_t k) {
+    bool behind = now->behind_ns[k] < now->run_ns;
+    return behind && (double)(now->run_ns - now->behind_ns[k]) > patience_ns(e, now, k);
+}
+
+static bool is_served(const struct engine *e, const struct reading *now, uint32_t k) {
+    return now->klass[k].in_service > 0 ||
+           !((double)(now->run_ns - now->left_ns[k]) > patience_ns(e, now, k));
 }
 
 /* Every miss counts once: when the request is past its target, or when it ends beyond it. One that ends while
@@ -185,8 +184,8 @@ static void snap_class(struct engine *e, const struct reading *last, const struc
     v->met_ratio = judged ? kvf_ratio((double)result_met(c), (double)(ended + v->overdue)) : KVF_MISSING;
     uint64_t ended_beyond = counters_get(&c->missed) + v->failed;
     v->violations = judged ? violations_since(e->control.sampler, k, ended_beyond, snap->peek) : KVF_MISSING;
-    e->control.sampler->overtaken[k] = is_overtaken(e, last, now, k);
-    v->starved = e->control.sampler->overtaken[k] && !is_served(now, last, k);
+    e->control.sampler->overtaken[k] = is_overtaken(e, now, k);
+    v->starved = e->control.sampler->overtaken[k] && !is_served(e, now, k);
 }
 
 static void snap_heat(struct snapshot *snap, const struct counters *d) {

@@ -31,7 +31,7 @@ struct sampler {
     uint64_t zero_ns;                     /* run time of the first request */
     uint64_t seq;                         /* of the next interval */
     double starved_s[KVF_CLASSES_MAX];    /* of the intervals in which the class was starved */
-    bool overtaken[KVF_CLASSES_MAX];      /* in the last interval, whether it got a slot or not: as below */
+    bool overtaken[KVF_CLASSES_MAX];      /* at the end of the last interval: as below */
     int64_t missed_debt[KVF_CLASSES_MAX]; /* counted as missed already, and not in the counters then */
     double reuse_bytes, reuse_error, capacity_ratio; /* of the last verdict, for those of the same moment */
     uint64_t request_errors[BLOCK_STATUSES];         /* of the drive, by status, that events have told */
@@ -39,9 +39,10 @@ struct sampler {
     struct lookback *lookback; /* NULL: no windows are wanted */
 };
 
-/* A class is starved when it gets no slot and its oldest request waits for longer than this many of its P95
- * targets, or without a target times as long as a request of the run holds a slot in the mean, while requests
- * that arrived after it, of other classes, are given slots. One that is, but for a slot, is overtaken. */
+/* A class is starved when it has had no slot, and its oldest request has waited, for longer than this many of
+ * its P95 targets, or without a target times as long as a request of the run holds a slot in the mean, and a
+ * request of another class that arrived after that one was given a slot before it. One that is, but for a
+ * slot, is overtaken. */
 enum { SAMPLER_STARVED_TIMES = 10 };
 
 /* Resources in use between two readings: means over that time, and shares of it. */

@@ -33,7 +33,6 @@ struct tracelog;
 /* Requests of one class, queue_lock. */
 struct class_counts {
     uint64_t arrived, dropped, queued, in_service;
-    uint64_t overtaken; /* how often a request of another class, arrived later, got a slot before one of it */
     /* integrals over time, complete to counted_ns; a request waits from its scheduled arrival on */
     uint64_t waiting_ns, service_ns, counted_ns;
 };
@@ -75,6 +74,9 @@ struct service {
     uint64_t queued, in_service; /* of all */
     struct pod *touched;         /* pods whose slots are to be filled */
     struct class_counts klass[KVF_CLASSES_MAX];
+    /* of each class, queue_lock: the newest arrival of another class that got a slot before a request of it,
+     * and when it gave a slot back last; 0: never */
+    uint64_t passed_ns[KVF_CLASSES_MAX], left_ns[KVF_CLASSES_MAX];
     /* in service, by when they got their slot; those of the preparation are not here */
     struct flight *first, *last;
     struct flights flights;

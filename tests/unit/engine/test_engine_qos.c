@@ -156,18 +156,18 @@ static void a_later_target_alone_is_judged_by_itself(void **state) {
 
 /* ---- overload: one slot, twelve users who ask again at once, half of them of the last class ---- */
 
-#define OVERLOAD_OF(scheduler, batch)                                                                        \
+#define OVERLOAD_IN(scheduler, batch, token_ms, duration, interval)                                          \
     MODEL_4K                                                                                                 \
     "engine: {workers: 2, noise: 1MiB, slots: 1}\n"                                                          \
     "tiers: {gpu: {capacity: 8MiB, backend: emulated}}\n"                                                    \
     "workload: {users: 12, phase: prefill, personas: [{name: a, context: [4, 8], generate: [2, 2], "         \
     "think: [0, 0], spread: 1}], prefix: {probability: 0}, conversation: {end_probability: 1}}\n"            \
-    "compute: {mode: fixed, ms_per_token: 1}\n"                                                              \
+    "compute: {mode: fixed, ms_per_token: " token_ms "}\n"                                                   \
     "qos: {" scheduler ", classes: [{name: urgent, share: 1, p95: 1ms}, {name: batch, share: 1" batch        \
     "}]}\n"                                                                                                  \
-    "run: {duration: 400ms, warmup: 0s, interval: 20ms}\n"
-
-#define OVERLOAD(scheduler) OVERLOAD_OF(scheduler, ", p95: 1ms")
+    "run: {duration: " duration ", warmup: 0s, interval: " interval "}\n"
+#define OVERLOAD_OF(scheduler, batch) OVERLOAD_IN(scheduler, batch, "1", "400ms", "20ms")
+#define OVERLOAD(scheduler)           OVERLOAD_OF(scheduler, ", p95: 1ms")
 
 /* The last class without a target as well: nobody is to take it for one that is served. */
 static void a_class_without_a_target_starves_too(void **state) {
@@ -182,6 +182,28 @@ static void a_class_without_a_target_starves_too(void **state) {
     expect_result("class_batch_starved_s", 0);
     expect_result("classes_unserved", 0);
     run_end();
+}
+
+/* Starving has a time of its own: in a short interval nobody of a class may get a slot that it gets in time.
+ */
+static void intervals_of_any_length_tell_the_same(void **state) {
+    static const char *const schedulers[] = {"strict", "aging, aging: 40ms"}, *const intervals[] = {"10ms",
+                                                                                                    "200ms"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        double starved_s[2];
+        for (int n = 0; n < 2; n++) {
+            struct buf yaml = {0};
+            buf_addf(&yaml, OVERLOAD_IN("scheduler: %s", "", "10", "4s", "%s") "mode: simulate\n",
+                     schedulers[i], intervals[n]);
+            run_yaml(buf_text(&yaml), 1);
+            buf_free(&yaml);
+            starved_s[n] = value_of("class_batch_starved_s");
+            run_end();
+        }
+        assert_true(fabs(starved_s[0] - starved_s[1]) <= 0.2); /* an interval */
+        assert_true(i == 0 ? starved_s[0] > 2 : starved_s[0] == 0);
+    }
 }
 
 static void strict_starves_and_says_so(void **state) {
@@ -274,6 +296,7 @@ int main(void) {
         cmocka_unit_test(strict_starves_and_says_so),
         cmocka_unit_test(a_class_that_is_served_is_not_starved),
         cmocka_unit_test(a_class_without_a_target_starves_too),
+        cmocka_unit_test(intervals_of_any_length_tell_the_same),
         cmocka_unit_test(aging_serves_everybody),
         cmocka_unit_test(eight_classes_add_up),
         cmocka_unit_test(no_more_keep_a_target_than_were_done),
