@@ -397,8 +397,7 @@ static bool estimate(const struct forecast *f, const struct change *c, struct es
     return out->per_s > 0;
 }
 
-/* Thinking is no part of a latency: the less of a cycle it is, the more an error of the throughput is in it.
- */
+/* Thinking is no part of a latency: the less of a cycle that is, the larger is its error. */
 static double spread_of(const struct forecast *f, const struct change *c, const struct estimate *got) {
     return f->network.users * c->users / got->per_s * 1e3 / got->e2e_ms;
 }
@@ -432,7 +431,7 @@ static void add(struct forecast *f, const struct change *c, const char *what) {
     if (kvf_present(got.e2e_ms) && likely && spread_of(f, c, &got) <= SPREAD_MOST)
         offer(f, what, "e2e_mean_ms", f->in->e2e_ms, got.e2e_ms);
     /* hits that cost throughput are no help; nor are they where a miss makes no work, while a hit is read */
-    if (hits_known(f, c, &got) && faster >= KEPT && !f->in->misses_free)
+    if (hits_known(f, c, &got) && faster >= KEPT && !judge_free_misses(f->in))
         offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, got.hit_ratio);
 }
 
@@ -469,7 +468,8 @@ static void add_larger(struct forecast *f, int t, double times, const char *what
     got.per_s = no_more_than_arrives(f, at_most(f, &n, got.per_s, true));
     if (got.per_s > FASTER_MOST * f->per_s) return;
     if (f->tok_s > 0) offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
-    if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && got.per_s >= KEPT * f->per_s && !f->in->misses_free)
+    bool more_work = judge_free_misses(f->in) || got.per_s < KEPT * f->per_s;
+    if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && !more_work)
         offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, 1 - f->in->miss_ratio + fewer);
 }
 

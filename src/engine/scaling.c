@@ -10,6 +10,7 @@
 #include "engine/core.h"
 #include "engine/scale/saturation.h"
 #include "engine/sampling/together.h"
+#include "engine/verdict_readings.h"
 #include "record/judge.h"
 
 /* Of one moment: the end of one search, the begin of the next. An interval takes no more. */
@@ -336,8 +337,7 @@ void scaling_results(const struct engine *e, struct result_list *out) {
 
 void scaling_warn(const struct engine *e, struct run_record *run) {
     double missed = 1 - result_value(&run->results, "reuse_hit_ratio");
-    if (result_value(&run->results, "autoscaler_found") != 1 || !(e->control.sampler->facts.misses_free > 0))
-        return;
+    if (result_value(&run->results, "autoscaler_found") != 1 || !verdict_free_misses(e)) return;
     if (missed >= JUDGE_FREE_MISSES)
         verdict_warn(
             &run->verdict,

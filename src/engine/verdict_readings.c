@@ -38,6 +38,18 @@ static uint64_t reuses(const uint64_t counts[KVF_CAUSES]) {
     return n;
 }
 
+/* Of the misses, those that make no work: chunks of documents are written by their ingestion alone, and at
+ * granularity request all but shared prompts are left out. */
+static uint64_t free_of(const struct scenario *s, const uint64_t misses[KVF_CAUSES]) {
+    if (s->cache.granularity == KVF_GRANULARITY_REQUEST) return reuses(misses) - misses[KVF_CAUSE_PREFIX];
+    return misses[KVF_CAUSE_RAG];
+}
+
+bool verdict_free_misses(const struct engine *e) {
+    const struct cache_stats *c = &e->control.sampler->now.cache;
+    return judge_few_work((double)reuses(c->misses), (double)free_of(e->s, c->misses));
+}
+
 /* ---- sums of an interval ---- */
 
 /* Moves in the background: up, or under inclusive down; a load of inclusive is the read that it serves. */
@@ -102,6 +114,8 @@ static void sum_compute(const struct scenario *s, struct window_sums *w, const s
     w->compute_work_s = (double)(to->work - from->work) / each;
     w->batch_waiting_s = (double)(to->waiting - from->waiting) / 1e15;
     w->compute_prefill_s = (double)(to->prefill - from->prefill) / each;
+    w->prefill_tokens = (double)(to->prefill_tokens - from->prefill_tokens);
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK) w->missed_tokens = w->prefill_tokens;
     if (scenario_batch_bytes(s) != UINT64_MAX) w->kv_use_s = (double)(to->kv - from->kv) / room / each;
     w->batch_full_s = (double)(to->full - from->full) / each;
     w->batch_no_room_s = (double)(to->no_room - from->no_room) / each;
@@ -132,6 +146,8 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .users_s = (double)i->users * i->length_s,
                             .lookups = (double)reuses(p->cache.lookups),
                             .misses = (double)reuses(p->cache.misses),
+                            .free_misses = (double)free_of(e->s, p->cache.misses),
+                            .missed_tokens = (double)counters_get(&d->rebuilt_tokens),
                             .failed = (double)counters_get(&d->requests_failed),
                             .refused = (double)counters_get(&d->requests_refused)};
     sum_compute(e->s, &w, &from->compute, &to->compute);
@@ -160,16 +176,6 @@ static struct window_sums sums_between(const struct engine *e, const struct read
 }
 
 /* ---- what the rule wants beside them ---- */
-
-/* At granularity block what misses is written again, at granularity request a shared prompt alone: so few of
- * the misses so far are of these that all are taken for the others. */
-#define WORKING_MISSES 0.1
-
-static bool misses_free(const struct engine *e) {
-    const struct cache_stats *c = &e->control.sampler->now.cache;
-    return e->s->cache.granularity == KVF_GRANULARITY_REQUEST &&
-           (double)c->misses[KVF_CAUSE_PREFIX] <= WORKING_MISSES * (double)reuses(c->misses);
-}
 
 /* Entries that went so far because no room was left for them. */
 static uint64_t pushed_out(const struct cache_stats *c) {
@@ -216,7 +222,6 @@ static struct window_facts facts_of(const struct engine *e) {
     bool paced = e->s->workload.arrival.process == KVF_ARRIVAL_PACED;
     bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
     struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
-                             .misses_free = misses_free(e),
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
                              .higher = higher_targets(e->s),
                              .machines = pods_machines(e->s),

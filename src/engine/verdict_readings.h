@@ -12,6 +12,8 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
  * `forecasts`. */
 void verdict_between(struct engine *e, const struct reading *from, const struct snapshot *snap,
                      const struct use *use, bool forecasts, struct verdict *out);
+/* Whether so few of the misses so far make work that all are taken for those that make none. */
+bool verdict_free_misses(const struct engine *e);
 /* The verdict on the measured part, of which the snapshot and the results are: of the same two readings. */
 void verdict_run(struct engine *e, const struct snapshot *snap, const struct use *use,
                  struct run_record *run);

@@ -49,6 +49,7 @@ struct counters {
     _Atomic uint64_t prompt_seen;       /* requests that start with a shared prompt */
     _Atomic uint64_t prompt_hits;       /* the ones that found all of it resident */
     _Atomic uint64_t prompt_rebuilt;    /* the others */
+    _Atomic uint64_t rebuilt_tokens;    /* of the prompts of these */
     _Atomic uint64_t hits_recomputed;   /* blocks found and computed again, not read */
     _Atomic uint64_t recomputed_tokens; /* of these */
     _Atomic uint64_t room_ns;           /* of the requests done, with a write of it waiting for room */

@@ -8,11 +8,9 @@
 #include "record/phrase.h"
 
 #define DOMINANT 0.5 /* from here on a part of a whole explains it */
-/* Part of end-to-end from which waiting for room is told, waiting for a slot can limit, and storage matters.
- */
-#define ROOM   0.05
-#define WAITS  0.1
-#define SLIGHT 0.1
+/* Part of end-to-end from which waiting for room is told, and waiting for a slot can limit. */
+#define ROOM  0.05
+#define WAITS 0.1
 
 /* ---- operations ---- */
 
@@ -131,12 +129,6 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
     judge_add_backlog(t, in);
 }
 
-/* Where lookups miss at no cost, less was asked of the tiers than users of a cache that hits ask. */
-static void add_free_misses(struct phrase *t, const struct judge_input *in) {
-    if (in->misses_free && in->miss_ratio >= JUDGE_FREE_MISSES)
-        phrase_add(t, "; %s of lookups miss, which makes no work here", phrase_share(in->miss_ratio).text);
-}
-
 /* A modelled GPU may be busier than what is loaded most, with work that a larger batch saves. */
 static void add_gpu_beside(struct phrase *t, const struct judge_input *in,
                            const struct judge_resource *named) {
@@ -156,7 +148,7 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
         phrase_add(t, ", %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
         add_gpu_beside(t, in, &most);
     }
-    add_free_misses(t, in);
+    judge_add_free_misses(t, in);
 }
 
 static void neighbour(struct phrase *t, const struct judge_input *in, struct verdict *v, double busy) {
@@ -200,14 +192,14 @@ static double routing_misses(const struct judge_input *in) {
 
 /* The part of the misses of capacity that a modelled GPU computes again; 0: none. */
 static double recomputed(const struct judge_input *in) {
-    return in->compute_busy >= 0 && in->prefill_ms > 0 && !in->misses_free ? fmax(capacity_misses(in), 0) : 0;
+    return in->compute_busy >= 0 && in->prefill_ms > 0 ? fmax(capacity_misses(in) * judge_working(in), 0) : 0;
 }
 
 /* The part of the lookups that miss what had been there, wherever it went, and that the GPU computes again.
  */
 static double computed_again(const struct judge_input *in) {
-    bool again = in->compute_busy >= 0 && in->prefill_ms > 0 && !in->misses_free;
-    return again ? in->miss_ratio - in->first_ratio : 0;
+    bool again = in->compute_busy >= 0 && in->prefill_ms > 0;
+    return again ? (in->miss_ratio - in->first_ratio) * judge_working(in) : 0;
 }
 
 static bool too_small(const struct judge_input *in) {
@@ -227,14 +219,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
                                       : "miss what was evicted for want of room");
     judge_add_unwritten(t, in);
-    if (in->misses_free)
-        phrase_add(t,
-                   "; a miss makes no work here, so more room in the last tier brings hits, not throughput");
-    else if (in->compute_busy >= 0)
-        phrase_add(t, "; misses are recomputed on the modelled GPU, %s busy",
-                   phrase_share(in->compute_busy).text);
-    else
-        phrase_add(t, "; what misses is written again");
+    judge_add_work_of_misses(t, in);
     struct judge_resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN};
     judge_consider_tier(in, last, &at_last);
     if (at_last.busy >= JUDGE_SATURATED)
@@ -311,8 +296,8 @@ static void batch(struct phrase *t, const struct judge_input *in, struct verdict
 
 /* The part of all prefills that is of what the tiers could not keep, and the GPU's time for it. */
 static double prefilled_again(const struct judge_input *in) {
-    double again = judge_share(recomputed(in), in->miss_ratio);
-    return again > 0 ? again : 0;
+    double again = judge_share(recomputed(in), judge_working(in) * in->miss_ratio);
+    return again > 0 && in->missed_prefill > 0 ? again * in->missed_prefill : 0;
 }
 
 static double saved_by_hits(const struct judge_input *in) {
@@ -402,7 +387,7 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
                    by_first_token(in)   ? "prefill on the GPU and in its batch"
                    : in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
                                         : "generation, token time",
-                   part[PART_STORAGE] < SLIGHT && !(computed_again(in) >= VERDICT_MISSES)
+                   part[PART_STORAGE] < VERDICT_SLIGHT && !(computed_again(in) >= VERDICT_MISSES)
                        ? VERDICT_NOT_THE_CACHE
                        : "");
         if (computed_again(in) >= VERDICT_MISSES)
@@ -435,7 +420,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
         phrase_add(t, ", is %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
         add_gpu_beside(t, in, &most);
     }
-    add_free_misses(t, in);
+    judge_add_free_misses(t, in);
     add_parts(t, in);
 }
 
@@ -540,6 +525,8 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         /* the response time law gives the time between an answer and the next question */
         think_s = in->users / rate - in->e2e_ms / 1e3;
         sum_s += (in->generation_ms + in->prefill_ms) / 1e3;
+        (void)shares_of(in, by_first_token(in), part);
+        if (in->targets) verdict_add_evidence(v, VERDICT_TARGET_STORAGE, part[PART_STORAGE], "");
         bool asks_on = in->unserved_ratio >= 0; /* without waiting for answers */
         if (!judge_cut(in) && !asks_on)
             verdict_add_evidence(v, "population_bound_per_s", in->users / (sum_s + fmax(think_s, 0)), "1/s");

@@ -84,7 +84,9 @@ struct judge_input {
     double miss_ratio, first_ratio, unwritten_ratio, capacity_ratio, reuse_bytes, reuse_error;
     enum judge_routing routing; /* not none: misses beyond those of capacity are of it */
     bool copies;                /* a lower tier keeps copies of what the upper ones hold */
-    bool misses_free;           /* a miss makes no work: nothing is computed or written again for it */
+    double free_ratio;     /* of miss_ratio, those that make no work: nothing is computed or written again */
+    double missed_prefill; /* of the tokens that a modelled GPU prefills, those that a lookup missed; else
+                              missing */
     /* of a modelled GPU: KV of its batch to the room for it; sequences outside, and shares of the time in
      * which the first of them is kept out because the batch is as many as it may be, and because its KV has
      * no room */
@@ -192,6 +194,14 @@ const char *judge_busy_slots(const struct judge_input *in, char out[48]);
 void judge_add_slots(struct phrase *t, const struct judge_input *in);
 void judge_add_backlog(struct phrase *t, const struct judge_input *in); /* "; 53 waiting", or nothing */
 void judge_add_grown(struct phrase *t, const struct judge_input *in);   /* the same where judge_grows() */
+/* Whether so few of the misses make work, a tenth, that all are taken for those that make none. */
+bool judge_few_work(double misses, double without);
+bool judge_free_misses(const struct judge_input *in);
+double judge_working(const struct judge_input *in); /* their part that makes work; 1: unknown */
+/* "; 34 % of lookups miss, which makes no work here", where they are worth a word; and of misses for want of
+ * room "; what misses is written again", or what else they make. */
+void judge_add_free_misses(struct phrase *t, const struct judge_input *in);
+void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in);
 /* Lookups that miss what another request has yet to compute and write; and "; 12.3 % of lookups miss what is
  * still being computed", where they are many and make work. */
 double judge_unwritten(const struct judge_input *in);

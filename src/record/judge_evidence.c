@@ -8,6 +8,8 @@
 
 /* Less than this of another program is no neighbour but a file system's own. */
 #define FOREIGN_BYTES_PER_S (1024. * 1024)
+/* Part of the misses up to which those that make work are not looked at. */
+#define WORKING_MISSES 0.1
 /* Part of the lookups from which misses of what is not written yet are told. */
 #define UNWRITTEN 0.01
 
@@ -59,7 +61,9 @@ enum judge_batch judge_batch_limit(const struct judge_input *in) {
     if (in->batch_full + in->batch_no_room >= HALF)
         return in->batch_full > in->batch_no_room ? JUDGE_BATCH_FULL : JUDGE_BATCH_NO_ROOM;
     bool slots = in->slots_ratio >= JUDGE_FULL && in->compute_busy >= JUDGE_SATURATED;
-    return slots && in->kv_use >= HALF ? JUDGE_BATCH_OF_ALL_SLOTS : JUDGE_BATCH_FREE;
+    /* with more slots more misses, or as many as there is room for */
+    double room = judge_free_misses(in) ? JUDGE_SATURATED : HALF;
+    return slots && in->kv_use >= room ? JUDGE_BATCH_OF_ALL_SLOTS : JUDGE_BATCH_FREE;
 }
 
 /* Time that is no work is shared by more in a larger batch. Without its limit a batch grows until its KV
@@ -268,12 +272,50 @@ bool judge_grows(const struct judge_input *in) {
            in->unserved_ratio * sqrt(in->arrived + in->came_before) >= JUDGE_CHANCE;
 }
 
+bool judge_few_work(double misses, double without) {
+    return misses - without <= WORKING_MISSES * misses && without > 0;
+}
+
+bool judge_free_misses(const struct judge_input *in) {
+    return judge_few_work(in->miss_ratio, in->free_ratio);
+}
+
+double judge_working(const struct judge_input *in) {
+    return judge_free_misses(in) ? 0 : in->free_ratio > 0 ? 1 - in->free_ratio / in->miss_ratio : 1;
+}
+
+/* Where lookups miss at no cost, less was asked of the tiers than users of a cache that hits ask. */
+void judge_add_free_misses(struct phrase *t, const struct judge_input *in) {
+    if (in->free_ratio >= JUDGE_FREE_MISSES)
+        phrase_add(t,
+                   judge_free_misses(in) ? "; %s of lookups miss, which makes no work here"
+                                         : "; %s of lookups miss without making work",
+                   phrase_share(judge_free_misses(in) ? in->miss_ratio : in->free_ratio).text);
+}
+
+void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
+    char part[32] = "";
+    if (judge_free_misses(in)) {
+        phrase_add(t,
+                   "; a miss makes no work here, so more room in the last tier brings hits, not throughput");
+        return;
+    }
+    if (in->free_ratio > 0) snprintf(part, sizeof part, "%s of the ", phrase_share(judge_working(in)).text);
+    if (in->compute_busy >= 0)
+        phrase_add(t, "; %smisses are recomputed on the modelled GPU, %s busy", part,
+                   phrase_share(in->compute_busy).text);
+    else if (*part)
+        phrase_add(t, "; %smisses are written again", part);
+    else
+        phrase_add(t, "; what misses is written again");
+}
+
 double judge_unwritten(const struct judge_input *in) {
     return in->unwritten_ratio > 0 ? fmin(in->unwritten_ratio, in->miss_ratio) : 0;
 }
 
 void judge_add_unwritten(struct phrase *t, const struct judge_input *in) {
-    if (judge_unwritten(in) < UNWRITTEN || in->misses_free) return;
+    if (judge_unwritten(in) < UNWRITTEN || judge_free_misses(in)) return;
     phrase_add(t, "; %.1f %% of lookups miss what is still being %s", 100 * judge_unwritten(in),
                in->compute_busy >= 0 ? "computed" : "written");
 }

@@ -57,7 +57,7 @@ struct verdict_remedy {
     double now, estimate; /* in the unit of the measure; NaN: not known */
 };
 
-enum { VERDICT_EVIDENCE = 56, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
+enum { VERDICT_EVIDENCE = 57, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
 
 /* Why a verdict has no remedies with estimates. */
 #define VERDICT_GAP_LIST(X)                                                                                  \
@@ -109,6 +109,9 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_BY_PREFIX     "prefix_routing"     /* beside it: 1, or 0 where routers could go by prefixes */
 #define VERDICT_BY_SESSION    "session_routing"    /* instead, where entries are whole conversations */
 #define VERDICT_NOT_THE_CACHE ", not the cache"
+#define VERDICT_SLIGHT        0.1 /* of a latency, up to which storage takes little */
+/* Evidence beside targets: the part of storage in the mean latency that they are of. */
+#define VERDICT_TARGET_STORAGE "target_storage_share"
 /* Requests that failed, of those that ended: evidence where most of them did, and of nothing else. */
 #define VERDICT_FAILED_SHARE "failed_share"
 /* How the sentence begins where no limit could be named. */

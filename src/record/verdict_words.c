@@ -186,13 +186,17 @@ static const char *routing_advice(const struct verdict *v) {
 /* Whether tiers would help where the GPU limits: they have what it computes again, or requests wait for them.
  */
 static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len) {
-    double routing = verdict_value(v, VERDICT_ROUTING), capacity = verdict_value(v, VERDICT_RECOMPUTED);
+    double routing = verdict_value(v, VERDICT_ROUTING), capacity = verdict_value(v, VERDICT_RECOMPUTED),
+           storage = verdict_value(v, VERDICT_TARGET_STORAGE);
     if (routing >= SOME_MISSES && !(capacity >= routing) && routing_advice(v))
         snprintf(out, len, ", or %s: pods compute what others hold", routing_advice(v));
     else if (capacity >= SOME_MISSES)
         snprintf(out, len, ", or larger tiers: it computes again what they could not keep");
     else if (routing >= SOME_MISSES)
         out[0] = '\0';
+    else if (storage >= VERDICT_SLIGHT)
+        snprintf(out, len, ", or faster tiers: storage is %s of the latency that targets are of",
+                 phrase_share(storage).text);
     else if (v->cause == VERDICT_CAUSE_BANDWIDTH)
         snprintf(out, len, ": no tier would bring more throughput");
     else

@@ -16,26 +16,39 @@ ASKED = {("slots", "concurrency"): ("slots",), ("gpu", "capacity"): ("gpu",), ("
 MOST_OF_IT, HARDLY = 0.5, 0.15
 
 
-def summary_of(has):
+def summary_of(has, scenario):
     size = {name: "%dGiB" % has[name] if name in ("gpu", "cpu") else has[name] for name in PARTS}
-    return measure({**SCENARIO, **{key: size[name] for name, (key, _, _) in PARTS.items()}}, "--db", "none")[1]
+    return measure({**SCENARIO, **scenario, **{key: size[name] for name, (key, _, _) in PARTS.items()}}, "--db", "none")[1]
 
 
-@case("slots, room and size of the batch, and tiers too small are told from each other, and from a GPU that is full")
-def _():
+def told_over(scenario, parts=tuple(PARTS)):
+    """The verdicts over the grid; the change that each asks for brings about as much as the best one."""
     told = set()
-    for values in itertools.product(*[few_or_many for _, few_or_many, _ in PARTS.values()]):
+    for values in itertools.product(*[PARTS[name][1] if name in parts else PARTS[name][1][1:] for name in PARTS]):
         has = dict(zip(PARTS, values))
-        before = summary_of(has)
+        before = summary_of(has, scenario)
         verdict, rate = before["verdict"], result(before, "throughput_tok_s")
         more = {name: asked for name, (_, _, asked) in PARTS.items() if asked > has[name]}
-        gains = {name: result(summary_of({**has, name: asked}), "throughput_tok_s") / rate - 1 for name, asked in more.items()}
+        gains = {name: result(summary_of({**has, name: asked}, scenario), "throughput_tok_s") / rate - 1
+                 for name, asked in more.items()}
         best, limit = max(gains.values(), default=0), (verdict["limited_by"], verdict["cause"])
         named = max((gains.get(name, 0) for name in ASKED.get(limit, ())), default=0)
         print("# %s: %s, %s; %s" % (has, *limit, {name: "%+.0f %%" % (100 * gain) for name, gain in gains.items()}))
         told.add(limit)
         assert named >= MOST_OF_IT * best or best < HARDLY, (has, verdict["sentence"], gains)
+    return told
+
+
+@case("slots, room and size of the batch, and tiers too small are told from each other, and from a GPU that is full")
+def _():
+    told = told_over({})
     assert told == {*ASKED, ("compute", "bandwidth")}, told
+
+
+@case("tiers too small are no cause where their misses make no work")
+def _():
+    told = told_over({"cache": {"granularity": "request"}}, ("slots", "gpu", "cpu"))
+    assert ("cpu", "capacity") not in told and ("slots", "concurrency") in told, told
 
 
 main()

@@ -68,6 +68,7 @@ static void count(struct pipeline *p, struct executor *x, struct flight *f) {
     if (r->prompt == REQUEST_NO_PROMPT) return;
     counters_add(&c->prompt_seen, 1);
     counters_add(f->prompt_missed ? &c->prompt_rebuilt : &c->prompt_hits, 1);
+    if (f->prompt_missed) counters_add(&c->rebuilt_tokens, r->prompt_tokens);
 }
 
 void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {

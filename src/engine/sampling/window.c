@@ -102,6 +102,8 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->batch_no_room = kvf_ratio(s->batch_no_room_s, s->length_s);
     in->users = kvf_ratio(s->users_s, s->length_s);
     in->miss_ratio = kvf_ratio(s->misses, s->lookups);
+    in->free_ratio = kvf_ratio(s->free_misses, s->lookups);
+    in->missed_prefill = kvf_ratio(s->missed_tokens, s->prefill_tokens);
     in->first_ratio = kvf_ratio(s->firsts, s->sampled);
     in->unwritten_ratio = kvf_ratio(s->unwritten, s->sampled);
     in->held_s = s->held_s;
@@ -163,7 +165,6 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
-    in->misses_free = f->misses_free > 0;
     in->stand.p95_alone = f->higher > 0;
     in->machines = f->machines;
     in->places = f->places;

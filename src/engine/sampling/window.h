@@ -46,7 +46,8 @@ struct window_sums {
     double device_busy_s, device_known_s;
     double host_busy_s, host_known_s, host_own_s; /* the part of this process */
     double slots_busy_s, slots_s;                 /* in service, and slots there are, times seconds */
-    double lookups, misses;                       /* without decode */
+    double lookups, misses, free_misses;          /* without decode; those that make no work */
+    double prefill_tokens, missed_tokens; /* that a modelled GPU prefilled; that a lookup had missed */
     double failed, refused; /* requests that failed, and those of them that no tier had room for */
 };
 
@@ -56,7 +57,6 @@ enum window_loop { WINDOW_LOOP_CLOSED, WINDOW_LOOP_OPEN, WINDOW_LOOP_PACED };
 /* Facts that the rule wants beside sums and beside what a snapshot has: doubles alone as well. */
 struct window_facts {
     double computes;                 /* 1: there is a modelled GPU; 0 */
-    double misses_free;              /* 1: a miss makes no work */
     double by_ttft;                  /* 1: targets are of the time to first token */
     double capacity_ratio;           /* as the rule has it */
     double loop;                     /* an enum window_loop */

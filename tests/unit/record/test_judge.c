@@ -44,6 +44,8 @@ static struct judge_input unknown(void) {
                              .unwritten_ratio = NAN,
                              .capacity_ratio = NAN,
                              .ttft_ms = NAN,
+                             .free_ratio = NAN,
+                             .missed_prefill = 1,
                              .reuse_bytes = NAN,
                              .requests = 100,
                              .arrived = 100};
@@ -146,17 +148,19 @@ static void misses_that_are_free_are_told_of_a_run_without_a_limit(void **state)
     in.miss_ratio = 0.66;
     EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
            "none: all targets met; the most loaded is nvme reads, 34 % busy");
-    in.misses_free = true;
+    in.free_ratio = in.miss_ratio;
     EXPECT(
         &in, VERDICT_NONE, VERDICT_CAUSES,
         "none: all targets met; the most loaded is nvme reads, 34 % busy; 66 % of lookups miss, which makes no "
         "work here");
     in.targets = false;
     assert_non_null(strstr(judged(&in).sentence, "66 % of lookups miss, which makes no work here"));
+    in.free_ratio = in.miss_ratio / 2;
+    assert_non_null(strstr(judged(&in).sentence, "33 % of lookups miss without making work"));
     in.targets = true;
-    in.miss_ratio = 0.001;
+    in.miss_ratio = in.free_ratio = 0.001;
     assert_null(strstr(judged(&in).sentence, "miss"));
-    in.miss_ratio = NAN; /* of no lookup none misses */
+    in.miss_ratio = in.free_ratio = NAN; /* of no lookup none misses */
     assert_null(strstr(judged(&in).sentence, "miss"));
 }
 
@@ -552,7 +556,7 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     }
     in.routing = JUDGE_ROUTING_NONE;
     in.capacity_ratio = NAN;
-    in.misses_free = true;
+    in.free_ratio = in.miss_ratio;
     v = judged(&in);
     assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "no tier would bring more throughput"));
     in = means(2000, 0, 800, 1200);
@@ -560,7 +564,16 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     in.compute_busy = 0.5;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_COMPUTE);
-    assert_string_equal(verdict_advice(&v, text, sizeof text), "a faster GPU"); /* 40 % is storage */
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a faster GPU, or faster tiers: storage is 40 % of the latency that targets are of");
+    in.compute_busy = 0.95; /* of the first token, of which the GPU has less */
+    in.ttft_ms = 1000;
+    in.prefill_ms = 400;
+    v = judged(&in);
+    assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+    assert_string_equal(
+        verdict_advice(&v, text, sizeof text),
+        "a faster GPU, or fewer users, or faster tiers: storage is 60 % of the latency that targets are of");
     in = means(2000, 0, 50, 1950);
     works(&in, NVME, 3, 0, 0.3, 0);
     v = judged(&in);
@@ -703,9 +716,13 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     in.compute_busy = 0.4;
     assert_non_null(strstr(judged(&in).sentence,
                            "want of room; misses are recomputed on the modelled GPU, 40 % busy; cpu"));
-    in.misses_free = true;
+    in.free_ratio = in.miss_ratio / 4; /* chunks of documents, whose misses nobody computes */
+    assert_non_null(
+        strstr(judged(&in).sentence,
+               "want of room; 75 % of the misses are recomputed on the modelled GPU, 40 % busy; cpu"));
+    in.free_ratio = in.miss_ratio;
     assert_null(strstr(judged(&in).sentence, "computed again"));
-    in.misses_free = false;
+    in.free_ratio = 0;
     in.compute_busy = (double)NAN;
     in.reuse_error = 0.012;
     assert_non_null(strstr(judged(&in).sentence, "42.7 +- 1.2 % of lookups"));
@@ -726,7 +743,7 @@ static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     in.miss_ratio = 0.577;
     in.first_ratio = 0.15;
     in.reuse_bytes = 11 * GIB;
-    in.misses_free = true;
+    in.free_ratio = in.miss_ratio;
     assert_non_null(
         strstr(judged(&in).sentence, "so more room in the last tier brings hits, not throughput"));
     /* one slot, and nearly all of the time in line for it */
@@ -890,7 +907,7 @@ static void prefill_of_what_had_been_there_is_not_said_to_be_none_of_the_cache(v
     assert_non_null(
         strstr(judged(&in).sentence,
                "; 60.0 % of lookups miss what had been there, and it is computed again; the mean"));
-    in.misses_free = true;
+    in.free_ratio = in.miss_ratio;
     assert_non_null(strstr(judged(&in).sentence, ", not the cache; the mean"));
 }
 
@@ -998,7 +1015,7 @@ static void the_longest_sentence_fits(void **state) {
     in.reuse_bytes = 1234567890123;
     in.reuse_error = 0.1;
     assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
-    in.misses_free = true; /* as long as a tier's capacity is told */
+    in.free_ratio = in.miss_ratio; /* as long as a tier's capacity is told */
     works(&in, KVF_TIER_REMOTE, 2000, 1900, 0.5, 0.499);
     in.emulated[KVF_TIER_REMOTE] = true;
     in.device_s[KVF_TIER_REMOTE][READ] = 580;
@@ -1007,7 +1024,7 @@ static void the_longest_sentence_fits(void **state) {
     in.usable_bytes[NVME] = in.used_bytes[NVME] = 123 * GIB;
     in.capacity_ratio = 0.95;
     assert_in_range(strlen(judged(&in).sentence), 448, KVF_BOTTLENECK - 2);
-    in.misses_free = false;
+    in.free_ratio = 0;
     in.compute_busy = 0.994;
     assert_in_range(strlen(judged(&in).sentence), 400, KVF_BOTTLENECK - 2);
     in.compute_busy = in.capacity_ratio = NAN;

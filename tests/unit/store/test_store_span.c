@@ -17,7 +17,7 @@ static struct record *record_of(uint64_t i) {
     struct record *r = interval_at(i, (double)(i + 1));
     struct snapshot_interval *v = &r->snap.interval;
     struct counters *c = of_interval[i] = counters_new(1);
-    struct window_facts facts = {.misses_free = 1, .reuse_bytes = 1e9};
+    struct window_facts facts = {.by_ttft = 1, .reuse_bytes = 1e9};
     v->length_s = 1, v->tokens = number(i, 1000), v->in_service = (double)number(i + 1, 50);
     v->phase = i < 10 ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED;
     for (uint64_t k = 0; k < 40; k++) {
