@@ -485,12 +485,19 @@ static void a_class_without_a_target_is_not_to_fail(void **state) {
     } while (!step());
     assert_string_equal(d.action, "bisect");
     assert_non_null(strstr(d.reason, "3 of 6 requests of slow failed, saturation"));
+    unsigned seen[64] = {0}, told = 0;
     for (unsigned i = 0; i < 600; i++) { /* in later stages with so many users none fails */
+        uint64_t users = a.users;
+        assert_true(users < 64);
         interval(50, 20);
-        if (i % 2 == 0) histogram_record(&answered[1], 700 * UINT64_C(1000000));
-        in.klass[1].failed = a.users >= 16 && i % 40 < 20;
-        if (step()) assert_null(strstr(d.reason, " 0 of "));
+        histogram_record(&answered[1], 700 * UINT64_C(1000000));
+        in.klass[1].failed = users >= 16 && seen[users] == 0 ? 2 : 0;
+        if (!step()) continue;
+        seen[users]++;
+        assert_true(strncmp(d.reason, "0 of ", 5) != 0);
+        told += strstr(d.reason, "requests of slow with 16 users failed (at most 5 %)") != NULL;
     }
+    assert_true(told > 0);
 }
 
 /* Requests are answered in time because part of their work is left: no number of users holds. */
