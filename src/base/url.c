@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MASK "***"
 
@@ -57,6 +58,24 @@ static bool take_user(char *text, char *user, char *password) {
     if (colon && !decode(colon + 1, len - name - 1, password, URL_WORD)) password[0] = '\0';
     memmove(begin, begin + len + 1, strlen(begin + len + 1) + 1);
     return true;
+}
+
+bool url_here(const char *place) {
+    char own[256] = "";
+    const char *const names[] = {"localhost", "[::1]", "::1", own};
+    if (place[0] == '/' || strncmp(place, "127.", 4) == 0) return true;
+    if (gethostname(own, sizeof own - 1) != 0) own[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        if (n > 0 && strncmp(place, names[i], n) == 0 && (place[n] == '\0' || strchr(":, ", place[n])))
+            return true;
+    }
+    return false;
+}
+
+bool url_described_here(const char *description) {
+    const char *at = strstr(description, " at ");
+    return at && url_here(at + 4);
 }
 
 void url_mask(char *text) {

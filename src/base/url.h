@@ -28,6 +28,11 @@ int url_parse(const char *text, struct url *u, struct err *e);
 const char *url_database(const struct url *u);
 /* "host:port" of a server, an IPv6 host in brackets; without a port where it is 0. */
 void url_place(const char *host, unsigned port, char *out, size_t len);
+/* Whether a server's place is this machine by its look: a socket's path, the loopback or the host's own name,
+ * before a port, a comma or a blank. False where an address of a network leads here. */
+bool url_here(const char *place);
+/* The same of a description with "... at PLACE" in it, as tiers have them. */
+bool url_described_here(const char *description);
 /* Replaces the user information of every address in a text by ***, for texts that are stored or shown. The
  * text never grows. */
 void url_mask(char *text);

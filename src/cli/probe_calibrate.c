@@ -441,7 +441,10 @@ static void warn_shared(enum kvf_tier tier, const struct calibrate_result *r) {
     char text[160] = "";
     struct phrase p = {.out = text, .cap = sizeof text};
     if (!cpu && !device) return;
-    if (cpu) phrase_add(&p, "other programs kept %.0f %% of the processors busy", r->cpu_others * 100);
+    if (cpu)
+        phrase_add(&p, "other programs%s kept %.0f %% of the processors busy",
+                   url_described_here(r->description) ? ", among them the store's server," : "",
+                   r->cpu_others * 100);
     if (device)
         phrase_add(&p, "%sthe kernel counted %.2f times our bytes at its device", cpu ? ", and " : "",
                    r->device_times);

@@ -7,7 +7,9 @@
 #include "base/buf.h"
 #include "compare/comparison_parts.h"
 #include "base/units.h"
+#include "base/url.h"
 #include "draw/format.h"
+#include "record/judge.h"
 
 /* From here on another program has a part in what was measured: the kernel's bytes of the device beside ours,
  * and the share of all CPUs that others kept busy. */
@@ -102,8 +104,9 @@ static void find_neighbours(const struct comparison_input *i, struct comparison 
             c, "Another program used the device under nvme during %s: the kernel counted %s our bytes%s.",
             c->side[s].label, format_times(out->bytes).text, names);
     if (out->on_cpu)
-        comparison_warn(c, "Other programs kept %.0f %% of the CPUs busy during %s.", 100 * out->cpu,
-                        c->side[s].label);
+        comparison_warn(c, "Other programs%s kept %.0f %% of the CPUs busy during %s.",
+                        url_described_here(i->run->tier[KVF_TIER_REMOTE].description) ? JUDGE_SERVER : "",
+                        100 * out->cpu, c->side[s].label);
 }
 
 /* Counts of failures are none of a neighbour's doing that could be told from ours, and stay what they are. */

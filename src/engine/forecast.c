@@ -82,8 +82,7 @@ struct forecast {
 
 /* A change: factors of what there is, by tier. */
 struct change {
-    double capacity[KVF_TIERS], bandwidth[KVF_TIERS];
-    double slots, users;
+    double capacity[KVF_TIERS], bandwidth[KVF_TIERS], slots, users;
 };
 static const struct change as_it_is = {{1, 1, 1, 1}, {1, 1, 1, 1}, 1, 1};
 _Static_assert(KVF_TIERS == 4, "a factor for each tier");
@@ -340,7 +339,7 @@ static double at_most(const struct forecast *f, const struct network *n, double 
     return computes_s > 0 ? fmin(per_s, n->users / (n->think_s + computes_s)) : per_s;
 }
 
-/* A hit of a block is one of all before it: a sample of blocks does not tell where those end. */
+/* A hit of a block is one of all before it: a sample of blocks does not tell where they end. */
 static bool thinned(const struct forecast *f) {
     return f->e->s->cache.granularity == KVF_GRANULARITY_BLOCK &&
            sample_part(f->e->service.pods[0].pipeline.sample) < 1;
@@ -423,8 +422,8 @@ static void add(struct forecast *f, const struct change *c, const char *what) {
     if (!estimate(f, c, &got) || (!f->closed && f->in->miss_ratio > OTHER_MISSES)) return;
     if (larger(c) && got.per_s > FASTER_MOST * f->per_s) return;
     double faster = got.per_s / f->per_s, risk = got.error * fmin(1, fabs(faster - 1) / SENSIBLE);
-    if (c->users < 1) risk = got.error;
     if (c->users < 1 && f->in->e2e_ms < FEWER_LEAST * got.e2e_ms) return;
+    if (c->users < 1) risk = got.error;
     bool likely = risk <= ERROR_MOST && got.error <= ERROR_EVER;
     if (f->tok_s > 0 && c->users >= 1 && likely)
         offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * faster);
@@ -512,7 +511,9 @@ static void consider_tier(struct forecast *f, int t) {
     const char *tier = tier_name((enum kvf_tier)t);
     struct change c = as_it_is;
     char what[80];
-    bool still = f->e->s->cache.placement == KVF_PLACEMENT_SPILLOVER; /* what is old fills its tiers */
+    /* what is old fills its tiers; or hits that are read would take the place of misses without work */
+    bool still = f->e->s->cache.placement == KVF_PLACEMENT_SPILLOVER;
+    still |= judge_free_misses(f->in) && t == judge_lowest_tier(f->in);
     for (int times = 2; times <= 4 && !still && verdict_helps(f->verdict, VERDICT_HELP_BIGGER); times *= 2) {
         c.capacity[t] = times;
         snprintf(what, sizeof what, "%d x %s capacity", times, tier);
@@ -525,8 +526,8 @@ static void consider_tier(struct forecast *f, int t) {
     consider(f, &c, what);
 }
 
-/* Changes that address what the verdict names. Of users who wait for answers nothing is said when a run
- * has ended in which some of them starved: the network counts all of them. */
+/* Changes that address what the verdict names. Of users who wait for answers a run in which some starved says
+ * nothing: the network counts all of them. */
 static void consider_all(struct forecast *f) {
     const struct judge_input *in = f->in;
     bool crowd = !f->results || f->settled;
@@ -545,9 +546,8 @@ static void consider_all(struct forecast *f) {
 /* Whether less was done than asked for: a model of all of it says nothing of that. */
 static bool undone_of_late(const struct engine *e, const struct snapshot_interval *i) {
     const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
-    return i->failed + i->dropped + i->errors + i->fell_through + c->not_admitted + c->copies_skipped +
-               c->lookups_given_up + c->outage_dropped >
-           0;
+    uint64_t kept_out = c->not_admitted + c->copies_skipped + c->lookups_given_up + c->outage_dropped;
+    return i->failed + i->dropped + i->errors + i->fell_through + kept_out > 0;
 }
 
 void forecast_recent(struct engine *e, const struct judge_input *in, const struct snapshot *snap,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/url.h"
 #include "engine/core.h"
 #include "engine/forecast.h"
 #include "engine/pipeline/sample.h"
@@ -216,6 +217,23 @@ static bool higher_targets(const struct scenario *s) {
     return false;
 }
 
+/* Of the remote tier, or of a fleet's index. */
+static bool server_here(const struct scenario *s) {
+    const struct {
+        bool used;
+        const char *url;
+    } of[] = {{scenario_remote_is_real(s) && scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER),
+               s->remote.url},
+              {s->mode == KVF_MODE_REAL && s->fleet.index.backend == KVF_INDEX_RESP, s->fleet.index.url}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct url u;
+        struct err e = {0};
+        if (!of[i].used || url_parse(of[i].url, &u, &e) != 0) continue;
+        if (strcmp(u.scheme, "unix") == 0 || (u.host[0] && url_here(u.host))) return true;
+    }
+    return false;
+}
+
 /* A tier without a link of its own has none that is idle either. */
 static struct window_facts facts_of(const struct engine *e) {
     const struct tier *gpu = e->service.tiers[KVF_TIER_GPU];
@@ -224,6 +242,7 @@ static struct window_facts facts_of(const struct engine *e) {
     struct window_facts f = {.computes = e->service.pods[0].pipeline.compute != NULL,
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
                              .higher = higher_targets(e->s),
+                             .server_here = server_here(e->s),
                              .machines = pods_machines(e->s),
                              .places = (double)e->s->compute.max_batch * pods_machines(e->s),
                              .copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE,

@@ -170,8 +170,9 @@ static void neighbour(struct phrase *t, const struct judge_input *in, struct ver
 
 static void neighbour_computes(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     say(v, VERDICT_NEIGHBOUR, VERDICT_CAUSE_FOREIGN, 1 - in->own_cpu_ratio / in->host_cpu_ratio);
-    phrase_add(t, "other programs on the host's CPUs: %s busy, %s by this one",
-               phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
+    phrase_add(t, "other programs%s on the host's CPUs: %s busy, %s by this one",
+               in->server_here ? JUDGE_SERVER : "", phrase_share(in->host_cpu_ratio).text,
+               phrase_share(in->own_cpu_ratio).text);
     add_parts(t, in);
     judge_add_grown(t, in);
 }

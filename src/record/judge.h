@@ -64,6 +64,7 @@ struct judge_input {
     double machines;                      /* that have such a GPU each; 0: one */
     double places;                        /* of sequences in their batches; 0: unknown */
     double host_cpu_ratio, own_cpu_ratio; /* of all CPUs; the part of this process */
+    bool server_here;                     /* the server of a store or index is on this machine */
     double slots_ratio;                   /* mean in service / slots */
     uint64_t slots;                       /* there are; 0 where unknown */
     uint64_t requests;                    /* done */
@@ -111,6 +112,9 @@ struct judge_input {
 #define JUDGE_FREE_MISSES 0.005
 /* Standard deviations of a count, its root, from which more is no chance. */
 #define JUDGE_CHANCE 3
+
+/* Where the server of a store or index is one of the other programs. */
+#define JUDGE_SERVER ", among them the server that the run uses,"
 
 /* Fills the verdict except its remedies, and adds warnings to those already there. The order of the rules:
  * - most requests failed: the last tier's capacity where most of these found no room in time, else none
@@ -213,6 +217,7 @@ bool judge_cut(const struct judge_input *in);
  * none.
  */
 int judge_last_tier(const struct judge_input *in);
+int judge_lowest_tier(const struct judge_input *in); /* that is on, whatever it holds */
 /* Bytes that the tiers hold together, copies counted once. */
 double judge_held_bytes(const struct judge_input *in);
 /* Whether half of that is free, where a rule may keep entries out. */

@@ -147,6 +147,12 @@ struct judge_leader judge_leader_of(const struct judge_input *in) {
 
 /* The last tier that is on: what falls out of it is gone. Of tiers that keep copies, the one that holds most.
  */
+int judge_lowest_tier(const struct judge_input *in) {
+    int last = KVF_TIERS - 1;
+    while (last > 0 && !in->on[last]) last--;
+    return last;
+}
+
 int judge_last_tier(const struct judge_input *in) {
     int last = -1;
     for (int t = 0; t < KVF_TIERS; t++)
@@ -251,8 +257,9 @@ void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
     double ratio = judge_foreign(in);
     char theirs[24], names[JUDGE_NEIGHBOURS * 80];
     if (judge_others_compute(in))
-        verdict_warn(v, "other programs used the host's CPUs: %s busy, %s by this one",
-                     phrase_share(in->host_cpu_ratio).text, phrase_share(in->own_cpu_ratio).text);
+        verdict_warn(v, "other programs%s used the host's CPUs: %s busy, %s by this one",
+                     in->server_here ? JUDGE_SERVER : "", phrase_share(in->host_cpu_ratio).text,
+                     phrase_share(in->own_cpu_ratio).text);
     if (ratio == 0) return;
     units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
     judge_names(in, names, sizeof names);
@@ -340,10 +347,8 @@ static const char *requests_word(double n) {
  * would not make these succeed. */
 void judge_say_failing(const struct judge_input *in, struct phrase *t, struct verdict *v) {
     bool room = in->refused >= in->failed / 2;
-    int last = KVF_TIERS - 1;
     char failed[24], done[24], refused[24];
-    while (last > 0 && !in->on[last]) last--;
-    v->limited_by = room ? verdict_limit_of((enum kvf_tier)last) : VERDICT_UNKNOWN;
+    v->limited_by = room ? verdict_limit_of((enum kvf_tier)judge_lowest_tier(in)) : VERDICT_UNKNOWN;
     v->cause = room ? VERDICT_CAUSE_CAPACITY : VERDICT_CAUSES;
     v->share = in->failed / (in->failed + (double)in->requests);
     verdict_add_evidence(v, VERDICT_FAILED_SHARE, v->share, "");

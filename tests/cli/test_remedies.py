@@ -226,6 +226,16 @@ def _():
     assert roomy["cause"] != "capacity", roomy
 
 
+@case("where a miss makes no work, a larger last tier is promised to save none")
+def _():
+    changes = {"seed": 5867, "run.duration": "60s", "run.warmup": "15s", "workload.users": 8, "workload.prefix.probability": 0, "engine.slots": 4,
+               "workload.conversation.end_probability": 0.05, "compute.mode": "realistic", "tiers.gpu.capacity": 0, "tiers.cpu.capacity": "16GiB",
+               "tiers.nvme.capacity": "8GiB", "tiers.nvme.preset": "nvme_gen4", "cache.placement": "inclusive", "cache.eviction": "s3fifo",
+               "cache.promotion": "second_hit"}
+    told = {one["change"] for one in simulate("quickstart", {**BASE, **changes})["verdict"]["remedies"]}
+    assert "2 x cpu bandwidth" in told and not any("nvme capacity" in change for change in told), told
+
+
 @case("a remedy stands in the summary, and in the database with the verdict")
 def _():
     path = SOURCE / "configs/quickstart.yaml"

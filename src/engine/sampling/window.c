@@ -166,6 +166,7 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
     in->stand.p95_alone = f->higher > 0;
+    in->server_here = f->server_here > 0;
     in->machines = f->machines;
     in->places = f->places;
     in->copies = f->copies > 0;

@@ -70,6 +70,7 @@ struct window_facts {
     double full[KVF_TIERS];          /* 1: its directions do not share time; the busier one bounds it */
     double routing;                  /* an enum judge_routing */
     double higher;                   /* 1: classes have targets of higher percentiles */
+    double server_here;              /* 1: the server of a store or index is on this machine */
 };
 
 /* Cumulative sums at recent moments; the oldest kept is the newest at least ten seconds old. */

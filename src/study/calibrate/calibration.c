@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "base/url.h"
 #include "base/utf8.h"
 #include "record/snapshot.h"
 
@@ -223,7 +224,8 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r,
             "    # uncertain: windows lay up to %.0f %% apart; measure again when the machine is quiet\n",
             apart * 100);
     if (kvf_present(r->cpu_others))
-        buf_addf(out, "    # meanwhile other programs kept %.0f %% of the processors busy\n",
+        buf_addf(out, "    # meanwhile other programs%s kept %.0f %% of the processors busy\n",
+                 url_described_here(r->description) ? ", among them the store's server," : "",
                  r->cpu_others * 100);
     if (kvf_present(r->device_times))
         buf_addf(out, "    # and the kernel counted %.2f times our bytes for the device\n", r->device_times);

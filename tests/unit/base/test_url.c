@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/url.h"
 
@@ -113,6 +114,22 @@ static void a_server_is_its_host_and_port(void **state) {
     }
 }
 
+static void a_place_is_here_by_its_look(void **state) {
+    (void)state;
+    char own[300];
+    assert_int_equal(gethostname(own, 256), 0);
+    strcat(own, ":6379");
+    const char *const here[] = {"/run/redis.sock", "127.0.0.1:6379", "127.9.9.9", "localhost",
+                                "localhost:1",     "[::1]:2",        "::1",       own},
+                      *const there[] = {"", "10.0.0.1:6379", "localhost.example", "kvcache",
+                                        "[2001:db8::1]:2"};
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++) assert_true(url_here(here[i]));
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++) assert_false(url_here(there[i]));
+    assert_true(url_described_here("resp: Valkey 9.1.2 at 127.0.0.1:6379, 4 connections"));
+    assert_false(url_described_here("resp: Valkey 9.1.2 at 10.0.0.1:6379, 4 connections"));
+    assert_false(url_described_here("emulated: 10 GB/s"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_told_apart),
@@ -120,6 +137,7 @@ int main(void) {
         cmocka_unit_test(user_information_is_masked_wherever_it_stands),
         cmocka_unit_test(secrets_are_kept_apart_from_addresses),
         cmocka_unit_test(a_server_is_its_host_and_port),
+        cmocka_unit_test(a_place_is_here_by_its_look),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -595,6 +595,12 @@ static void cpus_that_work_for_others_are_a_neighbour(void **state) {
     assert_int_equal(v.cause, VERDICT_CAUSE_FOREIGN);
     assert_non_null(strstr(v.sentence, "other programs on the host's CPUs: 97 % busy, 10 % by this one"));
     assert_int_equal(v.warnings, 1);
+    in.server_here = true;
+    v = judged(&in);
+    assert_non_null(
+        strstr(v.sentence, "other programs, among them the server that the run uses, on the host's"));
+    assert_non_null(
+        strstr(v.warning[0], "other programs, among them the server that the run uses, used the"));
     in.tier_busy[NVME] = 0.99; /* the drive is the limit all the same, and the warning stays */
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NVME);
