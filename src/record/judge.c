@@ -149,6 +149,7 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
         add_gpu_beside(t, in, &most);
     }
     judge_add_free_misses(t, in);
+    judge_add_grown(t, in);
 }
 
 static void neighbour(struct phrase *t, const struct judge_input *in, struct verdict *v, double busy) {
@@ -255,7 +256,10 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
         phrase_add(t, "; ");
         add_leader(t, &l, in);
     }
-    if (!(in->slots_ratio >= JUDGE_FULL)) return;
+    if (!(in->slots_ratio >= JUDGE_FULL)) {
+        judge_add_grown(t, in);
+        return;
+    }
     judge_add_slots(t, in);
     judge_add_backlog(t, in);
 }
@@ -423,6 +427,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
     }
     judge_add_free_misses(t, in);
     add_parts(t, in);
+    judge_add_grown(t, in);
 }
 
 /* Whether what the tiers could not keep makes the work that would be named. */
@@ -477,8 +482,10 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
         slots(t, in, v);
     else if (!in->targets)
         load(t, in, v);
-    else
+    else {
         latency(t, in, v, part);
+        judge_add_grown(t, in);
+    }
 }
 
 static void unknown_latency(struct phrase *t, const struct judge_input *in, struct verdict *v) {

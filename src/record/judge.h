@@ -197,7 +197,8 @@ struct judge_leader judge_leader_of(const struct judge_input *in);
 const char *judge_busy_slots(const struct judge_input *in, char out[48]);
 void judge_add_slots(struct phrase *t, const struct judge_input *in);
 void judge_add_backlog(struct phrase *t, const struct judge_input *in); /* "; 53 waiting", or nothing */
-void judge_add_grown(struct phrase *t, const struct judge_input *in);   /* the same where judge_grows() */
+void judge_add_grown(struct phrase *t,
+                     const struct judge_input *in); /* the same of no chance, with any slots */
 /* Whether so few of the misses make work, a tenth, that all are taken for those that make none. */
 bool judge_few_work(double misses, double without);
 bool judge_free_misses(const struct judge_input *in);

@@ -272,11 +272,15 @@ void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
                      ratio, theirs, names);
 }
 
+static bool waits(const struct judge_input *in) {
+    return in->unserved_ratio >= JUDGE_UNSERVED &&
+           in->unserved_ratio * sqrt(in->arrived + in->came_before) >= JUDGE_CHANCE;
+}
+
 /* Requests that have ended say nothing of a queue without an end. A closed loop's is no longer than its users
  * are many; that of random arrivals which slots can serve grows by chance, as sums of so many do. */
 bool judge_grows(const struct judge_input *in) {
-    return in->slots_ratio >= JUDGE_FULL && in->unserved_ratio >= JUDGE_UNSERVED &&
-           in->unserved_ratio * sqrt(in->arrived + in->came_before) >= JUDGE_CHANCE;
+    return in->slots_ratio >= JUDGE_FULL && waits(in);
 }
 
 bool judge_few_work(double misses, double without) {
@@ -394,5 +398,5 @@ void judge_add_backlog(struct phrase *t, const struct judge_input *in) {
 }
 
 void judge_add_grown(struct phrase *t, const struct judge_input *in) {
-    if (judge_grows(in)) judge_add_backlog(t, in);
+    if (waits(in)) judge_add_backlog(t, in);
 }

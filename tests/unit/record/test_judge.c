@@ -129,6 +129,12 @@ static void with_all_targets_met_nothing_is_a_bottleneck(void **state) {
     in.backlog = 177;
     assert_int_equal(judged(&in).limited_by, VERDICT_NONE); /* a queue of users who wait for answers */
     in.unserved_ratio = 0.4;
+    in.slots_ratio = 0.6; /* of pods of which one has all that waits */
+    in.arrived = 60;
+    EXPECT(
+        &in, VERDICT_NONE, VERDICT_CAUSES,
+        "none: all targets met; the most loaded is nvme (emulated) reads and writes, 50 % busy; 177 waiting");
+    in.slots_ratio = 1;
     in.arrived = 50; /* 20 more, where 3 x 7.07 may be chance */
     assert_int_equal(judged(&in).limited_by, VERDICT_NONE);
     in.arrived = 60;
