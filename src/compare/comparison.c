@@ -25,16 +25,6 @@ static void label_group(const struct trials *t, char *out, size_t len) {
         snprintf(out, len, "runs %" PRId64 "...%" PRId64, first->run_id, last->run_id);
 }
 
-/* Of the misses, whether those of shared prompts are few: only these are written again at granularity
- * request. */
-static bool few_prompts(const struct comparison_input *i) {
-    const char *unit;
-    double missed = comparison_value(i, "prefix_lookups", &unit) - comparison_value(i, "prefix_hits", &unit);
-    double all =
-        comparison_value(i, "reuse_lookups", &unit) * (1 - comparison_value(i, "reuse_hit_ratio", &unit));
-    return !(missed > 0.1 * all);
-}
-
 static void granularity_of(const struct run_record *run, struct comparison_side *s) {
     json_t *root = run->effective_json ? json_loads(run->effective_json, 0, NULL) : NULL;
     const char *unit = json_string_value(json_object_get(json_object_get(root, "cache"), "granularity"));
@@ -42,25 +32,43 @@ static void granularity_of(const struct run_record *run, struct comparison_side 
     json_decref(root);
 }
 
-static double read_of_a_request(const struct comparison_input *i) {
+static double value_of(const struct comparison_input *i, const char *metric) {
     const char *unit;
-    return kvf_ratio(comparison_value(i, "total_read_bytes", &unit),
-                     comparison_value(i, "requests_done", &unit));
+    return comparison_value(i, metric, &unit);
 }
 
-static void times_of_a_request(const struct comparison_input *i, struct comparison_side *s) {
-    const char *unit;
-    double done = comparison_value(i, "requests_done", &unit);
+/* At granularity request shared prompts alone are made again, at granularity block all but chunks of
+ * documents. */
+static double misses_of(const struct comparison_input *i, const char *granularity) {
+    if (strcmp(granularity, "request") == 0)
+        return value_of(i, "prefix_lookups") - value_of(i, "prefix_hits");
+    double chunks = value_of(i, "rag_lookups") - value_of(i, "rag_hits");
+    double all = value_of(i, "reuse_lookups") * (1 - value_of(i, "reuse_hit_ratio"));
+    return round(all - (chunks > 0 ? chunks : 0)); /* whole ones */
+}
+
+static void means_of(const struct comparison_input *i, const char *granularity, struct comparison_means *m) {
+    double done = value_of(i, "requests_done");
+    *m = (struct comparison_means){.e2e = value_of(i, "e2e_mean_ms"),
+                                   .ttft = value_of(i, "ttft_mean_ms"),
+                                   .queue = value_of(i, "queue_wait_mean_ms"),
+                                   .storage = value_of(i, "storage_io_mean_ms"),
+                                   .prefill = value_of(i, "prefill_mean_ms"),
+                                   .generation = value_of(i, "generation_mean_ms"),
+                                   .device_ms = value_of(i, "nvme_read_device_mean_ms"),
+                                   .kernel_ms = value_of(i, "nvme_read_q2d_mean_ms"),
+                                   .drive_ms = value_of(i, "nvme_read_d2c_mean_ms"),
+                                   .misses = kvf_ratio(misses_of(i, granularity), done),
+                                   .read_bytes = kvf_ratio(value_of(i, "total_read_bytes"), done)};
     for (int k = 0; k < KVF_TIERS * KVF_DIRS; k++) {
         enum kvf_tier t = (enum kvf_tier)(k / KVF_DIRS);
         enum kvf_dir d = (enum kvf_dir)(k % KVF_DIRS);
         char mean[METRIC_NAME], ops[METRIC_NAME];
         snprintf(mean, sizeof mean, "%s_%s_mean_ms", tier_name(t), dir_name(d));
         snprintf(ops, sizeof ops, "%s_%s_ops", tier_name(t), dir_name(d));
-        s->operation_ms[t][d] =
-            comparison_value(i, mean, &unit) * kvf_ratio(comparison_value(i, ops, &unit), done);
+        m->operation_ms[t][d] = value_of(i, mean);
+        m->operations[t][d] = kvf_ratio(value_of(i, ops), done);
     }
-    s->queue_ms = comparison_value(i, "queue_wait_mean_ms", &unit);
 }
 
 static void describe_side(const struct comparison_input *i, struct comparison_side *s) {
@@ -73,9 +81,8 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
     s->results = run->results.count > 0;
     granularity_of(run, s);
-    s->misses_free = strcmp(s->granularity, "request") == 0 && few_prompts(i);
-    s->read_bytes = read_of_a_request(i);
-    times_of_a_request(i, s);
+    s->open_loop = kvf_present(value_of(i, "achieved_ratio"));
+    means_of(i, s->granularity, &s->mean);
     verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
     if (comparison_group(i)) {
         s->trials = i->trials->count;
@@ -193,6 +200,9 @@ static void add_metrics(const struct comparison_input *input, const struct compa
     }
     for (size_t i = 0; i < STANDING_UNDONE; i++) /* those that the usual selection does not have */
         add_metric(input, c, standing_undone_metric(i), ASKED_USUAL);
+    for (size_t s = 1; s < c->sides; s++)
+        if (comparison_waits_more(&c->side[s], c->side) || comparison_waits_more(c->side, &c->side[s]))
+            add_metric(input, c, "unserved_ratio", ASKED_NAMED);
     for (size_t n = 0; wish->extra && wish->extra[n]; n++) add_metric(input, c, wish->extra[n], ASKED_NAMED);
     a.only = NULL;
     for (size_t s = 0; wish->all && s < c->sides; s++) each_metric(&input[s], add_found, &a);

@@ -51,6 +51,16 @@ struct comparison_store {
     double load_ms[METRIC_SIZES], again_ms[METRIC_SIZES];   /* of METRIC_SIZE_LIST tokens */
 };
 
+/* Of a request done, in the mean; missing where not known. */
+struct comparison_means {
+    double e2e, ttft, queue, storage, prefill, generation; /* ms */
+    double operations[KVF_TIERS][KVF_DIRS];                /* of entries, those of moves included */
+    double operation_ms[KVF_TIERS][KVF_DIRS];              /* of one of them */
+    double device_ms, kernel_ms, drive_ms; /* at the device, of an nvme read and of a request to the drive */
+    double misses;                         /* lookups that miss what is made again */
+    double read_bytes;                     /* from all tiers */
+};
+
 struct comparison_side {
     char label[48];    /* "run 12", "runs 12-14" */
     char title[160];   /* "nightly, 2026-11-20 08:30, 3 of 3 trials", local time */
@@ -66,10 +76,10 @@ struct comparison_side {
     struct comparison_store store;
     char granularity[16]; /* of its cache; "": not known */
     bool other_units;     /* than the baseline's: its lookups and operations are of entries of another kind */
-    bool misses_free;     /* nothing is written or computed again for a miss */
-    double read_bytes;    /* of a request done, from all tiers; missing where they are not counted */
-    double operation_ms[KVF_TIERS][KVF_DIRS]; /* of a request done, those of entries; missing likewise */
-    double queue_ms;                          /* mean wait of a request for a slot; missing likewise */
+    struct comparison_means mean;
+    double load;     /* requests that arrived, or were open before; missing where not known */
+    double unserved; /* part of its arrivals left waiting; missing where users wait for answers */
+    bool open_loop;  /* requests arrive on their own */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;
@@ -100,8 +110,9 @@ enum comparison_reason { /* why a noise is not told, although there would be fig
                          COMPARISON_NEIGHBOUR, /* another program used what the metric depends on */
                          COMPARISON_UNITS,     /* counted in entries of another granularity */
                          COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
-                         COMPARISON_OPEN,   /* its interval has no end: too few values beyond a percentile */
-                         COMPARISON_LEAVING /* users leave one by one, which looks like noise */
+                         COMPARISON_WAITING, /* better where more arrivals were left waiting */
+                         COMPARISON_OPEN,    /* its interval has no end: too few values beyond a percentile */
+                         COMPARISON_LEAVING  /* users leave one by one, which looks like noise */
 };
 enum comparison_method {
     COMPARISON_NONE,

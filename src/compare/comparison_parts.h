@@ -29,6 +29,24 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
 /* Appends one sentence on a side against the baseline, with the reason. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
 
+/* Appends what the change of a metric that users feel comes from, " because nvme reads take longer (...)", as
+ * far as the figures say. Whether the lookups that miss were named. */
+bool comparison_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
+                      const char *what, struct buf *out);
+/* Appends "hit ratio 22.1 % after 45.0 %". */
+void comparison_put_values(const struct comparison *c, const char *metric, size_t side, struct buf *out);
+/* Whether a metric moved this way beyond noise. */
+bool comparison_went(const struct comparison *c, const char *metric, size_t side,
+                     enum comparison_direction way);
+/* Whether a request reads more, or less, by more than what chance makes of some. */
+bool comparison_reads(const struct comparison *c, size_t side, bool more);
+
+/* Whether a metric counts what was served in a second. */
+static inline bool comparison_of_rate(const char *metric) {
+    return strcmp(metric, "throughput_tok_s") == 0 || strcmp(metric, "requests_per_s") == 0 ||
+           strcmp(metric, "goodput_per_s") == 0;
+}
+
 /* The flaw of a side in words, behind its name: "did not serve what arrived: ...". */
 const char *comparison_flaw_text(enum standing_flaw flaw);
 
@@ -37,18 +55,17 @@ static inline bool comparison_side_failed(const struct comparison_side *s) {
     return s->trials ? !s->complete : s->status == RUN_FAILED || s->status == RUN_CRASHED;
 }
 
-/* Whether a count exceeds another by more than chance: by a quarter and by more than one. */
-static inline bool comparison_far_more(double n, double than) {
-    return n > 1.25 * than + 1;
-}
+/* Whether far more of a kind of work was left undone on a side than on another, of as many requests; one of
+ * them is the baseline. Writes, lookups and operations of another granularity are more only than none. */
+bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,
+                          double n_than);
 
-/* The same of a kind of work undone on a side and its baseline, in either order: writes, lookups and
- * operations of another granularity are more only than none. */
-static inline bool comparison_lost_more(const struct comparison *c, size_t side, const char *metric, double n,
-                                        double than) {
-    bool of_requests = strncmp(metric, "requests_", 9) == 0 || strncmp(metric, "ranks_", 6) == 0 ||
-                       strncmp(metric, "rag_", 4) == 0;
-    return comparison_far_more(n, than) && (of_requests || !c->side[side].other_units || !(than > 0));
+/* A P95 is that of the slowest twentieth. Where one side had not ended so many more of its requests, or of
+ * its arrivals had left so many more waiting, all of its tail may be among them. */
+#define COMPARISON_SURVIVORS 0.05
+static inline bool comparison_waits_more(const struct comparison_side *s,
+                                         const struct comparison_side *than) {
+    return s->unserved - than->unserved > COMPARISON_SURVIVORS;
 }
 
 /* The metric's label; "gpu emul read P95" with an emulated tier. */

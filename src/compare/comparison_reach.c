@@ -18,11 +18,12 @@
 
 struct reach_side {
     bool failed;
-    double bytes, cpu;      /* as above; NaN: not known */
-    bool on_device, on_cpu; /* whether a neighbour was */
-    bool users_differ;      /* from those of the baseline */
-    bool other_units;       /* than the baseline's */
-    bool more, less;        /* undone, as of the comparison's side */
+    double bytes, cpu;           /* as above; NaN: not known */
+    bool on_device, on_cpu;      /* whether a neighbour was */
+    bool users_differ;           /* from those of the baseline */
+    bool other_units;            /* than the baseline's */
+    bool more, less;             /* undone, as of the comparison's side */
+    bool waits_more, waits_less; /* arrivals, likewise */
 };
 struct comparison_reach {
     size_t sides;
@@ -170,7 +171,7 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
     struct comparison_reach *r = mem_zalloc(1, sizeof *r);
     r->sides = c->sides;
     r->side = mem_zalloc(c->sides, sizeof *r->side);
-    bool users = false, neighbours = false, undone = false, failed = false, units = false;
+    bool users = false, neighbours = false, undone = false, failed = false, units = false, waiting = false;
     for (size_t s = 0; s < c->sides; s++) {
         find_neighbours(&input[s], c, s, &r->side[s]);
         neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
@@ -183,6 +184,9 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         r->side[s].more = c->side[s].undone_more;
         r->side[s].less = c->side[s].undone_less;
         undone = undone || c->side[s].undone_more || c->side[s].undone_less;
+        r->side[s].waits_more = comparison_waits_more(&c->side[s], c->side);
+        r->side[s].waits_less = comparison_waits_more(c->side, &c->side[s]);
+        waiting = waiting || r->side[s].waits_more || r->side[s].waits_less;
     }
     if (neighbours)
         comparison_note(
@@ -203,14 +207,17 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
             "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
             "through or are not admitted, other work is left undone or began before the measured part, or a "
             "run ends amid most of its work: less work is done sooner.");
+    if (waiting)
+        comparison_note(
+            c,
+            "No latency, target or hit ratio is claimed to be better where over five percentage points more "
+            "of the arrivals were left waiting: it is that of the requests that were served.");
     return r;
 }
 
-/* Of the two sides the one that looks better did less of what was asked. */
-static bool better_undone(const struct reach_side *s, const struct comparison_metric *m,
-                          enum comparison_direction direction) {
-    return is_measured(m) &&
-           ((s->more && direction == COMPARISON_IMPROVED) || (s->less && direction == COMPARISON_WORSENED));
+/* Whether the one that looks better is that of which this is so. */
+static bool looks_better(bool side, bool base, enum comparison_direction direction) {
+    return (side && direction == COMPARISON_IMPROVED) || (base && direction == COMPARISON_WORSENED);
 }
 
 enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
@@ -219,7 +226,12 @@ enum comparison_reason comparison_reach_reason(const struct comparison_reach *r,
     if (r->side[side].users_differ && is_measured(m)) return COMPARISON_USERS;
     if (disturbed(&r->side[0], m) || disturbed(&r->side[side], m)) return COMPARISON_NEIGHBOUR;
     if (r->side[side].other_units && of_entries(m->metric)) return COMPARISON_UNITS;
-    if (better_undone(&r->side[side], m, m->change[side].direction)) return COMPARISON_UNDONE;
+    const struct reach_side *s = &r->side[side];
+    enum comparison_direction direction = m->change[side].direction;
+    if (is_measured(m) && looks_better(s->more, s->less, direction)) return COMPARISON_UNDONE;
+    if (is_measured(m) && !comparison_of_rate(m->metric) &&
+        looks_better(s->waits_more, s->waits_less, direction))
+        return COMPARISON_WAITING;
     return COMPARISON_TOLD;
 }
 

@@ -22,28 +22,36 @@ static double unfinished_of(const struct comparison_input *i) {
     return part < 0 ? 0 : part; /* what those that ended had spent before is in no result */
 }
 
-static enum standing_flaw flaw_of(const struct comparison_input *i) {
+static void work_of(const struct comparison_input *i, struct comparison_side *side) {
     struct result_list values = values_of(i);
-    enum standing_flaw flaw = standing_run_flaw(&values);
+    side->flaw = standing_run_flaw(&values);
+    side->load = standing_run_load(&values);
+    side->unserved = result_value(&values, "unserved_ratio");
     free(values.items);
-    return flaw;
 }
 
-/* Of a longer run the part that the other one had time for. */
-static double part_for(const struct comparison_input *i, const struct comparison_input *other) {
-    const char *unit;
-    double own = comparison_value(i, "requests_arrived", &unit),
-           theirs = comparison_value(other, "requests_arrived", &unit);
-    return theirs < own ? theirs / own : 1;
+/* Of a longer run the part that the other one had time for; all, where either had nothing to do. */
+static double part_for(const struct comparison_side *own, const struct comparison_side *other) {
+    return other->load > 0 && other->load < own->load ? other->load / own->load : 1;
+}
+
+/* By more than chance: by a quarter and by more than one. */
+bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,
+                          double n_than) {
+    const struct comparison_side *one = &c->side[side], *other = &c->side[than];
+    bool of_requests = strncmp(metric, "requests_", 9) == 0 || strncmp(metric, "ranks_", 6) == 0 ||
+                       strncmp(metric, "rag_", 4) == 0;
+    bool more = n * part_for(one, other) > 1.25 * n_than * part_for(other, one) + 1;
+    return more && (of_requests || !(one->other_units || other->other_units) || !(n_than > 0));
 }
 
 /* Of any kind, for each trial. */
-static bool far_more(const struct comparison *c, size_t side, const struct standing *a,
-                     const struct standing *b, double part) {
+static bool far_more(const struct comparison *c, size_t side, const struct standing *a, size_t than,
+                     const struct standing *b) {
     for (size_t i = 0; i < STANDING_UNDONE; i++)
-        if (comparison_lost_more(c, side, standing_undone_metric(i),
-                                 a->undone[i] / fmax((double)a->trials, 1),
-                                 part * b->undone[i] / fmax((double)b->trials, 1)))
+        if (comparison_lost_more(c, standing_undone_metric(i), side,
+                                 a->undone[i] / fmax((double)a->trials, 1), than,
+                                 b->undone[i] / fmax((double)b->trials, 1)))
             return true;
     return false;
 }
@@ -56,23 +64,17 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         struct comparison_side *side = &c->side[i];
         standing_of(input[i].run, comparison_group(&input[i]) ? input[i].trials : NULL, s);
         standing_undone(s->undone, side->undone, sizeof side->undone);
-        side->flaw = flaw_of(&input[i]);
+        work_of(&input[i], side);
         if (i == 0) continue;
         bool hides = standing_flaw_hides(side->flaw), base_hides = standing_flaw_hides(c->side[0].flaw);
-        side->undone_more =
-            far_more(c, i, s, &base, part_for(&input[0], &input[i])) || (hides && !base_hides);
-        side->undone_less =
-            far_more(c, i, &base, s, part_for(&input[i], &input[0])) || (base_hides && !hides);
+        side->undone_more = far_more(c, i, s, 0, &base) || (hides && !base_hides);
+        side->undone_less = far_more(c, 0, &base, i, s) || (base_hides && !hides);
     }
 }
 
-/* A P95 is that of the slowest twentieth. Where one side had not ended so many more of its requests, or of
- * its arrivals had left so many more waiting, all of its tail may be among them. */
-#define SURVIVORS 0.05
-
 static bool warn_survivors(struct comparison *c, size_t s, const double share[2], const char *part,
                            const char *left) {
-    if (!(fabs(share[1] - share[0]) > SURVIVORS)) return false;
+    if (!(fabs(share[1] - share[0]) > COMPARISON_SURVIVORS)) return false;
     size_t more = share[1] > share[0] ? s : 0, less = s - more;
     comparison_warn(
         c,
@@ -84,11 +86,9 @@ static bool warn_survivors(struct comparison *c, size_t s, const double share[2]
 }
 
 static void warn_of_survivors(const struct comparison_input *input, struct comparison *c) {
-    const char *unit;
-    double waits = comparison_value(&input[0], "unserved_ratio", &unit);
     for (size_t s = 1; s < c->sides; s++) {
         double time[2] = {unfinished_of(&input[0]), unfinished_of(&input[s])};
-        double arrivals[2] = {waits, comparison_value(&input[s], "unserved_ratio", &unit)};
+        double arrivals[2] = {c->side[0].unserved, c->side[s].unserved};
         if (c->side[0].flaw == STANDING_FLAW_CUT || c->side[s].flaw == STANDING_FLAW_CUT)
             continue; /* that is said, and nothing is claimed */
         if (!warn_survivors(c, s, time, "the time in service", "was that of requests not done"))

@@ -2,32 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "compare/comparison_parts.h"
 #include "record/standing.h"
 
-/* Metrics that users of a cache feel, in order of weight, then their possible causes, each before its effect:
- * of tiers and slots the one whose time in a request moved most. */
+/* Metrics that users of a cache feel, in order of weight. */
 static const char *const felt[] = {"e2e_p95_ms",       "ttft_p95_ms", "throughput_tok_s", "storage_io_p95_ms",
                                    "nvme_read_p95_ms", "e2e_p50_ms",  "requests_per_s"};
-static const struct {
-    const char *metric, *worse, *better;
-} behind[] = {
-    {"reuse_hit_ratio", "more lookups miss", "fewer lookups miss"},
-    {"hit_ratio", "more lookups miss", "fewer lookups miss"},
-    {"nvme_read_d2c_p95_ms", "the drive takes longer for reads", "the drive takes less time for reads"},
-    {"nvme_read_q2d_p95_ms", "reads wait longer in the kernel's queue",
-     "reads wait less in the kernel's queue"},
-    {"nvme_read_device_p95_ms", "nvme reads take longer at the device",
-     "nvme reads take less time at the device"},
-    {"nvme_write_p95_ms", "nvme writes take longer", "nvme writes are faster"},
-    {"nvme_read_p95_ms", "nvme reads take longer", "nvme reads are faster"},
-    {"cpu_read_p95_ms", "cpu reads take longer", "cpu reads are faster"},
-    {"gpu_read_p95_ms", "gpu reads take longer", "gpu reads are faster"},
-    {"queue_wait_p95_ms", "requests wait longer for a slot", "requests wait less for a slot"},
-};
-enum { BEHIND = sizeof behind / sizeof behind[0] };
 
-/* So many times the bytes of a request, or a part, are more or fewer. */
+/* So many times the bytes of a request are more or fewer. */
 #define READS 1.02
 
 static const char *is_or_are(const struct comparison_side *s) {
@@ -41,128 +24,21 @@ static const struct comparison_change *told(const struct comparison *c, const ch
     return moved && v->noise == COMPARISON_BEYOND ? v : NULL;
 }
 
-/* "hit ratio 22.1 % after 45.0 %" */
-static void put_values(const struct comparison *c, const char *metric, size_t side, struct buf *out) {
+void comparison_put_values(const struct comparison *c, const char *metric, size_t side, struct buf *out) {
     const struct comparison_metric *m = comparison_metric(c, metric);
     buf_addf(out, "%s %s after %s", m->label, comparison_cell(m->change[side].value, m).text,
              comparison_cell(m->change[0].value, m).text);
 }
 
-/* Change of a metric in ms; 0 where noise hides it. */
-static double moved_ms(const struct comparison *c, const char *metric, size_t side) {
-    const struct comparison_metric *m = comparison_metric(c, metric);
-    return m && strcmp(m->unit, "ms") == 0 && told(c, metric, side)
-               ? m->change[side].value - m->change[0].value
-               : 0;
-}
-
-static bool of_hits(const char *metric) {
-    return strcmp(metric, "reuse_hit_ratio") == 0 || strcmp(metric, "hit_ratio") == 0;
-}
-
-/* A miss that makes no work explains nothing that takes longer. */
-static bool explains(const struct comparison *c, size_t side, const char *metric) {
-    return !of_hits(metric) || !(c->side[0].misses_free || c->side[side].misses_free);
-}
-
-/* Whether a request reads more, or less, by more than what chance makes of some. */
-static bool reads(const struct comparison *c, size_t side, bool more) {
-    double times = kvf_ratio(c->side[side].read_bytes, c->side[0].read_bytes);
+bool comparison_reads(const struct comparison *c, size_t side, bool more) {
+    double times = kvf_ratio(c->side[side].mean.read_bytes, c->side[0].mean.read_bytes);
     return more ? times > READS : times < 1 / READS;
 }
 
-static bool went(const struct comparison *c, const char *metric, size_t side, enum comparison_direction way) {
+bool comparison_went(const struct comparison *c, const char *metric, size_t side,
+                     enum comparison_direction way) {
     const struct comparison_change *v = told(c, metric, side);
     return v && v->direction == way;
-}
-
-/* A tier is no cause where both sides are limited by something else inside, nor the drive or the kernel's
- * queue where reads went the other way as a whole. */
-static bool may_cause(const struct comparison *c, size_t side, const char *metric,
-                      enum comparison_direction direction) {
-    static const char *const open[] = {"none", "unknown", "load", "link", "neighbour"};
-    size_t tier = strcspn(metric, "_");
-    bool of_tier = false, named = false;
-    for (int t = 0; t < KVF_TIERS; t++)
-        of_tier = of_tier || (strlen(tier_name((enum kvf_tier)t)) == tier &&
-                              strncmp(metric, tier_name((enum kvf_tier)t), tier) == 0);
-    for (size_t s = 0; s <= side && of_tier; s += side) {
-        const char *by = c->side[s].limited_by;
-        named = named || by[0] == '\0' || strncmp(by, metric, tier) == 0;
-        for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
-            named = named || strncmp(by, open[i], strlen(open[i])) == 0;
-    }
-    bool part = strncmp(metric, "nvme_read_", 10) == 0 && strcmp(metric, "nvme_read_p95_ms") != 0;
-    enum comparison_direction other =
-        direction == COMPARISON_WORSENED ? COMPARISON_IMPROVED : COMPARISON_WORSENED;
-    return (!of_tier || named) && !(part && went(c, "nvme_read_p95_ms", side, other));
-}
-
-/* A cache that hits more has more to read, and may be slower for it. Whether it was said. */
-static bool put_reads(const struct comparison *c, size_t side, struct buf *out) {
-    if (!went(c, "reuse_hit_ratio", side, COMPARISON_IMPROVED) || !reads(c, side, true)) return false;
-    buf_add(out, " while fewer lookups miss, and so more is read (");
-    put_values(c, "reuse_hit_ratio", side, out);
-    buf_add(out, ")");
-    return true;
-}
-
-/* How much longer it took of a request, in the mean; 0: not known. */
-static double taken_ms(const struct comparison *c, size_t side, const char *metric) {
-    const struct comparison_side *base = &c->side[0], *own = &c->side[side];
-    double ms = KVF_MISSING;
-    if (strncmp(metric, "queue_wait_", 11) == 0) ms = own->queue_ms - base->queue_ms;
-    for (int k = 0; k < KVF_TIERS * KVF_DIRS; k++) {
-        int t = k / KVF_DIRS, d = k % KVF_DIRS;
-        char operation[32];
-        snprintf(operation, sizeof operation, "%s_%s_", tier_name((enum kvf_tier)t),
-                 dir_name((enum kvf_dir)d));
-        if (strncmp(metric, operation, strlen(operation)) == 0)
-            ms = own->operation_ms[t][d] - base->operation_ms[t][d];
-    }
-    return kvf_present(ms) ? ms : 0;
-}
-
-/* The index in behind[] of what may have moved `what` this way: the lookups that miss, or what takes most
- * more, or less, of a request; of its parts the first. BEHIND: none. */
-static size_t cause_of(const struct comparison *c, size_t side, enum comparison_direction direction,
-                       const char *what) {
-    double most = -INFINITY;
-    size_t cause = BEHIND;
-    for (size_t i = 0; i < BEHIND; i++) {
-        const char *metric = behind[i].metric;
-        if (!went(c, metric, side, direction) || strcmp(metric, what) == 0) continue;
-        if (!explains(c, side, metric) || !may_cause(c, side, metric, direction)) continue;
-        if (of_hits(metric)) return i;
-        double ms = taken_ms(c, side, metric) * (direction == COMPARISON_WORSENED ? 1 : -1);
-        if (ms > most) cause = i;
-        most = fmax(most, ms);
-    }
-    return cause;
-}
-
-/* Of a part of a latency only what makes up half of its change is a cause; the rest is said of what lies
- * behind. Whether that were the lookups that miss. */
-static bool put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
-                      const char *what, struct buf *out) {
-    bool worse = direction == COMPARISON_WORSENED,
-         storage = strncmp(what, "nvme_", 5) == 0 || strncmp(what, "storage_", 8) == 0;
-    double waits = moved_ms(c, "queue_wait_p95_ms", side), own = moved_ms(c, what, side);
-    if (!storage && (own != 0 ? waits / own >= 0.5 : worse && waits > 0)) {
-        buf_addf(out, " because requests wait %s for a slot (", worse ? "longer" : "less");
-        put_values(c, "queue_wait_p95_ms", side, out);
-        buf_add(out, ")");
-        if (worse) (void)put_reads(c, side, out);
-        return false;
-    }
-    storage = storage || went(c, "storage_io_p95_ms", side, direction);
-    if (worse && storage && put_reads(c, side, out)) return false;
-    size_t cause = cause_of(c, side, direction, what);
-    if (cause == BEHIND) return false;
-    buf_addf(out, " because %s (", worse ? behind[cause].worse : behind[cause].better);
-    put_values(c, behind[cause].metric, side, out);
-    buf_add(out, ")");
-    return of_hits(behind[cause].metric);
 }
 
 /* Hits changed, and what users feel did not, as far as is known. */
@@ -171,7 +47,7 @@ static void put_hits(const struct comparison *c, size_t side, const struct compa
     buf_addf(out, "%s %s %s lookups than %s (", c->side[side].label,
              is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses",
              hits->direction == COMPARISON_WORSENED ? "more" : "fewer", c->side[0].label);
-    put_values(c, "reuse_hit_ratio", side, out);
+    comparison_put_values(c, "reuse_hit_ratio", side, out);
     buf_add(out, "); no latency or throughput that users feel differs beyond noise.");
 }
 
@@ -213,22 +89,29 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
     return kvf_present(n) ? n : 0;
 }
 
-static const char refused[] = "refused";
+static const char refused[] = "refused", waiting[] = "unserved_ratio";
 
 /* Requests that are refused, fail or wait past their target drop out of the metrics that look better. What is
  * lost is listed by weight; counts have no noise of their own. */
-enum { LOST = STANDING_UNDONE + 1 };
+enum { LOST = STANDING_UNDONE + 2 };
 
 static const char *lost_metric(size_t i) {
-    return i == 0 ? refused : standing_undone_metric(i - 1);
+    return i == 0 ? refused : i == LOST - 1 ? waiting : standing_undone_metric(i - 1);
+}
+
+/* Far more of it, as far as chance lets both differ. */
+static bool loses(const struct comparison *c, const char *metric, size_t side, size_t than) {
+    if (strcmp(metric, waiting) != 0)
+        return comparison_lost_more(c, metric, side, lost(c, metric, side), than, lost(c, metric, than));
+    const struct comparison_side *more = &c->side[side], *less = &c->side[than];
+    return comparison_waits_more(more, less) &&
+           standing_behind(1 - (more->unserved - less->unserved), fmin(more->load, less->load));
 }
 
 /* The first of which one side lost far more than the other; LOST: none. */
 static size_t more_lost(const struct comparison *c, size_t side, size_t than) {
     size_t i = 0;
-    while (i < LOST && !comparison_lost_more(c, side ? side : than, lost_metric(i),
-                                             lost(c, lost_metric(i), side), lost(c, lost_metric(i), than)))
-        i++;
+    while (i < LOST && !loses(c, lost_metric(i), side, than)) i++;
     return i;
 }
 
@@ -248,13 +131,33 @@ static const char *missed_of(const struct comparison *c, size_t side) {
 static const char *harm_words(const char *metric) {
     size_t kind = standing_undone_find(metric);
     if (kind < STANDING_UNDONE) return standing_undone_more(kind);
-    return strcmp(metric, refused) == 0 ? "writes are refused" : "requests miss their target";
+    return strcmp(metric, refused) == 0   ? "writes are refused"
+           : strcmp(metric, waiting) == 0 ? "arrivals are left waiting"
+                                          : "requests miss their target";
+}
+
+/* Of unequal numbers of requests the counts tell nothing without these: "90 of 100 requests after 100 of
+ * 1,000". */
+#define UNEQUAL 1.05
+
+static void put_of(const struct comparison *c, const char *metric, size_t side, size_t other,
+                   struct buf *out) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    double own = c->side[side].load, theirs = c->side[other].load;
+    char number[32];
+    buf_add(out, comparison_cell(m->change[side].value, m).text);
+    if (m->unit[0] || strcmp(metric, waiting) == 0 || strncmp(metric, "slo_", 4) == 0) return;
+    if (fmax(own, theirs) > UNEQUAL * fmin(own, theirs))
+        buf_addf(out, " in %s requests", units_count_human(own, number, sizeof number));
 }
 
 static void put_lost(const struct comparison *c, size_t side, const char *metric, bool fewer,
                      struct buf *out) {
-    buf_addf(out, "%s %s (", fewer ? "fewer" : "more", harm_words(metric));
-    put_values(c, metric, side, out);
+    buf_addf(out, "%s %s (%s ", fewer ? "fewer" : "more", harm_words(metric),
+             comparison_metric(c, metric)->label);
+    put_of(c, metric, side, 0, out);
+    buf_add(out, " after ");
+    put_of(c, metric, 0, side, out);
     buf_add(out, ")");
 }
 
@@ -287,9 +190,9 @@ static void put_harm(const struct comparison *c, size_t side, const struct harm 
 static void put_misses(const struct comparison *c, size_t side, struct buf *out) {
     buf_addf(out, "%s %s more lookups than %s (", c->side[side].label,
              is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
-    put_values(c, "reuse_hit_ratio", side, out);
+    comparison_put_values(c, "reuse_hit_ratio", side, out);
     buf_add(out, ")");
-    if (reads(c, side, false))
+    if (comparison_reads(c, side, false))
         buf_addf(out, ", and so read%s less per request", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
 }
 
@@ -333,7 +236,7 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
         if (!f.first) f.first = v;
     }
     f.worse = f.first && f.first->direction == COMPARISON_WORSENED;
-    f.misses = went(c, "reuse_hit_ratio", side, COMPARISON_WORSENED);
+    f.misses = comparison_went(c, "reuse_hit_ratio", side, COMPARISON_WORSENED);
     return f;
 }
 
@@ -354,7 +257,7 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
     } else if (f->first) {
         buf_addf(out, " %s than %s", f->worse ? "worse" : "better", c->side[0].label);
         put_by(c, "", f->what, side, out);
-        return put_cause(c, side, f->first->direction, f->what, out);
+        return comparison_cause(c, side, f->first->direction, f->what, out);
     }
     return lead;
 }
@@ -372,7 +275,7 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
     if (f.also) put_by(c, f.worse ? ", but better" : ", but worse", f.also, side, out);
     if (f.misses && !named && f.first && (!f.worse || f.also)) {
         buf_add(out, ", while more lookups miss (");
-        put_values(c, "reuse_hit_ratio", side, out);
+        comparison_put_values(c, "reuse_hit_ratio", side, out);
         buf_add(out, ")");
     }
     buf_add(out, ".");

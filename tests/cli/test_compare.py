@@ -4,8 +4,8 @@ import contextlib
 import csv
 import io
 import json
-import re
 import os
+import random
 import re
 import sqlite3
 from xml.etree import ElementTree
@@ -212,14 +212,26 @@ def _():
     assert run(["compare", "1", "9", "--fail-over", "0%"]).rc == 0
 
 
+def misses_more(granularity, **more):
+    """Two groups: the second misses more lookups, and its GPU takes longer for that."""
+    database().unlink(missing_ok=True)
+    with histories.make() as db:
+        for name, p95, hits, prefill in (("before", (100, 101, 102, 103), 0.7, 20), ("after", (157, 158, 159, 160), 0.4, 60)):
+            first = add_trials(db, p95, name=name, metric="e2e_p95_ms")
+            for metric, value in {"requests_done": 100, "e2e_mean_ms": 30 + prefill, "prefill_mean_ms": prefill, "reuse_lookups": 200, **more}.items():
+                db.executemany("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 99, ?, ?, '')",
+                               [(first + trial, metric, value) for trial in range(4)])
+            db.executemany("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 99, 'reuse_hit_ratio', ?, '')",
+                           [(first + trial, hits + 0.001 * trial) for trial in range(4)])
+            if "rag_lookups" in more:  # all that misses is of chunks
+                db.executemany("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 99, 'rag_hits', ?, '')",
+                               [(first + trial, 200 * (hits + 0.001 * trial)) for trial in range(4)])
+        db.execute("UPDATE runs SET effective_json = ?", (json.dumps({"cache": {"granularity": granularity}, "compute": {"mode": "none"}}),))
+
+
 @case("a verdict stands on top, of text, JSON, Markdown and HTML")
 def _():
-    with histories.make() as db:
-        for name, p95, hits in (("before", (100, 101, 102, 103), 0.7), ("after", (157, 158, 159, 160), 0.4)):
-            first = add_trials(db, p95, name=name, metric="e2e_p95_ms")
-            for trial in range(4):
-                db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 99, 'reuse_hit_ratio', ?, '')",
-                           (first + trial, hits + 0.001 * trial))
+    misses_more("block")
     verdict = ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 56 % because more lookups miss "
                "(hit ratio 40.2 % after 70.2 %).")
     got = run(["compare", "1", "5"])
@@ -256,16 +268,12 @@ def _():
 
 @case("where a miss makes no work no verdict blames misses")
 def _():
-    for granularity, told in (("request", False), ("block", True), (None, True)):
-        with histories.make() as db:
-            for name, p95, hits in (("before", (100, 101, 102, 103), 0.7), ("after", (157, 158, 159, 160), 0.4)):
-                first = add_trials(db, p95, name=name, metric="e2e_p95_ms")
-                for trial in range(4):
-                    db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 99, 'reuse_hit_ratio', ?, '')",
-                               (first + trial, hits + 0.001 * trial))
-            db.execute("UPDATE runs SET effective_json = ?", (json.dumps({"cache": {"granularity": granularity}, "compute": {"mode": "none"}}),))
+    prompts = {"prefix_lookups": 50, "prefix_hits": 50}
+    for granularity, more, told in (("request", prompts, False), ("block", {}, True), (None, {}, True), ("block", {"rag_lookups": 200}, False)):
+        misses_more(granularity, **more)
         got = " ".join(run(["compare", "1", "5"]).stdout.split())
         assert ("because more lookups miss" in got) == told, (granularity, got)
+        assert told or "because prefills take longer (prefill mean 60.0 ms after 20.0 ms)" in got, (granularity, got)
 
 
 @case("between granularities no sentence rests on hit ratios, operations of a tier or counts of writes, which are of other entries")
@@ -364,7 +372,9 @@ def _():
         ", though better in tokens/s by 100 %."), said
     said = verdict_on(before, {**before, "throughput_tok_s": 141, "slo_batch_met_ratio": 0.4, "reuse_hit_ratio": 0.2})
     assert said.endswith(", though better in tokens/s by 41 %, while more lookups miss (hit ratio 20.0 % after 70.1 %)."), said
-    said = verdict_on({**before, "e2e_p95_ms": 100}, {**before, "e2e_p95_ms": 141, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2})
+    again = {"reuse_lookups": 2000, "e2e_mean_ms": 50, "prefill_mean_ms": 20}  # what misses is computed again
+    said = verdict_on({**before, **again, "e2e_p95_ms": 100}, {**before, **again, "e2e_p95_ms": 141, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2,
+                                                               "e2e_mean_ms": 80, "prefill_mean_ms": 50})
     assert said == ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 41 % because more lookups miss (hit ratio 20.0 % after 70.1 %), "
                     "but better in tokens/s by 41 %."), said
     said = verdict_on({**before, "queue_wait_p95_ms": 57e3}, {**before, "throughput_tok_s": 142, "queue_wait_p95_ms": 63e3})
@@ -392,37 +402,132 @@ def _():
 
 @case("a cause is named only where what it explains has moved with it")
 def _():
-    before = {"e2e_p95_ms": 100, "storage_io_p95_ms": 80, "reuse_hit_ratio": 0.4, "total_read_bytes": 8e11, "requests_done": 1000}
-    said = verdict_on(before, {**before, "e2e_p95_ms": 200, "reuse_hit_ratio": 0.8, "total_read_bytes": 1.6e12})
+    before = {"e2e_p95_ms": 100, "storage_io_p95_ms": 80, "reuse_hit_ratio": 0.4, "total_read_bytes": 8e11, "requests_done": 1000,
+              "e2e_mean_ms": 60, "storage_io_mean_ms": 40, "queue_wait_mean_ms": 10}
+    said = verdict_on(before, {**before, "e2e_p95_ms": 200, "e2e_mean_ms": 120, "reuse_hit_ratio": 0.8, "total_read_bytes": 1.6e12})
     assert said == "Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 100 %.", said  # storage takes as long
-    longer = {**before, "e2e_p95_ms": 200, "storage_io_p95_ms": 160, "reuse_hit_ratio": 0.8}
+    longer = {**before, "e2e_p95_ms": 200, "e2e_mean_ms": 120, "storage_io_p95_ms": 160, "storage_io_mean_ms": 90, "reuse_hit_ratio": 0.8}
     assert verdict_on(before, longer) == said  # and reads as much
     said = verdict_on(before, {**longer, "total_read_bytes": 1.6e12})
     assert said == ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 100 % while fewer lookups miss, and so more is read "
                     "(hit ratio 80.1 % after 40.1 %)."), said
-    queues = {**before, "queue_wait_p95_ms": 10}  # what is read more keeps others waiting for a slot
-    said = verdict_on(queues, {**longer, "queue_wait_p95_ms": 100, "total_read_bytes": 1.6e12})
-    assert " because requests wait longer for a slot (" in said and said.endswith(
-        " while fewer lookups miss, and so more is read (hit ratio 80.1 % after 40.1 %)."), said
-    before = {"e2e_p95_ms": 500, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40, "nvme_read_mean_ms": 30, "nvme_read_ops": 4000,
-              "nvme_write_p95_ms": 90, "nvme_write_mean_ms": 60, "nvme_write_ops": 3000, "cpu_read_p95_ms": 2, "cpu_read_mean_ms": 1,
-              "cpu_read_ops": 20000, "queue_wait_p95_ms": 40, "queue_wait_mean_ms": 10, "requests_done": 1000}
-    reads = {"nvme_read_p95_ms": 100, "nvme_read_device_p95_ms": 60, "nvme_read_mean_ms": 40}
-    for changed, words in (({**reads, "nvme_write_p95_ms": 150, "nvme_write_mean_ms": 100}, "nvme writes take longer (nvme write P95 150 ms"),
+    # what is read more keeps others waiting for a slot
+    said = verdict_on({**before, "queue_wait_p95_ms": 10}, {**longer, "queue_wait_p95_ms": 100, "queue_wait_mean_ms": 70, "storage_io_mean_ms": 45,
+                                                            "total_read_bytes": 1.6e12})
+    assert " because requests wait longer for a slot (queue wait mean 70.1 ms after 10.0 ms) while fewer lookups miss" in said and said.endswith(
+        ", and so more is read (hit ratio 80.1 % after 40.1 %)."), said
+    before = {"e2e_p95_ms": 500, "e2e_mean_ms": 2000, "storage_io_mean_ms": 1000, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40,
+              "nvme_read_mean_ms": 30, "nvme_read_device_mean_ms": 15, "nvme_read_ops": 4000, "nvme_write_p95_ms": 90, "nvme_write_mean_ms": 60,
+              "nvme_write_ops": 3000, "cpu_read_p95_ms": 2, "cpu_read_mean_ms": 1, "cpu_read_ops": 20000, "queue_wait_p95_ms": 40,
+              "queue_wait_mean_ms": 10, "requests_done": 1000, "prefill_mean_ms": 100, "generation_mean_ms": 500, "remote_write_mean_ms": 1,
+              "remote_write_ops": 1000}
+    reads = {"nvme_read_p95_ms": 100, "nvme_read_device_p95_ms": 60, "nvme_read_device_mean_ms": 24, "nvme_read_mean_ms": 40, "e2e_mean_ms": 2300,
+             "storage_io_mean_ms": 1200}
+    for changed, words in (({**reads, "nvme_write_p95_ms": 150, "nvme_write_mean_ms": 100}, "nvme writes take longer (nvme write mean 100 ms after 60.1 ms"),
                            ({**reads, "nvme_write_p95_ms": 150, "nvme_write_mean_ms": 65}, "nvme reads take longer at the device ("),
+                           ({**reads, "nvme_read_device_mean_ms": 16}, "nvme reads take longer (nvme read mean 40.1 ms after 30.0 ms"),
                            ({**reads, "cpu_read_p95_ms": 9, "cpu_read_mean_ms": 5}, "cpu reads take longer ("),
-                           ({**reads, "queue_wait_p95_ms": 90, "queue_wait_mean_ms": 60}, "requests wait longer for a slot (")):
+                           ({**reads, "remote_write_mean_ms": 200}, "remote writes take longer (remote write mean 200 ms after 1.00 ms"),
+                           ({**reads, "cpu_read_ops": 90000}, "requests make more cpu reads (90 each after 20"),
+                           ({**reads, "prefill_mean_ms": 310}, "prefills take longer ("),
+                           ({**reads, "generation_mean_ms": 750}, "generation takes longer ("),
+                           ({**reads, "queue_wait_p95_ms": 90, "queue_wait_mean_ms": 260}, "requests wait longer for a slot (queue wait mean 260 ms after 10.0 ms"),
+                           ({**reads, "queue_wait_p95_ms": 490, "queue_wait_mean_ms": 60}, "nvme reads take longer at the device (")):
         said = verdict_on(before, {**before, **changed, "e2e_p95_ms": 900})
         assert " because " + words in said, (changed, said)
         said = verdict_on({**before, **changed}, {**before, "e2e_p95_ms": 300})  # and the other way round
-        for longer, shorter in (("take longer at", "take less time at"), ("take longer (", "are faster ("), ("wait longer", "wait less")):
+        for longer, shorter in (("take longer at", "take less time at"), ("prefills take longer", "prefills take less time"), ("takes longer", "takes less time"),
+                                ("take longer (", "are faster ("), ("wait longer", "wait less"), ("make more", "make fewer")):
             words = words.replace(longer, shorter)
         assert " because " + words.split(" (")[0] in said, (changed, said)
-    before = {"throughput_tok_s": 100, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40}
-    said = verdict_on(before, {**before, "throughput_tok_s": 141, "nvme_read_device_p95_ms": 30})
+    for changed in ({"storage_io_mean_ms": 1200, "e2e_mean_ms": 1990},  # the mean went the other way
+                    {"storage_io_mean_ms": 1005, "e2e_mean_ms": 2300}):  # what has no name took it
+        assert "because" not in verdict_on(before, {**before, **reads, **changed, "e2e_p95_ms": 900}), changed
+    before = {"throughput_tok_s": 100, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40, **{name: value for name, value in before.items() if "mean" in name},
+              "nvme_read_ops": 4000, "requests_done": 1000}
+    less = {"nvme_read_mean_ms": 10, "nvme_read_device_mean_ms": 1, "storage_io_mean_ms": 800, "e2e_mean_ms": 1800, "throughput_tok_s": 141, "nvme_read_p95_ms": 60}
+    said = verdict_on(before, {**before, **less, "nvme_read_device_p95_ms": 30})
     assert " because nvme reads take less time at the device (" in said, said
-    said = verdict_on(before, {**before, "throughput_tok_s": 141, "nvme_read_device_p95_ms": 30, "nvme_read_p95_ms": 120})
+    said = verdict_on(before, {**before, **less, "nvme_read_device_p95_ms": 30, "nvme_read_p95_ms": 120})
     assert "because" not in said and "but worse in nvme read P95 by 50 %" in said, said
+    # what arrives on its own, and is served, is as much as arrives
+    opened = {**before, "achieved_ratio": 1, "requests_arrived": 1000}
+    said = verdict_on(opened, {**opened, **less, "requests_arrived": 1410})
+    assert said == "Runs 5-8 are better than runs 1-4 in tokens/s by 41 %.", said
+
+
+@case("the named cause is the part of the mean latency that changed most")
+def _():
+    draw = random.Random(5)
+    words = {"queue_wait": "requests wait", "prefill": "prefills take", "generation": "generation takes", "nvme_read": "nvme reads", None: None}
+    seen = set()
+    for _ in range(40):
+        sides = []
+        for _ in range(2):
+            parts = {"queue_wait": draw.choice((0, 50, 300)), "prefill": draw.choice((0, 40, 200)), "generation": draw.choice((100, 180)),
+                     "nvme_read": draw.choice((20, 90, 400)), None: draw.choice((5, 60, 250))}
+            sides.append((sum(parts.values()), parts))
+        sides.sort(key=lambda side: side[0])
+        (fast, before), (slow, after) = sides
+        if fast == slow:
+            continue
+        results = [{"e2e_p95_ms": 100 * (k + 1), "e2e_mean_ms": whole, "requests_done": 100, "nvme_read_ops": 100, "storage_io_mean_ms": parts["nvme_read"],
+                    **{name + "_mean_ms": value for name, value in parts.items() if name},
+                    **{name + "_p95_ms": draw.uniform(1, 1000) for name in ("queue_wait", "prefill")}} for k, (whole, parts) in enumerate(sides)]
+        for name in ("queue_wait_p95_ms", "prefill_p95_ms"):  # that of the slow side is higher, by no matter how much
+            low, high = sorted(one[name] for one in results)
+            results[0][name], results[1][name] = low, high + 1
+        grown = {name: after[name] - before[name] for name in after}
+        most = [name for name in grown if grown[name] == max(grown.values())]
+        for pair, order in ((results, "worse"), (results[::-1], "better")):
+            said = verdict_on(*pair)
+            assert " are %s than " % order in said, said
+            named = [name for name, word in words.items() if word and "because " + word in said]
+            assert len(named) <= 1 and (named[0] if named else None) in most + [None] * (len(most) > 1), (grown, said)
+            seen.update(named or [None])
+    assert seen == set(words), seen
+
+
+@case("a side that left more of its arrivals waiting is not called better by the latencies of those that it served")
+def _():
+    before = {"e2e_p95_ms": 100, "ttft_p95_ms": 50, "throughput_tok_s": 100, "requests_arrived": 1000, "unserved_ratio": 0.2, "slo_batch_met_ratio": 0.5}
+    survivors = {**before, "e2e_p95_ms": 60, "ttft_p95_ms": 20, "unserved_ratio": 0.5, "slo_batch_met_ratio": 0.8}
+    for a, b, word, more in ((before, survivors, "worse", "more"), (survivors, before, "better", "fewer")):
+        said = verdict_on(a, b)
+        assert said == "Runs 5-8 are %s than runs 1-4: %s arrivals are left waiting (arrivals left waiting %.1f %% after %.1f %%)." % (
+            word, more, 100.15 * b["unserved_ratio"], 100.15 * a["unserved_ratio"]), said
+        told = json.loads(run(["compare", "1", "5", "--json"]).stdout)
+        metrics = {one["metric"]: one["values"][1] for one in told["metrics"]}
+        for name in ("e2e_p95_ms", "ttft_p95_ms", "slo_batch_met_ratio"):
+            assert (metrics[name]["untold"], metrics[name]["noise"]) == ("arrivals_waiting", None), (name, metrics[name])
+            assert metrics[name]["direction"] in ("more", "less"), metrics[name]
+        assert "over five percentage points more of the arrivals were left waiting" in " ".join(told["notes"]), told["notes"]
+    few = {**before, "requests_arrived": 20}  # chance may do that: nothing is worse, nor better
+    said = verdict_on(few, {**survivors, "requests_arrived": 20})
+    assert said == "Nothing is claimed of runs 5-8 against runs 1-4: the side that looks better left more of its arrivals waiting.", said
+    said = verdict_on(before, {**survivors, "throughput_tok_s": 150})  # what was served was served
+    assert said.endswith(", though better in tokens/s by 50 %."), said
+    said = verdict_on(before, {**survivors, "unserved_ratio": 0.24})
+    assert said == "Runs 5-8 are better than runs 1-4 in end-to-end P95 by 40 %.", said
+    said = verdict_on({**before, "e2e_p95_ms": 60}, {**survivors, "e2e_p95_ms": 100})  # both are worse
+    assert said.startswith("Runs 5-8 are worse than runs 1-4: more arrivals are left waiting (") and said.endswith(", and worse in end-to-end P95 by 67 %."), said
+    said = verdict_on({**before, "requests_failed": 300}, survivors)
+    assert ": fewer requests fail (" in said and ", though more arrivals are left waiting (" in said and "and better" not in said, said
+
+
+@case("work undone is counted of as many requests on both sides, whichever is longer")
+def _():
+    short, long = ({"e2e_p95_ms": 100, "requests_arrived": n, "requests_failed": n / 10} for n in (1000, 10000))
+    for a, b in ((short, long), (long, short)):
+        assert verdict_on({**a, "e2e_p95_ms": 200}, b) == "Runs 5-8 are better than runs 1-4 in end-to-end P95 by 50 %."
+        assert run(["compare", "1", "5", "--fail-over", "5%"]).rc == 0
+    said = verdict_on(short, {**long, "e2e_p95_ms": 50, "requests_failed": 3000})
+    assert said == ("Runs 5-8 are worse than runs 1-4: more requests fail (requests failed 3.00k in 10.0k requests after 100 in 1.00k requests)."), said
+    said = verdict_on(long, {**short, "e2e_p95_ms": 50, "requests_failed": 500})
+    assert ": more requests fail (requests failed 501 in " in said and " after 1.00k in 10.0k requests)." in said, said
+    for other in ({"requests_arrived": 0}, {}):  # not known, or none: counts are counts
+        said = verdict_on(short, {"e2e_p95_ms": 50, **other, "requests_failed": 110})
+        assert said == "Runs 5-8 are better than runs 1-4 in end-to-end P95 by 50 %.", (other, said)
 
 
 @case("--baseline tag:NAME: the last runs of a tag, as trials")

@@ -1,0 +1,253 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+
+/* The cause of a change. Percentiles of parts do not add up to that of the whole; means do. So the cause
+ * is the part of the mean latency that changed most, all parts considered: of those that have no name nothing
+ * is said. Of storage it is an operation, and of a read, where it went. */
+
+/* So many times the bytes of a request, or its misses, are more or fewer. */
+#define MORE 1.02
+/* Less than this part of a change is not what it comes from. */
+#define HALF 0.5
+
+struct search {
+    const struct comparison *c;
+    size_t side;
+    const struct comparison_means *base, *own;
+    enum comparison_direction direction;
+    bool worse;
+};
+
+static double known(double v) {
+    return kvf_present(v) ? v : 0;
+}
+
+/* How much a mean moved the way that is looked for. */
+static double moved(const struct search *s, double base, double own) {
+    return s->worse ? own - base : base - own;
+}
+
+static bool went(const struct search *s, const char *metric) {
+    return comparison_went(s->c, metric, s->side, s->direction);
+}
+
+/* Whether a metric that is listed shows that there is nothing to it: its change is within noise, or went the
+ * other way. Others have no noise of their own. */
+static bool denied(const struct search *s, const char *metric) {
+    const struct comparison_metric *m = comparison_metric(s->c, metric);
+    const struct comparison_change *v = m ? &m->change[s->side] : NULL;
+    return v &&
+           (v->noise == COMPARISON_WITHIN || (v->noise == COMPARISON_BEYOND && v->direction != s->direction));
+}
+
+static void put_mean(const char *metric, double base, double own, struct buf *out) {
+    char label[64];
+    metric_label(metric, label, sizeof label);
+    buf_addf(out, " (%s %s after %s)", label, format_measure(own, "ms", metric).text,
+             format_measure(base, "ms", metric).text);
+}
+
+/* ---- lookups ---- */
+
+/* Whether lookups that make work when they miss, miss more often, or less. */
+static bool misses_move(const struct search *s) {
+    double times = kvf_ratio(s->own->misses, s->base->misses);
+    bool from_none = s->base->misses == 0 && s->own->misses > 0;
+    return went(s, "reuse_hit_ratio") && (s->worse ? times > MORE || from_none : times < 1 / MORE);
+}
+
+static void put_misses(const struct search *s, const char *before, struct buf *out) {
+    buf_addf(out, " %s %s lookups miss (", before, s->worse ? "more" : "fewer");
+    comparison_put_values(s->c, "reuse_hit_ratio", s->side, out);
+    buf_add(out, ")");
+}
+
+/* A cache that hits more has more to read, and may be slower for it. Whether it was said. */
+static bool put_reads(const struct search *s, struct buf *out) {
+    bool hits = comparison_went(s->c, "reuse_hit_ratio", s->side, COMPARISON_IMPROVED);
+    if (!s->worse || !hits || !comparison_reads(s->c, s->side, true)) return false;
+    buf_add(out, " while fewer lookups miss, and so more is read (");
+    comparison_put_values(s->c, "reuse_hit_ratio", s->side, out);
+    buf_add(out, ")");
+    return true;
+}
+
+/* ---- operations ---- */
+
+struct operation {
+    enum kvf_tier tier;
+    enum kvf_dir dir;
+    double moved, longer; /* of a request; of it what each took longer, or less, at as many */
+};
+
+static double operation_ms(const struct comparison_means *m, int t, int d) {
+    return known(m->operations[t][d]) > 0 ? known(m->operation_ms[t][d]) * m->operations[t][d] : 0;
+}
+
+/* The operations that took most more, or less, of a request. Whether there are any. */
+static bool find_operation(const struct search *s, struct operation *out) {
+    *out = (struct operation){0};
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) {
+            double ms = moved(s, operation_ms(s->base, t, d), operation_ms(s->own, t, d));
+            if (!(ms > out->moved)) continue;
+            double each = (known(s->base->operations[t][d]) + known(s->own->operations[t][d])) / 2;
+            double longer = moved(s, s->base->operation_ms[t][d], s->own->operation_ms[t][d]);
+            *out = (struct operation){(enum kvf_tier)t, (enum kvf_dir)d, ms, known(longer) * each};
+        }
+    return out->moved > 0;
+}
+
+/* A tier is no cause where both sides are limited by something else inside. */
+static bool may_cause(const struct search *s, enum kvf_tier t) {
+    static const char *const open[] = {"none", "unknown", "load", "link", "neighbour"};
+    const char *name = tier_name(t);
+    const size_t sides[2] = {0, s->side};
+    bool named = false;
+    for (size_t k = 0; k < 2; k++) {
+        const char *by = s->c->side[sides[k]].limited_by;
+        named = named || by[0] == '\0' || strncmp(by, name, strlen(name)) == 0;
+        for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
+            named = named || strncmp(by, open[i], strlen(open[i])) == 0;
+    }
+    return named;
+}
+
+/* Of reads that take longer, or less, at the device whether in the kernel's queue or in the drive: its
+ * requests run side by side, so their means are no parts of it. Whether it was said. */
+static bool put_device(const struct search *s, struct buf *out) {
+    static const struct {
+        const char *metric, *p95, *worse, *better;
+    } parts[] = {{"nvme_read_d2c_mean_ms", "nvme_read_d2c_p95_ms", "the drive takes longer for reads",
+                  "the drive takes less time for reads"},
+                 {"nvme_read_q2d_mean_ms", "nvme_read_q2d_p95_ms", "reads wait longer in the kernel's queue",
+                  "reads wait less in the kernel's queue"},
+                 {"nvme_read_device_mean_ms", "nvme_read_device_p95_ms",
+                  "nvme reads take longer at the device", "nvme reads take less time at the device"}};
+    double whole = moved(s, s->base->operation_ms[KVF_TIER_NVME][KVF_DIR_READ],
+                         s->own->operation_ms[KVF_TIER_NVME][KVF_DIR_READ]);
+    double part[3] = {moved(s, s->base->drive_ms, s->own->drive_ms),
+                      moved(s, s->base->kernel_ms, s->own->kernel_ms),
+                      moved(s, s->base->device_ms, s->own->device_ms)};
+    const double base[3] = {s->base->drive_ms, s->base->kernel_ms, s->base->device_ms},
+                 own[3] = {s->own->drive_ms, s->own->kernel_ms, s->own->device_ms};
+    if (!(whole > 0 && part[2] >= HALF * whole) || denied(s, parts[2].p95)) return false;
+    size_t at = 2;
+    for (size_t i = 0; i < 2; i++)
+        if (went(s, parts[i].p95) && part[i] > 0 && !(part[i] < part[1 - i])) at = i;
+    buf_addf(out, " because %s", s->worse ? parts[at].worse : parts[at].better);
+    put_mean(parts[at].metric, base[at], own[at], out);
+    return true;
+}
+
+static void put_operation(const struct search *s, const struct operation *o, struct buf *out) {
+    const char *tier = tier_name(o->tier), *dir = dir_name(o->dir);
+    const double base = s->base->operations[o->tier][o->dir], own = s->own->operations[o->tier][o->dir];
+    char metric[METRIC_NAME];
+    if (o->longer < HALF * o->moved) {
+        buf_addf(out, " because requests make %s %s %ss (%.3g each after %.3g)", s->worse ? "more" : "fewer",
+                 tier, dir, known(own), known(base));
+        return;
+    }
+    if (o->tier == KVF_TIER_NVME && o->dir == KVF_DIR_READ && put_device(s, out)) return;
+    snprintf(metric, sizeof metric, "%s_%s_mean_ms", tier, dir);
+    buf_addf(out, " because %s %ss %s", tier, dir, s->worse ? "take longer" : "are faster");
+    put_mean(metric, s->base->operation_ms[o->tier][o->dir], s->own->operation_ms[o->tier][o->dir], out);
+}
+
+/* A miss is written again. Whether the lookups that miss were named. */
+static bool put_storage(const struct search *s, struct buf *out) {
+    struct operation o;
+    char p95[METRIC_NAME];
+    bool found = find_operation(s, &o);
+    bool writes = found && o.dir == KVF_DIR_WRITE, more = found && o.longer < HALF * o.moved;
+    if (!writes && put_reads(s, out)) return false;
+    if (writes && more && misses_move(s)) {
+        put_misses(s, "because", out);
+        return true;
+    }
+    if (!found || !may_cause(s, o.tier)) return false;
+    snprintf(p95, sizeof p95, "%s_%s_p95_ms", tier_name(o.tier), dir_name(o.dir));
+    if (more || !denied(s, p95)) put_operation(s, &o, out);
+    return false;
+}
+
+/* ---- the parts of a request ---- */
+
+enum { QUEUE, STORAGE, PREFILL, GENERATION, REST, PARTS };
+
+/* Up to the first token nothing is generated, and of the time in storage there is as much as fits beside the
+ * rest. */
+static void parts_of(const struct comparison_means *m, bool first_token, double part[PARTS]) {
+    double whole = first_token ? m->ttft : m->e2e;
+    part[QUEUE] = known(m->queue);
+    part[PREFILL] = known(m->prefill);
+    part[GENERATION] = first_token ? 0 : known(m->generation);
+    part[STORAGE] = known(m->storage);
+    if (first_token) part[STORAGE] = fmin(part[STORAGE], fmax(whole - part[QUEUE] - part[PREFILL], 0));
+    part[REST] = whole - part[QUEUE] - part[PREFILL] - part[GENERATION] - part[STORAGE];
+}
+
+/* REST: none that has a name, or the mean did not move this way. */
+static int part_of(const struct search *s, bool first_token) {
+    double base[PARTS], own[PARTS];
+    int most = REST;
+    parts_of(s->base, first_token, base);
+    parts_of(s->own, first_token, own);
+    bool goes =
+        first_token ? moved(s, s->base->ttft, s->own->ttft) > 0 : moved(s, s->base->e2e, s->own->e2e) > 0;
+    for (int i = 0; i < REST && goes; i++)
+        if (moved(s, base[i], own[i]) > fmax(moved(s, base[most], own[most]), 0)) most = i;
+    return most;
+}
+
+/* Whether as many requests are done as arrive, however long they take. */
+static bool by_arrivals(const struct comparison *c, size_t side) {
+    const struct comparison_side *base = &c->side[0], *own = &c->side[side];
+    return base->open_loop && own->open_loop && base->flaw != STANDING_FLAW_BEHIND &&
+           own->flaw != STANDING_FLAW_BEHIND;
+}
+
+bool comparison_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
+                      const char *what, struct buf *out) {
+    static const struct {
+        const char *metric, *worse, *better;
+    } parts[REST] = {
+        [QUEUE] = {"queue_wait_mean_ms", "requests wait longer for a slot", "requests wait less for a slot"},
+        [PREFILL] = {"prefill_mean_ms", "prefills take longer", "prefills take less time"},
+        [GENERATION] = {"generation_mean_ms", "generation takes longer", "generation takes less time"}};
+    const struct search s = {.c = c,
+                             .side = side,
+                             .base = &c->side[0].mean,
+                             .own = &c->side[side].mean,
+                             .direction = direction,
+                             .worse = direction == COMPARISON_WORSENED};
+    if (strncmp(what, "nvme_read_", 10) == 0) {
+        if (!put_reads(&s, out)) (void)put_device(&s, out);
+        return false;
+    }
+    if (strncmp(what, "storage_", 8) == 0) return put_storage(&s, out);
+    bool first_token = strncmp(what, "ttft_", 5) == 0, rate = comparison_of_rate(what);
+    if (rate && by_arrivals(c, side)) return false;
+    int part = part_of(&s, first_token);
+    if (part == STORAGE) return !denied(&s, "storage_io_p95_ms") && put_storage(&s, out);
+    if (part == REST || (part == QUEUE && denied(&s, "queue_wait_p95_ms"))) return false;
+    bool misses = misses_move(&s);
+    if (part == PREFILL && misses) {
+        put_misses(&s, "because", out);
+        return true;
+    }
+    const double mean[REST][2] = {[QUEUE] = {s.base->queue, s.own->queue},
+                                  [PREFILL] = {s.base->prefill, s.own->prefill},
+                                  [GENERATION] = {s.base->generation, s.own->generation}};
+    buf_addf(out, " because %s", s.worse ? parts[part].worse : parts[part].better);
+    put_mean(parts[part].metric, known(mean[part][0]), known(mean[part][1]), out);
+    if (misses)
+        put_misses(&s, "while", out);
+    else
+        (void)put_reads(&s, out);
+    return misses;
+}
