@@ -207,14 +207,14 @@ static bool leaves(const struct comparison_input *i) {
  * to there differ is a question that has an end. With a bound, the drift is no noise to be within. */
 static void judge_shares(struct judging *j, size_t side, const char *metric, bool bounded,
                          struct comparison_change *out) {
-    bool hidden;
+    struct comparison_apart apart;
     const struct comparison_input *a = &j->input[0], *b = &j->input[side];
-    enum comparison_noise noise = comparison_shares_noise(a, b, metric, &hidden);
-    if (hidden && out->noise == COMPARISON_WITHIN && (leaves(a) || leaves(b))) {
+    enum comparison_noise noise = comparison_shares_noise(a, b, metric, &apart);
+    if (apart.hidden && out->noise == COMPARISON_WITHIN && (leaves(a) || leaves(b))) {
         out->noise = COMPARISON_UNKNOWN;
         out->reason = COMPARISON_LEAVING;
     }
-    if (bounded || noise != COMPARISON_BEYOND) return;
+    if (bounded || noise != COMPARISON_BEYOND || !apart.wholly) return;
     set_noise(out, COMPARISON_BLOCKS, true);
     out->reason = COMPARISON_TOLD;
     j->shares = true;
@@ -224,8 +224,8 @@ static void judge_shares(struct judging *j, size_t side, const char *metric, boo
 /* A percentile that is 0 on one side has no logarithm either, as a wait that most requests do not have. */
 static bool judge_zero_share(struct judging *j, size_t side, const char *metric,
                              struct comparison_change *out) {
-    bool hidden;
-    enum comparison_noise noise = comparison_shares_noise(&j->input[0], &j->input[side], metric, &hidden);
+    struct comparison_apart apart;
+    enum comparison_noise noise = comparison_shares_noise(&j->input[0], &j->input[side], metric, &apart);
     if (noise == COMPARISON_UNKNOWN) return false;
     set_noise(out, COMPARISON_BLOCKS, noise == COMPARISON_BEYOND);
     j->shares = true;
@@ -332,8 +332,8 @@ static void note_methods(const struct judging *j) {
     if (j->shares)
         comparison_note(
             c,
-            "A percentile without a bound, or of 0, is beyond noise where, at the lower one of both runs, the "
-            "shares of their values up to it differ at 99 %%.");
+            "A percentile of 0 is beyond noise where the shares of both runs' values up to it differ at 99 %%; one "
+            "without a bound where, besides, less than a third of the other run's values are as low.");
     if (j->leaving)
         comparison_note(
             c, "Where requests are counted users leave one by one, and a percentile drifts: beyond chance, "

@@ -106,11 +106,15 @@ bool comparison_scatter(const struct comparison_input *i, const char *metric, st
 bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
                                double centre, double half[COMPARISON_LEVELS]);
 /* How the shares of two runs' values differ that are at or below the percentile of the run where it is lower.
- * Unknown where nothing tells. *hidden: they do beyond what is left of that scatter when the way is taken
- * out that the run went, from one end to the other. */
+ * Unknown where nothing tells. */
+struct comparison_apart {
+    bool hidden; /* they do beyond what is left of that scatter when the way is taken out that the run went,
+                    from one end to the other */
+    bool wholly; /* hardly a value of the one where it is higher is as low */
+};
 enum comparison_noise comparison_shares_noise(const struct comparison_input *a,
                                               const struct comparison_input *b, const char *metric,
-                                              bool *hidden);
+                                              struct comparison_apart *out);
 /* The number of intervals of the measured part. */
 size_t comparison_intervals(const struct comparison_input *i);
 

@@ -249,6 +249,14 @@ static double steepness(const struct source *s, const struct comparison_scatter 
     return -(out->above[0] + out->below[0]) / ((share_off(q, off) - share_off(q, -off)) * below);
 }
 
+/* By chance a share is off as far as that of so many draws: few values beyond it that fall into as many
+ * blocks would otherwise seem not to scatter at all. */
+static double draws(const struct source *s, double values) {
+    double q = comparison_percentile_share(s->percentile);
+    return statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX) *
+           sqrt(q * (1 - q) / values);
+}
+
 static void scatter_fill(const struct source *s, const double *num, const double *den, double ratio,
                          struct comparison_scatter *out) {
     size_t n = out->parts;
@@ -262,7 +270,8 @@ static void scatter_fill(const struct source *s, const double *num, const double
     for (size_t k = COMPARISON_LEVELS; k-- > 0;) {
         off = statistics_student_t(comparison_levels[k], n / v.block - 1) * error;
         if (s->percentile)
-            scatter_percentile(s->percentile, k, off, below, &out->below[k], &out->above[k]);
+            scatter_percentile(s->percentile, k, k == COMPARISON_JUDGED ? fmax(off, draws(s, below)) : off,
+                               below, &out->below[k], &out->above[k]);
         else
             out->below[k] = out->above[k] = off / ratio;
     }
@@ -392,14 +401,18 @@ static bool share_at_value(const struct comparison_input *i, const struct compar
     return out->values > 0;
 }
 
+/* Fewer of its values than this lie as low as the percentile of the other. Of a run that never settles, its
+ * blocks do not know how else it might have gone: the P95 of equal ones may be at the median of another. */
+#define AS_LOW (1.0 / 3)
+
 /* Two shares of one are off by chance at least as far as those of as many draws. */
 enum comparison_noise comparison_shares_noise(const struct comparison_input *a,
                                               const struct comparison_input *b, const char *metric,
-                                              bool *hidden) {
+                                              struct comparison_apart *out) {
     const struct comparison_percentile *p = comparison_percentile(a->shares, metric),
                                        *q = comparison_percentile(b->shares, metric);
     struct share first, second;
-    *hidden = false;
+    *out = (struct comparison_apart){false, false};
     if (!p || !q || !(comparison_percentile_under(p, q) || comparison_percentile_under(q, p)))
         return COMPARISON_UNKNOWN;
     const struct comparison_percentile *low = comparison_percentile_under(p, q) ? p : q;
@@ -410,6 +423,7 @@ enum comparison_noise comparison_shares_noise(const struct comparison_input *a,
                    statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX);
     if (low != p) apart = -apart;
     bool beyond = apart > fmax(hypot(first.off, second.off), least);
-    *hidden = !beyond && apart > fmax(hypot(first.rest, second.rest), least);
+    out->hidden = !beyond && apart > fmax(hypot(first.rest, second.rest), least);
+    out->wholly = fmin(first.below / first.values, second.below / second.values) < AS_LOW;
     return beyond ? COMPARISON_BEYOND : COMPARISON_WITHIN;
 }

@@ -610,15 +610,11 @@ static void too_few_intervals(void **state) {
     assert_non_null(strstr(c.note[0], "run 0 is not known: its measured part has 19 intervals"));
 }
 
-/* End-to-end latencies of exponential distribution, whose P95 is 3 means; percentiles from the histograms. */
-static void put_latencies(size_t side, struct rng *r, double mean_ms, int each) {
-    struct histogram *all = mem_zalloc(1, sizeof *all), *one = mem_zalloc(INTERVALS, sizeof *one);
+/* End-to-end latencies of the intervals; percentiles from the histograms. */
+static void put_histograms(size_t side, const struct histogram one[]) {
+    struct histogram *all = mem_zalloc(1, sizeof *all);
     uint8_t *coded = mem_alloc(HISTOGRAM_ENCODED_MAX);
-    for (size_t i = 0; i < INTERVALS; i++) {
-        for (int k = 0; k < each; k++)
-            histogram_record(&one[i], (uint64_t)(rng_exponential(r, mean_ms) * 1e6));
-        histogram_add(all, &one[i]);
-    }
+    for (size_t i = 0; i < INTERVALS; i++) histogram_add(all, &one[i]);
     run_record_histogram(&run[side], "e2e", coded, histogram_encode(all, coded, HISTOGRAM_ENCODED_MAX));
     shares[side] = comparison_shares_new(&run[side]);
     for (size_t i = 0; i < INTERVALS; i++)
@@ -630,8 +626,38 @@ static void put_latencies(size_t side, struct rng *r, double mean_ms, int each) 
     put(side, "e2e_p999_ms", histogram_quantile(all, 0.999) / 1e6, "ms");
     input[side].shares = shares[side];
     free(coded);
-    free(one);
     free(all);
+}
+
+/* Of exponential distribution, whose P95 is 3 means. */
+static void put_latencies(size_t side, struct rng *r, double mean_ms, int each) {
+    struct histogram *one = mem_zalloc(INTERVALS, sizeof *one);
+    for (size_t i = 0; i < INTERVALS; i++)
+        for (int k = 0; k < each; k++)
+            histogram_record(&one[i], (uint64_t)(rng_exponential(r, mean_ms) * 1e6));
+    put_histograms(side, one);
+    free(one);
+}
+
+/* Four slow values, each in a block of its own, do not scatter by their blocks; there may as well be none. */
+static void few_values_are_chance(void **state) {
+    struct rng r;
+    (void)state;
+    rng_init(&r, 9, KVF_RNG_TEST, 0);
+    for (size_t s = 0; s < 2; s++) {
+        struct histogram *one = mem_zalloc(INTERVALS, sizeof *one);
+        put_intervals(s, &r, 10000, 10, 0, INTERVALS);
+        run[s].run_id = 10 + (int64_t)s;
+        for (size_t i = 0; i < 3 * INTERVALS; i++)
+            histogram_record(&one[i / 3], (uint64_t)(rng_exponential(&r, 10) * 1e6));
+        for (size_t i = 0; i < 4; i++)
+            histogram_record(&one[(2 * i + 1) * INTERVALS / 8], s ? 1300000000 : 1000000000);
+        put_histograms(s, one);
+        free(one);
+    }
+    make(2);
+    assert_true(change_of("e2e_p99_ms", 1)->noise == COMPARISON_UNKNOWN);
+    assert_int_equal(change_of("e2e_p99_ms", 1)->reason, COMPARISON_OPEN);
 }
 
 /* The P95 of n exponential values has a relative sd of sqrt(0.95 / 0.05 / n) / ln 20: 2.1 % for 4,800, so
@@ -1084,6 +1110,7 @@ int main(void) {
         CASE(from_some_requests_to_none),
         CASE(too_few_intervals),
         CASE(percentiles_by_their_histograms),
+        CASE(few_values_are_chance),
         CASE(an_interval_without_an_end_tells_nothing),
         CASE(percentiles_of_intervals_tell_nothing),
         CASE(a_percentile_does_not_jump_with_its_bucket),
