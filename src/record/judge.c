@@ -425,6 +425,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
         phrase_add(t, ", is %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
         add_gpu_beside(t, in, &most);
     }
+    if (in->slots_ratio >= DOMINANT) judge_add_slots(t, in);
     judge_add_free_misses(t, in);
     add_parts(t, in);
     judge_add_grown(t, in);
@@ -455,7 +456,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     parts_of(in, false, all);
     parts_of(in, by_first_token(in), part);
     bool bound = most.load >= JUDGE_SATURATED, waits = part[PART_QUEUE] >= WAITS || judge_grows(in),
-         full = (in->slots_ratio >= JUDGE_FULL && in->backlog > 0 && waits) || part[PART_QUEUE] >= DOMINANT;
+         full = (in->slots_ratio >= JUDGE_FULL && waits) || part[PART_QUEUE] >= DOMINANT;
     bool stores = part[PART_STORAGE] > part[PART_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
     bool timed = all[PART_COMPUTE] > all[PART_STORAGE] + all[PART_REST];
@@ -478,7 +479,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
         neighbour_computes(t, in, v);
     else if (tiers && in->room_ms >= DOMINANT * in->storage_ms && crowded(in, full))
         room(t, in, v, &l);
-    else if (full)
+    else if (full || (!in->targets && waits && in->slots_ratio >= JUDGE_SATURATED))
         slots(t, in, v);
     else if (!in->targets)
         load(t, in, v);
@@ -549,6 +550,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         verdict_add_evidence(v, VERDICT_ROUTING, routing_misses(in), "");
         verdict_add_evidence(v, sessions ? VERDICT_BY_SESSION : VERDICT_BY_PREFIX, so, "");
     }
+    if (in->free_ratio > 0) verdict_add_evidence(v, VERDICT_FREE_MISSES, in->free_ratio, "");
     if (judge_unwritten(in) > 0) verdict_add_evidence(v, "unwritten_miss_ratio", judge_unwritten(in), "");
     if (recomputed(in) > 0) verdict_add_evidence(v, VERDICT_RECOMPUTED, recomputed(in), "");
     verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");

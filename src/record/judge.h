@@ -124,14 +124,15 @@ struct judge_input {
  * - the gate of writes: most operation time is spent waiting at it
  * - the gpu's capacity, or the size of its batch: nothing is saturated, and for half of the time sequences
  * wait to join the batch of a modelled GPU that has no room for their KV, or as many sequences as it may
- * have; not where the next rule holds and storage takes more time, or hits would save more of the GPU's than
- * larger batches
+ * have, or this wait is half of the latency that the targets are of; not where the next rule holds and
+ * storage takes more time, or hits would save more of the GPU's than larger batches
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
  * for what was missed, would be named
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax
  * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
  * - waiting for room: half of the time in storage or more, with a crowd in service
- * - slots: full, with requests that wait for them, and nothing inside saturated
+ * - slots: full, with requests that wait for them, and nothing inside saturated; without targets to miss,
+ * full as other resources are
  * - load: without targets to miss, X <= N / (R + Z)
  * - latency: the largest part of the latency that the targets are of, time to first token or end-to-end;
  *   the message from router to pod counts as a link's
@@ -162,7 +163,8 @@ struct judge_resource judge_gpu(const struct judge_input *in);          /* the m
 /* The most of the GPU's time that larger batches would save, without what keeps them small. */
 double judge_saved_by_batches(const struct judge_input *in);
 /* The reason why the batch of a modelled GPU is small: for half of the time or more sequences wait to join
- * it, for room for their KV or because of its limit; or it has all of a busy GPU's slots, and twice as many
+ * it, for room for their KV or because of its limit, or this wait is half of the latency that targets are of;
+ * or it has all of a busy GPU's slots, and twice as many
  * would have no room. */
 enum judge_batch { JUDGE_BATCH_FREE, JUDGE_BATCH_NO_ROOM, JUDGE_BATCH_FULL, JUDGE_BATCH_OF_ALL_SLOTS };
 enum judge_batch judge_batch_limit(const struct judge_input *in);

@@ -13,7 +13,8 @@
 /* Part of the lookups from which misses of what is not written yet are told. */
 #define UNWRITTEN 0.01
 
-#define HALF 0.5 /* of the time, and of the room */
+#define HALF      0.5  /* of the time, of the room, and of a latency */
+#define SOMETIMES 0.05 /* of the time */
 
 double judge_share(double part, double whole) {
     if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
@@ -56,9 +57,16 @@ struct judge_resource judge_gpu(const struct judge_input *in) {
     return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy, load};
 }
 
+/* By Little's law, whether the wait to join the batch is most of the latency that targets are of. */
+static bool waits_to_join(const struct judge_input *in) {
+    double wait_ms = in->requests > 0 ? in->batch_waiting * in->length_s * 1e3 / (double)in->requests : 0;
+    return in->targets && wait_ms >= HALF * (in->ttft_ms > 0 ? in->ttft_ms : in->e2e_ms);
+}
+
 enum judge_batch judge_batch_limit(const struct judge_input *in) {
     if (!(in->compute_busy >= 0)) return JUDGE_BATCH_FREE;
-    if (in->batch_full + in->batch_no_room >= HALF)
+    bool kept_out = in->batch_full + in->batch_no_room >= SOMETIMES && waits_to_join(in);
+    if (in->batch_full + in->batch_no_room >= HALF || kept_out)
         return in->batch_full > in->batch_no_room ? JUDGE_BATCH_FULL : JUDGE_BATCH_NO_ROOM;
     bool slots = in->slots_ratio >= JUDGE_FULL && in->compute_busy >= JUDGE_SATURATED;
     /* with more slots more misses, or as many as there is room for */

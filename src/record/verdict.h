@@ -57,7 +57,7 @@ struct verdict_remedy {
     double now, estimate; /* in the unit of the measure; NaN: not known */
 };
 
-enum { VERDICT_EVIDENCE = 57, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
+enum { VERDICT_EVIDENCE = 58, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
 
 /* Why a verdict has no remedies with estimates. */
 #define VERDICT_GAP_LIST(X)                                                                                  \
@@ -108,6 +108,7 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_ROUTING       "routing_miss_ratio" /* a pod lacks what another one holds */
 #define VERDICT_BY_PREFIX     "prefix_routing"     /* beside it: 1, or 0 where routers could go by prefixes */
 #define VERDICT_BY_SESSION    "session_routing"    /* instead, where entries are whole conversations */
+#define VERDICT_FREE_MISSES   "free_miss_ratio"    /* lookups that miss without making work */
 #define VERDICT_NOT_THE_CACHE ", not the cache"
 #define VERDICT_SLIGHT        0.1 /* of a latency, up to which storage takes little */
 /* Evidence beside targets: the part of storage in the mean latency that they are of. */

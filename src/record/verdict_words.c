@@ -131,11 +131,12 @@ static const struct words batch[] = {
     {VERDICT_GPU, VERDICT_CAUSE_CAPACITY, VERDICT_HELP_FEWER_USERS,
      "a larger gpu tier, a smaller KV type, or fewer users",
      "For half of the time or more sequences wait to join the batch of the modelled GPU because the gpu tier has no "
-     "room for their KV, or it would have none for those of twice the slots: a larger batch would do more at once."},
+     "room for their KV, or this wait is half of the latency that the targets are of, or there would be no room for "
+     "those of twice the slots: a larger batch would do more at once."},
     {VERDICT_COMPUTE, VERDICT_CAUSE_CONCURRENCY, VERDICT_HELP_FEWER_USERS,
      "a larger compute.max_batch, or fewer users",
      "For half of the time or more sequences wait to join the batch of the modelled GPU because it has as many as it "
-     "may have: a larger batch would do more at once."}};
+     "may have, or this wait is half of the latency that the targets are of: a larger batch would do more at once."}};
 
 static const struct words failing[] = {
     {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY, 0, "a larger # tier, or fewer users if every entry fits",
@@ -220,6 +221,10 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "%s: many lookups miss what another pod holds", routing_advice(v));
     else if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
+    else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v) &&
+             judge_few_work(verdict_value(v, "reuse_miss_ratio"), verdict_value(v, VERDICT_FREE_MISSES)))
+        snprintf(out, len, "a faster %s tier, or fewer users; %s more in it would bring hits alone", tier,
+                 units_size_human(lacks, bytes, sizeof bytes));
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
         snprintf(out, len, "%s more in the %s tier, %sor fewer users",
                  units_size_human(lacks, bytes, sizeof bytes), tier,

@@ -497,6 +497,29 @@ static void what_keeps_a_batch_small_is_named(void **state) {
                         "more slots (engine.slots) with a larger compute.max_batch: one alone brings little");
 }
 
+/* Little's law has the wait of those that join the batch: it is no work of the GPU. */
+static void the_wait_to_join_a_batch_is_not_its_work(void **state) {
+    (void)state;
+    struct judge_input in = means(1110, 0, 20, 950);
+    works(&in, NVME, 3, 0, 0.1, 0);
+    in.length_s = 90;
+    in.requests = 195;
+    in.ttft_ms = 159;
+    in.prefill_ms = 140;
+    in.compute_busy = 0.96;
+    in.compute_work = 0.13;
+    in.batch_waiting = 0.29; /* 134 ms for each */
+    in.batch_no_room = 0.2;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+    in.batch_no_room = 0; /* it waits for the end of a step */
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
+    in.batch_no_room = 0.2;
+    in.batch_waiting = 0.15;
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
+}
+
 /* Tiers that keep copies of what the upper ones hold are as large as the largest. */
 static void copies_hold_no_more(void **state) {
     (void)state;
@@ -673,8 +696,18 @@ static void full_slots_are_named_when_nothing_inside_is(void **state) {
     EXPECT(&in, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY,
            "slots: 3.8 of 4 busy; 177 waiting; inside, nvme reads 2 % busy is the most loaded; the mean "
            "end-to-end latency of 4.13 s is 48 % queue wait, 52 % generation");
+    in.backlog = 0; /* at the end alone */
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.targets = false;
+    in.slots_ratio = 0.9; /* full as a tier is: more requests would hardly be served */
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.slots_ratio = 0.8;
+    EXPECT(
+        &in, VERDICT_LOAD, VERDICT_CAUSE_DEMAND,
+        "load: 10 requests/s arrive, and the most loaded, nvme reads, is 2 % busy; 3.2 of 4 slots busy; the mean "
+        "end-to-end latency of 4.13 s is 48 % queue wait, 52 % generation");
+    in.targets = true;
     in.slots_ratio = 0.5;
-    in.backlog = 0;
     EXPECT(
         &in, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY,
         "generation, token time, not the cache; the mean end-to-end latency of 4.13 s is 48 % queue wait, 52 % "
@@ -758,6 +791,10 @@ static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     in.free_ratio = in.miss_ratio;
     assert_non_null(
         strstr(judged(&in).sentence, "so more room in the last tier brings hits, not throughput"));
+    struct verdict v = judged(&in);
+    char text[300];
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a faster cpu tier, or fewer users; 7.00 GiB more in it would bring hits alone");
     /* one slot, and nearly all of the time in line for it */
     in.tier_busy[CPU] = 0.5;
     in.queue_ms = 380;
@@ -777,12 +814,11 @@ static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     in.compute_work = 0.3;
     in.batch_no_room = 0.9;
     in.batch_waiting = 16.2;
-    struct verdict v = judged(&in);
+    v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_GPU);
     assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
     assert_non_null(strstr(v.sentence, "16.2 sequences wait to join"));
     /* whose words are of the batch, not of what comes again: tiers of 12 GiB hold 11 */
-    char text[300];
     assert_non_null(strstr(verdict_headline(&v, text, sizeof text), "the KV of the batch fills the room"));
     assert_non_null(strstr(verdict_rule(&v), "sequences wait to join"));
     assert_string_equal(verdict_advice(&v, text, sizeof text),
@@ -1247,6 +1283,7 @@ static void requests_that_have_not_ended_bound_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_whose_batch_has_room_bounds_nothing),
+        cmocka_unit_test(the_wait_to_join_a_batch_is_not_its_work),
         cmocka_unit_test(what_keeps_a_batch_small_is_named),
         cmocka_unit_test(copies_hold_no_more),
         cmocka_unit_test(advice_beside_a_gpu_counts_what_it_computes_again),
