@@ -101,7 +101,7 @@ static bool find_operation(const struct search *s, struct operation *out) {
     return out->moved > 0;
 }
 
-/* A tier is no cause where both sides are limited by something else inside. */
+/* A tier is no cause of what users wait for where both sides are limited by something else inside. */
 static bool may_cause(const struct search *s, enum kvf_tier t) {
     static const char *const open[] = {"none", "unknown", "load", "link", "neighbour"};
     const char *name = tier_name(t);
@@ -158,8 +158,8 @@ static void put_operation(const struct search *s, const struct operation *o, str
     put_mean(metric, s->base->operation_ms[o->tier][o->dir], s->own->operation_ms[o->tier][o->dir], out);
 }
 
-/* A miss is written again. Whether the lookups that miss were named. */
-static bool put_storage(const struct search *s, struct buf *out) {
+/* A miss is written again. `alone`: of storage itself. Whether the lookups that miss were named. */
+static bool put_storage(const struct search *s, bool alone, struct buf *out) {
     struct operation o;
     char p95[METRIC_NAME];
     bool found = find_operation(s, &o);
@@ -169,7 +169,7 @@ static bool put_storage(const struct search *s, struct buf *out) {
         put_misses(s, "because", out);
         return true;
     }
-    if (!found || !may_cause(s, o.tier)) return false;
+    if (!found || !(alone || may_cause(s, o.tier))) return false;
     snprintf(p95, sizeof p95, "%s_%s_p95_ms", tier_name(o.tier), dir_name(o.dir));
     if (more || !denied(s, p95)) put_operation(s, &o, out);
     return false;
@@ -217,7 +217,8 @@ bool comparison_cause(const struct comparison *c, size_t side, enum comparison_d
         const char *metric, *worse, *better;
     } parts[REST] = {
         [QUEUE] = {"queue_wait_mean_ms", "requests wait longer for a slot", "requests wait less for a slot"},
-        [PREFILL] = {"prefill_mean_ms", "prefills take longer", "prefills take less time"},
+        [PREFILL] = {"prefill_mean_ms", "prefills and the wait for the batch take longer",
+                     "prefills and the wait for the batch take less time"},
         [GENERATION] = {"generation_mean_ms", "generation takes longer", "generation takes less time"}};
     const struct search s = {.c = c,
                              .side = side,
@@ -229,11 +230,11 @@ bool comparison_cause(const struct comparison *c, size_t side, enum comparison_d
         if (!put_reads(&s, out)) (void)put_device(&s, out);
         return false;
     }
-    if (strncmp(what, "storage_", 8) == 0) return put_storage(&s, out);
+    if (strncmp(what, "storage_", 8) == 0) return put_storage(&s, true, out);
     bool first_token = strncmp(what, "ttft_", 5) == 0, rate = comparison_of_rate(what);
     if (rate && by_arrivals(c, side)) return false;
     int part = part_of(&s, first_token);
-    if (part == STORAGE) return !denied(&s, "storage_io_p95_ms") && put_storage(&s, out);
+    if (part == STORAGE) return !denied(&s, "storage_io_p95_ms") && put_storage(&s, false, out);
     if (part == REST || (part == QUEUE && denied(&s, "queue_wait_p95_ms"))) return false;
     bool misses = misses_move(&s);
     if (part == PREFILL && misses) {

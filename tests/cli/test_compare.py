@@ -273,7 +273,7 @@ def _():
         misses_more(granularity, **more)
         got = " ".join(run(["compare", "1", "5"]).stdout.split())
         assert ("because more lookups miss" in got) == told, (granularity, got)
-        assert told or "because prefills take longer (prefill mean 60.0 ms after 20.0 ms)" in got, (granularity, got)
+        assert told or "because prefills and the wait for the batch take longer (prefill mean 60.0 ms after 20.0 ms)" in got, (granularity, got)
 
 
 @case("between granularities no sentence rests on hit ratios, operations of a tier or counts of writes, which are of other entries")
@@ -429,14 +429,14 @@ def _():
                            ({**reads, "cpu_read_p95_ms": 9, "cpu_read_mean_ms": 5}, "cpu reads take longer ("),
                            ({**reads, "remote_write_mean_ms": 200}, "remote writes take longer (remote write mean 200 ms after 1.00 ms"),
                            ({**reads, "cpu_read_ops": 90000}, "requests make more cpu reads (90 each after 20"),
-                           ({**reads, "prefill_mean_ms": 310}, "prefills take longer ("),
+                           ({**reads, "prefill_mean_ms": 310}, "prefills and the wait for the batch take longer ("),
                            ({**reads, "generation_mean_ms": 750}, "generation takes longer ("),
                            ({**reads, "queue_wait_p95_ms": 90, "queue_wait_mean_ms": 260}, "requests wait longer for a slot (queue wait mean 260 ms after 10.0 ms"),
                            ({**reads, "queue_wait_p95_ms": 490, "queue_wait_mean_ms": 60}, "nvme reads take longer at the device (")):
         said = verdict_on(before, {**before, **changed, "e2e_p95_ms": 900})
         assert " because " + words in said, (changed, said)
         said = verdict_on({**before, **changed}, {**before, "e2e_p95_ms": 300})  # and the other way round
-        for longer, shorter in (("take longer at", "take less time at"), ("prefills take longer", "prefills take less time"), ("takes longer", "takes less time"),
+        for longer, shorter in (("take longer at", "take less time at"), ("batch take longer", "batch take less time"), ("takes longer", "takes less time"),
                                 ("take longer (", "are faster ("), ("wait longer", "wait less"), ("make more", "make fewer")):
             words = words.replace(longer, shorter)
         assert " because " + words.split(" (")[0] in said, (changed, said)
@@ -450,6 +450,16 @@ def _():
     assert " because nvme reads take less time at the device (" in said, said
     said = verdict_on(before, {**before, **less, "nvme_read_device_p95_ms": 30, "nvme_read_p95_ms": 120})
     assert "because" not in said and "but worse in nvme read P95 by 50 %" in said, said
+    # a tier makes storage what it is, whatever limits the run
+    slow = {"storage_io_p95_ms": 100, "storage_io_mean_ms": 40, "nvme_read_mean_ms": 30, "nvme_read_ops": 1000, "requests_done": 1000, "e2e_mean_ms": 900}
+    for first, words in (("storage_io_p95_ms", "because nvme reads take longer ("), ("e2e_p95_ms", None)):
+        sides = [{first: 100 * k, **slow, "storage_io_p95_ms": 100 * k, "storage_io_mean_ms": 40 * k, "nvme_read_mean_ms": 30 * k, "e2e_mean_ms": 900 + 40 * k}
+                 for k in (1, 2)]
+        verdict_on(*sides)
+        with contextlib.closing(sqlite3.connect(database())) as db, db:
+            db.execute("INSERT INTO verdicts(run_id, limited_by, share, sentence) SELECT run_id, 'compute', 1, 'compute' FROM runs")
+        said = json.loads(run(["compare", "1", "5", "--json"]).stdout)["verdicts"][0]
+        assert (words in said) if words else "because" not in said, said
     # what arrives on its own, and is served, is as much as arrives
     opened = {**before, "achieved_ratio": 1, "requests_arrived": 1000}
     said = verdict_on(opened, {**opened, **less, "requests_arrived": 1410})
@@ -459,7 +469,7 @@ def _():
 @case("the named cause is the part of the mean latency that changed most")
 def _():
     draw = random.Random(5)
-    words = {"queue_wait": "requests wait", "prefill": "prefills take", "generation": "generation takes", "nvme_read": "nvme reads", None: None}
+    words = {"queue_wait": "requests wait", "prefill": "prefills and the wait", "generation": "generation takes", "nvme_read": "nvme reads", None: None}
     seen = set()
     for _ in range(40):
         sides = []
