@@ -303,6 +303,11 @@ static double left_s(const struct autoscaler *a) {
 void autoscaler_known(const struct autoscaler *a, char *out, size_t len) {
     seek_of(a)->known(a, out, len);
     size_t used = strlen(out);
+    if (a->answer == AUTOSCALER_SEEKING && used < len && a->system.unfinished > 0 &&
+        (a->draining || (!a->stage.cleared && a->stage.since_s > 0)))
+        (void)snprintf(out + used, len - used,
+                       "; requests from before the last change of users are still waited for");
+    used = strlen(out);
     if (a->answer == AUTOSCALER_SEEKING && used < len)
         (void)snprintf(out + used, len - used, "; the search needs about %.0f s more",
                        10 * ceil(left_s(a) / 10));

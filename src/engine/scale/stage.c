@@ -115,12 +115,29 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
     if (rules->figure == STAGE_NVME) prove(first, in->undone ? 0 : in->nvme_tokens, in->length_s, 0);
 }
 
+/* Whether requests from before are answered still. A look lasts until those that came before it are answered.
+ * Users who ask on have left others by then: another look follows while more are answered than arrive. */
+static bool clears(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
+    if (s->cleared) return false;
+    s->look_s += in->length_s;
+    s->look_arrived += in->arrived;
+    s->look_done += in->done;
+    bool earlier = in->oldest_ms / 1e3 > s->look_s;
+    if (earlier && (s->since_s <= s->plan.wait_s || s->look_s < STAGE_LONGEST * s->plan.length_s))
+        return true;
+    bool left = !stage_limited(rules) && (earlier || rules->paced);
+    s->cleared = !left || (double)s->look_done <= (1 + s->plan.fine) * (double)s->look_arrived + 1;
+    s->look_s = 0;
+    s->look_arrived = s->look_done = 0;
+    return !s->cleared;
+}
+
 /* Whether this interval belongs to the judged part. */
-static bool settled(struct stage *s, const struct stage_signals *in) {
+static bool settled(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
     s->since_s += in->length_s;
+    if (clears(s, rules, in)) return false;
     if (s->settle_left_s <= in->length_s / 2) return true;
-    bool earlier = in->oldest_ms / 1e3 > s->since_s; /* somebody who came before the change is not answered */
-    if (!earlier || s->since_s > s->plan.wait_s) s->settle_left_s -= in->length_s;
+    s->settle_left_s -= in->length_s;
     return false;
 }
 
@@ -286,6 +303,7 @@ void stage_begin(struct stage *s, const struct stage_plan *plan, const struct ev
     memset(s, 0, sizeof *s);
     s->plan = *plan;
     s->settle_left_s = plan->settle_s;
+    s->cleared = !(plan->wait_s > 0);
     for (unsigned k = 0; before && k < STAGE_EVIDENCE; k++) s->klass[k].all = before[k];
 }
 
@@ -307,7 +325,7 @@ static bool overrun(const struct stage *s, const struct stage_rules *rules, cons
 enum stage_state stage_step(struct stage *s, const struct stage_rules *rules,
                             const struct stage_signals *in) {
     struct stage_reading r;
-    if (!settled(s, in)) return STAGE_SETTLES;
+    if (!settled(s, rules, in)) return STAGE_SETTLES;
     pool(s, rules, in);
     double nearly_s = s->judged_s + in->length_s / 2;
     double z = stage_limited(rules) ? errors_of(s, rules) : 0;

@@ -1,7 +1,8 @@
 /* A stage: the time for which a number of users is tried, and what it says of them.
  *
  * It settles first: `settle_s` that are not judged, counted from when the last request that arrived before
- * the change has been answered (for which it waits no longer than plan.wait_s). Then intervals are judged
+ * the change has been answered (for which it waits no longer than plan.wait_s; where tokens are counted, also
+ * for as long as more is answered than arrives, so that no backlog counts). Then intervals are judged
  * for `length_s`, and at least for several times as long as a request takes. What is judged adds to what is
  * known of this number of users already (struct evidence) and is held against a line:
  *
@@ -83,7 +84,7 @@ struct stage_signals {
 
 struct stage_plan {
     double settle_s, length_s;
-    double wait_s; /* longest wait for requests from before the change */
+    double wait_s; /* longest wait for requests from before the change; 0: they are not looked at */
     double line;   /* of tokens; NaN: there is nothing to hold them against */
     double
         per_context; /* tokens generated to a token of context, of all stages; 0, NaN: tokens are counted */
@@ -108,7 +109,10 @@ struct stage_class {
 struct stage {
     struct stage_plan plan;
     double since_s, settle_left_s, judged_s;
-    unsigned intervals, undone; /* of these, those that left work undone, .. */
+    bool cleared; /* no request from before the stage is waited for any more */
+    double look_s;
+    uint64_t look_arrived, look_done; /* requests, in the present look at those from before */
+    unsigned intervals, undone;       /* of these, those that left work undone, .. */
     unsigned overtaken; /* .. and those in which a class without a target was overtaken for too long */
     bool slipped;       /* in any of them */
     double tokens, nvme_tokens;

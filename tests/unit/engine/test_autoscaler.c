@@ -867,6 +867,60 @@ static void users_who_ask_for_more_than_is_answered_are_enough(void **state) {
     expect_known("Peak capacity found: 400 tok/s at 1 user");
 }
 
+/* A second of a queue: a paced user asks twice in it, ten requests of 100 tokens are answered, in order. */
+enum { ASKED = 2, SERVED = 10, SECONDS = 600 };
+static unsigned came[SECONDS + 1], there, gone; /* until each second; all until now, and of these answered */
+
+static void second_of_queue(unsigned t) {
+    unsigned waited = t, asked = ASKED * (unsigned)a.users;
+    there += asked;
+    came[t] = there;
+    unsigned done = there - gone < SERVED ? there - gone : SERVED;
+    gone += done;
+    while (waited > 0 && came[waited - 1] > gone) waited--; /* the second of the oldest */
+    interval(SERVED, 100);
+    in.arrived = asked;
+    in.done = done;
+    in.e2e_s = (double)in.done * 0.1;
+    in.tokens = 100 * (double)in.done;
+    in.oldest_ms = there > gone ? 1000.0 * (t - waited + 1) : 0;
+    in.klass[0].waiting = there - gone;
+    in.klass[0].in_service = 0;
+}
+
+static void what_waited_before_the_search_is_no_throughput(void **state) {
+    (void)state;
+    for (unsigned backlog = 50; backlog <= 2000; backlog += 150) {
+        config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+        c.rules.paced = true;
+        begin(20);
+        assert_int_equal(a.users, 1);
+        there = came[0] = backlog;
+        gone = 0;
+        unsigned t = 1, first = 0;
+        char text[200];
+        for (; t < SECONDS; t++) {
+            second_of_queue(t);
+            if (t == backlog / (SERVED - ASKED) / 2) {
+                autoscaler_known(&a, text, sizeof text);
+                assert_non_null(strstr(text,
+                                       "no stage has ended; requests from before the last change of users "
+                                       "are still waited for"));
+            }
+            if (!step()) continue;
+            if (!first) { /* it has begun when all had been answered */
+                first = t;
+                assert_true(t >= backlog / (SERVED - ASKED) + 4);
+                assert_non_null(strstr(d.reason, "200 tok/s at 1 user"));
+            }
+            if (strcmp(d.action, "found") == 0) break;
+        }
+        assert_true(t < SECONDS);
+        expect_answer(SERVED / ASKED, true);
+        assert_non_null(strstr(d.reason, "Peak capacity found: 1000 tok/s at 5 users; 800 at 4"));
+    }
+}
+
 static void intervals_without_length_are_none(void **state) {
     (void)state;
     config(AUTOSCALER_QOS, STAGE_TARGETS);
@@ -916,6 +970,7 @@ int main(void) {
         cmocka_unit_test(what_was_measured_before_caches_filled_is_no_peak),
         cmocka_unit_test(few_requests_of_users_who_think_end_nothing),
         cmocka_unit_test(users_who_ask_for_more_than_is_answered_are_enough),
+        cmocka_unit_test(what_waited_before_the_search_is_no_throughput),
         cmocka_unit_test(intervals_without_length_are_none),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
