@@ -365,24 +365,25 @@ bool standing_run_copies(const struct result_list *results) {
 }
 
 unsigned standing_run_early(const struct result_list *results) {
-    double achieved = result_value(results, "achieved_ratio"),
-           asked = result_value(results, "requests_asked"),
-           before = asked - result_value(results, "requests_left") - result_value(results, "requests_done");
+    double arrivals = result_value(results, "requests_arrived"),
+           done = result_value(results, "requests_done"), asked = result_value(results, "requests_asked"),
+           before = asked - result_value(results, "requests_left") - done;
     bool carried = result_value(results, "tokens_carried_ratio") >= STANDING_CARRIED &&
                    !(standing_run_unfinished(results) > -STANDING_RETURNED);
-    bool none = result_value(results, "offered_requests_per_s") == 0;
-    bool arrived = standing_behind(2 - achieved, result_value(results, "requests_arrived")) ||
-                   (none && standing_behind(0, result_value(results, "requests_done")));
+    bool asks_on = kvf_present(result_value(results, "unserved_ratio")) ||
+                   kvf_present(result_value(results, "achieved_ratio")); /* unanswered */
+    bool arrived =
+        asks_on && (arrivals > 0 ? standing_behind(2 - done / arrivals, arrivals) : standing_behind(0, done));
     return (arrived ? STANDING_EARLY_ARRIVED : 0) | (before > asked / 2 ? STANDING_EARLY_DONE : 0) |
            (carried ? STANDING_EARLY_TOKENS : 0);
 }
 
 const char *const standing_flaw_metrics[] = {
-    "e2e_mean_ms",         "queue_wait_mean_ms",     "in_service_mean",       "requests_in_service_at_end",
-    "measured_s",          "requests_arrived",       "requests_done",         "requests_failed",
-    "requests_asked",      "requests_left",          "achieved_ratio",        "tokens_carried_ratio",
-    "unserved_ratio",      "copies_begun",           "copies_left",           "batch_running_mean",
-    "misses_not_computed", "requests_open_at_start", "offered_requests_per_s"};
+    "e2e_mean_ms",         "queue_wait_mean_ms",    "in_service_mean", "requests_in_service_at_end",
+    "measured_s",          "requests_arrived",      "requests_done",   "requests_failed",
+    "requests_asked",      "requests_left",         "achieved_ratio",  "tokens_carried_ratio",
+    "unserved_ratio",      "copies_begun",          "copies_left",     "batch_running_mean",
+    "misses_not_computed", "requests_open_at_start"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {

@@ -92,9 +92,9 @@ bool standing_run_waits(const struct result_list *results);
 double standing_run_load(const struct result_list *results);
 /* Whether the copies to slower tiers that it left to be made are so large a part of those begun. */
 bool standing_run_copies(const struct result_list *results);
-/* The ways in which a run counts work that began before its measured part, as bits: more was done than
- * arrived, or none arrived; most requests of run.max_requests were done; so large a part of its tokens is
- * work of that time, and less was left at its end in return. */
+/* The ways in which a run counts work that began before its measured part, as bits: where requests do not
+ * wait for answers more was done than arrived, or none arrived; most requests of run.max_requests were done;
+ * so large a part of its tokens is work of that time, and less was left at its end in return. */
 enum { STANDING_EARLY_ARRIVED = 1, STANDING_EARLY_DONE = 2, STANDING_EARLY_TOKENS = 4 };
 #define STANDING_CARRIED  0.2 /* the measured part is shorter than two and a half requests */
 #define STANDING_RETURNED 0.1 /* so much less of the time in service was left than had been spent before */

@@ -135,8 +135,11 @@ static void add_flawless(struct buf *out, const char *run) {
         "0), 0)",
         STANDING_CARRIED, STANDING_RETURNED);
     add_terms(out, run, text);
-    add_behind(out, run, "[achieved_ratio] - 1", "[requests_arrived]");
-    add_behind(out, run, "([offered_requests_per_s] = 0)", "[requests_done]");
+    static const char asks_on[] = "coalesce([unserved_ratio], [achieved_ratio]) IS NOT NULL";
+    snprintf(text, sizeof text, "CASE WHEN %s THEN [requests_done] / [requests_arrived] - 1 END", asks_on);
+    add_behind(out, run, text, "[requests_arrived]");
+    snprintf(text, sizeof text, "CASE WHEN %s THEN [requests_arrived] = 0 END", asks_on);
+    add_behind(out, run, text, "[requests_done]");
     snprintf(text, sizeof text,
              "CASE WHEN [%s] IS NULL OR [%s] IS NOT NULL THEN [copies_left] / [copies_begun] END",
              standing_computes, standing_not_computed);
