@@ -209,7 +209,8 @@ const struct metric metric_rows[] = {
      "each of several tiers, each counts."},
     {"outage_lost_bytes", BYTES, DOWN, "lost in outages", "Bytes of these."},
     {"outage_dropped", COUNT, DOWN, "dropped in outages",
-     "Entries that left the cache because the remote tier, to which they would have fallen, was gone."},
+     "Entries that left the cache because the remote tier, to which they would have fallen, was gone, warm-up included: they "
+     "are missed after it."},
     {"outage_hits_back_s", SECONDS, DOWN, "hits back after",
      "Time from an outage's begin until the hit ratio is back within a tenth, of the slowest; missing where it is not."},
     {"outage_ttft_back_s", SECONDS, DOWN, "TTFT back after", "The same of the P95 of the TTFT."},

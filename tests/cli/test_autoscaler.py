@@ -120,6 +120,49 @@ def _():
     assert done[1] > done[0], (users, done)
 
 
+# Paced users ask on unanswered: in the warm-up 20 of them ask for far more than two slots answer.
+PACED = """model: llama3.1-8b
+mode: simulate
+run: {duration: 1200s, warmup: 10s}
+tiers: {cpu: {capacity: 4GiB}, nvme: {capacity: 16GiB}}
+workload: {users: 20, arrival: {process: paced}}
+engine: {slots: 2}
+cache: {granularity: block, block_tokens: 256}
+qos: {classes: [{name: a}]}
+autoscaler: {mode: capacity, settle: 2s, when_found: stop}
+"""
+
+
+@case("mode capacity counts no requests of the warm-up, and tells where they are answered until the end")
+def _():
+    path, out = home() / "work/paced.yaml", home() / "work/paced.json"
+    path.write_text(PACED)
+
+    def results(*options):
+        got = run(["run", path, "--headless", "--quiet", "--overwrite", "--json", out, "--db", home() / "work/paced.db", *options])
+        assert got.rc == 0, got
+        return json.loads(out.read_text()), words(got.stdout)
+
+    for seed in (1, 2):
+        def fixed(users, seed=seed):
+            return result(results("--autoscaler", "off", "--users", "%d" % users, "--seed", seed, "--duration", "600s", "--set", "run.warmup=0s")[0],
+                          "throughput_tok_s")
+
+        found, _ = results("--seed", seed)
+        users = result(found, "autoscaler_users")
+        assert result(found, "autoscaler_found") == 1 and users > 2, found["decisions"]
+        assert fixed(users) > 1.1 * fixed(users / 2), users
+        assert result(found, "peak_throughput_tok_s") < 1.3 * fixed(users), users
+    cut, text = results("--seed", "1", "--duration", "35s")
+    assert result(cut, "autoscaler_found") == 0 and result(cut, "autoscaler_users") is None, cut["decisions"]
+    assert "no stage has ended; requests from before the last change of users are still waited for" in text, text
+    assert result(cut, "requests_done") > 2 * result(cut, "requests_arrived") and "more was done than arrived" in text, text
+    stored = run(["history", "--json", "--db", home() / "work/paced.db"])
+    assert json.loads(stored.stdout)[0]["undone"] == "much of its work began before the measured part", stored
+    view = run(["sql", "SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1", "--json", "--db", home() / "work/paced.db"])
+    assert json.loads(view.stdout) == [{"comparable": 0}], view
+
+
 @case("beside an answer a warning says that lookups missed, where a miss makes no work")
 def _():
     scenario = {"mode": "simulate", "run.duration": "600s", "tiers": {"gpu": {"capacity": "2MiB", "backend": "emulated"}},

@@ -340,6 +340,33 @@ def _():
         assert gate.rc == 3 and "entries were lost in an outage" in " ".join(gate.stdout.split()), gate
 
 
+# Two pods share a remote tier that the warm-up fills.
+SHARED = {
+    "name": "shared", "model": "llama3.1-8b", "mode": "simulate", "seed": 7, "run": {"duration": "120s", "warmup": "60s"},
+    "tiers": {"cpu": {"capacity": "2GiB"}, "nvme": {"capacity": "4GiB"}, "remote": {"capacity": "400GiB", "preset": "ethernet-10g"}},
+    "fleet": {"pods": 2, "routing": "session"}, "qos": {"classes": [{"name": "only", "p95": "20s"}]},
+    "workload": {"users": 10, "conversation": {"end_probability": 0.03, "max_turns": 1000}, "personas": [
+        {"name": "long", "context": [512, 2048], "generate": [50, 200], "think": ["1s", "2s"]}]}}
+
+
+@case("entries dropped while the remote tier was gone in the warm-up are work undone of the run, and no point of a sweep is best for it")
+def _():
+    path, store = home() / "work/shared.yaml", ("--db", home() / "work/shared.db")
+    gone = {"none": [], "warm": [{"remote": True, "at": "10s", "for": "49s"}], "measured": [{"remote": True, "at": "60s", "for": "49s"}]}
+    path.write_text(json.dumps({**SHARED, "sweep": {
+        "variants": {"outage": {name: {"fleet.outages": out} for name, out in gone.items()}}, "metrics": "throughput_tok_s"}}))
+    got = run(["sweep", path, "--headless", *store])
+    out = json.loads(run(["export", "sweep:latest", "--format", "json", *store]).stdout)
+    assert got.rc == 0 and out["sweep"]["best_point"] == 1, out["sweep"]
+    none, warm, measured = (one["undone"] for one in out["points"])
+    assert none is None and "were dropped in an outage" in warm and "were dropped in an outage" in measured, (none, warm, measured)
+    path.write_text(json.dumps({**SHARED, "fleet": {**SHARED["fleet"], "outages": gone["warm"]}}))
+    got = run(["run", path, "--headless", "--quiet", "--assert", "--json", home() / "work/shared.json", *store])
+    summary = json.loads((home() / "work/shared.json").read_text())
+    assert got.rc == 3 and result(summary, "outage_lost") == 0 < result(summary, "outage_dropped"), summary["results"]["outage_dropped"]
+    assert {one["name"]: one["passed"] for one in summary["criteria"]}["entries dropped in outages"] is False, summary["criteria"]
+
+
 def swept(sweep):
     """The lines of a sweep of the quickstart in simulate, as one line, and its export."""
     path = home() / "work/sweep.yaml"
