@@ -112,7 +112,8 @@ static void sum_compute(const struct scenario *s, struct window_sums *w, const s
                         const struct compute_stats *to) {
     double each = 1e15 * pods_machines(s), room = (double)scenario_batch_bytes(s);
     w->compute_busy_s = (double)(to->busy - from->busy) / each;
-    w->compute_work_s = (double)(to->work - from->work) / each;
+    w->compute_flops_s = (double)(to->flops - from->flops) / each;
+    w->compute_memory_s = (double)(to->memory - from->memory) / each;
     w->batch_waiting_s = (double)(to->waiting - from->waiting) / 1e15;
     w->compute_prefill_s = (double)(to->prefill - from->prefill) / each;
     w->prefill_tokens = (double)(to->prefill_tokens - from->prefill_tokens);

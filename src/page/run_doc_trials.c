@@ -19,6 +19,8 @@ static void put_heading(const struct run_part *p) {
     if (complete < t->count) buf_addf(&text, ", %zu incomplete and left out", t->count - complete);
     standing_of(p->run, t, &standing);
     if (standing_text(&standing, stands)[0]) buf_addf(&text, ", %s", complete ? stands : "none to be judged");
+    if (complete && complete < t->count && standing.criteria > 0)
+        buf_add(&text, "; criteria are of all trials");
     doc_fact(p->doc, "Trials", buf_text(&text));
     buf_free(&text);
 }

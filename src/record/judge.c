@@ -293,8 +293,13 @@ static void batch(struct phrase *t, const struct judge_input *in, struct verdict
                         : "gpu capacity: the KV of the batch fills the room for it",
                    in->batch_waiting,
                    fabs(in->batch_waiting - 1) < 0.005 ? "sequence waits" : "sequences wait");
+    if (full && in->kv_use >= DOMINANT) {
+        verdict_add_evidence(v, VERDICT_BATCH_KV, in->kv_use, "");
+        phrase_add(t, "; its KV takes %s of the room for it", phrase_share(fmin(in->kv_use, 1)).text);
+    }
     phrase_add(t, "; the modelled GPU is %s busy with a batch of that size",
                phrase_share(in->compute_busy).text);
+    judge_add_unwritten(t, in);
     add_parts(t, in);
     judge_add_grown(t, in);
 }
@@ -409,9 +414,7 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
     }
     say(v, verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, part[PART_STORAGE] * l.share);
     add_leader(t, &l, in);
-    if (in->tier_busy[l.tier] >= 0)
-        phrase_add(t, "; %s busy: their latency, not their bandwidth",
-                   phrase_share(in->tier_busy[l.tier]).text);
+    if (in->tier_busy[l.tier] >= 0) phrase_add(t, "; %s busy", phrase_share(in->tier_busy[l.tier]).text);
     add_parts(t, in);
 }
 
@@ -437,10 +440,13 @@ static bool capacity_explains(const struct judge_input *in, const struct judge_r
     double whole = by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
     bool again = prefilled_again(in) > 0 && prefilled_again(in) * in->prefill_ms >= VERDICT_MISSES * whole;
     if (!too_small(in)) return false;
-    if (bound && bound->limit == VERDICT_COMPUTE) return saved_by_hits(in) >= VERDICT_MISSES;
+    bool full = bound && bound->limit == VERDICT_COMPUTE;
+    if (full ||
+        (!bound && !slots && in->compute_busy >= JUDGE_SATURATED && saved_by_hits(in) >= VERDICT_MISSES))
+        return saved_by_hits(in) >= VERDICT_MISSES;
     if (capacity_misses(in) < VERDICT_MISSES) return false;
     if (!bound) return stores || (again && !slots);
-    return bound->limit != VERDICT_HOST_CPU;
+    return (int)bound->tier == judge_last_tier(in);
 }
 
 /* Without their limit writes would wait behind it. A real tier may do more at a time, however busy. */
@@ -461,6 +467,8 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     /* generation is a timer: other programs take nothing of it */
     bool timed = all[PART_COMPUTE] > all[PART_STORAGE] + all[PART_REST];
     bool by_size = capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
+    /* more slots would make the line before a tier longer, in which those in service stand */
+    bool lined = full && tiers && l.line_share >= DOMINANT && part[PART_STORAGE] > part[PART_QUEUE];
     bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;
 
     if (disk && judge_foreign(in) > 0)
@@ -479,9 +487,9 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
         neighbour_computes(t, in, v);
     else if (tiers && in->room_ms >= DOMINANT * in->storage_ms && crowded(in, full))
         room(t, in, v, &l);
-    else if (full || (!in->targets && waits && in->slots_ratio >= JUDGE_SATURATED))
+    else if ((full || (!in->targets && waits && in->slots_ratio >= JUDGE_SATURATED)) && !lined)
         slots(t, in, v);
-    else if (!in->targets)
+    else if (!in->targets && !lined)
         load(t, in, v);
     else {
         latency(t, in, v, part);

@@ -206,7 +206,7 @@ bool judge_few_work(double misses, double without);
 bool judge_free_misses(const struct judge_input *in);
 double judge_working(const struct judge_input *in); /* their part that makes work; 1: unknown */
 /* "; 34 % of lookups miss, which makes no work here", where they are worth a word; and of misses for want of
- * room "; what misses is written again", or what else they make. */
+ * room "; what misses is written instead of read", or what else they make. */
 void judge_add_free_misses(struct phrase *t, const struct judge_input *in);
 void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in);
 /* Lookups that miss what another request has yet to compute and write; and "; 12.3 % of lookups miss what is

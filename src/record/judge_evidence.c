@@ -324,9 +324,9 @@ void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, "; %smisses are recomputed on the modelled GPU, %s busy", part,
                    phrase_share(in->compute_busy).text);
     else if (*part)
-        phrase_add(t, "; %smisses are written again", part);
+        phrase_add(t, "; %smisses are written instead of read", part);
     else
-        phrase_add(t, "; what misses is written again");
+        phrase_add(t, "; what misses is written instead of read");
 }
 
 double judge_unwritten(const struct judge_input *in) {

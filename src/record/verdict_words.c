@@ -99,7 +99,7 @@ static const struct words {
     {VERDICT_SLOTS, VERDICT_CAUSES, VERDICT_HELP_MORE_SLOTS | VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER,
      "more slots (engine.slots): nothing inside is saturated",
      "Requests wait for a slot while no resource that they use inside is busy for 85 % of its time."},
-    {VERDICT_WRITES, VERDICT_CAUSES, 0, "a larger engine.max_concurrent_writes",
+    {VERDICT_WRITES, VERDICT_CAUSES, 0, "a larger engine.max_concurrent_writes, or a faster tier behind it",
      "Of all operation time, moves included, writes waiting for their turn take the largest part."},
     {VERDICT_NEIGHBOUR, VERDICT_CAUSES, 0, "stop the other program, or move this one to resources of its own",
      "The kernel counted 1.2 times our bytes or more for the device that would be named, or other programs have "
@@ -122,7 +122,7 @@ static const struct words {
      "It is the resource that is busy for the largest part of the time, 85 % or more: a request's demand on it "
      "bounds throughput."},
     {VERDICT_LIMITS, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FEWER_USERS,
-     "less # latency, or a larger tier above it",
+     "a faster # tier, or a larger one above it",
      NOT_BUSY "its operations are the largest part of the latency that the "
               "targets are of."},
 };
@@ -206,6 +206,22 @@ static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len
     return out;
 }
 
+/* The tier that is busy, or whose link is, for the largest part of the time. */
+static const char *busiest_tier(const struct verdict *v) {
+    const char *busiest = verdict_limit_name(v->limited_by);
+    double most = 0;
+    char name[48];
+    for (int i = 0; i < 2 * KVF_TIERS; i++) {
+        const char *tier = tier_name((enum kvf_tier)(i / 2));
+        snprintf(name, sizeof name, i % 2 ? "%s_link_busy" : "%s_busy", tier);
+        double busy = verdict_value(v, name);
+        if (!(busy > most)) continue;
+        most = busy;
+        busiest = tier;
+    }
+    return busiest;
+}
+
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold");
@@ -219,21 +235,25 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_ROUTING) >= VERDICT_MISSES &&
              routing_advice(v))
         snprintf(out, len, "%s: many lookups miss what another pod holds", routing_advice(v));
-    else if (v->limited_by == VERDICT_NONE && verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
+    else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_RECOMPUTED) >= VERDICT_MISSES)
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v) &&
-             judge_few_work(verdict_value(v, "reuse_miss_ratio"), verdict_value(v, VERDICT_FREE_MISSES)))
-        snprintf(out, len, "a faster %s tier, or fewer users; %s more in it would bring hits alone", tier,
-                 units_size_human(lacks, bytes, sizeof bytes));
+             !(verdict_value(v, VERDICT_RECOMPUTED) > 0))
+        snprintf(out, len, "a faster %s tier, or fewer users; %s more in the %s tier would bring hits",
+                 busiest_tier(v), units_size_human(lacks, bytes, sizeof bytes), tier);
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
         snprintf(out, len, "%s more in the %s tier, %sor fewer users",
                  units_size_human(lacks, bytes, sizeof bytes), tier,
                  v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
+    else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
+        snprintf(out, len, "nothing has to change, but there is little room for more load");
     else if (v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_BANDWIDTH)
         snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
     else if (v->limited_by == VERDICT_SLOTS && batched)
         snprintf(out, len,
                  "more slots (engine.slots) with a larger compute.max_batch: one alone brings little");
+    else if (is_batch(v) && v->limited_by == VERDICT_COMPUTE && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
+        snprintf(out, len, "a larger compute.max_batch with a larger gpu tier, or fewer users");
     else if (is_batch(v) && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
         snprintf(out, len,
                  "a larger gpu tier or a smaller KV type with more slots (engine.slots)%s, or fewer users",

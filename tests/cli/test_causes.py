@@ -42,7 +42,20 @@ def told_over(scenario, parts=tuple(PARTS)):
 @case("slots, room and size of the batch, and tiers too small are told from each other, and from a GPU that is full")
 def _():
     told = told_over({})
-    assert told == {*ASKED, ("compute", "bandwidth")}, told
+    assert told == {*ASKED}, told
+    full = summary_of({"slots": 1024, "gpu": 400, "batch": 1024, "cpu": 64}, {"workload": {"users": 400}})["verdict"]
+    assert (full["limited_by"], full["cause"]) == ("compute", "bandwidth"), full["sentence"]
+
+
+@case("what bounds a GPU's throughput does so in batches of any size")
+def _():
+    rates, bounds = [], []
+    for users in (30, 60, 120, 300):
+        summary = summary_of({"slots": 1024, "gpu": 400, "batch": 1024, "cpu": 64}, {"workload": {"users": users}})
+        rates.append(result(summary, "requests_per_s"))
+        bounds += [one["value"] for one in summary["verdict"]["evidence"] if one["name"] == "throughput_bound_per_s"]
+    # of a few hundred requests the mix is not quite the same
+    assert len(bounds) == 4 and max(rates) <= 1.05 * min(bounds), (rates, bounds)
 
 
 @case("tiers too small are no cause where their misses make no work")

@@ -421,7 +421,7 @@ def _():
 
 @case("a miss that is written again is not said to make no work")
 def _():
-    for granularity, computed, words in (("request", False, "a miss makes no work here"), ("block", False, "what misses is written again"),
+    for granularity, computed, words in (("request", False, "a miss makes no work here"), ("block", False, "what misses is written instead of read"),
                                          ("request", True, "a miss makes no work here"), ("block", True, "misses are recomputed")):
         got, _ = quick({**SLOW_DRIVE, "cache.granularity": granularity, "cache.block_tokens": 256,
                         **({"compute": "{mode: roofline, gpu: h100}"} if computed else {})})

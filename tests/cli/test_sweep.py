@@ -271,6 +271,18 @@ def _():
             assert (words in " ".join(text.split())) == told and ("hits less" in text) == told, (metric, text)
 
 
+@case("hits are held against those of points with the same load")
+def _():
+    kept = {"name": "kept", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "20s", "warmup": "5s"},
+            "tiers": {"gpu": {"capacity": "1GiB"}, "cpu": {"capacity": "2GiB"}}, "sweep": {
+                "keys": {"workload.users": [1, 20], "engine.slots": [64, 65]}, "metrics": "throughput_tok_s"}}
+    (home() / "work/kept.yaml").write_text(json.dumps(kept))
+    got = run(["sweep", "kept.yaml", "--quiet", "--headless"])
+    hits = [row["value"] for row in rows("SELECT value FROM results WHERE metric = 'reuse_hit_ratio' ORDER BY run_id")]
+    assert got.rc == 0 and min(hits[:2]) > max(hits[2:]) + 0.05, (got, hits)
+    assert "Best tokens/s" in got.stdout and "hits less" not in got.stdout, got
+
+
 @case("a search at granularity request says how many lookups of its answer made no work, unless it is for hits")
 def _():
     kept = {"name": "kept", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "20s", "warmup": "5s"},

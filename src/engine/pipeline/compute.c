@@ -27,10 +27,10 @@ struct compute {
     bool busy;
     struct roofline_run run;
     roofline_fs begin, end;
-    uint64_t work_q32;    /* the part of its time that no larger batch saves, in 2^-32 */
-    uint64_t prefill_q32; /* the part by which it is longer for its prefills, likewise */
-    uint64_t length;      /* steps */
-    uint64_t armed_ns;    /* compute_tick() will be called then */
+    uint64_t flops_q32, memory_q32; /* the parts of its time that no larger batch saves, in 2^-32 */
+    uint64_t prefill_q32;           /* the part by which it is longer for its prefills, likewise */
+    uint64_t length;                /* steps */
+    uint64_t armed_ns;              /* compute_tick() will be called then */
     struct compute_stats sums;
     roofline_fs counted, kv_counted; /* up to when the sums are made */
     roofline_fs kv_last;             /* bytes of KV at the latter */
@@ -71,7 +71,8 @@ static void count_to(struct compute *c, roofline_fs now) {
     c->sums.running += passed * c->running;
     c->sums.waiting += passed * c->waits;
     if (c->busy) c->sums.busy += passed;
-    if (c->busy) c->sums.work += passed * c->work_q32 >> 32;
+    if (c->busy) c->sums.flops += passed * c->flops_q32 >> 32;
+    if (c->busy) c->sums.memory += passed * c->memory_q32 >> 32;
     if (c->busy) c->sums.prefill += passed * c->prefill_q32 >> 32;
     if (c->waits > 0 && c->running >= c->cfg.max_batch)
         c->sums.full += passed;
@@ -177,11 +178,15 @@ static uint64_t steps_until_change(const struct compute *c) {
     return (crossing < end ? crossing : end) - c->sums.steps;
 }
 
-static uint64_t work_of(const struct compute *c, const struct roofline_load *load, bool prefills) {
-    struct roofline_run work =
-        roofline_run_work(&c->cfg.roofline, load, prefills ? 0 : c->decodes, prefills ? 0 : c->sliding);
+/* Both are counted, each as if it were alone: in other batches more of one may stand beside the other. */
+static void work_of(struct compute *c, const struct roofline_load *load, bool prefills) {
+    struct roofline_run flops = roofline_run_work(&c->cfg.roofline, load, prefills ? 0 : c->decodes,
+                                                  prefills ? 0 : c->sliding),
+                        memory = flops;
     roofline_fs all = c->end - c->begin;
-    return all > 0 ? (uint64_t)((roofline_run_fs(&work, c->length) << 32) / all) : 0;
+    flops.memory = flops.memory_growth = memory.flops = memory.flops_growth = 0;
+    c->flops_q32 = all > 0 ? (uint64_t)((roofline_run_fs(&flops, c->length) << 32) / all) : 0;
+    c->memory_q32 = all > 0 ? (uint64_t)((roofline_run_fs(&memory, c->length) << 32) / all) : 0;
 }
 
 /* Of a single step. */
@@ -213,7 +218,7 @@ static void plan(struct compute *c) {
     c->run = roofline_run(&c->cfg.roofline, &load, prefills ? 0 : c->decodes, prefills ? 0 : c->sliding);
     c->length = prefills ? 1 : steps_until_change(c);
     c->end = c->begin + roofline_run_fs(&c->run, c->length);
-    c->work_q32 = work_of(c, &load, prefills);
+    work_of(c, &load, prefills);
     c->prefill_q32 = prefills ? prefill_of(c) : 0;
 }
 

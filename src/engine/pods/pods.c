@@ -335,7 +335,8 @@ void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_s
     for (uint32_t i = 0; i < e->service.pod_count && e->service.pods[0].pipeline.compute; i++) {
         compute_read(e->service.pods[i].pipeline.compute, now_ns, &one);
         out->busy += one.busy;
-        out->work += one.work;
+        out->flops += one.flops;
+        out->memory += one.memory;
         out->prefill += one.prefill;
         out->running += one.running;
         out->waiting += one.waiting;

@@ -241,7 +241,8 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->server.sent_bytes += from->server.sent_bytes;
     to->server.received_bytes += from->server.received_bytes;
     to->compute.busy += from->compute.busy;
-    to->compute.work += from->compute.work;
+    to->compute.flops += from->compute.flops;
+    to->compute.memory += from->compute.memory;
     to->compute.prefill += from->compute.prefill;
     to->compute.running += from->compute.running;
     to->compute.waiting += from->compute.waiting;

@@ -25,9 +25,10 @@ void window_sums_add(struct window_sums *to, const struct window_sums *s) {
 }
 
 void window_sums_beside(struct window_sums *s, double parts) {
-    double *const means[] = {&s->length_s,    &s->compute_busy_s, &s->compute_work_s,  &s->compute_prefill_s,
-                             &s->kv_use_s,    &s->batch_full_s,   &s->batch_no_room_s, &s->memory_any_s,
-                             &s->memory_s[0], &s->memory_s[1]};
+    double *const means[] = {&s->length_s,         &s->compute_busy_s,    &s->compute_flops_s,
+                             &s->compute_memory_s, &s->compute_prefill_s, &s->kv_use_s,
+                             &s->batch_full_s,     &s->batch_no_room_s,   &s->memory_any_s,
+                             &s->memory_s[0],      &s->memory_s[1]};
     for (size_t i = 0; i < sizeof means / sizeof *means; i++) *means[i] /= parts;
     for (int t = 0; t < KVF_TIERS; t++) {
         s->tier_busy_s[t] /= parts;
@@ -94,7 +95,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->own_cpu_ratio = kvf_ratio(s->host_own_s, s->host_known_s);
     in->slots_ratio = kvf_ratio(s->slots_busy_s, s->slots_s);
     in->compute_busy = kvf_ratio(s->compute_busy_s, s->length_s);
-    in->compute_work = kvf_ratio(s->compute_work_s, s->length_s);
+    in->compute_work = kvf_ratio(fmax(s->compute_flops_s, s->compute_memory_s), s->length_s);
     in->batch_waiting = kvf_ratio(s->batch_waiting_s, s->length_s);
     in->compute_prefill = kvf_ratio(s->compute_prefill_s, s->length_s);
     in->kv_use = kvf_ratio(s->kv_use_s, s->length_s);

@@ -27,8 +27,8 @@ struct window_sums {
     double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */
     double room_ms;                          /* of requests, waiting for room */
     double held_s;                           /* writes waiting for their turn */
-    double compute_busy_s,
-        compute_work_s,     /* of a modelled GPU, a mean of all machines; that no larger batch saves */
+    double compute_busy_s, compute_flops_s,
+        compute_memory_s,   /* of a modelled GPU, a mean of all machines; that no larger batch saves */
         compute_prefill_s;  /* by which steps are longer for their prefills */
     double batch_waiting_s; /* sequences outside its batch, times seconds */
     double kv_use_s,        /* means too: KV of the batch to the room for it */

@@ -161,12 +161,21 @@ static void put_points_table(const struct outcome *o, size_t shown, struct doc *
     for (size_t i = 0; i < shown; i++) put_point(o, i, all_done, comparable, d);
 }
 
-/* Of the points that may be best, the one that finds most of what comes again. */
-static size_t most_hits(const struct outcome *o) {
+/* Whether their requests are the same, or as many: with more of them fewer hits have another reason. */
+static bool same_load(const struct outcome *o, const struct outcome_point *p, const struct outcome_point *q) {
+    for (unsigned k = 0; k < o->dimensions; k++)
+        if (strncmp(o->dimension[k].key, "workload.", strlen("workload.")) == 0 && p->at[k] != q->at[k])
+            return false;
+    return true;
+}
+
+/* Of the points of its load that may be best, the one that finds most of what comes again. */
+static size_t most_hits(const struct outcome *o, const struct outcome_point *best) {
     size_t most = SIZE_MAX;
     for (size_t i = 0; i < o->points; i++) {
         const struct outcome_point *p = &o->point[i];
         if (p->state != OUTCOME_DONE || isnan(p->reuse_hits) || !outcome_comparable(p)) continue;
+        if (!same_load(o, p, best)) continue;
         if (most == SIZE_MAX || p->reuse_hits > o->point[most].reuse_hits) most = i;
     }
     return most;
@@ -186,8 +195,8 @@ static const char *why_faster(const struct outcome_point *p, const struct outcom
 
 /* Where a miss makes less work, the best is not always the one that a cache is for. */
 static void put_fewer_hits(const struct outcome *o, struct doc *d) {
-    size_t best = outcome_best(o, 0), most = most_hits(o);
-    if (strcmp(o->record.profile, "keys") != 0 || best == SIZE_MAX || most == SIZE_MAX) return;
+    size_t best = outcome_best(o, 0), most = best == SIZE_MAX ? SIZE_MAX : most_hits(o, &o->point[best]);
+    if (strcmp(o->record.profile, "keys") != 0 || most == SIZE_MAX) return;
     const struct outcome_point *p = &o->point[best], *other = &o->point[most];
     if (!(other->reuse_hits - p->reuse_hits >= FEWER_HITS)) return;
     doc_text(

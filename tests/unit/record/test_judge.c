@@ -316,7 +316,7 @@ static void what_is_still_computed_is_no_miss_of_capacity(void **state) {
     in.unwritten_ratio = 0.1;
     assert_non_null(strstr(judged(&in).sentence,
                            "40.0 % of lookups miss what was evicted for want of room; 10.0 % of lookups miss "
-                           "what is still being written; what misses is written again"));
+                           "what is still being written; what misses is written instead of read"));
 }
 
 /* Without targets nobody can say that it is too slow: only that more could come. */
@@ -756,7 +756,7 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     EXPECT(
         &in, VERDICT_CPU, VERDICT_CAUSE_CAPACITY,
         "cpu tier capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what was "
-        "evicted for want of room; what misses is written again; cpu 90 % busy; the mean end-to-end latency of 400 ms is 100 % storage I/O; cpu writes, 75 % of operation time: "
+        "evicted for want of room; what misses is written instead of read; cpu 90 % busy; the mean end-to-end latency of 400 ms is 100 % storage I/O; cpu writes, 75 % of operation time: "
         "100 % at the device");
     in.compute_busy = 0.4;
     assert_non_null(strstr(judged(&in).sentence,
@@ -794,7 +794,7 @@ static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     struct verdict v = judged(&in);
     char text[300];
     assert_string_equal(verdict_advice(&v, text, sizeof text),
-                        "a faster cpu tier, or fewer users; 7.00 GiB more in it would bring hits alone");
+                        "a faster cpu tier, or fewer users; 7.00 GiB more in the cpu tier would bring hits");
     /* one slot, and nearly all of the time in line for it */
     in.tier_busy[CPU] = 0.5;
     in.queue_ms = 380;
@@ -905,9 +905,9 @@ static void the_limit_on_writes_is_named(void **state) {
            "writes waiting for their turn (engine.max_concurrent_writes), 79 % of operation time; the mean "
            "end-to-end latency of 100 ms is 5 % queue wait, 90 % storage I/O, 5 % other");
     in.held_s = 6; /* less than another part it is no bottleneck, but its time counts as storage time */
-    EXPECT(&in, VERDICT_NVME, VERDICT_CAUSE_LATENCY,
-           "nvme writes, 57 % of operation time: 100 % at the device; 50 % busy: their latency, not their "
-           "bandwidth; the mean end-to-end latency of 100 ms is 5 % queue wait, 90 % storage I/O, 5 % other");
+    EXPECT(
+        &in, VERDICT_NVME, VERDICT_CAUSE_LATENCY,
+        "nvme writes, 57 % of operation time: 100 % at the device; 50 % busy; the mean end-to-end latency of 100 ms is 5 % queue wait, 90 % storage I/O, 5 % other");
 }
 
 /* Writes that would wait for a channel if they did not in front of it are no faster without the limit. */
@@ -1226,10 +1226,16 @@ static void every_verdict_has_advice_and_a_rule(void **state) {
     unknown.known = true;
     unknown.limited_by = VERDICT_NONE;
     assert_string_equal(verdict_advice(&unknown, text, sizeof text),
+                        "nothing has to change: there is room for more load"); /* but for hits */
+    verdict_add_evidence(&unknown, VERDICT_RECOMPUTED, 0.8, "");
+    assert_string_equal(verdict_advice(&unknown, text, sizeof text),
                         "a larger tier: many lookups miss for want of room");
     struct verdict small = {.known = true, .limited_by = VERDICT_CPU, .cause = VERDICT_CAUSE_CAPACITY};
     verdict_add_evidence(&small, "working_set", 41.5 * KVF_GIB, "B");
     verdict_add_evidence(&small, "tiers_hold", 8. * KVF_GIB, "B");
+    assert_string_equal(verdict_advice(&small, text, sizeof text),
+                        "a faster cpu tier, or fewer users; 33.5 GiB more in the cpu tier would bring hits");
+    verdict_add_evidence(&small, VERDICT_RECOMPUTED, 0.3, "");
     assert_string_equal(verdict_advice(&small, text, sizeof text),
                         "33.5 GiB more in the cpu tier, or turn nvme on, or fewer users");
     small.limited_by = VERDICT_NVME;
