@@ -35,12 +35,13 @@ static double part_for(const struct comparison_side *own, const struct compariso
     return other->load > 0 && other->load < own->load ? other->load / own->load : 1;
 }
 
-/* By more than chance: by a quarter and by more than one. */
+/* By more than chance: by a quarter and by more than one, or by a class. */
 bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,
                           double n_than) {
     const struct comparison_side *one = &c->side[side], *other = &c->side[than];
     bool of_requests = strncmp(metric, "requests_", 9) == 0 || strncmp(metric, "ranks_", 6) == 0 ||
                        strncmp(metric, "rag_", 4) == 0;
+    if (standing_of_classes(metric)) return n > n_than;
     bool more = n * part_for(one, other) > 1.25 * n_than * part_for(other, one) + 1;
     return more && (of_requests || !(one->other_units || other->other_units) || !(n_than > 0));
 }
@@ -49,9 +50,8 @@ bool comparison_lost_more(const struct comparison *c, const char *metric, size_t
 static bool far_more(const struct comparison *c, size_t side, const struct standing *a, size_t than,
                      const struct standing *b) {
     for (size_t i = 0; i < STANDING_UNDONE; i++)
-        if (comparison_lost_more(c, standing_undone_metric(i), side,
-                                 a->undone[i] / fmax((double)a->trials, 1), than,
-                                 b->undone[i] / fmax((double)b->trials, 1)))
+        if (comparison_lost_more(c, standing_undone_metric(i), side, standing_undone_each(a, i), than,
+                                 standing_undone_each(b, i)))
             return true;
     return false;
 }

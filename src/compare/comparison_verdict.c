@@ -146,7 +146,9 @@ static void put_of(const struct comparison *c, const char *metric, size_t side, 
     double own = c->side[side].load, theirs = c->side[other].load;
     char number[32];
     buf_add(out, comparison_cell(m->change[side].value, m).text);
-    if (m->unit[0] || strcmp(metric, waiting) == 0 || strncmp(metric, "slo_", 4) == 0) return;
+    if (m->unit[0] || strcmp(metric, waiting) == 0 || standing_of_classes(metric) ||
+        strncmp(metric, "slo_", 4) == 0)
+        return;
     if (fmax(own, theirs) > UNEQUAL * fmin(own, theirs))
         buf_addf(out, " in %s requests", units_count_human(own, number, sizeof number));
 }

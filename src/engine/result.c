@@ -232,19 +232,6 @@ static void add_load(struct measure *m) {
     add_waiting(m, kvf_present(offered) ? arrived : KVF_MISSING);
 }
 
-/* Nothing was done of a class of which one waited for half of the measured part or longer, or it got no slot
- * for that long while others did. */
-static void add_unserved(struct measure *m) {
-    uint64_t n = 0;
-    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
-        uint64_t since_ns = m->to->open_ns[k];
-        bool waited = since_ns < m->to->run_ns && (double)(m->to->run_ns - since_ns) / 1e9 > m->wall_s / 2;
-        bool starved = m->e->control.sampler->starved_s[k] > m->wall_s / 2;
-        n += starved || (waited && counters_get(&m->d->klass[k].done) == 0);
-    }
-    add_count(m, "classes_unserved", n);
-}
-
 static void add_lateness(struct measure *m) {
     struct histogram *late = mem_zalloc(1, sizeof *late);
     histogram_copy(late, m->to->lateness);
@@ -379,10 +366,11 @@ static void add_own(struct measure *m, struct run_record *run) {
     add_load(m);
     add_lateness(m);
     add_batch(m);
-    add_unserved(m);
     double unfinished = standing_run_unfinished(m->out);
     result_add(m->out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
     for (uint32_t k = 0; k < m->e->s->qos.classes; k++) add_class(m, k);
+    char unserved[STANDING_UNSERVED];
+    add_count(m, "classes_unserved", standing_run_unserved(run, unserved));
     add_cache(m);
     add_reuse(m);
     add_rag(m);

@@ -350,6 +350,7 @@ static void targets_of(const struct run_record *run, struct judge_input *in) {
     standing_of(run, NULL, &in->stand);
     in->targets = in->stand.targets > 0;
     in->targets_met = in->stand.missed == 0;
+    standing_run_unserved(run, in->unserved);
 }
 
 /* The described part of a snapshot, at the end of the measured part. */

@@ -461,7 +461,8 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     double part[PARTS], all[PARTS];
     parts_of(in, false, all);
     parts_of(in, by_first_token(in), part);
-    bool bound = most.load >= JUDGE_SATURATED, waits = part[PART_QUEUE] >= WAITS || judge_grows(in),
+    bool bound = most.load >= JUDGE_SATURATED,
+         waits = part[PART_QUEUE] >= WAITS || judge_grows(in) || in->unserved[0],
          full = (in->slots_ratio >= JUDGE_FULL && waits) || part[PART_QUEUE] >= DOMINANT;
     bool stores = part[PART_STORAGE] > part[PART_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
@@ -590,9 +591,10 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
         unknown_latency(&t, in, v);
     else if (in->targets && in->targets_met && in->failed_run)
         failed_within_targets(&t, in, v);
-    else if (in->targets && in->targets_met && !judge_grows(in))
+    else if (in->targets && in->targets_met && !judge_grows(in) && !in->unserved[0])
         nothing_limits(&t, in, v);
     else
         limited(&t, in, v);
+    judge_add_unserved(&t, in);
     add_window(&t, in);
 }

@@ -77,6 +77,7 @@ struct judge_input {
     double unserved_ratio;                /* arrivals left waiting, of an open loop; else missing */
     bool targets, targets_met;            /* classes have some; each keeps all of its */
     struct standing stand;                /* they, counted */
+    char unserved[STANDING_UNSERVED];     /* "class batch" (standing_run_unserved()); "" */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, of these those of
      * what another request had yet to compute and write, and the bytes with which 99 % of the reuses would
      * hit; capacity_ratio: what an LRU cache of the tiers' size would miss, where entries may also be kept
@@ -199,6 +200,8 @@ struct judge_leader judge_leader_of(const struct judge_input *in);
 const char *judge_busy_slots(const struct judge_input *in, char out[48]);
 void judge_add_slots(struct phrase *t, const struct judge_input *in);
 void judge_add_backlog(struct phrase *t, const struct judge_input *in); /* "; 53 waiting", or nothing */
+void judge_add_unserved(struct phrase *t,
+                        const struct judge_input *in); /* "; class batch is left unserved", or nothing */
 void judge_add_grown(struct phrase *t,
                      const struct judge_input *in); /* the same of no chance, with any slots */
 /* Whether so few of the misses make work, a tenth, that all are taken for those that make none. */

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "record/judge.h"
@@ -407,4 +408,11 @@ void judge_add_backlog(struct phrase *t, const struct judge_input *in) {
 
 void judge_add_grown(struct phrase *t, const struct judge_input *in) {
     if (waits(in)) judge_add_backlog(t, in);
+}
+
+/* Where nothing was done at all, that says it. */
+void judge_add_unserved(struct phrase *t, const struct judge_input *in) {
+    if (in->unserved[0] && in->requests > 0)
+        phrase_add(t, "; %s %s left unserved", in->unserved,
+                   strncmp(in->unserved, "classes", 7) == 0 ? "are" : "is");
 }

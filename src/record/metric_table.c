@@ -90,7 +90,9 @@ const struct metric metric_rows[] = {
      "Of requests_asked those not done when the run ended. Missing without a limit."},
     {"classes_unserved", COUNT, DOWN, "classes unserved",
      "Classes without a completed request while one waited for half of the measured part or longer, and classes "
-     "that starved for longer than half of it."},
+     "that starved for longer than half of it. In an open loop, or with paced users, also those of whose arrivals "
+     "at least five percent, beyond chance, were left waiting while fewer of all others' were: queued at the end, "
+     "and counted as unserved_ratio counts. Such work is undone."},
     {"unfinished_ratio", RATIO, DOWN, "time unfinished",
      "Share of the time in service that is of requests not done at the end, less such time of those there at the beginning. "
      "Missing where requests failed. Beyond one half a criterion fails for it: throughput and latencies are those of the first "

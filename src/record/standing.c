@@ -78,6 +78,8 @@ static const struct {
     {"requests_dropped", "arrival was dropped", "arrivals were dropped", "requests are dropped"},
     {"requests_left", "request was left", "requests were left", "requests are left"},
     {"ranks_lost", "rank was lost", "ranks were lost", "ranks are lost"},
+    {"classes_unserved", "class was left unserved", "classes were left unserved",
+     "classes are left unserved"},
     {"operation_errors", "operation failed", "operations failed", "operations fail"},
     {"verify_mismatched", "block failed verification", "blocks failed verification",
      "blocks fail verification"},
@@ -109,6 +111,10 @@ size_t standing_undone_find(const char *metric) {
     size_t i = 0;
     while (i < STANDING_UNDONE && strcmp(undone[i].metric, metric) != 0) i++;
     return i;
+}
+
+bool standing_of_classes(const char *metric) {
+    return strcmp(metric, "classes_unserved") == 0;
 }
 
 /* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. But
@@ -153,11 +159,20 @@ static void add_undone(struct standing *s, const struct run_record *r, const str
     }
     for (size_t i = 0; i < STANDING_UNDONE; i++) {
         const struct trial_metric *m = trials_metric(t, undone[i].metric);
-        for (size_t k = 0; m && k < m->count; k++) s->undone[i] += known(m->value[k]);
+        bool most = standing_of_classes(undone[i].metric);
+        for (size_t k = 0; m && k < m->count; k++) {
+            double n = known(m->value[k]);
+            s->undone[i] = most ? fmax(s->undone[i], n) : s->undone[i] + n;
+        }
     }
     standing_settle(trials_have(t, standing_computes) && !trials_have(t, standing_not_computed), s->undone);
     for (size_t i = 0; i < t->count; i++)
         s->undone[standing_undone_find("requests_left")] += t->trial[i].left; /* of those left out */
+}
+
+double standing_undone_each(const struct standing *s, size_t i) {
+    bool most = standing_of_classes(undone[i].metric);
+    return most ? s->undone[i] : s->undone[i] / fmax((double)s->trials, 1);
 }
 
 bool standing_nothing_undone(const double counts[STANDING_UNDONE]) {
@@ -357,6 +372,65 @@ bool standing_run_waits(const struct result_list *results) {
 bool standing_run_behind(const struct result_list *results) {
     return standing_run_waits(results) || standing_behind(result_value(results, "achieved_ratio"),
                                                           result_value(results, "requests_arrived"));
+}
+
+/* Requests of a class, or of all. */
+struct arrivals {
+    double arrived, open, ended, queued;
+};
+
+/* Whether so many wait at the end, counted as unserved_ratio counts, beyond chance. */
+static bool left_waiting(const struct arrivals *a) {
+    double left = a->open > a->arrived ? a->queued : fmin(fmax(a->arrived - a->ended, 0), a->queued);
+    double load = a->open > a->arrived ? a->open + a->arrived : a->arrived;
+    return standing_behind(1 - left / load, load);
+}
+
+/* The others are served and may hide it in the share of all. Where they wait as well, the load is too high
+ * for all of them, which is the run's own flaw. */
+static bool left_behind(const struct result_list *results, const struct standing_source *of,
+                        const char *class_name) {
+    struct arrivals own = {
+        value_of(of, "class", class_name, "arrived"), value_of(of, "class", class_name, "open_at_start"),
+        value_of(of, "class", class_name, "done") + value_of(of, "class", class_name, "failed"),
+        value_of(of, "class", class_name, "queued_at_end")};
+    struct arrivals others = {result_value(results, "requests_arrived") - own.arrived,
+                              result_value(results, "requests_open_at_start") - own.open,
+                              result_value(results, "requests_done") +
+                                  result_value(results, "requests_failed") +
+                                  result_value(results, "requests_dropped") - own.ended,
+                              result_value(results, "requests_queued_at_end") - own.queued};
+    return kvf_present(result_value(results, "unserved_ratio")) && left_waiting(&own) &&
+           others.arrived + others.open > 0 && !left_waiting(&others);
+}
+
+/* Of its requests none was done, and one waited for half of the measured part or longer; or it got no slot
+ * for that long while others did; or it was left behind them. */
+static bool class_unserved(const struct result_list *results, const struct standing_source *of,
+                           const char *class_name) {
+    double half_s = result_value(results, "measured_s") / 2;
+    return value_of(of, "class", class_name, "starved_s") > half_s ||
+           (value_of(of, "class", class_name, "oldest_wait_ms") > 1e3 * half_s &&
+            value_of(of, "class", class_name, "done") == 0) ||
+           left_behind(results, of, class_name);
+}
+
+size_t standing_run_unserved(const struct run_record *r, char out[STANDING_UNSERVED]) {
+    const struct standing_source of = {.run = r};
+    struct phrase text = {.out = out, .cap = STANDING_UNSERVED};
+    size_t n = 0, told = 0;
+    out[0] = '\0';
+    for (uint32_t k = 0; k < r->classes; k++) n += class_unserved(&r->results, &of, r->klass[k].name);
+    for (uint32_t k = 0; k < r->classes; k++) {
+        if (!class_unserved(&r->results, &of, r->klass[k].name)) continue;
+        phrase_add(&text, "%s%s",
+                   told == 0       ? (n == 1 ? "class " : "classes ")
+                   : told + 1 == n ? " and "
+                                   : ", ",
+                   r->klass[k].name);
+        told++;
+    }
+    return n;
 }
 
 bool standing_run_copies(const struct result_list *results) {

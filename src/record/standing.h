@@ -6,13 +6,13 @@
 #include "record/trials.h"
 
 /* Work that was not done, or not as the scenario asks: requests failed, dropped or not reached in time,
- * ranks lost with their users, operations that failed and blocks that were read wrong while the run went on,
- * whose entries are in no tier any more, documents refused or overdue, writes that fell through or were not
- * admitted, lookups that gave up waiting for a write, copies skipped, entries dropped because their next tier
- * was gone, or lost with it. Less work is done sooner, so the throughput of the rest is not comparable.
- * Writes, copies and lookups count only where no GPU is modelled, or what it computes again is not all that
- * was not kept. */
-enum { STANDING_UNDONE = 14 };
+ * ranks lost with their users, classes left unserved, operations that failed and blocks that were read wrong
+ * while the run went on, whose entries are in no tier any more, documents refused or overdue, writes that
+ * fell through or were not admitted, lookups that gave up waiting for a write, copies skipped, entries
+ * dropped because their next tier was gone, or lost with it. Less work is done sooner, so the throughput of
+ * the rest is not comparable. Writes, copies and lookups count only where no GPU is modelled, or what it
+ * computes again is not all that was not kept. */
+enum { STANDING_UNDONE = 15 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t unjudged;         /* beside them */
@@ -37,7 +37,7 @@ bool standing_good(const struct standing *s);
 const char *standing_undone_metric(size_t i);
 /* Only the first STANDING_UNDONE_COMPUTED kinds count for a run that has the metric `standing_computes` and
  * not `standing_not_computed`: its modelled GPU computes again what was not kept. */
-enum { STANDING_UNDONE_COMPUTED = 8 };
+enum { STANDING_UNDONE_COMPUTED = 9 };
 extern const char standing_computes[], standing_not_computed[];
 /* Lookups of chunks of documents that missed: a miss of these makes no work at any granularity. */
 double standing_chunk_misses(const struct result_list *results);
@@ -45,6 +45,9 @@ double standing_chunk_misses(const struct result_list *results);
 const char *standing_undone_more(size_t i);
 /* The index of a metric in undone[]; STANDING_UNDONE: it is none of them. */
 size_t standing_undone_find(const char *metric);
+/* undone[i] of one trial, as a mean; of classes, which every trial has, the most. */
+double standing_undone_each(const struct standing *s, size_t i);
+bool standing_of_classes(const char *metric); /* not of requests, blocks or writes */
 bool standing_nothing_undone(const double undone[STANDING_UNDONE]);
 const char *standing_undone(const double undone[STANDING_UNDONE], char *out, size_t len);
 /* "1 target not judged (46 of 100 requests that its percentile needs)", without the word beside targets that
@@ -90,6 +93,10 @@ bool standing_run_behind(const struct result_list *results);
  * start where these are more. */
 bool standing_run_waits(const struct result_list *results);
 double standing_run_load(const struct result_list *results);
+/* The classes of a run that count as unserved (classes_unserved in kvfall-results(7)), from its results: how
+ * many, and "class batch", "classes batch and offline"; "" where there are none. */
+enum { STANDING_UNSERVED = 288 };
+size_t standing_run_unserved(const struct run_record *r, char out[STANDING_UNSERVED]);
 /* Whether the copies to slower tiers that it left to be made are so large a part of those begun. */
 bool standing_run_copies(const struct result_list *results);
 /* The ways in which a run counts work that began before its measured part, as bits: where requests do not

@@ -119,7 +119,6 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
         result_add(out, sum_of(w, "rag_lookups"), 0, "rag_lookups");
         result_add(out, sum_of(w, "rag_hits"), 0, "rag_hits");
     }
-    result_add(out, most_of(w, "classes_unserved"), 0, "classes_unserved");
     result_add(out, (double)i->errors, 0, "operation_errors");
     result_add(out, sum_of(w, "verify_mismatched"), 0, "verify_mismatched");
     static const char *const outages[] = {"outage_dropped", "outage_lost"};
@@ -140,6 +139,8 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
     if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
+    char names[STANDING_UNSERVED];
+    result_add(out, (double)standing_run_unserved(&w->run, names), 0, "classes_unserved");
 }
 
 /* A criterion that is named only where it fails may be that of a later run alone. */
@@ -178,6 +179,7 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     struct figures f = {&w->view->snap, w->kept->counters, token_bytes(w),
                         strcmp(w->run.qos_latency, "ttft") == 0};
     struct result_list *out = &w->run.results;
+    char unserved[STANDING_UNSERVED];
     figures_requests(out, &f);
     figures_classes(out, &f);
     figures_cache(out, &f);
@@ -189,7 +191,8 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     add_batch(w);
     add_own(w, done);
     add_ranks(w, done);
-    w->run.verdict = w->view->verdict;
+    standing_run_unserved(&w->run, unserved);
+    kept_judge(w->kept, &w->view->snap, unserved, &w->run.verdict);
     slowest_judge(&w->run);
     add_criteria(w);
     assess_again(&w->run);

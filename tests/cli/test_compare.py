@@ -525,6 +525,16 @@ def _():
     assert ": fewer requests fail (" in said and ", though more arrivals are left waiting (" in said and "and better" not in said, said
 
 
+@case("a side that leaves a class unserved is not called better by what the other classes gain")
+def _():
+    before, starved = {"e2e_p95_ms": 100, "throughput_tok_s": 100, "classes_unserved": 0}, {"e2e_p95_ms": 60, "throughput_tok_s": 150, "classes_unserved": 1}
+    said = verdict_on(before, starved)
+    assert said.startswith("Runs 5-8 are worse than runs 1-4: more classes are left unserved (classes unserved 1") and said.endswith(" after 0)."), said
+    said = verdict_on(starved, before)
+    assert said.startswith("Runs 5-8 are better than runs 1-4: fewer classes are left unserved (classes unserved 0 after 1"), said
+    assert "classes are left unserved" not in verdict_on({**starved, "e2e_p95_ms": 100}, starved)
+
+
 @case("work undone is counted of as many requests on both sides, whichever is longer")
 def _():
     short, long = ({"e2e_p95_ms": 100, "requests_arrived": n, "requests_failed": n / 10} for n in (1000, 10000))

@@ -648,6 +648,55 @@ def _():
         assert criterion["passed"] is (starved == 0) and criterion["actual"] == starved, criterion
 
 
+OF_TWO = {"engine.slots": 2, "workload.arrival": "{process: poisson, rate: 20.3}", "run.duration": "300s", "compute": "{mode: fixed, ms_per_token: 5}",
+          "workload.personas": "[{name: a, context: [200, 400], generate: [20, 40]}]", "workload.conversation": "{end_probability: 1}"}
+
+
+def of_two(share, scheduler="strict", **changes):
+    classes = "[{name: inter, share: %g, p95: 10s}, {name: batch, share: %g}]" % (1 - share, share)
+    return quick({**OF_TWO, "qos.classes": classes, "qos.scheduler": scheduler, **changes})
+
+
+@case("a class that is left behind the others is work undone, however few its requests are of all: everything that is read says so")
+def _():
+    got, text = of_two(0.15)
+    waiting = result(got, "class_batch_queued_at_end") / result(got, "class_batch_arrived")
+    assert 0 < result(got, "unserved_ratio") < 0.05 < 0.1 < waiting and result(got, "class_batch_done") > 0, (waiting, got["results"]["unserved_ratio"])
+    assert result(got, "class_batch_starved_s") < result(got, "measured_s") / 2, got["results"]["class_batch_starved_s"]
+    assert result(got, "classes_unserved") == 1 and got["run"]["undone"] == "1 class was left unserved", got["run"]
+    assert {one["name"]: one["passed"] for one in got["criteria"]}["classes unserved"] is False, got["criteria"]
+    assert result(got, "slo_inter_p95_met") == 1 and got["verdict"]["limited_by"] != "none", got["verdict"]
+    assert got["verdict"]["sentence"].endswith("; class batch is left unserved"), got["verdict"]
+    assert "throughput not comparable: 1 class was left unserved" in text, text
+    store = ("--db", home() / "work/quick.db")
+    assert rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1", path=store[1]) == [{"comparable": 0}]
+    out = json.loads(run(["export", "latest", "--format", "mlperf", "-o", "-", *store]).stdout)
+    assert out["summary"]["warning"] == "throughput not comparable: 1 class was left unserved", out["summary"]
+    for share, changes in ((0.15, {"workload.arrival": "{process: poisson, rate: 10}"}), (0.6, {"workload.arrival": "{process: poisson, rate: 30}", "qos.scheduler": "aging"})):
+        got, text = of_two(share, **changes)  # all are served; or none, which the queue of all tells
+        assert result(got, "classes_unserved") == 0 and got["run"]["undone"] is None, (share, changes, got["run"])
+        assert (result(got, "unserved_ratio") > 0.05) == (share == 0.6), got["results"]["unserved_ratio"]
+
+
+@case("no point is best that leaves a class unserved, no capacity is found by it, and its trials say so")
+def _():
+    path, store = home() / "work/unserved.yaml", ("--db", home() / "work/swept.db")
+    base = (SOURCE / "configs/quickstart.yaml").read_text() + "\nmode: simulate\n"
+    sets = {**OF_TWO, "qos.classes": "[{name: inter, share: 0.85, p95: 10s}, {name: batch, share: 0.15}]"}
+    options = [one for key, value in sets.items() for one in ("--set", "%s=%s" % (key, value))]
+    for sweep, said in (({"keys": {"engine.slots": [2, 20]}, "metrics": "e2e_p95_ms"}, "1 of 2 points left work undone"),
+                        ({"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["8GiB", "16GiB"], "precision": 0.2,
+                          "target": {"metric": "slo_inter_met_ratio", "op": ">=", "value": 0.9}}, "but 1 class was left unserved")):
+        path.write_text(base + "sweep: " + json.dumps(sweep) + "\n")
+        got = run(["sweep", path, "--headless", *store, *options])
+        assert got.rc == 0 and said in " ".join(got.stdout.split()), got
+        out = json.loads(run(["export", "sweep:latest", "--format", "json", *store]).stdout)
+        assert out["points"][0]["undone"] == "1 class was left unserved" and out["sweep"]["best_point"] != 1, out["sweep"]
+    path.write_text(base)
+    got = run(["run", path, "--headless", "--quiet", *store, *options, "--set", "run.trials=3"])
+    assert "3 of 3 run" in got.stdout and "throughput not comparable: 1 class was left unserved" in " ".join(got.stdout.split("\nTrials", 1)[1].split()), got
+
+
 @case("what fell through is counted by tier in intervals, results, exports, the summary and the report")
 def _():
     changes = {

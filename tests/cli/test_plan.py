@@ -354,7 +354,18 @@ def _():
     load = {**LOAD, "engine": {"slots": 2}, "workload": {**LOAD["workload"], "arrival": {"process": "poisson", "rate": 300}},
             "qos": {"classes": [{"name": "few", "share": 0.05, "p95": "20s"}, {"name": "rest", "share": 0.95, "p95": "30m"}]}}
     got, out = plan(rc=3, load=scenario(**load))
-    assert not [m for m in out["machines"] if m["state"] == "meets"] and "of the arrivals left waiting" in unwrapped(got), (got, out)
+    assert not [m for m in out["machines"] if m["state"] == "meets"] and "1 class was left unserved" in unwrapped(got), (got, out)
+
+
+@case("no machine carries a load of which it never serves a class, though that class has no target")
+def _():
+    load = {**LOAD, "engine": {"slots": 2}, "workload": {**LOAD["workload"], "personas": [
+        {"name": "chat", "context": [100, 400], "generate": [20, 80], "think": ["0s", "0s"]}]}, "qos": {
+        "classes": [{"name": "first", "share": 0.5, "p95": "1h"}, {"name": "last", "share": 0.5}]}}
+    got, out = plan(rc=3, load=scenario(**load))
+    assert not [m for m in out["machines"] if m["state"] == "meets"] and "1 class was left unserved" in unwrapped(got), (got, out)
+    aging, out = plan(load=scenario(**{**load, "qos": {**load["qos"], "scheduler": "aging", "aging": "1ms"}}))
+    assert out["pick"] and "class was left unserved" not in unwrapped(aging), (aging, out)
 
 
 @case("a plan at granularity request says what was not computed again")

@@ -1,5 +1,6 @@
 #include "engine/sampling/kept.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,10 +173,17 @@ void kept_merge(struct kept *to, const struct kept *from) {
     counters_merge(to->counters, from->counters);
 }
 
-void kept_view(const struct kept *k, const struct snapshot *last, struct windows_view *out) {
+void kept_judge(const struct kept *k, const struct snapshot *s, const char *unserved, struct verdict *out) {
     struct judge_input in = {.whole = k->whole};
+    memset(out, 0, sizeof *out);
+    window_means(&k->sums, &in);
+    window_describe(&k->facts, s, &in);
+    snprintf(in.unserved, sizeof in.unserved, "%s", unserved);
+    judge_run(&in, out);
+}
+
+void kept_view(const struct kept *k, const struct snapshot *last, struct windows_view *out) {
     struct snapshot *s = &out->snap;
-    memset(&out->verdict, 0, sizeof out->verdict);
     join_snapshot(&k->join, last, s);
     levels_interval(&s->interval, k->counters);
     for (int t = 0; t < KVF_TIERS; t++)
@@ -183,7 +191,5 @@ void kept_view(const struct kept *k, const struct snapshot *last, struct windows
     for (uint32_t c = 0; c < s->classes; c++) levels_class(&s->qos[c], &k->counters->klass[c]);
     levels_view(out, k->counters, s->classes);
     for (int t = 0; t < KVF_TIERS; t++) out->break_even[t].tokens = KVF_MISSING;
-    window_means(&k->sums, &in);
-    window_describe(&k->facts, s, &in);
-    judge_run(&in, &out->verdict);
+    kept_judge(k, s, "", &out->verdict);
 }

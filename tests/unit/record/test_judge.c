@@ -139,8 +139,14 @@ static void with_all_targets_met_nothing_is_a_bottleneck(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_NONE);
     in.arrived = 60;
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.unserved_ratio = 0; /* nor do those of the others tell of a class that gets no slot */
+    snprintf(in.unserved, sizeof in.unserved, "class batch");
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    assert_non_null(strstr(judged(&in).sentence, "; class batch is left unserved"));
+    snprintf(in.unserved, sizeof in.unserved, "classes batch and offline");
+    assert_non_null(strstr(judged(&in).sentence, "; classes batch and offline are left unserved"));
+    in.unserved[0] = '\0';
     in.failed_run = true; /* it kept its targets for as long as it lived */
-    in.unserved_ratio = 0;
     EXPECT(&in, VERDICT_UNKNOWN, VERDICT_CAUSES,
            "none to be named: the run failed, and every target was met until then");
 }

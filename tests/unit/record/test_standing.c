@@ -1,0 +1,168 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "record/standing.h"
+
+static struct run_record r;
+
+static void put(const char *metric, double value) {
+    struct result *found = NULL;
+    for (size_t i = 0; i < r.results.count && !found; i++)
+        if (strcmp(r.results.items[i].metric, metric) == 0) found = &r.results.items[i];
+    if (found)
+        found->value = value;
+    else
+        result_add(&r.results, value, 0, "%s", metric);
+}
+
+static void put_class(const char *name, const char *what, double value) {
+    char metric[64];
+    snprintf(metric, sizeof metric, "class_%s_%s", name, what);
+    put(metric, value);
+}
+
+static void put_requests(const char *name, double arrived, double open, double done, double queued) {
+    put_class(name, "arrived", arrived);
+    put_class(name, "open_at_start", open);
+    put_class(name, "done", done);
+    put_class(name, "failed", 0);
+    put_class(name, "queued_at_end", queued);
+    put_class(name, "starved_s", 0);
+    put_class(name, "oldest_wait_ms", 0);
+}
+
+static void put_all(double arrived, double open, double done, double queued) {
+    put("requests_arrived", arrived);
+    put("requests_open_at_start", open);
+    put("requests_done", done);
+    put("requests_failed", 0);
+    put("requests_dropped", 0);
+    put("requests_queued_at_end", queued);
+}
+
+/* 60 s of an open loop: 3000 requests of one class that are all served, and 138 of another. */
+static int set_up(void **state) {
+    (void)state;
+    run_record_init(&r);
+    r.classes = 2;
+    snprintf(r.klass[0].name, sizeof r.klass[0].name, "inter");
+    snprintf(r.klass[1].name, sizeof r.klass[1].name, "batch");
+    put("measured_s", 60);
+    put("unserved_ratio", 0.02);
+    put_requests("inter", 3000, 0, 2998, 2);
+    put_requests("batch", 138, 0, 138, 0);
+    put_all(3138, 0, 3136, 2);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    run_record_free(&r);
+    return 0;
+}
+
+static void expect(size_t n, const char *names) {
+    char text[STANDING_UNSERVED];
+    assert_int_equal(standing_run_unserved(&r, text), n);
+    assert_string_equal(text, names);
+}
+
+static void a_class_starves_or_waits_for_half_of_the_run(void **state) {
+    (void)state;
+    expect(0, "");
+    put_class("batch", "starved_s", 30);
+    expect(0, "");
+    put_class("batch", "starved_s", 31);
+    expect(1, "class batch");
+    put_class("batch", "starved_s", 0);
+    put_class("batch", "oldest_wait_ms", 31e3);
+    expect(0, "");
+    put_class("batch", "done", 0);
+    expect(1, "class batch");
+    put_class("inter", "starved_s", 31);
+    expect(2, "classes inter and batch");
+}
+
+/* In the queue of all it is hidden: 83 of 3138 are under 3 percent. */
+static void a_class_is_left_behind_the_others(void **state) {
+    (void)state;
+    put_requests("batch", 138, 0, 55, 83);
+    put_all(3138, 0, 3053, 85);
+    expect(1, "class batch");
+    put("unserved_ratio", KVF_MISSING); /* users who wait for their answers ask for no more */
+    expect(0, "");
+    put("unserved_ratio", 0.02);
+    put_requests("batch", 138, 0, 103, 35); /* 35 of 138 are less than 3 x 11.7 */
+    put_all(3138, 0, 3101, 37);
+    expect(0, "");
+    put_requests("batch", 138, 0, 102, 36);
+    put_all(3138, 0, 3100, 38);
+    expect(1, "class batch");
+    put_requests("batch", 138, 60, 162, 36); /* 60 from before are gone, and 36 of now are left */
+    put_all(3138, 60, 3160, 38);
+    expect(0, "");
+    put_requests("batch", 20, 138, 122, 36); /* most came before: what is left of all is not served */
+    put_all(3020, 138, 3120, 38);
+    expect(0, "");
+    put_requests("batch", 20, 138, 120, 38);
+    put_all(3020, 138, 3118, 40);
+    expect(1, "class batch");
+}
+
+/* The load is too high for all of them, which unserved_ratio tells. */
+static void no_class_is_behind_where_all_wait(void **state) {
+    (void)state;
+    put("unserved_ratio", 0.6);
+    put_requests("inter", 3000, 0, 1200, 1800);
+    put_requests("batch", 138, 0, 55, 83);
+    put_all(3138, 0, 1255, 1883);
+    expect(0, "");
+    r.classes = 1;
+    put_requests("inter", 3000, 0, 1200, 1800);
+    put_all(3000, 0, 1200, 1800);
+    expect(0, "");
+}
+
+/* Every trial has the same classes: their numbers do not add up as those of requests do. */
+static void trials_tell_the_most_classes_of_any(void **state) {
+    (void)state;
+    struct trials t = {0};
+    struct standing s;
+    char text[STANDING_TEXT];
+    for (uint32_t n = 1; n <= 3; n++) {
+        struct run_record one;
+        run_record_init(&one);
+        one.trial = n;
+        one.trials = 3;
+        one.status = RUN_COMPLETED;
+        result_add(&one.results, n == 3 ? 2 : 1, 0, "classes_unserved");
+        result_add(&one.results, n, 0, "requests_failed");
+        trials_add(&t, &one);
+        run_record_free(&one);
+    }
+    standing_of(&r, &t, &s);
+    standing_undone(s.undone, text, sizeof text);
+    assert_string_equal(text, "6 requests failed and 2 classes were left unserved");
+    assert_float_equal(standing_undone_each(&s, standing_undone_find("requests_failed")), 2, 1e-9);
+    assert_float_equal(standing_undone_each(&s, standing_undone_find("classes_unserved")), 2, 1e-9);
+    trials_free(&t);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(a_class_starves_or_waits_for_half_of_the_run),
+        CASE(a_class_is_left_behind_the_others),
+        CASE(no_class_is_behind_where_all_wait),
+        CASE(trials_tell_the_most_classes_of_any),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("standing", tests, NULL, NULL);
+}
