@@ -319,7 +319,7 @@ def _():
 def _():
     half = {"measured_s": 10, "queue_wait_mean_ms": 0, "in_service_mean": 10, "requests_done": 20, "requests_failed": 0,
             "requests_in_service_at_end": 10, "tokens_carried_ratio": 0.5}
-    for results, named in (({"requests_arrived": 1000, "achieved_ratio": 1.3}, "did much of its work before the measured part"),
+    for results, named in (({"requests_arrived": 1000, "requests_done": 1300, "achieved_ratio": 1.3}, "did much of its work before the measured part"),
                            ({"requests_asked": 200, "requests_left": 0, "requests_done": 60}, "did much of its work before the measured part"),
                            ({**half, "e2e_mean_ms": 8000}, "did much of its work before the measured part"), ({**half, "e2e_mean_ms": 5000}, None),
                            ({"copies_begun": 1000, "copies_left": 200}, "ended with copies still to be made")):
