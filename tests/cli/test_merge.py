@@ -422,6 +422,18 @@ def _():
     gaps_and_gauges(found)
 
 
+@case("a class that the ranks leave unserved is left unserved by the whole: undone work, a failed criterion, and named by the verdict")
+def _():
+    settings = {"run": {"duration": "30s", "warmup": "0s", "interval": "1s"}, "engine.slots": 1, "workload.users": 60, "qos": {
+        "scheduler": "strict", "classes": [{"name": "first", "share": 0.7, "p95": "1h"}, {"name": "last", "share": 0.3}]}}
+    found = apart(*[settings] * 2)
+    _, whole = whole_of(found)
+    assert [value(results, "classes_unserved") for results in (found[0][1], found[1][1], whole["results"])] == [1] * 3, found[0][1]
+    assert whole["run"]["undone"] == "1 class was left unserved", whole["run"]
+    assert {one["metric"]: one["passed"] for one in whole["criteria"]}["classes_unserved"] is False, whole["criteria"]
+    assert whole["verdict"]["limited_by"] != "none" and whole["verdict"]["sentence"].endswith("; class last is left unserved"), whole["verdict"]
+
+
 def gaps_and_gauges(found):
     """The same two, where the second waited longer, one lacks its interval 7, both 9, and there is no kernel's clock."""
     with sqlite3.connect(found[1][0]) as db:
