@@ -174,6 +174,8 @@ static void say_saturation(struct snapshot_decision *out, const struct autoscale
         say_starved(out, a, false);
     else if (r->overtaken > STAGE_SHARE)
         say_overtaken(out, a);
+    else if (over && r->worst >= 0 && r->share > STAGE_SHARE)
+        say_failed(out, a, a->config.rules.name[r->worst]);
     else if (!kvf_present(r->saturation))
         seek_say(out, "no signal gave a saturation");
     else if (over)

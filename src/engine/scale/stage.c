@@ -10,6 +10,7 @@
 #define CLEAR  5.0  /* enough to end it early .. */
 #define PILED  1.25 /* times the requests that are unfinished at any time where all are answered */
 #define LASTED 1.5  /* times the mean request: since the users changed as many come as go */
+#define FAILS  1e12 /* ms: later than any */
 #define BEYOND 1.2  /* .. when it is over the line by so much */
 enum { CLEAR_LEAST = 2 /* intervals */ };
 
@@ -46,7 +47,7 @@ static bool unserved(const struct stage *s, const struct stage_rules *rules, uin
 
 bool stage_has_line(const struct stage_rules *rules, uint32_t k) {
     if (k == STAGE_OF_UNDONE || k == STAGE_OF_OVERTAKEN) return false;
-    return rules->figure != STAGE_TARGETS || kvf_present(rules->target_ms[k]);
+    return k >= KVF_CLASSES_MAX || (rules->figure == STAGE_TARGETS && kvf_present(rules->target_ms[k]));
 }
 
 /* ---- taking an interval ---- */
@@ -64,18 +65,19 @@ static void prove_missed(struct stage_class *c, double missed, double ended, boo
 
 static void pool_class(struct stage_class *c, const struct stage_rules *rules, uint32_t k,
                        const struct stage_class_signals *in) {
-    uint64_t ended = histogram_count(in->latency) + in->failed;
+    bool target = by_target(rules, k);
+    uint64_t ended = histogram_count(in->latency) + in->failed,
+             missed = in->failed + (target ? in->missed : 0);
     histogram_add(&c->latency, in->latency);
     c->failed += in->failed;
     c->ended += ended;
-    c->missed += in->missed + in->failed;
+    c->missed += missed;
     c->waiting = in->waiting;
     c->oldest_wait_ms = in->waiting > 0 ? in->oldest_wait_ms : 0;
-    c->overtaken += in->overtaken && !by_target(rules, k);
+    c->overtaken += in->overtaken && !target;
     c->served = c->served || ended > 0 || in->in_service > 0;
     c->busy = c->busy || ended > 0 || in->waiting > 0 || in->in_service > 0;
-    if (rules->figure == STAGE_TARGETS)
-        prove_missed(c, (double)(in->missed + in->failed), (double)ended, kvf_present(rules->target_ms[k]));
+    if (stage_limited(rules)) prove_missed(c, (double)missed, (double)ended, target);
 }
 
 static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
@@ -146,7 +148,7 @@ static bool settled(struct stage *s, const struct stage_rules *rules, const stru
 /* How bad a class is: by what is known of it; by its latency where no class has a target. One without a
  * target beside others that have some counts when it is over the line. */
 static double badness_of(const struct stage_class *c, double target_ms, double p95, bool targets) {
-    if (!targets) return p95;
+    if (!targets) return c->all.x > 0 ? FAILS + evidence_mean(&c->all) : p95;
     if (c->ended == 0) return KVF_MISSING;
     double mean = evidence_mean(&c->all);
     if (!kvf_present(target_ms)) return mean > 0 ? mean : KVF_MISSING;
@@ -191,12 +193,13 @@ static double beyond_share(double share) {
 static double value_of(const struct stage_reading *r, const struct stage_rules *rules) {
     double undone = fmax(beyond_share(r->slipped), beyond_share(r->overtaken));
     bool failing = r->worst >= 0 && !kvf_present(r->target_ms);
+    double failed = r->worst >= 0 ? beyond_share(r->share) : 0;
     switch (rules->figure) {
     case STAGE_TARGETS:
         if (r->silent || r->starved) return (double)INFINITY;
         return more(failing ? r->share / STAGE_SHARE : r->p95_ms / r->target_ms, undone);
     case STAGE_SATURATION:
-        return more(r->saturation / rules->limit_saturation, undone);
+        return more(r->saturation / rules->limit_saturation, fmax(undone, failed));
     case STAGE_NVME:
         return r->nvme_s;
     case STAGE_TOKENS:
@@ -250,10 +253,10 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
 static double errors_of(const struct stage *s, const struct stage_rules *rules) {
     double z =
         fmax(evidence_z(&s->klass[STAGE_OF_UNDONE].all), evidence_z(&s->klass[STAGE_OF_OVERTAKEN].all));
-    if (rules->figure == STAGE_SATURATION) return fmax(z, evidence_z(&s->klass[STAGE_OF_FIGURE].all));
+    if (rules->figure == STAGE_SATURATION) z = fmax(z, evidence_z(&s->klass[STAGE_OF_FIGURE].all));
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
-        if (starved(c, rules->target_ms[k])) return EVIDENCE_MOST;
+        if (by_target(rules, k) && starved(c, rules->target_ms[k])) return EVIDENCE_MOST;
         if (c->all.weight > 0) z = fmax(z, evidence_z(&c->all));
     }
     return z;
@@ -293,10 +296,10 @@ static void count_starved(struct stage *s, const struct stage_rules *rules) {
     if (others > 0) prove(&s->klass[STAGE_OF_OVERTAKEN], others, 0, STAGE_SHARE * (1 - STAGE_SHARE) * others);
 }
 
-static bool over_limit(const struct stage *s, const struct stage_rules *rules) {
-    for (uint32_t k = 0; k < rules->classes || k == STAGE_OF_FIGURE; k++)
+static bool over_limit(const struct stage *s) {
+    for (uint32_t k = 0; k < STAGE_EVIDENCE; k++)
         if (s->klass[k].all.x > 0) return true;
-    return s->klass[STAGE_OF_UNDONE].all.x > 0 || s->klass[STAGE_OF_OVERTAKEN].all.x > 0;
+    return false;
 }
 
 void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before) {
@@ -338,5 +341,5 @@ enum stage_state stage_step(struct stage *s, const struct stage_rules *rules,
     }
     if (!stage_limited(rules)) return STAGE_WITHIN;
     count_starved(s, rules);
-    return over_limit(s, rules) ? STAGE_OVER : STAGE_WITHIN;
+    return over_limit(s) ? STAGE_OVER : STAGE_WITHIN;
 }

@@ -11,10 +11,10 @@
  *     tokens, nvme tokens a second; there is no line, or the one that is given
  *
  * A request that failed has missed its target. So have those that wait, while none of their class is
- * answered and the oldest is older than the target. A class without a target misses what fails, and those
- * that wait when none of it had a slot in the whole stage. Targets and saturation have a second line: at most
- * 5 % of the intervals leave work undone; and a third: in as many a class without a target may be overtaken,
- * or by saturation any class.
+ * answered and the oldest is older than the target. A class without a target, by saturation any class, misses
+ * what fails, and those that wait when none of it had a slot in the whole stage. Targets and saturation have
+ * a second line: at most 5 % of the intervals leave work undone; and a third: in as many such a class may be
+ * overtaken.
  *
  * Early end: the line is exceeded by a fifth and by five standard errors, or requests pile up that are no
  * longer answered. Longer than planned, up to three times, while the evidence is within two standard errors
@@ -39,11 +39,11 @@ enum {
 };
 #define STAGE_SHARE 0.05 /* of the requests may miss a P95 target */
 
-/* Where the evidence of figures that are of no class is: the first two in the place of classes. */
+/* Where the evidence of figures that are of no class is, after that of the classes. */
 enum {
-    STAGE_OF_FIGURE,
+    STAGE_OF_FIGURE = KVF_CLASSES_MAX,
     STAGE_OF_CONTEXT,
-    STAGE_OF_UNDONE = KVF_CLASSES_MAX,
+    STAGE_OF_UNDONE,
     STAGE_OF_OVERTAKEN,
     STAGE_EVIDENCE
 };
@@ -152,7 +152,7 @@ struct stage_reading {
 enum stage_state { STAGE_SETTLES, STAGE_RUNS, STAGE_WITHIN, STAGE_OVER };
 
 /* Whether evidence k is of a share or a mean that scatters by chance about a line; that of work undone and of
- * classes without a target is zero where all is well. */
+ * classes that are held to no target is zero where all is well. */
 bool stage_has_line(const struct stage_rules *rules, uint32_t k);
 /* `before`: what is known of these users already, for each class; NULL: nothing. */
 void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before);

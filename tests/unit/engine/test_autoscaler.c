@@ -500,6 +500,35 @@ static void a_class_without_a_target_is_not_to_fail(void **state) {
     assert_true(told > 0);
 }
 
+/* With saturation every class is like one without a target, and that of requests that fail, or are dropped,
+ * is low. */
+static void with_saturation_no_class_is_to_fail(void **state) {
+    (void)state;
+    for (unsigned targets = 0; targets < 2; targets++) {
+        config(AUTOSCALER_QOS, STAGE_SATURATION);
+        for (unsigned k = 0; !targets && k < 2; k++) c.rules.target_ms[k] = KVF_MISSING;
+        begin(10);
+        do {
+            interval(97, 20);
+            in.klass[0].failed = 3; /* of 100 */
+        } while (!step());
+        assert_string_equal(d.action, "grow");
+        do {
+            interval(50, 20);
+            histogram_record(&answered[1], 700 * UINT64_C(1000000));
+            in.klass[1].failed = 1;
+        } while (!step());
+        assert_string_equal(d.action, "bisect");
+        assert_non_null(strstr(d.reason, "requests of slow failed"));
+        for (unsigned i = 0; i < 600; i++) { /* 20 and more have one of ten dropped */
+            interval(90, 20);
+            in.klass[0].failed = a.users >= 20 ? 10 : 0;
+            (void)step();
+        }
+        expect_answer(19, true);
+    }
+}
+
 /* Requests are answered in time because part of their work is left: no number of users holds. */
 static void work_left_undone_is_a_breach(void **state) {
     (void)state;
@@ -953,6 +982,7 @@ int main(void) {
         cmocka_unit_test(a_class_without_a_target_is_not_to_be_left_behind),
         cmocka_unit_test(a_class_without_a_target_is_not_to_starve),
         cmocka_unit_test(a_class_without_a_target_is_not_to_fail),
+        cmocka_unit_test(with_saturation_no_class_is_to_fail),
         cmocka_unit_test(work_left_undone_is_a_breach),
         cmocka_unit_test(work_that_is_never_done_is_no_breach),
         cmocka_unit_test(a_class_that_does_not_ask_is_not_judged_by_more_users),
