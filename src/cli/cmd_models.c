@@ -106,8 +106,7 @@ static void print_fall(const struct scenario *s, uint64_t users, uint64_t contex
     buf_addf(out, "%-6s %12s %14s %12s\n", "none", "", grouped(left, count, sizeof count),
              units_size_human((double)left * (double)context_bytes, held, sizeof held));
     if (left)
-        buf_addf(out,
-                 "\n%s of %" PRIu64 " contexts (%s) fit into no tier: they are evicted and recomputed.\n",
+        buf_addf(out, "\n%s of %" PRIu64 " contexts (%s) fit into no tier: they are evicted and missed.\n",
                  grouped(left, count, sizeof count), users, held);
 }
 

@@ -69,7 +69,7 @@ static void put_misses(const struct search *s, const char *before, struct buf *o
 static bool put_reads(const struct search *s, struct buf *out) {
     bool hits = comparison_went(s->c, "reuse_hit_ratio", s->side, COMPARISON_IMPROVED);
     if (!s->worse || !hits || !comparison_reads(s->c, s->side, true)) return false;
-    buf_add(out, " while fewer lookups miss, and so more is read (");
+    buf_add(out, " while fewer lookups miss, and so a request reads more (");
     comparison_put_values(s->c, "reuse_hit_ratio", s->side, out);
     buf_add(out, ")");
     return true;
@@ -90,6 +90,7 @@ static double operation_ms(const struct comparison_means *m, int t, int d) {
 /* The operations that took most more, or less, of a request. Whether there are any. */
 static bool find_operation(const struct search *s, struct operation *out) {
     *out = (struct operation){0};
+    if (s->c->side[s->side].other_units) return false; /* of blocks and of whole contexts */
     for (int t = 0; t < KVF_TIERS; t++)
         for (int d = 0; d < KVF_DIRS; d++) {
             double ms = moved(s, operation_ms(s->base, t, d), operation_ms(s->own, t, d));

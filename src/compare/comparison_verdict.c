@@ -71,7 +71,8 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
     if (hits)
         put_hits(c, side, hits, out);
     else if (known)
-        buf_addf(out, "No difference between %s and %s goes beyond noise.", base, other);
+        buf_addf(out, "No difference between %s and %s that is better or worse goes beyond noise.", base,
+                 other);
     else
         buf_addf(out, "Whether %s and %s differ beyond noise is not known.", base, other);
 }

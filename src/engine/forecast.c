@@ -511,9 +511,9 @@ static void consider_tier(struct forecast *f, int t) {
     const char *tier = tier_name((enum kvf_tier)t);
     struct change c = as_it_is;
     char what[80];
-    /* what is old fills its tiers; or hits that are read would take the place of misses without work */
+    /* what is old fills its tiers; or hits are read where misses make no work, or are written alone */
     bool still = f->e->s->cache.placement == KVF_PLACEMENT_SPILLOVER;
-    still |= judge_free_misses(f->in) && t == judge_lowest_tier(f->in);
+    still |= judge_free_misses(f->in) ? t == judge_lowest_tier(f->in) : scenario_rewrites(f->e->s);
     for (int times = 2; times <= 4 && !still && verdict_helps(f->verdict, VERDICT_HELP_BIGGER); times *= 2) {
         c.capacity[t] = times;
         snprintf(what, sizeof what, "%d x %s capacity", times, tier);
@@ -526,8 +526,8 @@ static void consider_tier(struct forecast *f, int t) {
     consider(f, &c, what);
 }
 
-/* Changes that address what the verdict names. Of users who wait for answers a run in which some starved says
- * nothing: the network counts all of them. */
+/* Changes that address what the verdict names; not fewer users where some starved, whom the network counts.
+ */
 static void consider_all(struct forecast *f) {
     const struct judge_input *in = f->in;
     bool crowd = !f->results || f->settled;

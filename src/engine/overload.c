@@ -210,9 +210,28 @@ static void warn_of_chunks(struct run_record *run) {
             missed, lookups);
 }
 
+static void warn_of_outages(const struct engine *e, struct run_record *run) {
+    bool blocks = e->s->cache.granularity == KVF_GRANULARITY_BLOCK;
+    double lost = result_value(&run->results, "outage_dropped");
+    if (lost > 0)
+        verdict_warn(&run->verdict,
+                     "%s dropped because the remote tier was gone; what would have moved there did not%s",
+                     counted(lost, "entry was", "entries were").text,
+                     scenario_recomputes(e->s) ? ", and is computed again when it is needed"
+                     : blocks                  ? ", so the throughput is that of other work"
+                                               : ", so the throughput is that of less work");
+    lost = scenario_recomputes(e->s) ? 0 : result_value(&run->results, "outage_lost");
+    if (lost > 0)
+        verdict_warn(&run->verdict,
+                     "%s lost in outages; what was lost is %s, so the throughput is that of %s work",
+                     counted(lost, "entry was", "entries were").text,
+                     blocks ? "written again instead of being read"
+                            : "neither read nor moved nor computed again, but for shared prompts",
+                     blocks ? "other" : "less");
+}
+
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
-    bool blocks = e->s->cache.granularity == KVF_GRANULARITY_BLOCK;
     warn_of_calibration(e, run);
     double fell = result_value(&run->results, "fell_through"),
            kept_out = result_value(&run->results, "not_admitted"),
@@ -241,20 +260,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
             scenario_recomputes(e->s) ? ""
                                       : "; what was not found is neither read nor computed again, "
                                         "so the throughput is that of less work");
-    double lost = result_value(&run->results, "outage_dropped");
-    if (lost > 0)
-        verdict_warn(&run->verdict,
-                     "%s dropped because the remote tier was gone; what would have moved there did not, so "
-                     "the throughput is that of less work",
-                     counted(lost, "entry was", "entries were").text);
-    lost = scenario_recomputes(e->s) ? 0 : result_value(&run->results, "outage_lost");
-    if (lost > 0)
-        verdict_warn(&run->verdict,
-                     "%s lost in outages; what was lost is %s, so the throughput is that of %s work",
-                     counted(lost, "entry was", "entries were").text,
-                     blocks ? "written again instead of being read"
-                            : "neither read nor moved nor computed again, but for shared prompts",
-                     blocks ? "other" : "less");
+    warn_of_outages(e, run);
     double carried = result_value(&run->results, "tokens_carried_ratio");
     if (carried >= STANDING_CARRIED)
         verdict_warn(

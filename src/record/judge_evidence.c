@@ -325,9 +325,14 @@ void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, "; %smisses are recomputed on the modelled GPU, %s busy", part,
                    phrase_share(in->compute_busy).text);
     else if (*part)
-        phrase_add(t, "; %smisses are written instead of read", part);
+        phrase_add(
+            t,
+            "; %smisses are written instead of read, so more room in the last tier brings hits, hardly throughput",
+            part);
     else
-        phrase_add(t, "; what misses is written instead of read");
+        phrase_add(
+            t,
+            "; what misses is written instead of read, so more room in the last tier brings hits, hardly throughput");
 }
 
 double judge_unwritten(const struct judge_input *in) {

@@ -218,7 +218,7 @@ const struct key key_table[] = {
       "Part of a gpu or cpu tier that is kept free."),
     K("cache.verify", CHOICE, cache.verify, "", CHOICES(SCENARIO_VERIFY_LIST), "none", BYTES, ALL,
       "The check of a read: nothing, each block's stamp, or every byte."),
-    K("cache.read_target", CHOICE, cache.read_target, "", CHOICES(SCENARIO_READ_TARGET_LIST), "host", VRAM,
+    K("cache.read_target", CHOICE, cache.read_target, "", CHOICES(SCENARIO_READ_TARGET_LIST), "host", LANDING,
       CUDA, "Where reads of the cpu and nvme tiers end."),
     K("cache.lookup_cost", DURATION, cache.lookup_cost_ns, "", "0 to 1h", "0s", REQUESTS, ALL,
       "Time of every request before it looks anything up, such as that of an index service."),

@@ -54,6 +54,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(LINK, "only an emulated tier has one", true)                                                           \
     X(POLICY, "", true) /* no tier has the policy that reads it */                                           \
     X(SOURCE, "", true) /* another source reads it */                                                        \
+    X(LANDING, "no tier is in device memory", has_vram(s) || lands(s))                                       \
     X(VRAM, "no tier is in device memory", has_vram(s))                                                      \
     X(CPU_REAL, "it takes no memory", is_real(s) && s->tier[KVF_TIER_CPU].on)                                \
     X(NVME, "the nvme tier is off", s->tier[KVF_TIER_NVME].on)                                               \
@@ -69,7 +70,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
       scenario_remote_is_real(s) && s->tier[KVF_TIER_REMOTE].backend == KVF_REMOTE_RESP)                     \
     X(REMOTE_S3, "the remote store is no bucket of S3",                                                      \
       scenario_remote_is_real(s) && s->tier[KVF_TIER_REMOTE].backend == KVF_REMOTE_S3)                       \
-    X(STAGED, "neither nvme nor a remote server holds bytes", scenario_stages(s))                            \
+    X(STAGED, "neither nvme nor remote is on", scenario_stages(s) || s->tier[KVF_TIER_REMOTE].on)            \
     X(EVICTION, "every tier names its own", uses_common_eviction(s))                                         \
     X(SIZE_LIMIT, "cache.admission is not size_limit", s->cache.admission == KVF_ADMISSION_SIZE_LIMIT)       \
     X(BELOW, "there is no tier below gpu", tiers_on(s) > s->tier[KVF_TIER_GPU].on)                           \
@@ -124,7 +125,8 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(REQUESTS, "the source is ops", scenario_source_has(s, SOURCE_INFERS))                                  \
     X(DECODE, "nothing is decoded", decodes(s))                                                              \
     X(REREADS, "there are no decode reads", decodes(s) && !by_blocks(s))                                     \
-    X(ROOFLINE, "compute.mode is not roofline", scenario_computes(s))                                        \
+    X(ROOFLINE, "compute.mode is not roofline, and break-even times alone come from it",                     \
+      scenario_computes(s))                                                                                  \
     X(EXCHANGE, "one GPU holds the model", scenario_compute_devices(s) > 1)                                  \
     X(SHARED_BLOCKS, "granularity is request", by_blocks(s))                                                 \
     X(TOKEN_TIME, "compute.mode does not use it", has_token_time(s))                                         \

@@ -310,6 +310,10 @@ bool scenario_recomputes(const struct scenario *s) {
     return scenario_computes(s) && s->cache.granularity == KVF_GRANULARITY_BLOCK;
 }
 
+bool scenario_rewrites(const struct scenario *s) {
+    return s->cache.granularity == KVF_GRANULARITY_BLOCK && !scenario_computes(s);
+}
+
 uint32_t scenario_compute_devices(const struct scenario *s) {
     return s->compute.tp == KVF_UNSET ? s->tensor_parallel : (uint32_t)s->compute.tp;
 }

@@ -556,6 +556,8 @@ bool scenario_computes(const struct scenario *s);
  * shared prompts alone: earlier turns, a request's own entry and chunks are read where they are found, and
  * else make no work. */
 bool scenario_recomputes(const struct scenario *s);
+/* Whether what is missed is written instead of being read, and computed by nothing. */
+bool scenario_rewrites(const struct scenario *s);
 uint32_t scenario_compute_devices(const struct scenario *s);
 /* The roofline of the scenario's model on its GPUs. 0, or -KVF_ERR_USAGE when it lacks a figure. */
 int scenario_roofline(const struct scenario *s, struct roofline *r, struct err *e);

@@ -72,6 +72,11 @@ static bool has_vram(const struct scenario *s) {
     return is_real(s) && s->tier[KVF_TIER_GPU].on && scenario_backend_has(s, KVF_TIER_GPU, BACKEND_DEVICE);
 }
 
+/* Whether reads of slower tiers go on to the modelled gpu. */
+static bool lands(const struct scenario *s) {
+    return s->mode == KVF_MODE_SIMULATE && s->tier[KVF_TIER_GPU].on;
+}
+
 static bool routes(const struct scenario *s, enum traits_routing_caps caps) {
     return s->fleet.pods > 1 && (traits_routing(s->fleet.routing)->caps & caps) != 0;
 }

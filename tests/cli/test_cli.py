@@ -286,7 +286,7 @@ cpu        51.2 MiB              0          0 B
 nvme       3.00 GiB              3     3.00 GiB
 none                            36     36.0 GiB
 
-36 of 40 contexts (36.0 GiB) fit into no tier: they are evicted and recomputed.
+36 of 40 contexts (36.0 GiB) fit into no tier: they are evicted and missed.
 """, ""), got
 
 

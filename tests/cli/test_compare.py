@@ -409,13 +409,13 @@ def _():
     longer = {**before, "e2e_p95_ms": 200, "e2e_mean_ms": 120, "storage_io_p95_ms": 160, "storage_io_mean_ms": 90, "reuse_hit_ratio": 0.8}
     assert verdict_on(before, longer) == said  # and reads as much
     said = verdict_on(before, {**longer, "total_read_bytes": 1.6e12})
-    assert said == ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 100 % while fewer lookups miss, and so more is read "
+    assert said == ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 100 % while fewer lookups miss, and so a request reads more "
                     "(hit ratio 80.1 % after 40.1 %)."), said
     # what is read more keeps others waiting for a slot
     said = verdict_on({**before, "queue_wait_p95_ms": 10}, {**longer, "queue_wait_p95_ms": 100, "queue_wait_mean_ms": 70, "storage_io_mean_ms": 45,
                                                             "total_read_bytes": 1.6e12})
     assert " because requests wait longer for a slot (queue wait mean 70.1 ms after 10.0 ms) while fewer lookups miss" in said and said.endswith(
-        ", and so more is read (hit ratio 80.1 % after 40.1 %)."), said
+        ", and so a request reads more (hit ratio 80.1 % after 40.1 %)."), said
     before = {"e2e_p95_ms": 500, "e2e_mean_ms": 2000, "storage_io_mean_ms": 1000, "nvme_read_p95_ms": 80, "nvme_read_device_p95_ms": 40,
               "nvme_read_mean_ms": 30, "nvme_read_device_mean_ms": 15, "nvme_read_ops": 4000, "nvme_write_p95_ms": 90, "nvme_write_mean_ms": 60,
               "nvme_write_ops": 3000, "cpu_read_p95_ms": 2, "cpu_read_mean_ms": 1, "cpu_read_ops": 20000, "queue_wait_p95_ms": 40,

@@ -294,6 +294,9 @@ static void put_change(const struct plan *p, const char *what, size_t i, struct 
 
 static void put_beside(const struct plan *p, struct doc *d) {
     doc_section(d, 1, "One step more, one step less");
+    doc_text(
+        d, DOC_PLAIN,
+        "Each change is between simulations of one length: full ones where both were made, else short ones.");
     doc_table(d, "The answer with one part changed", "change|>an hour|>TTFT P95|>then|verdict");
     for (int kind = 0; kind < PART_KINDS; kind++)
         for (int step = -1; step <= 1; step += 2) {

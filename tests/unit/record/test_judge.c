@@ -762,7 +762,7 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     EXPECT(
         &in, VERDICT_CPU, VERDICT_CAUSE_CAPACITY,
         "cpu tier capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what was "
-        "evicted for want of room; what misses is written instead of read; cpu 90 % busy; the mean end-to-end latency of 400 ms is 100 % storage I/O; cpu writes, 75 % of operation time: "
+        "evicted for want of room; what misses is written instead of read, so more room in the last tier brings hits, hardly throughput; cpu 90 % busy; the mean end-to-end latency of 400 ms is 100 % storage I/O; cpu writes, 75 % of operation time: "
         "100 % at the device");
     in.compute_busy = 0.4;
     assert_non_null(strstr(judged(&in).sentence,

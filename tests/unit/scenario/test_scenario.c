@@ -235,7 +235,7 @@ static void keys_without_effect_are_listed(void **state) {
         {GOOD "compute: {ms_per_token: 3}\n", "compute.ms_per_token: compute.mode does not use it"},
         {GOOD "assess: {nvme_tok_s: 5}\n", "assess.nvme_tok_s: the profile is latency"},
         {GOOD "assess: {nvme_tok_s: 5, profile: throughput}\n", NULL},
-        {GOOD "engine: {staging: 64MiB}\n", "engine.staging: neither nvme nor a remote server holds bytes"},
+        {GOOD "engine: {staging: 64MiB}\n", "engine.staging: neither nvme nor remote is on"},
         {"model: llama3.1-8b\ntiers: {cpu: {capacity: 1GiB, latency: 5us}}\n",
          "tiers.cpu.latency: only an emulated tier has one"},
         {"model: llama3.1-8b\ntiers: {cpu: {capacity: 0, huge_pages: true}, nvme: {capacity: 1GiB}}\n",
