@@ -42,6 +42,19 @@ static bool can_wait(const struct engine *e, uint64_t users) {
     return !closed || users > pods_slots(e->s);
 }
 
+/* Of the interval; as verdicts have it. */
+static void add_gpu(const struct engine *e, double length_s, struct saturation_input *in) {
+    const struct compute_stats *a = &e->control.sampler->last.compute, *b = &e->control.sampler->now.compute;
+    double fs = length_s * 1e15, all_fs = fs * pods_machines(e->s);
+    in->gpu_load = in->outside = KVF_MISSING;
+    if (!e->service.pods[0].pipeline.compute || !(length_s > 0)) return;
+    double work = fmax((double)(b->flops - a->flops), (double)(b->memory - a->memory));
+    struct judge_input gpu = {.compute_busy = (double)(b->busy - a->busy) / all_fs,
+                              .compute_work = work / all_fs};
+    in->gpu_load = judge_gpu(&gpu).load;
+    in->outside = (double)(b->waiting - a->waiting) / fs;
+}
+
 double scaling_saturation(struct engine *e, const struct snapshot *snap) {
     const struct scenario *s = e->s;
     const struct snapshot_interval *i = &snap->interval;
@@ -67,6 +80,7 @@ double scaling_saturation(struct engine *e, const struct snapshot *snap) {
         bool emulated = snap->tier_on[t] && snap->tier_emulated[t];
         in.link_busy[t] = emulated ? snap->tier[t].busy_ratio : KVF_MISSING;
     }
+    add_gpu(e, i->length_s, &in);
     return saturation_of(&in).value;
 }
 

@@ -60,6 +60,58 @@ def _():
     check_decisions(got, summary)
 
 
+# Ten slots, for which 145 users who ask every 10 s are enough; nobody misses a target of minutes soon.
+SLOTS = {"name": "slots", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "3000s", "warmup": "30s"},
+         "tiers": {"cpu": {"capacity": "64GiB"}}, "compute": {"mode": "fixed", "ms_per_token": 10}, "engine": {"slots": 10},
+         "workload": {"users": 20, "decode": {"batch_tokens": 1000}, "personas": [
+             {"name": "c", "context": [512, 1024], "generate": [50, 150], "think": ["5s", "15s"], "spread": 0.25}]},
+         "qos": {"classes": [{"name": "a", "p95": "60s"}]},
+         "autoscaler": {"mode": "qos", "max_users": 2000, "when_found": "stop"}}
+# A GPU that answers 330 users within a minute, once all who came are answered.
+GPU = {"name": "gpu", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "6000s", "warmup": "1500s"},
+       "tiers": {"gpu": {"capacity": "auto"}, "cpu": {"capacity": "200GiB"}},
+       "cache": {"granularity": "block", "block_tokens": 256, "headroom": 0, "placement": "inclusive"},
+       "compute": {"mode": "roofline", "preset": "vllm-h100-bf16", "max_batch": 64},
+       "workload": {"users": 160, "personas": [
+           {"name": "c", "context": [512, 4096], "generate": [50, 200], "think": ["5s", "15s"], "spread": 0.25}]},
+       "qos": {"classes": [{"name": "a", "p95": "60s"}]}, "autoscaler": {"mode": "qos", "max_users": 3000, "when_found": "stop"}}
+
+
+def sought(base, **settings):
+    """The JSON summary of a search on a scenario of one's own."""
+    path, summary = home() / "work/sought.yaml", home() / "work/sought.json"
+    path.write_text(json.dumps(base))
+    got = run(["run", path, "--headless", "--quiet", "--db", "none", "--json", summary, "--overwrite",
+               *(word for name, value in settings.items() for word in ("--set", "%s=%s" % (name.replace("__", "."), value)))])
+    assert got.rc == 0, got
+    return json.loads(summary.read_text())
+
+
+@case("mode qos: requests that pile up, or are dropped, are no way to serve more users, with either signal")
+def _():
+    for signal, settings in (("targets", {"workload__arrival__process": "paced"}),
+                             ("saturation", {"workload__arrival__process": "paced"}),
+                             ("saturation", {"engine__queue_limit": 3})):
+        summary = sought(SLOTS, autoscaler__signal=signal, **settings)
+        assert result(summary, "autoscaler_found") == 1, (signal, settings, summary["decisions"])
+        assert 125 <= result(summary, "autoscaler_users") <= 175, (signal, settings, summary["decisions"])
+
+
+@case("mode qos: requests that pile up in service before a modelled GPU are too many")
+def _():
+    summary = sought(GPU, run__duration="600s", run__warmup="30s", workload__arrival__process="paced", engine__slots=100000,
+                     autoscaler__signal="saturation", autoscaler__max_users=400)
+    assert any("requests pile up, " in d["reason"] for d in summary["decisions"]), summary["decisions"]
+    assert not result(summary, "autoscaler_users") > 200, summary["decisions"]
+
+
+@case("mode qos: an answer holds once the requests from before it are answered")
+def _():
+    summary = sought(GPU)
+    assert result(summary, "autoscaler_found") == 1, summary["decisions"]
+    assert 300 <= result(summary, "autoscaler_users") <= 370, summary["decisions"]
+
+
 @case("mode capacity closes with the peak, in the summary, in an event and in the last reason")
 def _():
     got, summary = measure({**EASY, "autoscaler": {**EASY["autoscaler"], "mode": "capacity", "stage": "200ms", "min_users": 6,

@@ -109,6 +109,7 @@ struct autoscaler_level *seek_take(struct autoscaler *a) {
     l->visits++;
     l->latest = a->stages;
     l->seconds += a->last.seconds;
+    l->held = l->held || (a->stage.plan.before_s > 0 && !a->last.grows);
     for (unsigned k = 0; k < STAGE_EVIDENCE; k++) {
         const struct stage_class *c = &a->stage.klass[k];
         struct evidence before = l->of[k];

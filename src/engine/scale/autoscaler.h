@@ -53,6 +53,7 @@ struct autoscaler_level {
     unsigned against;                      /* so many */
     double errors; /* qos: standard errors over the line, in the order of all levels */
     bool good;     /* qos: not over it */
+    bool held;     /* qos: a stage began with these users, and no more requests were under way at its end */
     bool undone;   /* capacity: most of its latest stage left work undone */
     bool partly;   /* capacity: an interval of its stages did, and counts as nothing in value and tokens_s */
 };

@@ -25,16 +25,16 @@ static double latency_of(const struct saturation_input *in) {
 }
 
 static double queue_of(const struct saturation_input *in) {
-    double growth = 0, standing = 0;
-    if (!in->can_wait && in->waiting == 0) return KVF_MISSING;
+    double growth = 0, in_service = (double)in->in_service, waiting = (double)in->waiting;
+    double outside = kvf_present(in->outside) ? fmin(in->outside, in_service) : 0;
+    if (!in->can_wait && in->waiting == 0 && !kvf_present(in->outside)) return KVF_MISSING;
     if (in->waiting > in->waiting_before && in->arrived > 0)
         growth = at_most_1((double)(in->waiting - in->waiting_before) / (double)in->arrived);
-    if (in->waiting > 0) standing = (double)in->waiting / ((double)in->waiting + (double)in->in_service);
-    return larger(growth, standing);
+    return larger(growth, waiting + outside > 0 ? (waiting + outside) / (waiting + in_service) : 0);
 }
 
 static double device_of(const struct saturation_input *in) {
-    double busiest = in->device_busy;
+    double busiest = larger(in->device_busy, in->gpu_load);
     for (int t = 0; t < KVF_TIERS; t++) busiest = larger(busiest, in->link_busy[t]);
     return kvf_present(busiest) ? at_most_1(busiest) : KVF_MISSING;
 }

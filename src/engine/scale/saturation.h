@@ -27,6 +27,8 @@ struct saturation_input {
     uint64_t waiting_before, waiting; /* for a slot, at the interval's ends */
     uint64_t in_service;              /* at its end */
     double device_busy;               /* share of time of the block device; NaN: none */
+    double outside;                   /* of those, mean number that wait to join a GPU's batch; NaN: none */
+    double gpu_load;                  /* share of the modelled GPU's time (judge_gpu()); NaN: none */
     double link_busy[KVF_TIERS];      /* share of time of an emulated tier's channels; NaN: none */
     double weight_latency, weight_queue, weight_device;
 };
@@ -36,8 +38,8 @@ struct saturation {
     double latency; /* the worst class: P95 / target, at most 1. A class of which nothing was completed
                        counts with its oldest wait. NaN: no class has a target and something to say */
     double queue;   /* the larger of: how much of what arrived the queue has grown by; how much of what is
-                       unfinished waits. NaN: nothing can wait */
-    double device;  /* the busiest of device and links; NaN: none */
+                       unfinished waits, for a slot or in it to join a GPU's batch. NaN: nothing can wait */
+    double device;  /* the busiest of device, links and GPU; NaN: none */
 };
 
 /* value is NaN when every signal is missing or has no weight. */

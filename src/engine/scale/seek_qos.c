@@ -24,7 +24,8 @@ enum {
     LEAP_LEAST = 10,
     LEAP_MOST = 16
 }; /* .. when so many requests tell it, and no more than times so many */
-enum { CONFIRM_MOST = 10, PAUSE_LEAST = 2, PAUSE_MOST = 32 }; /* stages; windows between probes */
+/* stages; times the hold that requests from before it are waited for; windows between probes */
+enum { CONFIRM_MOST = 10, WAIT_MOST = 30, PAUSE_LEAST = 2, PAUSE_MOST = 32 };
 
 /* ---- what is known ---- */
 
@@ -87,11 +88,16 @@ static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint6
     seek_stage(a, out, users, &plan);
 }
 
-/* A number of users that is held already needs no time to settle. */
+/* A number of users that is there already needs no time to settle; but while a queue fills, those are
+ * answered who came when it was short, so that what came before is left out of the first hold. */
 static void hold_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users, bool cool) {
     struct stage_plan plan = {.length_s = a->config.hold_s > 0 ? a->config.hold_s : a->config.stage_s};
+    const struct autoscaler_level *known = seek_known(a, users);
     if (users != a->users)
         plan.settle_s = cool ? fmax(a->config.settle_s, a->config.cooldown_s) : a->config.settle_s;
+    else
+        plan.before_s = a->stage.plan.before_s + a->stage.since_s;
+    if (users == a->users && known && !known->held) plan.wait_s = WAIT_MOST * plan.length_s;
     seek_stage(a, out, users, &plan);
 }
 
@@ -128,6 +134,11 @@ static void say_undone(struct snapshot_decision *out, const struct stage_reading
     seek_say(out, "work was left undone in %.1f %% of the intervals (at most 5 %%)", 100 * r->slipped);
 }
 
+/* Of all stages with so many users. */
+static void say_left(struct snapshot_decision *out, const struct stage_reading *r) {
+    seek_say(out, "requests pile up, %.1f %% of those that came were left (at most 5 %%)", 100 * r->left);
+}
+
 /* A class without a target, or any by saturation, in more than 5 % of the intervals, of all stages with so
  * many users. */
 static void say_overtaken(struct snapshot_decision *out, const struct autoscaler *a) {
@@ -160,6 +171,8 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
         say_starved(out, a, kvf_present(r->target_ms));
     else if (isinf(r->p95_ms) || !kvf_present(r->target_ms))
         say_failed(out, a, name);
+    else if (r->left > STAGE_SHARE && !(r->share > STAGE_SHARE))
+        say_left(out, r);
     else
         say_misses(out, a, name);
     if (kvf_present(r->saturation)) seek_say(out, ", saturation %.2f", r->saturation);
@@ -176,6 +189,8 @@ static void say_saturation(struct snapshot_decision *out, const struct autoscale
         say_overtaken(out, a);
     else if (over && r->worst >= 0 && r->share > STAGE_SHARE)
         say_failed(out, a, a->config.rules.name[r->worst]);
+    else if (r->left > STAGE_SHARE)
+        say_left(out, r);
     else if (!kvf_present(r->saturation))
         seek_say(out, "no signal gave a saturation");
     else if (over)
@@ -226,15 +241,18 @@ static bool sure(const struct autoscaler *a, double from, double to, double sign
     return false;
 }
 
+static bool to_hold(const struct autoscaler *a) {
+    return a->config.hold_s > 0 && !best_of(a)->held;
+}
+
 /* The end of the gap that is to be measured next: the best one while it has not been held, then the one on
  * whose side no number within the precision is certain, the less certain first. NULL: none. */
 static const struct autoscaler_level *doubtful(const struct autoscaler *a) {
     const struct autoscaler_level *best = best_of(a), *bad = bad_of(a);
     double users = (double)best->users, precision = a->config.precision;
-    double held_s = a->config.hold_s > 0 ? a->config.stage_s + a->config.hold_s : 0;
     bool below = sure(a, users * (1 - precision), users, -1);
     bool above = !bad || sure(a, users, fmax((double)bad->users, users * (1 + precision)), 1);
-    if (best->seconds < 0.99 * held_s) return best;
+    if (to_hold(a)) return best;
     if (below && above) return NULL;
     if (below || above) return below ? bad : best;
     return bad->errors < -best->errors ? bad : best;
@@ -244,7 +262,7 @@ static const struct autoscaler_level *doubtful(const struct autoscaler *a) {
 static bool confirm(struct autoscaler *a, struct snapshot_decision *out, bool over) {
     const struct autoscaler_level *next = doubtful(a);
     uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a));
-    if (!next || a->confirming >= CONFIRM_MOST) {
+    if (!next || (a->confirming >= CONFIRM_MOST && !to_hold(a))) {
         act(out, a, over, "found");
         return answer(a, out, over);
     }

@@ -7,8 +7,10 @@
 #include "record/snapshot.h"
 
 #define SURE   2.0  /* standard errors: enough to end a stage as planned */
+#define CHANCE 1.0  /* standard errors: so many more requests say nothing */
 #define CLEAR  5.0  /* enough to end it early .. */
 #define PILED  1.25 /* times the requests that are unfinished at any time where all are answered */
+#define LATE   2.0  /* times the mean request: nearly as many are unfinished as ever will be */
 #define LASTED 1.5  /* times the mean request: since the users changed as many come as go */
 #define FAILS  1e12 /* ms: later than any */
 #define BEYOND 1.2  /* .. when it is over the line by so much */
@@ -46,7 +48,7 @@ static bool unserved(const struct stage *s, const struct stage_rules *rules, uin
 }
 
 bool stage_has_line(const struct stage_rules *rules, uint32_t k) {
-    if (k == STAGE_OF_UNDONE || k == STAGE_OF_OVERTAKEN) return false;
+    if (k == STAGE_OF_UNDONE || k == STAGE_OF_OVERTAKEN || k == STAGE_OF_PILED) return false;
     return k >= KVF_CLASSES_MAX || (rules->figure == STAGE_TARGETS && kvf_present(rules->target_ms[k]));
 }
 
@@ -80,6 +82,18 @@ static void pool_class(struct stage_class *c, const struct stage_rules *rules, u
     if (stage_limited(rules)) prove_missed(c, (double)missed, (double)ended, target);
 }
 
+static double mean_request_s(const struct stage *s) {
+    return s->done ? s->e2e_s / (double)s->done : 0;
+}
+
+/* Whether they pile up is asked when those from about the change of users are done. */
+static void pool_late(struct stage *s, uint64_t arrived) {
+    bool late = s->done > 0 && s->plan.before_s + s->since_s >= LATE * mean_request_s(s);
+    s->late_arrived = late && s->late ? s->late_arrived + arrived : 0;
+    if (!late || !s->late) s->late_unfinished = s->unfinished;
+    s->late = late;
+}
+
 static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
     struct stage_class *first = &s->klass[STAGE_OF_FIGURE];
     s->judged_s += in->length_s;
@@ -109,6 +123,7 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
     s->overtaken += overtaken;
     if (stage_limited(rules)) prove_missed(&s->klass[STAGE_OF_OVERTAKEN], overtaken, 1, false);
     s->unfinished_s += (double)s->unfinished * in->length_s;
+    pool_late(s, in->arrived);
     double counts = in->undone ? 0 : 1;
     if (rules->figure == STAGE_TOKENS) {
         prove(first, counts * in->tokens, in->length_s, 0);
@@ -191,7 +206,7 @@ static double beyond_share(double share) {
 }
 
 static double value_of(const struct stage_reading *r, const struct stage_rules *rules) {
-    double undone = fmax(beyond_share(r->slipped), beyond_share(r->overtaken));
+    double undone = fmax(fmax(beyond_share(r->slipped), beyond_share(r->overtaken)), beyond_share(r->left));
     bool failing = r->worst >= 0 && !kvf_present(r->target_ms);
     double failed = r->worst >= 0 ? beyond_share(r->share) : 0;
     switch (rules->figure) {
@@ -211,11 +226,17 @@ static double value_of(const struct stage_reading *r, const struct stage_rules *
 /* Users that ask on are more than can be answered: more requests are unfinished than any that last as long as
  * those that were done can explain. */
 static bool piled(const struct stage *s) {
-    double lasts_s = s->done ? s->e2e_s / (double)s->done : 0, few = STAGE_FEW / 2.0;
+    double lasts_s = mean_request_s(s), few = STAGE_FEW / 2.0;
     double arrived_s = (double)s->arrived / s->judged_s;
     if (s->since_s < LASTED * lasts_s) return false; /* they may be coming still */
     return (double)s->arrived > 1.5 * (double)s->done + few &&
            (double)s->unfinished > PILED * arrived_s * lasts_s + few;
+}
+
+/* Growth of the unfinished requests; 0: no more of those that came than may be chance. */
+static double grown(const struct stage *s) {
+    double n = (double)s->late_arrived, more = (double)s->unfinished - (double)s->late_unfinished;
+    return more > STAGE_SHARE * n + CHANCE * sqrt(n) ? more : 0;
 }
 
 void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
@@ -235,6 +256,8 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
                                   .overtaken = evidence_mean(&s->klass[STAGE_OF_OVERTAKEN].all) + STAGE_SHARE,
                                   .behind = -1,
                                   .piled = piled(s),
+                                  .grows = grown(s) > 0,
+                                  .left = evidence_mean(&s->klass[STAGE_OF_PILED].all) + STAGE_SHARE,
                                   .worst = -1,
                                   .p95_ms = KVF_MISSING,
                                   .target_ms = KVF_MISSING};
@@ -296,6 +319,12 @@ static void count_starved(struct stage *s, const struct stage_rules *rules) {
     if (others > 0) prove(&s->klass[STAGE_OF_OVERTAKEN], others, 0, STAGE_SHARE * (1 - STAGE_SHARE) * others);
 }
 
+/* Of users who ask on, those that came and were left. */
+static void count_piled(struct stage *s) {
+    double left = piled(s) ? (double)(s->arrived - s->done) : grown(s);
+    if (s->arrived > 0) prove_missed(&s->klass[STAGE_OF_PILED], left, (double)s->arrived, false);
+}
+
 static bool over_limit(const struct stage *s) {
     for (uint32_t k = 0; k < STAGE_EVIDENCE; k++)
         if (s->klass[k].all.x > 0) return true;
@@ -341,5 +370,6 @@ enum stage_state stage_step(struct stage *s, const struct stage_rules *rules,
     }
     if (!stage_limited(rules)) return STAGE_WITHIN;
     count_starved(s, rules);
+    if (rules->paced) count_piled(s);
     return over_limit(s) ? STAGE_OVER : STAGE_WITHIN;
 }

@@ -13,8 +13,8 @@
  * A request that failed has missed its target. So have those that wait, while none of their class is
  * answered and the oldest is older than the target. A class without a target, by saturation any class, misses
  * what fails, and those that wait when none of it had a slot in the whole stage. Targets and saturation have
- * a second line: at most 5 % of the intervals leave work undone; and a third: in as many such a class may be
- * overtaken.
+ * a second line: at most 5 % of the intervals leave work undone; a third: in as many such a class may be
+ * overtaken; and a fourth: of the requests of paced users at most 5 % pile up, waiting or in service.
  *
  * Early end: the line is exceeded by a fifth and by five standard errors, or requests pile up that are no
  * longer answered. Longer than planned, up to three times, while the evidence is within two standard errors
@@ -45,6 +45,7 @@ enum {
     STAGE_OF_CONTEXT,
     STAGE_OF_UNDONE,
     STAGE_OF_OVERTAKEN,
+    STAGE_OF_PILED,
     STAGE_EVIDENCE
 };
 enum stage_figure { STAGE_TARGETS, STAGE_SATURATION, STAGE_TOKENS, STAGE_NVME };
@@ -84,8 +85,9 @@ struct stage_signals {
 
 struct stage_plan {
     double settle_s, length_s;
-    double wait_s; /* longest wait for requests from before the change; 0: they are not looked at */
-    double line;   /* of tokens; NaN: there is nothing to hold them against */
+    double before_s; /* users have been as many already; 0: they change with it */
+    double wait_s;   /* longest wait for requests from before the change; 0: they are not looked at */
+    double line;     /* of tokens; NaN: there is nothing to hold them against */
     double
         per_context; /* tokens generated to a token of context, of all stages; 0, NaN: tokens are counted */
     bool early;      /* may end early */
@@ -117,8 +119,10 @@ struct stage {
     bool slipped;       /* in any of them */
     double tokens, nvme_tokens;
     double saturation_sum, saturation_s;
-    uint64_t arrived, done, unfinished; /* unfinished: now */
-    double unfinished_s;                /* their number x time */
+    uint64_t arrived, done, unfinished;     /* unfinished: now */
+    bool late;                              /* the change of users is some requests' time ago; since then: */
+    uint64_t late_arrived, late_unfinished; /* requests; unfinished at first */
+    double unfinished_s;                    /* their number x time */
     double e2e_s;
     bool busy;                                /* a user was served or waited */
     struct stage_class klass[STAGE_EVIDENCE]; /* of figures that are of no class: only the evidence */
@@ -144,6 +148,8 @@ struct stage_reading {
     double overtaken; /* the same of those in which a class without a target was overtaken for too long */
     int behind;       /* the class that was in most intervals of this stage; -1: none */
     bool piled;       /* requests arrived that were not answered, more and more */
+    bool grows;       /* later than some requests' time, more and more were unfinished */
+    double left; /* share of the requests of all stages with these users that were so left, of paced ones */
     double arrived_s, done_s; /* requests a second */
     double unfinished;        /* mean number of requests that wait or are in service */
     double e2e_s;             /* mean end-to-end latency; NaN when none was done */

@@ -585,6 +585,78 @@ static void a_class_that_does_not_ask_is_not_judged_by_more_users(void **state) 
     assert_true(d.users_after >= few);
 }
 
+/* A second of users who ask twenty times in it whether there is an answer or not; a hundred are answered, in
+ * order. */
+static void second_of_paced(uint64_t *queue) {
+    uint64_t asked = 20 * a.users, done = *queue + asked < 100 ? *queue + asked : 100;
+    double waited_s = (double)*queue / 100;
+    *queue += asked - done;
+    interval((unsigned)done, 20 + 1e3 * waited_s);
+    in.klass[0].missed = 0;
+    in.klass[0].waiting = *queue;
+    in.klass[0].in_service = 0;
+    in.arrived = asked;
+    in.done = done;
+    in.e2e_s = (double)done * (0.02 + waited_s);
+    in.oldest_ms = 10.0 * (double)*queue;
+    in.saturation = 0.1;
+}
+
+/* No target is missed yet, and nothing is saturated: five users are as many as are answered. */
+static void users_who_ask_on_unanswered_are_too_many(void **state) {
+    (void)state;
+    for (int saturation = 0; saturation < 2; saturation++) {
+        uint64_t queue = 0;
+        config(AUTOSCALER_QOS, saturation ? STAGE_SATURATION : STAGE_TARGETS);
+        c.rules.paced = true;
+        c.rules.target_ms[0] = 1e6;
+        begin(1);
+        unsigned told = 0;
+        for (unsigned t = 0; t < 2000 && a.answer == AUTOSCALER_SEEKING; t++) {
+            second_of_paced(&queue);
+            told += step() && strstr(d.reason, "requests pile up, ") != NULL;
+        }
+        assert_true(told > 0);
+        expect_answer(5, true);
+    }
+}
+
+/* From 20 users on a queue fills for 30 s, and those are answered late who come when it is full. */
+static void who_came_while_the_queue_was_short_holds_nothing(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.max_users = 40;
+    begin(10);
+    uint64_t before = a.users;
+    double since_s = 100;
+    for (unsigned t = 0; t < 3000 && a.answer == AUTOSCALER_SEEKING; t++) {
+        since_s = a.users == before ? since_s + 1 : 1;
+        before = a.users;
+        interval(50, before >= 20 && since_s > 30 ? 300 : 20);
+        in.oldest_ms = before >= 20 ? 1e3 * fmin(since_s, 30) : 20;
+        (void)step();
+    }
+    expect_answer(19, true);
+}
+
+/* More are under way at the end of each hold, so that it is held again, until it is no more. */
+static void a_hold_in_which_more_are_under_way_is_none(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.max_users = 10;
+    begin(10);
+    unsigned holds = 0;
+    for (unsigned t = 0; t < 200 && a.answer == AUTOSCALER_SEEKING; t++) {
+        interval(50, 20);
+        in.arrived = in.done = 50;
+        in.e2e_s = 1;
+        in.klass[0].waiting = 20 * (t < 18 ? t : 18);
+        holds += step() && strcmp(d.action, "hold") == 0;
+    }
+    assert_int_equal(holds, 3); /* from 6, 12 and 18 s on */
+    expect_answer(10, true);
+}
+
 static void the_worst_class_counts(void **state) {
     (void)state;
     config(AUTOSCALER_QOS, STAGE_TARGETS);
@@ -986,6 +1058,9 @@ int main(void) {
         cmocka_unit_test(work_left_undone_is_a_breach),
         cmocka_unit_test(work_that_is_never_done_is_no_breach),
         cmocka_unit_test(a_class_that_does_not_ask_is_not_judged_by_more_users),
+        cmocka_unit_test(users_who_ask_on_unanswered_are_too_many),
+        cmocka_unit_test(who_came_while_the_queue_was_short_holds_nothing),
+        cmocka_unit_test(a_hold_in_which_more_are_under_way_is_none),
         cmocka_unit_test(the_worst_class_counts),
         cmocka_unit_test(nobody_answered_is_a_breach_and_nobody_asking_is_none),
         cmocka_unit_test(what_came_before_the_change_is_waited_for),

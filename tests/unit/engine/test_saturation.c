@@ -10,8 +10,13 @@
 
 /* Weights of the defaults, two classes with targets, one without; nothing known otherwise. */
 static struct saturation_input unknown(void) {
-    struct saturation_input in = {
-        .classes = 3, .device_busy = NAN, .weight_latency = 0.5, .weight_queue = 0.25, .weight_device = 0.25};
+    struct saturation_input in = {.classes = 3,
+                                  .device_busy = NAN,
+                                  .outside = NAN,
+                                  .gpu_load = NAN,
+                                  .weight_latency = 0.5,
+                                  .weight_queue = 0.25,
+                                  .weight_device = 0.25};
     for (int k = 0; k < 3; k++)
         in.klass[k] =
             (struct saturation_class){.target_ms = k < 2 ? 50.0 * (k + 1) : (double)NAN, .p95_ms = NAN};
@@ -81,6 +86,22 @@ static void queue_is_growth_or_what_waits(void **state) {
     expect(&in, NAN, 1, NAN, 1);
 }
 
+/* With slots enough nobody waits for one, and those in them wait to join the batch. */
+static void queue_is_also_what_waits_for_a_gpu(void **state) {
+    (void)state;
+    struct saturation_input in = unknown();
+    in.in_service = 80;
+    in.outside = 0;
+    expect(&in, NAN, 0, NAN, 0);
+    in.outside = 60;
+    expect(&in, NAN, 0.75, NAN, 0.75);
+    in.can_wait = true;
+    in.waiting = in.waiting_before = 80;
+    expect(&in, NAN, 0.875, NAN, 0.875);
+    in.outside = 90; /* the mean of the interval; at its end there are fewer */
+    expect(&in, NAN, 1, NAN, 1);
+}
+
 static void device_is_the_busiest(void **state) {
     (void)state;
     struct saturation_input in = unknown();
@@ -89,6 +110,8 @@ static void device_is_the_busiest(void **state) {
     in.link_busy[KVF_TIER_GPU] = 0.7;
     in.link_busy[KVF_TIER_CPU] = 0.1;
     expect(&in, NAN, NAN, 0.7, 0.7);
+    in.gpu_load = 0.9;
+    expect(&in, NAN, NAN, 0.9, 0.9);
     in.link_busy[KVF_TIER_GPU] = 1.02; /* completions of the interval before */
     expect(&in, NAN, NAN, 1, 1);
 }
@@ -114,11 +137,9 @@ static void weights_are_those_of_what_is_there(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_known_is_missing),
-        cmocka_unit_test(latency_is_that_of_the_worst_class),
-        cmocka_unit_test(queue_is_growth_or_what_waits),
-        cmocka_unit_test(device_is_the_busiest),
-        cmocka_unit_test(weights_are_those_of_what_is_there),
+        cmocka_unit_test(nothing_known_is_missing),      cmocka_unit_test(latency_is_that_of_the_worst_class),
+        cmocka_unit_test(queue_is_growth_or_what_waits), cmocka_unit_test(queue_is_also_what_waits_for_a_gpu),
+        cmocka_unit_test(device_is_the_busiest),         cmocka_unit_test(weights_are_those_of_what_is_there),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("saturation", tests, NULL, NULL);
