@@ -94,6 +94,25 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
     warn_counted(
         run, result_value(&run->results, "requests_dropped"), "arrival was", "arrivals were",
         "dropped because the queue was full (engine.queue_limit), outside the throughput and with targets missed");
+    warn_counted(
+        run, (double)e->control.sampler->base.dropped, "arrival was", "arrivals were",
+        "dropped in the warm-up because the queue was full (engine.queue_limit): what they would have left in the "
+        "tiers and in line is missing in the measured part");
+}
+
+/* Of users who wait for answers. */
+static void warn_of_growth(struct run_record *run) {
+    const struct result_list *r = &run->results;
+    char before[32], after[32];
+    if (!kvf_present(result_value(r, "unsettled_ratio"))) return;
+    double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
+    units_count_human(result_value(r, "requests_open_at_start"), before, sizeof before);
+    units_count_human(left, after, sizeof after);
+    verdict_warn(
+        &run->verdict,
+        "the load had not settled: %s requests were open when the measured part began, and %s at its "
+        "end, so latencies still grow; make run.warmup or run.duration longer",
+        before, after);
 }
 
 /* Of an open loop, or of paced users; and of a number of requests. */
@@ -103,13 +122,15 @@ static void warn_of_arrivals(struct run_record *run) {
     unsigned early = standing_run_early(&run->results);
     double open = result_value(&run->results, "requests_open_at_start"),
            load = standing_run_load(&run->results);
-    if (standing_run_behind(&run->results) && load > arrived)
+    bool behind =
+        standing_run_behind(&run->results) && !kvf_present(result_value(&run->results, "unsettled_ratio"));
+    if (behind && load > arrived)
         verdict_warn(
             &run->verdict,
             "%.0f %% of the %.0f requests that had come before the measured part or arrived in it were not "
             "done by its end: its latencies are those of the first",
             100 * (1 - done / load), load);
-    else if (standing_run_behind(&run->results))
+    else if (behind)
         verdict_warn(
             &run->verdict,
             "%.0f %% of what arrived was not done by the end, and more waits the longer the run is: its "
@@ -238,6 +259,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
            given_up = result_value(&run->results, "lookups_given_up");
     warn_of_requests(e, run);
     warn_of_arrivals(run);
+    warn_of_growth(run);
     warn_of_server(e, run);
     if (kept_out > 0)
         verdict_warn(

@@ -198,31 +198,45 @@ static void add_batch(struct measure *m) {
     add_not_computed(m);
 }
 
-/* Growth of the requests in service. With slots enough they pile up there, and no queue grows; where as many
- * end as begin there are at the end as many as in the mean, while of a pile that grows evenly half is on top
- * of that. */
-static double piled(const struct measure *m) {
-    double ns = (double)(m->to->run_ns - m->from->run_ns), held_ns = 0, at_end = (double)m->to->in_service;
-    for (uint32_t k = 0; k < m->e->s->qos.classes; k++)
-        held_ns += (double)(m->to->klass[k].service_ns - m->from->klass[k].service_ns);
-    double grown = fmin(2 * (at_end - held_ns / ns), at_end - (double)m->from->in_service);
-    return fmax(grown, 0);
+/* Growth of the requests in service, and of those in the queue where `queued`. With slots enough they pile up
+ * there, and no queue grows; where as many end as begin there are at the end as many as in the mean, while of
+ * a pile that grows evenly half is on top of that. */
+static double piled(const struct measure *m, bool queued) {
+    double ns = (double)(m->to->run_ns - m->from->run_ns), held_ns = 0,
+           at_end = (double)(m->to->in_service + (queued ? m->to->queued : 0)),
+           at_start = (double)(m->from->in_service + (queued ? m->from->queued : 0));
+    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
+        const struct class_counts *from = &m->from->klass[k], *to = &m->to->klass[k];
+        held_ns += (double)(to->service_ns - from->service_ns);
+        if (queued) held_ns += (double)(to->waiting_ns - from->waiting_ns);
+    }
+    return fmax(fmin(2 * (at_end - held_ns / ns), at_end - at_start), 0);
 }
 
 /* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.
  * Where most came before, the queue may even shrink: all that it has at the end was not served. */
 static void add_waiting(struct measure *m, double arrived) {
-    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0) + piled(m),
+    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0) + piled(m, false),
            load = standing_run_load(m->out);
     double unserved = load > arrived ? kvf_ratio((double)m->to->queued, load) : kvf_ratio(grown, arrived);
     result_add(m->out, unserved, 0, "unserved_ratio");
+}
+
+/* Users who wait for answers end the growth of a queue when all of them stand in it, which may take longer
+ * than the run. Those who came in its measured part make no load unsettled. */
+static void add_unsettled(struct measure *m, double arrived) {
+    double more = fmax((double)m->to->users - (double)m->from->users, 0),
+           part = kvf_ratio(piled(m, true) - more, arrived);
+    if (standing_behind(1 - part, arrived)) result_add(m->out, part, 0, "unsettled_ratio");
 }
 
 /* Offered and achieved load are two things where nobody waits for an answer. */
 static void add_load(struct measure *m) {
     const struct workload *w = m->e->dispatch.workload;
     double arrived = (double)(m->to->arrived - m->from->arrived);
-    if (m->e->s->workload.arrival.process == KVF_ARRIVAL_PACED) add_waiting(m, arrived);
+    bool paced = m->e->s->workload.arrival.process == KVF_ARRIVAL_PACED;
+    if (paced) add_waiting(m, arrived);
+    if (!paced && !workload_open_loop(w)) add_unsettled(m, arrived);
     if (!workload_open_loop(w)) return;
     double offered = workload_unpaced(w) ? KVF_MISSING : kvf_ratio(arrived, m->wall_s);
     double achieved = result_value(m->out, "requests_per_s");
@@ -245,6 +259,7 @@ struct kept {
     const struct scenario_class *klass;
     uint64_t all, met;       /* requests that ended, and those inside the P95 target */
     const uint64_t *overdue; /* requests that had not, and were older than each target */
+    uint64_t open, run_ns;   /* all that had not; how long the run was, warm-up included */
     const struct histogram *latency;
 };
 
@@ -255,9 +270,16 @@ static bool percentile_within(const struct kept *k, enum kvf_stat stat, uint64_t
     return n > 0 && q <= 1 && histogram_quantile(k->latency, q) <= (double)target_ns;
 }
 
+/* P95 goes by the count that is exact, the others by the histogram. */
+static bool target_holds(const struct kept *k, int i, uint64_t all) {
+    uint64_t target_ns = sampler_target_ns(k->klass, i);
+    return i == 0 ? (double)k->met >= 0.95 * (double)all
+                  : percentile_within(k, stat_of_target(i), target_ns, all);
+}
+
 /* Missing without a target, and with fewer requests than the quantile needs, unless a lower one that has
- * enough is beyond the target, where the higher one is too. P95 goes by the count that is exact, the others
- * by the histogram. */
+ * enough is beyond the target, where the higher one is too. Missing, too, where the target is longer than the
+ * run: none of its requests can be beyond it yet, and those that are open may be later. */
 static double target_met(const struct kept *k, int i) {
     uint64_t target_ns = sampler_target_ns(k->klass, i);
     uint64_t all = k->all + k->overdue[i];
@@ -269,8 +291,8 @@ static double target_met(const struct kept *k, int i) {
                 return 0;
         return KVF_MISSING;
     }
-    if (i == 0) return (double)k->met >= 0.95 * (double)all;
-    return percentile_within(k, stat_of_target(i), target_ns, all);
+    if (!target_holds(k, i, all)) return 0;
+    return target_ns < k->run_ns || target_holds(k, i, k->all + k->open) ? 1 : KVF_MISSING;
 }
 
 static void add_class(struct measure *m, uint32_t k) {
@@ -278,7 +300,12 @@ static void add_class(struct measure *m, uint32_t k) {
     const struct class_counts *from = &m->from->klass[k], *to = &m->to->klass[k];
     const char *name = m->e->s->qos.klass[k].name;
     uint64_t ended = counters_get(&c->done) + counters_get(&c->failed) + to->dropped - from->dropped;
-    struct kept kept = {&m->e->s->qos.klass[k], ended, result_met(c), m->to->overdue[k],
+    struct kept kept = {&m->e->s->qos.klass[k],
+                        ended,
+                        result_met(c),
+                        m->to->overdue[k],
+                        to->queued + to->in_service,
+                        m->to->run_ns - m->e->control.sampler->zero_ns,
                         figures_judged(c, m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT)};
     for (int i = 0; i < KVF_TARGETS; i++)
         result_add(m->out, target_met(&kept, i), kept.all + kept.overdue[i], "slo_%s_%s_met", name,

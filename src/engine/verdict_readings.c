@@ -374,6 +374,7 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     window_means(&w, &in);
     window_describe(&p->facts, &end, &in);
     in.unserved_ratio = result_value(&run->results, "unserved_ratio");
+    in.unsettled = kvf_present(result_value(&run->results, "unsettled_ratio"));
     in.came_before = standing_run_load(&run->results) - result_value(&run->results, "requests_arrived");
     blocks_judged(e, &p->base, &p->end, &in);
     stalls_judged(&p->base, &p->end, &in);

@@ -74,6 +74,7 @@ struct judge_input {
     double way_ms;                        /* of the wait for a slot: the message from the router to a pod */
     double users;                         /* mean number of users; missing in an open loop */
     uint64_t backlog;                     /* waiting at the end */
+    bool unsettled;                       /* a closed loop whose load had not settled (unsettled_ratio) */
     double unserved_ratio;                /* arrivals left waiting, of an open loop; else missing */
     bool targets, targets_met;            /* classes have some; each keeps all of its */
     struct standing stand;                /* they, counted */

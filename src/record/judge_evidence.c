@@ -282,14 +282,16 @@ void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
 }
 
 static bool waits(const struct judge_input *in) {
+    if (in->unsettled) return true;
     return in->unserved_ratio >= JUDGE_UNSERVED &&
            in->unserved_ratio * sqrt(in->arrived + in->came_before) >= JUDGE_CHANCE;
 }
 
-/* Requests that have ended say nothing of a queue without an end. A closed loop's is no longer than its users
- * are many; that of random arrivals which slots can serve grows by chance, as sums of so many do. */
+/* Requests that have ended say nothing of a queue without an end. A closed loop's ends with its users,
+ * which may be after the run; that of random arrivals which slots can serve grows by chance, as sums of so
+ * many do. */
 bool judge_grows(const struct judge_input *in) {
-    return in->slots_ratio >= JUDGE_FULL && waits(in);
+    return in->unsettled || (in->slots_ratio >= JUDGE_FULL && waits(in));
 }
 
 bool judge_few_work(double misses, double without) {

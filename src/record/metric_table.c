@@ -39,6 +39,9 @@ const struct metric metric_rows[] = {
     {"unserved_ratio", RATIO, DOWN, "arrivals left waiting",
      "In an open loop or with paced users: growth of the queue and of the requests in service / requests that arrived. "
      "If more were open at the start than arrived: requests in the queue at the end / all of these."},
+    {"unsettled_ratio", RATIO, DOWN, "growth of open requests",
+     "Where users wait for answers: growth of the requests that wait or are in service, beyond that of the users / requests "
+     "that arrived. Absent once the load has settled: below five percent, or within chance."},
     {"storage_throughput_tok_s", TOK_S, UP, "storage tokens/s",
      "Tokens generated / sum of the storage I/O seconds of all requests done: the MLPerf score."},
     {"goodput_per_s", PER_S, UP, "goodput/s",

@@ -20,14 +20,18 @@ struct standing_source {
     size_t trial;
 };
 
+static double metric_of(const struct standing_source *of, const char *metric) {
+    if (!of->trials) return result_value(&of->run->results, metric);
+    const struct trial_metric *m = trials_metric(of->trials, metric);
+    return m && of->trial < m->count ? m->value[of->trial] : KVF_MISSING;
+}
+
 /* "class_NAME_done": of a class. */
 static double value_of(const struct standing_source *of, const char *before, const char *class_name,
                        const char *what) {
     char metric[96];
     snprintf(metric, sizeof metric, "%s_%s_%s", before, class_name, what);
-    if (!of->trials) return result_value(&of->run->results, metric);
-    const struct trial_metric *m = trials_metric(of->trials, metric);
-    return m && of->trial < m->count ? m->value[of->trial] : KVF_MISSING;
+    return metric_of(of, metric);
 }
 
 /* A target without an answer, of a class that was asked for something. Of what is told, the percentile that
@@ -43,7 +47,13 @@ static void add_unjudged(struct standing *s, const struct standing_source *of, c
     if (target == 0) requests += known(value_of(of, "class", c->name, "overdue_at_end"));
     s->unjudged++;
     s->empty += requests == 0;
-    s->merged += requests >= needed; /* what waited at the end is known of P95 targets alone */
+    if (requests >= needed) {
+        /* of merged ranks what waited at the end is known of P95 targets alone */
+        double measured_ns = metric_of(of, "measured_s") * (double)KVF_NS_PER_S;
+        bool longer = (double)run_class_target_ns(c, target) >= measured_ns;
+        s->longer += longer;
+        s->merged += !longer;
+    }
     if (requests == 0 || requests >= needed) return;
     if (s->needed > 0 && (s->needed < needed || (s->needed == needed && s->requests <= requests))) return;
     s->needed = needed;
@@ -240,7 +250,7 @@ const char *standing_criteria(size_t passed, size_t judged, size_t without_data,
 
 /* "not judged (46 of 100 requests that its percentile needs)", of one target or more, each for a reason. */
 static void add_not_judged(struct phrase *t, const struct standing *s) {
-    size_t few = s->unjudged - s->empty - s->merged;
+    size_t few = s->unjudged - s->empty - s->merged - s->longer;
     const char *between = " (";
     phrase_add(t, "not judged");
     if (few > 0) {
@@ -251,6 +261,10 @@ static void add_not_judged(struct phrase *t, const struct standing *s) {
     }
     if (s->empty > 0) {
         phrase_add(t, "%sno request of the class ended", between);
+        between = " and ";
+    }
+    if (s->longer > 0) {
+        phrase_add(t, "%sthe run is shorter than the target%s", between, s->longer == 1 ? "" : "s");
         between = " and ";
     }
     if (s->merged > 0) phrase_add(t, "%smerged ranks tell P95 targets alone", between);
@@ -365,13 +379,16 @@ double standing_run_load(const struct result_list *results) {
     return open > arrived ? open + arrived : arrived;
 }
 
-bool standing_run_waits(const struct result_list *results) {
-    return standing_behind(1 - result_value(results, "unserved_ratio"), standing_run_load(results));
+double standing_run_left(const struct result_list *results) {
+    double unserved = result_value(results, "unserved_ratio");
+    return standing_behind(1 - unserved, standing_run_load(results))
+               ? unserved
+               : known(result_value(results, "unsettled_ratio"));
 }
 
 bool standing_run_behind(const struct result_list *results) {
-    return standing_run_waits(results) || standing_behind(result_value(results, "achieved_ratio"),
-                                                          result_value(results, "requests_arrived"));
+    return standing_run_left(results) > 0 || standing_behind(result_value(results, "achieved_ratio"),
+                                                             result_value(results, "requests_arrived"));
 }
 
 /* Requests of a class, or of all. */
@@ -453,11 +470,11 @@ unsigned standing_run_early(const struct result_list *results) {
 }
 
 const char *const standing_flaw_metrics[] = {
-    "e2e_mean_ms",         "queue_wait_mean_ms",    "in_service_mean", "requests_in_service_at_end",
-    "measured_s",          "requests_arrived",      "requests_done",   "requests_failed",
-    "requests_asked",      "requests_left",         "achieved_ratio",  "tokens_carried_ratio",
-    "unserved_ratio",      "copies_begun",          "copies_left",     "batch_running_mean",
-    "misses_not_computed", "requests_open_at_start"};
+    "e2e_mean_ms",        "queue_wait_mean_ms",  "in_service_mean",       "requests_in_service_at_end",
+    "measured_s",         "requests_arrived",    "requests_done",         "requests_failed",
+    "requests_asked",     "requests_left",       "achieved_ratio",        "tokens_carried_ratio",
+    "unserved_ratio",     "unsettled_ratio",     "copies_begun",          "copies_left",
+    "batch_running_mean", "misses_not_computed", "requests_open_at_start"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {

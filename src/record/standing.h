@@ -17,6 +17,7 @@ struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t unjudged;         /* beside them */
     size_t empty, merged;    /* of these: no request of the class ended; of ranks that were merged */
+    size_t longer;           /* of these: than the run, and requests were open at its end */
     double requests, needed; /* of the others: that ended, and that the nearest needs; 0: there are none */
     bool p95_alone;          /* all this is of P95 targets, and there are others */
     size_t criteria, passed; /* that passed or failed, and passed */
@@ -52,7 +53,7 @@ bool standing_nothing_undone(const double undone[STANDING_UNDONE]);
 const char *standing_undone(const double undone[STANDING_UNDONE], char *out, size_t len);
 /* "1 target not judged (46 of 100 requests that its percentile needs)", without the word beside targets that
  * were judged; "" where all were. */
-enum { STANDING_UNJUDGED = 200, STANDING_TARGETS = STANDING_UNJUDGED + 64 };
+enum { STANDING_UNJUDGED = 256, STANDING_TARGETS = STANDING_UNJUDGED + 64 };
 const char *standing_unjudged(const struct standing *s, char out[STANDING_UNJUDGED]);
 /* "all 3 targets met", "1 of 3 targets missed, 1 not judged (46 of 100 requests that its percentile needs)";
  * "not judged (the run failed)"; "" where there are none. */
@@ -64,7 +65,7 @@ const char *standing_target(const struct run_record *r, const struct run_class *
 /* "2 of 6 targets missed, 1 not judged (46 of 100 requests that its percentile needs), 4 of 4 criteria
  * passed, 2 without data, throughput not comparable: 3 requests failed"; "targets and criteria not judged" of
  * a run that failed; "" where nothing is judged. */
-enum { STANDING_TEXT = 704, STANDING_CRITERIA = 80 };
+enum { STANDING_TEXT = 768, STANDING_CRITERIA = 80 };
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]);
 /* "7 of 7 criteria passed, 2 without data"; "" where there are none. */
 const char *standing_criteria(size_t passed, size_t judged, size_t without_data, char out[STANDING_CRITERIA]);
@@ -87,11 +88,11 @@ double standing_run_unfinished(const struct result_list *results);
  * NaN: false. */
 bool standing_behind(double done_ratio, double arrived);
 /* The same of a run whose arrivals do not wait for answers: of an open loop by what it achieved, of any by
- * what was left waiting. False where users wait for answers. */
+ * what was left waiting. Where users wait for answers, whether its load had not settled. */
 bool standing_run_behind(const struct result_list *results);
-/* The second of these; and the requests of which it is a part: those that arrived, with those open at the
- * start where these are more. */
-bool standing_run_waits(const struct result_list *results);
+/* The second of these as a part, or that of a run whose load had not settled; 0: neither. And the requests of
+ * which the first is a part: those that arrived, with those open at the start where these are more. */
+double standing_run_left(const struct result_list *results);
 double standing_run_load(const struct result_list *results);
 /* The classes of a run that count as unserved (classes_unserved in kvfall-results(7)), from its results: how
  * many, and "class batch", "classes batch and offline"; "" where there are none. */

@@ -139,8 +139,46 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
     if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
+    double unsettled = most_of(w, "unsettled_ratio"); /* of a closed loop */
+    if (kvf_present(unsettled)) result_add(out, unsettled, 0, "unsettled_ratio");
     char names[STANDING_UNSERVED];
     result_add(out, (double)standing_run_unserved(&w->run, names), 0, "classes_unserved");
+}
+
+/* Whether two warnings are one but for their numbers. */
+static bool same_warning(const char *a, const char *b) {
+    static const char number[] = "0123456789.,";
+    for (;; a++, b++) {
+        a += strspn(a, number);
+        b += strspn(b, number);
+        if (*a != *b) return false;
+        if (!*a) return true;
+    }
+}
+
+static bool warned(const struct verdict *v, const char *warning) {
+    size_t i = 0;
+    while (i < v->warnings && !same_warning(v->warning[i], warning)) i++;
+    return i < v->warnings;
+}
+
+/* Warnings of runs hold of the whole: each kind once, with the numbers of the first that has it. */
+static void add_warnings(struct store_ranks *w) {
+    struct verdict *out = &w->run.verdict;
+    struct verdict told = *out; /* the kinds */
+    for (size_t i = 0; i < w->count; i++) {
+        const struct verdict *own = &w->part[i].run.verdict;
+        for (size_t k = 0; k < own->warnings; k++) {
+            size_t in = 0;
+            char before[64];
+            if (warned(&told, own->warning[k])) continue;
+            for (size_t r = i; r < w->count; r++) in += warned(&w->part[r].run.verdict, own->warning[k]);
+            snprintf(before, sizeof before, "in %zu of %zu runs, here of run %zu: ", in, w->count, i + 1);
+            bool fits = strlen(before) + strlen(own->warning[k]) < VERDICT_WARNING;
+            verdict_warn(&told, "%s", own->warning[k]);
+            verdict_warn(out, "%s%s", fits ? before : "", own->warning[k]);
+        }
+    }
 }
 
 /* A criterion that is named only where it fails may be that of a later run alone. */
@@ -192,7 +230,9 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     add_own(w, done);
     add_ranks(w, done);
     standing_run_unserved(&w->run, unserved);
-    kept_judge(w->kept, &w->view->snap, unserved, &w->run.verdict);
+    kept_judge(w->kept, &w->view->snap, unserved, kvf_present(result_value(out, "unsettled_ratio")),
+               &w->run.verdict);
+    add_warnings(w);
     slowest_judge(&w->run);
     add_criteria(w);
     assess_again(&w->run);

@@ -678,6 +678,58 @@ def _():
         assert (result(got, "unserved_ratio") > 0.05) == (share == 0.6), got["results"]["unserved_ratio"]
 
 
+FILLING = {**OF_TWO, "workload.arrival": "{process: closed}", "run.warmup": "20s", "run.duration": "80s",
+           "workload.personas": "[{name: a, context: [200, 400], generate: [20, 40], think: [100s, 200s]}]"}
+
+
+def filling(users, target, **changes):
+    """Users who wait for answers; two slots serve 13 requests a second."""
+    return quick({**FILLING, "workload.users": users, "qos.classes": "[{name: all, p95: %s}]" % target, **changes})
+
+
+@case("a closed loop whose queue still fills has met no target, and everything that is read says so")
+def _():
+    store = ("--db", home() / "work/quick.db")
+    for users, fills in ((1000, False), (6000, True)):
+        got, text = filling(users, "90s", **{"assess.profile": "latency"})
+        open_at = [result(got, "requests_open_at_start"), result(got, "requests_queued_at_end") + result(got, "requests_in_service_at_end")]
+        assert result(got, "slo_all_p95_met") == 1 and "unserved_ratio" not in got["results"], got["results"]
+        assert ("unsettled_ratio" in got["results"]) == fills and (open_at[1] > 4 * open_at[0] > 400) == fills, (users, open_at)
+        assert (got["verdict"]["limited_by"] == "none") == (not fills), got["verdict"]
+        assert ("the load had not settled: " in text) == fills and ("none: all targets met" in text) == (not fills), text
+        failed = {one["name"] for one in got["criteria"] if not one["passed"]}
+        assert ("growth of open requests" in failed) == fills, got["criteria"]
+        listed = json.loads(run(["history", "--json", *store]).stdout)[0]
+        assert listed["undone"] == ("it did not serve what arrived" if fills else None), listed
+        assert rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1", path=store[1]) == [{"comparable": int(not fills)}]
+    # all of them ask at once and wait in line from the beginning: nothing grows, however long the line
+    got, text = filling(300, "10m", **{"workload.personas": "[{name: a, context: [200, 400], generate: [20, 40]}]", "run.warmup": "0s"})
+    assert result(got, "requests_queued_at_end") > 0.1 * result(got, "requests_arrived") and "unsettled_ratio" not in got["results"], got["results"]
+
+
+@case("a target longer than the run is not judged while requests are open that may miss it")
+def _():
+    for users, target, word in ((6000, "99s", "met"), (6000, "101s", "not judged"), (300, "101s", "met"), (6000, "1s", "missed")):
+        got, text = filling(users, target)
+        met = got["results"].get("slo_all_p95_met", {"value": None})["value"]
+        assert met == {"met": 1, "missed": 0, "not judged": None}[word], (users, target, got["results"])
+        why = "1 target not judged (the run is shorter than the target)"
+        assert got["run"]["not_judged"] == (why if met is None else None) and (why in text) == (met is None), (got["run"], text)
+
+
+@case("arrivals dropped in the warm-up are told, though the measured part has none")
+def _():
+    for limit, dropped in ((10, 200 - 2 - 10), (300, 0)):
+        out, scenario = home() / "work/early.json", backlog(1)
+        (home() / "work/backlog.trace").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
+            "2023-11-16 18:00:%02d.0000000,100,8\n" % second for second in 200 * [0] + list(range(1, 40))))
+        got = run(["run", scenario, "--headless", "--quiet", "--db", "none", "--json", out, "--set", "engine.queue_limit=%d" % limit])
+        summary = json.loads(out.read_text())
+        assert got.rc == 0 and result(summary, "requests_dropped") == 0, summary["results"]
+        told = [one for one in summary["verdict"]["warnings"] if "dropped in the warm-up because the queue was full" in one]
+        assert len(told) == (dropped > 0) and (not told or int(told[0].split()[0]) >= dropped), (limit, summary["verdict"]["warnings"])
+
+
 @case("no point is best that leaves a class unserved, no capacity is found by it, and its trials say so")
 def _():
     path, store = home() / "work/unserved.yaml", ("--db", home() / "work/swept.db")

@@ -177,6 +177,16 @@ def _():
         assert got.rc == 2 and words in got.stderr, got
 
 
+@case("a machine whose queue still fills when the run ends carries nothing, however long its targets")
+def _():
+    slow = {**LOAD["workload"], "users": 20000, "personas": [{"name": "chat", "context": [100, 400], "generate": [20, 80], "think": ["60s", "120s"]}]}
+    filling = {"workload": slow, "engine": {"slots": 4}, "run": {"duration": "60s", "warmup": "10s", "interval": "5s"}}
+    for target, met in (("69s", True), ("71s", None)):
+        _, out = plan("--target", "all.p95=%s" % target, load=scenario(**filling), rc=3)
+        assert out["pick"] is None and "of the arrivals left waiting" in out["sentence"], out["sentence"]
+        assert out["machines"][0]["full"]["classes"]["all"]["met"] is met, out["machines"][0]
+
+
 @case("a machine that drops arrivals carries nothing, though fewer than a twentieth of them are")
 def _():
     # as many arrivals may wait as one GPU lets wait once in a while
@@ -222,8 +232,10 @@ def _():
     assert pick["full"]["throughput_tok_s"] == results["throughput_tok_s"], (pick, results["throughput_tok_s"])
     assert abs(pick["full"]["cost_per_hour"] - hourly(pick, results)) < 1e-9, pick
     rack = catalogue(server={**SERVER, "count": [1, 2]}, ram=[], drives=[], gpus=[{**GPU, "count": 1}], limits={"watts": 1000})
-    _, out = plan("--target", "all.p95=1000s", parts=rack, load=crowd)
+    _, out = plan("--target", "all.p95=60s", parts=rack, load=crowd)
     assert [machine["servers"] for machine in out["machines"]] == [1], out["machines"]
+    _, out = plan("--target", "all.p95=1000s", parts=rack, load=crowd, rc=3)
+    assert "leaves all P95 not judged: the run is too short" in out["sentence"], out["sentence"]
     got = run(["plan", scenario(fleet={"pods": 2}), "--parts", two, "--headless"])
     assert got.rc == 2 and "fleet.pods: 2" in got.stderr and "server.count" in got.stderr, got
 
@@ -323,7 +335,7 @@ def _():
                                     "write_bandwidth": "100TB/s"},
                             "cpu": {"capacity": "64MiB"}, "nvme": {"capacity": "64MB", "path": "."}})
     parts = catalogue(ram=[{**RAM, "sizes": ["64MiB"]}], drives=[{**FAST, "capacity": "256MB", "count": 1}])
-    got, out = plan("--confirm", "--target", "all.p95=60s", parts=parts, load=small)
+    got, out = plan("--confirm", "--target", "all.p95=1s", parts=parts, load=small)
     measures = out["confirmed"]["measures"]
     assert set(measures) == {"reuse_hit_ratio", "throughput_tok_s", "ttft_p95_ms"}, out["confirmed"]
     assert measures["throughput_tok_s"]["real"] > 0 and measures["throughput_tok_s"]["simulated"] > 0, measures

@@ -124,6 +124,9 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     if (s->assess.profile == KVF_PROFILE_LATENCY &&
         kvf_present(result_value(&run->results, "unserved_ratio")))
         judge(run, "arrivals left waiting", "unserved_ratio", KVF_OP_LT, JUDGE_UNSERVED);
+    if (s->assess.profile == KVF_PROFILE_LATENCY &&
+        kvf_present(result_value(&run->results, "unsettled_ratio")))
+        judge(run, "growth of open requests", "unsettled_ratio", KVF_OP_LT, JUDGE_UNSERVED);
 }
 
 void assess_run(const struct scenario *s, struct run_record *run) {

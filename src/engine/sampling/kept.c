@@ -173,8 +173,9 @@ void kept_merge(struct kept *to, const struct kept *from) {
     counters_merge(to->counters, from->counters);
 }
 
-void kept_judge(const struct kept *k, const struct snapshot *s, const char *unserved, struct verdict *out) {
-    struct judge_input in = {.whole = k->whole};
+void kept_judge(const struct kept *k, const struct snapshot *s, const char *unserved, bool unsettled,
+                struct verdict *out) {
+    struct judge_input in = {.whole = k->whole, .unsettled = unsettled};
     memset(out, 0, sizeof *out);
     window_means(&k->sums, &in);
     window_describe(&k->facts, s, &in);
@@ -191,5 +192,5 @@ void kept_view(const struct kept *k, const struct snapshot *last, struct windows
     for (uint32_t c = 0; c < s->classes; c++) levels_class(&s->qos[c], &k->counters->klass[c]);
     levels_view(out, k->counters, s->classes);
     for (int t = 0; t < KVF_TIERS; t++) out->break_even[t].tokens = KVF_MISSING;
-    kept_judge(k, s, "", &out->verdict);
+    kept_judge(k, s, "", false, &out->verdict);
 }

@@ -55,12 +55,12 @@ struct plan_result {
     double written_per_day;           /* bytes to all drives */
     double years;                     /* until the drives wear out; NaN: no drive, INFINITY: no writes */
     double class_ms[KVF_CLASSES_MAX]; /* P95 by plan_class */
-    bool met[KVF_CLASSES_MAX];
-    unsigned worst;                 /* class farthest from its target */
-    double undone[STANDING_UNDONE]; /* as standing.h has them */
-    enum standing_flaw flaw;        /* of its figures: standing_run_flaw() */
-    double waiting;                 /* share of the arrivals left waiting, beyond chance; 0: none */
-    double over;                    /* its P95 relative to the target: 0.38 is 38 % above */
+    bool met[KVF_CLASSES_MAX], judged[KVF_CLASSES_MAX]; /* too few requests, or too short a run: not judged */
+    unsigned worst;                                     /* class farthest from its target */
+    double undone[STANDING_UNDONE];                     /* as standing.h has them */
+    enum standing_flaw flaw;                            /* of its figures: standing_run_flaw() */
+    double waiting; /* share of the arrivals left waiting, beyond chance; 0: none */
+    double over;    /* its P95 relative to the target: 0.38 is 38 % above */
 };
 
 struct plan_machine {

@@ -72,6 +72,8 @@ static void put_miss(const struct plan *p, const struct plan_result *r, struct b
         buf_addf(out, "misses %s P95 %s", p->klass[r->worst].name, beyond(r->over).text);
     else if (plan_undone(r, undone)[0])
         buf_addf(out, "is not comparable: %s", undone);
+    else if (!r->judged[r->worst])
+        buf_addf(out, "leaves %s P95 not judged: the run is too short", p->klass[r->worst].name);
     else
         buf_addf(out, "misses %s P95 when the requests still waiting at the end count",
                  p->klass[r->worst].name);
@@ -139,6 +141,8 @@ static void say_miss(const struct plan *p, const struct plan_result *r, char out
         snprintf(out, 200, "misses %s %s", p->klass[r->worst].name, beyond(r->over).text);
     else if (plan_undone(r, undone)[0])
         snprintf(out, 200, "%.190s", undone);
+    else if (!r->judged[r->worst])
+        snprintf(out, 200, "%s not judged: the run is too short", p->klass[r->worst].name);
     else
         snprintf(out, 200, "misses %s: requests still wait at the end", p->klass[r->worst].name);
 }

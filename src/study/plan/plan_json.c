@@ -13,7 +13,7 @@ static json_t *result_object(const struct plan *p, const struct plan_result *r) 
         json_object_set_new(classes, p->klass[k].name,
                             JSON_OBJECT({"p95_ms", json_part_number(r->class_ms[k])},
                                         {"target_ms", json_part_number(p->klass[k].target_ms)},
-                                        {"met", json_boolean(r->met[k])}));
+                                        {"met", r->judged[k] ? json_boolean(r->met[k]) : json_null()}));
     return JSON_OBJECT(
         {"throughput_tok_s", json_part_number(r->tok_s)}, {"ttft_p95_ms", json_part_number(r->ttft_ms)},
         {"requests_done", json_part_number(r->requests)}, {"cost_per_hour", json_part_number(r->hourly)},

@@ -93,6 +93,7 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
         double ms = value[FIRST_CLASS + 2 * k];
         r->class_ms[k] = ms;
         r->met[k] = value[FIRST_CLASS + 2 * k + 1] > 0;
+        r->judged[k] = kvf_present(value[FIRST_CLASS + 2 * k + 1]);
         double over = isnan(ms) ? INFINITY : ms / p->klass[k].target_ms - 1;
         if (!r->met[k] && over < 0) over = 0; /* what waits at the end is beyond the target */
         if (over > r->over) {

@@ -55,7 +55,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->state = outcome_state_of(run->status);
     standing_count(&run->results, p->undone);
     p->flaw = standing_run_flaw(&run->results);
-    p->waiting = standing_run_waits(&run->results) ? result_value(&run->results, "unserved_ratio") : 0;
+    p->waiting = standing_run_left(&run->results);
     take_targets(p, run);
     p->chunk_misses = standing_chunk_misses(&run->results);
     p->no_work = misses_without_work(s, p, &run->results);
