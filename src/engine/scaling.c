@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "engine/core.h"
 #include "engine/scale/saturation.h"
 #include "engine/sampling/together.h"
@@ -349,7 +350,31 @@ void scaling_results(const struct engine *e, struct result_list *out) {
     result_add(out, stages ? (double)s->search.peak_users : KVF_MISSING, 0, "users_at_peak");
 }
 
+/* Mean time of a conversation: of as many turns as until its end is drawn or max_turns; 0 where there is
+ * none. */
+static double conversation_s(const struct engine *e, double done) {
+    const struct sampler *p = e->control.sampler;
+    double ends = e->s->workload.conversation.end_probability,
+           turns = (double)e->s->workload.conversation.max_turns;
+    if (!scenario_source_has(e->s, SOURCE_PERSONAS) || !(done > 0)) return 0;
+    if (ends > 0) turns = (1 - pow(1 - ends, turns)) / ends;
+    return turns > 1 ? turns * (p->end.users_s - p->base.users_s) / done : 0;
+}
+
+/* Users who are added begin with short contexts: a stage that ends before theirs have grown asks less. */
+static void warn_of_young(const struct engine *e, struct run_record *run) {
+    double length_s = conversation_s(e, result_value(&run->results, "requests_done"));
+    char mean[24];
+    if (length_s <= (double)(e->s->autoscaler.settle_ns + e->s->autoscaler.stage_ns) / 1e9) return;
+    verdict_warn(
+        &run->verdict,
+        "a conversation takes %s in the mean, longer than autoscaler.settle and a stage: users who are "
+        "added are measured in young ones, so the answer may be too high; make settle longer",
+        units_duration_human(length_s * 1e9, mean, sizeof mean));
+}
+
 void scaling_warn(const struct engine *e, struct run_record *run) {
+    if (result_value(&run->results, "autoscaler_found") == 1) warn_of_young(e, run);
     double missed = 1 - result_value(&run->results, "reuse_hit_ratio");
     if (result_value(&run->results, "autoscaler_found") != 1 || !verdict_free_misses(e)) return;
     if (missed >= JUDGE_FREE_MISSES)

@@ -229,6 +229,15 @@ def _():
         assert said == bool(words_of.search(words(got.stdout))), got
 
 
+@case("beside an answer a warning says that users were measured in young conversations")
+def _():
+    for ends, settle, told in ((0.02, "0s", True), (1, "0s", False), (0.02, "1s", False)):
+        _, summary = measure({**EASY, "run.duration": "120s", "workload.conversation.end_probability": ends,
+                              "autoscaler": {**EASY["autoscaler"], "settle": settle}})
+        warned = [text for text in summary["verdict"]["warnings"] if text.startswith("a conversation takes ")]
+        assert result(summary, "autoscaler_found") == 1 and bool(warned) == told, (ends, settle, summary["verdict"])
+
+
 @case("a run that ends before an answer says what it knows, and that it was too short")
 def _():
     got, summary = measure({**EASY, "run.duration": "400ms", "autoscaler": {"mode": "qos", "settle": "0s", "stage": "20s"}})
