@@ -94,7 +94,9 @@ def _():
     got, summary = measure({"workload.users": 64, "qos.classes": classes, "qos.scheduler": "aging"})
     assert [one["name"] for one in summary["qos"]] == names
     for one in summary["qos"]:
-        assert one["met"] == {"p95": True, "p99": one["met"]["p99"], "p999": None, "p9999": None}, one
+        # a day is longer than the run: as long as many requests are open it is not known whether they keep it
+        assert one["met"]["p95"] in (True, None) and one["met"]["p99"] in (True, None), one
+        assert one["met"]["p999"] is None and one["met"]["p9999"] is None, one
         assert one["violations"] == 0 and one["actual"]["p95_ms"] > 0, one
         assert one["metrics"]["starved_s"] == 0, one
     for name in names:
