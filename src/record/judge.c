@@ -440,10 +440,10 @@ static bool capacity_explains(const struct judge_input *in, const struct judge_r
     double whole = by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
     bool again = prefilled_again(in) > 0 && prefilled_again(in) * in->prefill_ms >= VERDICT_MISSES * whole;
     if (!too_small(in)) return false;
-    bool full = bound && bound->limit == VERDICT_COMPUTE;
-    if (full ||
-        (!bound && !slots && in->compute_busy >= JUDGE_SATURATED && saved_by_hits(in) >= VERDICT_MISSES))
-        return saved_by_hits(in) >= VERDICT_MISSES;
+    bool full = bound && bound->limit == VERDICT_COMPUTE,
+         gpu = full || (!bound && !slots && in->compute_busy >= JUDGE_SATURATED);
+    if (gpu && saved_by_hits(in) >= VERDICT_MISSES) return true;
+    if (full) return false;
     if (capacity_misses(in) < VERDICT_MISSES) return false;
     if (!bound) return stores || (again && !slots);
     return (int)bound->tier == judge_last_tier(in);

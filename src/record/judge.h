@@ -110,8 +110,6 @@ struct judge_input {
 #define JUDGE_FOREIGN 1.2
 /* Of the arrivals of an open loop, those by which its queue may grow: with more it has no end. */
 #define JUDGE_UNSERVED 0.05
-/* Of all lookups, those that miss and make no work from which they are worth a word. */
-#define JUDGE_FREE_MISSES 0.005
 /* Standard deviations of a count, its root, from which more is no chance. */
 #define JUDGE_CHANCE 3
 

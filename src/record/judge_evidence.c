@@ -154,14 +154,14 @@ struct judge_leader judge_leader_of(const struct judge_input *in) {
     return l;
 }
 
-/* The last tier that is on: what falls out of it is gone. Of tiers that keep copies, the one that holds most.
- */
 int judge_lowest_tier(const struct judge_input *in) {
     int last = KVF_TIERS - 1;
     while (last > 0 && !in->on[last]) last--;
     return last;
 }
 
+/* The last tier that is on: what falls out of it is gone. Of tiers that keep copies, the one that holds most.
+ */
 int judge_last_tier(const struct judge_input *in) {
     int last = -1;
     for (int t = 0; t < KVF_TIERS; t++)
@@ -316,7 +316,7 @@ void judge_add_free_misses(struct phrase *t, const struct judge_input *in) {
 }
 
 void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
-    char part[32] = "";
+    char part[48] = "";
     if (judge_free_misses(in)) {
         phrase_add(t,
                    "; a miss makes no work here, so more room in the last tier brings hits, not throughput");
@@ -326,15 +326,11 @@ void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
     if (in->compute_busy >= 0)
         phrase_add(t, "; %smisses are recomputed on the modelled GPU, %s busy", part,
                    phrase_share(in->compute_busy).text);
-    else if (*part)
-        phrase_add(
-            t,
-            "; %smisses are written instead of read, so more room in the last tier brings hits, hardly throughput",
-            part);
     else
-        phrase_add(
-            t,
-            "; what misses is written instead of read, so more room in the last tier brings hits, hardly throughput");
+        phrase_add(t,
+                   "; %s%s written instead of read, so more room in the last tier brings hits, hardly "
+                   "throughput",
+                   part, *part ? "misses are" : "what misses is");
 }
 
 double judge_unwritten(const struct judge_input *in) {
