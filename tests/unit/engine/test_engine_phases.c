@@ -173,20 +173,23 @@ static void auto_is_twice_the_capacity(void **state) {
     run_end();
 }
 
-/* Blocks of a trace that has an end, over and over again. */
+/* Blocks of a trace that has an end, over and over again. One slot: the second request begins when the first
+ * has written the two blocks that they share. */
 static void sizes_come_from_a_trace_as_often_as_it_takes(void **state) {
     (void)state;
     rows_write("{\"timestamp\": 0, \"input_length\": 1024, \"output_length\": 1, \"hash_ids\": [1, 2]}\n"
                "{\"timestamp\": 1, \"input_length\": 1536, \"output_length\": 1, \"hash_ids\": [1, 2, 3]}\n");
-    run_yaml(MODEL_16 ENGINE "tiers: {nvme: {capacity: 64KiB, io_size: 8KiB, io_depth: 4}}\n"
-                             "cache: {granularity: block, block_tokens: 512}\n"
-                             "workload: {source: mooncake}\n"
-                             "run: {duration: 100s, warmup: 0s, precondition: 1MiB}\n",
+    run_yaml(MODEL_16 "engine: {workers: 2, noise: 1MiB, slots: 1}\n"
+                      "tiers: {nvme: {capacity: 64KiB, io_size: 8KiB, io_depth: 4}}\n"
+                      "cache: {granularity: block, block_tokens: 512}\n"
+                      "workload: {source: mooncake}\n"
+                      "run: {duration: 100s, warmup: 0s, precondition: 1MiB}\n",
              1);
     expect_status(RUN_COMPLETED);
     expect_no_errors();
     expect_result("precondition_bytes", MIB); /* of blocks of 8 KiB */
     expect_result("rows_read", 2);
+    expect_result("misses", 3);
     run_end();
 }
 
