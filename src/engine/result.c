@@ -220,6 +220,7 @@ static void add_waiting(struct measure *m, double arrived) {
            load = standing_run_load(m->out);
     double unserved = load > arrived ? kvf_ratio((double)m->to->queued, load) : kvf_ratio(grown, arrived);
     result_add(m->out, unserved, 0, "unserved_ratio");
+    result_add(m->out, scenario_arrival_dispersion(m->e->s), 0, "arrival_dispersion");
 }
 
 /* Users who wait for answers end the growth of a queue when all of them stand in it, which may take longer

@@ -315,6 +315,7 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
     p->interval = interval;
     p->facts = facts_of(e);
     window_describe(&p->facts, snap, &in);
+    in.dispersion = scenario_arrival_dispersion(e->s);
     blocks_judged(e, &p->last, &p->now, &in);
     v.warnings = 0;
     judge_run(&in, &v);
@@ -328,6 +329,7 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
     struct judge_input in = {.whole = false};
     window_means(&w, &in);
     window_describe(&p->facts, snap, &in);
+    in.dispersion = scenario_arrival_dispersion(e->s);
     blocks_judged(e, from, &p->now, &in);
     stalls_judged(from, &p->now, &in);
     enum verdict_limit limit = out->limited_by;
@@ -374,6 +376,7 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     window_means(&w, &in);
     window_describe(&p->facts, &end, &in);
     in.unserved_ratio = result_value(&run->results, "unserved_ratio");
+    in.dispersion = result_value(&run->results, "arrival_dispersion");
     in.unsettled = kvf_present(result_value(&run->results, "unsettled_ratio"));
     in.came_before = standing_run_load(&run->results) - result_value(&run->results, "requests_arrived");
     blocks_judged(e, &p->base, &p->end, &in);

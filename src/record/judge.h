@@ -76,6 +76,7 @@ struct judge_input {
     uint64_t backlog;                     /* waiting at the end */
     bool unsettled;                       /* a closed loop whose load had not settled (unsettled_ratio) */
     double unserved_ratio;                /* arrivals left waiting, of an open loop; else missing */
+    double dispersion;                    /* of the count of arrivals (arrival_dispersion); missing: 1 */
     bool targets, targets_met;            /* classes have some; each keeps all of its */
     struct standing stand;                /* they, counted */
     char unserved[STANDING_UNSERVED];     /* "class batch" (standing_run_unserved()); "" */
@@ -110,8 +111,10 @@ struct judge_input {
 #define JUDGE_FOREIGN 1.2
 /* Of the arrivals of an open loop, those by which its queue may grow: with more it has no end. */
 #define JUDGE_UNSERVED 0.05
-/* Standard deviations of a count, its root, from which more is no chance. */
+/* Standard deviations of a count from which more is no chance; that of Poisson arrivals is its root. */
 #define JUDGE_CHANCE 3
+/* Requests that may wait at a moment in any load. */
+#define JUDGE_WAIT_A_MOMENT 2
 
 /* Where the server of a store or index is one of the other programs. */
 #define JUDGE_SERVER ", among them the server that the run uses,"

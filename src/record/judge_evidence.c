@@ -283,8 +283,7 @@ void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
 
 static bool waits(const struct judge_input *in) {
     if (in->unsettled) return true;
-    return in->unserved_ratio >= JUDGE_UNSERVED &&
-           in->unserved_ratio * sqrt(in->arrived + in->came_before) >= JUDGE_CHANCE;
+    return standing_waiting(in->unserved_ratio, in->arrived + in->came_before, in->dispersion);
 }
 
 /* Requests that have ended say nothing of a queue without an end. A closed loop's ends with its users,

@@ -39,6 +39,10 @@ const struct metric metric_rows[] = {
     {"unserved_ratio", RATIO, DOWN, "arrivals left waiting",
      "In an open loop or with paced users: growth of the queue and of the requests in service / requests that arrived. "
      "If more were open at the start than arrived: requests in the queue at the end / all of these."},
+    {"arrival_dispersion", NUMBER, FREE, "dispersion of arrivals",
+     "Beside unserved_ratio, by the arrival process: variance of the number of arrivals in a time / its mean. "
+     "1: poisson; cv² of gamma, times arrival.batch for both; 0: even gaps; 0.013: paced. Missing for "
+     "times of a trace. Three standard deviations of the number that arrived may wait by chance."},
     {"unsettled_ratio", RATIO, DOWN, "growth of open requests",
      "Where users wait for answers: growth of the requests that wait or are in service, beyond that of the users / requests "
      "that arrived. Absent once the load has settled: below five percent, or within chance."},

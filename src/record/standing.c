@@ -368,9 +368,13 @@ bool standing_run_cut(const struct result_list *results) {
 }
 
 /* The part and the chance as of a queue that grows (record/judge.h). */
+bool standing_waiting(double part, double load, double dispersion) {
+    double chance = JUDGE_CHANCE * sqrt(dispersion >= 0 ? dispersion : 1);
+    return part >= JUDGE_UNSERVED && part * load > JUDGE_WAIT_A_MOMENT && part * sqrt(load) >= chance;
+}
+
 bool standing_behind(double done_ratio, double arrived) {
-    double part = 1 - done_ratio;
-    return part >= JUDGE_UNSERVED && part * sqrt(arrived) >= JUDGE_CHANCE;
+    return standing_waiting(1 - done_ratio, arrived, 1);
 }
 
 double standing_run_load(const struct result_list *results) {
@@ -379,11 +383,18 @@ double standing_run_load(const struct result_list *results) {
     return open > arrived ? open + arrived : arrived;
 }
 
+/* Arrivals at even gaps leave no queue by chance, but sizes let the number in service differ. */
+static bool leaves_waiting(const struct result_list *results) {
+    double unserved = result_value(results, "unserved_ratio"), load = standing_run_load(results),
+           queue = fmin(unserved, result_value(results, "requests_queued_at_end") / load),
+           dispersion = result_value(results, "arrival_dispersion");
+    return kvf_present(unserved) && (standing_waiting(unserved, load, fmax(dispersion, 1)) ||
+                                     standing_waiting(queue, load, dispersion));
+}
+
 double standing_run_left(const struct result_list *results) {
-    double unserved = result_value(results, "unserved_ratio");
-    return standing_behind(1 - unserved, standing_run_load(results))
-               ? unserved
-               : known(result_value(results, "unsettled_ratio"));
+    return leaves_waiting(results) ? result_value(results, "unserved_ratio")
+                                   : known(result_value(results, "unsettled_ratio"));
 }
 
 bool standing_run_behind(const struct result_list *results) {
@@ -469,12 +480,27 @@ unsigned standing_run_early(const struct result_list *results) {
            (carried ? STANDING_EARLY_TOKENS : 0);
 }
 
-const char *const standing_flaw_metrics[] = {
-    "e2e_mean_ms",        "queue_wait_mean_ms",  "in_service_mean",       "requests_in_service_at_end",
-    "measured_s",         "requests_arrived",    "requests_done",         "requests_failed",
-    "requests_asked",     "requests_left",       "achieved_ratio",        "tokens_carried_ratio",
-    "unserved_ratio",     "unsettled_ratio",     "copies_begun",          "copies_left",
-    "batch_running_mean", "misses_not_computed", "requests_open_at_start"};
+const char *const standing_flaw_metrics[] = {"e2e_mean_ms",
+                                             "queue_wait_mean_ms",
+                                             "in_service_mean",
+                                             "requests_in_service_at_end",
+                                             "measured_s",
+                                             "requests_arrived",
+                                             "requests_done",
+                                             "requests_failed",
+                                             "requests_asked",
+                                             "requests_left",
+                                             "achieved_ratio",
+                                             "tokens_carried_ratio",
+                                             "unserved_ratio",
+                                             "unsettled_ratio",
+                                             "copies_begun",
+                                             "copies_left",
+                                             "batch_running_mean",
+                                             "misses_not_computed",
+                                             "requests_open_at_start",
+                                             "arrival_dispersion",
+                                             "requests_queued_at_end"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {

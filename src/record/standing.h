@@ -84,8 +84,12 @@ bool standing_run_cut(const struct result_list *results);
 /* The part of that time which is of requests that had not ended, less what those that had spent before; NaN:
  * unknown. By so much of itself the throughput of all may be higher. */
 double standing_run_unfinished(const struct result_list *results);
-/* Whether so large a part of what arrived was not done, beyond chance: done / arrived, and how many arrived.
- * NaN: false. */
+/* Whether so large a part of the load, requests that arrived or were open at the start, was left waiting that
+ * chance is no reason: five percent, more than one or two requests, and three standard deviations of the
+ * count of arrivals, whose variance is `dispersion` times its mean. Arrivals at even gaps leave nothing to
+ * chance. `dispersion` NaN: 1, as of a Poisson process. NaN for the others: false. */
+bool standing_waiting(double part, double load, double dispersion);
+/* The same of requests not done at dispersion 1: done / arrived, and how many arrived. NaN: false. */
 bool standing_behind(double done_ratio, double arrived);
 /* The same of a run whose arrivals do not wait for answers: of an open loop by what it achieved, of any by
  * what was left waiting. Where users wait for answers, whether its load had not settled. */

@@ -254,6 +254,21 @@ bool scenario_at_rate(const struct scenario *s) {
            s->workload.arrival.process == KVF_ARRIVAL_GAMMA;
 }
 
+double scenario_arrival_dispersion(const struct scenario *s) {
+    double batch = (double)(s->workload.arrival.batch ? s->workload.arrival.batch : 1),
+           cv = s->workload.arrival.cv;
+    switch (s->workload.arrival.process) {
+    case KVF_ARRIVAL_POISSON:
+        return batch;
+    case KVF_ARRIVAL_GAMMA:
+        return cv * cv * batch;
+    case KVF_ARRIVAL_PACED:
+        return SCENARIO_THINK_SPREAD * SCENARIO_THINK_SPREAD / 3; /* evenly within that of their mean */
+    default:
+        return NAN;
+    }
+}
+
 static bool arrives_by_itself(const struct scenario *s) {
     return scenario_at_rate(s) || s->workload.arrival.process == KVF_ARRIVAL_TRACE;
 }

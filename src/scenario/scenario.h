@@ -532,6 +532,11 @@ uint64_t scenario_min_entry_bytes(const struct scenario *s);
 /* Smallest block at granularity block. */
 uint64_t scenario_block_bytes(const struct scenario *s);
 
+#define SCENARIO_THINK_SPREAD 0.2 /* of a think time to both sides of its user's */
+/* Variance of the number of arrivals in a long time over its mean: the squared coefficient of variation of
+ * the gaps of a renewal process (D. R. Cox, Renewal Theory, 1962), times the requests that arrive together.
+ * NaN: unknown, as of the times of a trace, or of users who wait for answers. Any thread. */
+double scenario_arrival_dispersion(const struct scenario *s);
 /* Whether requests arrive at workload.arrival.rate. */
 bool scenario_at_rate(const struct scenario *s);
 /* A fleet outside a simulation: each pod is a rank, and the users are on rank 0. */

@@ -139,6 +139,8 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
     if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
+    double dispersion = most_of(w, "arrival_dispersion"); /* of each, so of all */
+    if (kvf_present(dispersion)) result_add(out, dispersion, 0, "arrival_dispersion");
     double unsettled = most_of(w, "unsettled_ratio"); /* of a closed loop */
     if (kvf_present(unsettled)) result_add(out, unsettled, 0, "unsettled_ratio");
     char names[STANDING_UNSERVED];

@@ -111,13 +111,19 @@ static void add_terms(struct buf *out, const char *run, const char *text) {
     }
 }
 
-/* standing_behind() of the part. */
-static void add_behind(struct buf *out, const char *run, const char *part, const char *count) {
+/* standing_waiting() */
+static void add_waiting(struct buf *out, const char *run, const char *part, const char *count,
+                        const char *dispersion) {
     struct buf text = {0};
-    buf_addf(&text, " AND NOT coalesce(%s >= %g AND (%s) * (%s) * %s >= %d, 0)", part, JUDGE_UNSERVED, part,
-             part, count, JUDGE_CHANCE * JUDGE_CHANCE);
+    buf_addf(&text, " AND NOT coalesce(%s >= %g AND (%s) * %s > %d AND (%s) * (%s) * %s >= %d * %s, 0)", part,
+             JUDGE_UNSERVED, part, count, JUDGE_WAIT_A_MOMENT, part, part, count, JUDGE_CHANCE * JUDGE_CHANCE,
+             dispersion);
     add_terms(out, run, text.data);
     buf_free(&text);
+}
+
+static void add_behind(struct buf *out, const char *run, const char *part, const char *count) {
+    add_waiting(out, run, part, count, "1");
 }
 
 /* standing_run_flaw() */
@@ -146,9 +152,12 @@ static void add_flawless(struct buf *out, const char *run) {
     add_behind(out, run, text, "[copies_begun]");
     add_behind(out, run, "1 - [achieved_ratio]", "[requests_arrived]");
     add_terms(out, run, " AND [unsettled_ratio] IS NULL");
-    add_behind(out, run, "[unserved_ratio]",
-               "([requests_arrived] + CASE WHEN [requests_open_at_start] > [requests_arrived] THEN "
-               "[requests_open_at_start] ELSE 0 END)");
+    static const char load[] =
+        "([requests_arrived] + CASE WHEN [requests_open_at_start] > [requests_arrived] "
+        "THEN [requests_open_at_start] ELSE 0 END)";
+    snprintf(text, sizeof text, "min([unserved_ratio], [requests_queued_at_end] / %s)", load);
+    add_waiting(out, run, "[unserved_ratio]", load, "max(coalesce([arrival_dispersion], 1), 1)");
+    add_waiting(out, run, text, load, "coalesce([arrival_dispersion], 1)");
 }
 
 /* Whether a run of this table is comparable, as standing_why() has it: less work is done sooner. */

@@ -152,7 +152,8 @@ static uint64_t synthetic_think_ns(struct workload *w, uint64_t user) {
     struct user *u = user_of(w, user);
     double think = (double)u->think_ns;
     if (lengths_fixed(w)) return u->think_ns;
-    return (uint64_t)rng_uniform(&u->thinks, 0.8 * think, 1.2 * think);
+    return (uint64_t)rng_uniform(&u->thinks, (1 - SCENARIO_THINK_SPREAD) * think,
+                                 (1 + SCENARIO_THINK_SPREAD) * think);
 }
 
 static uint64_t synthetic_first_delay_ns(struct workload *w, uint64_t user) {

@@ -136,7 +136,7 @@ static void window_waiting(const struct window_facts *f, const struct snapshot *
                            struct judge_input *in) {
     double waits = (double)in->backlog, ended = (double)in->requests + in->failed;
     double open = ended + waits + (double)snap->interval.in_service_now - in->arrived;
-    in->unserved_ratio = KVF_MISSING;
+    in->unserved_ratio = in->dispersion = KVF_MISSING;
     in->came_before = 0;
     if (f->loop == WINDOW_LOOP_CLOSED) return;
     if (open > in->arrived) in->came_before = open;

@@ -129,6 +129,7 @@ static void with_all_targets_met_nothing_is_a_bottleneck(void **state) {
     in.backlog = 177;
     assert_int_equal(judged(&in).limited_by, VERDICT_NONE); /* a queue of users who wait for answers */
     in.unserved_ratio = 0.4;
+    in.dispersion = 1;
     in.slots_ratio = 0.6; /* of pods of which one has all that waits */
     in.arrived = 60;
     EXPECT(

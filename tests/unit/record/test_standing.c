@@ -115,6 +115,31 @@ static void a_class_is_left_behind_the_others(void **state) {
     expect(1, "class batch");
 }
 
+static void expect_left(double arrived, double unserved, double queued, double dispersion, bool behind) {
+    put("requests_arrived", arrived);
+    put("unserved_ratio", unserved);
+    put("requests_queued_at_end", queued);
+    put("arrival_dispersion", dispersion);
+    assert_int_equal(standing_run_behind(&r.results), behind);
+    assert_int_equal(standing_run_left(&r.results) > 0, behind);
+}
+
+/* By chance no more than three times the root of dispersion x arrivals wait. */
+static void the_arrival_process_says_what_chance_explains(void **state) {
+    (void)state;
+    expect_left(300, 0.17, 51, KVF_MISSING, false); /* 51 of 300 are less than 3 x 17.3 */
+    expect_left(300, 0.17, 51, 1, false);
+    expect_left(300, 0.17, 51, 0, true); /* even gaps */
+    expect_left(300, 0.04, 12, 0, false);
+    expect_left(20, 0.1, 2, 0, false); /* one or two */
+    expect_left(20, 0.15, 3, 0, true);
+    expect_left(300, 0.17, 0, 0, false); /* no queue: sizes differ, so more or fewer are in service */
+    expect_left(300, 0.18, 0, 0, true);
+    expect_left(300, 0.18, 54, 4, false); /* 54 are less than 3 x 34.6 */
+    expect_left(300, 0.4, 120, 4, true);
+    expect_left(300, KVF_MISSING, 120, 0, false); /* users who wait for their answers */
+}
+
 /* The load is too high for all of them, which unserved_ratio tells. */
 static void no_class_is_behind_where_all_wait(void **state) {
     (void)state;
@@ -158,9 +183,8 @@ static void trials_tell_the_most_classes_of_any(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(a_class_starves_or_waits_for_half_of_the_run),
-        CASE(a_class_is_left_behind_the_others),
-        CASE(no_class_is_behind_where_all_wait),
+        CASE(a_class_starves_or_waits_for_half_of_the_run),  CASE(a_class_is_left_behind_the_others),
+        CASE(the_arrival_process_says_what_chance_explains), CASE(no_class_is_behind_where_all_wait),
         CASE(trials_tell_the_most_classes_of_any),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
