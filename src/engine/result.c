@@ -199,8 +199,7 @@ static void add_batch(struct measure *m) {
 }
 
 /* Growth of the requests in service, and of those in the queue where `queued`. With slots enough they pile up
- * there, and no queue grows; where as many end as begin there are at the end as many as in the mean, while of
- * a pile that grows evenly half is on top of that. */
+ * there, and no queue grows. */
 static double piled(const struct measure *m, bool queued) {
     double ns = (double)(m->to->run_ns - m->from->run_ns), held_ns = 0,
            at_end = (double)(m->to->in_service + (queued ? m->to->queued : 0)),
@@ -210,7 +209,7 @@ static double piled(const struct measure *m, bool queued) {
         held_ns += (double)(to->service_ns - from->service_ns);
         if (queued) held_ns += (double)(to->waiting_ns - from->waiting_ns);
     }
-    return fmax(fmin(2 * (at_end - held_ns / ns), at_end - at_start), 0);
+    return standing_piled(at_start, held_ns / ns, at_end);
 }
 
 /* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.

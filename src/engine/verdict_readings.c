@@ -146,6 +146,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .slots_busy_s = known(i->in_service) * i->length_s,
                             .slots_s = (double)i->slots * i->length_s,
                             .users_s = (double)i->users * i->length_s,
+                            .users_more = (double)to->users - (double)from->users,
                             .lookups = (double)reuses(p->cache.lookups),
                             .misses = (double)reuses(p->cache.misses),
                             .free_misses = (double)free_of(e->s, p->cache.misses),
@@ -154,6 +155,11 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .refused = (double)counters_get(&d->requests_refused)};
     sum_compute(e->s, &w, &from->compute, &to->compute);
     for (uint32_t k = 0; k < snap->classes; k++) {
+        w.queued_s += known(snap->qos[k].queued_mean) * i->length_s;
+        w.class_arrived[k] = (double)snap->qos[k].arrived;
+        w.class_done[k] = (double)snap->qos[k].done;
+        w.class_failed[k] = (double)snap->qos[k].failed;
+        w.class_starved_s[k] = snap->qos[k].starved ? i->length_s : 0;
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
         w.class_missed[k] = snap->qos[k].violations;
@@ -249,6 +255,7 @@ static struct window_facts facts_of(const struct engine *e) {
                              .copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE,
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
+                             .dispersion = scenario_arrival_dispersion(e->s),
                              .loop = paced                                      ? WINDOW_LOOP_PACED
                                      : workload_open_loop(e->dispatch.workload) ? WINDOW_LOOP_OPEN
                                                                                 : WINDOW_LOOP_CLOSED,
@@ -257,6 +264,9 @@ static struct window_facts facts_of(const struct engine *e) {
                              .reuse_bytes = e->control.sampler->reuse_bytes,
                              .reuse_error = e->control.sampler->reuse_error,
                              .routing = routing_of(e)};
+    for (uint32_t k = 0; k < e->s->qos.classes; k++)
+        f.longer[k] = e->s->qos.klass[k].p95_ns != KVF_UNSET &&
+                      e->s->qos.klass[k].p95_ns >= e->control.sampler->now.run_ns;
     for (int t = 0; t < KVF_TIERS; t++) {
         f.linked[t] = e->service.tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
         f.full[t] = e->service.tiers[t] && e->service.tiers[t]->ops->used_ns &&
@@ -314,8 +324,7 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
     look_at_reuse(e);
     p->interval = interval;
     p->facts = facts_of(e);
-    window_describe(&p->facts, snap, &in);
-    in.dispersion = scenario_arrival_dispersion(e->s);
+    window_describe(&p->facts, &recent, snap, &in);
     blocks_judged(e, &p->last, &p->now, &in);
     v.warnings = 0;
     judge_run(&in, &v);
@@ -328,8 +337,7 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
     struct window_sums w = sums_between(e, from, &p->now, snap, use);
     struct judge_input in = {.whole = false};
     window_means(&w, &in);
-    window_describe(&p->facts, snap, &in);
-    in.dispersion = scenario_arrival_dispersion(e->s);
+    window_describe(&p->facts, &w, snap, &in);
     blocks_judged(e, from, &p->now, &in);
     stalls_judged(from, &p->now, &in);
     enum verdict_limit limit = out->limited_by;
@@ -346,14 +354,6 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
 }
 
 /* ---- the run ---- */
-
-/* Each target that could be judged is kept. */
-static void targets_of(const struct run_record *run, struct judge_input *in) {
-    standing_of(run, NULL, &in->stand);
-    in->targets = in->stand.targets > 0;
-    in->targets_met = in->stand.missed == 0;
-    standing_run_unserved(run, in->unserved);
-}
 
 /* The described part of a snapshot, at the end of the measured part. */
 static void end_of(const struct engine *e, struct snapshot *s) {
@@ -374,14 +374,10 @@ void verdict_run(struct engine *e, const struct snapshot *snap, const struct use
     look_at_reuse(e);
     p->facts = facts_of(e);
     window_means(&w, &in);
-    window_describe(&p->facts, &end, &in);
-    in.unserved_ratio = result_value(&run->results, "unserved_ratio");
-    in.dispersion = result_value(&run->results, "arrival_dispersion");
-    in.unsettled = kvf_present(result_value(&run->results, "unsettled_ratio"));
-    in.came_before = standing_run_load(&run->results) - result_value(&run->results, "requests_arrived");
+    window_describe(&p->facts, &w, &end, &in);
     blocks_judged(e, &p->base, &p->end, &in);
     stalls_judged(&p->base, &p->end, &in);
-    targets_of(run, &in);
+    judge_read_results(run, &in);
     judge_run(&in, &run->verdict);
     forecast_remedies(e, &in, run);
 }

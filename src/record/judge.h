@@ -141,6 +141,8 @@ struct judge_input {
  *   the message from router to pod counts as a link's
  * Shares of one sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
+/* Fills what the results of a whole run tell of its load and its targets. */
+void judge_read_results(const struct run_record *run, struct judge_input *in);
 /* Adds as evidence the parts of the mean end-to-end latency: each tier's part of `storage`, which is the
  * share of storage time without waits for room. */
 void judge_places(struct verdict *v, const struct judge_input *in, double storage);

@@ -418,3 +418,15 @@ void judge_add_unserved(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, "; %s %s left unserved", in->unserved,
                    strncmp(in->unserved, "classes", 7) == 0 ? "are" : "is");
 }
+
+void judge_read_results(const struct run_record *run, struct judge_input *in) {
+    const struct result_list *r = &run->results;
+    in->unserved_ratio = result_value(r, "unserved_ratio");
+    in->dispersion = result_value(r, "arrival_dispersion");
+    in->came_before = standing_run_load(r) - result_value(r, "requests_arrived");
+    in->unsettled = kvf_present(result_value(r, "unsettled_ratio"));
+    standing_of(run, NULL, &in->stand);
+    in->targets = in->stand.targets > 0;
+    in->targets_met = in->stand.missed == 0;
+    standing_run_unserved(run, in->unserved);
+}

@@ -402,13 +402,12 @@ bool standing_run_behind(const struct result_list *results) {
                                                              result_value(results, "requests_arrived"));
 }
 
-/* Requests of a class, or of all. */
-struct arrivals {
-    double arrived, open, ended, queued;
-};
+double standing_piled(double at_start, double mean, double at_end) {
+    return fmax(fmin(2 * (at_end - mean), at_end - at_start), 0);
+}
 
 /* Whether so many wait at the end, counted as unserved_ratio counts, beyond chance. */
-static bool left_waiting(const struct arrivals *a) {
+static bool left_waiting(const struct standing_class *a) {
     double left = a->open > a->arrived ? a->queued : fmin(fmax(a->arrived - a->ended, 0), a->queued);
     double load = a->open > a->arrived ? a->open + a->arrived : a->arrived;
     return standing_behind(1 - left / load, load);
@@ -416,49 +415,62 @@ static bool left_waiting(const struct arrivals *a) {
 
 /* The others are served and may hide it in the share of all. Where they wait as well, the load is too high
  * for all of them, which is the run's own flaw. */
-static bool left_behind(const struct result_list *results, const struct standing_source *of,
-                        const char *class_name) {
-    struct arrivals own = {
-        value_of(of, "class", class_name, "arrived"), value_of(of, "class", class_name, "open_at_start"),
-        value_of(of, "class", class_name, "done") + value_of(of, "class", class_name, "failed"),
-        value_of(of, "class", class_name, "queued_at_end")};
-    struct arrivals others = {result_value(results, "requests_arrived") - own.arrived,
-                              result_value(results, "requests_open_at_start") - own.open,
-                              result_value(results, "requests_done") +
-                                  result_value(results, "requests_failed") +
-                                  result_value(results, "requests_dropped") - own.ended,
-                              result_value(results, "requests_queued_at_end") - own.queued};
-    return kvf_present(result_value(results, "unserved_ratio")) && left_waiting(&own) &&
-           others.arrived + others.open > 0 && !left_waiting(&others);
+static bool left_behind(const struct standing_class *own, const struct standing_class *all) {
+    struct standing_class others = {.arrived = all->arrived - own->arrived,
+                                    .open = all->open - own->open,
+                                    .ended = all->ended - own->ended,
+                                    .queued = all->queued - own->queued};
+    return left_waiting(own) && others.arrived + others.open > 0 && !left_waiting(&others);
 }
 
-/* Of its requests none was done, and one waited for half of the measured part or longer; or it got no slot
- * for that long while others did; or it was left behind them. */
-static bool class_unserved(const struct result_list *results, const struct standing_source *of,
-                           const char *class_name) {
-    double half_s = result_value(results, "measured_s") / 2;
-    return value_of(of, "class", class_name, "starved_s") > half_s ||
-           (value_of(of, "class", class_name, "oldest_wait_ms") > 1e3 * half_s &&
-            value_of(of, "class", class_name, "done") == 0) ||
-           left_behind(results, of, class_name);
+/* Of its requests none was done, and one waited for half of the time or longer; or it got no slot for that
+ * long while others did; or it was left behind them. */
+static bool class_unserved(const struct standing_class *own, const struct standing_class *all, double half_s,
+                           bool asks_on) {
+    return own->starved_s > half_s || (own->oldest_s > half_s && own->done == 0) ||
+           (asks_on && left_behind(own, all));
 }
 
-size_t standing_run_unserved(const struct run_record *r, char out[STANDING_UNSERVED]) {
-    const struct standing_source of = {.run = r};
+size_t standing_unserved(const struct standing_class *of, const char *const *name, uint32_t classes,
+                         double length_s, bool asks_on, char out[STANDING_UNSERVED]) {
     struct phrase text = {.out = out, .cap = STANDING_UNSERVED};
+    struct standing_class all = {0};
     size_t n = 0, told = 0;
     out[0] = '\0';
-    for (uint32_t k = 0; k < r->classes; k++) n += class_unserved(&r->results, &of, r->klass[k].name);
-    for (uint32_t k = 0; k < r->classes; k++) {
-        if (!class_unserved(&r->results, &of, r->klass[k].name)) continue;
+    for (uint32_t k = 0; k < classes; k++) {
+        all.arrived += of[k].arrived, all.open += of[k].open;
+        all.ended += of[k].ended, all.queued += of[k].queued;
+    }
+    for (uint32_t k = 0; k < classes; k++) n += class_unserved(&of[k], &all, length_s / 2, asks_on);
+    for (uint32_t k = 0; k < classes; k++) {
+        if (!class_unserved(&of[k], &all, length_s / 2, asks_on)) continue;
         phrase_add(&text, "%s%s",
                    told == 0       ? (n == 1 ? "class " : "classes ")
                    : told + 1 == n ? " and "
                                    : ", ",
-                   r->klass[k].name);
+                   name[k]);
         told++;
     }
     return n;
+}
+
+size_t standing_run_unserved(const struct run_record *r, char out[STANDING_UNSERVED]) {
+    const struct standing_source from = {.run = r};
+    struct standing_class of[KVF_CLASSES_MAX];
+    const char *name[KVF_CLASSES_MAX];
+    for (uint32_t k = 0; k < r->classes; k++) {
+        const char *own = name[k] = r->klass[k].name;
+        double done = value_of(&from, "class", own, "done");
+        of[k] = (struct standing_class){.arrived = value_of(&from, "class", own, "arrived"),
+                                        .open = value_of(&from, "class", own, "open_at_start"),
+                                        .done = done,
+                                        .ended = done + value_of(&from, "class", own, "failed"),
+                                        .queued = value_of(&from, "class", own, "queued_at_end"),
+                                        .starved_s = value_of(&from, "class", own, "starved_s"),
+                                        .oldest_s = value_of(&from, "class", own, "oldest_wait_ms") / 1e3};
+    }
+    return standing_unserved(of, name, r->classes, result_value(&r->results, "measured_s"),
+                             kvf_present(result_value(&r->results, "unserved_ratio")), out);
 }
 
 bool standing_run_copies(const struct result_list *results) {

@@ -98,9 +98,22 @@ bool standing_run_behind(const struct result_list *results);
  * which the first is a part: those that arrived, with those open at the start where these are more. */
 double standing_run_left(const struct result_list *results);
 double standing_run_load(const struct result_list *results);
-/* The classes of a run that count as unserved (classes_unserved in kvfall-results(7)), from its results: how
- * many, and "class batch", "classes batch and offline"; "" where there are none. */
+/* Growth of requests that are open, of so many at the start and at the end and in the mean: where as many end
+ * as begin there are at the end as many as in the mean, while of a pile that grows evenly half is on top. */
+double standing_piled(double at_start, double mean, double at_end);
+/* Requests of a class in a stretch of time: that arrived, were open at its start, were done, ended in any
+ * way, are queued at its end; how long the class was starved, and the age of its oldest open request then.
+ * NaN: unknown. */
+struct standing_class {
+    double arrived, open, done, ended, queued, starved_s, oldest_s;
+};
+/* The classes that count as unserved in so many seconds (classes_unserved in kvfall-results(7)): how many,
+ * and "class batch", "classes batch and offline"; "" where there are none. `asks_on`: nobody waits for
+ * answers. */
 enum { STANDING_UNSERVED = 288 };
+size_t standing_unserved(const struct standing_class *of, const char *const *name, uint32_t classes,
+                         double length_s, bool asks_on, char out[STANDING_UNSERVED]);
+/* The same of a run, from its results. */
 size_t standing_run_unserved(const struct run_record *r, char out[STANDING_UNSERVED]);
 /* Whether the copies to slower tiers that it left to be made are so large a part of those begun. */
 bool standing_run_copies(const struct result_list *results);

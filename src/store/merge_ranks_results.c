@@ -219,7 +219,6 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     struct figures f = {&w->view->snap, w->kept->counters, token_bytes(w),
                         strcmp(w->run.qos_latency, "ttft") == 0};
     struct result_list *out = &w->run.results;
-    char unserved[STANDING_UNSERVED];
     figures_requests(out, &f);
     figures_classes(out, &f);
     figures_cache(out, &f);
@@ -231,9 +230,7 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     add_batch(w);
     add_own(w, done);
     add_ranks(w, done);
-    standing_run_unserved(&w->run, unserved);
-    kept_judge(w->kept, &w->view->snap, unserved, kvf_present(result_value(out, "unsettled_ratio")),
-               &w->run.verdict);
+    kept_judge(w->kept, &w->view->snap, &w->run, &w->run.verdict);
     add_warnings(w);
     slowest_judge(&w->run);
     add_criteria(w);

@@ -11,7 +11,7 @@
 /* A version, the numbers that are not zero, each behind its place, and their end; then histograms, each
  * behind its number and its length. Numbers are of single precision: what is added and taken away again is
  * the same. */
-enum { FORM = 14, NUMBERS_END = 255, LENGTH_BYTES = 4 };
+enum { FORM = 15, NUMBERS_END = 255, LENGTH_BYTES = 4 };
 enum {
     SUMS = sizeof(struct window_sums) / sizeof(double),
     FACTS = sizeof(struct window_facts) / sizeof(double),
@@ -21,7 +21,7 @@ enum {
 };
 /* Places are those of the members: who adds, removes or moves one takes the next FORM, or stored numbers
  * would be read as others. */
-_Static_assert(FORM == 14 && SUMS == 132 && FACTS == 22, "FORM is of these members");
+_Static_assert(FORM == 15 && SUMS == 166 && FACTS == 31, "FORM is of these members");
 _Static_assert(SUMS + FACTS < NUMBERS_END, "each number has a place");
 _Static_assert(HISTOGRAMS < 256, "each histogram has a number");
 
@@ -173,13 +173,13 @@ void kept_merge(struct kept *to, const struct kept *from) {
     counters_merge(to->counters, from->counters);
 }
 
-void kept_judge(const struct kept *k, const struct snapshot *s, const char *unserved, bool unsettled,
+void kept_judge(const struct kept *k, const struct snapshot *s, const struct run_record *run,
                 struct verdict *out) {
-    struct judge_input in = {.whole = k->whole, .unsettled = unsettled};
+    struct judge_input in = {.whole = k->whole};
     memset(out, 0, sizeof *out);
     window_means(&k->sums, &in);
-    window_describe(&k->facts, s, &in);
-    snprintf(in.unserved, sizeof in.unserved, "%s", unserved);
+    window_describe(&k->facts, &k->sums, s, &in);
+    if (run) judge_read_results(run, &in);
     judge_run(&in, out);
 }
 
@@ -192,5 +192,5 @@ void kept_view(const struct kept *k, const struct snapshot *last, struct windows
     for (uint32_t c = 0; c < s->classes; c++) levels_class(&s->qos[c], &k->counters->klass[c]);
     levels_view(out, k->counters, s->classes);
     for (int t = 0; t < KVF_TIERS; t++) out->break_even[t].tokens = KVF_MISSING;
-    kept_judge(k, s, "", false, &out->verdict);
+    kept_judge(k, s, NULL, &out->verdict);
 }

@@ -36,9 +36,9 @@ int kept_add(struct kept *k, const uint8_t *data, size_t len, int sign);
 int kept_add_scope(struct kept *k, int scope, const uint8_t *data, size_t len, int sign);
 /* Adds what another run has kept of the same time; facts are those of `from`. */
 void kept_merge(struct kept *to, const struct kept *from);
-/* The verdict of all that is in it and of that snapshot, where those classes are unserved and the load had
- * not settled (record/judge.h). */
-void kept_judge(const struct kept *k, const struct snapshot *s, const char *unserved, bool unsettled,
+/* The verdict of all that is in it and of that snapshot; of a whole `run`, whose results say how its load and
+ * its targets stand, or of a part (NULL). */
+void kept_judge(const struct kept *k, const struct snapshot *s, const struct run_record *run,
                 struct verdict *out);
 /* The view of all that is in it; `last` is the last interval. Remedies need the run itself: there are none.
  */

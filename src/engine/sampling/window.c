@@ -30,6 +30,7 @@ void window_sums_beside(struct window_sums *s, double parts) {
                              &s->batch_full_s,     &s->batch_no_room_s,   &s->memory_any_s,
                              &s->memory_s[0],      &s->memory_s[1]};
     for (size_t i = 0; i < sizeof means / sizeof *means; i++) *means[i] /= parts;
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) s->class_starved_s[k] /= parts;
     for (int t = 0; t < KVF_TIERS; t++) {
         s->tier_busy_s[t] /= parts;
         s->link_any_s[t] /= parts;
@@ -59,21 +60,6 @@ void window_look(const struct window *w, const struct window_sums *more, struct 
     *out = w->total;
     if (more) sums_scaled(out, more, 1);
     sums_scaled(out, &w->mark[w->first], -1);
-}
-
-/* Requests that wait past their target have missed it, though none has ended. */
-static void window_targets(const struct window_sums *s, struct judge_input *in) {
-    struct standing t = {0};
-    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
-        bool ended = s->class_judged[k] > 0, late = s->class_missed[k] > 0 || s->class_late[k] > 0;
-        t.targets += ended || late;
-        t.missed += ended ? s->class_missed[k] > (1 - TARGET) * s->class_judged[k] : late;
-        t.unjudged += !ended && !late && s->class_there[k] > 0;
-    }
-    t.empty = t.unjudged;
-    in->targets = t.targets > 0;
-    in->targets_met = t.missed == 0;
-    in->stand = t;
 }
 
 void window_means(const struct window_sums *s, struct judge_input *in) {
@@ -123,28 +109,100 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
             in->aside_s[t][d] = s->aside_s[t][d];
         }
     }
-    window_targets(s, in);
 }
 
 static double busier_of(const double busy[KVF_DIRS]) {
     return fmax(busy[KVF_DIR_READ], busy[KVF_DIR_WRITE]);
 }
 
+/* Requests that wait past their target have missed it, though none has ended. */
+static void window_targets(const struct window_facts *f, const struct window_sums *s,
+                           const struct snapshot *snap, struct judge_input *in) {
+    struct standing t = {.p95_alone = f->higher > 0};
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
+        double ended = s->class_judged[k], missed = s->class_missed[k];
+        double open = f->longer[k] > 0 ? (double)(snap->qos[k].queued + snap->qos[k].in_service_now) : 0;
+        bool late = ended > 0 ? missed > (1 - TARGET) * (ended + open) : missed > 0 || s->class_late[k] > 0;
+        bool met = ended > 0 && !late && (open == 0 || missed + open <= (1 - TARGET) * (ended + open));
+        bool unjudged = !late && !met && (ended > 0 || s->class_there[k] > 0);
+        t.targets += late || met;
+        t.missed += late;
+        t.unjudged += unjudged;
+        t.empty += unjudged && ended == 0;
+        t.longer += unjudged && ended > 0;
+    }
+    in->targets = t.targets > 0;
+    in->targets_met = t.missed == 0;
+    in->stand = t;
+}
+
+/* Requests that ended, those that were dropped among them. */
+static double ended_of(const struct window_sums *s) {
+    double n = 0;
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) n += s->class_done[k] + s->class_failed[k];
+    return n;
+}
+
+static double open_at_end(const struct snapshot *snap) {
+    return (double)(snap->interval.queue_depth + snap->interval.in_service_now);
+}
+
+/* As what is open at the end and what came and ended tell. */
+static double open_at_start(const struct window_sums *s, const struct snapshot *snap) {
+    return ended_of(s) + open_at_end(snap) - s->arrived;
+}
+
 /* As of a run (unserved_ratio): where more were open at the start than came, the queue may shrink or stand,
  * and all that it has at the end was not served. */
-static void window_waiting(const struct window_facts *f, const struct snapshot *snap,
-                           struct judge_input *in) {
-    double waits = (double)in->backlog, ended = (double)in->requests + in->failed;
-    double open = ended + waits + (double)snap->interval.in_service_now - in->arrived;
-    in->unserved_ratio = in->dispersion = KVF_MISSING;
-    in->came_before = 0;
-    if (f->loop == WINDOW_LOOP_CLOSED) return;
+static void window_waiting(const struct window_sums *s, const struct snapshot *snap, struct judge_input *in) {
+    double waits = (double)in->backlog, open = open_at_start(s, snap);
     if (open > in->arrived) in->came_before = open;
-    double left = in->came_before > 0 ? waits : fmin(fmax(in->arrived - ended, 0), waits);
+    double left = in->came_before > 0 ? waits : fmin(fmax(in->arrived - ended_of(s), 0), waits);
     in->unserved_ratio = kvf_ratio(left, in->came_before + in->arrived);
 }
 
-void window_describe(const struct window_facts *f, const struct snapshot *snap, struct judge_input *in) {
+/* As of a run (unsettled_ratio): the growth of the open requests of a closed loop, but for those of users
+ * that came. */
+static bool unsettled(const struct window_sums *s, const struct snapshot *snap) {
+    double mean = kvf_ratio(s->slots_busy_s + s->queued_s, s->length_s);
+    double grown = standing_piled(open_at_start(s, snap), mean, open_at_end(snap)) - fmax(s->users_more, 0);
+    return standing_behind(1 - kvf_ratio(grown, s->arrived), s->arrived);
+}
+
+/* As of a run (classes_unserved). */
+static void window_unserved(const struct window_sums *s, const struct snapshot *snap,
+                            struct judge_input *in) {
+    struct standing_class of[KVF_CLASSES_MAX] = {0};
+    const char *name[KVF_CLASSES_MAX];
+    for (uint32_t k = 0; k < snap->classes; k++) {
+        const struct snapshot_qos *q = &snap->qos[k];
+        double ended = s->class_done[k] + s->class_failed[k], now = (double)(q->queued + q->in_service_now);
+        of[k] = (struct standing_class){.arrived = s->class_arrived[k],
+                                        .open = fmax(now + ended - s->class_arrived[k], 0),
+                                        .done = s->class_done[k],
+                                        .ended = ended,
+                                        .queued = (double)q->queued,
+                                        .starved_s = s->class_starved_s[k],
+                                        .oldest_s = q->oldest_wait_ms / 1e3};
+        name[k] = snap->class_name[k];
+    }
+    standing_unserved(of, name, snap->classes, s->length_s, in->unserved_ratio >= 0, in->unserved);
+}
+
+/* How the load stands at the end. */
+static void window_load(const struct window_facts *f, const struct window_sums *s,
+                        const struct snapshot *snap, struct judge_input *in) {
+    bool closed = f->loop == WINDOW_LOOP_CLOSED;
+    in->unserved_ratio = KVF_MISSING;
+    in->dispersion = f->dispersion;
+    in->came_before = 0;
+    in->unsettled = closed && unsettled(s, snap);
+    if (!closed) window_waiting(s, snap, in);
+    window_unserved(s, snap, in);
+}
+
+void window_describe(const struct window_facts *f, const struct window_sums *s, const struct snapshot *snap,
+                     struct judge_input *in) {
     for (int t = 0; t < KVF_TIERS; t++) {
         const struct snapshot_tier *v = &snap->tier[t];
         in->on[t] = snap->tier_on[t];
@@ -166,7 +224,6 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
-    in->stand.p95_alone = f->higher > 0;
     in->server_here = f->server_here > 0;
     in->machines = f->machines;
     in->places = f->places;
@@ -175,7 +232,8 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     in->capacity_ratio = f->capacity_ratio;
     in->slots = snap->interval.slots;
     in->backlog = snap->interval.queue_depth;
-    window_waiting(f, snap, in);
+    window_load(f, s, snap, in);
+    window_targets(f, s, snap, in);
     in->reuse_bytes = f->reuse_bytes;
     in->reuse_error = f->reuse_error;
     in->routing = (enum judge_routing)f->routing;

@@ -37,10 +37,16 @@ struct window_sums {
     double users_s;
     double device_bytes, our_bytes,
         counted_s; /* the kernel's and ours, and the seconds in which it counted */
+    double queued_s,
+        users_more; /* requests in the queue, times seconds; users that came, less those that left */
     /* of classes with a P95 target: requests that ended, that missed it; intervals with requests there, and
      * with some past it */
     double class_judged[KVF_CLASSES_MAX], class_missed[KVF_CLASSES_MAX];
     double class_there[KVF_CLASSES_MAX], class_late[KVF_CLASSES_MAX];
+    /* of all classes: requests that came, that were done, that ended otherwise; time in which the class is
+     * starved */
+    double class_arrived[KVF_CLASSES_MAX], class_done[KVF_CLASSES_MAX], class_failed[KVF_CLASSES_MAX];
+    double class_starved_s[KVF_CLASSES_MAX];
     double firsts, sampled; /* lookups of what is new, and all, as the sample of accesses weighs them */
     double unwritten;       /* of the first, those of what another request had yet to write */
     double device_busy_s, device_known_s;
@@ -71,6 +77,8 @@ struct window_facts {
     double routing;                  /* an enum judge_routing */
     double higher;                   /* 1: classes have targets of higher percentiles */
     double server_here;              /* 1: the server of a store or index is on this machine */
+    double dispersion;               /* of the count of arrivals (scenario_arrival_dispersion()) */
+    double longer[KVF_CLASSES_MAX];  /* 1: the class's P95 target is no shorter than the time so far */
 };
 
 /* Cumulative sums at recent moments; the oldest kept is the newest at least ten seconds old. */
@@ -91,11 +99,13 @@ void window_add(struct window *w, const struct window_sums *interval);
 /* The last ten seconds, or what there is of them, or the last interval if that is longer. `more` comes on
  * top of what was added and is not kept; it may be NULL. */
 void window_look(const struct window *w, const struct window_sums *more, struct window_sums *out);
-/* Fills the means and shares of the rule's input; fields about the present moment are left unchanged. Targets
- * count as met where 95 % of each class's requests met them, and are not judged yet where none of a class
- * that has some has ended. */
+/* Fills the means and shares of the rule's input; fields about the present moment are left unchanged. */
 void window_means(const struct window_sums *s, struct judge_input *in);
-/* Fills the rest of the rule's input: tiers, slots, backlog. Call it after window_means(). */
-void window_describe(const struct window_facts *f, const struct snapshot *snap, struct judge_input *in);
+/* Fills the rest of the rule's input: tiers, slots, backlog, and how the load stands. Call it after
+ * window_means(). Targets count as met where 95 % of each class's requests met them, and are not judged yet
+ * where none of a class that has some has ended, or where all that was open may still miss a target that is
+ * longer than the time so far. */
+void window_describe(const struct window_facts *f, const struct window_sums *s, const struct snapshot *snap,
+                     struct judge_input *in);
 
 #endif

@@ -157,8 +157,6 @@ static void means_are_weighted(void **state) {
                             .firsts = 4,
                             .sampled = 40,
                             .unwritten = 2,
-                            .class_judged = {100, 3},
-                            .class_missed = {5, 0},
                             .tier_busy_s = {[KVF_TIER_NVME] = 0.8},
                             .device_bytes = 600,
                             .our_bytes = 100,
@@ -201,23 +199,107 @@ static void means_are_weighted(void **state) {
     near(in.tier_busy[KVF_TIER_NVME], 0.2);
     near(in.device_bytes, 600);
     near(in.our_bytes, 100);
-    assert_true(in.targets && in.targets_met); /* 95 of 100 */
-    struct window_sums late = {.class_judged = {1}, .class_missed = {1}};
-    window_sums_add(&all, &late);
-    window_means(&all, &in);
-    assert_true(in.targets && !in.targets_met);
-    /* a class of which none has ended is not judged, unless some wait past the target */
-    struct window_sums waits = {.class_judged = {20}, .class_there = {1, 1}};
-    window_means(&waits, &in);
-    assert_true(in.targets && in.targets_met && in.stand.targets == 1 && in.stand.unjudged == 1);
-    waits.class_late[1] = 1;
-    window_means(&waits, &in);
-    assert_true(!in.targets_met && in.stand.targets == 2 && in.stand.unjudged == 0);
-    waits = (struct window_sums){.class_missed = {1}, .class_there = {1}};
-    window_means(&waits, &in);
-    assert_true(in.targets && !in.targets_met);
     assert_int_equal(in.backlog, 77);
     assert_int_equal(in.slots, 8);
+}
+
+static struct judge_input targets_of(const struct window_sums *s, const struct window_facts *f,
+                                     const struct snapshot *snap) {
+    struct judge_input in = {0};
+    window_means(s, &in);
+    window_describe(f, s, snap, &in);
+    return in;
+}
+
+/* A class of which none has ended is not judged, unless some wait past the target. */
+static void targets_are_judged_by_what_ended(void **state) {
+    static const struct window_facts f;
+    static struct snapshot snap;
+    (void)state;
+    struct window_sums s = {.class_judged = {100, 3}, .class_missed = {5}};
+    struct judge_input in = targets_of(&s, &f, &snap);
+    assert_true(in.targets && in.targets_met && in.stand.targets == 2); /* 95 of 100 */
+    s.class_judged[0]++, s.class_missed[0]++;
+    in = targets_of(&s, &f, &snap);
+    assert_true(in.targets && !in.targets_met);
+    s = (struct window_sums){.class_judged = {20}, .class_there = {1, 1}};
+    in = targets_of(&s, &f, &snap);
+    assert_true(in.targets && in.targets_met && in.stand.targets == 1 && in.stand.unjudged == 1 &&
+                in.stand.empty == 1);
+    s.class_late[1] = 1;
+    in = targets_of(&s, &f, &snap);
+    assert_true(!in.targets_met && in.stand.targets == 2 && in.stand.unjudged == 0);
+    s = (struct window_sums){.class_missed = {1}, .class_there = {1}};
+    in = targets_of(&s, &f, &snap);
+    assert_true(in.targets && !in.targets_met);
+}
+
+/* A target that is longer than the time so far was met by all that ended, and by nothing that is open: it is
+ * met only where these are few, and missed where that many failed. */
+static void a_target_longer_than_the_time_so_far_is_not_judged(void **state) {
+    static const struct window_facts longer = {.longer = {1}}, shorter;
+    static struct snapshot snap = {.classes = 1, .qos = {{.queued = 4, .in_service_now = 6}}};
+    (void)state;
+    struct window_sums s = {.class_judged = {90}};
+    assert_true(targets_of(&s, &shorter, &snap).targets_met);
+    struct judge_input in = targets_of(&s, &longer, &snap);
+    assert_true(!in.targets && in.stand.unjudged == 1 && in.stand.longer == 1);
+    s.class_judged[0] = 190; /* 10 of 200 */
+    in = targets_of(&s, &longer, &snap);
+    assert_true(in.targets && in.targets_met);
+    s.class_missed[0] = 11;
+    in = targets_of(&s, &longer, &snap);
+    assert_true(in.targets && !in.targets_met);
+}
+
+/* 400 came in ten seconds, and 300 of them are open at the end: half of these at any moment, or as many from
+ * the beginning. Those of 300 users who came make no load unsettled. */
+static void open_requests_of_a_closed_loop_grow(void **state) {
+    static const struct window_facts closed = {.loop = WINDOW_LOOP_CLOSED},
+                                     paced = {.loop = WINDOW_LOOP_PACED};
+    static struct snapshot snap;
+    (void)state;
+    snap.interval.in_service_now = 200;
+    snap.interval.queue_depth = 100;
+    struct window_sums s = {.length_s = 10,
+                            .arrived = 400,
+                            .class_done = {60},
+                            .class_failed = {40},
+                            .slots_busy_s = 100 * 10,
+                            .queued_s = 50 * 10};
+    assert_true(targets_of(&s, &closed, &snap).unsettled);
+    assert_false(targets_of(&s, &paced, &snap).unsettled);
+    s.users_more = 300;
+    assert_false(targets_of(&s, &closed, &snap).unsettled);
+    s.users_more = 0;
+    s.slots_busy_s = 250 * 10;
+    assert_false(targets_of(&s, &closed, &snap).unsettled);
+    s.slots_busy_s = 100 * 10;
+    s.class_done[0] = 395; /* 5 of them, by chance */
+    snap.interval.in_service_now = 5, snap.interval.queue_depth = 0;
+    assert_false(targets_of(&s, &closed, &snap).unsettled);
+}
+
+/* As of a run: of its requests none was done and one is as old as half of the time; or it was starved for
+ * most of it; or the others are served and it is not. */
+static void a_class_is_left_unserved(void **state) {
+    static const struct window_facts closed = {.loop = WINDOW_LOOP_CLOSED}, open = {.loop = WINDOW_LOOP_OPEN};
+    static struct snapshot snap = {.classes = 2, .class_name = {"chat", "batch"}};
+    (void)state;
+    struct window_sums s = {.length_s = 10, .arrived = 50, .class_arrived = {49, 1}, .class_done = {49}};
+    snap.qos[1].oldest_wait_ms = 4000;
+    assert_string_equal(targets_of(&s, &closed, &snap).unserved, "");
+    snap.qos[1].oldest_wait_ms = 6000;
+    assert_string_equal(targets_of(&s, &closed, &snap).unserved, "class batch");
+    s.class_done[1] = 1;
+    assert_string_equal(targets_of(&s, &closed, &snap).unserved, "");
+    s.class_starved_s[1] = 6;
+    assert_string_equal(targets_of(&s, &closed, &snap).unserved, "class batch");
+    s = (struct window_sums){
+        .length_s = 10, .arrived = 500, .class_arrived = {400, 100}, .class_done = {400, 20}};
+    snap.qos[1].queued = snap.interval.queue_depth = 80;
+    assert_string_equal(targets_of(&s, &closed, &snap).unserved, "");
+    assert_string_equal(targets_of(&s, &open, &snap).unserved, "class batch");
 }
 
 /* A link of two directions, each busy for all of every other second: either has half of its time left, and so
@@ -238,10 +320,10 @@ static void directions_in_turn_leave_half_of_a_full_duplex_link(void **state) {
     struct window_sums sums = look();
     snap.tier_on[KVF_TIER_REMOTE] = true;
     window_means(&sums, &in);
-    window_describe(&shared, &snap, &in);
+    window_describe(&shared, &sums, &snap, &in);
     near(in.tier_busy[KVF_TIER_REMOTE], 1);
     near(in.link_any[KVF_TIER_REMOTE], 1);
-    window_describe(&apart, &snap, &in);
+    window_describe(&apart, &sums, &snap, &in);
     near(in.tier_busy[KVF_TIER_REMOTE], 0.5);
     near(in.link_any[KVF_TIER_REMOTE], 0.5);
     near(in.busy[KVF_TIER_REMOTE][KVF_DIR_READ], 0.5);
@@ -255,22 +337,23 @@ static void what_waits_is_told_in_a_window_of_any_arrivals(void **state) {
     struct judge_input in = {0};
     (void)state;
     snap.interval.queue_depth = 300;
-    struct window_sums drains = {.length_s = 10, .requests = 100}, stands = drains, grows = drains;
+    struct window_sums drains = {.length_s = 10, .requests = 100, .class_done = {100}}, stands = drains,
+                       grows = drains;
     stands.arrived = 100;
     grows.arrived = 400;
     window_means(&drains, &in);
-    window_describe(&open, &snap, &in);
+    window_describe(&open, &drains, &snap, &in);
     near(in.unserved_ratio, 300.0 / 400);
     near(in.came_before, 400);
     window_means(&stands, &in);
-    window_describe(&open, &snap, &in);
+    window_describe(&open, &stands, &snap, &in);
     near(in.unserved_ratio, 300.0 / 400);
     near(in.came_before, 300);
     window_means(&grows, &in);
-    window_describe(&open, &snap, &in);
+    window_describe(&open, &grows, &snap, &in);
     near(in.unserved_ratio, 300.0 / 400);
     near(in.came_before, 0);
-    window_describe(&closed, &snap, &in);
+    window_describe(&closed, &grows, &snap, &in);
     assert_true(isnan(in.unserved_ratio) && in.came_before == 0);
 }
 
@@ -296,6 +379,10 @@ int main(void) {
         cmocka_unit_test_setup(what_is_only_looked_at_is_not_kept, begin),
         cmocka_unit_test_setup(means_are_weighted, begin),
         cmocka_unit_test_setup(directions_in_turn_leave_half_of_a_full_duplex_link, begin),
+        cmocka_unit_test(targets_are_judged_by_what_ended),
+        cmocka_unit_test(a_target_longer_than_the_time_so_far_is_not_judged),
+        cmocka_unit_test(open_requests_of_a_closed_loop_grow),
+        cmocka_unit_test(a_class_is_left_unserved),
         cmocka_unit_test(what_waits_is_told_in_a_window_of_any_arrivals),
         cmocka_unit_test_setup(what_nobody_measured_is_missing, begin),
     };
