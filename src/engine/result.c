@@ -277,9 +277,16 @@ static bool target_holds(const struct kept *k, int i, uint64_t all) {
                   : percentile_within(k, stat_of_target(i), target_ns, all);
 }
 
-/* Missing without a target, and with fewer requests than the quantile needs, unless a lower one that has
- * enough is beyond the target, where the higher one is too. Missing, too, where the target is longer than the
- * run: none of its requests can be beyond it yet, and those that are open may be later. */
+/* Of a target that is longer than the run no request can be beyond it yet, and those that are open may be
+ * later. */
+static bool too_soon(const struct kept *k, int i) {
+    uint64_t target_ns = sampler_target_ns(k->klass, i);
+    return target_ns != KVF_UNSET && target_ns >= k->run_ns && target_holds(k, i, k->all + k->overdue[i]) &&
+           !target_holds(k, i, k->all + k->open);
+}
+
+/* Missing without a target, where it is too soon, and with fewer requests than the quantile needs, unless a
+ * lower one that has enough is beyond the target, where the higher one is too. */
 static double target_met(const struct kept *k, int i) {
     uint64_t target_ns = sampler_target_ns(k->klass, i);
     uint64_t all = k->all + k->overdue[i];
@@ -292,21 +299,24 @@ static double target_met(const struct kept *k, int i) {
         return KVF_MISSING;
     }
     if (!target_holds(k, i, all)) return 0;
-    return target_ns < k->run_ns || target_holds(k, i, k->all + k->open) ? 1 : KVF_MISSING;
+    return too_soon(k, i) ? KVF_MISSING : 1;
+}
+
+static struct kept kept_of(const struct measure *m, uint32_t k) {
+    const struct counters_class *c = &m->d->klass[k];
+    const struct class_counts *from = &m->from->klass[k], *to = &m->to->klass[k];
+    return (struct kept){&m->e->s->qos.klass[k],
+                         counters_get(&c->done) + counters_get(&c->failed) + to->dropped - from->dropped,
+                         result_met(c),
+                         m->to->overdue[k],
+                         to->queued + to->in_service,
+                         m->to->run_ns - m->e->control.sampler->zero_ns,
+                         figures_judged(c, m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT)};
 }
 
 static void add_class(struct measure *m, uint32_t k) {
-    const struct counters_class *c = &m->d->klass[k];
-    const struct class_counts *from = &m->from->klass[k], *to = &m->to->klass[k];
     const char *name = m->e->s->qos.klass[k].name;
-    uint64_t ended = counters_get(&c->done) + counters_get(&c->failed) + to->dropped - from->dropped;
-    struct kept kept = {&m->e->s->qos.klass[k],
-                        ended,
-                        result_met(c),
-                        m->to->overdue[k],
-                        to->queued + to->in_service,
-                        m->to->run_ns - m->e->control.sampler->zero_ns,
-                        figures_judged(c, m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT)};
+    struct kept kept = kept_of(m, k);
     for (int i = 0; i < KVF_TARGETS; i++)
         result_add(m->out, target_met(&kept, i), kept.all + kept.overdue[i], "slo_%s_%s_met", name,
                    stat_name(stat_of_target(i)));
@@ -430,10 +440,17 @@ void result_fill(struct engine *e, struct run_record *run) {
                         .d = p->delta,
                         .cache = &p->cache,
                         .wall_s = (double)(p->end.run_ns - p->base.run_ns) / 1e9};
-    struct figures f = {snap, p->delta, (double)model_bytes_per_token(&e->s->model, e->s->tensor_parallel),
-                        e->s->qos.latency == KVF_QOS_LATENCY_TTFT};
+    struct figures f = {snap,
+                        p->delta,
+                        (double)model_bytes_per_token(&e->s->model, e->s->tensor_parallel),
+                        e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
+                        {false}};
     snap->peek = true; /* what is counted once is counted by intervals */
     sampler_between(e, m.from, m.to, snap, &use);
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        struct kept kept = kept_of(&m, k);
+        f.too_soon[k] = too_soon(&kept, 0);
+    }
     figures_requests(m.out, &f);
     figures_classes(m.out, &f);
     figures_cache(m.out, &f);

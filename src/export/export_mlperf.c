@@ -410,7 +410,9 @@ static json_t *timeline(const struct series *s) {
 
 /* Facts for the reader that kv-cache.py has no member for. */
 static json_t *origin(const struct run_record *r) {
-    json_t *o = json_object(), *emulated = json_array();
+    json_t *o = json_object(), *emulated = json_array(), *warnings = json_array();
+    for (size_t i = 0; i < r->verdict.warnings; i++)
+        json_array_append_new(warnings, json_part_text(r->verdict.warning[i]));
     char undone[STANDING_TEXT];
     for (int t = 0; t < KVF_TIERS; t++)
         if (r->tier[t].on && r->tier[t].emulated)
@@ -432,7 +434,9 @@ static json_t *origin(const struct run_record *r) {
     json_object_set_new(o, "offered_requests_per_s", json_part_number(value(r, "offered_requests_per_s")));
     json_object_set_new(o, "achieved_ratio", json_part_number(value(r, "achieved_ratio")));
     json_object_set_new(o, "unserved_ratio", json_part_number(value(r, "unserved_ratio")));
+    json_object_set_new(o, "unsettled_ratio", json_part_number(value(r, "unsettled_ratio")));
     json_object_set_new(o, "undone", json_part_some(undone));
+    json_object_set_new(o, "warnings", warnings);
     return o;
 }
 

@@ -155,7 +155,8 @@ const struct metric metric_rows[] = {
     /* QoS classes */
     {"slo_CLASS_met_ratio", RATIO, UP, "SLO met CLASS",
      "Requests of the class inside its P95 target, by qos.latency, / its requests done, failed, dropped, and past "
-     "the target at the end though not done. Missing without such a target, as are the violations."},
+     "the target at the end though not done. Missing without such a target, as are the violations, and where the "
+     "target is longer than the run and not judged."},
     {"slo_CLASS_violations", COUNT, DOWN, "SLO missed CLASS",
      "Requests of the class that ended beyond the P95 target, failed, were dropped, or are past it at the end."},
     {"slo_CLASS_p95_ms", MS, DOWN, "CLASS P95", "P95 of the judged latency, of the requests done."},

@@ -70,15 +70,28 @@ static void add_starved(struct store_ranks *w) {
     }
 }
 
+/* Whether a P95 target is longer than the run of a rank, which then tells no part that met it. */
+static bool too_soon(const struct store_ranks *w, uint32_t k) {
+    const char *name = w->view->snap.class_name[k];
+    bool told = true;
+    for (size_t i = 0; i < w->count && told; i++) {
+        const struct result_list *own = &w->part[i].run.results;
+        bool ended =
+            result_named(own, "class_%s_done", name) + result_named(own, "class_%s_failed", name) > 0;
+        told = !ended || kvf_present(result_named(own, "slo_%s_met_ratio", name));
+    }
+    return !told;
+}
+
 /* Of each class its P95 target, by the requests of all ranks. What waits at the end is counted beyond that
  * target alone, so nothing is known of higher ones. */
-static void add_targets(struct store_ranks *w) {
+static void add_targets(struct store_ranks *w, const struct figures *f) {
     const struct snapshot *s = &w->view->snap;
     enum kvf_stat stat = stat_of_target(0);
     for (uint32_t k = 0; k < s->classes; k++) {
         const struct snapshot_qos *q = &s->qos[k];
         uint64_t all = q->done + q->failed + q->overdue;
-        if (!kvf_present(q->violations) || all < stat_samples(stat)) continue;
+        if (!kvf_present(q->violations) || all < stat_samples(stat) || f->too_soon[k]) continue;
         result_add(&w->run.results, q->met_ratio >= stat_quantile(stat), all, "slo_%s_%s_met",
                    s->class_name[k], stat_name(stat));
     }
@@ -216,16 +229,17 @@ static void add_ranks(struct store_ranks *w, const struct store_whole *done) {
 }
 
 void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) {
-    struct figures f = {&w->view->snap, w->kept->counters, token_bytes(w),
-                        strcmp(w->run.qos_latency, "ttft") == 0};
+    struct figures f = {
+        &w->view->snap, w->kept->counters, token_bytes(w), strcmp(w->run.qos_latency, "ttft") == 0, {false}};
     struct result_list *out = &w->run.results;
+    for (uint32_t k = 0; k < f.snap->classes; k++) f.too_soon[k] = too_soon(w, k);
     figures_requests(out, &f);
     figures_classes(out, &f);
     figures_cache(out, &f);
     figures_tiers(out, &f);
     figures_machine(out, &f);
     figures_histograms(&w->run, f.d);
-    add_targets(w);
+    add_targets(w, &f);
     add_load(w);
     add_batch(w);
     add_own(w, done);

@@ -278,13 +278,14 @@ def _():
     load = {"requests_arrived": 1000, "offered_requests_per_s": 10, "achieved_requests_per_s": 5, "achieved_ratio": 0.5, "unserved_ratio": 0.4}
     served = {**load, "achieved_requests_per_s": 10, "achieved_ratio": 1, "unserved_ratio": 0}
     paced = {"requests_arrived": 1000, "unserved_ratio": 0.4}
+    closed = {"requests_arrived": 1000, "unsettled_ratio": 0.3}
     late = "it did not serve what arrived"
     with histories.make() as db:
-        for results in ({}, load, served, paced, {**load, "fell_through": 2}):
+        for results in ({}, load, served, paced, {**load, "fell_through": 2}, closed):
             histories.add_run(db, results={"throughput_tok_s": 400.0, **results})
-    for ref, (results, why) in enumerate((({}, None), (load, late), (served, None), (paced, late), (load, "2 writes fell through")), 1):
+    for ref, (results, why) in enumerate((({}, None), (load, late), (served, None), (paced, late), (load, "2 writes fell through"), (closed, late)), 1):
         got = export(str(ref))
-        for name in ("offered_requests_per_s", "achieved_ratio", "unserved_ratio"):
+        for name in ("offered_requests_per_s", "achieved_ratio", "unserved_ratio", "unsettled_ratio"):
             assert got["kvfall"][name] == results.get(name), (ref, got["kvfall"])
         assert got["kvfall"]["undone"] == why, (ref, got["kvfall"])
         assert got["summary"]["warning"] == (why and "throughput not comparable: " + why), (ref, got["summary"])

@@ -500,6 +500,22 @@ def _():
     assert re.search(r"1 of 2\s+targets\s+missed", run(["show", "latest"]).stdout)
 
 
+@case("of a target longer than the run no part is told that met it, of a run nor of ranks, while so many are open")
+def _():
+    many = {"qos": {"classes": [{"name": "all", "p95": "24h"}]}, "workload.users": 400, "engine.slots": 2, "compute": {"mode": "fixed", "ms_per_token": 1}}
+    found = apart(many, many)
+    _, whole = whole_of(found)
+    for results in (found[0][1], whole["results"]):
+        assert value(results, "class_all_done") >= 20 and value(results, "class_all_queued_at_end") > 100, results
+        assert value(results, "slo_all_met_ratio") is None and results.get("slo_all_p95_met", {}).get("value") is None, results
+    assert whole["qos"][0]["met_ratio"] is None, whole["qos"]
+    told = " ".join(run(["show", "latest"]).stdout.split())
+    assert "100 %" not in re.search(r"Class SLO met .*? all (.*?) Errors", told).group(1), told
+    sla = json.loads(run(["export", "latest", "--format", "mlperf"]).stdout)["summary"]["qos_metrics"]["all"]["sla"]
+    assert "targets met" not in whole["verdict"]["sentence"], whole["verdict"]
+    assert sla["compliance"] is None and sla["met"] is None and "shorter than the target" in sla["not_judged"], sla
+
+
 @case("the words of a merge name what is counted: whole intervals, where the common time has parts of some")
 def _():
     found = apart({}, {"run": {"duration": "2050ms", "warmup": "30ms", "interval": "100ms"}})

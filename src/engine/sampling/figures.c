@@ -80,7 +80,7 @@ static void add_class(struct result_list *out, const struct figures *f, uint32_t
     bool target = kvf_present(q->violations);
     double at_start = (double)(q->done + q->failed + q->queued + q->in_service_now) - (double)q->arrived;
     char prefix[sizeof((struct result *)0)->metric];
-    result_add(out, q->met_ratio, all, "slo_%s_met_ratio", name);
+    result_add(out, f->too_soon[k] ? KVF_MISSING : q->met_ratio, all, "slo_%s_met_ratio", name);
     result_add(out, target ? (double)all - class_met(q) : KVF_MISSING, all, "slo_%s_violations", name);
     for (int i = 0; i < KVF_TARGETS; i++)
         result_add(out, levels_ms(judged, stat_quantile(stat_of_target(i))), histogram_count(judged),

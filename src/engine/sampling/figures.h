@@ -11,6 +11,8 @@ struct figures {
     const struct counters *d;    /* its histograms; counts are not read */
     double token_bytes;          /* KV of a token; NaN: not known */
     bool by_ttft;                /* targets are of the time to first token */
+    /* by class: P95 target longer than the run, and it depends on requests that are open whether it is met */
+    bool too_soon[KVF_CLASSES_MAX];
 };
 
 /* Each appends the results of its subject. */
