@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/moment.h"
+#include "base/units.h"
 #include "compare/comparison_parts.h"
 #include "record/standing.h"
 
@@ -25,10 +26,34 @@ static void label_group(const struct trials *t, char *out, size_t len) {
         snprintf(out, len, "runs %" PRId64 "...%" PRId64, first->run_id, last->run_id);
 }
 
-static void granularity_of(const struct run_record *run, struct comparison_side *s) {
+/* The settings of a run that causes go by. */
+struct rules {
+    double way_ms;   /* of a message from the router to a pod, before the wait for a slot */
+    bool inclusive;  /* slower tiers keep copies */
+    bool background; /* room is made ahead of writes */
+};
+
+static bool has_word(const json_t *section, const char *key, const char *word) {
+    const char *value = json_string_value(json_object_get(section, key));
+    return value && strcmp(value, word) == 0;
+}
+
+static double way_of(const json_t *root) {
+    const json_t *fleet = json_object_get(root, "fleet");
+    const char *delay = json_string_value(json_object_get(fleet, "delay"));
+    uint64_t ns = 0;
+    bool sent = has_word(root, "mode", "simulate") && json_number_value(json_object_get(fleet, "pods")) > 1;
+    return sent && delay && units_parse_duration(delay, &ns) == 0 ? (double)ns / 1e6 : 0;
+}
+
+static void rules_of(const struct run_record *run, struct comparison_side *s, struct rules *out) {
     json_t *root = run->effective_json ? json_loads(run->effective_json, 0, NULL) : NULL;
-    const char *unit = json_string_value(json_object_get(json_object_get(root, "cache"), "granularity"));
+    const json_t *cache = json_object_get(root, "cache");
+    const char *unit = json_string_value(json_object_get(cache, "granularity"));
     snprintf(s->granularity, sizeof s->granularity, "%s", unit ? unit : "");
+    out->inclusive = has_word(cache, "placement", "inclusive");
+    out->background = has_word(cache, "make_room", "background");
+    out->way_ms = way_of(root);
     json_decref(root);
 }
 
@@ -47,19 +72,44 @@ static double misses_of(const struct comparison_input *i, const char *granularit
     return round(all - (chunks > 0 ? chunks : 0)); /* whole ones */
 }
 
-static void means_of(const struct comparison_input *i, const char *granularity, struct comparison_means *m) {
+/* Of the operations or bytes of a tier those of moves that no request waits for: up, or under inclusive down;
+ * a load of inclusive is the read that it serves. */
+static double aside(const struct comparison_input *i, const struct rules *rules, int k, const char *what) {
+    const bool apart[] = {!rules->inclusive, rules->inclusive || rules->background};
+    static const enum kvf_cause moves[] = {KVF_CAUSE_PROMOTION, KVF_CAUSE_DEMOTION};
+    double sum = 0;
+    for (size_t c = 0; c < 2; c++) {
+        char metric[METRIC_NAME];
+        snprintf(metric, sizeof metric, "%s_%s_%s_%s", tier_name((enum kvf_tier)(k / KVF_DIRS)),
+                 dir_name((enum kvf_dir)(k % KVF_DIRS)), cause_name(moves[c]), what);
+        double n = apart[c] ? value_of(i, metric) : 0;
+        sum += kvf_present(n) ? n : 0;
+    }
+    return sum;
+}
+
+static double aside_read_bytes(const struct comparison_input *i, const struct rules *rules) {
+    double sum = 0;
+    for (int t = 0; t < KVF_TIERS; t++) sum += aside(i, rules, t * KVF_DIRS + KVF_DIR_READ, "bytes");
+    return sum;
+}
+
+static void means_of(const struct comparison_input *i, const char *granularity, const struct rules *rules,
+                     struct comparison_means *m) {
     double done = value_of(i, "requests_done");
-    *m = (struct comparison_means){.e2e = value_of(i, "e2e_mean_ms"),
-                                   .ttft = value_of(i, "ttft_mean_ms"),
-                                   .queue = value_of(i, "queue_wait_mean_ms"),
-                                   .storage = value_of(i, "storage_io_mean_ms"),
-                                   .prefill = value_of(i, "prefill_mean_ms"),
-                                   .generation = value_of(i, "generation_mean_ms"),
-                                   .device_ms = value_of(i, "nvme_read_device_mean_ms"),
-                                   .kernel_ms = value_of(i, "nvme_read_q2d_mean_ms"),
-                                   .drive_ms = value_of(i, "nvme_read_d2c_mean_ms"),
-                                   .misses = kvf_ratio(misses_of(i, granularity), done),
-                                   .read_bytes = kvf_ratio(value_of(i, "total_read_bytes"), done)};
+    *m = (struct comparison_means){
+        .e2e = value_of(i, "e2e_mean_ms"),
+        .ttft = value_of(i, "ttft_mean_ms"),
+        .queue = value_of(i, "queue_wait_mean_ms") - rules->way_ms,
+        .way = rules->way_ms,
+        .storage = value_of(i, "storage_io_mean_ms"),
+        .prefill = value_of(i, "prefill_mean_ms"),
+        .generation = value_of(i, "generation_mean_ms"),
+        .device_ms = value_of(i, "nvme_read_device_mean_ms"),
+        .kernel_ms = value_of(i, "nvme_read_q2d_mean_ms"),
+        .drive_ms = value_of(i, "nvme_read_d2c_mean_ms"),
+        .misses = kvf_ratio(misses_of(i, granularity), done),
+        .read_bytes = kvf_ratio(value_of(i, "total_read_bytes") - aside_read_bytes(i, rules), done)};
     for (int k = 0; k < KVF_TIERS * KVF_DIRS; k++) {
         enum kvf_tier t = (enum kvf_tier)(k / KVF_DIRS);
         enum kvf_dir d = (enum kvf_dir)(k % KVF_DIRS);
@@ -67,12 +117,13 @@ static void means_of(const struct comparison_input *i, const char *granularity, 
         snprintf(mean, sizeof mean, "%s_%s_mean_ms", tier_name(t), dir_name(d));
         snprintf(ops, sizeof ops, "%s_%s_ops", tier_name(t), dir_name(d));
         m->operation_ms[t][d] = value_of(i, mean);
-        m->operations[t][d] = kvf_ratio(value_of(i, ops), done);
+        m->operations[t][d] = kvf_ratio(value_of(i, ops) - aside(i, rules, k, "ops"), done);
     }
 }
 
 static void describe_side(const struct comparison_input *i, struct comparison_side *s) {
     const struct run_record *run = i->run;
+    struct rules rules;
     char when[MOMENT_TEXT], end[48] = "";
     *s =
         (struct comparison_side){.run_id = run->run_id, .status = run->status, .started_at = run->started_at};
@@ -80,9 +131,9 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     snprintf(s->name, sizeof s->name, "%s", run->name);
     snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
     s->results = run->results.count > 0;
-    granularity_of(run, s);
+    rules_of(run, s, &rules);
     s->open_loop = kvf_present(value_of(i, "achieved_ratio"));
-    means_of(i, s->granularity, &s->mean);
+    means_of(i, s->granularity, &rules, &s->mean);
     verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
     if (comparison_group(i)) {
         s->trials = i->trials->count;

@@ -53,12 +53,13 @@ struct comparison_store {
 
 /* Of a request done, in the mean; missing where not known. */
 struct comparison_means {
-    double e2e, ttft, queue, storage, prefill, generation; /* ms */
-    double operations[KVF_TIERS][KVF_DIRS];                /* of entries, those of moves included */
-    double operation_ms[KVF_TIERS][KVF_DIRS];              /* of one of them */
+    double e2e, ttft, queue, storage, prefill, generation; /* ms; queue: of the wait for a slot alone */
+    double way;                                            /* ms, of the message from router to pod */
+    double operations[KVF_TIERS][KVF_DIRS];                /* of entries, that requests wait for */
+    double operation_ms[KVF_TIERS][KVF_DIRS];              /* of any one */
     double device_ms, kernel_ms, drive_ms; /* at the device, of an nvme read and of a request to the drive */
     double misses;                         /* lookups that miss what is made again */
-    double read_bytes;                     /* from all tiers */
+    double read_bytes;                     /* from all tiers, that requests wait for */
 };
 
 struct comparison_side {

@@ -149,8 +149,8 @@ static void put_operation(const struct search *s, const struct operation *o, str
     const double base = s->base->operations[o->tier][o->dir], own = s->own->operations[o->tier][o->dir];
     char metric[METRIC_NAME];
     if (o->longer < HALF * o->moved) {
-        buf_addf(out, " because requests make %s %s %ss (%.3g each after %.3g)", s->worse ? "more" : "fewer",
-                 tier, dir, known(own), known(base));
+        buf_addf(out, " because requests wait for %s %s %ss (%.3g each after %.3g)",
+                 s->worse ? "more" : "fewer", tier, dir, known(own), known(base));
         return;
     }
     if (o->tier == KVF_TIER_NVME && o->dir == KVF_DIR_READ && put_device(s, out)) return;
@@ -178,18 +178,20 @@ static bool put_storage(const struct search *s, bool alone, struct buf *out) {
 
 /* ---- the parts of a request ---- */
 
-enum { QUEUE, STORAGE, PREFILL, GENERATION, REST, PARTS };
+enum { WAY, QUEUE, STORAGE, PREFILL, GENERATION, REST, PARTS };
 
 /* Up to the first token nothing is generated, and of the time in storage there is as much as fits beside the
  * rest. */
 static void parts_of(const struct comparison_means *m, bool first_token, double part[PARTS]) {
     double whole = first_token ? m->ttft : m->e2e;
+    part[WAY] = m->way;
     part[QUEUE] = known(m->queue);
     part[PREFILL] = known(m->prefill);
     part[GENERATION] = first_token ? 0 : known(m->generation);
     part[STORAGE] = known(m->storage);
-    if (first_token) part[STORAGE] = fmin(part[STORAGE], fmax(whole - part[QUEUE] - part[PREFILL], 0));
-    part[REST] = whole - part[QUEUE] - part[PREFILL] - part[GENERATION] - part[STORAGE];
+    if (first_token)
+        part[STORAGE] = fmin(part[STORAGE], fmax(whole - part[WAY] - part[QUEUE] - part[PREFILL], 0));
+    part[REST] = whole - part[WAY] - part[QUEUE] - part[PREFILL] - part[GENERATION] - part[STORAGE];
 }
 
 /* REST: none that has a name, or the mean did not move this way. */
@@ -205,6 +207,10 @@ static int part_of(const struct search *s, bool first_token) {
     return most;
 }
 
+static void put_delay(double base_ms, double own_ms, struct buf *out) {
+    buf_addf(out, " (fleet.delay %s after %s)", format_ms(own_ms).text, format_ms(base_ms).text);
+}
+
 /* Whether as many requests are done as arrive, however long they take. */
 static bool by_arrivals(const struct comparison *c, size_t side) {
     const struct comparison_side *base = &c->side[0], *own = &c->side[side];
@@ -217,6 +223,8 @@ bool comparison_cause(const struct comparison *c, size_t side, enum comparison_d
     static const struct {
         const char *metric, *worse, *better;
     } parts[REST] = {
+        [WAY] = {NULL, "messages take longer from router to pod",
+                 "messages take less time from router to pod"},
         [QUEUE] = {"queue_wait_mean_ms", "requests wait longer for a slot", "requests wait less for a slot"},
         [PREFILL] = {"prefill_mean_ms", "prefills and the wait for the batch take longer",
                      "prefills and the wait for the batch take less time"},
@@ -242,11 +250,15 @@ bool comparison_cause(const struct comparison *c, size_t side, enum comparison_d
         put_misses(&s, "because", out);
         return true;
     }
-    const double mean[REST][2] = {[QUEUE] = {s.base->queue, s.own->queue},
+    const double mean[REST][2] = {[WAY] = {s.base->way, s.own->way},
+                                  [QUEUE] = {s.base->queue, s.own->queue},
                                   [PREFILL] = {s.base->prefill, s.own->prefill},
                                   [GENERATION] = {s.base->generation, s.own->generation}};
     buf_addf(out, " because %s", s.worse ? parts[part].worse : parts[part].better);
-    put_mean(parts[part].metric, known(mean[part][0]), known(mean[part][1]), out);
+    if (part == WAY)
+        put_delay(s.base->way, s.own->way, out);
+    else
+        put_mean(parts[part].metric, known(mean[part][0]), known(mean[part][1]), out);
     if (misses)
         put_misses(&s, "while", out);
     else

@@ -125,7 +125,8 @@ const struct metric metric_rows[] = {
     {"ttft_STAT_ms", MS, DOWN, "TTFT STAT", "Time to first token of the requests done."},
     {"ttft_p90_ms", MS, DOWN, "TTFT P90", "Time to first token of the requests done, as routers publish it."},
     {"queue_wait_STAT_ms", MS, DOWN, "queue wait STAT",
-     "Time from scheduled arrival to a slot, of the requests done."},
+     "Time from scheduled arrival to a slot, of the requests done: in a simulated fleet with the message from the router to "
+     "the pod (fleet.delay)."},
     {"storage_io_STAT_ms", MS, DOWN, "storage I/O STAT", "Storage I/O latency of the requests done."},
     {"generation_STAT_ms", MS, DOWN, "generation STAT", "Generation time of the requests done."},
     {"tpot_STAT_ms", MS, DOWN, "TPOT STAT",

@@ -69,7 +69,7 @@ enum { VERDICT_EVIDENCE = 58, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDI
     X(PACED, "No estimate: requests arrive at a given rate, and the run keeps up with it.")                  \
     X(MANY, "No estimate while the run goes on: it has more than 1000 users or slots.")                      \
     X(UNDONE,                                                                                                \
-      "No estimate: requests, writes or copies were left undone, which the queueing model leaves out.")
+      "No estimate: requests, classes, writes or copies were left undone, which the queueing model leaves out.")
 #define X(id, text) VERDICT_GAP_##id,
 enum verdict_gap { VERDICT_GAP_LIST(X) };
 #undef X

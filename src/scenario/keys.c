@@ -300,7 +300,7 @@ const struct key key_table[] = {
     K("workload.decode.batch_tokens", INTEGER, workload.decode.batch_tokens, "tokens", "1 to 1000000000",
       "32", REREADS, ALL, "Tokens generated per read of the entry."),
     K("workload.decode.max_context", INTEGER, workload.decode.max_context, "tokens", "0 to 1000000000", "0",
-      DECODE, ALL, "Contexts of that many tokens and more are prefill only; 0 for no such limit."),
+      REREADS, ALL, "Contexts of that many tokens and more are prefill only; 0 for no such limit."),
 
     COMPUTE_KEYS,
 

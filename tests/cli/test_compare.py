@@ -333,16 +333,16 @@ def _():
             assert (" in tokens/s by " in said) == claimed and ("looks better did less of its work" in said) != claimed, (a, b, said)
 
 
-def verdict_on(*sides, granularity=()):
+def verdict_on(*sides, granularity=(), settings=()):
     """The sentence on two groups of four trials; each is {metric: value of the first}."""
     database().unlink(missing_ok=True)
     with histories.make() as db:
         for k, results in enumerate(sides):
             (p95, *more) = results.items()
             first = add_trials(db, [p95[1] * (1 + 0.001 * n) for n in range(4)], name="side%d" % k, metric=p95[0])
-            if granularity:
+            if granularity or settings:
                 db.execute("UPDATE runs SET effective_json = ? WHERE run_id BETWEEN ? AND ?",
-                           (json.dumps({"cache": {"granularity": granularity[k]}}), first, first + 3))
+                           (json.dumps(settings[k] if settings else {"cache": {"granularity": granularity[k]}}), first, first + 3))
             for trial in range(4):
                 for n, (metric, value) in enumerate(more):
                     unit = UNITS.get(metric, "ms" if metric.endswith("_ms") else "")
@@ -428,7 +428,7 @@ def _():
                            ({**reads, "nvme_read_device_mean_ms": 16}, "nvme reads take longer (nvme read mean 40.1 ms after 30.0 ms"),
                            ({**reads, "cpu_read_p95_ms": 9, "cpu_read_mean_ms": 5}, "cpu reads take longer ("),
                            ({**reads, "remote_write_mean_ms": 200}, "remote writes take longer (remote write mean 200 ms after 1.00 ms"),
-                           ({**reads, "cpu_read_ops": 90000}, "requests make more cpu reads (90 each after 20"),
+                           ({**reads, "cpu_read_ops": 90000}, "requests wait for more cpu reads (90 each after 20"),
                            ({**reads, "prefill_mean_ms": 310}, "prefills and the wait for the batch take longer ("),
                            ({**reads, "generation_mean_ms": 750}, "generation takes longer ("),
                            ({**reads, "queue_wait_p95_ms": 90, "queue_wait_mean_ms": 260}, "requests wait longer for a slot (queue wait mean 260 ms after 10.0 ms"),
@@ -437,9 +437,22 @@ def _():
         assert " because " + words in said, (changed, said)
         said = verdict_on({**before, **changed}, {**before, "e2e_p95_ms": 300})  # and the other way round
         for longer, shorter in (("take longer at", "take less time at"), ("batch take longer", "batch take less time"), ("takes longer", "takes less time"),
-                                ("take longer (", "are faster ("), ("wait longer", "wait less"), ("make more", "make fewer")):
+                                ("take longer (", "are faster ("), ("wait longer", "wait less"), ("for more", "for fewer")):
             words = words.replace(longer, shorter)
         assert " because " + words.split(" (")[0] in said, (changed, said)
+    # nobody waits for promotions, however many; for demotions of a waterfall the writes wait that they make room for
+    for cause, words in (("promotion", " because nvme reads take longer at the device ("), ("demotion", " because requests wait for more cpu reads (90 each")):
+        moved = {**before, **reads, "cpu_read_ops": 90000, "cpu_read_%s_ops" % cause: 70000}
+        assert words in verdict_on(before, {**moved, "e2e_p95_ms": 900}), cause
+    # the message from router to pod is no wait for a slot
+    far = [{"mode": "simulate", "fleet": {"pods": 2, "delay": delay}} for delay in ("1ms", "251ms")]
+    waits = {**before, "queue_wait_p95_ms": 290, "queue_wait_mean_ms": 260, "e2e_p95_ms": 900, "e2e_mean_ms": 2300}
+    assert " because messages take longer from router to pod (fleet.delay 251 ms after 1.00 ms" in verdict_on(before, waits, settings=far)
+    assert " because requests wait longer for a slot (" in verdict_on(before, waits, settings=[far[0]] * 2)
+    before = {**before, "total_read_bytes": 8e11, "reuse_hit_ratio": 0.4}
+    more = {**before, **reads, "e2e_p95_ms": 900, "total_read_bytes": 1.6e12, "reuse_hit_ratio": 0.8}
+    assert "and so a request reads more" in verdict_on(before, more)
+    assert "reads more" not in verdict_on(before, {**more, "nvme_read_promotion_bytes": 8e11})
     for changed in ({"storage_io_mean_ms": 1200, "e2e_mean_ms": 1990},  # the mean went the other way
                     {"storage_io_mean_ms": 1005, "e2e_mean_ms": 2300}):  # what has no name took it
         assert "because" not in verdict_on(before, {**before, **reads, **changed, "e2e_p95_ms": 900}), changed
