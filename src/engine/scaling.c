@@ -157,10 +157,18 @@ static void warn_of_time(struct engine *e, const struct autoscaler_config *c) {
         left_s, stages, stages == 1 ? "" : "s", stage_s, LEAST, 2 * LEAST, hold_s > 0 ? " and the hold" : "");
 }
 
+/* Users whose conversations are young ask for less than they will later. */
+static void users_begin_amid(struct engine *e) {
+    pthread_mutex_lock(&e->service.queue_lock);
+    workload_begin_amid(e->dispatch.workload);
+    pthread_mutex_unlock(&e->service.queue_lock);
+}
+
 static void search_begin(struct engine *e) {
     struct scaling *s = e->control.scaling;
     struct autoscaler_config config = config_of(e->s, s->mode);
     struct snapshot_decision d;
+    users_begin_amid(e);
     autoscaler_init(&s->search, &config, users_now(e), &d);
     s->used = s->fresh = true;
     s->finished = false;
@@ -361,20 +369,21 @@ static double conversation_s(const struct engine *e, double done) {
     return turns > 1 ? turns * (p->end.users_s - p->base.users_s) / done : 0;
 }
 
-/* Users who are added begin with short contexts: a stage that ends before theirs have grown asks less. */
-static void warn_of_young(const struct engine *e, struct run_record *run) {
-    double length_s = conversation_s(e, result_value(&run->results, "requests_done"));
+/* Contexts are longer and shorter in turn, for as long as conversations last. Targets are missed while they
+ * are long, and a search ends while they are short. */
+static void warn_of_moment(const struct engine *e, struct run_record *run) {
+    double length_s = conversation_s(e, result_value(&run->results, "requests_done")),
+           hold_s = (double)kvf_max(e->s->autoscaler.hold_ns, e->s->autoscaler.stage_ns) / 1e9;
     char mean[24];
-    if (length_s <= (double)(e->s->autoscaler.settle_ns + e->s->autoscaler.stage_ns) / 1e9) return;
-    verdict_warn(
-        &run->verdict,
-        "a conversation takes %s in the mean, longer than autoscaler.settle and a stage: users who are "
-        "added are measured in young ones, so the answer may be too high; make settle longer",
-        units_duration_human(length_s * 1e9, mean, sizeof mean));
+    if (e->control.scaling->search.config.mode != AUTOSCALER_QOS || length_s <= hold_s) return;
+    verdict_warn(&run->verdict,
+                 "a conversation takes %s in the mean, longer than autoscaler.hold: contexts may have been "
+                 "short while the answer was held, so it may be too high; make hold longer",
+                 units_duration_human(length_s * 1e9, mean, sizeof mean));
 }
 
 void scaling_warn(const struct engine *e, struct run_record *run) {
-    if (result_value(&run->results, "autoscaler_found") == 1) warn_of_young(e, run);
+    if (result_value(&run->results, "autoscaler_found") == 1) warn_of_moment(e, run);
     double missed = 1 - result_value(&run->results, "reuse_hit_ratio");
     if (result_value(&run->results, "autoscaler_found") != 1 || !verdict_free_misses(e)) return;
     if (missed >= JUDGE_FREE_MISSES)
@@ -387,6 +396,7 @@ void scaling_warn(const struct engine *e, struct run_record *run) {
 
 void scaling_open(struct engine *e) {
     e->control.scaling = mem_zalloc(1, sizeof *e->control.scaling);
+    if (e->s->autoscaler.mode != KVF_AUTOSCALER_OFF) users_begin_amid(e);
     if (e->s->ranks.number == 0) e->control.scaling->mode = (enum autoscaler_mode)e->s->autoscaler.mode;
 }
 

@@ -38,6 +38,9 @@ struct request {
     uint64_t prompt_blocks, conversation_blocks;
     /* block granularity: of the whole sequence, prompt and what came before in the conversation included */
     uint64_t sequence_tokens;
+    /* the first request of a user who begins amid a conversation: of the turns before, which nobody has
+     * asked. Those that are missing are written and not computed */
+    uint64_t before_tokens;
     /* block granularity, traces with ids; owned by the request, reused: request_reserve_ids() */
     uint64_t *ids;
     uint32_t id_count, id_cap;

@@ -51,6 +51,7 @@ struct workload {
     const struct traits_source *traits;
     bool open_loop;
     bool at_rate;           /* open loop, arrivals poisson or gamma: `rated` holds */
+    bool amid;              /* users begin amid a conversation */
     uint64_t users;         /* it starts with, those of the other ranks included */
     unsigned ranks, number; /* of the run, and which this is */
     struct workload_rated rated;

@@ -10,7 +10,7 @@
  * or in which order users are asked. Thinks have a stream of their own: how often the engine asks
  * for one changes no request. */
 
-enum user_stream { USER_SIZES, USER_REQUESTS, USER_THINKS, USER_STORED };
+enum user_stream { USER_SIZES, USER_REQUESTS, USER_THINKS, USER_STORED, USER_AGE };
 
 #define USER_BITS 40 /* of a stream's index; what the stream is for stands above */
 
@@ -103,6 +103,37 @@ static void turn_make(struct workload *w, struct user *u, struct request *r) {
     conversation_turn(w, &u->talk, &u->requests, r);
 }
 
+/* Turns of the conversation under way at a random moment that are done: of a renewal process whose
+ * conversations last for a turn at least, k with a probability in proportion to that of more than k turns. */
+static uint32_t age_draw(const struct workload *w, uint64_t user) {
+    const struct scenario *s = w->s;
+    double goes_on = 1 - s->workload.conversation.end_probability,
+           most = (double)s->workload.conversation.max_turns;
+    struct rng rng;
+    stream_init(&rng, w, user, USER_AGE);
+    double luck = rng_double(&rng);
+    if (!(goes_on > 0)) return 0;
+    if (!(goes_on < 1)) return (uint32_t)(luck * most);
+    double turns = log1p(-luck * (1 - pow(goes_on, most))) / log(goes_on);
+    return (uint32_t)fmin(turns, most - 1);
+}
+
+/* The turns before the first that a user asks: the tokens of their entries, or of the full blocks that they
+ * fill. */
+static uint64_t turns_skip(struct workload *w, uint64_t user, struct user *u) {
+    uint32_t age = age_draw(w, user);
+    uint64_t entries = 0, blocks = 0;
+    if (age == 0) return 0;
+    for (u->conversation = 1; u->turn < age;) {
+        struct request r = {.prompt = REQUEST_NO_PROMPT, .turn = ++u->turn};
+        turn_make(w, u, &r);
+        entries += r.context_tokens;
+        blocks = r.prompt_blocks + source_blocks(w->s, u->talk.history_tokens + u->talk.generated);
+    }
+    bool block = w->s->cache.granularity == KVF_GRANULARITY_BLOCK;
+    return block ? blocks * w->s->cache.block_tokens : entries;
+}
+
 static uint64_t synthetic_stored_tokens(struct workload *w, uint64_t user, uint32_t index) {
     const struct user *u = user_of(w, user);
     struct rng rng;
@@ -123,6 +154,7 @@ static enum workload_next synthetic_next(struct workload *w, uint64_t user, stru
     struct user *u = user_of(w, user);
     if (u->left == 0) return WORKLOAD_END;
     if (u->left != SOURCE_UNLIMITED) u->left--;
+    if (u->number == 0 && w->amid) r->before_tokens = turns_skip(w, user, u);
     if (u->turn == 0) u->conversation++;
     u->turn++;
     u->number++;

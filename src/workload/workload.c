@@ -117,6 +117,10 @@ void workload_grow_users(struct workload *w, uint64_t n) {
     if (w->source->ops->grow && n > 0) w->source->ops->grow(w, workload_number(w, n - 1) + 1);
 }
 
+void workload_begin_amid(struct workload *w) {
+    w->amid = true;
+}
+
 /* Draws the user that asks next at a rate; false when nobody has a request left. */
 static bool rated_pick(struct workload *w, uint64_t *user) {
     struct workload_rated *rated = &w->rated;

@@ -66,6 +66,10 @@ bool workload_unpaced(const struct workload *w);
  * are asked by turns); state for up to n users, kept once made. */
 uint64_t workload_users(const struct workload *w);
 void workload_grow_users(struct workload *w, uint64_t n);
+/* Synthetic users who ask for the first time from now on do so amid a conversation, at the turn of one seen
+ * at a random moment of a long run (the age in a stationary renewal process; Cox, Renewal Theory, 1962). The
+ * turns before it are of the sizes that they would have had (request.before_tokens). */
+void workload_begin_amid(struct workload *w);
 /* Users are dealt out to the ranks of a run in turn. All functions here take a user's place among those of
  * this rank; requests name the number among those of all. A single rank has them all, and both are one. */
 uint64_t workload_number(const struct workload *w, uint64_t user);

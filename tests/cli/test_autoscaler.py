@@ -229,13 +229,34 @@ def _():
         assert said == bool(words_of.search(words(got.stdout))), got
 
 
-@case("beside an answer a warning says that users were measured in young conversations")
+# Conversations of 39 turns in the mean, a turn every 10 s: the first minute of users who begin at their first turn is no measure.
+LONG = {**SLOTS, "engine": {"slots": 1000}, "tiers": {"cpu": {"capacity": "2TiB"}}, "compute": {"mode": "none"},
+        "workload": {"users": 60, "conversation": {"end_probability": 0.02, "max_turns": 75}, "personas": [
+            {"name": "c", "context": [128, 1024], "generate": [50, 200], "think": ["5s", "15s"], "spread": 0.25}]},
+        "autoscaler": {"min_users": 60, "max_users": 60, "settle": "0s"}}
+
+
+@case("users of a search begin amid conversations, which are read as in a long run, and count no lookups that missed")
 def _():
-    for ends, settle, told in ((0.02, "0s", True), (1, "0s", False), (0.02, "1s", False)):
-        _, summary = measure({**EASY, "run.duration": "120s", "workload.conversation.end_probability": ends,
-                              "autoscaler": {**EASY["autoscaler"], "settle": settle}})
+    def read(granularity, **settings):
+        got = sought(LONG, cache__granularity=granularity, **settings)
+        return result(got, "cpu_read_bytes") / result(got, "requests_done"), result(got, "reuse_hit_ratio")
+
+    for granularity, more in (("block", {}), ("request", {"workload__phase": "prefill"})):
+        steady, _ = read(granularity, run__warmup="2000s", run__duration="1000s", **more)
+        young, _ = read(granularity, run__warmup="20s", run__duration="60s", **more)
+        amid, hits = read(granularity, run__warmup="20s", run__duration="60s", autoscaler__mode="qos", **more)
+        assert young < 0.5 * steady and 0.8 * steady < amid < 1.2 * steady, (granularity, young, amid, steady)
+        assert hits > 0.95, (granularity, hits)
+
+
+@case("beside an answer a warning says that conversations last longer than the hold")
+def _():
+    for ends, hold, told in ((0.02, "40ms", True), (1, "40ms", False), (0.02, "100s", False)):
+        _, summary = measure({**EASY, "run.duration": "300s", "workload.conversation.end_probability": ends,
+                              "autoscaler": {**EASY["autoscaler"], "hold": hold}})
         warned = [text for text in summary["verdict"]["warnings"] if text.startswith("a conversation takes ")]
-        assert result(summary, "autoscaler_found") == 1 and bool(warned) == told, (ends, settle, summary["verdict"])
+        assert result(summary, "autoscaler_found") == 1 and bool(warned) == told, (ends, hold, summary["verdict"])
 
 
 @case("a run that ends before an answer says what it knows, and that it was too short")

@@ -145,3 +145,11 @@ bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, str
     access_read(p, x, f, key, cause, 0, read);
     return false;
 }
+
+bool access_before(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key) {
+    const struct request *r = &f->req;
+    if (r->before_tokens == 0 || cache_peek(p->cache, key) != CACHE_ABSENT) return false;
+    (void)access_write(p, x, f, key, kv_bytes(p->scenario, r->before_tokens / (r->turn - 1)),
+                       KVF_CAUSE_CONVERSATION, 0, ROLE_PROMPT_WRITE);
+    return true;
+}

@@ -31,6 +31,9 @@ void access_soon(const struct pipeline *p, const struct flight *f);
 /* One lookup: reads the entry, waits for whoever writes it, or counts a miss. Whether it missed. */
 bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                    enum kvf_cause cause, enum access_role read, enum access_role wait);
+/* A turn from before the user's first request (request.before_tokens) that is not there is written by that,
+ * in the mean size of them all, and is no lookup: nothing was there to be missed. Whether that was so. */
+bool access_before(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key);
 /* Counts a lookup that hit in this tier, or missed (-1). */
 void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, int tier);
 /* Reads an entry that is resident; returns its size. Reads of a decode are owed before they begin. */

@@ -1,5 +1,6 @@
 #include "engine/pipeline/inference.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 
 static void tick_at(struct executor *x, uint64_t at_ns) {
@@ -31,7 +32,7 @@ uint64_t inference_tokens(const struct pipeline *p, const struct flight *f, uint
     uint64_t all, block = p->scenario->cache.block_tokens;
     if (p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK) {
         all = r->sequence_tokens ? r->sequence_tokens : f->blocks * block;
-        *cached = f->hit_blocks * block - f->again_tokens;
+        *cached = kvf_max(f->hit_blocks * block - f->again_tokens, r->before_tokens);
     } else {
         *cached =
             f->found_tokens + (r->prompt != REQUEST_NO_PROMPT && !f->prompt_missed ? r->prompt_tokens : 0);

@@ -26,7 +26,8 @@ static void prompt_begin(struct pipeline *p, struct executor *x, struct flight *
 }
 
 static void turn_begin(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key) {
-    access_missed(p, x, f, key, KVF_CAUSE_CONVERSATION, ROLE_TURN_READ, ROLE_TURN_WAIT);
+    if (!access_before(p, x, f, key))
+        access_missed(p, x, f, key, KVF_CAUSE_CONVERSATION, ROLE_TURN_READ, ROLE_TURN_WAIT);
 }
 
 static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f) {
@@ -122,8 +123,9 @@ static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *
     f->rank = cache_ranks(p->cache, f->blocks);
     blocks_choose(p, f);
     for (uint32_t i = 0; i < f->blocks; i++) {
-        bool hit = i < f->hit_blocks;
-        access_count(p, f, block_cause(r, i), hit ? cache_where(p->cache, block_key(r, i)) : -1);
+        bool hit = i < f->hit_blocks, before = i < r->before_tokens / p->scenario->cache.block_tokens;
+        if (hit || !before)
+            access_count(p, f, block_cause(r, i), hit ? cache_where(p->cache, block_key(r, i)) : -1);
     }
     for (uint32_t k = 0; k < f->blocks; k++) {
         uint32_t i = block_at(p, f, k);

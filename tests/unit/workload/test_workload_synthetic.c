@@ -587,6 +587,52 @@ static void at_a_rate_users_are_asked_by_turns(void **state) {
     workload_close(closed);
 }
 
+/* Turns before the first one, k with the probability of a conversation of more than k turns. */
+static void users_may_begin_amid_conversations(void **state) {
+    (void)state;
+    enum { N = 20000 };
+    double weights = 0, mean = 0, square = 0, sum = 0;
+    sizes_fix(1000, 100);
+    scenario.workload.conversation.end_probability = 0.1;
+    scenario.workload.conversation.max_turns = 20;
+    for (int k = 0; k < 20; k++) {
+        weights += pow(0.9, k);
+        mean += k * pow(0.9, k);
+        square += k * k * pow(0.9, k);
+    }
+    mean /= weights;
+    for (int block = 0; block < 2; block++) {
+        scenario.cache.granularity = block ? KVF_GRANULARITY_BLOCK : KVF_GRANULARITY_REQUEST;
+        struct workload *w = opened();
+        workload_begin_amid(w);
+        sum = 0;
+        for (uint64_t u = 0; u < N; u++) {
+            struct request r = next_of(w, u), then = next_of(w, u);
+            uint64_t before = r.turn - 1;
+            assert_in_range(r.turn, 1, 20);
+            sum += (double)before;
+            assert_int_equal(r.sequence_tokens, 1100 * before + 1000);
+            assert_int_equal(r.before_tokens, block ? 1100 * before / 16 * 16 : 1000 * before);
+            assert_true(then.turn == r.turn + 1 || (then.turn == 1 && then.conversation != r.conversation));
+            assert_int_equal(then.before_tokens, 0);
+        }
+        assert_true(fabs(sum / N - mean) < 4 * sqrt((square / weights - mean * mean) / N));
+        workload_close(w);
+    }
+}
+
+static void conversations_of_one_turn_begin_at_it(void **state) {
+    (void)state;
+    scenario.workload.conversation.end_probability = 1;
+    struct workload *w = opened();
+    workload_begin_amid(w);
+    for (uint64_t u = 0; u < 100; u++) {
+        struct request r = next_of(w, u);
+        assert_true(r.turn == 1 && r.before_tokens == 0);
+    }
+    workload_close(w);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, scenario_reset)
 
 int main(void) {
@@ -613,6 +659,8 @@ int main(void) {
         TEST(deterministic_is_the_middle),
         TEST(arrivals),
         TEST(at_a_rate_users_are_asked_by_turns),
+        TEST(users_may_begin_amid_conversations),
+        TEST(conversations_of_one_turn_begin_at_it),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("workload_synthetic", tests, NULL, NULL);
