@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/stored.h"
 #include "record/run.h"
+#include "record/standing.h"
 #include "study/options.h"
 #include "study/output.h"
 #include "study/rival.h"
@@ -96,11 +97,15 @@ static int validate_one(const struct options *o, struct store *store, size_t at,
                      " has no tokens per second: it is still going on, or none of its requests was done",
                      run.run_id);
     if (!rc) {
-        *inside = fabs(ours / rival->total_tok_s - 1) <= within;
+        char why[STANDING_TEXT];
+        bool near = fabs(ours / rival->total_tok_s - 1) <= within;
+        standing_run_why(&run.results, why);
+        *inside = near && !why[0];
         if (apart) buf_add(out, "\n");
         table(&run, rival, within, out);
-        buf_addf(out, "\ntotal tokens/s %s %g %% of the engine's\n", *inside ? "is within" : "is not within",
+        buf_addf(out, "\ntotal tokens/s %s %g %% of the engine's", near ? "is within" : "is not within",
                  100 * within);
+        buf_addf(out, why[0] ? "; the run is not comparable: %s\n" : "%s\n", why);
     }
     run_record_free(&run);
     return rc;

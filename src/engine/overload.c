@@ -94,16 +94,27 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
     warn_counted(
         run, result_value(&run->results, "requests_dropped"), "arrival was", "arrivals were",
         "dropped because the queue was full (engine.queue_limit), outside the throughput and with targets missed");
+    double dropped = (double)e->control.sampler->base.dropped;
     warn_counted(
-        run, (double)e->control.sampler->base.dropped, "arrival was", "arrivals were",
+        run, dropped, "arrival was", "arrivals were",
         "dropped in the warm-up because the queue was full (engine.queue_limit): what they would have left in the "
         "tiers and in line is missing in the measured part");
+    warn_counted(
+        run, result_value(&run->results, "warmup_failed") - dropped, "request", "requests",
+        "failed in the warm-up: what they would have left in the tiers and in line is missing in the "
+        "measured part");
 }
 
 /* Of users who wait for answers. */
 static void warn_of_growth(struct run_record *run) {
     const struct result_list *r = &run->results;
     char before[32], after[32];
+    if (kvf_present(result_value(r, "unanswered_ratio")))
+        verdict_warn(
+            &run->verdict,
+            "%.0f %% of the users waited for one answer all through the measured part, and no latency "
+            "is theirs; make run.duration several times as long as their requests take",
+            100 * result_value(r, "unanswered_ratio"));
     if (!kvf_present(result_value(r, "unsettled_ratio"))) return;
     double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
     units_count_human(result_value(r, "requests_open_at_start"), before, sizeof before);
@@ -122,8 +133,9 @@ static void warn_of_arrivals(struct run_record *run) {
     unsigned early = standing_run_early(&run->results);
     double open = result_value(&run->results, "requests_open_at_start"),
            load = standing_run_load(&run->results);
-    bool behind =
-        standing_run_behind(&run->results) && !kvf_present(result_value(&run->results, "unsettled_ratio"));
+    bool behind = standing_run_behind(&run->results) &&
+                  !kvf_present(result_value(&run->results, "unsettled_ratio")) &&
+                  !kvf_present(result_value(&run->results, "unanswered_ratio"));
     if (behind && load > arrived)
         verdict_warn(
             &run->verdict,

@@ -230,13 +230,29 @@ static void add_unsettled(struct measure *m, double arrived) {
     if (standing_behind(1 - part, arrived)) result_add(m->out, part, 0, "unsettled_ratio");
 }
 
+/* Users who waited for one answer all the time have no latency in any percentile, however many the others
+ * have. */
+static void add_unanswered(struct measure *m) {
+    double part = kvf_ratio((double)m->to->throughout, (double)m->to->users);
+    if (part >= JUDGE_UNSERVED) result_add(m->out, fmin(part, 1), 0, "unanswered_ratio");
+}
+
+/* Of requests: what failed or was dropped left nothing in the tiers and nothing in line. */
+static void add_warmup(struct measure *m) {
+    double failed = (double)counters_get(&m->from->workers->requests_failed);
+    result_add(m->out, failed + (double)m->from->dropped, 0, "warmup_failed");
+}
+
 /* Offered and achieved load are two things where nobody waits for an answer. */
 static void add_load(struct measure *m) {
     const struct workload *w = m->e->dispatch.workload;
     double arrived = (double)(m->to->arrived - m->from->arrived);
     bool paced = m->e->s->workload.arrival.process == KVF_ARRIVAL_PACED;
     if (paced) add_waiting(m, arrived);
-    if (!paced && !workload_open_loop(w)) add_unsettled(m, arrived);
+    if (!paced && !workload_open_loop(w)) {
+        add_unsettled(m, arrived);
+        add_unanswered(m);
+    }
     if (!workload_open_loop(w)) return;
     double offered = workload_unpaced(w) ? KVF_MISSING : kvf_ratio(arrived, m->wall_s);
     double achieved = result_value(m->out, "requests_per_s");
@@ -401,6 +417,7 @@ static void add_steady(struct measure *m, struct run_record *run) {
 static void add_own(struct measure *m, struct run_record *run) {
     add_throughput(m);
     add_load(m);
+    add_warmup(m);
     add_lateness(m);
     add_batch(m);
     double unfinished = standing_run_unfinished(m->out);

@@ -265,8 +265,9 @@ static struct window_facts facts_of(const struct engine *e) {
                              .reuse_error = e->control.sampler->reuse_error,
                              .routing = routing_of(e)};
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
-        f.longer[k] = e->s->qos.klass[k].p95_ns != KVF_UNSET &&
-                      e->s->qos.klass[k].p95_ns >= e->control.sampler->now.run_ns;
+        f.longer[k] =
+            e->s->qos.klass[k].p95_ns != KVF_UNSET &&
+            e->s->qos.klass[k].p95_ns >= e->control.sampler->now.run_ns - e->control.sampler->zero_ns;
     for (int t = 0; t < KVF_TIERS; t++) {
         f.linked[t] = e->service.tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
         f.full[t] = e->service.tiers[t] && e->service.tiers[t]->ops->used_ns &&

@@ -178,6 +178,8 @@ static void put_hits(const struct run_part *p) {
          format_count(run_metric(p, "lookups") - again).text, share_of(p, "reuse_hit_ratio"));
     item(p, "Hits", "misses %s", format_count(run_metric(p, "misses") - (again - found)).text);
     item(p, "Hits", "with decode %s", share_of(p, "hit_ratio"));
+    if (run_metric(p, "hits_recomputed") > 0)
+        item(p, "Hits", "computed again %s", count_of(p, "hits_recomputed"));
     for (unsigned c = 0; c < KVF_CAUSES && run_brief(p); c++) {
         const char *cause = cause_name((enum kvf_cause)c);
         if (run_metric(p, "%s_lookups", cause) > 0)

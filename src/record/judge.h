@@ -74,12 +74,13 @@ struct judge_input {
     double way_ms;                        /* of the wait for a slot: the message from the router to a pod */
     double users;                         /* mean number of users; missing in an open loop */
     uint64_t backlog;                     /* waiting at the end */
-    bool unsettled;                       /* a closed loop whose load had not settled (unsettled_ratio) */
-    double unserved_ratio;                /* arrivals left waiting, of an open loop; else missing */
-    double dispersion;                    /* of the count of arrivals (arrival_dispersion); missing: 1 */
-    bool targets, targets_met;            /* classes have some; each keeps all of its */
-    struct standing stand;                /* they, counted */
-    char unserved[STANDING_UNSERVED];     /* "class batch" (standing_run_unserved()); "" */
+    bool unsettled;                   /* a closed loop whose load had not settled, or with users who had no
+                                         answer (unsettled_ratio, unanswered_ratio) */
+    double unserved_ratio;            /* arrivals left waiting, of an open loop; else missing */
+    double dispersion;                /* of the count of arrivals (arrival_dispersion); missing: 1 */
+    bool targets, targets_met;        /* classes have some; each keeps all of its */
+    struct standing stand;            /* they, counted */
+    char unserved[STANDING_UNSERVED]; /* "class batch" (standing_run_unserved()); "" */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, of these those of
      * what another request had yet to compute and write, and the bytes with which 99 % of the reuses would
      * hit; capacity_ratio: what an LRU cache of the tiers' size would miss, where entries may also be kept

@@ -46,6 +46,9 @@ const struct metric metric_rows[] = {
     {"unsettled_ratio", RATIO, DOWN, "growth of open requests",
      "Where users wait for answers: growth of the requests that wait or are in service, beyond that of the users / requests "
      "that arrived. Absent once the load has settled: below five percent, or within chance."},
+    {"unanswered_ratio", RATIO, DOWN, "users without an answer",
+     "Where users wait for answers: requests open at the end that came before the measured part began / users. Absent below "
+     "five percent."},
     {"storage_throughput_tok_s", TOK_S, UP, "storage tokens/s",
      "Tokens generated / sum of the storage I/O seconds of all requests done: the MLPerf score."},
     {"goodput_per_s", PER_S, UP, "goodput/s",
@@ -86,6 +89,9 @@ const struct metric metric_rows[] = {
     {"requests_arrived", COUNT, FREE, "requests arrived", "Requests that arrived."},
     {"requests_done", COUNT, FREE, "requests done", "Requests completed."},
     {"requests_failed", COUNT, DOWN, "requests failed", "Requests that failed."},
+    {"warmup_failed", COUNT, DOWN, "failed in the warm-up",
+     "Requests that failed, or were dropped from a full queue, before the measured part began. What they would have left in "
+     "the tiers and in line is missing in it."},
     {"requests_dropped", COUNT, DOWN, "requests dropped", "Requests dropped because the queue was full."},
     {"requests_refused", COUNT, DOWN, "requests refused",
      "Requests that failed because a write of theirs was refused for want of room."},

@@ -86,6 +86,8 @@ static const struct {
 } undone[STANDING_UNDONE] = {
     {"requests_failed", "request failed", "requests failed", "requests fail"},
     {"requests_dropped", "arrival was dropped", "arrivals were dropped", "requests are dropped"},
+    {"warmup_failed", "request failed in the warm-up", "requests failed in the warm-up",
+     "requests fail in the warm-up"},
     {"requests_left", "request was left", "requests were left", "requests are left"},
     {"ranks_lost", "rank was lost", "ranks were lost", "ranks are lost"},
     {"classes_unserved", "class was left unserved", "classes were left unserved",
@@ -394,7 +396,8 @@ static bool leaves_waiting(const struct result_list *results) {
 
 double standing_run_left(const struct result_list *results) {
     return leaves_waiting(results) ? result_value(results, "unserved_ratio")
-                                   : known(result_value(results, "unsettled_ratio"));
+                                   : fmax(known(result_value(results, "unsettled_ratio")),
+                                          known(result_value(results, "unanswered_ratio")));
 }
 
 bool standing_run_behind(const struct result_list *results) {
@@ -492,27 +495,13 @@ unsigned standing_run_early(const struct result_list *results) {
            (carried ? STANDING_EARLY_TOKENS : 0);
 }
 
-const char *const standing_flaw_metrics[] = {"e2e_mean_ms",
-                                             "queue_wait_mean_ms",
-                                             "in_service_mean",
-                                             "requests_in_service_at_end",
-                                             "measured_s",
-                                             "requests_arrived",
-                                             "requests_done",
-                                             "requests_failed",
-                                             "requests_asked",
-                                             "requests_left",
-                                             "achieved_ratio",
-                                             "tokens_carried_ratio",
-                                             "unserved_ratio",
-                                             "unsettled_ratio",
-                                             "copies_begun",
-                                             "copies_left",
-                                             "batch_running_mean",
-                                             "misses_not_computed",
-                                             "requests_open_at_start",
-                                             "arrival_dispersion",
-                                             "requests_queued_at_end"};
+const char *const standing_flaw_metrics[] = {
+    "e2e_mean_ms",        "queue_wait_mean_ms",    "in_service_mean",     "requests_in_service_at_end",
+    "measured_s",         "requests_arrived",      "requests_done",       "requests_failed",
+    "requests_asked",     "requests_left",         "achieved_ratio",      "tokens_carried_ratio",
+    "unserved_ratio",     "unsettled_ratio",       "unanswered_ratio",    "copies_begun",
+    "copies_left",        "batch_running_mean",    "misses_not_computed", "requests_open_at_start",
+    "arrival_dispersion", "requests_queued_at_end"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {

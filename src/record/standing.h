@@ -5,14 +5,15 @@
 
 #include "record/trials.h"
 
-/* Work that was not done, or not as the scenario asks: requests failed, dropped or not reached in time,
+/* Work that was not done, or not as the scenario asks: requests failed, dropped or not reached in time, those
+ * that failed or were dropped in the warm-up,
  * ranks lost with their users, classes left unserved, operations that failed and blocks that were read wrong
  * while the run went on, whose entries are in no tier any more, documents refused or overdue, writes that
  * fell through or were not admitted, lookups that gave up waiting for a write, copies skipped, entries
  * dropped because their next tier was gone, or lost with it. Less work is done sooner, so the throughput of
  * the rest is not comparable. Writes, copies and lookups count only where no GPU is modelled, or what it
  * computes again is not all that was not kept. */
-enum { STANDING_UNDONE = 15 };
+enum { STANDING_UNDONE = 16 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t unjudged;         /* beside them */
@@ -38,7 +39,7 @@ bool standing_good(const struct standing *s);
 const char *standing_undone_metric(size_t i);
 /* Only the first STANDING_UNDONE_COMPUTED kinds count for a run that has the metric `standing_computes` and
  * not `standing_not_computed`: its modelled GPU computes again what was not kept. */
-enum { STANDING_UNDONE_COMPUTED = 9 };
+enum { STANDING_UNDONE_COMPUTED = 10 };
 extern const char standing_computes[], standing_not_computed[];
 /* Lookups of chunks of documents that missed: a miss of these makes no work at any granularity. */
 double standing_chunk_misses(const struct result_list *results);

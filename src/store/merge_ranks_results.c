@@ -120,6 +120,7 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, sum_of(w, "copies_begun"), 0, "copies_begun");
     result_add(out, sum_of(w, "copies_left"), 0, "copies_left");
     result_add(out, sum_of(w, "lookups_given_up"), 0, "lookups_given_up");
+    result_add(out, sum_of(w, "warmup_failed"), 0, "warmup_failed");
     double left = sum_of(w, "requests_left"); /* where their number is limited */
     if (kvf_present(left)) {
         result_add(out, sum_of(w, "requests_asked"), 0, "requests_asked");
@@ -154,8 +155,11 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
     double dispersion = most_of(w, "arrival_dispersion"); /* of each, so of all */
     if (kvf_present(dispersion)) result_add(out, dispersion, 0, "arrival_dispersion");
-    double unsettled = most_of(w, "unsettled_ratio"); /* of a closed loop */
-    if (kvf_present(unsettled)) result_add(out, unsettled, 0, "unsettled_ratio");
+    static const char *const waits[] = {"unsettled_ratio", "unanswered_ratio"}; /* of a closed loop */
+    for (size_t k = 0; k < sizeof waits / sizeof *waits; k++) {
+        double most = most_of(w, waits[k]);
+        if (kvf_present(most)) result_add(out, most, 0, "%s", waits[k]);
+    }
     char names[STANDING_UNSERVED];
     result_add(out, (double)standing_run_unserved(&w->run, names), 0, "classes_unserved");
 }

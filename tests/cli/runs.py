@@ -143,7 +143,7 @@ def check_identities(summary):
             "in_service_at_end"], (one, part)
     # what was not kept is computed again where a GPU is modelled, and is not undone; but at granularity request
     # earlier turns are not
-    asked = sum(value.get(what) or 0 for what in ("requests_failed", "requests_dropped", "ranks_lost", "classes_unserved", "operation_errors", "verify_mismatched",
+    asked = sum(value.get(what) or 0 for what in ("requests_failed", "requests_dropped", "warmup_failed", "ranks_lost", "classes_unserved", "operation_errors", "verify_mismatched",
                                                   "rag_documents_refused", "rag_documents_overdue"))
     asked += max(0, (value.get("requests_left") or 0) - value["requests_failed"] - value["requests_dropped"])
     lost = asked + sum(value[what] or 0 for what in ("fell_through", "not_admitted", "copies_skipped", "lookups_given_up")) + (value.get("outage_dropped") or 0)

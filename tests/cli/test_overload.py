@@ -823,4 +823,62 @@ def _():
     assert "**Limited by:** unknown" in told, told[:1500]
 
 
+def latest_comparable():
+    """As the database has it."""
+    got = run(["sql", "SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1", "--json"])
+    return json.loads(got.stdout) == [{"comparable": 1}]
+
+
+@case("users who waited all the time for one answer are told, whatever the others had")
+def _():
+    personas = [{"name": name, "share": share, "context": [100, 200], "generate": [tokens] * 2, "think": ["100ms", "200ms"],
+                 "spread": 1} for name, share, tokens in (("light", 0.75, 100), ("heavy", 0.25, 3000))]
+    changes = {"mode": "simulate", "run": {"duration": "60s", "warmup": "10s"}, "qos": {"classes": [{"name": "all", "p95": "10s"}]},
+               "tiers": {"cpu": {"capacity": "64GiB"}, "nvme": {"capacity": "64GiB"}}, "compute": {"mode": "realistic"},
+               "workload": {"users": 40, "conversation": {"end_probability": 1}, "prefix": {"probability": 0}, "personas": personas}}
+    got, summary = measure(changes, "--assert", rc=3)
+    heavy = result(summary, "unanswered_ratio")
+    assert 0.1 <= heavy <= 0.4 and result(summary, "class_all_oldest_wait_ms") > 69e3, summary["results"]
+    assert "%.0f %% of the users waited for one answer" % (100 * heavy) in " ".join(got.stdout.split()), got.stdout
+    assert result(summary, "slo_all_p95_met") == 1 and summary["verdict"]["limited_by"] != "none", summary["verdict"]
+    assert [one["name"] for one in summary["criteria"] if one["passed"] is False] == ["users without an answer"], summary["criteria"]
+    assert not latest_comparable()
+    changes["run"] = {"duration": "600s", "warmup": "10s"} # as long as several of their requests take
+    _, summary = measure(changes, "--assert")
+    assert "unanswered_ratio" not in summary["results"] and latest_comparable(), summary["results"]
+
+
+@case("requests that fail in the warm-up are work undone: what they would have left is missing in the measured part")
+def _():
+    personas = [{"name": "large", "context": [4000] * 2, "generate": [10, 10], "think": ["1s", "1s"], "spread": 1}]
+    for capacity, fails in (("64MiB", True), ("2GiB", False)):
+        trace = home() / "work/burst.csv"
+        trace.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
+            "2024-05-10 00:%02d:%02d.%03d000,%d,10\n" % (at // 60, at % 60, ms, size) for at, ms, size in
+            [(0, 10 * n, 4000) for n in range(50)] + [(20 + n // 2, 500 * (n % 2), 100) for n in range(60)]))
+        got, summary = measure({"mode": "simulate", "run": {"duration": "20s", "warmup": "30s"}, "model": "llama3.1-8b",
+                                "tiers": {"nvme": {"capacity": capacity}},
+                                "workload": {"source": "azure", "path": str(trace)}}, "--assert", rc=(0, 3))
+        failed = result(summary, "warmup_failed")
+        text = " ".join(got.stdout.split())
+        assert result(summary, "requests_failed") == 0 and (failed == 50) == fails and (failed == 0) != fails, summary["results"]
+        assert ("throughput not comparable: 50 requests failed in the warm-up" in text) == fails, text
+        assert ("50 requests failed in the warm-up: what they would" in text) == fails, text
+        assert ("requests failed in the warm-up" in [one["name"] for one in summary["criteria"]]) == fails, summary["criteria"]
+        assert latest_comparable() == (not fails), summary["results"]
+
+
+@case("a tier whose hits are computed again instead of read was needed: its criterion without data fails")
+def _():
+    changes = {"mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "30s", "warmup": "0s"},
+               "cache": {"granularity": "block", "on_hit": "recompute"}, "compute": {"mode": "roofline", "gpu": "h100"},
+               "tiers": {"gpu": {"capacity": "4GiB"}, "cpu": {"capacity": "2GiB"}, "nvme": {"capacity": "256GiB"}},
+               "workload": {"users": 20}}
+    got, summary = measure(changes)
+    assert result(summary, "nvme_hits") > 0 == result(summary, "nvme_read_ops"), summary["results"]
+    told = [one["passed"] for one in summary["criteria"] if one["metric"].startswith("nvme_read")]
+    assert told == [False], summary["criteria"]
+    assert " computed again " in " ".join(got.stdout.split()), got.stdout
+
+
 main()

@@ -60,6 +60,14 @@ def _():
             assert "total tokens/s is %swithin 5 %% of the engine's" % ("not " if status else "") in got.stdout, got
 
 
+@case("a run that left work undone agrees with no engine")
+def _():
+    _, summary = measure({**MODELLED, "run": {"duration": "2s", "warmup": "0s", "max_requests": 8}})
+    got = against(throughput(result(summary, "total_tok_s")))
+    assert got.rc == 3 and "is within 5 % of the engine's; the run is not comparable: " in got.stdout, got
+    assert "requests were left" in got.stdout, got
+
+
 @case("both stand side by side with their difference")
 def _():
     total = modelled()

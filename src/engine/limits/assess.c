@@ -30,9 +30,13 @@ static bool not_needed(const struct run_record *run, const char *metric) {
     for (int lower = t + 1; lower < KVF_TIERS; lower++)
         if (all_operations(run, tier_name((enum kvf_tier)lower)) > 0) return false;
     const char *tier = tier_name((enum kvf_tier)t);
-    double own = strstr(metric, "_read_")    ? operations(run, tier, "read")
-                 : strstr(metric, "_write_") ? operations(run, tier, "write")
-                                             : all_operations(run, tier);
+    char hits[48];
+    snprintf(hits, sizeof hits, "%s_hits", tier);
+    bool writes = strstr(metric, "_write_") != NULL;
+    if (!writes && result_value(&run->results, hits) > 0) return false; /* computed again instead of read */
+    double own = strstr(metric, "_read_") ? operations(run, tier, "read")
+                 : writes                 ? operations(run, tier, "write")
+                                          : all_operations(run, tier);
     return own == 0;
 }
 
@@ -113,7 +117,10 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
         judge(run, "ranks lost", "ranks_lost", KVF_OP_EQ, 0);
     judge(run, "arrivals dropped", "requests_dropped", KVF_OP_EQ, 0);
     judge(run, "classes unserved", "classes_unserved", KVF_OP_EQ, 0);
-    /* named where they fail: nearly all runs have none, as they end at the first */
+    /* named where they fail: few runs have any */
+    if (result_value(&run->results, "warmup_failed") > 0)
+        judge(run, "requests failed in the warm-up", "warmup_failed", KVF_OP_EQ, 0);
+    /* nearly all runs have none, as they end at the first */
     if (s->assess.profile == KVF_PROFILE_LATENCY && result_value(&run->results, "operation_errors") > 0)
         judge(run, "failed operations", "operation_errors", KVF_OP_EQ, 0);
     if (result_value(&run->results, "verify_mismatched") > 0)
@@ -127,6 +134,9 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     if (s->assess.profile == KVF_PROFILE_LATENCY &&
         kvf_present(result_value(&run->results, "unsettled_ratio")))
         judge(run, "growth of open requests", "unsettled_ratio", KVF_OP_LT, JUDGE_UNSERVED);
+    if (s->assess.profile == KVF_PROFILE_LATENCY &&
+        kvf_present(result_value(&run->results, "unanswered_ratio")))
+        judge(run, "users without an answer", "unanswered_ratio", KVF_OP_LT, JUDGE_UNSERVED);
 }
 
 void assess_run(const struct scenario *s, struct run_record *run) {

@@ -88,6 +88,7 @@ static void reading_in_service(const struct engine *e, struct reading *r) {
  * that has ended is in the counters. */
 static void overdue_in_service(const struct engine *e, struct reading *r) {
     bool ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT;
+    uint64_t base_ns = e->control.sampler->base.run_ns;
     for (const struct flight *f = e->service.first; f; f = f->service_next) {
         uint32_t k = f->req.klass;
         uint64_t had_ns = atomic_load_explicit(&f->ttft_ns, memory_order_relaxed);
@@ -95,6 +96,7 @@ static void overdue_in_service(const struct engine *e, struct reading *r) {
         int tier;
         if (flight_shown(f, &tier) == FLIGHT_ENDED) continue;
         if (f->req.arrival_ns < r->open_ns[k]) r->open_ns[k] = f->req.arrival_ns;
+        r->throughout += f->req.arrival_ns < base_ns;
         if (ttft && had_ns > 0) age_ns = had_ns;
         for (int i = 0; i < KVF_TARGETS; i++)
             r->overdue[k][i] += age_ns > sampler_target_ns(&e->s->qos.klass[k], i);
@@ -103,7 +105,10 @@ static void overdue_in_service(const struct engine *e, struct reading *r) {
 
 /* Of those that wait and those in service. */
 static void overdue_take(const struct engine *e, struct reading *r) {
+    uint64_t base_ns = e->control.sampler->base.run_ns; /* 0: it has not begun */
+    r->throughout = 0;
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        if (r->oldest_ns[k] < base_ns) r->throughout += pods_older(e, k, base_ns);
         r->open_ns[k] = r->oldest_ns[k];
         for (int i = 0; i < KVF_TARGETS; i++) {
             uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
@@ -227,6 +232,7 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->in_service += from->in_service;
     to->users += from->users;
     ADD_ALL(overdue);
+    to->throughout += from->throughout;
     ADD_ALL(usage);
     ADD_ALL(link_ns);
     ADD_ALL(memory_ns);
