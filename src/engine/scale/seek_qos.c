@@ -46,8 +46,9 @@ static void judge_levels(struct autoscaler *a) {
             p[i] = (struct evidence_point){e->x, e->weight, evidence_variance(e)};
         }
         evidence_isotonic(p, a->levels);
+        double chance = k == STAGE_OF_PILED ? STAGE_CHANCE : 0;
         for (unsigned i = 0; i < a->levels; i++)
-            a->level[i].errors = fmax(a->level[i].errors, evidence_point_z(&p[i]));
+            a->level[i].errors = fmax(a->level[i].errors, evidence_point_z(&p[i]) - chance);
     }
     for (unsigned i = 0; i < a->levels; i++) a->level[i].good = !(a->level[i].errors > 0);
 }

@@ -7,7 +7,6 @@
 #include "record/snapshot.h"
 
 #define SURE   2.0  /* standard errors: enough to end a stage as planned */
-#define CHANCE 1.0  /* standard errors: so many more requests say nothing */
 #define CLEAR  5.0  /* enough to end it early .. */
 #define PILED  1.25 /* times the requests that are unfinished at any time where all are answered */
 #define LATE   2.0  /* times the mean request: nearly as many are unfinished as ever will be */
@@ -233,10 +232,19 @@ static bool piled(const struct stage *s) {
            (double)s->unfinished > PILED * arrived_s * lasts_s + few;
 }
 
-/* Growth of the unfinished requests; 0: no more of those that came than may be chance. */
+/* Growth of the unfinished requests while so many came, and whether it is more than chance. */
 static double grown(const struct stage *s) {
-    double n = (double)s->late_arrived, more = (double)s->unfinished - (double)s->late_unfinished;
-    return more > STAGE_SHARE * n + CHANCE * sqrt(n) ? more : 0;
+    return s->late_arrived > 0 ? (double)s->unfinished - (double)s->late_unfinished : 0;
+}
+
+static bool grows(const struct stage *s) {
+    double n = (double)s->late_arrived;
+    return grown(s) > STAGE_SHARE * n + STAGE_CHANCE * sqrt(n);
+}
+
+/* Whether they are over their line. */
+static bool piles(const struct evidence *left) {
+    return left->x > 0 && evidence_z(left) > STAGE_CHANCE;
 }
 
 void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
@@ -256,11 +264,12 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
                                   .overtaken = evidence_mean(&s->klass[STAGE_OF_OVERTAKEN].all) + STAGE_SHARE,
                                   .behind = -1,
                                   .piled = piled(s),
-                                  .grows = grown(s) > 0,
-                                  .left = evidence_mean(&s->klass[STAGE_OF_PILED].all) + STAGE_SHARE,
+                                  .grows = grows(s),
                                   .worst = -1,
                                   .p95_ms = KVF_MISSING,
                                   .target_ms = KVF_MISSING};
+    const struct evidence *left = &s->klass[STAGE_OF_PILED].all;
+    if (piles(left)) out->left = evidence_mean(left) + STAGE_SHARE;
     read_classes(s, rules, out);
     out->value = value_of(out, rules);
     if (!stage_limited(rules) && figure->weight > 0)
@@ -319,16 +328,19 @@ static void count_starved(struct stage *s, const struct stage_rules *rules) {
     if (others > 0) prove(&s->klass[STAGE_OF_OVERTAKEN], others, 0, STAGE_SHARE * (1 - STAGE_SHARE) * others);
 }
 
-/* Of users who ask on, those that came and were left. */
+/* Of users who ask on, those that came and were left. How many are unfinished is chance in a stage; over all
+ * stages with so many users a queue that grows shows. */
 static void count_piled(struct stage *s) {
+    bool all = piled(s) || s->late_arrived == 0;
+    double n = (double)(all ? s->arrived : s->late_arrived);
     double left = piled(s) ? (double)(s->arrived - s->done) : grown(s);
-    if (s->arrived > 0) prove_missed(&s->klass[STAGE_OF_PILED], left, (double)s->arrived, false);
+    if (n > 0) prove(&s->klass[STAGE_OF_PILED], left - STAGE_SHARE * n, n, n);
 }
 
 static bool over_limit(const struct stage *s) {
     for (uint32_t k = 0; k < STAGE_EVIDENCE; k++)
-        if (s->klass[k].all.x > 0) return true;
-    return false;
+        if (k != STAGE_OF_PILED && s->klass[k].all.x > 0) return true;
+    return piles(&s->klass[STAGE_OF_PILED].all);
 }
 
 void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before) {

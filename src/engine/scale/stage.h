@@ -37,7 +37,8 @@ enum {
     STAGE_REQUESTS = 3, /* times the mean duration of a request */
     STAGE_FEW = 20      /* requests of a class that waits unanswered count as so many, or more */
 };
-#define STAGE_SHARE 0.05 /* of the requests may miss a P95 target */
+#define STAGE_SHARE  0.05 /* of the requests may miss a P95 target */
+#define STAGE_CHANCE 1.0  /* standard errors: so many more unfinished requests say nothing */
 
 /* Where the evidence of figures that are of no class is, after that of the classes. */
 enum {
@@ -149,7 +150,8 @@ struct stage_reading {
     int behind;       /* the class that was in most intervals of this stage; -1: none */
     bool piled;       /* requests arrived that were not answered, more and more */
     bool grows;       /* later than some requests' time, more and more were unfinished */
-    double left; /* share of the requests of all stages with these users that were so left, of paced ones */
+    double left; /* share of the requests of all stages with these users that were so left, of paced ones; 0:
+                    no more than may be chance */
     double arrived_s, done_s; /* requests a second */
     double unfinished;        /* mean number of requests that wait or are in service */
     double e2e_s;             /* mean end-to-end latency; NaN when none was done */

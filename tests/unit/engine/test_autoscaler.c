@@ -585,11 +585,11 @@ static void a_class_that_does_not_ask_is_not_judged_by_more_users(void **state) 
     assert_true(d.users_after >= few);
 }
 
-/* A second of users who ask twenty times in it whether there is an answer or not; a hundred are answered, in
- * order. */
-static void second_of_paced(uint64_t *queue) {
-    uint64_t asked = 20 * a.users, done = *queue + asked < 100 ? *queue + asked : 100;
-    double waited_s = (double)*queue / 100;
+/* A second of users who ask so often in it whether there is an answer or not; so many are answered, in order.
+ */
+static void second_of_paced(uint64_t *queue, uint64_t asks, uint64_t serves) {
+    uint64_t asked = asks * a.users, done = *queue + asked < serves ? *queue + asked : serves;
+    double waited_s = (double)*queue / (double)serves;
     *queue += asked - done;
     interval((unsigned)done, 20 + 1e3 * waited_s);
     in.klass[0].missed = 0;
@@ -598,7 +598,7 @@ static void second_of_paced(uint64_t *queue) {
     in.arrived = asked;
     in.done = done;
     in.e2e_s = (double)done * (0.02 + waited_s);
-    in.oldest_ms = 10.0 * (double)*queue;
+    in.oldest_ms = 1e3 * (double)*queue / (double)serves;
     in.saturation = 0.1;
 }
 
@@ -613,12 +613,27 @@ static void users_who_ask_on_unanswered_are_too_many(void **state) {
         begin(1);
         unsigned told = 0;
         for (unsigned t = 0; t < 2000 && a.answer == AUTOSCALER_SEEKING; t++) {
-            second_of_paced(&queue);
+            second_of_paced(&queue, 20, 100);
             told += step() && strstr(d.reason, "requests pile up, ") != NULL;
         }
         assert_true(told > 0);
         expect_answer(5, true);
     }
+}
+
+/* Eleven ask for a tenth more than is answered: in a hold that may be chance, in several it is not. */
+static void a_queue_that_grows_slowly_shows_in_several_holds(void **state) {
+    (void)state;
+    uint64_t queue = 0;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.rules.paced = true;
+    c.rules.target_ms[0] = 1e6;
+    begin(1);
+    for (unsigned t = 0; t < 4000 && a.answer == AUTOSCALER_SEEKING; t++) {
+        second_of_paced(&queue, 1, 10);
+        (void)step();
+    }
+    expect_answer(10, true);
 }
 
 /* From 20 users on a queue fills for 30 s, and those are answered late who come when it is full. */
@@ -1059,6 +1074,7 @@ int main(void) {
         cmocka_unit_test(work_that_is_never_done_is_no_breach),
         cmocka_unit_test(a_class_that_does_not_ask_is_not_judged_by_more_users),
         cmocka_unit_test(users_who_ask_on_unanswered_are_too_many),
+        cmocka_unit_test(a_queue_that_grows_slowly_shows_in_several_holds),
         cmocka_unit_test(who_came_while_the_queue_was_short_holds_nothing),
         cmocka_unit_test(a_hold_in_which_more_are_under_way_is_none),
         cmocka_unit_test(the_worst_class_counts),
