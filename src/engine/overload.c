@@ -126,28 +126,36 @@ static void warn_of_growth(struct run_record *run) {
         before, after);
 }
 
-/* Of an open loop, or of paced users; and of a number of requests. */
+/* Of an open loop, or of paced users, what has not ended; what was dropped or failed is told by itself. */
+static void warn_of_waiting(struct run_record *run, double arrived) {
+    const struct result_list *r = &run->results;
+    double load = standing_run_load(r), ended = result_value(r, "requests_done") +
+                                                result_value(r, "requests_failed") +
+                                                result_value(r, "requests_dropped");
+    double left = 1 - ended / (load > arrived ? load : arrived);
+    if (!standing_run_behind(r) || !(left > 0) || kvf_present(result_value(r, "unsettled_ratio")) ||
+        kvf_present(result_value(r, "unanswered_ratio")))
+        return;
+    if (load > arrived)
+        verdict_warn(
+            &run->verdict,
+            "%s of the %.0f requests that had come before the measured part or arrived in it were not "
+            "done by its end: its latencies are those of the first",
+            phrase_share(left).text, load);
+    else if (left >= JUDGE_UNSERVED)
+        verdict_warn(&run->verdict,
+                     "%s of what arrived was not done by the end, and more waits the longer the run is: its "
+                     "latencies are those of that length",
+                     phrase_share(left).text);
+}
+
+/* And of a number of requests. */
 static void warn_of_arrivals(struct run_record *run) {
     double arrived = result_value(&run->results, "requests_arrived"),
            done = result_value(&run->results, "requests_done");
     unsigned early = standing_run_early(&run->results);
-    double open = result_value(&run->results, "requests_open_at_start"),
-           load = standing_run_load(&run->results);
-    bool behind = standing_run_behind(&run->results) &&
-                  !kvf_present(result_value(&run->results, "unsettled_ratio")) &&
-                  !kvf_present(result_value(&run->results, "unanswered_ratio"));
-    if (behind && load > arrived)
-        verdict_warn(
-            &run->verdict,
-            "%.0f %% of the %.0f requests that had come before the measured part or arrived in it were not "
-            "done by its end: its latencies are those of the first",
-            100 * (1 - done / load), load);
-    else if (behind)
-        verdict_warn(
-            &run->verdict,
-            "%.0f %% of what arrived was not done by the end, and more waits the longer the run is: its "
-            "latencies are those of that length",
-            100 * fmax(1 - done / arrived, 0));
+    double open = result_value(&run->results, "requests_open_at_start");
+    warn_of_waiting(run, arrived);
     char more[40] = "no request arrived";
     if (arrived > 0)
         snprintf(more, sizeof more, "%.0f %% more was done than arrived", 100 * (done / arrived - 1));
@@ -299,9 +307,9 @@ void overload_warn(const struct engine *e, struct run_record *run) {
     if (carried >= STANDING_CARRIED)
         verdict_warn(
             &run->verdict,
-            "%.0f %% of the tokens counted are work done before the measured part, which is too short for "
+            "%s of the tokens counted are work done before the measured part, which is too short for "
             "requests of this length; make run.duration several times as long",
-            100 * carried);
+            phrase_share(carried).text);
     if (fell > 0)
         verdict_warn(
             &run->verdict,

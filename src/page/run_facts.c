@@ -218,13 +218,13 @@ void run_facts_cache(const struct run_part *p) {
     item(p, "Moved", "ratio %s", rate_of(p, "read_write_ratio"));
     item(p, "Moved", "amplification %s", rate_of(p, "amplification"));
     if (!kvf_present(run_metric(p, "entry_bytes_mean"))) return;
-    doc_fact(p->doc, "Entries", "latencies are per entry:");
     item(p, "Entries", "min %s", bytes_of(p, "entry_bytes_min"));
     item(p, "Entries", "mean %s", bytes_of(p, "entry_bytes_mean"));
     item(p, "Entries", "P95 %s", bytes_of(p, "entry_bytes_p95"));
     item(p, "Entries", "max %s", bytes_of(p, "entry_bytes_max"));
     if (kvf_present(run_metric(p, "context_tokens_mean")))
         item(p, "Entries", "mean context %s tokens", count_of(p, "context_tokens_mean"));
+    item(p, "Entries", "latencies of tiers are per entry");
 }
 
 void run_facts_errors(const struct run_part *p) {

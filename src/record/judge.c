@@ -18,30 +18,6 @@ const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t) {
     return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
 }
 
-/* "nvme reads, 71 % of operation time: 65 % at the device, 30 % in line for it, 5 % on the host side"; the
- * time of all operations, those of moves included, which is not the time that requests are in storage. */
-static void add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in) {
-    if (l->limit) {
-        phrase_add(t, "writes waiting for their turn (engine.max_concurrent_writes), %s of operation time",
-                   phrase_share(l->share).text);
-        return;
-    }
-    phrase_add(t, "%s%s %ss, %s of operation time", tier_name(l->tier), judge_emulated_word(in, l->tier),
-               dir_name(l->dir), phrase_share(l->share).text);
-    if (isnan(l->device_share)) return;
-    double line = isnan(l->line_share) ? 0 : l->line_share;
-    const double part[3] = {l->device_share, line, fmax(1 - l->device_share - line, 0)};
-    static const char *const where[3] = {"at the device", "in line for it", "on the host side"};
-    int whole[3];
-    phrase_percents(part, whole, 3);
-    const char *before = ":";
-    for (int i = 0; i < 3; i++) {
-        if (whole[i] == 0) continue;
-        phrase_add(t, "%s %d %% %s", before, whole[i], where[i]);
-        before = ",";
-    }
-}
-
 /* ---- latencies ---- */
 
 static double requests_per_s(const struct judge_input *in) {
@@ -123,7 +99,7 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
     phrase_add(t, VERDICT_NONE_ENDED);
     if (l.found) {
         phrase_add(t, "; so far ");
-        add_leader(t, &l, in);
+        judge_add_leader(t, &l, in);
     }
     judge_add_slots(t, in);
     judge_add_backlog(t, in);
@@ -161,7 +137,7 @@ static void neighbour(struct phrase *t, const struct judge_input *in, struct ver
         phrase_add(t, ", %s of them by %s", phrase_share(in->neighbour[0].share).text, in->neighbour[0].name);
     if (l.found && !l.limit) {
         phrase_add(t, "; ");
-        add_leader(t, &l, in);
+        judge_add_leader(t, &l, in);
     } else if (busy >= 0) {
         phrase_add(t, "; nvme %s busy", phrase_share(busy).text);
     }
@@ -231,7 +207,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
     judge_add_grown(t, in);
     if (!l.found) return;
     phrase_add(t, "; ");
-    add_leader(t, &l, in);
+    judge_add_leader(t, &l, in);
 }
 
 static void saturated(struct phrase *t, const struct judge_input *in, struct verdict *v,
@@ -254,7 +230,7 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     add_parts(t, in);
     if (l.found && (l.limit || r->tier == l.tier)) {
         phrase_add(t, "; ");
-        add_leader(t, &l, in);
+        judge_add_leader(t, &l, in);
     }
     if (!(in->slots_ratio >= JUDGE_FULL)) {
         judge_add_grown(t, in);
@@ -344,7 +320,7 @@ static void room(struct phrase *t, const struct judge_input *in, struct verdict 
 static void gate(struct phrase *t, const struct judge_input *in, struct verdict *v,
                  const struct judge_leader *l) {
     say(v, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY, l->share);
-    add_leader(t, l, in);
+    judge_add_leader(t, l, in);
     add_parts(t, in);
     judge_add_backlog(t, in);
 }
@@ -413,8 +389,9 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
         return;
     }
     say(v, verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, part[PART_STORAGE] * l.share);
-    add_leader(t, &l, in);
+    judge_add_leader(t, &l, in);
     if (in->tier_busy[l.tier] >= 0) phrase_add(t, "; %s busy", phrase_share(in->tier_busy[l.tier]).text);
+    judge_add_free_misses(t, in);
     add_parts(t, in);
 }
 
@@ -443,9 +420,8 @@ static bool capacity_explains(const struct judge_input *in, const struct judge_r
     bool full = bound && bound->limit == VERDICT_COMPUTE,
          gpu = full || (!bound && !slots && in->compute_busy >= JUDGE_SATURATED);
     if (gpu && saved_by_hits(in) >= VERDICT_MISSES) return true;
-    if (full) return false;
-    if (capacity_misses(in) < VERDICT_MISSES) return false;
-    if (!bound) return stores || (again && !slots);
+    if (full || capacity_misses(in) < VERDICT_MISSES) return false;
+    if (!bound) return (stores && !judge_free_misses(in)) || (again && !slots);
     return (int)bound->tier == judge_last_tier(in);
 }
 

@@ -131,7 +131,7 @@ struct judge_input {
  * have, or this wait is half of the latency that the targets are of; not where the next rule holds and
  * storage takes more time, or hits would save more of the GPU's than larger batches
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
- * for what was missed, would be named
+ * for what was missed, would be named; not where nothing is saturated and misses make no work
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax
  * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
  * - waiting for room: half of the time in storage or more, with a crowd in service
@@ -199,8 +199,14 @@ struct judge_leader {
     double share;        /* of all operation time */
     double device_share; /* of its own time; NaN when missing */
     double line_share;   /* of its own time, in line for the device; NaN when missing */
+    bool next;           /* another one has nearly as much: */
+    enum kvf_tier next_tier;
+    enum kvf_dir next_dir;
 };
 struct judge_leader judge_leader_of(const struct judge_input *in);
+/* "nvme reads, 71 % of operation time: 65 % at the device, 30 % in line for it, 5 % on the host side"; the
+ * time of all operations, those of moves included, which is not the time that requests are in storage. */
+void judge_add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in);
 /* "7.6 of 8", and "; 7.6 of 8 slots busy" at the end of a sentence. */
 const char *judge_busy_slots(const struct judge_input *in, char out[48]);
 void judge_add_slots(struct phrase *t, const struct judge_input *in);

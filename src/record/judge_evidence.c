@@ -16,6 +16,7 @@
 
 #define HALF      0.5  /* of the time, of the room, and of a latency */
 #define SOMETIMES 0.05 /* of the time */
+#define NEARLY    0.9  /* of the largest: as much, for a reader */
 
 double judge_share(double part, double whole) {
     if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
@@ -106,7 +107,10 @@ void judge_add_resource(struct phrase *t, const struct judge_resource *r, const 
     bool link = r->limit == VERDICT_LINK, memory = r->tier == KVF_TIER_GPU && !isnan(in->link_any[r->tier]);
     const double *busy = link ? in->link_busy[r->tier] : memory ? in->memory_busy : in->busy[r->tier];
     double read = busy[KVF_DIR_READ], write = busy[KVF_DIR_WRITE];
-    bool both = fmin(read, write) > 0.2 * fmax(read, write);
+    double any = link ? in->link_any[r->tier] : memory ? in->memory_any : in->tier_busy[r->tier];
+    double least = fmin(read, write), most = fmax(read, write);
+    /* where each has time of its own, the busier one is what is busy */
+    bool both = (least > 0.2 * most && any > most) || least >= NEARLY * most;
     phrase_add(t, "%s%s%s %s", tier_name(r->tier),
                link     ? " link"
                : memory ? " memory"
@@ -127,12 +131,14 @@ static double waited_s(const struct judge_input *in, unsigned t, unsigned d) {
 
 struct judge_leader judge_leader_of(const struct judge_input *in) {
     struct judge_leader l = {.device_share = (double)NAN};
-    double total = 0, most = 0;
+    double total = 0, most = 0, next = 0;
     for (unsigned t = 0; t < KVF_TIERS; t++) {
         for (unsigned d = 0; d < KVF_DIRS; d++) {
             double s = waited_s(in, t, d);
             total += s;
+            if (s <= most && s > next) next = s, l.next_tier = (enum kvf_tier)t, l.next_dir = (enum kvf_dir)d;
             if (s <= most) continue;
+            next = most, l.next_tier = l.tier, l.next_dir = l.dir;
             most = s;
             l.found = true;
             l.tier = (enum kvf_tier)t;
@@ -147,11 +153,37 @@ struct judge_leader judge_leader_of(const struct judge_input *in) {
     }
     if (!l.found) return l;
     l.share = judge_share(most, total);
+    l.next = next >= NEARLY * most;
     l.device_share = judge_share(in->device_s[l.tier][l.dir], in->op_s[l.tier][l.dir]);
     l.line_share = judge_share(in->line_s[l.tier][l.dir], in->op_s[l.tier][l.dir]);
     /* Lines count when they end, operations when all of them does: in a short time the parts may be more. */
     if (l.line_share > 1 - l.device_share) l.line_share = 1 - l.device_share;
     return l;
+}
+
+void judge_add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in) {
+    if (l->limit) {
+        phrase_add(t, "writes waiting for their turn (engine.max_concurrent_writes), %s of operation time",
+                   phrase_share(l->share).text);
+        return;
+    }
+    phrase_add(t, "%s%s %ss, %s of operation time", tier_name(l->tier), judge_emulated_word(in, l->tier),
+               dir_name(l->dir), phrase_share(l->share).text);
+    if (l->next)
+        phrase_add(t, ", %s%s %ss nearly as much", tier_name(l->next_tier),
+                   judge_emulated_word(in, l->next_tier), dir_name(l->next_dir));
+    if (isnan(l->device_share)) return;
+    double line = isnan(l->line_share) ? 0 : l->line_share;
+    const double part[3] = {l->device_share, line, fmax(1 - l->device_share - line, 0)};
+    static const char *const where[3] = {"at the device", "in line for it", "on the host side"};
+    int whole[3];
+    phrase_percents(part, whole, 3);
+    const char *before = ":";
+    for (int i = 0; i < 3; i++) {
+        if (whole[i] == 0) continue;
+        phrase_add(t, "%s %d %% %s", before, whole[i], where[i]);
+        before = ",";
+    }
 }
 
 int judge_lowest_tier(const struct judge_input *in) {

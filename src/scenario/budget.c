@@ -53,13 +53,13 @@ static uint64_t provisioned(const struct scenario *s, uint64_t usable, uint64_t 
 /* --- what is auto --- */
 
 /* The batch is what limits a modelled GPU; others look up, read and wait for their place meanwhile. */
-static uint64_t slots_of_batch(const struct scenario *s) {
-    return kvf_min(kvf_max(256, 4 * s->compute.max_batch), 100000);
+uint64_t budget_auto_slots(const struct scenario *s) {
+    return scenario_computes(s) ? kvf_min(kvf_max(256, 4 * s->compute.max_batch), 100000) : 256;
 }
 
 static void resolve_threads(struct scenario *s, const struct budget_machine *m, struct budget *b) {
     if (s->engine.workers == KVF_AUTO) s->engine.workers = m->cpus < 2 ? 2 : kvf_min(m->cpus, 16);
-    if (s->engine.slots == KVF_AUTO) s->engine.slots = scenario_computes(s) ? slots_of_batch(s) : 256;
+    if (s->engine.slots == KVF_AUTO) s->engine.slots = budget_auto_slots(s);
     b->workers = s->engine.workers;
     b->slots = s->engine.slots;
 }
@@ -127,9 +127,8 @@ static int resolve_gpu(struct scenario *s, struct err *e) {
 }
 
 /* Twice the capacity leaves no block of the device as it was, spare ones included. */
-static void resolve_precondition(struct scenario *s) {
-    if (s->run.precondition_bytes == KVF_AUTO)
-        s->run.precondition_bytes = s->tier[KVF_TIER_NVME].on ? 2 * s->tier[KVF_TIER_NVME].capacity_bytes : 0;
+uint64_t budget_auto_precondition(const struct scenario *s) {
+    return s->tier[KVF_TIER_NVME].on ? 2 * s->tier[KVF_TIER_NVME].capacity_bytes : 0;
 }
 
 /* --- the sums --- */
@@ -310,7 +309,7 @@ int budget_resolve(struct scenario *s, const struct budget_machine *m, bool forc
     int rc = resolve_gpu(s, e);
     if (rc == 0) rc = resolve_nvme(s, m, e);
     if (rc) return rc;
-    resolve_precondition(s);
+    if (s->run.precondition_bytes == KVF_AUTO) s->run.precondition_bytes = budget_auto_precondition(s);
     add_up(s, b);
     return force || s->mode == KVF_MODE_SIMULATE ? 0 : check_fit(s, m, b, e);
 }

@@ -44,6 +44,9 @@ void budget_machine_any(struct budget_machine *m);
  * false (status 2). */
 int budget_resolve(struct scenario *s, const struct budget_machine *m, bool force, struct budget *b,
                    struct err *e);
+/* The meaning of engine.slots: auto, and of run.precondition: auto, in bytes, where the capacity is known. */
+uint64_t budget_auto_slots(const struct scenario *s);
+uint64_t budget_auto_precondition(const struct scenario *s);
 /* The capacity of tiers.nvme.capacity: auto, in bytes: 90 % of the free space under the paths, leaving at
  * least 2 GiB of each file system. KVF_UNSET when the free space is unknown. */
 uint64_t budget_disk_room(const struct scenario *s, const struct budget_machine *m);

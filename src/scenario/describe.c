@@ -48,6 +48,14 @@ static void add_model(const struct scenario *s, struct buf *out) {
         buf_addf(out, " in %s", model_dtype_name(s->model.dtype));
 }
 
+/* Outages that begin before the run ends, if its duration ends it. */
+static unsigned outages_in_time(const struct scenario *s) {
+    unsigned n = 0;
+    for (uint32_t i = 0; i < s->fleet.outages; i++)
+        n += s->fleet.outage[i].at_ns < s->run.warmup_ns + s->run.duration_ns;
+    return n;
+}
+
 /* " on gpu 2.00 GiB, cpu 4.00 GiB", or " on 4 pods, each with gpu 2.00 GiB, and a shared remote 64.0 GiB". */
 static void add_tiers(const struct scenario *s, struct buf *out) {
     bool fleet = s->fleet.pods > 1;
@@ -62,8 +70,8 @@ static void add_tiers(const struct scenario *s, struct buf *out) {
         buf_addf(out, "%s%s %s", separator, tier_name(t), size);
         separator = ", ";
     }
-    if (fleet && s->fleet.outages > 0)
-        buf_addf(out, ", with %u outage%s", (unsigned)s->fleet.outages, s->fleet.outages == 1 ? "" : "s");
+    unsigned outages = outages_in_time(s);
+    if (fleet && outages > 0) buf_addf(out, ", with %u outage%s", outages, outages == 1 ? "" : "s");
 }
 
 void scenario_describe(const struct scenario *s, char *out, size_t len) {

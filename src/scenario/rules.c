@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "scenario/budget.h"
 #include "scenario/loading.h"
 
 enum { VALUE_BYTES = 48 }; /* longer values are not told */
@@ -50,12 +51,22 @@ static void say(struct buf *out, const char *what, const char *is, const char *m
         buf_addf(out, "%s is %s, not %s", what, is, must);
 }
 
+/* Whether a run has, in place of a rule's auto, what that stands for. */
+static bool is_its_auto(const struct key *k, const struct scenario *s, const struct scenario *rules) {
+    if (strcmp(k->pub.name, "engine.slots") == 0)
+        return rules->engine.slots == KVF_AUTO && s->engine.slots == budget_auto_slots(s);
+    if (strcmp(k->pub.name, "run.precondition") == 0)
+        return rules->run.precondition_bytes == KVF_AUTO &&
+               s->run.precondition_bytes == budget_auto_precondition(s);
+    return false;
+}
+
 static unsigned key_differs(const struct key *k, const struct scenario *s, const struct scenario *rules,
                             struct buf *out) {
     struct buf is = {0}, must = {0};
     emit_value(k, s, false, &is);
     emit_value(k, rules, false, &must);
-    bool differs = strcmp(buf_text(&is), buf_text(&must)) != 0;
+    bool differs = strcmp(buf_text(&is), buf_text(&must)) != 0 && !is_its_auto(k, s, rules);
     if (differs) say(out, k->pub.name, buf_text(&is), buf_text(&must));
     buf_free(&is);
     buf_free(&must);

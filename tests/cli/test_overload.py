@@ -498,7 +498,8 @@ def _():
             "mode": "simulate", "run.duration": "60s", "workload.arrival.process": "paced", "workload.users": users, "engine.slots": 20000,
             "tiers": {"cpu": {"capacity": "1GiB", "read_bandwidth": "200MB/s", "write_bandwidth": "200MB/s"}}, "assess": {"profile": "latency"},
             "workload.personas": [{"name": "large", "context": [500, 3000], "generate": [50, 150], "think": ["0s", "1s"]}]}, "--db", "none")
-        left = 1 - result(summary, "requests_done") / result(summary, "requests_arrived")
+        ended = sum(result(summary, "requests_" + what) for what in ("done", "failed", "dropped"))
+        left = 1 - ended / result(summary, "requests_arrived")
         assert (left > 0.2) == grows and result(summary, "requests_queued_at_end") == 0, summary["results"]
         assert (result(summary, "unserved_ratio") >= 0.05) == grows, (users, left, result(summary, "unserved_ratio"))
         text = " ".join(got.stdout.split())
@@ -821,6 +822,16 @@ def _():
     assert rows("SELECT limited_by FROM verdicts") == [{"limited_by": "unknown"}]
     told = run(["report", "1", "--format", "md"]).stdout
     assert "**Limited by:** unknown" in told, told[:1500]
+
+
+@case("what was dropped for a full queue waits no longer, however long the run is")
+def _():
+    changes = {"mode": "simulate", "run.duration": "60s", "workload.arrival": {"process": "poisson", "rate": 400},
+               "engine": {"queue_limit": 10, "slots": 4}, "tiers": {"cpu": {"capacity": "1GiB", "read_bandwidth": "200MB/s", "write_bandwidth": "200MB/s"}}}
+    got, summary = measure(changes)
+    text = " ".join(got.stdout.split())
+    assert result(summary, "requests_dropped") > 0.2 * result(summary, "requests_arrived"), summary["results"]
+    assert "dropped because the queue was full" in text and "waits the longer the run is" not in text, text
 
 
 def latest_comparable():

@@ -44,6 +44,8 @@ def _():
                            (["workload.arrival={process: poisson, rate: 1}"], "1 request/s of "),
                            (["fleet.pods=2", "tiers.nvme.capacity=0", "fleet.outages=[{pod: 1, at: 0s, for: 10m}]"],
                             " on 2 pods, each with gpu 2.00 GiB, cpu 4.00 GiB, with 1 outage, for 20s"),
+                           (["fleet.pods=2", "tiers.nvme.capacity=0", "fleet.outages=[{pod: 1, at: 10m, for: 10m}]"],
+                            " on 2 pods, each with gpu 2.00 GiB, cpu 4.00 GiB, for 20s"),
                            (["fleet.pods=3", "tiers.remote.capacity=8GiB", "tiers.nvme.capacity=0"],
                             " on 3 pods, each with gpu 2.00 GiB, cpu 4.00 GiB, and a shared remote 8.00 GiB, for 20s")):
         got = run(["run", SOURCE / "configs/three-tier.yaml", *SIMULATED, "--force",

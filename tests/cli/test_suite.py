@@ -186,6 +186,8 @@ def _():
         assert got.rc == 0 and int(whole.group(1)) < 5, got
     got = run(["suite", "--plan", "--quick"])
     assert int(re.search(r"about 0(\d):\d\d in all", got.stdout).group(1)) < 5, got
+    got = run(["suite", "--plan", "--quick", "mlperf", "--set", "mode=simulate"])
+    assert got.rc == 0 and re.search(r"^mlperf-closed-1 .* 1T ", got.stdout, re.MULTILINE), "a drive of any size"
 
 
 @case("from the plan to the table: every test is a run, and the first is the parent of the others")

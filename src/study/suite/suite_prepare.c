@@ -251,8 +251,10 @@ static void size_by_fit(const struct suite *s, struct suite_entry *entry) {
         if (machine.disk_free_bytes[0] != KVF_UNSET)
             small.disk_free_bytes[0] = kvf_min(machine.disk_free_bytes[0], quick_disk);
         fit_apply(&small_fit, sc, &small);
-        if (sc->tier[KVF_TIER_NVME].on && sc->tier[KVF_TIER_NVME].capacity_bytes == KVF_AUTO)
-            sc->tier[KVF_TIER_NVME].capacity_bytes = budget_disk_room(sc, &small);
+        uint64_t room = sc->mode == KVF_MODE_REAL ? budget_disk_room(sc, &small) : KVF_UNSET;
+        if (sc->tier[KVF_TIER_NVME].on && sc->tier[KVF_TIER_NVME].capacity_bytes == KVF_AUTO &&
+            room != KVF_UNSET)
+            sc->tier[KVF_TIER_NVME].capacity_bytes = room;
     }
     fit_apply(&entry->fit, sc, &machine);
     for (unsigned i = 0; i < small_fit.lines;

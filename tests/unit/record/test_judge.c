@@ -787,6 +787,25 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     assert_int_equal(judged(&in).cause, VERDICT_CAUSE_BANDWIDTH);
 }
 
+/* 30 of 60 s of operations are reads of cpu, 29 writes of nvme; and of a tier whose directions have time of
+ * their own the busier one is what is busy. */
+static void what_is_nearly_as_much_is_named_beside_it(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 400, 0);
+    works(&in, CPU, 30, 1, 0.2, 0.05);
+    works(&in, NVME, 0, 29, 0, 0.3);
+    assert_non_null(strstr(judged(&in).sentence,
+                           "cpu reads, 50 % of operation time, nvme writes nearly as much: 100 % at"));
+    works(&in, NVME, 0, 26, 0, 0.3);
+    assert_null(strstr(judged(&in).sentence, "nearly as much"));
+    in.targets_met = true;
+    assert_non_null(strstr(judged(&in).sentence, "nvme writes, 30 % busy"));
+    works(&in, NVME, 0, 26, 0.1, 0.3);
+    assert_non_null(strstr(judged(&in).sentence, "nvme reads and writes, 40 % busy"));
+    in.tier_busy[NVME] = 0.3;
+    assert_non_null(strstr(judged(&in).sentence, "nvme writes, 30 % busy"));
+}
+
 /* A reader who follows a verdict must not make things worse. */
 static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     (void)state;
@@ -802,8 +821,15 @@ static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     char text[300];
     assert_string_equal(verdict_advice(&v, text, sizeof text),
                         "a faster cpu tier, or fewer users; 7.00 GiB more in the cpu tier would bring hits");
+    /* with time left the tier's latency is what users feel, and more room brings none */
+    in.busy[CPU][READ] = 0.1, in.busy[CPU][WRITE] = 0.4, in.tier_busy[CPU] = 0.5;
+    v = judged(&in);
+    assert_true(v.limited_by == VERDICT_CPU && v.cause == VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(v.sentence, "58 % of lookups miss, which makes no work here"));
+    in.free_ratio = 0; /* what misses is written again */
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_CAPACITY);
+    in.free_ratio = in.miss_ratio;
     /* one slot, and nearly all of the time in line for it */
-    in.tier_busy[CPU] = 0.5;
     in.queue_ms = 380;
     in.storage_ms = 20;
     in.slots_ratio = 1;
@@ -1321,6 +1347,7 @@ int main(void) {
         cmocka_unit_test(full_slots_are_named_when_nothing_inside_is),
         cmocka_unit_test(a_neighbour_is_named_before_the_drive),
         cmocka_unit_test(a_tier_too_small_is_a_cause_of_its_own),
+        cmocka_unit_test(what_is_nearly_as_much_is_named_beside_it),
         cmocka_unit_test(capacity_is_no_cause_where_its_misses_make_no_work),
         cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
         cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
