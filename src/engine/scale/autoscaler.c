@@ -147,6 +147,11 @@ static bool crowded(const struct autoscaler *a, uint64_t users) {
     return (double)a->system.unfinished > usual + fmax(STAGE_FEW, soon);
 }
 
+/* Whether requests of a stage over its line last so long that the next would be judged by them. */
+static bool outlasts(const struct autoscaler *a) {
+    return a->config.mode == AUTOSCALER_QOS && a->last.value > 1 && a->system.e2e_s > a->config.stage_s;
+}
+
 static void stage_of(struct autoscaler *a, uint64_t users, const struct stage_plan *plan) {
     const struct autoscaler_level *known = seek_known(a, users);
     a->users = users;
@@ -168,7 +173,7 @@ enum { DRAIN_STAGES = 30, BEGIN_STAGES = 5 };
 void seek_stage(struct autoscaler *a, struct snapshot_decision *out, uint64_t users,
                 const struct stage_plan *plan) {
     struct stage_plan p = *plan;
-    bool drain = users < a->users && crowded(a, users), few = users == a->config.min_users;
+    bool drain = users < a->users && (crowded(a, users) || outlasts(a)), few = users == a->config.min_users;
     if (users != a->users)
         p.settle_s =
             settle_s(a, users < a->users, p.settle_s, (drain ? BEGIN_STAGES : 1) * a->config.stage_s);

@@ -621,6 +621,25 @@ static void users_who_ask_on_unanswered_are_too_many(void **state) {
     }
 }
 
+/* Twelve of twenty users wait for answers, which come after 10 s: in the next stage, of 4 s, none but these
+ * would be judged. */
+static void requests_that_outlast_a_stage_are_drained(void **state) {
+    (void)state;
+    for (int soon = 0; soon < 2; soon++) {
+        config(AUTOSCALER_QOS, STAGE_TARGETS);
+        begin(20);
+        do {
+            interval(5, soon ? 3000 : 10000);
+            in.klass[0].in_service = 12;
+            in.arrived = in.done = 5;
+            in.e2e_s = soon ? 15 : 50;
+        } while (!step());
+        assert_string_equal(d.action, "back off");
+        assert_int_equal(d.users_after == 1, !soon);
+        assert_int_equal(strstr(d.reason, "; drain 12 requests first") != NULL, !soon);
+    }
+}
+
 /* Eleven ask for a tenth more than is answered: in a hold that may be chance, in several it is not. */
 static void a_queue_that_grows_slowly_shows_in_several_holds(void **state) {
     (void)state;
@@ -1074,6 +1093,7 @@ int main(void) {
         cmocka_unit_test(work_that_is_never_done_is_no_breach),
         cmocka_unit_test(a_class_that_does_not_ask_is_not_judged_by_more_users),
         cmocka_unit_test(users_who_ask_on_unanswered_are_too_many),
+        cmocka_unit_test(requests_that_outlast_a_stage_are_drained),
         cmocka_unit_test(a_queue_that_grows_slowly_shows_in_several_holds),
         cmocka_unit_test(who_came_while_the_queue_was_short_holds_nothing),
         cmocka_unit_test(a_hold_in_which_more_are_under_way_is_none),
