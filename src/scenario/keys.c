@@ -200,7 +200,7 @@ const struct key key_table[] = {
       "Part of a tier's usable bytes at which making room in the background ends."),
     K("cache.high_watermark", NUMBER, cache.high_watermark, "", "0 to 1", "0.95", BACKGROUND, ALL,
       "Part of a tier's usable bytes beyond which room is made in the background."),
-    K("cache.admission", CHOICE, cache.admission, "", CHOICES(SCENARIO_ADMISSION_LIST), "always", ALWAYS, ALL,
+    K("cache.admission", CHOICE, cache.admission, "", CHOICES(SCENARIO_ADMISSION_LIST), "always", ADMITS, ALL,
       "Which new entries are let in."),
     K("cache.admission_limit", SIZE, cache.admission_limit_bytes, "bytes", "1 to 1PiB", "1GiB", SIZE_LIMIT,
       ALL, "Largest entry that size_limit lets in."),
@@ -300,7 +300,7 @@ const struct key key_table[] = {
     K("workload.decode.batch_tokens", INTEGER, workload.decode.batch_tokens, "tokens", "1 to 1000000000",
       "32", REREADS, ALL, "Tokens generated per read of the entry."),
     K("workload.decode.max_context", INTEGER, workload.decode.max_context, "tokens", "0 to 1000000000", "0",
-      REREADS, ALL, "Contexts of that many tokens and more are prefill only; 0 for no such limit."),
+      PREFILL_ONLY, ALL, "Contexts of that many tokens and more are prefill only; 0 for no such limit."),
 
     COMPUTE_KEYS,
 

@@ -72,6 +72,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
       scenario_remote_is_real(s) && s->tier[KVF_TIER_REMOTE].backend == KVF_REMOTE_S3)                       \
     X(STAGED, "neither nvme nor remote is on", scenario_stages(s) || s->tier[KVF_TIER_REMOTE].on)            \
     X(EVICTION, "every tier names its own", uses_common_eviction(s))                                         \
+    X(ADMITS, "requests of phase decode write nothing", !stores_alone(s))                                    \
     X(SIZE_LIMIT, "cache.admission is not size_limit", s->cache.admission == KVF_ADMISSION_SIZE_LIMIT)       \
     X(BELOW, "there is no tier below gpu", tiers_on(s) > s->tier[KVF_TIER_GPU].on)                           \
     X(BACKGROUND, "cache.make_room is inline", s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND)               \
@@ -125,6 +126,8 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(REQUESTS, "the source is ops", scenario_source_has(s, SOURCE_INFERS))                                  \
     X(DECODE, "nothing is decoded", decodes(s))                                                              \
     X(REREADS, "there are no decode reads", decodes(s) && !by_blocks(s))                                     \
+    X(PREFILL_ONLY, "there are no decode reads to leave out",                                                \
+      decodes(s) && !by_blocks(s) && !stores_alone(s))                                                       \
     X(ROOFLINE, "compute.mode is not roofline, and break-even times alone come from it",                     \
       scenario_computes(s))                                                                                  \
     X(EXCHANGE, "one GPU holds the model", scenario_compute_devices(s) > 1)                                  \

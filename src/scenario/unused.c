@@ -161,11 +161,12 @@ static const char *source_missing(const struct key *k, const struct scenario *s)
 static const char *needed_missing(const struct key *k, const struct scenario *s) {
     static const struct {
         enum key_use use, needs;
-    } first[] = {{KEY_USE_PICK, KEY_USE_PROMPTS},      {KEY_USE_AGING, KEY_USE_CLASSES},
-                 {KEY_USE_TURN_ENDS, KEY_USE_TURNS},   {KEY_USE_TURN_COUNT, KEY_USE_TURNS},
-                 {KEY_USE_SCALED_QOS, KEY_USE_SCALED}, {KEY_USE_SCALED_CAPACITY, KEY_USE_SCALED},
-                 {KEY_USE_SATURATION, KEY_USE_SCALED}, {KEY_USE_BY_LOAD, KEY_USE_FLEET},
-                 {KEY_USE_EXCHANGE, KEY_USE_ROOFLINE}, {KEY_USE_SHARED_BLOCKS, KEY_USE_ROOFLINE}};
+    } first[] = {{KEY_USE_SIZE_LIMIT, KEY_USE_ADMITS},      {KEY_USE_PICK, KEY_USE_PROMPTS},
+                 {KEY_USE_AGING, KEY_USE_CLASSES},          {KEY_USE_TURN_ENDS, KEY_USE_TURNS},
+                 {KEY_USE_TURN_COUNT, KEY_USE_TURNS},       {KEY_USE_SCALED_QOS, KEY_USE_SCALED},
+                 {KEY_USE_SCALED_CAPACITY, KEY_USE_SCALED}, {KEY_USE_SATURATION, KEY_USE_SCALED},
+                 {KEY_USE_BY_LOAD, KEY_USE_FLEET},          {KEY_USE_EXCHANGE, KEY_USE_ROOFLINE},
+                 {KEY_USE_SHARED_BLOCKS, KEY_USE_ROOFLINE}};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (first[i].use == k->use && !uses[first[i].needs].acts(s)) return uses[first[i].needs].reason;
     return NULL;
