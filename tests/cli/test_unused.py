@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A key that changes nothing is told: each number, duration, size and choice of the scenario's table is changed, in simulations
 of small scenarios, and where no value changes any figure, the program must say that the key has no effect."""
+import copy
 import json
 import os
 import re
@@ -61,7 +62,7 @@ def figures(path, *changes):
 for _name in BASES:
     @case("a key that changes nothing is told: " + _name)
     def _(name=_name):
-        path = write({**SMALL, **BASES[name]}, "base.yaml")
+        path = write({**copy.deepcopy(SMALL), **BASES[name]}, "base.yaml")
         before, _ = figures(path)
         again, _ = figures(path)
         assert before and again == before, {key: (before.get(key), again.get(key)) for key in {*before, *again} if before.get(key) != again.get(key)}
