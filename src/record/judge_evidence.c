@@ -315,7 +315,10 @@ void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
 
 static bool waits(const struct judge_input *in) {
     if (in->unsettled) return true;
-    return standing_waiting(in->unserved_ratio, in->arrived + in->came_before, in->dispersion);
+    double busy = in->slots_ratio;
+    for (int t = 0; t < KVF_TIERS; t++) busy = fmax(busy, in->tier_busy[t]);
+    return standing_waiting(in->unserved_ratio, in->arrived + in->came_before,
+                            standing_chance(in->dispersion, busy));
 }
 
 /* Requests that have ended say nothing of a queue without an end. A closed loop's ends with its users,

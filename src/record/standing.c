@@ -385,13 +385,24 @@ double standing_run_load(const struct result_list *results) {
     return open > arrived ? open + arrived : arrived;
 }
 
+const char *const standing_busy[] = {"slots_busy_ratio", "gpu_busy_ratio", "cpu_busy_ratio",
+                                     "nvme_busy_ratio", "remote_busy_ratio"};
+const size_t standing_busy_count = sizeof standing_busy / sizeof *standing_busy;
+
+double standing_chance(double dispersion, double busy) {
+    return (dispersion >= 0 ? dispersion : 1) / (busy >= JUDGE_FULL ? JUDGE_CHANCE * JUDGE_CHANCE : 1);
+}
+
 /* Arrivals at even gaps leave no queue by chance, but sizes let the number in service differ. */
 static bool leaves_waiting(const struct result_list *results) {
     double unserved = result_value(results, "unserved_ratio"), load = standing_run_load(results),
            queue = fmin(unserved, result_value(results, "requests_queued_at_end") / load),
-           dispersion = result_value(results, "arrival_dispersion");
-    return kvf_present(unserved) && (standing_waiting(unserved, load, fmax(dispersion, 1)) ||
-                                     standing_waiting(queue, load, dispersion));
+           dispersion = result_value(results, "arrival_dispersion"), busy = 0;
+    for (size_t i = 0; i < standing_busy_count; i++)
+        busy = fmax(busy, result_value(results, standing_busy[i]));
+    return kvf_present(unserved) &&
+           (standing_waiting(unserved, load, standing_chance(fmax(dispersion, 1), busy)) ||
+            standing_waiting(queue, load, standing_chance(dispersion, busy)));
 }
 
 double standing_run_left(const struct result_list *results) {
@@ -496,12 +507,13 @@ unsigned standing_run_early(const struct result_list *results) {
 }
 
 const char *const standing_flaw_metrics[] = {
-    "e2e_mean_ms",        "queue_wait_mean_ms",    "in_service_mean",     "requests_in_service_at_end",
-    "measured_s",         "requests_arrived",      "requests_done",       "requests_failed",
-    "requests_asked",     "requests_left",         "achieved_ratio",      "tokens_carried_ratio",
-    "unserved_ratio",     "unsettled_ratio",       "unanswered_ratio",    "copies_begun",
-    "copies_left",        "batch_running_mean",    "misses_not_computed", "requests_open_at_start",
-    "arrival_dispersion", "requests_queued_at_end"};
+    "e2e_mean_ms",        "queue_wait_mean_ms",     "in_service_mean",     "requests_in_service_at_end",
+    "measured_s",         "requests_arrived",       "requests_done",       "requests_failed",
+    "requests_asked",     "requests_left",          "achieved_ratio",      "tokens_carried_ratio",
+    "unserved_ratio",     "unsettled_ratio",        "unanswered_ratio",    "copies_begun",
+    "copies_left",        "batch_running_mean",     "misses_not_computed", "requests_open_at_start",
+    "arrival_dispersion", "requests_queued_at_end", "slots_busy_ratio",    "gpu_busy_ratio",
+    "cpu_busy_ratio",     "nvme_busy_ratio",        "remote_busy_ratio"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {

@@ -90,6 +90,12 @@ double standing_run_unfinished(const struct result_list *results);
  * count of arrivals, whose variance is `dispersion` times its mean. Arrivals at even gaps leave nothing to
  * chance. `dispersion` NaN: 1, as of a Poisson process. NaN for the others: false. */
 bool standing_waiting(double part, double load, double dispersion);
+/* The dispersion by which chance is allowed: where slots or a tier were busy for nearly all of the time, no
+ * time was left in which what came by chance would have been served, and one standard deviation is enough.
+ * `busy`: the largest of the metrics standing_busy. */
+double standing_chance(double dispersion, double busy);
+extern const char *const standing_busy[];
+extern const size_t standing_busy_count;
 /* The same of requests not done at dispersion 1: done / arrived, and how many arrived. NaN: false. */
 bool standing_behind(double done_ratio, double arrived);
 /* The same of a run whose arrivals do not wait for answers: of an open loop by what it achieved, of any by

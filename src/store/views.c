@@ -122,6 +122,17 @@ static void add_waiting(struct buf *out, const char *run, const char *part, cons
     buf_free(&text);
 }
 
+/* With standing_chance(). */
+static void add_chance(struct buf *out, const char *run, const char *part, const char *count,
+                       const char *dispersion) {
+    struct buf text = {0};
+    buf_addf(&text, "(%s / CASE WHEN max(0", dispersion);
+    for (size_t i = 0; i < standing_busy_count; i++) buf_addf(&text, ", coalesce([%s], 0)", standing_busy[i]);
+    buf_addf(&text, ") >= %g THEN %d.0 ELSE 1 END)", JUDGE_FULL, JUDGE_CHANCE * JUDGE_CHANCE);
+    add_waiting(out, run, part, count, text.data);
+    buf_free(&text);
+}
+
 static void add_behind(struct buf *out, const char *run, const char *part, const char *count) {
     add_waiting(out, run, part, count, "1");
 }
@@ -156,8 +167,8 @@ static void add_flawless(struct buf *out, const char *run) {
         "([requests_arrived] + CASE WHEN [requests_open_at_start] > [requests_arrived] "
         "THEN [requests_open_at_start] ELSE 0 END)";
     snprintf(text, sizeof text, "min([unserved_ratio], [requests_queued_at_end] / %s)", load);
-    add_waiting(out, run, "[unserved_ratio]", load, "max(coalesce([arrival_dispersion], 1), 1)");
-    add_waiting(out, run, text, load, "coalesce([arrival_dispersion], 1)");
+    add_chance(out, run, "[unserved_ratio]", load, "max(coalesce([arrival_dispersion], 1), 1)");
+    add_chance(out, run, text, load, "coalesce([arrival_dispersion], 1)");
 }
 
 /* Whether a run of this table is comparable, as standing_why() has it: less work is done sooner. */

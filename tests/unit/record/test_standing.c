@@ -137,6 +137,12 @@ static void the_arrival_process_says_what_chance_explains(void **state) {
     expect_left(300, 0.18, 0, 0, true);
     expect_left(300, 0.18, 54, 4, false); /* 54 are less than 3 x 34.6 */
     expect_left(300, 0.4, 120, 4, true);
+    put("nvme_busy_ratio",
+        0.96); /* a full tier had no time for what came by chance: once the root is enough */
+    expect_left(300, 0.17, 51, 1, true);
+    expect_left(300, 0.05, 15, 1, false);
+    put("nvme_busy_ratio", 0.94);
+    expect_left(300, 0.17, 51, 1, false);
     expect_left(300, KVF_MISSING, 120, 0, false); /* users who wait for their answers */
 }
 
