@@ -66,6 +66,8 @@ enum { VERDICT_EVIDENCE = 58, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDI
     X(FLEET, "No estimate: the queueing model covers one machine, not several.")                             \
     X(AUTOSCALER, "No estimate: the autoscaler changes the number of users.")                                \
     X(GPU, "No estimate: the queueing model covers storage, not a GPU that is busy nearly all the time.")    \
+    X(UNLIKE,                                                                                                \
+      "No estimate: some users are served much faster than others, and the queueing model has one kind.")    \
     X(PACED, "No estimate: requests arrive at a given rate, and the run keeps up with it.")                  \
     X(MANY, "No estimate while the run goes on: it has more than 1000 users or slots.")                      \
     X(UNDONE,                                                                                                \

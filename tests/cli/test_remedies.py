@@ -81,6 +81,23 @@ UNKNOWN = [
 ]
 
 
+# ... and those that it once told wrongly: users of whom some wait at the slowest tier and the others never do, requests that
+# are limited, tiers that hold no more than what is under way, gains that chance makes.
+REMOTE = {"run.warmup": "5s", "run.duration": "60s", "tiers.nvme.capacity": 0, "tiers.remote.capacity": "1TiB",
+          "workload.users": 20}
+DECODE = {"run.warmup": "5s", "run.duration": "60s", "workload.phase": "decode", "tiers.nvme.capacity": "1TiB"}
+SMALL = {"run.warmup": "5s", "run.duration": "60s", "tiers.gpu.capacity": "64MiB", "tiers.cpu.capacity": "64MiB",
+         "tiers.nvme.capacity": "512MiB", "workload.users": 10}
+LIMITED = {"run.warmup": "0s", "run.duration": "1h", "workload.users": 50}
+ONE = {"run.warmup": "5s", "run.duration": "60s"}
+MISTOLD = [("%s, seed %d" % (name, seed), scenario, {**changes, "seed": seed})
+           for name, scenario, changes in (("remote", "quickstart", REMOTE), ("decode", "quickstart", DECODE),
+                                           ("small tiers", "quickstart", SMALL), ("a limit", "tiers/tiers-published", LIMITED),
+                                           ("one user", "mlperf/mlperf-singlestream", ONE))
+           for seed in (42, 1, 2)]
+MISTOLD += [("remote for long", "quickstart", {**REMOTE, "run.duration": "300s"})]
+
+
 def simulate(scenario, changes):
     options = [option for key, value in changes.items() for option in ("--set", "%s=%s" % (key, value))]
     path = home() / "work/summary.json"
@@ -154,19 +171,41 @@ def held_against_runs(scenarios, changes_tried):
 @case("what a remedy promises comes within 15 % of a run with it, where the model was made")
 def _():
     wrong, told = held_against_runs(KNOWN, 3)
-    assert not wrong and told >= 6, (wrong, told)
+    assert not wrong and told >= 5, (wrong, told)
 
 
 @case("and in eleven scenarios that it had never seen, whatever is told there")
 def _():
     wrong, told = held_against_runs([(name, "quickstart", changes) for name, changes in UNSEEN], 9)
-    assert not wrong and told >= 8, (wrong, told)
+    assert not wrong and told >= 6, (wrong, told)
 
 
 @case("nothing is promised of requests that the run has not made, of a run that drifts or did little, of users who hardly queued")
 def _():
     wrong, _ = held_against_runs([(name, "quickstart", changes) for name, changes in UNKNOWN], 9)
     assert not wrong, wrong
+
+
+@case("nor of users who wait where others never do, of a limit of requests, of tiers that hold what is under way, of chance")
+def _():
+    wrong, told = held_against_runs(MISTOLD, 9)
+    assert not wrong and told >= 6, (wrong, told)
+
+
+@case("more of a bandwidth that limits has an estimate, or no lesser change has one")
+def _():
+    for name in ("cpu-storage", "gpu-cpu-storage", "storage-only", "storage-saturation"):
+        changes = {"mode": "simulate", "tiers.nvme.capacity": "1TiB"}
+        before = simulate("suite/" + name, changes)
+        told = {one["change"]: one["estimate"] for one in before["verdict"]["remedies"] if one["metric"] == "throughput_tok_s"}
+        change = "2 x nvme bandwidth (one more drive)"
+        assert before["verdict"]["cause"] == "bandwidth" and change in told, (name, before["verdict"])
+        after = simulate("suite/" + name, {**changes, **changed(change, before["run"]["configuration"])})
+        assert abs(told[change] / result(after, "throughput_tok_s") - 1) < WITHIN, (name, told, after["results"])
+    slow = {"tiers.nvme.preset": "sata", "tiers.nvme.capacity": "64GiB", "tiers.cpu.capacity": "8GiB", "workload.users": 10}
+    for changes in ({**BASE, **REMOTE, "seed": 2}, {**BASE, **slow}):
+        verdict = simulate("quickstart", changes)["verdict"]
+        assert verdict["cause"] == "bandwidth" and verdict["remedies"] == [], verdict
 
 
 @case("what a busy GPU is said to bound is not exceeded with more users")
@@ -233,7 +272,7 @@ def _():
                "tiers.nvme.capacity": "8GiB", "tiers.nvme.preset": "nvme_gen4", "cache.placement": "inclusive", "cache.eviction": "s3fifo",
                "cache.promotion": "second_hit"}
     told = {one["change"] for one in simulate("quickstart", {**BASE, **changes})["verdict"]["remedies"]}
-    assert "2 x cpu bandwidth" in told and not any("nvme capacity" in change for change in told), told
+    assert "2 x slots" in told and not any("nvme capacity" in change for change in told), told
 
 
 @case("a remedy stands in the summary, and in the database with the verdict")

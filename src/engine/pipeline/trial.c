@@ -14,6 +14,7 @@ struct trial {
     bool *taken;        /* by id: it is in the sample */
     uint64_t request;   /* the next one's number */
     bool counts;        /* from the access on that counts begin with */
+    bool asked;         /* the user of the request under way is counted */
     unsigned part;      /* of what counts */
     struct trial_counts *out;
 };
@@ -32,12 +33,20 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
     (void)bytes;
 }
 
-/* A user's own entries carry the conversation's number, which begins with the user's. */
-static bool of_users(struct cache_key key, uint64_t users) {
+#define SHARED UINT64_MAX
+
+/* The user whose entry it is: it carries the conversation's number, which begins with the user's. SHARED: of
+ * all. */
+static uint64_t user_of(struct cache_key key) {
     enum cache_key_kind kind = cache_key_kind(key);
     uint64_t owner = key.hi & ((UINT64_C(1) << 56) - 1);
-    if (kind == CACHE_KEY_STORED) return owner < users;
-    return (kind != CACHE_KEY_TURN && kind != CACHE_KEY_BLOCK) || owner >> 24 < users;
+    if (kind == CACHE_KEY_STORED) return owner;
+    return kind == CACHE_KEY_TURN || kind == CACHE_KEY_BLOCK ? owner >> 24 : SHARED;
+}
+
+static bool of_users(struct cache_key key, uint64_t users) {
+    uint64_t user = user_of(key);
+    return user == SHARED || user < users;
 }
 
 /* Spatial sampling: an entry is in or out of it with all its accesses. */
@@ -81,6 +90,9 @@ static void count_moved(struct trial *t, const struct cache_op *op) {
         t->out->bytes[tier[d]][d] += op->bytes;
         t->out->part_bytes[t->part][tier[d]][d] += op->bytes;
     }
+    uint64_t user = user_of(op->key);
+    if (op->kind == CACHE_OP_READ && op->from >= 0 && user < t->setup->user_count)
+        t->setup->user[user].bytes[t->part][op->from] += (double)op->bytes;
 }
 
 /* Everything that is ready, and what becomes so. What still waits is refused, as after its patience. */
@@ -178,6 +190,16 @@ static void try_entry(struct trial *t, uint64_t i) {
     settle(t, NULL);
 }
 
+/* A request is of the user whose entry it asks for first. */
+static void count_user(struct trial *t, uint64_t i) {
+    const struct reference *at = &t->r->at[i];
+    uint64_t user = user_of(t->r->key[at->id]);
+    if (at->first) t->asked = false;
+    if (t->asked || !t->counts || user >= t->setup->user_count) return;
+    t->setup->user[user].requests[t->part]++;
+    t->asked = true;
+}
+
 static uint64_t request_end(const struct references *r, uint64_t from) {
     while (r->at[from].kind == REFERENCE_BLOCK) from++;
     return from + 1;
@@ -202,6 +224,7 @@ int trial_run(const struct references *r, const struct trial_setup *setup, struc
         t.part = t.counts
                      ? (unsigned)((from - setup->counts_from) * TRIAL_PARTS / (r->count - setup->counts_from))
                      : 0;
+        for (uint64_t i = from; i < to; i++) count_user(&t, i);
         if (r->at[from].first && r->arrival_ns) cache_time(t.cache, r->arrival_ns[t.request++]);
         if (block)
             try_blocks(&t, from, to);

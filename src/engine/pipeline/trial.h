@@ -11,6 +11,11 @@
 #include "cache/cache.h"
 #include "engine/pipeline/references.h"
 
+enum { TRIAL_PARTS = 8 };
+/* Requests of a user, and the bytes that it read of entries of its own, by part. */
+struct trial_user {
+    double requests[TRIAL_PARTS], bytes[TRIAL_PARTS][KVF_TIERS];
+};
 struct trial_setup {
     const struct scenario *scenario;
     struct cache_config cache; /* all but ctx, alloc and drop */
@@ -18,8 +23,9 @@ struct trial_setup {
     uint64_t counts_from;      /* index of the access from which on there are counts */
     bool one_by_one;           /* each write ends before the next one begins */
     uint64_t users;            /* the first so many alone, with what all share; 0: all */
+    struct trial_user *user;   /* the caller's, zeroed, of the first user_count users; NULL: not counted */
+    uint64_t user_count;
 };
-enum { TRIAL_PARTS = 8 };
 struct trial_counts {
     uint64_t lookups, misses; /* decode's left out */
     uint64_t contexts;        /* written, or looked up as a whole: for each request one */
