@@ -155,7 +155,7 @@ void axes_cursor(const struct pane *p, double from_s, double to_s, double cursor
 }
 
 void axes_no_data(const struct pane *p) {
-    static const char text[] = "no data yet";
+    static const char text[] = "no data";
     struct pane plot = axes_plot(p);
     int cols = (int)sizeof text - 1;
     int col = cols < plot.at.cols ? (plot.at.cols - cols) / 2 : 0;

@@ -58,7 +58,9 @@ static void draw_list(const struct pane *p, const struct frame *f) {
     draw_heading(&body, f, n, selected);
     if (n == 0) {
         pane_clip(&body, 1, 0, body.at.cols, TONE_DIM,
-                  f->table.filter[0] ? "no event has this text" : "no events so far");
+                  f->table.filter[0] ? "no event has this text"
+                  : f->over          ? "no events"
+                                     : "no events so far");
         return;
     }
     if (selected < 0) selected = 0;

@@ -341,9 +341,9 @@ static void test_no_data_and_no_room(void **state) {
     struct graph g = small_graph(v);
     g.top = 0;
     graph_draw(&w, &g);
-    expect_text(
-        &c, "Wait                       all\n       \u2502\n       \u2502     no data yet\n       \u2502\n"
-            "        00:00            00:16\n");
+    expect_text(&c,
+                "Wait                       all\n       \u2502\n       \u2502       no data\n       \u2502\n"
+                "        00:00            00:16\n");
     canvas_clear(&c);
     struct pane low = pane_part(&w, 0, 0, 2, -1), thin = pane_part(&w, 2, 0, -1, 15);
     assert_int_equal(graph_points(&low), 0);
