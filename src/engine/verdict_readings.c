@@ -159,7 +159,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
         w.class_arrived[k] = (double)snap->qos[k].arrived;
         w.class_done[k] = (double)snap->qos[k].done;
         w.class_failed[k] = (double)snap->qos[k].failed;
-        w.class_starved_s[k] = snap->qos[k].starved ? i->length_s : 0;
+        w.class_starved_s[k] = snap->qos[k].starved > 0 ? i->length_s : 0;
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
         w.class_missed[k] = snap->qos[k].violations;
