@@ -32,6 +32,8 @@
 /* Fewer users who hit, or ask tiers, otherwise by more than this are not those of the run. */
 #define OTHER_HITS    0.1
 #define OTHER_DEMANDS 0.3
+/* Entries that a tier holds at least. */
+#define ENTRIES_LEAST 4
 /* Tiers of which more than this misses are room for requests under way, which no replay has. */
 #define MISSES_MOST 0.5
 /* While a run goes on its misses of late and those of all of it so far may be so far apart. */
@@ -85,13 +87,21 @@ static double apart(const struct forecast *f, double demand_s[KVF_TIERS][KVF_DIR
     return all > 0 ? sum / all : 0;
 }
 
+/* A tier that holds hardly an entry is room for those on their way, which the trial does not have. */
+static bool holds_few(const struct forecast *f, const struct change *c) {
+    double entry_bytes = result_value(f->results, "entry_bytes_mean");
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (c->capacity[t] > 1 && f->in->usable_bytes[t] < ENTRIES_LEAST * entry_bytes) return true;
+    return false;
+}
+
 /* The accesses with the change. Not where the trial's cache is another than the run's, or remains so of fewer
  * users, nor where users differ: a larger tier helps some of them, and the others then ask for more. */
 static bool try_it(const struct forecast *f, const struct change *c, struct trial_counts *tried,
                    double demand_s[KVF_TIERS][KVF_DIRS], double *hit_ratio) {
     bool fewer = c->users < 1;
     if (!f->tried || thinned(f) || f->mix < MIX_LEAST || (fewer && f->limited)) return false;
-    if (f->in->miss_ratio > MISSES_MOST) return false;
+    if (f->in->miss_ratio > MISSES_MOST || holds_few(f, c)) return false;
     if (forecast_try(f, c, tried) != 0 || tried->contexts == 0) return false;
     forecast_moved_demands(f, tried, demand_s);
     *hit_ratio = hit_ratio_with(f, tried);

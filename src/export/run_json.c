@@ -78,7 +78,7 @@ static json_t *verdict_object(const struct verdict *v) {
                        {"cause", json_part_text(v->known ? verdict_cause_name(v->cause) : NULL)},
                        {"sentence", json_part_text(v->known ? v->sentence : NULL)},
                        {"evidence", evidence_array(v)}, {"remedies", remedies_array(v)},
-                       {"warnings", warnings});
+                       {"no_estimate", json_part_text(verdict_no_estimate(v))}, {"warnings", warnings});
 }
 
 static json_t *results_object(const struct run_record *r) {

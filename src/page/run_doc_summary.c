@@ -162,6 +162,19 @@ static void put_troubles(const struct run_part *p) {
         doc_text(p->doc, DOC_WARN, "And %zu more, listed under Events.", found - most);
 }
 
+/* General advice, and why no change has an estimate. */
+static void put_advice(const struct run_part *p) {
+    const struct verdict *v = &p->run->verdict;
+    const enum verdict_help any = (enum verdict_help)(VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER |
+                                                      VERDICT_HELP_MORE_SLOTS | VERDICT_HELP_FEWER_USERS);
+    char text[VERDICT_WARNING];
+    struct buf words = {0};
+    if (!verdict_no_estimate(v) || !verdict_helps(v, any)) return;
+    buf_addf(&words, "%s. %s", verdict_advice(v, text, sizeof text), verdict_no_estimate(v));
+    doc_say(p->doc, DOC_PLAIN, "Would help:", buf_text(&words));
+    buf_free(&words);
+}
+
 /* The limit of the run, and the remedies with their estimates. */
 static void put_limit(const struct run_part *p) {
     enum { BEST = 3 };
@@ -177,6 +190,7 @@ static void put_limit(const struct run_part *p) {
         doc_say(p->doc, DOC_PLAIN, run_brief(p) && i ? "" : "Would help:", buf_text(&words));
         buf_free(&words);
     }
+    put_advice(p);
 }
 
 /* How many passed, then each. */

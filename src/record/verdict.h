@@ -67,7 +67,7 @@ enum { VERDICT_EVIDENCE = 58, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDI
     X(AUTOSCALER, "No estimate: the autoscaler changes the number of users.")                                \
     X(GPU, "No estimate: the queueing model covers storage, not a GPU that is busy nearly all the time.")    \
     X(UNLIKE,                                                                                                \
-      "No estimate: some users are served much faster than others, and the queueing model has one kind.")    \
+      "No estimate: some users are served much faster than others, and a change would shift how many.")      \
     X(PACED, "No estimate: requests arrive at a given rate, and the run keeps up with it.")                  \
     X(MANY, "No estimate while the run goes on: it has more than 1000 users or slots.")                      \
     X(UNDONE,                                                                                                \
@@ -80,7 +80,7 @@ struct verdict {
     bool known; /* false: not judged, like runs of older versions */
     enum verdict_limit limited_by;
     enum verdict_cause cause;
-    enum verdict_gap gap; /* of a run read from a database UNSURE */
+    enum verdict_gap gap; /* where no remedy has an estimate */
     double share;         /* 0 to 1, of what the cause is about; NaN: not known */
     char sentence[KVF_BOTTLENECK];
     size_t evidences, remedies, warnings;
@@ -137,8 +137,10 @@ char *verdict_headline(const struct verdict *v, char *out, size_t len);
  */
 char *verdict_advice(const struct verdict *v, char *out, size_t len);
 const char *verdict_rule(const struct verdict *v);
-/* Why there is no estimate, as a sentence. */
+/* Why there is no estimate, as a sentence. NULL: there is one, or nothing has to change or can be named. */
 const char *verdict_no_estimate(const struct verdict *v);
+/* Of such a sentence; VERDICT_GAP_UNSURE when unknown or NULL. */
+enum verdict_gap verdict_gap_parse(const char *sentence);
 /* Changes that address the limit. Others are no remedies, whatever a model promises: a sentence that names
  * nvme is not followed by one more slot. */
 enum verdict_help {

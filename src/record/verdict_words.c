@@ -269,12 +269,22 @@ const char *verdict_rule(const struct verdict *v) {
     return v->known ? words_of(v)->rule : "";
 }
 
-const char *verdict_no_estimate(const struct verdict *v) {
 #define X(id, text) [VERDICT_GAP_##id] = text,
-    static const char *const text[] = {VERDICT_GAP_LIST(X)};
+static const char *const gap_text[] = {VERDICT_GAP_LIST(X)};
 #undef X
+
+const char *verdict_no_estimate(const struct verdict *v) {
     bool computes = verdict_value(v, "compute_busy") >= JUDGE_SATURATED;
-    return text[v->gap == VERDICT_GAP_UNSURE && computes ? VERDICT_GAP_GPU : v->gap];
+    if (!v->known || v->remedies > 0) return NULL;
+    if (v->limited_by == VERDICT_NONE || v->limited_by == VERDICT_UNKNOWN) return NULL;
+    return gap_text[v->gap == VERDICT_GAP_UNSURE && computes ? VERDICT_GAP_GPU : v->gap];
+}
+
+enum verdict_gap verdict_gap_parse(const char *sentence) {
+    size_t i = sizeof gap_text / sizeof gap_text[0];
+    while (sentence && i-- > 0)
+        if (strcmp(gap_text[i], sentence) == 0) return (enum verdict_gap)i;
+    return VERDICT_GAP_UNSURE;
 }
 
 bool verdict_helps(const struct verdict *v, enum verdict_help change) {

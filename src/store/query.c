@@ -350,7 +350,7 @@ static void load_criterion(sqlite3_stmt *stmt, void *ctx) {
     run_record_criterion(ctx, &c);
 }
 
-/* run_id, limited_by, share, cause, sentence, as the table has them. */
+/* run_id, limited_by, share, cause, sentence, no_estimate, as the table has them. */
 static void load_verdict(sqlite3_stmt *stmt, void *ctx) {
     struct verdict *v = &((struct run_record *)ctx)->verdict;
     char word[16];
@@ -359,6 +359,7 @@ static void load_verdict(sqlite3_stmt *stmt, void *ctx) {
     v->limited_by = verdict_limit_parse(word);
     row_text(stmt, 3, word, sizeof word);
     v->cause = verdict_cause_parse(word);
+    v->gap = verdict_gap_parse((const char *)sqlite3_column_text(stmt, 5));
     v->known = v->limited_by < VERDICT_LIMITS;
 }
 

@@ -178,6 +178,7 @@ static const struct column verdicts_columns[] = {
     MEMBER(REAL, struct verdict, share, "REAL"),
     HAND("cause", "TEXT"),
     MEMBER(TEXT, struct verdict, sentence, "TEXT NOT NULL"),
+    HAND("no_estimate", "TEXT"),
 };
 
 static const struct column verdict_evidence_columns[] = {

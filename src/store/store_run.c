@@ -184,6 +184,7 @@ static int insert_verdict(sqlite3 *db, const struct run_record *r) {
     inserter_number(&in, "run_id", r->run_id);
     inserter_text(&in, "limited_by", verdict_limit_name(v->limited_by));
     inserter_text(&in, "cause", verdict_cause_name(v->cause));
+    inserter_text(&in, "no_estimate", verdict_no_estimate(v));
     inserter_row(&in, v);
     rc = inserter_close(&in);
     if (rc == SQLITE_OK) rc = insert_evidence(db, r->run_id, v);

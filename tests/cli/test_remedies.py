@@ -206,6 +206,21 @@ def _():
     for changes in ({**BASE, **REMOTE, "seed": 2}, {**BASE, **slow}):
         verdict = simulate("quickstart", changes)["verdict"]
         assert verdict["cause"] == "bandwidth" and verdict["remedies"] == [], verdict
+        assert verdict["no_estimate"].startswith("No estimate"), verdict
+
+
+@case("a summary without an estimate has advice and the reason, and so it is read back from the database")
+def _():
+    options = [o for k, v in {**BASE, **REMOTE, "seed": 2}.items() for o in ("--set", "%s=%s" % (k, v))]
+    data = home() / "work/unsure.db"
+    got = finish(spawn(["run", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--db", data, *options]))
+    shown = finish(spawn(["show", "--db", data]))
+    rows = finish(spawn(["sql", "--db", data, "--json", "SELECT no_estimate FROM verdicts"]))
+    for text in (got.stdout, shown.stdout):
+        words = " ".join(text.split())
+        assert ("Would help: a faster link, a larger tier above it, or fewer users. No estimate: some users are served much "
+                "faster than others") in words, words
+    assert "some users are served much faster" in rows.stdout, rows
 
 
 @case("what a busy GPU is said to bound is not exceeded with more users")

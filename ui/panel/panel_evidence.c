@@ -148,8 +148,7 @@ static void page_remedies(struct page *p, const struct verdict *v) {
     }
     if (v->remedies > 0) return;
     page_words(p, TONE_NORMAL, verdict_advice(v, text, sizeof text));
-    if (v->limited_by != VERDICT_NONE && v->limited_by != VERDICT_UNKNOWN)
-        page_words(p, TONE_DIM, verdict_no_estimate(v));
+    if (verdict_no_estimate(v)) page_words(p, TONE_DIM, verdict_no_estimate(v));
 }
 
 /* Tier by tier below the first, which nothing is weighed against. */

@@ -663,7 +663,8 @@ static void test_json_verdict(void **state) {
     verdict_add_remedy(v, "2 x cpu capacity", "throughput_tok_s", 1000, 1900);
     verdict_warn(v, "noise");
     json_t *o = parsed(&r);
-    assert_int_equal(json_object_size(at(o, "verdict")), 7);
+    assert_int_equal(json_object_size(at(o, "verdict")), 8);
+    assert_true(json_is_null(at(o, "verdict.no_estimate")));
     expect_text(o, "verdict.limited_by", "cpu");
     expect_text(o, "verdict.cause", "capacity");
     expect_text(o, "verdict.sentence", v->sentence);
@@ -678,10 +679,14 @@ static void test_json_verdict(void **state) {
     expect_integer(remedy, "estimate", 1900);
     assert_string_equal(json_string_value(json_array_get(at(o, "verdict.warnings"), 0)), "noise");
     json_decref(o);
+    v->remedies = 0;
+    o = parsed(&r);
+    expect_text(o, "verdict.no_estimate", "No estimate is certain enough here.");
+    json_decref(o);
     v->limited_by = VERDICT_NONE;
     v->cause = VERDICT_CAUSES;
     o = parsed(&r);
-    assert_true(json_is_null(at(o, "verdict.cause")));
+    assert_true(json_is_null(at(o, "verdict.cause")) && json_is_null(at(o, "verdict.no_estimate")));
     json_decref(o);
     v->known = false; /* its warnings stay */
     o = parsed(&r);

@@ -1286,11 +1286,15 @@ static void every_verdict_has_advice_and_a_rule(void **state) {
     assert_string_equal(verdict_remedy_short(&small.remedy[0], "->", text, sizeof text),
                         "2 x nvme bandwidth: end-to-end mean 2.40 s -> 1.00 s");
     /* a GPU that is saturated is in the evidence of stored runs too */
+    assert_null(verdict_no_estimate(&small)); /* there is one */
+    small.remedies = 0;
     assert_non_null(strstr(verdict_no_estimate(&small), "certain enough"));
     verdict_add_evidence(&small, "compute_busy", 0.99, "");
     assert_non_null(strstr(verdict_no_estimate(&small), "not a GPU that is busy"));
     small.gap = VERDICT_GAP_AUTOSCALER;
     assert_non_null(strstr(verdict_no_estimate(&small), "autoscaler"));
+    assert_int_equal(verdict_gap_parse(verdict_no_estimate(&small)), VERDICT_GAP_AUTOSCALER);
+    assert_int_equal(verdict_gap_parse(NULL), VERDICT_GAP_UNSURE);
     struct verdict_remedy r = {"2 x nvme bandwidth", "throughput_tok_s", 9940, 13800};
     assert_string_equal(verdict_remedy_short(&r, "->", text, sizeof text),
                         "2 x nvme bandwidth: tokens/s 9.94k -> 13.8k");
