@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "draw/format.h"
+#include "metrics/work.h"
 #include "record/metric.h"
 #include "record/run.h"
 #include "record/series.h"
@@ -88,6 +89,8 @@ struct comparison_side {
     /* Whether of some kind of work far more was left undone than by the baseline, and far less. Both may be:
      * then neither looks better for a good reason. */
     bool undone_more, undone_less;
+    struct work work;     /* of its requests, in the mean */
+    bool smaller, larger; /* in some part than those of the baseline; either may look better for it */
 };
 
 struct comparison_difference { /* a key of the scenario that is not alike everywhere */
@@ -112,6 +115,7 @@ enum comparison_reason { /* why a noise is not told, although there would be fig
                          COMPARISON_UNITS,     /* counted in entries of another granularity */
                          COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
                          COMPARISON_WAITING, /* better where more arrivals were left waiting */
+                         COMPARISON_SMALLER, /* better where the requests done were smaller */
                          COMPARISON_OPEN,    /* its interval has no end: too few values beyond a percentile */
                          COMPARISON_LEAVING  /* users leave one by one, which looks like noise */
 };

@@ -19,7 +19,49 @@ struct search {
     const struct comparison_means *base, *own;
     enum comparison_direction direction;
     bool worse;
+    bool *beside; /* set where other keys of the scenario differ than those that the part goes by */
 };
+
+/* ---- why, or merely where ---- */
+
+/* Keys that change nothing of what a request takes. */
+static const char *const idle_keys[] = {"name",    "description", "seed", "run.",
+                                        "assess.", "submission",  "sweep"};
+
+static bool begins(const char *key, const char *const *prefix, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (prefix[i] && strncmp(key, prefix[i], strlen(prefix[i])) == 0) return true;
+    return false;
+}
+
+bool comparison_key_counts(const char *key) {
+    return !begins(key, idle_keys, sizeof idle_keys / sizeof *idle_keys);
+}
+
+/* Of a tier how much fits is no property of its operations. */
+static bool is_capacity(const char *key) {
+    return buf_ends_with(key, ".capacity") || buf_ends_with(key, ".usable");
+}
+
+/* A part of a latency that moved is a cause where nothing differs but the system, or keys of that part alone.
+ * Where others do, such as how many users ask, it is an effect of theirs as well. */
+static const char *because(const struct search *s, const char *own, const char *also, bool capacity) {
+    const char *const prefix[2] = {own, also};
+    for (size_t i = 0; i < s->c->differences; i++) {
+        const struct comparison_difference *d = &s->c->difference[i];
+        if (comparison_same(d, s->side) || !comparison_key_counts(d->key)) continue;
+        if (begins(d->key, prefix, 2) && (capacity || !is_capacity(d->key))) continue;
+        *s->beside = true;
+        return "as";
+    }
+    return "because";
+}
+
+static const char *because_of_tier(const struct search *s, enum kvf_tier t) {
+    char own[48];
+    snprintf(own, sizeof own, "tiers.%s.", tier_name(t));
+    return because(s, own, NULL, false);
+}
 
 static double known(double v) {
     return kvf_present(v) ? v : 0;
@@ -139,7 +181,7 @@ static bool put_device(const struct search *s, struct buf *out) {
     size_t at = 2;
     for (size_t i = 0; i < 2; i++)
         if (went(s, parts[i].p95) && part[i] > 0 && !(part[i] < part[1 - i])) at = i;
-    buf_addf(out, " because %s", s->worse ? parts[at].worse : parts[at].better);
+    buf_addf(out, " %s %s", because_of_tier(s, KVF_TIER_NVME), s->worse ? parts[at].worse : parts[at].better);
     put_mean(parts[at].metric, base[at], own[at], out);
     return true;
 }
@@ -149,13 +191,14 @@ static void put_operation(const struct search *s, const struct operation *o, str
     const double base = s->base->operations[o->tier][o->dir], own = s->own->operations[o->tier][o->dir];
     char metric[METRIC_NAME];
     if (o->longer < HALF * o->moved) {
-        buf_addf(out, " because requests wait for %s %s %ss (%.3g each after %.3g)",
+        buf_addf(out, " %s requests wait for %s %s %ss (%.3g each after %.3g)", because_of_tier(s, o->tier),
                  s->worse ? "more" : "fewer", tier, dir, known(own), known(base));
         return;
     }
     if (o->tier == KVF_TIER_NVME && o->dir == KVF_DIR_READ && put_device(s, out)) return;
     snprintf(metric, sizeof metric, "%s_%s_mean_ms", tier, dir);
-    buf_addf(out, " because %s %ss %s", tier, dir, s->worse ? "take longer" : "are faster");
+    buf_addf(out, " %s %s %ss %s", because_of_tier(s, o->tier), tier, dir,
+             s->worse ? "take longer" : "are faster");
     put_mean(metric, s->base->operation_ms[o->tier][o->dir], s->own->operation_ms[o->tier][o->dir], out);
 }
 
@@ -167,7 +210,7 @@ static bool put_storage(const struct search *s, bool alone, struct buf *out) {
     bool writes = found && o.dir == KVF_DIR_WRITE, more = found && o.longer < HALF * o.moved;
     if (!writes && put_reads(s, out)) return false;
     if (writes && more && misses_move(s)) {
-        put_misses(s, "because", out);
+        put_misses(s, because(s, "cache.", "tiers.", true), out);
         return true;
     }
     if (!found || !(alone || may_cause(s, o.tier))) return false;
@@ -219,22 +262,25 @@ static bool by_arrivals(const struct comparison *c, size_t side) {
 }
 
 bool comparison_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
-                      const char *what, struct buf *out) {
+                      const char *what, bool *beside, struct buf *out) {
     static const struct {
-        const char *metric, *worse, *better;
-    } parts[REST] = {
-        [WAY] = {NULL, "messages take longer from router to pod",
-                 "messages take less time from router to pod"},
-        [QUEUE] = {"queue_wait_mean_ms", "requests wait longer for a slot", "requests wait less for a slot"},
-        [PREFILL] = {"prefill_mean_ms", "prefills and the wait for the batch take longer",
-                     "prefills and the wait for the batch take less time"},
-        [GENERATION] = {"generation_mean_ms", "generation takes longer", "generation takes less time"}};
+        const char *key, *metric, *worse, *better;
+    } parts[REST] = {[WAY] = {"fleet.delay", NULL, "messages take longer from router to pod",
+                              "messages take less time from router to pod"},
+                     [QUEUE] = {"engine.", "queue_wait_mean_ms", "requests wait longer for a slot",
+                                "requests wait less for a slot"},
+                     [PREFILL] = {"compute.", "prefill_mean_ms",
+                                  "prefills and the wait for the batch take longer",
+                                  "prefills and the wait for the batch take less time"},
+                     [GENERATION] = {"compute.", "generation_mean_ms", "generation takes longer",
+                                     "generation takes less time"}};
     const struct search s = {.c = c,
                              .side = side,
                              .base = &c->side[0].mean,
                              .own = &c->side[side].mean,
                              .direction = direction,
-                             .worse = direction == COMPARISON_WORSENED};
+                             .worse = direction == COMPARISON_WORSENED,
+                             .beside = beside};
     if (strncmp(what, "nvme_read_", 10) == 0) {
         if (!put_reads(&s, out)) (void)put_device(&s, out);
         return false;
@@ -247,14 +293,15 @@ bool comparison_cause(const struct comparison *c, size_t side, enum comparison_d
     if (part == REST || (part == QUEUE && denied(&s, "queue_wait_p95_ms"))) return false;
     bool misses = misses_move(&s);
     if (part == PREFILL && misses) {
-        put_misses(&s, "because", out);
+        put_misses(&s, because(&s, "cache.", "tiers.", true), out);
         return true;
     }
     const double mean[REST][2] = {[WAY] = {s.base->way, s.own->way},
                                   [QUEUE] = {s.base->queue, s.own->queue},
                                   [PREFILL] = {s.base->prefill, s.own->prefill},
                                   [GENERATION] = {s.base->generation, s.own->generation}};
-    buf_addf(out, " because %s", s.worse ? parts[part].worse : parts[part].better);
+    buf_addf(out, " %s %s", because(&s, parts[part].key, NULL, false),
+             s.worse ? parts[part].worse : parts[part].better);
     if (part == WAY)
         put_delay(s.base->way, s.own->way, out);
     else

@@ -23,6 +23,12 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
 /* Warns where requests not done might turn the change of throughput round. */
 void comparison_unfinished(const struct comparison_input *input, struct comparison *c);
 
+/* Fills the work of the requests of each side, and warns where it differs. The scenarios are compared. */
+void comparison_work(const struct comparison_input *input, struct comparison *c);
+/* Appends "run 1 did smaller requests than run 2: 299 tokens of context in the mean against 432", "other
+ * requests" where each is smaller in some part. Whether they differ. */
+bool comparison_put_work(const struct comparison *c, size_t side, struct buf *out);
+
 /* Fills noise, method, interval and p of every change, and c->note. */
 void comparison_judge(const struct comparison_input *input, struct comparison *c);
 
@@ -30,9 +36,17 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
 
 /* Appends what the change of a metric that users feel comes from, " because nvme reads take longer (...)", as
- * far as the figures say. Whether the lookups that miss were named. */
+ * far as the figures say; " as nvme reads ..." with *beside where keys of the scenario differ that may be
+ * why. Whether the lookups that miss were named. */
 bool comparison_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
-                      const char *what, struct buf *out);
+                      const char *what, bool *beside, struct buf *out);
+/* Whether a side has the value of the baseline. */
+static inline bool comparison_same(const struct comparison_difference *d, size_t side) {
+    const char *base = d->value[0], *own = d->value[side];
+    return base && own ? strcmp(base, own) == 0 : base == own;
+}
+/* Whether a key of the scenario may change what a request takes, as its name or its length may not. */
+bool comparison_key_counts(const char *key);
 /* Appends "hit ratio 22.1 % after 45.0 %". */
 void comparison_put_values(const struct comparison *c, const char *metric, size_t side, struct buf *out);
 /* Whether a metric moved this way beyond noise. */

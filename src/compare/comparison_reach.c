@@ -24,6 +24,7 @@ struct reach_side {
     bool other_units;            /* than the baseline's */
     bool more, less;             /* undone, as of the comparison's side */
     bool waits_more, waits_less; /* arrivals, likewise */
+    bool smaller, larger;        /* requests, likewise */
 };
 struct comparison_reach {
     size_t sides;
@@ -171,7 +172,8 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
     struct comparison_reach *r = mem_zalloc(1, sizeof *r);
     r->sides = c->sides;
     r->side = mem_zalloc(c->sides, sizeof *r->side);
-    bool users = false, neighbours = false, undone = false, failed = false, units = false, waiting = false;
+    bool users = false, neighbours = false, undone = false, failed = false, units = false, waiting = false,
+         sizes = false;
     for (size_t s = 0; s < c->sides; s++) {
         find_neighbours(&input[s], c, s, &r->side[s]);
         neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
@@ -187,6 +189,9 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         r->side[s].waits_more = comparison_waits_more(&c->side[s], c->side);
         r->side[s].waits_less = comparison_waits_more(c->side, &c->side[s]);
         waiting = waiting || r->side[s].waits_more || r->side[s].waits_less;
+        r->side[s].smaller = c->side[s].smaller;
+        r->side[s].larger = c->side[s].larger;
+        sizes = sizes || c->side[s].smaller || c->side[s].larger;
     }
     if (neighbours)
         comparison_note(
@@ -212,6 +217,11 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
             c,
             "No latency, target or hit ratio is claimed to be better where over five percentage points more "
             "of the arrivals were left waiting: it is that of the requests that were served.");
+    if (sizes)
+        comparison_note(
+            c,
+            "Nothing but context and generated tokens/s is claimed to be better where the requests done were "
+            "smaller: they take less time.");
     return r;
 }
 
@@ -232,6 +242,9 @@ enum comparison_reason comparison_reach_reason(const struct comparison_reach *r,
     if (is_measured(m) && !comparison_of_rate(m->metric) &&
         looks_better(s->waits_more, s->waits_less, direction))
         return COMPARISON_WAITING;
+    if (is_measured(m) && strcmp(m->metric, "total_tok_s") != 0 &&
+        looks_better(s->smaller, s->larger, direction))
+        return COMPARISON_SMALLER;
     return COMPARISON_TOLD;
 }
 

@@ -22,7 +22,7 @@ static double unfinished_of(const struct comparison_input *i) {
     return part < 0 ? 0 : part; /* what those that ended had spent before is in no result */
 }
 
-static void work_of(const struct comparison_input *i, struct comparison_side *side) {
+static void load_of(const struct comparison_input *i, struct comparison_side *side) {
     struct result_list values = values_of(i);
     side->flaw = standing_run_flaw(&values);
     side->load = standing_run_load(&values);
@@ -64,7 +64,7 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         struct comparison_side *side = &c->side[i];
         standing_of(input[i].run, comparison_group(&input[i]) ? input[i].trials : NULL, s);
         standing_undone(s->undone, side->undone, sizeof side->undone);
-        work_of(&input[i], side);
+        load_of(&input[i], side);
         if (i == 0) continue;
         bool hides = standing_flaw_hides(side->flaw), base_hides = standing_flaw_hides(c->side[0].flaw);
         side->undone_more = far_more(c, i, s, 0, &base) || (hides && !base_hides);

@@ -61,8 +61,10 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
         bool whole = v && v->reason != COMPARISON_OPEN && v->reason != COMPARISON_LEAVING &&
                      v->reason != COMPARISON_UNITS; /* the side */
         if (whole && v->reason != COMPARISON_TOLD) {
-            buf_addf(out, "Nothing is claimed of %s against %s: %s.", other, base,
-                     comparison_reason_text(v->reason));
+            buf_addf(out, "Nothing is claimed of %s against %s: ", other, base);
+            if (v->reason != COMPARISON_SMALLER || !comparison_put_work(c, side, out))
+                buf_add(out, comparison_reason_text(v->reason));
+            buf_add(out, ".");
             return;
         }
         known = known || (v && v->noise != COMPARISON_UNKNOWN);
@@ -244,7 +246,8 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
 }
 
 /* Whether the lookups that miss were named. */
-static bool put_first(const struct comparison *c, size_t side, const struct findings *f, struct buf *out) {
+static bool put_first(const struct comparison *c, size_t side, const struct findings *f, bool *beside,
+                      struct buf *out) {
     bool lead = !f->harm.metric && f->misses && !f->worse;
     if (f->harm.metric)
         put_harm(c, side, &f->harm, out);
@@ -260,9 +263,32 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
     } else if (f->first) {
         buf_addf(out, " %s than %s", f->worse ? "worse" : "better", c->side[0].label);
         put_by(c, "", f->what, side, out);
-        return comparison_cause(c, side, f->first->direction, f->what, out);
+        return comparison_cause(c, side, f->first->direction, f->what, beside, out);
     }
     return lead;
+}
+
+/* Keys that say what is asked come first. */
+static int weight_of(const char *key) {
+    return strncmp(key, "workload.", strlen("workload.")) == 0 ? 0 : buf_ends_with(key, ".capacity") ? 1 : 2;
+}
+
+/* " Their scenarios differ in workload.users, tiers.cpu.capacity and 3 more keys." */
+static void put_keys(const struct comparison *c, size_t side, struct buf *out) {
+    enum { NAMED = 2 };
+    const char *named[NAMED] = {NULL};
+    size_t keys = 0, told = 0;
+    for (int w = 0; w < 3; w++)
+        for (size_t i = 0; i < c->differences; i++) {
+            const struct comparison_difference *d = &c->difference[i];
+            if (weight_of(d->key) != w || !comparison_key_counts(d->key) || comparison_same(d, side))
+                continue;
+            if (keys++ < NAMED) named[told++] = d->key;
+        }
+    buf_addf(out, " Their scenarios differ in %s", named[0]);
+    if (told > 1) buf_addf(out, "%s %s", keys > told ? "," : " and", named[1]);
+    if (keys > told) buf_addf(out, " and %zu more key%s", keys - told, keys - told == 1 ? "" : "s");
+    buf_add(out, ".");
 }
 
 /* Leads with what matters to users: failed requests, then latency, and never a gain that comes from misses
@@ -274,12 +300,15 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         put_nothing(c, side, out);
         return;
     }
-    bool named = put_first(c, side, &f, out);
+    bool beside = false, named = put_first(c, side, &f, &beside, out);
     if (f.also) put_by(c, f.worse ? ", but better" : ", but worse", f.also, side, out);
     if (f.misses && !named && f.first && (!f.worse || f.also)) {
         buf_add(out, ", while more lookups miss (");
         comparison_put_values(c, "reuse_hit_ratio", side, out);
         buf_add(out, ")");
     }
+    if (c->side[side].smaller || c->side[side].larger) buf_add(out, ", although ");
+    (void)comparison_put_work(c, side, out);
     buf_add(out, ".");
+    if (beside) put_keys(c, side, out);
 }

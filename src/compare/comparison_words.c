@@ -50,8 +50,9 @@ const char *comparison_direction_word(const struct comparison_change *v) {
         [COMPARISON_MISSING] = "--",     [COMPARISON_SAME] = "same", [COMPARISON_IMPROVED] = "better",
         [COMPARISON_WORSENED] = "worse", [COMPARISON_MORE] = "more", [COMPARISON_LESS] = "less"};
     bool changed = v->direction == COMPARISON_IMPROVED || v->direction == COMPARISON_WORSENED;
-    if (changed && (v->reason == COMPARISON_UNDONE || v->reason == COMPARISON_WAITING ||
-                    v->reason == COMPARISON_FAILED || v->reason == COMPARISON_UNITS))
+    if (changed &&
+        (v->reason == COMPARISON_UNDONE || v->reason == COMPARISON_WAITING ||
+         v->reason == COMPARISON_SMALLER || v->reason == COMPARISON_FAILED || v->reason == COMPARISON_UNITS))
         return words[v->absolute > 0 ? COMPARISON_MORE : COMPARISON_LESS];
     return words[v->direction];
 }
@@ -70,6 +71,7 @@ const char *comparison_reason_name(enum comparison_reason r) {
                                         [COMPARISON_UNITS] = "other_granularity",
                                         [COMPARISON_UNDONE] = "work_undone",
                                         [COMPARISON_WAITING] = "arrivals_waiting",
+                                        [COMPARISON_SMALLER] = "smaller_requests",
                                         [COMPARISON_OPEN] = "few_values",
                                         [COMPARISON_LEAVING] = "leaving"};
     return names[r];
@@ -84,6 +86,7 @@ const char *comparison_reason_text(enum comparison_reason r) {
         [COMPARISON_UNITS] = "their lookups and operations are of other entries",
         [COMPARISON_UNDONE] = "the side that looks better did less of its work",
         [COMPARISON_WAITING] = "the side that looks better left more of its arrivals waiting",
+        [COMPARISON_SMALLER] = "the side that looks better did smaller requests",
         [COMPARISON_OPEN] = "too few values lie beyond the percentile to bound its change",
         [COMPARISON_LEAVING] = "its users leave one by one, which hides whether it changed"};
     return texts[r];

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "metrics/work.h"
 #include "record/run.h"
 #include "record/standing.h"
 
@@ -88,6 +89,7 @@ struct outcome_point {
     double chunk_misses;            /* standing_chunk_misses() */
     bool by_blocks, computes;       /* its cache goes by blocks; its GPU is modelled */
     enum standing_flaw flaw;        /* of its figures: standing_run_flaw() */
+    struct work work;               /* of its requests, in the mean */
     size_t against;                 /* index of the baseline point of its differences; SIZE_MAX: none */
 };
 struct outcome_measure {

@@ -271,6 +271,39 @@ def _():
             assert (words in " ".join(text.split())) == told and ("hits less" in text) == told, (metric, text)
 
 
+# Users who wait for answers: the slower the drive, the less often those with long contexts ask.
+MIXED = {"mode": "simulate", "run.duration": "60s", "run.warmup": "10s", "run.interval": "1s", "compute": {"mode": "fast"},
+         "model": "llama3.1-8b", "tiers": {"cpu": {"capacity": "1GiB"}, "nvme": {"capacity": "1TiB"}},
+         "workload": {"users": 40, "conversation": {"end_probability": 1}, "prefix": {"probability": 0}, "decode": {"batch_tokens": 32}, "personas": [
+             {"name": "light", "share": 0.8, "context": [100, 200], "generate": [20, 40], "think": ["2s", "4s"], "spread": 1},
+             {"name": "heavy", "share": 0.2, "context": [12000, 16000], "generate": [200, 400], "think": ["1s", "2s"], "spread": 1}]}}
+
+
+@case("a best point, or a search, says where its requests were smaller than those of other points")
+def _():
+    keys = {"keys": {"tiers.nvme.read_bandwidth": ["4GB/s", "32GB/s"]}, "metrics": "e2e_p95_ms,throughput_tok_s"}
+    got, out = sweep({**MIXED, "sweep": keys})
+    words, (slow, fast) = " ".join(got.stdout.split()), (point["results"] for point in out["points"])
+    assert slow["e2e_p95_ms"]["value"] < fast["e2e_p95_ms"]["value"] and slow["throughput_tok_s"]["value"] < fast["throughput_tok_s"]["value"], out
+    said = r"Point 1, the best by end-to-end P95, did smaller requests than point 2: \d+ tokens of context in the mean against [\d.]+k?, \d+ tokens " \
+           r"generated in the mean against \d+\. Smaller requests take less time, so it may not be the faster system\."
+    assert len(re.findall(said, words)) == 1 and "best by tokens/s" not in words, got
+    page = " ".join(run(["report", "sweep:1", "-o", "-", "--format", "md"]).stdout.split())
+    assert re.search(said, page), page[:3000]
+    find = {"profile": "capacity", "find": "tiers.nvme.read_bandwidth", "between": ["4GB/s", "32GB/s"], "precision": 0.5}
+    for metric, told in (("e2e_p95_ms", True), ("total_tok_s", False)):
+        got, out = sweep({**MIXED, "sweep": {**find, "target": {"metric": metric, "op": "<=", "value": 1}}})
+        assert ("Warning: the requests done at 4GB/s were smaller than those at 32GB/s: " in " ".join(got.stdout.split())) == told, got
+
+
+@case("of points that are equally good none is the best alone")
+def _():
+    got, _ = sweep({**SIMULATED, "sweep": {"keys": {"seed": [1, 2, 3]}, "metrics": "requests_failed,throughput_tok_s"}})
+    assert "Best requests failed: 0, the same at points 1, 2 and 3" in got.stdout, got
+    page = run(["report", "sweep:1", "-o", "-", "--format", "md"]).stdout
+    assert "points 1, 2 and 3" in page and "hits less than" not in got.stdout, page
+
+
 @case("hits are held against those of points with the same load")
 def _():
     kept = {"name": "kept", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "20s", "warmup": "5s"},

@@ -24,32 +24,6 @@ static void put_verdict(const struct outcome *o, struct doc *d) {
         doc_text(d, DOC_WARN, "Simulated: the figures come from a model; nothing was measured.");
 }
 
-#define FEWER_HITS 0.01 /* of the reuse hit ratio, that is worth a sentence */
-
-static void put_best(const struct outcome *o, struct doc *d) {
-    size_t measure[OUTCOME_CHARTS], count = outcome_charted(o, measure);
-    for (size_t i = 0; i < count && i < 4; i++) {
-        size_t m = measure[i], best = outcome_best(o, m);
-        bool lower = metric_better(o->measure[m].name) == METRIC_LOWER;
-        if (best == SIZE_MAX) continue;
-        struct buf label = {0}, note = {0};
-        char words[64];
-        metric_label(o->measure[m].name, words, sizeof words);
-        buf_addf(&label, "%s %s", lower ? "Lowest" : "Highest", words);
-        buf_addf(&note, "point %zu:", o->point[best].number);
-        for (unsigned k = 0; k < o->dimensions; k++)
-            buf_addf(&note, "%s %s%s%s", k ? "," : "",
-                     isnan(o->dimension[k].value[o->point[best].at[k]].number)
-                         ? ""
-                         : outcome_dimension_words(&o->dimension[k]).text,
-                     isnan(o->dimension[k].value[o->point[best].at[k]].number) ? "" : " ",
-                     o->dimension[k].value[o->point[best].at[k]].text);
-        doc_tile(d, buf_text(&label), outcome_cell(o, outcome_value(o, best, m), m).text, buf_text(&note));
-        buf_free(&label);
-        buf_free(&note);
-    }
-}
-
 static void put_dimension(const struct outcome_dimension *of, struct doc *d) {
     struct buf values = {0};
     if (of->role == OUTCOME_LOAD) {
@@ -161,51 +135,6 @@ static void put_points_table(const struct outcome *o, size_t shown, struct doc *
     for (size_t i = 0; i < shown; i++) put_point(o, i, all_done, comparable, d);
 }
 
-/* Whether their requests are the same, or as many: with more of them fewer hits have another reason. */
-static bool same_load(const struct outcome *o, const struct outcome_point *p, const struct outcome_point *q) {
-    for (unsigned k = 0; k < o->dimensions; k++)
-        if (strncmp(o->dimension[k].key, "workload.", strlen("workload.")) == 0 && p->at[k] != q->at[k])
-            return false;
-    return true;
-}
-
-/* Of the points of its load that may be best, the one that finds most of what comes again. */
-static size_t most_hits(const struct outcome *o, const struct outcome_point *best) {
-    size_t most = SIZE_MAX;
-    for (size_t i = 0; i < o->points; i++) {
-        const struct outcome_point *p = &o->point[i];
-        if (p->state != OUTCOME_DONE || isnan(p->reuse_hits) || !outcome_comparable(p)) continue;
-        if (!same_load(o, p, best)) continue;
-        if (most == SIZE_MAX || p->reuse_hits > o->point[most].reuse_hits) most = i;
-    }
-    return most;
-}
-
-/* Why fewer hits can be faster there than at another point. */
-static const char *why_faster(const struct outcome_point *p, const struct outcome_point *other) {
-    if (!p->by_blocks)
-        return "At granularity request a miss makes no work, so fewer hits can look better there.";
-    if (p->chunk_misses > other->chunk_misses)
-        return "A miss of a document chunk makes no work, so fewer hits can look better there.";
-    return p->computes
-               ? "Computing a miss again can take less time than loading a hit."
-               : "At granularity block without a modelled GPU a miss is written instead of being read "
-                 "and computed by nothing, so fewer hits can look better there.";
-}
-
-/* Where a miss makes less work, the best is not always the one that a cache is for. */
-static void put_fewer_hits(const struct outcome *o, struct doc *d) {
-    size_t best = outcome_best(o, 0), most = best == SIZE_MAX ? SIZE_MAX : most_hits(o, &o->point[best]);
-    if (strcmp(o->record.profile, "keys") != 0 || most == SIZE_MAX) return;
-    const struct outcome_point *p = &o->point[best], *other = &o->point[most];
-    if (!(other->reuse_hits - p->reuse_hits >= FEWER_HITS)) return;
-    doc_text(
-        d, DOC_WARN,
-        "Point %zu, the best by %s, hits less than point %zu: reuse hit ratio %.1f %% against %.1f %%. %s",
-        p->number, outcome_measure_title(o->measure[0].name).text, other->number, 100 * p->reuse_hits,
-        100 * other->reuse_hits, why_faster(p, other));
-}
-
 /* Why points that look best are not called so: "2 of 4 points did not ..., and none of them is called best".
  */
 static void put_incomparable(const struct outcome *o, struct doc *d) {
@@ -249,7 +178,7 @@ static void put_points(const struct outcome *o, struct doc *d) {
     doc_section(d, 1, "All points");
     put_failures(o, d);
     put_incomparable(o, d);
-    put_fewer_hits(o, d);
+    outcome_put_doubts(o, d);
     if (shown < o->points)
         doc_text(d, DOC_PLAIN, "The first %zu of %zu points; `kvfall export sweep:%" PRId64 "` has all.",
                  shown, o->points, o->record.sweep_id);
@@ -319,7 +248,7 @@ struct doc *outcome_doc(const struct outcome *o) {
     buf_free(&subtitle);
 
     put_verdict(o, d);
-    if (!curves) put_best(o, d);
+    if (!curves) outcome_put_best(o, d);
     doc_section(d, 1, "What was swept");
     put_facts(o, d);
     doc_section(d, 1,
@@ -351,18 +280,11 @@ struct doc *outcome_doc(const struct outcome *o) {
 
 struct doc *outcome_doc_end(const struct outcome *o, bool table) {
     struct doc *d = doc_new("", "");
-    size_t best = outcome_best(o, 0);
     if (table) put_points_table(o, o->points, d);
-    if (table && best != SIZE_MAX && strcmp(o->record.profile, "keys") == 0) {
-        struct buf at = {0};
-        outcome_label(o, best, &at);
-        doc_text(d, DOC_PLAIN, "Best %s: %s at %s", outcome_measure_title(o->measure[0].name).text,
-                 outcome_cell(o, outcome_value(o, best, 0), 0).text, buf_text(&at));
-        buf_free(&at);
-    }
+    if (table) outcome_put_best_line(o, d);
     if (table) put_peaks(o, d);
     if (table) put_incomparable(o, d);
-    if (table) put_fewer_hits(o, d);
+    if (table) outcome_put_doubts(o, d);
     put_failures(o, d);
     if (o->record.answer[0]) doc_text(d, DOC_PLAIN, "%s", o->record.answer);
     for (const char *line = o->warnings ? o->warnings : ""; *line; line += strspn(line, "\n")) {

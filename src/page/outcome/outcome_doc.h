@@ -16,6 +16,13 @@ struct doc *outcome_doc_end(const struct outcome *o, bool table);
 void outcome_put_charts(const struct outcome *o, struct doc *d);
 void outcome_put_search(const struct outcome *o, struct doc *d); /* profile capacity */
 void outcome_put_curves(const struct outcome *o, struct doc *d); /* profile miss_ratio */
+/* Adds a tile for the best of each charted measure. */
+void outcome_put_best(const struct outcome *o, struct doc *d);
+/* Adds "Best end-to-end P95: 42.0 ms at tiers.cpu.capacity=1GiB", or the points that are as good, where keys
+ * vary. */
+void outcome_put_best_line(const struct outcome *o, struct doc *d);
+/* Warns where the best only looks so: its requests were smaller, or its misses make no work. */
+void outcome_put_doubts(const struct outcome *o, struct doc *d);
 /* Appends the peaks' differences from the baseline's: columns for the last group of variants, rows for the
  * others. */
 void outcome_put_heat(const struct outcome *o, struct doc *d);

@@ -38,6 +38,7 @@ struct sweep_point {
     bool computes;                   /* on a modelled GPU */
     double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
     enum standing_flaw flaw;         /* of its figures: standing_run_flaw() */
+    struct work work;                /* of its requests, in the mean */
 };
 
 /* The scenario and the settings that points are made from. */

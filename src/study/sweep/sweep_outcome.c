@@ -156,6 +156,7 @@ struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const stru
     p->against = against(b, o, from->planned);
     memcpy(p->undone, from->undone, sizeof p->undone);
     p->flaw = from->flaw;
+    p->work = from->work;
     p->reuse_hits = from->reuse_hits;
     p->chunk_misses = from->chunk_misses;
     p->by_blocks = sweep_point_by_blocks(b, from);

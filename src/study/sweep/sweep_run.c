@@ -45,6 +45,12 @@ static double misses_without_work(const struct sweep *s, const struct sweep_poin
     return p->chunk_misses + (sweep_point_by_blocks(&s->base, p) ? 0 : fmax(turns, 0));
 }
 
+static void take_work(struct sweep_point *p, const struct run_record *run) {
+    double value[WORK_METRICS];
+    for (size_t m = 0; m < WORK_METRICS; m++) value[m] = result_value(&run->results, work_metric[m]);
+    p->work = work_of(value);
+}
+
 void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run) {
     struct sweep_point *p = &s->point[point];
     p->run_id = run->run_id;
@@ -55,6 +61,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->state = outcome_state_of(run->status);
     standing_count(&run->results, p->undone);
     p->flaw = standing_run_flaw(&run->results);
+    take_work(p, run);
     p->waiting = standing_run_left(&run->results);
     take_targets(p, run);
     p->chunk_misses = standing_chunk_misses(&run->results);

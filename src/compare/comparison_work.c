@@ -1,0 +1,48 @@
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+
+/* Lookups are of entries, whose size goes by the granularity and the blocks of the cache. */
+static bool counted_alike(const struct comparison *c) {
+    for (size_t i = 0; i < c->differences; i++)
+        if (strncmp(c->difference[i].key, "cache.", strlen("cache.")) == 0) return false;
+    return true;
+}
+
+static struct work work_in(const struct comparison_input *i) {
+    double value[WORK_METRICS];
+    const char *unit;
+    for (size_t m = 0; m < WORK_METRICS; m++) value[m] = comparison_value(i, work_metric[m], &unit);
+    struct work w = work_of(value);
+    if (comparison_group(i)) w.requests *= (double)trials_complete(i->trials);
+    if (comparison_group(i)) w.retrieving *= (double)trials_complete(i->trials);
+    return w;
+}
+
+bool comparison_put_work(const struct comparison *c, size_t side, struct buf *out) {
+    const struct comparison_side *own = &c->side[side];
+    if (!own->smaller && !own->larger) return false;
+    size_t less = own->smaller ? side : 0, more = side - less;
+    char text[WORK_TEXT];
+    buf_addf(out, "%s did %s requests than %s: %s", c->side[less].label,
+             own->smaller && own->larger ? "other" : "smaller", c->side[more].label,
+             work_text(&c->side[less].work, &c->side[more].work, counted_alike(c), text));
+    return true;
+}
+
+void comparison_work(const struct comparison_input *input, struct comparison *c) {
+    bool alike = counted_alike(c);
+    for (size_t s = 0; s < c->sides; s++) {
+        struct comparison_side *own = &c->side[s], *base = c->side;
+        struct buf text = {0};
+        own->work = work_in(&input[s]);
+        if (comparison_side_failed(own) || comparison_side_failed(base)) continue;
+        own->smaller = s > 0 && work_smaller(&own->work, &base->work, alike);
+        own->larger = s > 0 && work_smaller(&base->work, &own->work, alike);
+        if (comparison_put_work(c, s, &text)) {
+            text.data[0] = (char)(text.data[0] == 'r' ? 'R' : text.data[0]);
+            comparison_warn(c, "%s. Smaller requests take less time.", buf_text(&text));
+        }
+        buf_free(&text);
+    }
+}

@@ -1,0 +1,175 @@
+#include <math.h>
+#include <string.h>
+
+#include "page/outcome/outcome_doc.h"
+#include "page/outcome/outcome_text.h"
+#include "record/metric.h"
+
+/* The best point, and why it may only look so. */
+
+#define FEWER_HITS 0.01 /* of the reuse hit ratio, that is worth a sentence */
+
+/* ---- the best ---- */
+
+/* Whether another point is exactly as good as the best. */
+static bool ties(const struct outcome *o, size_t measure, size_t best, size_t i) {
+    return i != best && outcome_comparable(&o->point[i]) &&
+           outcome_value(o, i, measure) == outcome_value(o, best, measure);
+}
+
+/* "points 1, 2 and 3", "points 1, 2, 3, 4 and 12 more"; "" where none is as good. */
+static void put_ties(const struct outcome *o, size_t measure, size_t best, struct buf *out) {
+    enum { NAMED = 4 };
+    size_t all = 1, told = 0;
+    for (size_t i = 0; i < o->points; i++) all += ties(o, measure, best, i);
+    for (size_t i = 0; i < o->points && all > 1 && told < NAMED; i++) {
+        if (i != best && !ties(o, measure, best, i)) continue;
+        const char *between = told == 0 ? "points " : told + 1 == all ? " and " : ", ";
+        buf_addf(out, "%s%zu", between, o->point[i].number);
+        told++;
+    }
+    if (all > told && told > 0) buf_addf(out, " and %zu more", all - told);
+}
+
+void outcome_put_best(const struct outcome *o, struct doc *d) {
+    size_t measure[OUTCOME_CHARTS], count = outcome_charted(o, measure);
+    for (size_t i = 0; i < count && i < 4; i++) {
+        size_t m = measure[i], best = outcome_best(o, m);
+        bool lower = metric_better(o->measure[m].name) == METRIC_LOWER;
+        if (best == SIZE_MAX) continue;
+        struct buf label = {0}, note = {0};
+        char words[64];
+        metric_label(o->measure[m].name, words, sizeof words);
+        buf_addf(&label, "%s %s", lower ? "Lowest" : "Highest", words);
+        put_ties(o, m, best, &note);
+        bool alone = note.len == 0;
+        if (alone) buf_addf(&note, "point %zu:", o->point[best].number);
+        for (unsigned k = 0; alone && k < o->dimensions; k++)
+            buf_addf(&note, "%s %s%s%s", k ? "," : "",
+                     isnan(o->dimension[k].value[o->point[best].at[k]].number)
+                         ? ""
+                         : outcome_dimension_words(&o->dimension[k]).text,
+                     isnan(o->dimension[k].value[o->point[best].at[k]].number) ? "" : " ",
+                     o->dimension[k].value[o->point[best].at[k]].text);
+        doc_tile(d, buf_text(&label), outcome_cell(o, outcome_value(o, best, m), m).text, buf_text(&note));
+        buf_free(&label);
+        buf_free(&note);
+    }
+}
+
+void outcome_put_best_line(const struct outcome *o, struct doc *d) {
+    size_t best = outcome_best(o, 0);
+    struct buf at = {0};
+    if (best == SIZE_MAX || strcmp(o->record.profile, "keys") != 0) return;
+    put_ties(o, 0, best, &at);
+    bool alone = at.len == 0;
+    if (alone) outcome_label(o, best, &at);
+    doc_text(d, DOC_PLAIN, alone ? "Best %s: %s at %s" : "Best %s: %s, the same at %s",
+             outcome_measure_title(o->measure[0].name).text,
+             outcome_cell(o, outcome_value(o, best, 0), 0).text, buf_text(&at));
+    buf_free(&at);
+}
+
+/* ---- doubts ---- */
+
+/* Whether their requests are the same, or as many: with more of them fewer hits have another reason. */
+static bool same_load(const struct outcome *o, const struct outcome_point *p, const struct outcome_point *q) {
+    for (unsigned k = 0; k < o->dimensions; k++)
+        if (strncmp(o->dimension[k].key, "workload.", strlen("workload.")) == 0 && p->at[k] != q->at[k])
+            return false;
+    return true;
+}
+
+/* Of the points of its load that may be best, the one that finds most of what comes again. */
+static size_t most_hits(const struct outcome *o, const struct outcome_point *best) {
+    size_t most = SIZE_MAX;
+    for (size_t i = 0; i < o->points; i++) {
+        const struct outcome_point *p = &o->point[i];
+        if (p->state != OUTCOME_DONE || isnan(p->reuse_hits) || !outcome_comparable(p)) continue;
+        if (!same_load(o, p, best)) continue;
+        if (most == SIZE_MAX || p->reuse_hits > o->point[most].reuse_hits) most = i;
+    }
+    return most;
+}
+
+/* Why fewer hits can be faster there than at another point. */
+static const char *why_faster(const struct outcome_point *p, const struct outcome_point *other) {
+    if (!p->by_blocks)
+        return "At granularity request a miss makes no work, so fewer hits can look better there.";
+    if (p->chunk_misses > other->chunk_misses)
+        return "A miss of a document chunk makes no work, so fewer hits can look better there.";
+    return p->computes
+               ? "Computing a miss again can take less time than loading a hit."
+               : "At granularity block without a modelled GPU a miss is written instead of being read "
+                 "and computed by nothing, so fewer hits can look better there.";
+}
+
+/* Where a miss makes less work, the best is not always the one that a cache is for. */
+static void put_fewer_hits(const struct outcome *o, struct doc *d) {
+    size_t best = outcome_best(o, 0), most = best == SIZE_MAX ? SIZE_MAX : most_hits(o, &o->point[best]);
+    if (strcmp(o->record.profile, "keys") != 0 || most == SIZE_MAX) return;
+    const struct outcome_point *p = &o->point[best], *other = &o->point[most];
+    if (!(other->reuse_hits - p->reuse_hits >= FEWER_HITS) || ties(o, 0, best, most)) return;
+    doc_text(
+        d, DOC_WARN,
+        "Point %zu, the best by %s, hits less than point %zu: reuse hit ratio %.1f %% against %.1f %%. %s",
+        p->number, outcome_measure_title(o->measure[0].name).text, other->number, 100 * p->reuse_hits,
+        100 * other->reuse_hits, why_faster(p, other));
+}
+
+/* Whether lookups are of entries of the same size: by the keys of the cache, which a variant may set. */
+static bool counted_alike(const struct outcome *o, const struct outcome_point *p,
+                          const struct outcome_point *q) {
+    for (unsigned k = 0; k < o->dimensions; k++) {
+        const struct outcome_dimension *of = &o->dimension[k];
+        if ((of->role == OUTCOME_VARIANT || strncmp(of->key, "cache.", strlen("cache.")) == 0) &&
+            p->at[k] != q->at[k])
+            return false;
+    }
+    return true;
+}
+
+/* Whether smaller requests make it better. */
+static bool gains_by_size(const struct outcome_measure *m) {
+    bool slo = strncmp(m->name, "slo_", strlen("slo_")) == 0;
+    return metric_better(m->name) != METRIC_NEUTRAL && strcmp(m->name, "total_tok_s") != 0 &&
+           (slo || strcmp(m->unit, "ms") == 0 || buf_ends_with(m->unit, "/s"));
+}
+
+/* Of the points of its load whose requests were larger, the best; SIZE_MAX: none. */
+static size_t best_of_larger(const struct outcome *o, size_t measure, size_t best) {
+    bool lower = metric_better(o->measure[measure].name) == METRIC_LOWER;
+    const struct outcome_point *p = &o->point[best];
+    size_t found = SIZE_MAX;
+    for (size_t i = 0; i < o->points; i++) {
+        const struct outcome_point *q = &o->point[i];
+        double v = outcome_value(o, i, measure),
+               most = found == SIZE_MAX ? (double)NAN : outcome_value(o, found, measure);
+        if (isnan(v) || !outcome_comparable(q) || !same_load(o, p, q) || ties(o, measure, best, i)) continue;
+        if (!work_smaller(&p->work, &q->work, counted_alike(o, p, q))) continue;
+        if (found == SIZE_MAX || (lower ? v < most : v > most)) found = i;
+    }
+    return found;
+}
+
+/* Where slow systems are asked for less, the one that looks best may have done the easier requests. */
+static void put_smaller(const struct outcome *o, size_t measure, struct doc *d) {
+    size_t best = outcome_best(o, measure), larger;
+    if (best == SIZE_MAX || !gains_by_size(&o->measure[measure])) return;
+    if ((larger = best_of_larger(o, measure, best)) == SIZE_MAX) return;
+    for (size_t m = 0; m < measure; m++) /* said once of a point */
+        if (outcome_best(o, m) == best && gains_by_size(&o->measure[m])) return;
+    const struct outcome_point *p = &o->point[best], *q = &o->point[larger];
+    char text[WORK_TEXT];
+    doc_text(d, DOC_WARN,
+             "Point %zu, the best by %s, did smaller requests than point %zu: %s. Smaller requests take less "
+             "time, so it may not be the faster system.",
+             p->number, outcome_measure_title(o->measure[measure].name).text, q->number,
+             work_text(&p->work, &q->work, counted_alike(o, p, q), text));
+}
+
+void outcome_put_doubts(const struct outcome *o, struct doc *d) {
+    bool keys = strcmp(o->record.profile, "keys") == 0;
+    for (size_t m = 0; m < o->chosen && keys; m++) put_smaller(o, m, d);
+    put_fewer_hits(o, d);
+}
