@@ -87,6 +87,11 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
     warn_counted(
         run, result_value(&run->results, "rag_documents_overdue"), "document was", "documents were",
         "not ingested in time; requests that retrieve found fewer, or none, so the throughput is that of less work");
+    bool during = e->s->workload.rag.ingest == KVF_RAG_INGEST_DURING;
+    warn_counted(
+        run, during ? result_value(&run->results, "rag_requests_empty") : 0, "request", "requests",
+        "found no document that was ingested yet, so latencies and throughput are in part those of less "
+        "work; ingest: before leaves none of them");
     if (e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
         warn_counted(
             run, result_value(&run->results, "requests_failed") - failed, "request", "requests",

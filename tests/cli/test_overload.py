@@ -297,6 +297,7 @@ def _():
     assert result(slow, "rag_requests_empty") > result(slow, "rag_requests"), slow["run"]
     assert {one["name"]: one["passed"] for one in slow["criteria"]}["documents overdue"] is False, slow["criteria"]
     assert "%d documents were not ingested in time" % late in text, text
+    assert "%d requests found no document that was ingested yet" % result(slow, "rag_requests_empty") in text, text
     gate = run(["compare", *store, "--fail-over", "5", *[str(one["run"]["run_id"]) for one, _ in runs]])
     assert gate.rc == 3 and "documents were overdue" in " ".join(gate.stdout.split()), gate
 
