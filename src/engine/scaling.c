@@ -239,7 +239,8 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
     *in = (struct stage_signals){.length_s = i->length_s,
                                  .saturation = i->saturation,
                                  .tokens = (double)i->tokens,
-                                 .context = (double)counters_get(&d->context_tokens),
+                                 .load_tokens = (double)counters_get(&d->load_tokens),
+                                 .usual_tokens = (double)counters_get(&d->usual_tokens),
                                  .nvme_tokens = (double)(nvme->read_bytes + nvme->write_bytes) / per_token};
     for (uint32_t r = 0; r < snap->requests; r++)
         in->oldest_ms = fmax(in->oldest_ms, snap->request[r].age_ms);

@@ -46,6 +46,8 @@ struct counters {
     _Atomic uint64_t carried_tokens;    /* of these: work that was done before the measured part began */
     _Atomic uint64_t owed_bytes;        /* that the requests done had to move (engine/limits/bound.h) */
     _Atomic uint64_t context_tokens;    /* of the requests done */
+    _Atomic uint64_t load_tokens;       /* of these, as in struct request */
+    _Atomic uint64_t usual_tokens;      /* the same */
     _Atomic uint64_t prompt_seen;       /* requests that start with a shared prompt */
     _Atomic uint64_t prompt_hits;       /* the ones that found all of it resident */
     _Atomic uint64_t prompt_rebuilt;    /* the others */

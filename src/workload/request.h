@@ -41,6 +41,9 @@ struct request {
     /* the first request of a user who begins amid a conversation: of the turns before, which nobody has
      * asked. Those that are missing are written and not computed */
     uint64_t before_tokens;
+    /* synthetic, with a prefill: contexts of the conversation so far, this one and shared prompts included,
+     * and what they are in the mean over all requests that its user will ever make. 0: not known */
+    uint64_t load_tokens, usual_tokens;
     /* block granularity, traces with ids; owned by the request, reused: request_reserve_ids() */
     uint64_t *ids;
     uint32_t id_count, id_cap;

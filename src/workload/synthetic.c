@@ -20,6 +20,7 @@ struct user {
     uint64_t left;              /* of its share of max_requests */
     uint32_t context, generate; /* its sizes; a request draws up to them */
     struct conversation talk;
+    uint64_t load; /* contexts of the conversation so far */
     uint32_t conversation, turn, number;
     uint8_t persona, klass;
 };
@@ -27,6 +28,7 @@ _Static_assert(sizeof(struct user) <= 128, "a user is small: there may be ten mi
 
 struct synthetic {
     struct user *user;
+    double mean_turn; /* of all requests of a long run */
     uint64_t users, cap;
     uint64_t user_kind, class_kind; /* of random streams */
 };
@@ -96,9 +98,28 @@ static struct user *user_of(struct workload *w, uint64_t user) {
     return &y->user[user];
 }
 
+/* Turn k is asked by the conversations that have gone on k - 1 times. */
+static double mean_turn(const struct scenario *s) {
+    double goes_on = 1 - s->workload.conversation.end_probability,
+           most = (double)s->workload.conversation.max_turns;
+    if (!(goes_on < 1)) return (most + 1) / 2;
+    double last = pow(goes_on, most);
+    return 1 / (1 - goes_on) - most * last / (1 - last);
+}
+
+/* Contexts of a conversation so far, as a request of this user finds them in the mean. */
+static uint64_t usual_tokens(const struct workload *w, const struct user *u, double spread) {
+    const struct synthetic *y = w->state;
+    double size = (double)u->context, least = fmin(size, fmax(1, ceil(size * spread - 1e-9)));
+    return (uint64_t)(y->mean_turn * (lengths_fixed(w) ? size : (least + size) / 2));
+}
+
 static void turn_make(struct workload *w, struct user *u, struct request *r) {
     const struct scenario_persona *p = &w->s->workload.persona[u->persona];
     r->context_tokens = spread_draw(w, &u->requests, u->context, p->spread);
+    u->load = r->context_tokens + (r->turn > 1 ? u->load : 0);
+    r->load_tokens = u->load;
+    r->usual_tokens = usual_tokens(w, u, p->spread);
     r->generate_tokens = spread_draw(w, &u->requests, u->generate, p->spread);
     conversation_turn(w, &u->talk, &u->requests, r);
 }
@@ -201,6 +222,7 @@ static int synthetic_open(struct workload *w, struct err *e) {
     struct synthetic *y = mem_zalloc(1, sizeof *y);
     y->user_kind = rng_kind(w->s->seed, KVF_RNG_USER);
     y->class_kind = rng_kind(w->s->seed, KVF_RNG_CLASS);
+    y->mean_turn = mean_turn(s);
     w->state = y;
     return 0;
 }

@@ -625,7 +625,7 @@ def _():
 
 @case("the autoscaler calls no throughput the peak that comes from work left undone")
 def _():
-    scale = {"autoscaler": "{mode: capacity, max_users: 500}", "run.duration": "300s", "engine.slots": 2, "engine.queue_limit": 1,
+    scale = {"autoscaler": "{mode: capacity, max_users: 500}", "run.duration": "600s", "engine.slots": 2, "engine.queue_limit": 1,
              "workload.personas": "[{name: a, context: [500, 1000], generate: [50, 100], think: [0s, 100ms]}]"}
     got, _ = quick(scale)
     users = int(result(got, "autoscaler_users"))

@@ -55,6 +55,8 @@ static void count(struct pipeline *p, struct executor *x, struct flight *f) {
     counters_add(&c->room_ns, f->room_ns);
     counters_add(&c->prefill_ns, f->prefill_ns);
     counters_add(&c->context_tokens, flight_context_tokens(f));
+    counters_add(&c->load_tokens, r->load_tokens);
+    counters_add(&c->usual_tokens, r->usual_tokens);
     histogram_record(&c->latency[REQUEST_LATENCY_QUEUE_WAIT], f->slot_ns - r->arrival_ns);
     histogram_record(&c->latency[REQUEST_LATENCY_STORAGE_IO], f->storage_ns);
     counters_add_last(&c->requests_done, 1);

@@ -44,7 +44,6 @@ enum { AUTOSCALER_LEVELS = 96 };
 struct autoscaler_level {
     uint64_t users;
     double value, noise; /* of the objective, and its standard error */
-    double tokens_s;     /* capacity: as counted, what value may be known better than */
     double seconds;      /* judged */
     unsigned visits;     /* stages */
     unsigned latest;     /* number of the latest one */
@@ -55,7 +54,7 @@ struct autoscaler_level {
     bool good;     /* qos: not over it */
     bool held;     /* qos: a stage began with these users, and no more requests were under way at its end */
     bool undone;   /* capacity: most of its latest stage left work undone */
-    bool partly;   /* capacity: an interval of its stages did, and counts as nothing in value and tokens_s */
+    bool partly;   /* capacity: an interval of its stages did, and counts as nothing in value */
 };
 
 enum autoscaler_step { AUTOSCALER_SEEK, AUTOSCALER_CONFIRM, AUTOSCALER_WATCH, AUTOSCALER_DONE };
@@ -91,15 +90,15 @@ struct autoscaler {
     struct autoscaler_level level[AUTOSCALER_LEVELS]; /* by users */
     unsigned levels;
 
-    uint64_t answered;      /* qos: the answer */
-    unsigned confirming;    /* qos: stages since the gap has been closed */
-    unsigned pause, paused; /* qos: windows between probes, and since the last one */
-    bool probing;           /* qos: this window is one */
-    bool growing;           /* capacity */
-    bool gently;            /* capacity: x 1.5 from now on */
-    bool undone;            /* capacity: most of a stage left work undone */
-    double grown_from;      /* capacity: objective of the stage before */
-    double per_context;     /* capacity: tokens generated to a token of context; NaN: tokens are counted */
+    uint64_t answered;           /* qos: the answer */
+    unsigned confirming;         /* qos: stages since the gap has been closed */
+    unsigned pause, paused;      /* qos: windows between probes, and since the last one */
+    bool probing;                /* qos: this window is one */
+    bool growing;                /* capacity */
+    bool gently;                 /* capacity: x 1.5 from now on */
+    bool undone;                 /* capacity: most of a stage left work undone */
+    double grown_from;           /* capacity: objective of the stage before */
+    struct throughput_rule rule; /* capacity */
 
     double peak;         /* qos: most tok/s of a stage inside the line; capacity: objective of the answer */
     uint64_t peak_users; /* and the users it had */

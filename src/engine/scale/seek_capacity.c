@@ -8,11 +8,7 @@
  * An interval that leaves work undone is worth nothing: less work is done sooner. While all are, half the
  * users follow, down to the fewest.
  *
- * How many tokens requests have is chance, and it is not that of the system: a drive that is busy all the
- * time moves as many bytes a second whether the answers happen to be long or short. Where the contexts
- * answered in a second scatter less than the tokens generated, throughput is those contexts times the tokens
- * generated to a token of context in all stages (the sizes of requests as control variates; Lavenberg and
- * Welch, Management Science 27, 322, 1981).
+ * Throughput is corrected for how long conversations happen to be in a stage (throughput.h).
  *
  * Growing: x 2, and x 1.5 from the stage on that brought less than half as much again, until a stage is not
  * better than the highest before it, or requests pile up. A stage with few requests of users who mostly think
@@ -39,8 +35,9 @@
 #define GENTLY   1.5
 #define WIDE     1.3 /* ends of a gap so far apart are closed in on along the line through nothing */
 #define STEP     1.1
+#define STEEP    0.7 /* of the best with the fewest users tried: fewer bring less */
 #define CERTAIN  3.0 /* standard errors: many levels are looked at */
-enum { CONFIRM_MOST = 8, VISITS = 4, AGAIN = 2, FLAT = 3 /* levels */ }; /* stages */
+enum { CONFIRM_MOST = 8, VISITS = 4, AGAIN = 2, KNOWN_MOST = 60, FLAT = 3 /* levels */ }; /* stages */
 
 static const struct autoscaler_level *highest_of(const struct autoscaler *a) {
     const struct autoscaler_level *high = NULL;
@@ -126,15 +123,20 @@ static double wave_s(const struct autoscaler *a) {
     return fmin(think_s, STAGE_MOST * a->config.stage_s);
 }
 
+/* Of a level that was measured before: each time for longer. */
+static double again_s(const struct autoscaler *a, const struct autoscaler_level *l) {
+    return fmax(wave_s(a), fmin(l->visits, STAGE_MOST) * a->config.stage_s);
+}
+
 static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users) {
     double line = KVF_MISSING;
-    bool again = !a->growing && seek_known(a, users);
+    const struct autoscaler_level *again = a->growing ? NULL : seek_known(a, users);
     if (a->levels && a->growing) line = highest_of(a)->value * (1 + a->config.tolerance);
     if (a->levels && !a->growing) line = line_of(a);
     struct stage_plan plan = {.settle_s = users == a->users && a->levels ? 0 : a->config.settle_s,
-                              .length_s = again ? wave_s(a) : a->config.stage_s,
+                              .length_s = again ? again_s(a, again) : a->config.stage_s,
                               .line = line,
-                              .per_context = a->per_context,
+                              .rule = a->rule,
                               .fine = a->config.tolerance,
                               .early = users > a->config.min_users,
                               .patient = !again || wave_s(a) <= a->config.stage_s};
@@ -181,13 +183,13 @@ static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     bool most = l->users == a->config.max_users;
     a->answer = most ? AUTOSCALER_AT_LEAST : AUTOSCALER_FOUND;
     a->users = out->users_after = l->users;
-    seek_say(out, "Peak capacity found: %.0f %s at %s%s", l->tokens_s, unit(a), seek_users(l->users).text,
+    seek_say(out, "Peak capacity found: %.0f %s at %s%s", l->value, unit(a), seek_users(l->users).text,
              l->partly ? partly : "");
     if (most) seek_say(out, ", the most allowed: more might carry more");
     if (l->users == a->config.min_users && a->last.piled)
         seek_say(out, ", the fewest allowed, and they ask for more than is answered");
-    if (l > a->level) seek_say(out, "; %.0f at %" PRIu64, l[-1].tokens_s, l[-1].users);
-    if (high != l) seek_say(out, "; most were %.0f at %" PRIu64, high->tokens_s, high->users);
+    if (l > a->level) seek_say(out, "; %.0f at %" PRIu64, l[-1].value, l[-1].users);
+    if (high != l) seek_say(out, "; most were %.0f at %" PRIu64, high->value, high->users);
     return true;
 }
 
@@ -255,6 +257,29 @@ static const struct autoscaler_level *doubtful(const struct autoscaler *a, unsig
     return noise > weak->noise ? high : weak;
 }
 
+/* All others left work undone: whatever that level is worth, it is not held against them. */
+static bool stands_alone(const struct autoscaler *a, const struct autoscaler_level *high) {
+    for (unsigned i = 0; i < a->levels; i++)
+        if (&a->level[i] != high && !a->level[i].undone) return false;
+    return a->levels > 1;
+}
+
+/* A level that is not known to the precision and may bring more than the answer by that much, or the
+ * candidate itself; the one known least. NULL: none. */
+static const struct autoscaler_level *vague_of(const struct autoscaler *a, unsigned candidate) {
+    const struct autoscaler_level *c = &a->level[candidate], *vague = NULL;
+    double precision = a->config.precision;
+    if (stands_alone(a, c)) return NULL;
+    for (unsigned i = 0; i < a->levels; i++) {
+        const struct autoscaler_level *l = &a->level[i];
+        bool more = l == c || l->value + SURE * l->noise > c->value * (1 + precision);
+        if (!more || ALIKE * l->noise <= precision * l->value || l->visits >= KNOWN_MOST || l->partly)
+            continue;
+        if (!vague || l->noise * vague->value > vague->noise * l->value) vague = l;
+    }
+    return vague;
+}
+
 /* The throughput of a user falls as users are added. Where a candidate's is more than that of the level
  * below, the two are not of one system, as before caches were full: the one that was measured longer ago. */
 static struct autoscaler_level *at_odds(struct autoscaler *a, unsigned candidate) {
@@ -279,10 +304,18 @@ static bool go(struct autoscaler *a, struct snapshot_decision *out, const char *
     return true;
 }
 
-/* Nothing below the candidate is known: half as many, or as many as its throughput can answer. */
-static bool go_below(struct autoscaler *a, struct snapshot_decision *out, uint64_t users) {
-    uint64_t to = seek_times(a, users, 1 / DOUBLE);
-    double answers = seek_estimate(a);
+/* Whether fewer users than were tried may bring the best: none of them was too few, or no two users are
+ * alike, and those who come first ask for less. */
+static bool open_below(const struct autoscaler *a, unsigned candidate) {
+    if (a->level[0].users == a->config.min_users || !(a->level[0].value > 0 || a->undone)) return false;
+    double noise;
+    return candidate == 0 || (!a->undone && a->level[0].value > STEEP * best_of(a, &noise));
+}
+
+/* Half as many as the fewest that were tried, or as many as their throughput can answer. */
+static bool go_below(struct autoscaler *a, struct snapshot_decision *out) {
+    uint64_t users = a->level[0].users, to = seek_times(a, users, 1 / DOUBLE);
+    double answers = users == a->users ? seek_estimate(a) : KVF_MISSING;
     if (answers < (double)to) to = seek_times(a, users, fmax(answers, 1) / (double)users);
     seek_say(out, "; nothing below %" PRIu64 " was tried: try %s", users, seek_users(to).text);
     return go(a, out, "halve", to);
@@ -304,17 +337,10 @@ static const struct autoscaler_level *unlucky(const struct autoscaler *a, unsign
     return wide && below->visits < VISITS && -below->errors < CERTAIN ? below : NULL;
 }
 
-/* All others left work undone: whatever that level is worth, it is not held against them. */
-static bool stands_alone(const struct autoscaler *a, const struct autoscaler_level *high) {
-    for (unsigned i = 0; i < a->levels; i++)
-        if (&a->level[i] != high && !a->level[i].undone) return false;
-    return a->levels > 1;
-}
-
 /* The highest level, while it may be so by luck alone: the others are held against it. */
 static const struct autoscaler_level *lucky(const struct autoscaler *a) {
     const struct autoscaler_level *high = highest_of(a);
-    bool certain = SURE * high->noise <= a->config.tolerance * high->value || stands_alone(a, high);
+    bool certain = 2 * SURE * high->noise <= a->config.tolerance * high->value || stands_alone(a, high);
     return !certain && high->visits < AGAIN ? high : NULL;
 }
 
@@ -322,7 +348,7 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     unsigned i = candidate_of(a);
     uint64_t users = a->level[i].users, above = gap_above(a, i), below = gap_below(a, i);
     if (!(highest_of(a)->value > 0) && !(a->undone && users > a->config.min_users)) return found(a, out);
-    if (i == 0 && users > a->config.min_users) return go_below(a, out, users);
+    if (open_below(a, i)) return go_below(a, out);
     const struct autoscaler_level *best = lucky(a);
     if (best) {
         seek_say(out, "; %s did best, which may be chance: measure again", seek_users(best->users).text);
@@ -331,6 +357,11 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     if (above == 0 && below == 0) {
         struct autoscaler_level *odd = a->confirming < CONFIRM_MOST ? at_odds(a, i) : NULL;
         const struct autoscaler_level *again = a->confirming < CONFIRM_MOST && !odd ? doubtful(a, i) : odd;
+        const struct autoscaler_level *vague = again ? NULL : vague_of(a, i);
+        if (vague) {
+            seek_say(out, "; %" PRIu64 " may bring more than so much: measure again", vague->users);
+            return go(a, out, "again", vague->users);
+        }
         if (!again) return found(a, out);
         if (odd) evidence_drop(odd);
         a->confirming++;
@@ -352,52 +383,27 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
 
 static void capacity_begin(struct autoscaler *a) {
     a->growing = true;
-    a->per_context = KVF_MISSING;
     try_users(a, NULL, a->users);
 }
 
 static void peak_note(struct autoscaler *a) {
     const struct autoscaler_level *l = &a->level[candidate_of(a)];
-    a->peak = l->tokens_s;
+    a->peak = l->value;
     a->peak_users = l->users;
     a->peak_noise = l->value > 0 ? l->noise / l->value : 0;
 }
 
-/* Variance of what all levels say of a figure, each in parts of its mean. */
-static double scatter_of(const struct autoscaler *a, int figure) {
-    double sum = 0;
-    for (unsigned i = 0; i < a->levels; i++) {
-        const struct evidence *e = &a->level[i].of[figure];
-        if (e->x > 0) sum += evidence_variance(e) / (e->x * e->x);
-    }
-    return sum;
-}
-
-/* Tokens generated to a token of context; NaN where tokens scatter less than contexts. */
-static double per_context_of(const struct autoscaler *a) {
-    double tokens = 0, context = 0;
-    if (a->config.rules.figure != STAGE_TOKENS) return KVF_MISSING;
-    for (unsigned i = 0; i < a->levels; i++) {
-        tokens += a->level[i].of[STAGE_OF_FIGURE].x;
-        context += a->level[i].of[STAGE_OF_CONTEXT].x;
-    }
-    if (!(context > 0) || scatter_of(a, STAGE_OF_CONTEXT) >= scatter_of(a, STAGE_OF_FIGURE))
-        return KVF_MISSING;
-    return tokens / context;
-}
-
 static const struct autoscaler_level *take(struct autoscaler *a) {
     const struct autoscaler_level *now = seek_take(a);
-    a->per_context = per_context_of(a);
-    bool by_context = kvf_present(a->per_context);
-    double times = by_context ? a->per_context : 1;
+    struct throughput t[AUTOSCALER_LEVELS];
     for (unsigned i = 0; i < a->levels; i++) {
-        struct autoscaler_level *l = &a->level[i];
-        const struct evidence *e = &l->of[by_context ? STAGE_OF_CONTEXT : STAGE_OF_FIGURE];
-        l->seconds = e->weight;
-        l->tokens_s = evidence_mean(&l->of[STAGE_OF_FIGURE]);
-        l->value = evidence_mean(e) * times;
-        l->noise = l->seconds > 0 ? sqrt(evidence_variance(e)) / l->seconds * times : 0;
+        const struct evidence *of = a->level[i].of;
+        t[i] = (struct throughput){&of[STAGE_OF_FIGURE], &of[STAGE_OF_LOAD], &of[STAGE_OF_BOTH]};
+    }
+    throughput_learn(t, a->levels, &a->rule);
+    for (unsigned i = 0; i < a->levels; i++) {
+        throughput_read(&t[i], &a->rule, &a->level[i].value, &a->level[i].noise);
+        a->level[i].seconds = t[i].tokens->weight;
     }
     return now;
 }
@@ -484,11 +490,11 @@ static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
                         a->peak, unit(a), seek_users(a->peak_users).text, peak_partly(a) ? partly : "");
     if (a->answer != AUTOSCALER_SEEKING || !a->levels || used <= 0 || (size_t)used >= len) return;
     const struct autoscaler_level *high = highest_of(a), *c = &a->level[candidate_of(a)];
-    if (high != c && high->tokens_s > a->peak)
-        used += snprintf(out + used, len - (size_t)used, "; most were %.0f at %" PRIu64, high->tokens_s,
+    if (high != c && high->value > a->peak)
+        used += snprintf(out + used, len - (size_t)used, "; most were %.0f at %" PRIu64, high->value,
                          high->users);
     if (capacity_gap(a, &from, &to) && c[-1].value < c->value && (size_t)used < len)
-        used += snprintf(out + used, len - (size_t)used, "; %.0f at %" PRIu64, c[-1].tokens_s, from);
+        used += snprintf(out + used, len - (size_t)used, "; %.0f at %" PRIu64, c[-1].value, from);
     double about = reached(a);
     if (about < (double)a->peak_users && (size_t)used < len)
         snprintf(out + used, len - (size_t)used, "; by these about %.0f users", about);

@@ -47,8 +47,8 @@ static bool unserved(const struct stage *s, const struct stage_rules *rules, uin
 }
 
 bool stage_has_line(const struct stage_rules *rules, uint32_t k) {
-    if (k == STAGE_OF_UNDONE || k == STAGE_OF_OVERTAKEN || k == STAGE_OF_PILED) return false;
-    return k >= KVF_CLASSES_MAX || (rules->figure == STAGE_TARGETS && kvf_present(rules->target_ms[k]));
+    if (k >= KVF_CLASSES_MAX) return k == STAGE_OF_FIGURE;
+    return rules->figure == STAGE_TARGETS && kvf_present(rules->target_ms[k]);
 }
 
 /* ---- taking an interval ---- */
@@ -93,6 +93,15 @@ static void pool_late(struct stage *s, uint64_t arrived) {
     s->late = late;
 }
 
+static void pool_throughput(struct stage *s, const struct stage_rules *rules,
+                            const struct stage_signals *in) {
+    double counts = in->undone ? 0 : 1, tokens = rules->figure == STAGE_NVME ? in->nvme_tokens : in->tokens,
+           load = counts * (in->load_tokens - in->usual_tokens);
+    prove(&s->klass[STAGE_OF_FIGURE], counts * tokens, in->length_s, 0);
+    prove(&s->klass[STAGE_OF_LOAD], load, counts * in->usual_tokens, 0);
+    prove(&s->klass[STAGE_OF_BOTH], counts * tokens + load, in->length_s, 0);
+}
+
 static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
     struct stage_class *first = &s->klass[STAGE_OF_FIGURE];
     s->judged_s += in->length_s;
@@ -123,12 +132,7 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
     if (stage_limited(rules)) prove_missed(&s->klass[STAGE_OF_OVERTAKEN], overtaken, 1, false);
     s->unfinished_s += (double)s->unfinished * in->length_s;
     pool_late(s, in->arrived);
-    double counts = in->undone ? 0 : 1;
-    if (rules->figure == STAGE_TOKENS) {
-        prove(first, counts * in->tokens, in->length_s, 0);
-        prove(&s->klass[STAGE_OF_CONTEXT], counts * in->context, in->length_s, 0);
-    }
-    if (rules->figure == STAGE_NVME) prove(first, in->undone ? 0 : in->nvme_tokens, in->length_s, 0);
+    if (!stage_limited(rules)) pool_throughput(s, rules, in);
 }
 
 /* Whether requests from before are answered still. A look lasts until those that came before it are answered.
@@ -248,8 +252,6 @@ static bool piles(const struct evidence *left) {
 }
 
 void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
-    bool by_context = rules->figure == STAGE_TOKENS && s->plan.per_context > 0;
-    const struct evidence *figure = &s->klass[by_context ? STAGE_OF_CONTEXT : STAGE_OF_FIGURE].of_this;
     *out = (struct stage_reading){.seconds = s->judged_s,
                                   .intervals = s->intervals,
                                   .saturation = kvf_ratio(s->saturation_sum, s->saturation_s),
@@ -272,11 +274,10 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
     if (piles(left)) out->left = evidence_mean(left) + STAGE_SHARE;
     read_classes(s, rules, out);
     out->value = value_of(out, rules);
-    if (!stage_limited(rules) && figure->weight > 0)
-        out->noise = sqrt(evidence_variance(figure)) / figure->weight;
-    if (!by_context) return;
-    out->value = evidence_mean(figure) * s->plan.per_context;
-    out->noise *= s->plan.per_context;
+    if (stage_limited(rules)) return;
+    struct throughput t = {&s->klass[STAGE_OF_FIGURE].of_this, &s->klass[STAGE_OF_LOAD].of_this,
+                           &s->klass[STAGE_OF_BOTH].of_this};
+    throughput_read(&t, &s->plan.rule, &out->value, &out->noise);
 }
 
 /* ---- the verdict ---- */

@@ -29,6 +29,7 @@
 
 #include "base/terms.h"
 #include "engine/scale/evidence.h"
+#include "engine/scale/throughput.h"
 #include "metrics/histogram.h"
 
 enum {
@@ -43,7 +44,8 @@ enum {
 /* Where the evidence of figures that are of no class is, after that of the classes. */
 enum {
     STAGE_OF_FIGURE = KVF_CLASSES_MAX,
-    STAGE_OF_CONTEXT,
+    STAGE_OF_LOAD, /* contexts of conversations so far, less what they are in the mean; weight: that mean */
+    STAGE_OF_BOTH, /* the sum of the two */
     STAGE_OF_UNDONE,
     STAGE_OF_OVERTAKEN,
     STAGE_OF_PILED,
@@ -71,12 +73,12 @@ struct stage_class_signals {
 };
 struct stage_signals {
     double length_s;
-    double oldest_ms;   /* age of the oldest request that waits or is in service now; 0: there is none */
-    double saturation;  /* NaN: missing */
-    double tokens;      /* generated */
-    double context;     /* tokens of the contexts of the requests done; 0: not known */
-    double nvme_tokens; /* read from and written to nvme; NaN: there is none */
-    uint64_t arrived;   /* requests */
+    double oldest_ms;  /* age of the oldest request that waits or is in service now; 0: there is none */
+    double saturation; /* NaN: missing */
+    double tokens;     /* generated */
+    double load_tokens, usual_tokens; /* of the requests done, as in workload/request.h; 0: not known */
+    double nvme_tokens;               /* read from and written to nvme; NaN: there is none */
+    uint64_t arrived;                 /* requests */
     uint64_t done;
     double e2e_s; /* end-to-end latencies of those done, summed */
     bool undone;  /* not all was done that was asked for: tokens are no throughput */
@@ -89,11 +91,10 @@ struct stage_plan {
     double before_s; /* users have been as many already; 0: they change with it */
     double wait_s;   /* longest wait for requests from before the change; 0: they are not looked at */
     double line;     /* of tokens; NaN: there is nothing to hold them against */
-    double
-        per_context; /* tokens generated to a token of context, of all stages; 0, NaN: tokens are counted */
-    bool early;      /* may end early */
-    bool patient;    /* goes on while undecided */
-    double fine;     /* without a line: wants the figure known to this part of it */
+    struct throughput_rule rule; /* what all stages say of tokens and of contexts */
+    bool early;                  /* may end early */
+    bool patient;                /* goes on while undecided */
+    double fine;                 /* without a line: wants the figure known to this part of it */
 };
 
 struct stage_class {

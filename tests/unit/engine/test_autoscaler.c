@@ -871,7 +871,6 @@ static uint64_t answer_below(uint64_t begins, uint64_t too_many) {
         interval(50, 20);
         in.undone = a.users >= too_many;
         in.tokens = (in.undone ? 300 : 100) * (double)a.users;
-        in.context = 10 * in.tokens;
         in.done = 50;
         in.e2e_s = 50 * 0.02;
         if (!step()) continue;
@@ -922,7 +921,6 @@ static void a_number_beside_others_that_leave_work_undone_is_the_answer(void **s
         interval(50, 20);
         in.undone = a.users > 1;
         in.tokens = in.undone ? 600 : n % 3 == 0 ? 300 : 10;
-        in.context = 10 * in.tokens;
         in.done = 50;
         in.e2e_s = 50 * 0.02;
         if (!step()) continue;
@@ -943,7 +941,6 @@ static void what_was_measured_before_caches_filled_is_no_peak(void **state) {
     for (unsigned n = 0; n < 2000 && strcmp(d.action, "found") != 0; n++) {
         interval(50, 20);
         in.tokens = fmin((double)a.users * 100, 3000) / (young ? 1 : 2);
-        in.context = 10 * in.tokens;
         in.done = 50;
         in.e2e_s = 50 * 0.02;
         if (step()) young = young && a.growing;
@@ -951,6 +948,45 @@ static void what_was_measured_before_caches_filled_is_no_peak(void **state) {
     assert_string_equal(d.action, "found");
     assert_in_range(d.users_after, 29, 31);
     assert_true(fabs(a.peak / 1500 - 1) < 0.05);
+}
+
+/* Conversations are longer and shorter than usual in turn, for three intervals each, and that means fewer and
+ * more tokens: 10 users bring 1,000 tok/s in the mean, and so do more. The answer is not that of a moment. */
+static void throughput_is_that_of_usual_conversations(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(4);
+    for (unsigned n = 0; n < 4000 && a.doing != AUTOSCALER_DONE; n++) {
+        double longer = n / 3 % 2 ? 0.4 : -0.4;
+        interval(50, 20);
+        in.usual_tokens = 1e5;
+        in.load_tokens = in.usual_tokens * (1 + longer);
+        in.tokens = 100 * fmin((double)a.users, 10) * (1 - longer * 2 / 3);
+        in.done = 50;
+        in.e2e_s = 50 * 0.02;
+        (void)step();
+    }
+    assert_string_equal(d.action, "found");
+    assert_in_range(d.users_after, 10, 11);
+    assert_true(fabs(a.peak / 1000 - 1) < 0.02);
+    assert_true(fabs(a.rule.slope + 2 / 3.0) < 0.02);
+}
+
+/* 5 users bring more than 20, as those who come later ask for more: they are found, from 20. */
+static void a_peak_of_few_users_is_found_from_more(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(20);
+    for (unsigned n = 0; n < 1000 && a.doing != AUTOSCALER_DONE; n++) {
+        interval(50, 20);
+        in.tokens = a.users <= 5 ? 80 * (double)a.users : fmax(300, 420 - 4 * (double)a.users);
+        in.tokens += a.users == 20 ? 15 : 0;
+        in.done = 50;
+        in.e2e_s = 50 * 0.02;
+        (void)step();
+    }
+    assert_string_equal(d.action, "found");
+    assert_int_equal(d.users_after, 5);
 }
 
 /* Users who think for 45 s, of 100 tokens and 10 ms each: the stages of the first have a request or none.
@@ -1109,6 +1145,8 @@ int main(void) {
         cmocka_unit_test(a_throughput_without_some_intervals_says_so),
         cmocka_unit_test(a_number_beside_others_that_leave_work_undone_is_the_answer),
         cmocka_unit_test(what_was_measured_before_caches_filled_is_no_peak),
+        cmocka_unit_test(throughput_is_that_of_usual_conversations),
+        cmocka_unit_test(a_peak_of_few_users_is_found_from_more),
         cmocka_unit_test(few_requests_of_users_who_think_end_nothing),
         cmocka_unit_test(users_who_ask_for_more_than_is_answered_are_enough),
         cmocka_unit_test(what_waited_before_the_search_is_no_throughput),

@@ -621,6 +621,29 @@ static void users_may_begin_amid_conversations(void **state) {
     }
 }
 
+/* Contexts of a conversation so far are in the mean what each request says that they are. */
+static void requests_know_how_long_conversations_are(void **state) {
+    (void)state;
+    enum { N = 4000, TURNS = 100 };
+    double load = 0, usual = 0;
+    scenario.workload.conversation.end_probability = 0.3;
+    scenario.workload.conversation.max_turns = 6;
+    struct workload *w = opened();
+    for (uint64_t u = 0; u < N; u++) {
+        uint64_t so_far = 0;
+        for (int i = 0; i < TURNS; i++) {
+            struct request r = next_of(w, u);
+            so_far = r.context_tokens + (r.turn > 1 ? so_far : 0);
+            if (r.prompt == REQUEST_NO_PROMPT) assert_int_equal(r.load_tokens, so_far);
+            so_far = r.load_tokens;
+            load += (double)r.load_tokens;
+            usual += (double)r.usual_tokens;
+        }
+    }
+    assert_true(fabs(load / usual - 1) < 0.02);
+    workload_close(w);
+}
+
 static void conversations_of_one_turn_begin_at_it(void **state) {
     (void)state;
     scenario.workload.conversation.end_probability = 1;
@@ -660,6 +683,7 @@ int main(void) {
         TEST(arrivals),
         TEST(at_a_rate_users_are_asked_by_turns),
         TEST(users_may_begin_amid_conversations),
+        TEST(requests_know_how_long_conversations_are),
         TEST(conversations_of_one_turn_begin_at_it),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
