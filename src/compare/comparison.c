@@ -254,6 +254,7 @@ static void add_metrics(const struct comparison_input *input, const struct compa
     for (size_t s = 1; s < c->sides; s++)
         if (comparison_waits_more(&c->side[s], c->side) || comparison_waits_more(c->side, &c->side[s]))
             add_metric(input, c, "unserved_ratio", ASKED_NAMED);
+    add_metric(input, c, "unanswered_ratio", ASKED_USUAL);
     for (size_t n = 0; wish->extra && wish->extra[n]; n++) add_metric(input, c, wish->extra[n], ASKED_NAMED);
     a.only = NULL;
     for (size_t s = 0; wish->all && s < c->sides; s++) each_metric(&input[s], add_found, &a);

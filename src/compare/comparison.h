@@ -89,6 +89,10 @@ struct comparison_side {
     /* Whether of some kind of work far more was left undone than by the baseline, and far less. Both may be:
      * then neither looks better for a good reason. */
     bool undone_more, undone_less;
+    /* Of requests, tokens and bytes moved in a second the largest and the smallest ratio to the baseline's;
+     * NaN: not known of all three. */
+    double done_most, done_least;
+    double unanswered;    /* part of its users, or by which open requests grew, that had no answer; 0: none */
     struct work work;     /* of its requests, in the mean */
     bool smaller, larger; /* in some part than those of the baseline; either may look better for it */
 };

@@ -341,9 +341,12 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
         if (c->side[s].undone[0])
             comparison_warn(c, "The throughput of %s is not comparable: %s.", c->side[s].label,
                             c->side[s].undone);
-        else if (c->side[s].flaw != STANDING_FLAWLESS)
-            comparison_warn(c, "%s %s.", at_start(&c->side[s], who, sizeof who),
-                            comparison_flaw_text(c->side[s].flaw));
+        if (c->side[s].flaw != STANDING_FLAWLESS)
+            comparison_warn(c, "%s %s.%s", at_start(&c->side[s], who, sizeof who),
+                            comparison_flaw_text(c->side[s].flaw),
+                            c->side[s].flaw == STANDING_FLAW_BEHIND && !c->side[s].undone[0]
+                                ? " Compare it by throughput alone."
+                                : "");
     }
     for (size_t s = 0; s < c->sides; s++)
         if (input[s].members) warn_members(&input[s], c, c->side[s].label);

@@ -74,6 +74,13 @@ static inline bool comparison_side_failed(const struct comparison_side *s) {
 bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,
                           double n_than);
 
+/* Whether a side did less than another in a second of requests, of tokens and of bytes moved alike, each by
+ * the part `by` and more than chance; or no more of any, with more of its users left without an answer. Such
+ * a side is not slow because it left less undone. One of them is the baseline. */
+#define COMPARISON_LESS_DONE    0.05 /* none of its figures looks worse for a good reason */
+#define COMPARISON_CLEARLY_LESS 0.25 /* nor is it better as a whole */
+bool comparison_does_less(const struct comparison *c, size_t side, size_t than, double by);
+
 /* A P95 is that of the slowest twentieth. Where one side had not ended so many more of its requests, or of
  * its arrivals had left so many more waiting, all of its tail may be among them. */
 #define COMPARISON_SURVIVORS 0.05

@@ -22,7 +22,7 @@ struct reach_side {
     bool on_device, on_cpu;      /* whether a neighbour was */
     bool users_differ;           /* from those of the baseline */
     bool other_units;            /* than the baseline's */
-    bool more, less;             /* undone, as of the comparison's side */
+    bool more, less;             /* undone, as of the comparison's side, unless the other does less */
     bool waits_more, waits_less; /* arrivals, likewise */
     bool smaller, larger;        /* requests, likewise */
 };
@@ -183,9 +183,9 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         failed = failed || r->side[s].failed;
         r->side[s].other_units = c->side[s].other_units;
         units = units || c->side[s].other_units;
-        r->side[s].more = c->side[s].undone_more;
-        r->side[s].less = c->side[s].undone_less;
-        undone = undone || c->side[s].undone_more || c->side[s].undone_less;
+        r->side[s].more = c->side[s].undone_more && !comparison_does_less(c, 0, s, COMPARISON_LESS_DONE);
+        r->side[s].less = c->side[s].undone_less && !comparison_does_less(c, s, 0, COMPARISON_LESS_DONE);
+        undone = undone || r->side[s].more || r->side[s].less;
         r->side[s].waits_more = comparison_waits_more(&c->side[s], c->side);
         r->side[s].waits_less = comparison_waits_more(c->side, &c->side[s]);
         waiting = waiting || r->side[s].waits_more || r->side[s].waits_less;

@@ -27,7 +27,39 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     side->flaw = standing_run_flaw(&values);
     side->load = standing_run_load(&values);
     side->unserved = result_value(&values, "unserved_ratio");
+    side->unanswered =
+        fmax(0, fmax(result_value(&values, "unanswered_ratio"), result_value(&values, "unsettled_ratio")));
     free(values.items);
+}
+
+/* ---- how much was done ---- */
+
+static double in_a_second(const struct comparison_input *i, const char *metric) {
+    const char *unit;
+    return kvf_ratio(comparison_value(i, metric, &unit), comparison_value(i, "measured_s", &unit));
+}
+
+static double bytes_in_a_second(const struct comparison_input *i) {
+    return in_a_second(i, "total_read_bytes") + in_a_second(i, "total_write_bytes");
+}
+
+static void done_of(const struct comparison_input *base, const struct comparison_input *own,
+                    struct comparison_side *side) {
+    const char *unit;
+    double part[] = {kvf_ratio(in_a_second(own, "requests_done"), in_a_second(base, "requests_done")),
+                     kvf_ratio(comparison_value(own, "throughput_tok_s", &unit),
+                               comparison_value(base, "throughput_tok_s", &unit)),
+                     kvf_ratio(bytes_in_a_second(own), bytes_in_a_second(base))};
+    bool known = kvf_present(part[0]) && kvf_present(part[1]) && kvf_present(part[2]);
+    side->done_most = known ? fmax(part[0], fmax(part[1], part[2])) : KVF_MISSING;
+    side->done_least = known ? fmin(part[0], fmin(part[1], part[2])) : KVF_MISSING;
+}
+
+bool comparison_does_less(const struct comparison *c, size_t side, size_t than, double by) {
+    const struct comparison_side *own = &c->side[side], *other = &c->side[than];
+    double most = side ? own->done_most : 1 / other->done_least;
+    bool less = most < 1 - by && standing_behind(most, fmin(own->load, other->load));
+    return less || (most <= 1 && own->unanswered - other->unanswered > COMPARISON_SURVIVORS);
 }
 
 /* Of a longer run the part that the other one had time for; all, where either had nothing to do. */
@@ -66,6 +98,7 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         standing_undone(s->undone, side->undone, sizeof side->undone);
         load_of(&input[i], side);
         if (i == 0) continue;
+        done_of(&input[0], &input[i], side);
         bool hides = standing_flaw_hides(side->flaw), base_hides = standing_flaw_hides(c->side[0].flaw);
         side->undone_more = far_more(c, i, s, 0, &base) || (hides && !base_hides);
         side->undone_less = far_more(c, 0, &base, i, s) || (base_hides && !hides);

@@ -92,18 +92,23 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
     return kvf_present(n) ? n : 0;
 }
 
-static const char refused[] = "refused", waiting[] = "unserved_ratio";
+static const char refused[] = "refused", waiting[] = "unserved_ratio", unanswered[] = "unanswered_ratio";
 
 /* Requests that are refused, fail or wait past their target drop out of the metrics that look better. What is
  * lost is listed by weight; counts have no noise of their own. */
-enum { LOST = STANDING_UNDONE + 2 };
+enum { LOST = STANDING_UNDONE + 3 };
 
 static const char *lost_metric(size_t i) {
-    return i == 0 ? refused : i == LOST - 1 ? waiting : standing_undone_metric(i - 1);
+    return i == 0          ? refused
+           : i == LOST - 2 ? waiting
+           : i == LOST - 1 ? unanswered
+                           : standing_undone_metric(i - 1);
 }
 
 /* Far more of it, as far as chance lets both differ. */
 static bool loses(const struct comparison *c, const char *metric, size_t side, size_t than) {
+    if (strcmp(metric, unanswered) == 0)
+        return lost(c, metric, side) - lost(c, metric, than) > COMPARISON_SURVIVORS;
     if (strcmp(metric, waiting) != 0)
         return comparison_lost_more(c, metric, side, lost(c, metric, side), than, lost(c, metric, than));
     const struct comparison_side *more = &c->side[side], *less = &c->side[than];
@@ -134,9 +139,10 @@ static const char *missed_of(const struct comparison *c, size_t side) {
 static const char *harm_words(const char *metric) {
     size_t kind = standing_undone_find(metric);
     if (kind < STANDING_UNDONE) return standing_undone_more(kind);
-    return strcmp(metric, refused) == 0   ? "writes are refused"
-           : strcmp(metric, waiting) == 0 ? "arrivals are left waiting"
-                                          : "requests miss their target";
+    return strcmp(metric, refused) == 0      ? "writes are refused"
+           : strcmp(metric, waiting) == 0    ? "arrivals are left waiting"
+           : strcmp(metric, unanswered) == 0 ? "users are left without an answer"
+                                             : "requests miss their target";
 }
 
 /* Of unequal numbers of requests the counts tell nothing without these: "90 of 100 requests after 100 of
@@ -148,9 +154,10 @@ static void put_of(const struct comparison *c, const char *metric, size_t side, 
     const struct comparison_metric *m = comparison_metric(c, metric);
     double own = c->side[side].load, theirs = c->side[other].load;
     char number[32];
-    buf_add(out, comparison_cell(m->change[side].value, m).text);
-    if (m->unit[0] || strcmp(metric, waiting) == 0 || standing_of_classes(metric) ||
-        strncmp(metric, "slo_", 4) == 0)
+    bool few = strcmp(metric, unanswered) == 0 && isnan(m->change[side].value);
+    buf_add(out, few ? "under 5 %" : comparison_cell(m->change[side].value, m).text);
+    if (m->unit[0] || strcmp(metric, waiting) == 0 || strcmp(metric, unanswered) == 0 ||
+        standing_of_classes(metric) || strncmp(metric, "slo_", 4) == 0)
         return;
     if (fmax(own, theirs) > UNEQUAL * fmin(own, theirs))
         buf_addf(out, " in %s requests", units_count_human(own, number, sizeof number));
@@ -166,11 +173,13 @@ static void put_lost(const struct comparison *c, size_t side, const char *metric
     buf_add(out, ")");
 }
 
-/* The loss that weighs most decides, and one that goes the other way is told.
+/* The loss that weighs most decides, and one that goes the other way is told. Where the side that lost less
+ * did clearly less as well, neither is better for it.
  * "run 4 is worse than run 1: more writes are refused (...), though fewer writes fall through (...)" */
 struct harm {
     const char *metric, *against; /* NULL: none */
     bool relief;                  /* it became less */
+    bool other_done;              /* the side that lost less did clearly less */
 };
 
 static struct harm harm_of(const struct comparison *c, size_t side) {
@@ -179,6 +188,8 @@ static struct harm harm_of(const struct comparison *c, size_t side) {
     struct harm h = {.relief = less < more};
     h.metric = first < LOST ? lost_metric(first) : missed_of(c, side);
     h.against = other < LOST ? lost_metric(other) : NULL;
+    h.other_done = first < LOST &&
+                   comparison_does_less(c, h.relief ? side : 0, h.relief ? 0 : side, COMPARISON_CLEARLY_LESS);
     return h;
 }
 
@@ -245,10 +256,37 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
     return f;
 }
 
+/* "run 2 does less than run 1 (requests/s 0.41 after 1.02) and is worse in tokens/s by 70 %: more users are
+ * left without an answer (...), though fewer writes fall through (...)" */
+static void put_other_done(const struct comparison *c, size_t side, const struct findings *f,
+                           struct buf *out) {
+    const struct harm *h = &f->harm;
+    const char *be = is_or_are(&c->side[side]);
+    buf_addf(out, "%s %s %s than %s", c->side[side].label, be[0] == 'a' ? "do" : "does",
+             h->relief ? "less" : "more", c->side[0].label);
+    if (comparison_metric(c, "requests_per_s")) {
+        buf_add(out, " (");
+        comparison_put_values(c, "requests_per_s", side, out);
+        buf_add(out, ")");
+    }
+    if (f->first) buf_addf(out, " and %s ", be);
+    if (f->first) put_by(c, f->worse ? "worse" : "better", f->what, side, out);
+    if (h->against) {
+        buf_add(out, ": ");
+        put_lost(c, side, h->against, !h->relief, out);
+    }
+    buf_add(out, ", though ");
+    put_lost(c, side, h->metric, h->relief, out);
+}
+
 /* Whether the lookups that miss were named. */
 static bool put_first(const struct comparison *c, size_t side, const struct findings *f, bool *beside,
                       struct buf *out) {
     bool lead = !f->harm.metric && f->misses && !f->worse;
+    if (f->harm.other_done) {
+        put_other_done(c, side, f, out);
+        return false;
+    }
     if (f->harm.metric)
         put_harm(c, side, &f->harm, out);
     else if (lead)

@@ -102,9 +102,7 @@ const char *comparison_flaw_text(enum standing_flaw flaw) {
             "did much of its work before the measured part: its throughput and latencies are in part "
             "those of that time",
         [STANDING_FLAW_COPIES] = "ended with copies still to be made: the longer it runs, the more are left",
-        [STANDING_FLAW_BEHIND] =
-            "did not serve what arrived: the longer it runs, the longer its latencies. Compare it by "
-            "throughput alone"};
+        [STANDING_FLAW_BEHIND] = "did not serve what arrived: the longer it runs, the longer its latencies"};
     return texts[flaw];
 }
 

@@ -957,6 +957,46 @@ static void work_undone_is_no_gain(void **state) {
     check_fails("throughput_tok_s", 1, "run 11 left more undone than run 10: 320 writes fell through.");
 }
 
+/* Half of the requests, of the tokens and of the bytes: no less undone makes that better, and its limits
+ * hold. Where it moved as many bytes, the other side may merely have spared the work. */
+static void a_side_that_does_less_of_everything_is_no_better(void **state) {
+    struct comparison_limit limit = {"throughput_tok_s", 0.05, false};
+    struct rng r;
+    (void)state;
+    rng_init(&r, 12, KVF_RNG_TEST, 0);
+    for (int spared = 1; spared >= 0; spared--) {
+        for (size_t s = 0; s < 2; s++) {
+            put_intervals(s, &r, s ? 15000 : 30000, 10, 0, INTERVALS);
+            run[s].run_id = 10 + (int64_t)s;
+            run[s].status = RUN_COMPLETED;
+            put(s, "measured_s", 100, "s");
+            put(s, "requests_arrived", s ? 500 : 1000, "");
+            put(s, "requests_done", s ? 500 : 1000, "");
+            put(s, "requests_per_s", s ? 5 : 10, "/s");
+            put(s, "total_read_bytes", s && !spared ? 5e9 : 1e10, "B");
+            put(s, "total_write_bytes", 0, "B");
+            put(s, "fell_through", s ? 30 : 600, "");
+            if (s && !spared) put(s, "unanswered_ratio", 0.3, "");
+        }
+        make(2);
+        comparison_check(&c, &limit, 1);
+        assert_string_equal(
+            c.verdict[1],
+            spared ? "Run 11 is better than run 10: fewer writes fall through (writes fell through 30 in 500 "
+                     "requests after 600 in 1.00k requests)."
+                   : "Run 11 does less than run 10 (requests/s 5.00 after 10.0) and is worse in tokens/s by "
+                     "50 %: more users are left without an answer (users without an answer 30.0 % after "
+                     "under 5 %), though fewer writes fall through (writes fell through 30 in 500 requests "
+                     "after 600 in 1.00k requests).");
+        assert_string_equal(comparison_direction_word(change_of("throughput_tok_s", 1)),
+                            spared ? "less" : "worse");
+        assert_int_equal(warned("Run 11 did not serve what arrived"), !spared);
+        assert_true(warned("The throughput of run 11 is not comparable: 30 writes fell through."));
+        assert_int_equal(c.failures, spared ? 0 : 1);
+        comparison_free(&c);
+    }
+}
+
 /* A tenth as long, with nine times the share undone, and with the same. */
 static void a_shorter_run_leaves_less_undone(void **state) {
     (void)state;
@@ -1119,6 +1159,7 @@ int main(void) {
         CASE(trials_of_the_same_seeds_are_pairs),
         CASE(limits_of_known_size),
         CASE(work_undone_is_no_gain),
+        CASE(a_side_that_does_less_of_everything_is_no_better),
         CASE(a_shorter_run_leaves_less_undone),
         CASE(a_run_that_ends_amid_its_work_is_no_gain),
         CASE(a_trial_that_was_too_slow_passes_no_gate),
