@@ -972,7 +972,7 @@ static void a_side_that_does_less_of_everything_is_no_better(void **state) {
             put(s, "measured_s", 100, "s");
             put(s, "requests_arrived", s ? 500 : 1000, "");
             put(s, "requests_done", s ? 500 : 1000, "");
-            put(s, "requests_per_s", s ? 5 : 10, "/s");
+            put(s, "requests_per_s", s ? 5 : 10, "1/s");
             put(s, "total_read_bytes", s && !spared ? 5e9 : 1e10, "B");
             put(s, "total_write_bytes", 0, "B");
             put(s, "fell_through", s ? 30 : 600, "");
@@ -984,7 +984,7 @@ static void a_side_that_does_less_of_everything_is_no_better(void **state) {
             c.verdict[1],
             spared ? "Run 11 is better than run 10: fewer writes fall through (writes fell through 30 in 500 "
                      "requests after 600 in 1.00k requests)."
-                   : "Run 11 does less than run 10 (requests/s 5.00 after 10.0) and is worse in tokens/s by "
+                   : "Run 11 does less than run 10 (requests/s 5 after 10) and is worse in tokens/s by "
                      "50 %: more users are left without an answer (users without an answer 30.0 % after "
                      "under 5 %), though fewer writes fall through (writes fell through 30 in 500 requests "
                      "after 600 in 1.00k requests).");
