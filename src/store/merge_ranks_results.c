@@ -31,6 +31,36 @@ static double most_of(const struct store_ranks *w, const char *metric) {
     return most;
 }
 
+static double least_of(const struct store_ranks *w, const char *metric) {
+    double least = KVF_MISSING;
+    for (size_t i = 0; i < w->count; i++) least = fmin(least, result_value(&w->part[i].run.results, metric));
+    return least;
+}
+
+/* A mean of the values behind it, which each run has counted. */
+static double mean_behind(const struct store_ranks *w, const char *metric) {
+    double sum = 0, all = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct result *own = result_find(&w->part[i].run.results, metric);
+        if (!own || !kvf_present(own->value)) continue;
+        sum += (double)own->samples * own->value;
+        all += (double)own->samples;
+    }
+    return kvf_ratio(sum, all);
+}
+
+/* Sizes and lateness, of which no interval has a histogram: of all that each run has measured, without
+ * percentiles. */
+static void add_sizes(struct store_ranks *w) {
+    struct result_list *out = &w->run.results;
+    result_add(out, mean_behind(w, "context_tokens_mean"), 0, "context_tokens_mean");
+    result_add(out, least_of(w, "entry_bytes_min"), 0, "entry_bytes_min");
+    result_add(out, mean_behind(w, "entry_bytes_mean"), 0, "entry_bytes_mean");
+    result_add(out, most_of(w, "entry_bytes_max"), 0, "entry_bytes_max");
+    result_add(out, mean_behind(w, "lateness_mean_ms"), 0, "lateness_mean_ms");
+    result_add(out, most_of(w, "lateness_max_ms"), 0, "lateness_max_ms");
+}
+
 /* A mean that each run has of as many as it counts. */
 static double mean_of(const struct store_ranks *w, const char *metric, const char *counts) {
     double sum = 0, all = 0;
@@ -130,6 +160,8 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     if (kvf_present(refused)) {
         result_add(out, refused, 0, "rag_documents_refused");
         result_add(out, sum_of(w, "rag_documents_overdue"), 0, "rag_documents_overdue");
+        result_add(out, sum_of(w, "rag_requests"), 0, "rag_requests");
+        result_add(out, sum_of(w, "rag_requests_empty"), 0, "rag_requests_empty");
         result_add(out, sum_of(w, "rag_lookups"), 0, "rag_lookups");
         result_add(out, sum_of(w, "rag_hits"), 0, "rag_hits");
     }
@@ -148,6 +180,7 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
         if (kvf_present(sum)) result_add(out, sum, 0, "%s", sums[k]);
     }
     result_add(out, mean_of(w, "tokens_carried_ratio", "tokens_generated"), 0, "tokens_carried_ratio");
+    add_sizes(w);
     add_starved(w);
     double unfinished = standing_run_unfinished(out);
     result_add(out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");

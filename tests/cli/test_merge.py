@@ -363,6 +363,12 @@ def _():
     for name in ("throughput_tok_s", "nvme_read_gib_s", "in_service_mean"):
         assert abs(value(results, name) / sum(value(own, name) for _, own, _ in found) - 1) < 1e-9, name
     assert value(results, "requests_done") == sum(map(len, logs))
+    context = sum(value(own, "context_tokens_mean") * value(own, "requests_done") for _, own, _ in found) / value(results, "requests_done")
+    assert abs(value(results, "context_tokens_mean") / context - 1) < 1e-9
+    for name, of in (("entry_bytes_min", min), ("entry_bytes_max", max), ("lateness_max_ms", max)):
+        assert value(results, name) == of(value(own, name) for _, own, _ in found), name
+    sizes = [value(own, "entry_bytes_mean") for _, own, _ in found]
+    assert min(sizes) < value(results, "entry_bytes_mean") < max(sizes) and value(results, "lateness_mean_ms") is not None, sizes
     for prefix, name in (("e2e", "e2e_ms"), ("ttft", "ttft_ms"), ("storage_io", "storage_ms")):
         for word, q in (("p50", 0.5), ("p95", 0.95)):
             near_rank(logs, name, q, value(results, "%s_%s_ms" % (prefix, word)))
@@ -391,7 +397,7 @@ def _():
 
 
 # Metrics that two equal runs together have as each of them, and whose names do not tell.
-ONCE = ("amplification", "measured_s", "classes_unserved", "storage_throughput_tok_s")
+ONCE = ("amplification", "context_tokens_mean", "entry_bytes_min", "entry_bytes_mean", "entry_bytes_max", "measured_s", "classes_unserved", "storage_throughput_tok_s")
 
 
 @case("a run beside its like is twice the run: every sum doubled, every ratio, percentile and verdict as it was")
