@@ -81,6 +81,7 @@ struct comparison_side {
     struct comparison_means mean;
     double load;     /* requests that arrived, or were open before; missing where not known */
     double unserved; /* part of its arrivals left waiting; missing where users wait for answers */
+    double offered;  /* of that load, a second of the measured part; missing likewise */
     bool open_loop;  /* requests arrive on their own */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
@@ -120,6 +121,7 @@ enum comparison_reason { /* why a noise is not told, although there would be fig
                          COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
                          COMPARISON_WAITING, /* better where more arrivals were left waiting */
                          COMPARISON_SMALLER, /* better where the requests done were smaller */
+                         COMPARISON_ASKED,   /* less where all was served that arrived, which was less */
                          COMPARISON_OPEN,    /* its interval has no end: too few values beyond a percentile */
                          COMPARISON_LEAVING  /* users leave one by one, which looks like noise */
 };

@@ -254,13 +254,6 @@ static void put_delay(double base_ms, double own_ms, struct buf *out) {
     buf_addf(out, " (fleet.delay %s after %s)", format_ms(own_ms).text, format_ms(base_ms).text);
 }
 
-/* Whether as many requests are done as arrive, however long they take. */
-static bool by_arrivals(const struct comparison *c, size_t side) {
-    const struct comparison_side *base = &c->side[0], *own = &c->side[side];
-    return base->open_loop && own->open_loop && base->flaw != STANDING_FLAW_BEHIND &&
-           own->flaw != STANDING_FLAW_BEHIND;
-}
-
 bool comparison_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
                       const char *what, bool *beside, struct buf *out) {
     static const struct {
@@ -287,7 +280,7 @@ bool comparison_cause(const struct comparison *c, size_t side, enum comparison_d
     }
     if (strncmp(what, "storage_", 8) == 0) return put_storage(&s, true, out);
     bool first_token = strncmp(what, "ttft_", 5) == 0, rate = comparison_of_rate(what);
-    if (rate && by_arrivals(c, side)) return false;
+    if (rate && comparison_serves(c->side) && comparison_serves(&c->side[side])) return false;
     int part = part_of(&s, first_token);
     if (part == STORAGE) return !denied(&s, "storage_io_p95_ms") && put_storage(&s, false, out);
     if (part == REST || (part == QUEUE && denied(&s, "queue_wait_p95_ms"))) return false;

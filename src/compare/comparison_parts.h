@@ -61,6 +61,11 @@ static inline bool comparison_of_rate(const char *metric) {
            strcmp(metric, "goodput_per_s") == 0;
 }
 
+/* Whether as many requests are done as arrive, however long they take. */
+static inline bool comparison_serves(const struct comparison_side *s) {
+    return s->open_loop && s->flaw != STANDING_FLAW_BEHIND;
+}
+
 /* The flaw of a side in words, behind its name: "did not serve what arrived: ...". */
 const char *comparison_flaw_text(enum standing_flaw flaw);
 

@@ -25,6 +25,8 @@ struct reach_side {
     bool more, less;             /* undone, as of the comparison's side, unless the other does less */
     bool waits_more, waits_less; /* arrivals, likewise */
     bool smaller, larger;        /* requests, likewise */
+    bool served;                 /* what arrived, on its own */
+    double offered;              /* a second */
 };
 struct comparison_reach {
     size_t sides;
@@ -191,6 +193,8 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         waiting = waiting || r->side[s].waits_more || r->side[s].waits_less;
         r->side[s].smaller = c->side[s].smaller;
         r->side[s].larger = c->side[s].larger;
+        r->side[s].served = comparison_serves(&c->side[s]);
+        r->side[s].offered = c->side[s].offered;
         sizes = sizes || c->side[s].smaller || c->side[s].larger;
     }
     if (neighbours)
@@ -230,6 +234,16 @@ static bool looks_better(bool side, bool base, enum comparison_direction directi
     return (side && direction == COMPARISON_IMPROVED) || (base && direction == COMPARISON_WORSENED);
 }
 
+/* An open loop that serves what arrives does no more, however fast it is. */
+#define FEWER 0.99
+static bool asked_less(const struct reach_side *base, const struct reach_side *side,
+                       const struct comparison_metric *m, enum comparison_direction direction) {
+    bool rate = comparison_of_rate(m->metric) || strcmp(m->metric, "total_tok_s") == 0;
+    const struct reach_side *less = direction == COMPARISON_WORSENED ? side : base,
+                            *more = less == side ? base : side;
+    return rate && less->served && less->offered < FEWER * more->offered;
+}
+
 enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
                                                const struct comparison_metric *m) {
     if (r->side[0].failed || r->side[side].failed) return COMPARISON_FAILED;
@@ -245,6 +259,7 @@ enum comparison_reason comparison_reach_reason(const struct comparison_reach *r,
     if (is_measured(m) && strcmp(m->metric, "total_tok_s") != 0 &&
         looks_better(s->smaller, s->larger, direction))
         return COMPARISON_SMALLER;
+    if (asked_less(&r->side[0], s, m, direction)) return COMPARISON_ASKED;
     return COMPARISON_TOLD;
 }
 

@@ -29,6 +29,9 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     side->unserved = result_value(&values, "unserved_ratio");
     side->unanswered =
         fmax(0, fmax(result_value(&values, "unanswered_ratio"), result_value(&values, "unsettled_ratio")));
+    const char *unit;
+    double length = comparison_value(i, "measured_s", &unit);
+    side->offered = length > 0 ? side->load / length : side->load;
     free(values.items);
 }
 

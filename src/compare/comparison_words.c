@@ -72,6 +72,7 @@ const char *comparison_reason_name(enum comparison_reason r) {
                                         [COMPARISON_UNDONE] = "work_undone",
                                         [COMPARISON_WAITING] = "arrivals_waiting",
                                         [COMPARISON_SMALLER] = "smaller_requests",
+                                        [COMPARISON_ASKED] = "fewer_arrivals",
                                         [COMPARISON_OPEN] = "few_values",
                                         [COMPARISON_LEAVING] = "leaving"};
     return names[r];
@@ -87,6 +88,7 @@ const char *comparison_reason_text(enum comparison_reason r) {
         [COMPARISON_UNDONE] = "the side that looks better did less of its work",
         [COMPARISON_WAITING] = "the side that looks better left more of its arrivals waiting",
         [COMPARISON_SMALLER] = "the side that looks better did smaller requests",
+        [COMPARISON_ASKED] = "the side that did less served what arrived, and less arrived",
         [COMPARISON_OPEN] = "too few values lie beyond the percentile to bound its change",
         [COMPARISON_LEAVING] = "its users leave one by one, which hides whether it changed"};
     return texts[r];

@@ -475,8 +475,17 @@ def _():
         assert (words in said) if words else "because" not in said, said
     # what arrives on its own, and is served, is as much as arrives
     opened = {**before, "achieved_ratio": 1, "requests_arrived": 1000}
-    said = verdict_on(opened, {**opened, **less, "requests_arrived": 1410})
-    assert said == "Runs 5-8 are better than runs 1-4 in tokens/s by 41 %.", said
+    assert verdict_on(opened, {**opened, **less}) == "Runs 5-8 are better than runs 1-4 in tokens/s by 41 %."
+    # so more arrivals are no gain, unless the other side was left with some
+    opened, closed, less = ({name: value for name, value in one.items() if name != "nvme_read_p95_ms"} for one in (opened, before, less))
+    for b in (1410, 1020):
+        said = verdict_on(opened, {**opened, **less, "requests_arrived": b})
+        assert said == "Nothing is claimed of runs 5-8 against runs 1-4: the side that did less served what arrived, and less arrived.", said
+    assert verdict_on({**closed, **less, "requests_arrived": 1410}, opened).startswith("Nothing is claimed")
+    assert verdict_on(opened, {**closed, **less, "requests_arrived": 1410}).startswith("Nothing is claimed")
+    assert "better than runs 1-4 in tokens/s by 41 %" in verdict_on(closed, {**opened, **less, "requests_arrived": 1410})
+    said = verdict_on({**opened, "unserved_ratio": 0.5}, {**opened, **less, "requests_arrived": 1410, "unserved_ratio": 0})
+    assert "better in tokens/s by 41 %" in said, said
 
 
 @case("the named cause is the part of the mean latency that changed most")
