@@ -10,7 +10,7 @@ import struct
 import termios
 
 from runs import unwrapped, write
-from tap import case, database, finish, home, main, run, spawn
+from tap import SOURCE, case, database, finish, home, main, run, spawn
 
 YEARS, ELECTRICITY, PUE = 4, 0.1, 1.25
 SERVER = {"price": 1000, "watts": 100}
@@ -367,6 +367,20 @@ def _():
             "qos": {"classes": [{"name": "few", "share": 0.05, "p95": "20s"}, {"name": "rest", "share": 0.95, "p95": "30m"}]}}
     got, out = plan(rc=3, load=scenario(**load))
     assert not [m for m in out["machines"] if m["state"] == "meets"] and "1 class was left unserved" in unwrapped(got), (got, out)
+
+
+@case("no machine carries a load that its own run did not serve, though chance may have left as many waiting")
+def _():
+    load = SOURCE / "configs/plan/chat-8b.yaml"
+    got = run(["plan", load, "--headless", "--json", "plan.json", "--set", "run.duration=2m", "--set", "run.warmup=5m",
+               "--set", "workload.arrival={process: gamma, cv: 5, rate: 9}", "--set", "workload.conversation.max_turns=1",
+               "--set", "qos.classes=[{name: all, share: 1, p95: 300s}]"])
+    assert got.rc == 0, got
+    machines = json.loads((home() / "work/plan.json").read_text())["machines"]
+    last = [(machine["state"], machine["full"] or machine["short"]) for machine in machines if machine["short"]]
+    late = [state for state, of in last if of["undone"] == "it did not serve what arrived" and of["classes"]["all"]["met"]]
+    assert late and set(late) == {"misses"}, last
+    assert [state for state, of in last if state == "meets"] and all(of["undone"] is None for state, of in last if state == "meets"), last
 
 
 @case("no machine carries a load of which it never serves a class, though that class has no target")

@@ -184,6 +184,25 @@ def _():
     assert "is met at the lower bound already" in " ".join(got.stdout.split()), got
 
 
+@case("a search counts no point whose own run did not serve what arrived")
+def _():
+    bursts = {"mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "120s", "warmup": "0s"},
+              "tiers": {"nvme": {"capacity": "2TiB", "read_bandwidth": "7GB/s", "write_bandwidth": "5GB/s"}},
+              "workload": {"users": 50, "arrival": {"process": "gamma", "cv": 5, "rate": 30}, "prefix": {"probability": 0},
+                           "personas": [{"name": "chat", "context": [512, 4096], "generate": [50, 200], "think": ["1s", "3s"]}],
+                           "conversation": {"max_turns": 1}, "phase": "prefill"},
+              "qos": {"classes": [{"name": "all", "share": 1, "p95": "40s"}]}, "engine": {"slots": 16}}
+    find = {"profile": "capacity", "find": "tiers.nvme.write_bandwidth", "between": ["1GB/s", "12GB/s"]}
+    (home() / "work/bursts.yaml").write_text(json.dumps({**bursts, "sweep": {**find, "target": {
+        "metric": "ttft_p95_ms", "op": "<=", "value": 40000}}}))
+    got = run(["sweep", "bursts.yaml", "--headless", "--json", "out.json"])
+    out = json.loads((home() / "work/out.json").read_text())
+    text = " ".join(got.stdout.split())
+    answer = re.search(r"Required for ttft_p95_ms <= 40.0 s: tiers.nvme.write_bandwidth of (\S+),", text)
+    fast = {point["values"]["tiers.nvme.write_bandwidth"]: point["undone"] for point in out["points"]}
+    assert answer and fast[answer.group(1)] is None and "but it did not serve what arrived and is not enough" in text, (got, fast)
+
+
 @case("a point whose arrivals are left waiting is marked and never best, whatever is swept, when the sweep ends and from the database")
 def _():
     few = {"mode": "simulate", "run.duration": "60s", "engine.slots": 4, "qos.classes": [{"name": "only"}], "tiers.nvme.capacity": 0, "tiers.gpu.capacity": 0,

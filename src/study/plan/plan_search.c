@@ -25,14 +25,12 @@ const struct plan_result *plan_alike(const struct plan_machine *m) {
 }
 
 bool plan_leaves_some(const struct plan_result *r) {
-    return !standing_nothing_undone(r->undone) || standing_flaw_hides(r->flaw) || r->waiting > 0;
+    return !standing_comparable(r->undone, r->flaw);
 }
 
 const char *plan_undone(const struct plan_result *r, char out[STANDING_TEXT]) {
-    out[0] = '\0';
-    if (!standing_nothing_undone(r->undone) || standing_flaw_hides(r->flaw))
-        standing_why(r->undone, r->flaw, out);
-    else if (r->waiting > 0)
+    standing_why(r->undone, r->flaw, out);
+    if (standing_nothing_undone(r->undone) && r->flaw == STANDING_FLAW_BEHIND && r->waiting > 0)
         snprintf(out, STANDING_TEXT, "%s of the arrivals left waiting", format_percent(r->waiting).text);
     return out;
 }

@@ -16,13 +16,13 @@ static bool holds(const struct sweep *s, double v) {
 /* A queue that is kept full says how much can be done, and nothing of how soon. */
 static bool waits(const struct sweep *s, size_t i) {
     const char *metric = s->base.scenario.sweep.target.metric;
-    return s->point[i].waiting > 0 && !buf_ends_with(s->unit[0], "/s") &&
-           strcmp(metric, "unserved_ratio") != 0;
+    return s->point[i].flaw == STANDING_FLAW_BEHIND && !buf_ends_with(s->unit[0], "/s") &&
+           strcmp(metric, "unserved_ratio") != 0 && strcmp(metric, "achieved_ratio") != 0;
 }
 
 /* A point that left work undone meets no target, unless that work is what the target counts; nor does one
- * with a flaw, such as the figures of the few requests that found no crowd. Where arrivals were left waiting,
- * throughput is known all the same. */
+ * with a flaw, such as the figures of the few requests that found no crowd. Where what arrived was not
+ * served, throughput is known all the same. */
 static bool counts(const struct sweep *s, size_t i) {
     double undone[STANDING_UNDONE];
     memcpy(undone, s->point[i].undone, sizeof undone);
@@ -56,7 +56,7 @@ static struct given given(const struct sweep *s, size_t i) {
     if (i == SIZE_MAX) return g;
     const struct sweep_point *p = &s->point[i];
     standing_why(p->undone, p->flaw, why);
-    if (standing_nothing_undone(p->undone) && p->flaw == STANDING_FLAW_BEHIND)
+    if (standing_nothing_undone(p->undone) && p->flaw == STANDING_FLAW_BEHIND && p->waiting > 0)
         snprintf(why, sizeof why, "%s of the arrivals were left waiting", format_percent(p->waiting).text);
     bool longer = standing_nothing_undone(p->undone) && p->flaw == STANDING_FLAW_CUT;
     if (counts(s, i))
