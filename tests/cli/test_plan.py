@@ -403,6 +403,17 @@ def _():
     assert "at granularity request" not in unwrapped(kept), kept
 
 
+@case("an answer whose requests were smaller than those on another machine says so")
+def _():
+    personas = [{"name": "light", "share": 0.7, "context": [50, 100], "generate": [10, 20], "think": ["2s", "4s"], "spread": 1},
+                {"name": "heavy", "share": 0.3, "context": [1500, 2000], "generate": [20, 20], "think": ["0s", "1s"], "spread": 1}]
+    mixed, alike = (plan("--target", "all.p95=60s", load=scenario(**{
+        **LOAD, "run": {**LOAD["run"], "duration": "600s"}, "workload": {**LOAD["workload"], "users": 20, "personas": of}}))[0]
+                    for of in (personas, personas[:1]))
+    assert re.search(r"Its requests were smaller than those on [\w. ]+: [\d.]+k? tokens of context in the mean against ", unwrapped(mixed)), mixed
+    assert "Its requests" not in unwrapped(alike), alike
+
+
 def seen(columns, *options):
     """What a terminal of so many columns shows."""
     master, slave = pty.openpty()

@@ -59,6 +59,7 @@ struct plan_result {
     unsigned worst;                                     /* class farthest from its target */
     double undone[STANDING_UNDONE];                     /* as standing.h has them */
     enum standing_flaw flaw;                            /* of its figures: standing_run_flaw() */
+    struct work work;                                   /* of its requests, in the mean */
     double waiting; /* share of the arrivals left waiting, beyond chance; 0: none */
     double over;    /* its P95 relative to the target: 0.38 is 38 % above */
 };

@@ -350,6 +350,26 @@ static void put_not_computed(const struct plan_result *r, struct doc *d) {
             format_count(r->not_computed).text, r->chunk_misses > 0 ? " but document chunks" : "");
 }
 
+/* The first machine whose requests were larger than those of the answer, in simulations of one length. */
+static void put_smaller(const struct plan *p, struct doc *d) {
+    const struct plan_machine *pick = &p->machine[p->pick];
+    for (int k = 0; k < PLAN_LENGTHS; k++)
+        for (size_t i = 0; i < p->machines && pick->result[k].done; i++) {
+            const struct work *own = &pick->result[k].work, *other = &p->machine[i].result[k].work;
+            char text[WORK_TEXT];
+            struct buf name = {0};
+            if (!p->machine[i].result[k].done || !work_smaller(own, other, true)) continue;
+            plan_phrase(p, &p->machine[i], &name);
+            doc_text(
+                d, DOC_WARN,
+                "Its requests were smaller than those on %s: %s. Smaller requests take less time; a load "
+                "whose users do not wait for answers is the same on every machine.",
+                buf_text(&name), work_text(own, other, true, text));
+            buf_free(&name);
+            return;
+        }
+}
+
 static void put_answer(const struct plan *p, struct doc *d) {
     const struct plan_machine *m = &p->machine[p->pick];
     const struct plan_result *r = plan_result(m);
@@ -376,6 +396,7 @@ static void put_answer(const struct plan *p, struct doc *d) {
     doc_fact(d, "Throughput", buf_text(&text));
     buf_free(&text);
     put_not_computed(r, d);
+    put_smaller(p, d);
     for (unsigned k = 0; k < p->classes; k++) {
         buf_addf(&text, "P95 %s of at most %s", format_ms(r->class_ms[k]).text,
                  format_ms(p->klass[k].target_ms).text);

@@ -79,6 +79,7 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
                               .over = -INFINITY};
     memcpy(r->undone, point->undone, sizeof r->undone);
     r->flaw = point->flaw;
+    r->work = point->work;
     r->waiting = point->waiting;
     r->written_per_day = value[MEASURED] > 0 ? written / value[MEASURED] * SECONDS_OF_DAY : NAN;
     r->years = years_of(p, m, r->written_per_day);
