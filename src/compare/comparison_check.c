@@ -69,14 +69,20 @@ static bool left_unheld(struct comparison *c, const struct comparison_limit *lim
     return true;
 }
 
+static const char *has_or_have(const char *label) {
+    return strncmp(label, "runs", 4) == 0 ? "have" : "has";
+}
+
 static void check_metric(struct comparison *c, const struct comparison_limit *limit, size_t side) {
     const struct comparison_metric *m = comparison_metric(c, limit->metric);
     const struct comparison_side *base = &c->side[0], *other = &c->side[side];
     double before = m ? m->change[0].value : KVF_MISSING, now = m ? m->change[side].value : KVF_MISSING;
     if (isnan(before) && isnan(now)) return;
     if (isnan(before) || isnan(now)) {
-        fail(c, "%s has no %s, which %s has.", isnan(now) ? other->label : base->label, limit->metric,
-             isnan(now) ? base->label : other->label);
+        const char *without = isnan(now) ? other->label : base->label,
+                   *with = isnan(now) ? base->label : other->label;
+        fail(c, "%s %s no %s, which %s %s.", without, has_or_have(without), limit->metric, with,
+             has_or_have(with));
         return;
     }
     const struct comparison_change *change = &m->change[side];

@@ -279,6 +279,18 @@ static void put_other_done(const struct comparison *c, size_t side, const struct
     put_lost(c, side, h->metric, h->relief, out);
 }
 
+/* Keys that say what is asked come first. */
+static int weight_of(const char *key) {
+    return strncmp(key, "workload.", strlen("workload.")) == 0 ? 0 : buf_ends_with(key, ".capacity") ? 1 : 2;
+}
+
+/* Whether other users, sizes or rates were asked of it: throughput goes by what is asked. */
+static bool asked_otherwise(const struct comparison *c, size_t side) {
+    for (size_t i = 0; i < c->differences; i++)
+        if (weight_of(c->difference[i].key) == 0 && !comparison_same(&c->difference[i], side)) return true;
+    return false;
+}
+
 /* Whether the lookups that miss were named. */
 static bool put_first(const struct comparison *c, size_t side, const struct findings *f, bool *beside,
                       struct buf *out) {
@@ -301,14 +313,10 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
     } else if (f->first) {
         buf_addf(out, " %s than %s", f->worse ? "worse" : "better", c->side[0].label);
         put_by(c, "", f->what, side, out);
+        *beside = comparison_of_rate(f->what) && asked_otherwise(c, side);
         return comparison_cause(c, side, f->first->direction, f->what, beside, out);
     }
     return lead;
-}
-
-/* Keys that say what is asked come first. */
-static int weight_of(const char *key) {
-    return strncmp(key, "workload.", strlen("workload.")) == 0 ? 0 : buf_ends_with(key, ".capacity") ? 1 : 2;
 }
 
 /* " Their scenarios differ in workload.users, tiers.cpu.capacity and 3 more keys." */

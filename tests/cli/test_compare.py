@@ -540,6 +540,17 @@ def _():
         assert said == "Runs 5-8 are better than runs 1-4 in end-to-end P95 by 90 %% %s%s%s" % (word, quick, keys), (changed, said)
 
 
+@case("throughput that changes names the keys by which something else was asked")
+def _():
+    settings = [{"workload": {"users": users}, "tiers": {"cpu": {"capacity": "1GiB"}}} for users in (10, 2)]
+    said = "Runs 5-8 are worse than runs 1-4 in tokens/s by 80 %."
+    before, after = {"throughput_tok_s": 100, "reuse_hit_ratio": 0.5}, {"throughput_tok_s": 20}
+    assert verdict_on(before, after, settings=settings) == said + " Their scenarios differ in workload.users."
+    got = run(["compare", "1", "5", "--fail-over", "5%"])
+    assert got.rc == 3 and "runs 5-8 have no reuse_hit_ratio, which runs 1-4 have." in " ".join(got.stdout.split()), got
+    assert verdict_on(before, after, settings=settings[:1] * 2) == said
+
+
 @case("a side whose requests were smaller is not called better by what smaller requests make better")
 def _():
     large = {"e2e_p95_ms": 1000, "ttft_p95_ms": 500, "throughput_tok_s": 100, "requests_done": 4000, "context_tokens_mean": 432, "tokens_generated": 40000}
