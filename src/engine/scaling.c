@@ -17,6 +17,8 @@
 /* Of one moment: the end of one search, the begin of the next. An interval takes no more. */
 enum { PENDING = SNAPSHOT_DECISIONS };
 
+#define HOLD_DEFAULT (20 * KVF_NS_PER_S) /* lasts longer where contexts take longer to average out */
+
 struct scaling {
     struct autoscaler search;  /* that goes on, or the last one */
     enum autoscaler_mode mode; /* off, or what is on; before the measured part: what will be */
@@ -87,6 +89,14 @@ double scaling_saturation(struct engine *e, const struct snapshot *snap) {
 
 /* ---- searches ---- */
 
+/* Mean turns of a conversation: until its end is drawn, or max_turns; 0 where there is none. */
+static double mean_turns(const struct scenario *s) {
+    double ends = s->workload.conversation.end_probability,
+           turns = (double)s->workload.conversation.max_turns;
+    if (!scenario_source_has(s, SOURCE_PERSONAS)) return 0;
+    return ends > 0 ? (1 - pow(1 - ends, turns)) / ends : turns;
+}
+
 static struct autoscaler_config config_of(const struct scenario *s, enum autoscaler_mode mode) {
     bool targets = s->autoscaler.signal == KVF_AUTOSCALER_SIGNAL_TARGETS;
     bool nvme = s->autoscaler.objective == KVF_AUTOSCALER_OBJECTIVE_NVME;
@@ -101,6 +111,7 @@ static struct autoscaler_config config_of(const struct scenario *s, enum autosca
                                   .backoff = s->autoscaler.backoff,
                                   .precision = s->autoscaler.precision,
                                   .tolerance = s->autoscaler.tolerance};
+    if (mode == AUTOSCALER_QOS && s->autoscaler.hold_ns == HOLD_DEFAULT) c.turns = mean_turns(s);
     c.rules.limit_saturation = s->autoscaler.target_saturation;
     c.rules.figure = mode == AUTOSCALER_QOS ? targets ? STAGE_TARGETS : STAGE_SATURATION
                      : nvme                 ? STAGE_NVME
@@ -149,12 +160,15 @@ static void warn_of_time(struct engine *e, const struct autoscaler_config *c) {
     double left_s = (double)e->s->run.duration_ns / 1e9, stage_s = c->settle_s + c->stage_s;
     double hold_s = c->mode == AUTOSCALER_QOS ? c->hold_s : 0;
     double stages = floor(fmax(0, left_s - hold_s) / stage_s);
+    char less[64] = "";
     if (left_s >= LEAST * stage_s + hold_s) return;
+    if (hold_s > 0) snprintf(less, sizeof less, " less autoscaler.hold, %.4g s,", hold_s);
     events_add(
         &e->events, "warning",
-        "run.duration %.4g s has room for %.0f stage%s of %.4g s, and an answer commonly takes %d to %d%s; "
+        "run.duration %.4g s%s has room for %.0f stage%s of %.4g s, and an answer commonly takes %d to %d%s; "
         "make the run longer or autoscaler.stage shorter",
-        left_s, stages, stages == 1 ? "" : "s", stage_s, LEAST, 2 * LEAST, hold_s > 0 ? " and the hold" : "");
+        left_s, less, stages, stages == 1 ? "" : "s", stage_s, LEAST, 2 * LEAST,
+        hold_s > 0 ? " and the hold" : "");
 }
 
 /* Users whose conversations are young ask for less than they will later. */
@@ -359,15 +373,11 @@ void scaling_results(const struct engine *e, struct result_list *out) {
     result_add(out, stages ? (double)s->search.peak_users : KVF_MISSING, 0, "users_at_peak");
 }
 
-/* Mean time of a conversation: of as many turns as until its end is drawn or max_turns; 0 where there is
- * none. */
+/* Mean time of a conversation; 0 where there is none. */
 static double conversation_s(const struct engine *e, double done) {
     const struct sampler *p = e->control.sampler;
-    double ends = e->s->workload.conversation.end_probability,
-           turns = (double)e->s->workload.conversation.max_turns;
-    if (!scenario_source_has(e->s, SOURCE_PERSONAS) || !(done > 0)) return 0;
-    if (ends > 0) turns = (1 - pow(1 - ends, turns)) / ends;
-    return turns > 1 ? turns * (p->end.users_s - p->base.users_s) / done : 0;
+    double turns = mean_turns(e->s);
+    return turns > 1 && done > 0 ? turns * (p->end.users_s - p->base.users_s) / done : 0;
 }
 
 /* Contexts are longer and shorter in turn, for as long as conversations last. Targets are missed while they
@@ -376,7 +386,8 @@ static void warn_of_moment(const struct engine *e, struct run_record *run) {
     double length_s = conversation_s(e, result_value(&run->results, "requests_done")),
            hold_s = (double)kvf_max(e->s->autoscaler.hold_ns, e->s->autoscaler.stage_ns) / 1e9;
     char mean[24];
-    if (e->control.scaling->search.config.mode != AUTOSCALER_QOS || length_s <= hold_s) return;
+    const struct autoscaler_config *c = &e->control.scaling->search.config;
+    if (c->mode != AUTOSCALER_QOS || c->turns > 1 || length_s <= hold_s) return;
     verdict_warn(&run->verdict,
                  "a conversation takes %s in the mean, longer than autoscaler.hold: contexts may have been "
                  "short while the answer was held, so it may be too high; make hold longer",

@@ -367,7 +367,7 @@ const struct key key_table[] = {
     K("autoscaler.stage", DURATION, autoscaler.stage_ns, "", "10ms to 24h", "10s", SCALED, ALL,
       "How long each number of users is judged."),
     K("autoscaler.hold", DURATION, autoscaler.hold_ns, "", "0 to 24h", "20s", SCALED_QOS, ALL,
-      "Time that the answer has to hold before it counts as found."),
+      "Time that the answer has to hold before it counts as found; at its default longer, until contexts average out."),
     K("autoscaler.cooldown", DURATION, autoscaler.cooldown_ns, "", "0 to 24h", "10s", SCALED_QOS, ALL,
       "Time after a breach that is not judged, if longer than settle."),
     K("autoscaler.growth", NUMBER, autoscaler.growth, "", "above 1 to 10", "2", SCALED_QOS, ALL,

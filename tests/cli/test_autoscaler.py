@@ -107,7 +107,7 @@ def _():
 
 @case("mode qos: an answer holds once the requests from before it are answered")
 def _():
-    summary = sought(GPU)
+    summary = sought(GPU, run__duration="14400s")
     assert result(summary, "autoscaler_found") == 1, summary["decisions"]
     assert 325 <= result(summary, "autoscaler_users") <= 375, summary["decisions"]
 
@@ -259,13 +259,29 @@ def _():
         assert result(summary, "autoscaler_found") == 1 and bool(warned) == told, (ends, hold, summary["verdict"])
 
 
+@case("mode qos: an answer is held until the contexts of its users average out, or is none yet")
+def _():
+    slow = {"run": {"duration": "10800s"}, "model": "llama3.1-8b", "mode": "simulate", "seed": 3,
+            "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": 0}, "nvme": {"capacity": "1TiB"}},
+            "workload": {"users": 20, "personas": [{"name": "a", "context": [2000, 2000], "generate": [100, 100],
+                                                    "think": ["15s", "15s"], "spread": 0.25}]},
+            "qos": {"latency": "e2e", "classes": [{"name": "a", "share": 1, "p95": "3s"}]},
+            "autoscaler": {"mode": "qos", "max_users": 1000, "when_found": "stop"}}
+    summary = sought(slow)  # 60 with fixed numbers of users; 73 in a hold of 20 s
+    assert result(summary, "autoscaler_found") == 1 and 57 <= result(summary, "autoscaler_users") <= 63, summary["decisions"]
+    summary = sought(slow, run__duration="1200s")
+    last = summary["decisions"][-1]["reason"]
+    assert result(summary, "autoscaler_found") == 0, summary["decisions"]
+    assert "are good so far" in last and "in which their contexts average out; the search needs about" in last, last
+
+
 @case("a run that ends before an answer says what it knows, and that it was too short")
 def _():
     got, summary = measure({**EASY, "run.duration": "400ms", "autoscaler": {"mode": "qos", "settle": "0s", "stage": "20s"}})
     assert [d["action"] for d in summary["decisions"]] == ["start", "end"]
     assert result(summary, "autoscaler_users") is None and result(summary, "autoscaler_found") == 0
     assert "no answer" in words(section(got.stdout)) and "--" not in section(got.stdout), got
-    assert "run.duration 0.4 s has room for 0 stages of 20 s" in words(got.stdout), got
+    assert "run.duration 0.4 s less autoscaler.hold, 20 s, has room for 0 stages of 20 s" in words(got.stdout), got
 
 
 @case("saturation is told without an autoscaler")

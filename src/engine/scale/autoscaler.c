@@ -11,7 +11,8 @@
 
 #define OTHERWISE 3.0 /* standard errors between old and new */
 enum { AGAINST = 3 }; /* stages in a row */
-#define SOON_S 0.5    /* requests that are answered in so long are no crowd */
+#define SCATTER 1.5   /* times its mean: what a conversation adds to the contexts of its user */
+#define SOON_S  0.5   /* requests that are answered in so long are no crowd */
 
 static const char *const mode_names[] = {
     [AUTOSCALER_OFF] = "off", [AUTOSCALER_QOS] = "qos", [AUTOSCALER_CAPACITY] = "capacity"};
@@ -136,6 +137,14 @@ double seek_estimate(const struct autoscaler *a) {
     double thinking = a->config.rules.paced ? (double)a->users : (double)a->users - r->unfinished;
     double bare_s = kvf_present(a->system.least_e2e_s) ? a->system.least_e2e_s : 0;
     return r->done_s * (fmax(0, thinking) / r->arrived_s + bare_s);
+}
+
+double seek_hold_s(const struct autoscaler *a, uint64_t users) {
+    const struct autoscaler_config *c = &a->config;
+    double least_s = c->hold_s > 0 ? c->hold_s : c->stage_s, n = (double)users;
+    if (!(c->turns > 1) || !(c->hold_s > 0) || !kvf_present(a->system.cycle_s)) return least_s;
+    double errors = SCATTER / fmax(c->precision, 1 / n);
+    return fmax(least_s, errors * errors * c->turns * a->system.cycle_s / n);
 }
 
 /* Whether more requests are under way than so many users would have. */
@@ -295,7 +304,7 @@ bool autoscaler_step(struct autoscaler *a, const struct stage_signals *in, struc
 /* How long the rest of the search takes: nobody is waited for any longer, the gap is halved until it is
  * closed, and both ends are confirmed. */
 static double left_s(const struct autoscaler *a) {
-    enum { UNKNOWN = 10, CONFIRM = 3 };
+    enum { UNKNOWN = 10, CONFIRM = 3, HOLDS = 5 };
     uint64_t from, to;
     double stages = UNKNOWN, drain_s = 0;
     if (a->draining) drain_s = fmax(0, a->drain_plan.wait_s - a->drained_s);
@@ -303,6 +312,7 @@ static double left_s(const struct autoscaler *a) {
         double wanted = fmax(1, a->config.precision / 2 * (double)to);
         stages = fmax(0, ceil(log2((double)(to - from) / wanted))) + CONFIRM;
     }
+    if (a->config.turns > 1) drain_s += HOLDS * seek_hold_s(a, a->users);
     return drain_s + stages * (a->stages ? a->elapsed_s / a->stages : a->config.settle_s + a->config.stage_s);
 }
 

@@ -30,6 +30,8 @@ struct autoscaler_config {
     double settle_s, stage_s, hold_s, cooldown_s;
     double growth, backoff;
     double precision, tolerance;
+    double
+        turns; /* qos: of a conversation in the mean, where a hold lasts until contexts average out; else 0 */
 };
 
 enum autoscaler_answer {

@@ -24,6 +24,11 @@ void seek_stage(struct autoscaler *a, struct snapshot_decision *out, uint64_t us
 /* Users whose requests the throughput of the last stage would just answer: throughput x (think time + latency
  * without a load), the asymptotic bound of a closed system; NaN when it cannot be told. */
 double seek_estimate(const struct autoscaler *a);
+/* How long so many users are held: hold_s or stage_s, and until their contexts average out. A conversation
+ * takes turns x cycle; what it adds to the contexts of a user scatters by 1.5 of its mean where lengths are
+ * geometric, and of n = users x hold / conversation of them the mean by 1.5 / sqrt(n), which is to be no more
+ * than the precision, or one user. */
+double seek_hold_s(const struct autoscaler *a, uint64_t users);
 /* users x factor, at least one away from users, inside what is allowed. */
 uint64_t seek_times(const struct autoscaler *a, uint64_t users, double factor);
 /* Adds the stage that has ended to its level. Where three in a row contradict what was seen there before, the

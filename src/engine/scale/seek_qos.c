@@ -18,14 +18,15 @@
 #define SURE       1.645 /* standard errors: 95 %, one-sided */
 #define MOVES      1.0   /* standard errors beyond the line that move an answer */
 /* Growth is further while the line is far away, .. */
-#define FAR  0.4
-#define IDLE 0.5 /* .. to users who keep nothing busy for more of the time, .. */
+#define FAR    0.4
+#define IDLE   0.5 /* .. to users who keep nothing busy for more of the time, .. */
+#define NEARLY 0.9 /* of the hold */
 enum {
     LEAP_LEAST = 10,
     LEAP_MOST = 16
 }; /* .. when so many requests tell it, and no more than times so many */
 /* stages; times the hold that requests from before it are waited for; windows between probes */
-enum { CONFIRM_MOST = 10, WAIT_MOST = 30, PAUSE_LEAST = 2, PAUSE_MOST = 32 };
+enum { CONFIRM_MOST = 10, PARTS = 8, WAIT_MOST = 30, PAUSE_LEAST = 2, PAUSE_MOST = 32 };
 
 /* ---- what is known ---- */
 
@@ -70,18 +71,31 @@ static uint64_t users_of(const struct autoscaler_level *l) {
     return l ? l->users : 0;
 }
 
+/* Whether a hold lasts longer than it was asked to: until contexts average out. */
+static bool long_hold(const struct autoscaler *a, uint64_t users) {
+    return a->config.turns > 1 && seek_hold_s(a, users) > a->config.hold_s;
+}
+
+/* To the precision, which is all that a long hold tells. */
 static bool closed(const struct autoscaler *a) {
     uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a));
     if (!bad) return best == a->config.max_users;
-    return best && (double)(bad - best) <= fmax(1, a->config.precision / 2 * (double)bad);
+    double part = long_hold(a, bad) ? 1 : 0.5;
+    return best && (double)(bad - best) <= fmax(1, part * a->config.precision * (double)bad);
 }
 
 /* ---- stages ---- */
 
+/* Once the gap is known a stage is a part of the hold: what a moment says leads astray. */
+static double try_s(const struct autoscaler *a, uint64_t users) {
+    if (!best_of(a) || !bad_of(a) || !long_hold(a, users)) return a->config.stage_s;
+    return fmax(a->config.stage_s, seek_hold_s(a, users) / PARTS);
+}
+
 /* After a breach nothing but time passes for as long as the cool-down says. */
 static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users, bool cool) {
     struct stage_plan plan = {.settle_s = a->config.settle_s,
-                              .length_s = a->config.stage_s,
+                              .length_s = try_s(a, users),
                               .early = users > a->config.min_users,
                               .patient = true};
     if (cool) plan.settle_s = fmax(plan.settle_s, a->config.cooldown_s);
@@ -92,13 +106,13 @@ static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint6
 /* A number of users that is there already needs no time to settle; but while a queue fills, those are
  * answered who came when it was short, so that what came before is left out of the first hold. */
 static void hold_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users, bool cool) {
-    struct stage_plan plan = {.length_s = a->config.hold_s > 0 ? a->config.hold_s : a->config.stage_s};
+    struct stage_plan plan = {.length_s = seek_hold_s(a, users)};
     const struct autoscaler_level *known = seek_known(a, users);
     if (users != a->users)
         plan.settle_s = cool ? fmax(a->config.settle_s, a->config.cooldown_s) : a->config.settle_s;
     else
         plan.before_s = a->stage.plan.before_s + a->stage.since_s;
-    if (users == a->users && known && !known->held) plan.wait_s = WAIT_MOST * plan.length_s;
+    if (users == a->users && known && !known->held) plan.wait_s = WAIT_MOST * a->config.hold_s;
     seek_stage(a, out, users, &plan);
 }
 
@@ -242,8 +256,17 @@ static bool sure(const struct autoscaler *a, double from, double to, double sign
     return false;
 }
 
-static bool to_hold(const struct autoscaler *a) {
-    return a->config.hold_s > 0 && !best_of(a)->held;
+/* Whether contexts have averaged out. */
+static bool averaged(const struct autoscaler *a, const struct autoscaler_level *l) {
+    return !long_hold(a, l->users) || l->seconds >= NEARLY * seek_hold_s(a, l->users);
+}
+
+/* The end of the gap that has not been held for as long as it takes; NULL: none. */
+static const struct autoscaler_level *to_hold(const struct autoscaler *a) {
+    const struct autoscaler_level *best = best_of(a), *bad = bad_of(a);
+    if (!(a->config.hold_s > 0)) return NULL;
+    if (!best->held || !averaged(a, best)) return best;
+    return bad && !averaged(a, bad) ? bad : NULL;
 }
 
 /* The end of the gap that is to be measured next: the best one while it has not been held, then the one on
@@ -253,7 +276,7 @@ static const struct autoscaler_level *doubtful(const struct autoscaler *a) {
     double users = (double)best->users, precision = a->config.precision;
     bool below = sure(a, users * (1 - precision), users, -1);
     bool above = !bad || sure(a, users, fmax((double)bad->users, users * (1 + precision)), 1);
-    if (to_hold(a)) return best;
+    if (to_hold(a) || long_hold(a, best->users)) return to_hold(a);
     if (below && above) return NULL;
     if (below || above) return below ? bad : best;
     return bad->errors < -best->errors ? bad : best;
@@ -272,11 +295,10 @@ static bool confirm(struct autoscaler *a, struct snapshot_decision *out, bool ov
     act(out, a, over, above ? "probe" : "hold");
     if (bad)
         seek_say(out, ": %" PRIu64 " are good and %" PRIu64 " too many, %s %" PRIu64 " for %s", best, bad,
-                 above ? "probe" : "hold", next->users,
-                 seek_s(a->config.hold_s > 0 ? a->config.hold_s : a->config.stage_s).text);
+                 above ? "probe" : "hold", next->users, seek_s(seek_hold_s(a, next->users)).text);
     else
         seek_say(out, ": %s are the most allowed, hold them for %s", seek_users(best).text,
-                 seek_s(a->config.hold_s).text);
+                 seek_s(seek_hold_s(a, best)).text);
     hold_users(a, out, next->users, over);
     a->doing = AUTOSCALER_CONFIRM;
     return true;
@@ -464,6 +486,18 @@ static double qos_users(const struct autoscaler *a) {
     return best ? (double)best : KVF_MISSING;
 }
 
+/* Of an end of the gap that was not held for as long as it takes. */
+static void known_short(const struct autoscaler *a, char *out, size_t len) {
+    uint64_t bad = users_of(bad_of(a));
+    const struct autoscaler_level *best = best_of(a);
+    int used = snprintf(out, len, "no answer yet: %s are good so far", seek_users(best->users).text);
+    if (bad && used > 0 && (size_t)used < len)
+        used += snprintf(out + used, len - (size_t)used, ", %" PRIu64 " too many", bad);
+    if (used > 0 && (size_t)used < len)
+        snprintf(out + used, len - (size_t)used, ", in %s of the %s in which their contexts average out",
+                 seek_s(round(best->seconds)).text, seek_s(round(seek_hold_s(a, best->users))).text);
+}
+
 static void qos_known(const struct autoscaler *a, char *out, size_t len) {
     uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a));
     if (a->answer == AUTOSCALER_FOUND)
@@ -473,6 +507,8 @@ static void qos_known(const struct autoscaler *a, char *out, size_t len) {
     else if (a->answer == AUTOSCALER_TOO_MANY)
         snprintf(out, len, "even %s, the fewest allowed, %s too many", seek_users(a->config.min_users).text,
                  a->config.min_users == 1 ? "is" : "are");
+    else if (best && !averaged(a, best_of(a)))
+        known_short(a, out, len);
     else if (best && bad)
         snprintf(out, len, "no answer yet: %s are good, %" PRIu64 " too many", seek_users(best).text, bad);
     else if (best)

@@ -313,6 +313,30 @@ static void limits_are_kept_from_the_start(void **state) {
     expect(20, "hold", 1000);
 }
 
+/* A user asks every second and has conversations of 5 turns: 56 of them are held for (1.5 / 0.05)^2 x 5 / 56
+ * s, and so are 58. */
+static void a_hold_lasts_until_contexts_average_out(void **state) {
+    double held_s[2] = {0};
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.turns = 5;
+    begin(20);
+    for (unsigned n = 0; n < 4000 && a.answer == AUTOSCALER_SEEKING; n++) {
+        interval((unsigned)a.users, a.users > 56 ? 120 : 80);
+        in.arrived = in.done = a.users;
+        in.e2e_s = 0.08 * (double)a.users;
+        (void)step();
+    }
+    assert_string_equal(d.action, "found");
+    for (unsigned i = 0; i < a.levels; i++) {
+        bool over = a.level[i].users > 56;
+        if (!over || !held_s[1]) held_s[over] = a.level[i].seconds;
+        if (!over) assert_true(a.level[i].users <= a.answered);
+    }
+    assert_in_range(a.answered, 54, 56);
+    for (int over = 0; over < 2; over++) assert_true(held_s[over] > 0.9 * 900 * 5 / 58);
+}
+
 static void without_a_hold_the_gap_is_the_answer(void **state) {
     (void)state;
     config(AUTOSCALER_QOS, STAGE_TARGETS);
@@ -1116,6 +1140,7 @@ int main(void) {
         cmocka_unit_test(even_the_fewest_may_be_too_many),
         cmocka_unit_test(limits_are_kept_from_the_start),
         cmocka_unit_test(without_a_hold_the_gap_is_the_answer),
+        cmocka_unit_test(a_hold_lasts_until_contexts_average_out),
         cmocka_unit_test(saturation_is_kept_as_targets_are),
         cmocka_unit_test(what_is_near_the_line_is_looked_at_for_longer),
         cmocka_unit_test(few_answers_are_taken_together),
