@@ -328,7 +328,8 @@ void scaling_command(struct engine *e, const struct command *cmd) {
         cmd->value <= AUTOSCALER_CAPACITY ? (enum autoscaler_mode)cmd->value : AUTOSCALER_OFF;
     const char *key = "", *why = NULL;
     char reason[200];
-    if (mode == s->mode) return;
+    if (e->s->ranks.number > 0 && mode != AUTOSCALER_OFF) users_begin_amid(e);
+    if (e->s->ranks.number > 0 || mode == s->mode) return;
     if (workload_open_loop(e->dispatch.workload))
         why = "arrivals come from the trace, not from users";
     else
@@ -343,7 +344,9 @@ void scaling_command(struct engine *e, const struct command *cmd) {
                    autoscaler_mode_name(mode), cmd->text);
     search_end(e, reason);
     s->mode = mode;
-    if (mode != AUTOSCALER_OFF && s->measuring) search_begin(e);
+    if (mode == AUTOSCALER_OFF) return;
+    together_command(e, cmd); /* the users of other ranks begin amid conversations, too */
+    if (s->measuring) search_begin(e);
 }
 
 void scaling_by_hand(struct engine *e, const struct command *cmd) {

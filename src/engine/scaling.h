@@ -20,7 +20,7 @@ const char *scaling_finished(const struct engine *e);
 /* The measured part is about to end: records the knowledge so far as the last decision. */
 void scaling_end(struct engine *e);
 /* Carries out COMMAND_AUTOSCALER, whose value is an enum autoscaler_mode. Ends a running search; users stay.
- */
+ * On ranks but the first, which hear of it from that one, users begin amid conversations from now on. */
 void scaling_command(struct engine *e, const struct command *cmd);
 /* The users were changed by hand, which ends the autoscaler. */
 void scaling_by_hand(struct engine *e, const struct command *cmd);

@@ -90,4 +90,31 @@ def _():
                                               ("outages", "outage_requests_failed", "outage_requests_rerouted")), cells[at:]
 
 
+AUTOSCALED = {"run": {"duration": "60s", "warmup": "0s", "interval": "200ms"}, "model": "llama3.1-8b", "tensor_parallel": 8,
+              "tiers.gpu": None, "tiers.cpu": {"capacity": "1GiB"}, "tiers.nvme": None, "compute": {"mode": "fixed", "ms_per_token": 1},
+              "qos": {"classes": [{"name": "a", "share": 1, "p95": "10s"}]}, "autoscaler": {"stage": "400ms", "settle": "200ms", "max_users": 40},
+              "workload": {"users": 4, "conversation": {"end_probability": 0, "max_turns": 1000},
+                           "personas": [{"name": "p", "context": [10, 30], "generate": [1, 9], "think": ["50ms", "200ms"]}]}}
+
+
+@case("users whom the autoscaler, switched on by a key, adds on any rank begin amid conversations")
+def _():
+    need_mpi()
+    log = home() / "work/requests.jsonl"
+    with Terminal(rows=30, cols=120) as t:
+        begin(t, AUTOSCALED, "--ranks", "2", "--request-log", str(log))
+        t.keys("a")
+        t.wait_for(re.compile(r"Autoscaler qos +users 40 "))
+        assert leave(t) == 0, t.screen()
+    first = {}
+    for path in log.parent.glob("requests*.jsonl"):
+        for line in path.read_text().splitlines():
+            one = json.loads(line)
+            first.setdefault(one["id"] >> 32, one["turn"])
+    for rank in range(2):
+        turns = [turn for user, turn in first.items() if user >= 4 and user % 2 == rank]
+        assert turns and max(turns) > 10, (rank, first)
+
+
+
 main()
