@@ -120,6 +120,7 @@ static int load_baseline(struct sweep *s, struct err *e) {
     s->baseline_value[0] = found.tok_s;
     s->baseline_value[1] = found.ttft_ms;
     s->baseline_value[2] = found.tpot_ms;
+    s->baseline_value[3] = found.reuse_hits;
     if (found.runs > 1)
         snprintf(s->baseline_name, sizeof s->baseline_name, "sweep %" PRId64, found.sweep_id);
     else

@@ -93,8 +93,10 @@ struct comparison_side {
     /* Of requests, tokens and bytes moved in a second the largest and the smallest ratio to the baseline's;
      * NaN: not known of all three. */
     double done_most, done_least;
-    double unanswered;    /* part of its users, or by which open requests grew, that had no answer; 0: none */
-    struct work work;     /* of its requests, in the mean */
+    double unanswered; /* part of its users, or by which open requests grew, that had no answer; 0: none */
+    double chunk_hits; /* part of the lookups of document chunks that hit; NaN: there were none */
+    bool fewer_chunks, more_chunks; /* hit than of the baseline: a miss makes no work */
+    struct work work;               /* of its requests, in the mean */
     bool smaller, larger; /* in some part than those of the baseline; either may look better for it */
 };
 

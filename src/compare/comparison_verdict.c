@@ -319,6 +319,16 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
     return lead;
 }
 
+/* Beside what got better where fewer chunks hit, and beside what got worse where more did. */
+static void put_chunks(const struct comparison *c, size_t side, const struct findings *f, struct buf *out) {
+    const struct comparison_side *own = &c->side[side];
+    bool better = f->first && (!f->worse || f->also), worse = f->first && (f->worse || f->also);
+    if ((own->fewer_chunks && better) || (own->more_chunks && worse))
+        buf_addf(out, ", while %s lookups of document chunks hit (%s after %s)",
+                 own->fewer_chunks ? "fewer" : "more", format_percent(own->chunk_hits).text,
+                 format_percent(c->side[0].chunk_hits).text);
+}
+
 /* " Their scenarios differ in workload.users, tiers.cpu.capacity and 3 more keys." */
 static void put_keys(const struct comparison *c, size_t side, struct buf *out) {
     enum { NAMED = 2 };
@@ -353,6 +363,7 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         comparison_put_values(c, "reuse_hit_ratio", side, out);
         buf_add(out, ")");
     }
+    put_chunks(c, side, &f, out);
     if (c->side[side].smaller || c->side[side].larger) buf_add(out, ", although ");
     (void)comparison_put_work(c, side, out);
     buf_add(out, ".");

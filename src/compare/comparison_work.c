@@ -1,6 +1,9 @@
+#include <math.h>
 #include <string.h>
 
 #include "compare/comparison_parts.h"
+#include "draw/format.h"
+#include "record/standing.h"
 
 /* Lookups are of entries, whose size goes by the granularity and the blocks of the cache. */
 static bool counted_alike(const struct comparison *c) {
@@ -30,12 +33,35 @@ bool comparison_put_work(const struct comparison *c, size_t side, struct buf *ou
     return true;
 }
 
+/* A miss of a chunk makes no work at any granularity. */
+static void chunks_of(const struct comparison_input *input, struct comparison *c, size_t s) {
+    const char *unit;
+    double hits = comparison_value(&input[s], "rag_hits", &unit),
+           lookups = comparison_value(&input[s], "rag_lookups", &unit),
+           base_lookups = comparison_value(&input[0], "rag_lookups", &unit);
+    struct comparison_side *own = &c->side[s], *base = c->side;
+    own->chunk_hits = kvf_ratio(hits, lookups);
+    if (s == 0 || comparison_side_failed(own) || comparison_side_failed(base)) return;
+    double fewer = base->chunk_hits - own->chunk_hits, least = fmin(lookups, base_lookups);
+    own->fewer_chunks = standing_behind(1 - fewer, least);
+    own->more_chunks = standing_behind(1 + fewer, least);
+    size_t low = own->fewer_chunks ? s : 0;
+    if (own->fewer_chunks || own->more_chunks)
+        comparison_warn(
+            c,
+            "The document chunks that %s looked up hit less than those of %s: %s against %s. Such "
+            "a miss makes no work, so its latencies and throughput may look better than they are.",
+            c->side[low].label, c->side[s - low].label, format_percent(c->side[low].chunk_hits).text,
+            format_percent(c->side[s - low].chunk_hits).text);
+}
+
 void comparison_work(const struct comparison_input *input, struct comparison *c) {
     bool alike = counted_alike(c);
     for (size_t s = 0; s < c->sides; s++) {
         struct comparison_side *own = &c->side[s], *base = c->side;
         struct buf text = {0};
         own->work = work_in(&input[s]);
+        chunks_of(input, c, s);
         if (comparison_side_failed(own) || comparison_side_failed(base)) continue;
         own->smaller = s > 0 && work_smaller(&own->work, &base->work, alike);
         own->larger = s > 0 && work_smaller(&base->work, &own->work, alike);

@@ -92,8 +92,8 @@ size_t outcome_place(struct outcome_dimension *d, const char *text, double numbe
 
 struct outcome_point *outcome_add_point(struct outcome *o) {
     mem_room(o->point, o->points, o->point_cap);
-    o->point[o->points] =
-        (struct outcome_point){.number = o->points + 1, .against = SIZE_MAX, .reuse_hits = NAN};
+    o->point[o->points] = (struct outcome_point){
+        .number = o->points + 1, .against = SIZE_MAX, .reuse_hits = NAN, .chunk_hits = NAN};
     return &o->point[o->points++];
 }
 

@@ -29,14 +29,16 @@ struct sweep_record {
     char answer[800];     /* of a search: one sentence; "" */
 };
 
-/* Throughput and mean latencies of an earlier run, or of the peak of an earlier sweep's open loop among its
- * comparable runs; NaN: missing. */
+/* Throughput, mean latencies and reuse hit ratio of an earlier run, or of the peak of an earlier sweep's open
+ * loop among its comparable runs; NaN: missing. */
 struct sweep_baseline {
     int64_t sweep_id; /* 0: one run */
     uint64_t runs;
-    double tok_s, ttft_ms, tpot_ms;
+    double tok_s, ttft_ms, tpot_ms, reuse_hits;
     char undone[STANDING_TEXT]; /* why it is not comparable; "" */
 };
+
+#define OUTCOME_FEWER_HITS 0.01 /* of a hit ratio, that is worth a sentence */
 
 /* A point of a miss-ratio curve. */
 struct sweep_curve {
@@ -87,6 +89,7 @@ struct outcome_point {
     double undone[STANDING_UNDONE]; /* as standing.h has them */
     double reuse_hits;              /* reuse_hit_ratio; NaN: missing */
     double chunk_misses;            /* standing_chunk_misses() */
+    double chunk_hits;              /* standing_chunk_hits() */
     bool by_blocks, computes;       /* its cache goes by blocks; its GPU is modelled */
     enum standing_flaw flaw;        /* of its figures: standing_run_flaw() */
     struct work work;               /* of its requests, in the mean */

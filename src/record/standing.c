@@ -111,6 +111,10 @@ double standing_chunk_misses(const struct result_list *results) {
     return fmax(result_value(results, "rag_lookups") - result_value(results, "rag_hits"), 0);
 }
 
+double standing_chunk_hits(const struct result_list *results) {
+    return kvf_ratio(result_value(results, "rag_hits"), result_value(results, "rag_lookups"));
+}
+
 const char *standing_undone_metric(size_t i) {
     return undone[i].metric;
 }

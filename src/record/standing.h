@@ -43,6 +43,8 @@ enum { STANDING_UNDONE_COMPUTED = 10 };
 extern const char standing_computes[], standing_not_computed[];
 /* Lookups of chunks of documents that missed: a miss of these makes no work at any granularity. */
 double standing_chunk_misses(const struct result_list *results);
+double
+standing_chunk_hits(const struct result_list *results); /* the part that hit; NaN: none was looked up */
 /* More of undone[i] in words: "writes fall through". */
 const char *standing_undone_more(size_t i);
 /* The index of a metric in undone[]; STANDING_UNDONE: it is none of them. */

@@ -83,10 +83,12 @@ const char *const query_texts[] = {
               "AND (m.started_at >= ?1 OR m.status = 'running')) ORDER BY started_at",
     [Q_SWEEP_OF] = "SELECT sweep_id FROM runs JOIN sweeps USING (sweep_id) "
                    "WHERE run_id = ?1 AND profile = 'rates'",
-    [Q_FIGURES_RUN] = "SELECT count(DISTINCT run_id), "
-                      "max(CASE WHEN metric = 'throughput_tok_s' THEN value END), "
-                      "avg(CASE WHEN metric = 'ttft_mean_ms' THEN value END), "
-                      "avg(CASE WHEN metric = 'tpot_mean_ms' THEN value END) FROM results WHERE run_id = ?1",
+    [Q_FIGURES_RUN] =
+        "SELECT count(DISTINCT run_id), "
+        "max(CASE WHEN metric = 'throughput_tok_s' THEN value END), "
+        "avg(CASE WHEN metric = 'ttft_mean_ms' THEN value END), "
+        "avg(CASE WHEN metric = 'tpot_mean_ms' THEN value END), "
+        "avg(CASE WHEN metric = 'reuse_hit_ratio' THEN value END) FROM results WHERE run_id = ?1",
     /* those of the open loop first, the largest throughput first */
     [Q_PEAKS_SWEEP] =
         "SELECT run_id FROM runs JOIN results USING (run_id) WHERE sweep_id = ?1 AND metric = 'throughput_tok_s' AND "

@@ -172,6 +172,7 @@ static void figures(sqlite3_stmt *stmt, void *ctx) {
     b->tok_s = row_real(stmt, 1);
     b->ttft_ms = row_real(stmt, 2);
     b->tpot_ms = row_real(stmt, 3);
+    b->reuse_hits = row_real(stmt, 4);
 }
 
 static int figures_of(struct store *s, int64_t run_id, struct sweep_baseline *out) {
@@ -208,7 +209,8 @@ static int peak_of(struct store *s, struct sweep_baseline *out) {
 }
 
 int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e) {
-    *out = (struct sweep_baseline){.tok_s = KVF_MISSING, .ttft_ms = KVF_MISSING, .tpot_ms = KVF_MISSING};
+    *out = (struct sweep_baseline){
+        .tok_s = KVF_MISSING, .ttft_ms = KVF_MISSING, .tpot_ms = KVF_MISSING, .reuse_hits = KVF_MISSING};
     int rc = store_each_row(s, Q_SWEEP_OF, run_id, one_id, &out->sweep_id);
     if (rc == SQLITE_OK) rc = out->sweep_id ? peak_of(s, out) : figures_of(s, run_id, out);
     return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");

@@ -4,7 +4,7 @@ import json
 import re
 
 from reports import case
-from runs import result
+from runs import result, rows
 from tap import home, main, run
 
 RAG = {"name": "rag", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "60s", "warmup": "5s"},
@@ -91,6 +91,29 @@ def _():
         for text in swept(scenario, sweep):
             assert "Point 1, the best by tokens/s, hits less than point 2" in text, (words, text)
             assert [one for one in (written, chunk, request, computed) if one in text] == [words], (words, text)
+
+
+@case("a system that loses all documents is called best, or better, only beside the chunks that it missed")
+def _():
+    small = {"model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "60s", "warmup": "30s"},
+             "tiers": {"gpu": {"capacity": "8GiB"}, "nvme": {"capacity": "200GiB", "read_bandwidth": "7GB/s", "write_bandwidth": "6GB/s"}},
+             "cache": {"granularity": "block", "block_tokens": 16, "headroom": 0},
+             "workload": {"users": 20, "prefix": {"probability": 0}, "conversation": {"end_probability": 0.3, "max_turns": 8},
+                          "personas": [{"name": "chat", "context": [1024, 4096], "generate": [50, 200], "think": ["1s", "2s"]}],
+                          "rag": {"documents": 200, "probability": 0.3, "chunk_tokens": 1024, "top_k": 5, "distribution": "uniform",
+                                  "tokens": [4000, 12000]}},
+             "qos": {"classes": [{"name": "all", "share": 1, "p95": "2s"}]}}
+    words = r"Point 1, the best by end-to-end P95, finds fewer document chunks than point 2: of those looked up [0-9.]+ % against " \
+            r"[89]\d\.\d %\. A miss of a document chunk makes no work"
+    for text in swept(small, {"keys": {"tiers.nvme.capacity": ["30GiB", "300GiB"]}, "metrics": "e2e_p95_ms"}):
+        assert re.search(words, text), text
+    hit = [row["hits"] for row in rows("SELECT max(CASE metric WHEN 'reuse_hit_ratio' THEN value END) AS hits FROM results GROUP BY run_id")]
+    assert abs(hit[0] - hit[1]) < 0.01, hit  # all that comes again hides them
+    few, many = (str(row["run_id"]) for row in rows("SELECT run_id FROM runs ORDER BY sweep_point"))
+    for sides, verdict in (([many, few], r"better than run \d .*, while fewer lookups of document chunks hit \([0-9.]+ % after [89]\d"),
+                           ([few, many], r"worse than run \d .*, while more lookups of document chunks hit \([89]\d.* % after")):
+        text = " ".join(run(["compare", *sides]).stdout.split())
+        assert re.search(verdict, text) and "The document chunks that run %s looked up hit less than those of run %s: " % (few, many) in text, text
 
 
 main()

@@ -298,6 +298,32 @@ MIXED = {"mode": "simulate", "run.duration": "60s", "run.warmup": "10s", "run.in
              {"name": "heavy", "share": 0.2, "context": [12000, 16000], "generate": [200, 400], "think": ["1s", "2s"], "spread": 1}]}}
 
 
+@case("a best point is held against one with more hits that did not serve what arrived, and a peak against other peaks and its baseline")
+def _():
+    kept = {"model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "120s", "warmup": "60s"}, "engine": {"slots": 16},
+            "tiers": {"cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "400GiB"}}, "qos": {"classes": [{"name": "all", "share": 1, "p95": "1s"}]}}
+    load = {"users": 50, "personas": [{"name": "chat", "context": [512, 4096], "generate": [50, 200], "think": ["1s", "3s"]}],
+            "prefix": {"probability": 0}, "phase": "prefill"}
+
+    def told(sweep, **more):
+        (home() / "work/kept.yaml").write_text(json.dumps({**kept, "name": "kept", "workload": {**load, **more}, "sweep": sweep}))
+        got = run(["sweep", "kept.yaml", "--quiet", "--headless"])
+        assert got.rc == 0, got
+        return " ".join(got.stdout.split())
+
+    text = told({"keys": {"tiers.nvme.capacity": ["10GiB", "400GiB"]}, "metrics": "ttft_p95_ms"}, arrival={"process": "poisson", "rate": 13})
+    assert re.search(r"Point 1, the best by TTFT P95, hits less than point 2 \(it did not serve what arrived\): reuse hit ratio [0-9.]+ % "
+                     r"against 9\d\.\d %\. At granularity request a miss makes no work", text), text
+    rates = {"profile": "rates", "points": 3}
+    text = told({**rates, "variants": {"room": {"small": {"tiers.nvme.capacity": "10GiB"}, "large": {"tiers.nvme.capacity": "400GiB"}}}})
+    assert re.search(r"Point \d, the best by tokens/s, hits less than point \d: reuse hit ratio [0-9.]+ % against 100\.0 %\.", text), text
+    told(rates)
+    kept["tiers"] = {"cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "10GiB"}}
+    text = told({**rates, "baseline": str(rows("SELECT max(run_id) AS id FROM runs")[0]["id"])})
+    assert re.search(r"Against sweep 3: throughput .* TPOT \S+\. Its reuse hit ratio is [0-9.]+ % against 100\.0 %, and fewer hits can look better\.",
+                     text), text
+
+
 @case("a best point, or a search, says where its requests were smaller than those of other points")
 def _():
     keys = {"keys": {"tiers.nvme.read_bandwidth": ["4GB/s", "32GB/s"]}, "metrics": "e2e_p95_ms,throughput_tok_s"}

@@ -7,8 +7,6 @@
 
 /* The best point, and why it may only look so. */
 
-#define FEWER_HITS 0.01 /* of the reuse hit ratio, that is worth a sentence */
-
 /* ---- the best ---- */
 
 /* Whether another point is exactly as good as the best. */
@@ -80,21 +78,45 @@ static bool same_load(const struct outcome *o, const struct outcome_point *p, co
     return true;
 }
 
-/* Of the points of its load that may be best, the one that finds most of what comes again. */
-static size_t most_hits(const struct outcome *o, const struct outcome_point *best) {
+/* Lookups of all that comes again, or of chunks of documents alone. */
+static double hits_of(const struct outcome_point *p, bool chunks) {
+    return chunks ? p->chunk_hits : p->reuse_hits;
+}
+
+/* Whether another point finds so much more of what comes again than the best that a sentence is worth it. One
+ * that is not comparable, unless its figures are of other work, has hits to hold against it. */
+static bool hits_more(const struct outcome_point *best, const struct outcome_point *other, bool chunks) {
+    return other->state == OUTCOME_DONE && !standing_flaw_hides(other->flaw) &&
+           hits_of(other, chunks) - hits_of(best, chunks) >= OUTCOME_FEWER_HITS;
+}
+
+/* Of the points of its load the one that finds most; SIZE_MAX: none that finds more. */
+static size_t most_hits(const struct outcome *o, size_t best, bool chunks) {
     size_t most = SIZE_MAX;
     for (size_t i = 0; i < o->points; i++) {
         const struct outcome_point *p = &o->point[i];
-        if (p->state != OUTCOME_DONE || isnan(p->reuse_hits) || !outcome_comparable(p)) continue;
-        if (!same_load(o, p, best)) continue;
-        if (most == SIZE_MAX || p->reuse_hits > o->point[most].reuse_hits) most = i;
+        if (!hits_more(&o->point[best], p, chunks) || !same_load(o, p, &o->point[best])) continue;
+        if (most == SIZE_MAX || hits_of(p, chunks) > hits_of(&o->point[most], chunks)) most = i;
     }
     return most;
 }
 
+/* Where the load varies, of the peaks of the variants. */
+static size_t most_hits_of_peaks(const struct outcome *o, size_t best, bool chunks) {
+    size_t count, most = SIZE_MAX;
+    struct outcome_peak *peak = outcome_peaks(o, &count);
+    for (size_t i = 0; i < count; i++) {
+        size_t p = peak[i].point;
+        if (p == SIZE_MAX || !hits_more(&o->point[best], &o->point[p], chunks)) continue;
+        if (most == SIZE_MAX || hits_of(&o->point[p], chunks) > hits_of(&o->point[most], chunks)) most = p;
+    }
+    outcome_peaks_free(peak, count);
+    return most;
+}
+
 /* Why fewer hits can be faster there than at another point. */
-static const char *why_faster(const struct outcome_point *p, const struct outcome_point *other) {
-    if (!p->by_blocks)
+static const char *why_faster(const struct outcome_point *p, const struct outcome_point *other, bool chunks) {
+    if (!p->by_blocks && !chunks)
         return "At granularity request a miss makes no work, so fewer hits can look better there.";
     if (p->chunk_misses > other->chunk_misses)
         return "A miss of a document chunk makes no work, so fewer hits can look better there.";
@@ -106,15 +128,23 @@ static const char *why_faster(const struct outcome_point *p, const struct outcom
 
 /* Where a miss makes less work, the best is not always the one that a cache is for. */
 static void put_fewer_hits(const struct outcome *o, struct doc *d) {
-    size_t best = outcome_best(o, 0), most = best == SIZE_MAX ? SIZE_MAX : most_hits(o, &o->point[best]);
-    if (strcmp(o->record.profile, "keys") != 0 || most == SIZE_MAX) return;
+    bool rates = outcome_by_load(o), chunks = false;
+    size_t measure = outcome_judge(o), best = outcome_best(o, measure), most = SIZE_MAX;
+    if (best == SIZE_MAX || (!rates && strcmp(o->record.profile, "keys") != 0)) return;
+    for (int k = 0; k < 2 && most == SIZE_MAX; k++) { /* chunks are few beside blocks */
+        chunks = k > 0;
+        most = rates ? most_hits_of_peaks(o, best, chunks) : most_hits(o, best, chunks);
+    }
+    if (most == SIZE_MAX || ties(o, measure, best, most)) return;
     const struct outcome_point *p = &o->point[best], *other = &o->point[most];
-    if (!(other->reuse_hits - p->reuse_hits >= FEWER_HITS) || ties(o, 0, best, most)) return;
-    doc_text(
-        d, DOC_WARN,
-        "Point %zu, the best by %s, hits less than point %zu: reuse hit ratio %.1f %% against %.1f %%. %s",
-        p->number, outcome_measure_title(o->measure[0].name).text, other->number, 100 * p->reuse_hits,
-        100 * other->reuse_hits, why_faster(p, other));
+    char why[STANDING_TEXT];
+    bool flawed = outcome_undone(other, why)[0];
+    doc_text(d, DOC_WARN,
+             "Point %zu, the best by %s, %s than point %zu%s%s%s: %s %.1f %% against %.1f %%. %s", p->number,
+             outcome_measure_title(o->measure[measure].name).text,
+             chunks ? "finds fewer document chunks" : "hits less", other->number, flawed ? " (" : "",
+             flawed ? why : "", flawed ? ")" : "", chunks ? "of those looked up" : "reuse hit ratio",
+             100 * hits_of(p, chunks), 100 * hits_of(other, chunks), why_faster(p, other, chunks));
 }
 
 /* Whether lookups are of entries of the same size: by the keys of the cache, which a variant may set. */

@@ -35,6 +35,7 @@ struct sweep_point {
     double reuse_hits;               /* reuse_hit_ratio; NaN: missing */
     double no_work;                  /* lookups that missed and made no work; 0: none, or not known */
     double chunk_misses;             /* of these, standing_chunk_misses() */
+    double chunk_hits;               /* standing_chunk_hits() */
     bool computes;                   /* on a modelled GPU */
     double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
     enum standing_flaw flaw;         /* of its figures: standing_run_flaw() */

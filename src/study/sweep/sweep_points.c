@@ -258,6 +258,7 @@ size_t sweep_point_add(struct sweep *s, uint64_t planned) {
     memset(p, 0, sizeof *p);
     p->planned = planned;
     p->reuse_hits = NAN;
+    p->chunk_hits = NAN;
     for (unsigned m = 0; m < SWEEP_METRICS_MAX; m++) p->value[m] = NAN;
     return s->points++;
 }

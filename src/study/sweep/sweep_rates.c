@@ -69,6 +69,13 @@ static void put_apart(const struct sweep *s, size_t at, const char *what, struct
              format_measure(value_of(s, at, "throughput_tok_s"), "tok/s", "").text);
 }
 
+/* Lookups that miss may make no work. */
+static void put_hits(double now, double before, struct buf *out) {
+    if (!(fabs(now - before) >= OUTCOME_FEWER_HITS)) return;
+    buf_addf(out, " Its reuse hit ratio is %.1f %% against %.1f %%%s.", 100 * now, 100 * before,
+             now < before ? ", and fewer hits can look better" : "");
+}
+
 /* One sentence on one point, all of whose figures are its own: that of most tokens of the open loop, or
  * without rates of the closed one, which else stands apart; so does one request at a time that does more. */
 static void rates_answer(struct sweep *s) {
@@ -98,6 +105,7 @@ static void rates_answer(struct sweep *s) {
         put_change(&out, "TTFT", ttft_ms, base[1]);
         put_change(&out, "TPOT", tpot_ms, base[2]);
         buf_add(&out, ".");
+        put_hits(s->point[at].reuse_hits, base[3], &out);
     }
     snprintf(s->record.answer, sizeof s->record.answer, "%s", buf_text(&out));
     buf_free(&out);

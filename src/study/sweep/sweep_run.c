@@ -65,6 +65,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->waiting = standing_run_left(&run->results);
     take_targets(p, run);
     p->chunk_misses = standing_chunk_misses(&run->results);
+    p->chunk_hits = standing_chunk_hits(&run->results);
     p->no_work = misses_without_work(s, p, &run->results);
     p->computes = kvf_present(result_value(&run->results, standing_computes));
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
