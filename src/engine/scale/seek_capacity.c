@@ -273,7 +273,7 @@ static const struct autoscaler_level *vague_of(const struct autoscaler *a, unsig
     for (unsigned i = 0; i < a->levels; i++) {
         const struct autoscaler_level *l = &a->level[i];
         bool more = l == c || l->value + SURE * l->noise > c->value * (1 + precision);
-        if (!more || ALIKE * l->noise <= precision * l->value || l->visits >= KNOWN_MOST || l->partly)
+        if (!more || CERTAIN * l->noise <= precision * l->value || l->visits >= KNOWN_MOST || l->partly)
             continue;
         if (!vague || l->noise * vague->value > vague->noise * l->value) vague = l;
     }
