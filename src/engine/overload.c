@@ -137,11 +137,16 @@ static void warn_of_waiting(struct run_record *run, double arrived) {
     double load = standing_run_load(r), ended = result_value(r, "requests_done") +
                                                 result_value(r, "requests_failed") +
                                                 result_value(r, "requests_dropped");
-    double left = 1 - ended / (load > arrived ? load : arrived);
-    if (!standing_run_behind(r) || !(left > 0) || kvf_present(result_value(r, "unsettled_ratio")) ||
+    double left = 1 - ended / (load > arrived ? load : arrived), unserved = result_value(r, "unserved_ratio");
+    if (!standing_run_behind(r) || kvf_present(result_value(r, "unsettled_ratio")) ||
         kvf_present(result_value(r, "unanswered_ratio")))
         return;
-    if (load > arrived)
+    if (left < JUDGE_UNSERVED && unserved >= JUDGE_UNSERVED)
+        verdict_warn(&run->verdict,
+                     "%s of what arrived was open when the load ended, and was done after it: its latencies "
+                     "are those of that many requests, and more would wait longer",
+                     phrase_share(unserved).text);
+    else if (load > arrived)
         verdict_warn(
             &run->verdict,
             "%s of the %.0f requests that had come before the measured part or arrived in it were not "

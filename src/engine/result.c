@@ -212,12 +212,39 @@ static double piled(const struct measure *m, bool queued) {
     return standing_piled(at_start, held_ns / ns, at_end);
 }
 
+/* Whether the last request came before the end, or users had asked their last: what was open then is served
+ * by the end, however long that took, so the load ends there. */
+static bool load_ended(const struct measure *m) {
+    return m->to->arrivals_ended == m->to->ranks && m->to->last.run_ns < m->to->run_ns &&
+           m->to->last.arrived > m->from->arrived;
+}
+
+static double open_sum_ns(const struct reading *r) {
+    double sum = 0;
+    for (int k = 0; k < KVF_CLASSES_MAX; k++)
+        sum += (double)(r->klass[k].waiting_ns + r->klass[k].service_ns);
+    return sum;
+}
+
+/* Growth of the open requests until the last came. */
+static double piled_at_last(const struct measure *m) {
+    const struct dispatch_mark *last = &m->to->last;
+    double ns = (double)last->run_ns - (double)m->from->run_ns,
+           before = (double)(m->from->in_service + m->from->queued);
+    double mean = ns > 0 ? ((double)last->open_ns - open_sum_ns(m->from)) / ns : before;
+    return standing_piled(before, mean, (double)last->open);
+}
+
 /* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.
  * Where most came before, the queue may even shrink: all that it has at the end was not served. */
 static void add_waiting(struct measure *m, double arrived) {
     double grown = fmax((double)m->to->queued - (double)m->from->queued, 0) + piled(m, false),
-           load = standing_run_load(m->out);
-    double unserved = load > arrived ? kvf_ratio((double)m->to->queued, load) : kvf_ratio(grown, arrived);
+           load = standing_run_load(m->out), unserved = kvf_ratio(grown, arrived);
+    if (load > arrived)
+        unserved = kvf_ratio((double)m->to->queued, load);
+    else if (load_ended(m) && kvf_present(arrived))
+        unserved =
+            fmax(unserved, kvf_ratio(piled_at_last(m), (double)(m->to->last.arrived - m->from->arrived)));
     result_add(m->out, unserved, 0, "unserved_ratio");
     result_add(m->out, scenario_arrival_dispersion(m->e->s), 0, "arrival_dispersion");
 }
@@ -243,6 +270,13 @@ static void add_warmup(struct measure *m) {
     result_add(m->out, failed + (double)m->from->dropped, 0, "warmup_failed");
 }
 
+/* The time in which requests came; NaN: they all came at once. */
+static double offered_s(const struct measure *m) {
+    if (!load_ended(m)) return m->wall_s;
+    bool at_once = m->to->last.run_ns <= m->to->first.run_ns || m->to->last.run_ns <= m->from->run_ns;
+    return at_once ? KVF_MISSING : (double)(m->to->last.run_ns - m->from->run_ns) / (double)KVF_NS_PER_S;
+}
+
 /* Offered and achieved load are two things where nobody waits for an answer. */
 static void add_load(struct measure *m) {
     const struct workload *w = m->e->dispatch.workload;
@@ -254,7 +288,7 @@ static void add_load(struct measure *m) {
         add_unanswered(m);
     }
     if (!workload_open_loop(w)) return;
-    double offered = workload_unpaced(w) ? KVF_MISSING : kvf_ratio(arrived, m->wall_s);
+    double offered = workload_unpaced(w) ? KVF_MISSING : kvf_ratio(arrived, offered_s(m));
     double achieved = result_value(m->out, "requests_per_s");
     result_add(m->out, offered, 0, "offered_requests_per_s");
     result_add(m->out, achieved, 0, "achieved_requests_per_s");

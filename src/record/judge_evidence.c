@@ -317,15 +317,15 @@ static bool waits(const struct judge_input *in) {
     if (in->unsettled) return true;
     double busy = in->slots_ratio;
     for (int t = 0; t < KVF_TIERS; t++) busy = fmax(busy, in->tier_busy[t]);
+    busy = fmax(busy, in->compute_busy);
     return standing_waiting(in->unserved_ratio, in->arrived + in->came_before,
                             standing_chance(in->dispersion, busy));
 }
 
-/* Requests that have ended say nothing of a queue without an end. A closed loop's ends with its users,
- * which may be after the run; that of random arrivals which slots can serve grows by chance, as sums of so
- * many do. */
+/* Requests that have ended say nothing of a queue without an end. A closed loop's ends with its users, which
+ * may be after the run. */
 bool judge_grows(const struct judge_input *in) {
-    return in->unsettled || (in->slots_ratio >= JUDGE_FULL && waits(in));
+    return waits(in);
 }
 
 bool judge_few_work(double misses, double without) {

@@ -28,7 +28,8 @@ const struct metric metric_rows[] = {
     {"throughput_tok_s", TOK_S, UP, "tokens/s", "Tokens generated / seconds measured."},
     {"requests_per_s", PER_S, UP, "requests/s", "Requests done / seconds measured."},
     {"offered_requests_per_s", PER_S, FREE, "offered requests/s",
-     "In an open loop: requests that arrived / seconds measured. Missing where rows come without delay, absent "
+     "In an open loop: requests that arrived / seconds measured, or until the last arrived. Missing where rows come without "
+     "delay or all at once, absent "
      "where users wait for answers. A warning says so when the program cannot let as many arrive as were asked "
      "for; then fewer are offered."},
     {"achieved_requests_per_s", PER_S, FREE, "achieved requests/s",
@@ -38,7 +39,8 @@ const struct metric metric_rows[] = {
      "were served."},
     {"unserved_ratio", RATIO, DOWN, "arrivals left waiting",
      "In an open loop or with paced users: growth of the queue and of the requests in service / requests that arrived. "
-     "If more were open at the start than arrived: requests in the queue at the end / all of these."},
+     "If more were open at the start than arrived: requests in the queue at the end / all of these. Where arrivals end before "
+     "the run, by run.max_requests or with a trace, until they did."},
     {"arrival_dispersion", NUMBER, FREE, "dispersion of arrivals",
      "Beside unserved_ratio, by the arrival process: variance of the number of arrivals in a time / its mean. "
      "1: poisson; cv² of gamma, times arrival.batch for both; 0: even gaps; 0.013: paced. Missing for "

@@ -389,8 +389,8 @@ double standing_run_load(const struct result_list *results) {
     return open > arrived ? open + arrived : arrived;
 }
 
-const char *const standing_busy[] = {"slots_busy_ratio", "gpu_busy_ratio", "cpu_busy_ratio",
-                                     "nvme_busy_ratio", "remote_busy_ratio"};
+const char *const standing_busy[] = {"slots_busy_ratio", "gpu_busy_ratio",    "cpu_busy_ratio",
+                                     "nvme_busy_ratio",  "remote_busy_ratio", "batch_busy_ratio"};
 const size_t standing_busy_count = sizeof standing_busy / sizeof *standing_busy;
 
 double standing_chance(double dispersion, double busy) {

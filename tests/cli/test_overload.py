@@ -835,6 +835,29 @@ def _():
     assert "dropped because the queue was full" in text and "waits the longer the run is" not in text, text
 
 
+@case("a load that ends, by run.max_requests or with its trace, does not hide that it was too much while it came")
+def _():
+    tiers = {"nvme": {"capacity": "64GiB", "read_bandwidth": "1GB/s", "write_bandwidth": "1GB/s"}}
+    large = [{"name": "large", "context": [500, 3000], "generate": [50, 150], "think": ["900ms", "1s"]}]
+    for arrival, users in (({"process": "poisson"}, 50), ({"process": "paced"}, 50)):
+        for factor, grows in ((0.3, False), (2, True)):
+            load = {"rate": 75 * factor} if arrival["process"] == "poisson" else {}
+            changes = {"mode": "simulate", "run": {"duration": "1h", "warmup": "0s", "max_requests": 3000}, "tiers": tiers, "workload": {
+                "users": max(int(users * factor), 1), "arrival": {**arrival, **load}, "personas": large}, "assess": {"profile": "latency"}}
+            got, summary = measure(changes)
+            text = " ".join(got.stdout.split())
+            assert result(summary, "requests_done") == 3000 and result(summary, "requests_queued_at_end") == 0, summary["results"]
+            assert (result(summary, "unserved_ratio") >= 0.05) == grows, (arrival, factor, summary["results"]["unserved_ratio"], text)
+            assert ("was open when the load ended, and was done after it" in text) == grows, text
+            assert {one["name"]: one["passed"] for one in summary["criteria"]}["arrivals left waiting"] is not grows, summary["criteria"]
+            if "rate" in load:
+                assert (result(summary, "achieved_ratio") < 0.8) == grows, summary["results"]["achieved_ratio"]
+    at_once = {"mode": "simulate", "run": {"duration": "1h", "warmup": "0s", "max_requests": 500}, "tiers": tiers,
+               "workload": {"arrival": {"process": "gamma", "cv": 0, "rate": 500, "batch": 500}}}
+    got, summary = measure(at_once)
+    assert "Load" not in got.stdout and "achieved_ratio" not in [name for name, one in summary["results"].items() if one["value"] is not None], got
+
+
 def latest_comparable():
     """As the database has it."""
     got = run(["sql", "SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1", "--json"])

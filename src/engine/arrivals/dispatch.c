@@ -76,6 +76,16 @@ static bool arrive_here(struct engine *e, struct flight *f, uint64_t now) {
     return true;
 }
 
+static struct dispatch_mark mark_of(struct engine *e, uint64_t now) {
+    struct service *v = &e->service;
+    struct dispatch_mark m = {
+        .run_ns = now, .arrived = e->dispatch.arrived, .open = v->queued + v->in_service};
+    slots_count_time(v, now);
+    for (uint32_t k = 0; k < v->s->qos.classes; k++)
+        m.open_ns += v->klass[k].waiting_ns + v->klass[k].service_ns;
+    return m;
+}
+
 /* A request is counted where it is served. The sample of accesses is of all pods, and is told in the order of
  * routing where no pod knows when others serve theirs. */
 static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
@@ -87,7 +97,17 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
         shards_send(e, f);
         return true;
     }
-    return away_send(e, f) || arrive_here(e, f, now);
+    if (away_send(e, f)) return true;
+    bool queued = arrive_here(e, f, now);
+    if (!closed_loop(e) && e->dispatch.users_ended == 0) e->dispatch.last = mark_of(e, now);
+    if (e->dispatch.first.run_ns == 0) e->dispatch.first = e->dispatch.last;
+    return queued;
+}
+
+bool dispatch_ended(const struct engine *e) {
+    const struct dispatch *d = &e->dispatch;
+    bool all_here = !e->routes.shards && !e->routes.fleet && d->last.run_ns > 0;
+    return all_here && (workload_open_loop(d->workload) ? d->source_ended : d->users_ended > 0);
 }
 
 static void user_ends(struct engine *e, uint64_t user) {

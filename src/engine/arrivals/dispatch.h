@@ -30,12 +30,23 @@ struct follow {
     struct snapshot_ended end[SNAPSHOT_ENDED];
 };
 
+/* The moment of an arrival. */
+struct dispatch_mark {
+    uint64_t run_ns;
+    uint64_t arrived; /* requests until then */
+    uint64_t open;    /* requests that waited or were in service then, this one among them */
+    uint64_t open_ns; /* integral of them over time */
+};
+
 /* queue_lock, where nothing else is said. */
 struct dispatch {
     struct workload *workload;
     struct users users;
     struct follow follow;
     uint64_t arrived, dropped;
+    /* the first arrival, and the last with all users, where nobody waits for answers and all are served here
+     */
+    struct dispatch_mark first, last;
     uint64_t moved_on;          /* arrived here and given to another rank, less the reverse */
     uint64_t away;              /* requests that other ranks or shards serve for this one */
     struct histogram *lateness; /* arrivals behind schedule, ns; generator writes */
@@ -82,6 +93,9 @@ struct pod *dispatch_messages(struct engine *e);
 /* Sends requests that wait at a pod which is down to others, or back to rank 0, whose routers do; how many.
  */
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);
+/* Whether nobody waits for answers, all are served here, and the last request has come, or a user has asked
+ * its last. The caller holds queue_lock. */
+bool dispatch_ended(const struct engine *e);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
 /* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
 void dispatch_requests(const struct dispatch *d, const struct service *v, uint64_t now_ns,

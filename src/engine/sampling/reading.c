@@ -130,6 +130,9 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     memcpy(r->klass, e->service.klass, sizeof r->klass);
     r->arrived = e->dispatch.arrived;
     r->dropped = e->dispatch.dropped;
+    r->arrivals_ended = dispatch_ended(e);
+    r->first = e->dispatch.first;
+    r->last = e->dispatch.last;
     r->queued = 0;
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
         r->queued += e->service.klass[k].queued;
@@ -220,6 +223,14 @@ static void block_merge(struct reading *to, const struct reading *from) {
     }
 }
 
+static void mark_merge(struct dispatch_mark *to, const struct dispatch_mark *from, bool last) {
+    bool later = from->run_ns > to->run_ns;
+    if (later == last) to->run_ns = from->run_ns;
+    to->arrived += from->arrived;
+    to->open += from->open;
+    to->open_ns += from->open_ns;
+}
+
 void reading_merge(struct reading *to, const struct reading *from, bool same_host) {
     counters_merge(to->workers, from->workers);
     histogram_add(to->lateness, from->lateness);
@@ -233,6 +244,9 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->users += from->users;
     ADD_ALL(overdue);
     to->throughout += from->throughout;
+    to->arrivals_ended += from->arrivals_ended;
+    mark_merge(&to->first, &from->first, false);
+    mark_merge(&to->last, &from->last, true);
     ADD_ALL(usage);
     ADD_ALL(link_ns);
     ADD_ALL(memory_ns);

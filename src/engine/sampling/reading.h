@@ -6,6 +6,7 @@
 #include "base/terms.h"
 #include "block/block.h"
 #include "cache/cache.h"
+#include "engine/arrivals/dispatch.h"
 #include "engine/pipeline/compute.h"
 #include "engine/service/service.h"
 #include "metrics/counters.h"
@@ -47,6 +48,9 @@ struct reading {
      * the gpu's own memory, where a simulation has its figures */
     uint64_t link_ns[KVF_TIERS][KVF_DIRS], memory_ns[KVF_DIRS];
     uint64_t documents_in, documents_refused, documents_evicted, documents_overdue; /* of retrieval */
+    /* ranks of which dispatch_ended() is true; the earliest and the latest time, and the sums of the rest */
+    uint64_t arrivals_ended;
+    struct dispatch_mark first, last;
     uint64_t
         on_way; /* of a real fleet: requests sent less those taken, which of one rank alone may be below 0 */
     uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
