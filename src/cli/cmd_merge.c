@@ -37,6 +37,11 @@ static int merge_as_ranks(const struct options *o, struct command_reply *r, stru
         if (done.outside)
             buf_addf(&r->text, "; %" PRIu64 " of %" PRIu64 " intervals outside of these left out",
                      done.outside, done.inside + done.outside);
+        if (done.outside && done.done < done.all)
+            buf_addf(&r->text,
+                     ", with %" PRIu64 " of %" PRIu64 " requests done; of run %zu %" PRIu64 " of %" PRIu64
+                     " count",
+                     done.all - done.done, done.all, done.least + 1, done.least_done, done.least_all);
         buf_add(&r->text, "\n");
     }
     store_ranks_close(whole);

@@ -102,7 +102,8 @@ const struct metric metric_rows[] = {
      "if that is fewer: each user is dealt a share and does not take over what others leave. Missing without a "
      "limit."},
     {"requests_left", COUNT, DOWN, "requests left",
-     "Of requests_asked those not done when the run ended. Missing without a limit."},
+     "Of requests_asked those not done when the run ended; of merged ranks also those done outside of the time that they "
+     "share, where these are five percent or more, beyond chance. Missing without a limit."},
     {"classes_unserved", COUNT, DOWN, "classes unserved",
      "Classes without a completed request while one waited for half of the measured part or longer, and classes "
      "that starved for longer than half of it. In an open loop, or with paced users, also those of whose arrivals "

@@ -210,6 +210,7 @@ static int put_together(struct store_ranks *w, int64_t step, struct record *reco
         if (record && !(span_kept(p->span)->join.length_s > NO_TIME)) continue;
         kept_merge(w->kept, span_kept(p->span));
         span_view(p->span, own);
+        if (!record) p->done = own->snap.interval.done;
         if (parts == 0)
             *gauges = own->snap;
         else
@@ -229,6 +230,22 @@ static int put_together(struct store_ranks *w, int64_t step, struct record *reco
     return code;
 }
 
+/* The requests that ranks did in the common time, of all that they did. */
+static void requests_count(const struct store_ranks *w, struct store_whole *done) {
+    double least = INFINITY;
+    for (size_t i = 0; i < w->count; i++) {
+        double own = result_value(&w->part[i].run.results, "requests_done");
+        uint64_t in = w->part[i].done, all = own > (double)in ? (uint64_t)own : in;
+        done->done += in;
+        done->all += all;
+        if (all == 0 || !((double)in / (double)all < least)) continue;
+        least = (double)in / (double)all;
+        done->least = i;
+        done->least_done = in;
+        done->least_all = all;
+    }
+}
+
 /* ---- the record and storing it ---- */
 
 static void events_make(struct store_ranks *w, const struct store_whole *done) {
@@ -241,11 +258,16 @@ static void events_make(struct store_ranks *w, const struct store_whole *done) {
     run_record_event(&w->run, &ev);
     if (done->outside == 0) return;
     snprintf(ev.level, sizeof ev.level, "warning");
-    snprintf(ev.message, sizeof ev.message,
-             "%" PRIu64 " of %" PRIu64
-             " intervals are outside that time and are not counted; what is counted begins and ends up to "
-             "half an interval beside it",
-             done->outside, done->inside + done->outside);
+    int used =
+        snprintf(ev.message, sizeof ev.message,
+                 "%" PRIu64 " of %" PRIu64
+                 " intervals are outside that time and are not counted; what is counted begins and ends "
+                 "up to half an interval beside it",
+                 done->outside, done->inside + done->outside);
+    if (done->done < done->all && used > 0)
+        snprintf(ev.message + used, sizeof ev.message - (size_t)used,
+                 ". It has %" PRIu64 " of the %" PRIu64 " requests done, of run %zu %" PRIu64 " of %" PRIu64,
+                 done->done, done->all, done->least + 1, done->least_done, done->least_all);
     run_record_event(&w->run, &ev);
 }
 
@@ -364,6 +386,7 @@ int store_ranks_open(struct store_ranks **out, struct store *const *from, size_t
     if (code == 0) code = put_together(w, 0, NULL);
     if (code == 0) {
         done->counted_s = w->view->snap.interval.length_s;
+        requests_count(w, done);
         events_make(w, done);
         merge_ranks_results(w, done);
     }

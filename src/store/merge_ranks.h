@@ -14,6 +14,7 @@ struct part {
     double begin_s, end_s; /* of its measured part, on the clock that all share */
     int64_t first, last;   /* its intervals in the common time */
     uint64_t inside;
+    uint64_t done; /* requests in the common time */
 };
 struct store_ranks {
     struct part *part;

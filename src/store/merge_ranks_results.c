@@ -139,6 +139,17 @@ static void add_load(struct store_ranks *w) {
     result_add(out, kvf_ratio(achieved, offered), 0, "achieved_ratio");
 }
 
+/* Where the number of requests is limited. Those that a rank did outside of the common time are left as well:
+ * rates of that time do not have the work of slower ranks. A few are the ends of intervals. */
+static void add_left(struct store_ranks *w, const struct store_whole *done) {
+    double left = sum_of(w, "requests_left"), asked = sum_of(w, "requests_asked"),
+           outside = (double)(done->all - done->done);
+    if (!kvf_present(left)) return;
+    if (standing_behind(1 - outside / (double)done->all, (double)done->all)) left += outside;
+    result_add(&w->run.results, asked, 0, "requests_asked");
+    result_add(&w->run.results, left, 0, "requests_left");
+}
+
 static void add_own(struct store_ranks *w, const struct store_whole *done) {
     const struct snapshot_interval *i = &w->view->snap.interval;
     struct result_list *out = &w->run.results;
@@ -151,11 +162,7 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, sum_of(w, "copies_left"), 0, "copies_left");
     result_add(out, sum_of(w, "lookups_given_up"), 0, "lookups_given_up");
     result_add(out, sum_of(w, "warmup_failed"), 0, "warmup_failed");
-    double left = sum_of(w, "requests_left"); /* where their number is limited */
-    if (kvf_present(left)) {
-        result_add(out, sum_of(w, "requests_asked"), 0, "requests_asked");
-        result_add(out, left, 0, "requests_left");
-    }
+    add_left(w, done);
     double refused = sum_of(w, "rag_documents_refused"); /* where documents are read */
     if (kvf_present(refused)) {
         result_add(out, refused, 0, "rag_documents_refused");

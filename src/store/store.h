@@ -222,6 +222,9 @@ struct store_whole {
     double counted_s;         /* of a rank on average, in whole intervals */
     double apart_s;           /* from the first begin of a measured part to the last */
     uint64_t inside, outside; /* intervals of all runs: counted, and left out */
+    uint64_t done, all;       /* requests that all runs did: counted, and in their whole measured parts */
+    size_t least;             /* index of the run of which the smallest part is counted, and the same of it */
+    uint64_t least_done, least_all;
 };
 struct store_ranks;
 /* Reads the runs and makes the verdict. The stores and `e`, which also takes later errors, must stay until

@@ -532,6 +532,23 @@ def _():
                for one in whole["events"]), whole["events"]
 
 
+@case("requests of a limited number that a slower rank did outside of the common time are left, and its part is told")
+def _():
+    base = {"run": {"duration": "600s", "warmup": "0s", "interval": "10ms", "max_requests": 400}}
+    for users, slower in ((20, False), (5, True)):
+        found = apart({**base, "workload.users": 20}, {**base, "workload.users": users})
+        said, whole = whole_of(found)
+        results = whole["results"]
+        total, done = sum(len(log) for _, _, log in found), value(results, "requests_done")
+        assert total == 800 == value(results, "requests_asked") and (done < 760) == slower, (total, done)
+        assert value(results, "requests_left") == (total - done if slower else 0), results["requests_left"]
+        assert (whole["run"]["undone"] == "%d requests were left" % (total - done)) == slower, whole["run"]["undone"]
+        if slower:
+            assert "with %d of 800 requests done; of run 2 %d of 400 count" % (total - done, done - 400) in said, said
+            told = "It has %d of the 800 requests done, of run 2 %d of 400" % (done, done - 400)
+            assert told in " ".join(run(["show", "latest"]).stdout.split()), told
+
+
 @case("what is no rank of one run is refused in one sentence, and nothing is made")
 def _():
     one, other = apart({}, {"name": "another"})

@@ -387,6 +387,26 @@ def _():
             assert not said or abs(float(said.group(1).replace("k", "")) * (1000 if "k" in said.group(1) else 1) / lost - 1) < 0.01, (said, lost)
 
 
+@case("a search at granularity block without a modelled GPU says that its answer hits less, unless it is for hits")
+def _():
+    kept = {"name": "kept", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "60s", "warmup": "30s"},
+            "tiers": {"gpu": {"capacity": "4GiB"}, "nvme": {"capacity": "400GiB", "read_bandwidth": "2GB/s", "write_bandwidth": "6GB/s"}},
+            "cache": {"granularity": "block", "block_tokens": 256, "headroom": 0},
+            "workload": {"users": 60, "personas": [{"name": "chat", "context": [512, 2048], "generate": [50, 200], "think": ["3s", "6s"]}],
+                         "prefix": {"probability": 0}, "conversation": {"end_probability": 0.05}},
+            "qos": {"classes": [{"name": "all", "share": 1, "p95": "1s"}]}}
+    search = {"profile": "capacity", "find": "tiers.nvme.capacity", "between": ["8GiB", "800GiB"]}
+    said = r"less was not tried\. The reuse hit ratio is \d\.\d % at 8GiB and [89]\d\.\d % at 800GiB\. At granularity block without a modelled " \
+           r"GPU a miss is written instead of being read and computed by nothing, so less room can look faster"
+    for metric, value, compute, told in (("ttft_p95_ms", 120000, "none", True), ("ttft_p95_ms", 120000, "roofline", False),
+                                         ("reuse_hit_ratio", 0, "none", False)):
+        (home() / "work/kept.yaml").write_text(json.dumps({**kept, "compute": {"mode": compute, "gpu": "h100"}, "sweep": {**search, "target": {
+            "metric": metric, "op": ">=" if value == 0 else "<=", "value": value}}}))
+        got = run(["sweep", "kept.yaml", "--quiet", "--headless"])
+        text = " ".join(got.stdout.split())
+        assert got.rc == 0 and "is met at the lower bound already" in text and bool(re.search(said, text)) == told, (metric, compute, got)
+
+
 @case("rates lie evenly between one request at a time and full throughput")
 def _():
     got, out = sweep({**SIMULATED, "sweep": {"profile": "rates"}, "compute": {"mode": "fixed", "ms_per_token": 0.05},
