@@ -102,11 +102,11 @@ static void warn_of_requests(const struct engine *e, struct run_record *run) {
     double dropped = (double)e->control.sampler->base.dropped;
     warn_counted(
         run, dropped, "arrival was", "arrivals were",
-        "dropped in the warm-up because the queue was full (engine.queue_limit): what they would have left in the "
+        "dropped in the warm-up because the queue was full (engine.queue_limit): what would have been left in the "
         "tiers and in line is missing in the measured part");
     warn_counted(
         run, result_value(&run->results, "warmup_failed") - dropped, "request", "requests",
-        "failed in the warm-up: what they would have left in the tiers and in line is missing in the "
+        "failed in the warm-up: what would have been left in the tiers and in line is missing in the "
         "measured part");
 }
 

@@ -165,12 +165,11 @@ static void put_troubles(const struct run_part *p) {
 /* General advice, and why no change has an estimate. */
 static void put_advice(const struct run_part *p) {
     const struct verdict *v = &p->run->verdict;
-    const enum verdict_help any = (enum verdict_help)(VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER |
-                                                      VERDICT_HELP_MORE_SLOTS | VERDICT_HELP_FEWER_USERS);
     char text[VERDICT_WARNING];
     struct buf words = {0};
-    if (!verdict_no_estimate(v) || !verdict_helps(v, any)) return;
-    buf_addf(&words, "%s. %s", verdict_advice(v, text, sizeof text), verdict_no_estimate(v));
+    const char *why = verdict_no_estimate(v);
+    if (!why || !verdict_advice(v, text, sizeof text)[0]) return;
+    buf_addf(&words, "%s. %.*s", text, (int)strlen(why) - (why[strlen(why) - 1] == '.'), why);
     doc_say(p->doc, DOC_PLAIN, "Would help:", buf_text(&words));
     buf_free(&words);
 }

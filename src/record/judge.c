@@ -301,11 +301,11 @@ static bool crowded(const struct judge_input *in, bool full) {
     return held * in->slots_ratio * (double)in->slots > 2 * working && (!full || held >= DOMINANT);
 }
 
-/* Room comes from moves, one after the other: neither bandwidth nor slots bring it sooner. */
-static void room(struct phrase *t, const struct judge_input *in, struct verdict *v,
-                 const struct judge_leader *l) {
+/* Room comes from moves, one after the other: in a crowd neither bandwidth nor slots bring it sooner, and
+ * without one the tier does that takes most of their time. */
+static void room(struct phrase *t, const struct judge_input *in, struct verdict *v, enum kvf_tier tier) {
     struct judge_resource most = judge_busiest_tier(in);
-    say(v, verdict_limit_of(l->tier), VERDICT_CAUSE_LATENCY, judge_share(in->room_ms, in->e2e_ms));
+    say(v, verdict_limit_of(tier), VERDICT_CAUSE_LATENCY, judge_share(in->room_ms, in->e2e_ms));
     phrase_add(t, "writes that wait for room, %s of the time in storage",
                phrase_share(judge_share(in->room_ms, in->storage_ms)).text);
     if (!isnan(most.busy)) {
@@ -446,6 +446,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     bool by_size = capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
     /* more slots would make the line before a tier longer, in which those in service stand */
     bool lined = full && tiers && l.line_share >= DOMINANT && part[PART_STORAGE] > part[PART_QUEUE];
+    bool waits_for_room = in->room_ms >= DOMINANT * in->storage_ms;
     bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;
 
     if (disk && judge_foreign(in) > 0)
@@ -462,12 +463,14 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
         saturated(t, in, v, &most);
     else if (judge_others_compute(in) && !(full && timed))
         neighbour_computes(t, in, v);
-    else if (tiers && in->room_ms >= DOMINANT * in->storage_ms && crowded(in, full))
-        room(t, in, v, &l);
+    else if (tiers && waits_for_room && crowded(in, full))
+        room(t, in, v, l.tier);
     else if ((full || (!in->targets && waits && in->slots_ratio >= JUDGE_SATURATED)) && !lined)
         slots(t, in, v);
     else if (!in->targets && !lined)
         load(t, in, v);
+    else if (tiers && waits_for_room && judge_busiest_tier(in).tier < KVF_TIERS)
+        room(t, in, v, judge_busiest_tier(in).tier);
     else {
         latency(t, in, v, part);
         judge_add_grown(t, in);

@@ -138,9 +138,9 @@ struct judge_input {
  * - slots: full, with requests that wait for them, and nothing inside saturated; without targets to miss,
  * full as other resources are
  * - load: without targets to miss, X <= N / (R + Z)
- * - latency: the largest part of the latency that the targets are of, time to first token or end-to-end;
- *   the message from router to pod counts as a link's
- * Shares of one sentence add up to 100 %. */
+ * - latency: where half of the time in storage is a wait for room, the busiest tier; else the largest part of
+ * the latency that the targets are of, time to first token or end-to-end; the message from router to pod
+ * counts as a link's Shares of one sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
 /* Fills what the results of a whole run tell of its load and its targets. */
 void judge_read_results(const struct run_record *run, struct judge_input *in);

@@ -247,7 +247,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
                  v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");
-    else if (v->limited_by == VERDICT_GPU && v->cause == VERDICT_CAUSE_BANDWIDTH)
+    else if (v->limited_by == VERDICT_GPU && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY)
         snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
     else if (v->limited_by == VERDICT_SLOTS && batched)
         snprintf(out, len,

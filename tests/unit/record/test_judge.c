@@ -911,23 +911,38 @@ static void generation_holds_slots_however_storage_waits_for_room(void **state) 
     in.slots = 256;
     struct verdict v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NVME);
-    assert_non_null(strstr(v.sentence, "nvme writes, 100 % of operation time"));
+    assert_non_null(strstr(v.sentence, "of what makes room, nvme writes, 5 % busy, is the most loaded"));
     assert_non_null(strstr(v.sentence, "(69 % with a write waiting for room)"));
 }
 
 /* 1.6 of the 65 in service of eight pods are in storage, where 2.4 tiers are at work: no line. */
 static void tiers_of_all_pods_are_at_work(void **state) {
     (void)state;
-    struct judge_input in = means(1400, 0, 35, 1320);
+    struct judge_input in = means(1400, 0, 35, 20);
     works(&in, CPU, 10, 10, 0.2, 0.1);
-    in.ttft_ms = 60;
+    in.targets = false;
     in.room_ms = 19;
     in.slots_ratio = 65 / 2048.;
     in.slots = 2048;
     in.machines = 8;
-    assert_null(strstr(judged(&in).sentence, "writes that wait for room"));
+    assert_int_equal(judged(&in).limited_by, VERDICT_LOAD);
     in.machines = 1; /* one that has all of them has one tier at work 30 % of the time */
     assert_non_null(strstr(judged(&in).sentence, "writes that wait for room"));
+}
+
+/* 76 of 100 ms in storage are waits for room. gpu reads take most operation time, and cpu, which takes what
+ * is moved, is the busier tier: a faster one makes room sooner. */
+static void the_tier_that_makes_room_is_named(void **state) {
+    (void)state;
+    struct judge_input in = means(100, 0, 100, 0);
+    works(&in, GPU, 64, 0, 0.1, 0.05);
+    works(&in, CPU, 5, 31, 0.02, 0.3);
+    in.room_ms = 76;
+    struct verdict v = judged(&in);
+    assert_true(v.limited_by == VERDICT_CPU && v.cause == VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(v.sentence, "of what makes room, cpu writes, 32 % busy, is the most loaded"));
+    in.room_ms = 40;
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
 }
 
 /* Of 40 s of operation time 30 s are spent in line for a turn among the writes. */
@@ -1358,6 +1373,7 @@ int main(void) {
         cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
         cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
         cmocka_unit_test(tiers_of_all_pods_are_at_work),
+        cmocka_unit_test(the_tier_that_makes_room_is_named),
         cmocka_unit_test(the_limit_on_writes_is_named),
         cmocka_unit_test(the_limit_on_writes_in_front_of_what_is_full_is_not_named),
         cmocka_unit_test(generation_beside_much_storage_is_not_said_to_be_all),
