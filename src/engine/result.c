@@ -270,11 +270,16 @@ static void add_warmup(struct measure *m) {
     result_add(m->out, failed + (double)m->from->dropped, 0, "warmup_failed");
 }
 
-/* The time in which requests came; NaN: they all came at once. */
+/* The time in which requests came, and the gap after the last of them; NaN: they all came at once. */
 static double offered_s(const struct measure *m) {
     if (!load_ended(m)) return m->wall_s;
+    const struct scenario *s = m->e->s;
+    double together =
+        scenario_at_rate(s) && s->workload.arrival.batch ? (double)s->workload.arrival.batch : 1;
+    double times = (double)(m->to->last.arrived - m->from->arrived) / together;
     bool at_once = m->to->last.run_ns <= m->to->first.run_ns || m->to->last.run_ns <= m->from->run_ns;
-    return at_once ? KVF_MISSING : (double)(m->to->last.run_ns - m->from->run_ns) / (double)KVF_NS_PER_S;
+    double span_s = ((double)m->to->last.run_ns - (double)m->from->run_ns) / (double)KVF_NS_PER_S;
+    return at_once || !(times > 1) ? KVF_MISSING : fmin(span_s * times / (times - 1), m->wall_s);
 }
 
 /* Offered and achieved load are two things where nobody waits for an answer. */

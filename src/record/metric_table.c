@@ -28,7 +28,7 @@ const struct metric metric_rows[] = {
     {"throughput_tok_s", TOK_S, UP, "tokens/s", "Tokens generated / seconds measured."},
     {"requests_per_s", PER_S, UP, "requests/s", "Requests done / seconds measured."},
     {"offered_requests_per_s", PER_S, FREE, "offered requests/s",
-     "In an open loop: requests that arrived / seconds measured, or until the last arrived. Missing where rows come without "
+     "In an open loop: requests that arrived / seconds measured, or seconds until the last arrived and the gap after it. Missing where rows come without "
      "delay or all at once, absent "
      "where users wait for answers. A warning says so when the program cannot let as many arrive as were asked "
      "for; then fewer are offered."},

@@ -293,8 +293,9 @@ def _():
     assert [round(1000 * (time - at[0][1])) for _, time, _ in at] == [0, 0, 10, 10, 20, 20], at
     assert [tokens for _, _, tokens in at] == list(range(602, 608)), at
     wall = result(summary, "measured_s")
-    assert abs(result(summary, "offered_requests_per_s") * wall - 6) < 1e-6, summary["results"]
-    assert result(summary, "achieved_ratio") == 1 and re.search(r"^Load +offered \S+/s +achieved \S+/s \(100", got.stdout, re.M)
+    offered, achieved = result(summary, "offered_requests_per_s"), result(summary, "achieved_requests_per_s")
+    assert abs(achieved * wall - 6) < 1e-6 and achieved <= offered + 1e-6, summary["results"] # in all of the time, or in less
+    assert re.search(r"^Load +offered \S+/s +achieved \S+/s \(", got.stdout, re.M), got
     refused(["run", "--headless", write(source("azure", good("azure", 6), {"workload.arrival": {"process": "poisson"}}))],
             "workload.arrival.rate", "rate: 10")
 
