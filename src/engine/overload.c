@@ -131,41 +131,51 @@ static void warn_of_growth(struct run_record *run) {
         before, after);
 }
 
-/* Of an open loop, or of paced users, what has not ended; what was dropped or failed is told by itself. */
-static void warn_of_waiting(struct run_record *run, double arrived) {
+/* Of an open loop, or of paced users, what has not ended; what was dropped or failed is told by itself.
+ * Beside a backlog of before, no request says which of those that are open arrived when. */
+static void warn_of_waiting(const struct engine *e, struct run_record *run, double arrived) {
+    enum { BESIDE = 20 };
     const struct result_list *r = &run->results;
-    double load = standing_run_load(r), ended = result_value(r, "requests_done") +
-                                                result_value(r, "requests_failed") +
-                                                result_value(r, "requests_dropped");
-    double left = 1 - ended / (load > arrived ? load : arrived), unserved = result_value(r, "unserved_ratio");
+    double load = standing_run_load(r), before = result_value(r, "requests_open_at_start"),
+           open = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end"),
+           last = (double)e->control.sampler->end.last.open;
+    char count[32];
     if (!standing_run_behind(r) || kvf_present(result_value(r, "unsettled_ratio")) ||
         kvf_present(result_value(r, "unanswered_ratio")))
         return;
-    if (left < JUDGE_UNSERVED && unserved >= JUDGE_UNSERVED)
+    if (open < last && e->control.sampler->end.arrivals_ended > 0 && load <= arrived)
         verdict_warn(&run->verdict,
-                     "%s of what arrived was open when the load ended, and was done after it: its latencies "
-                     "are those of that many requests, and more would wait longer",
-                     phrase_share(unserved).text);
+                     "%s open when the load ended, and done after it: the latencies are "
+                     "those of so short a load, and would grow with a longer one",
+                     counted(last, "request was", "requests were").text);
     else if (load > arrived)
         verdict_warn(
             &run->verdict,
             "%s of the %.0f requests that had come before the measured part or arrived in it were not "
             "done by its end: its latencies are those of the first",
-            phrase_share(left).text, load);
-    else if (left >= JUDGE_UNSERVED)
+            phrase_share(open / load).text, load);
+    else if (open < JUDGE_UNSERVED * arrived) /* less was achieved for what was dropped */
+        return;
+    else if (before > arrived / BESIDE)
+        verdict_warn(&run->verdict,
+                     "%s open at the end, after %s at the start: more wait the longer the run is, and its "
+                     "latencies are those of that length",
+                     counted(open, "request was", "requests were").text,
+                     units_count_human(before, count, sizeof count));
+    else
         verdict_warn(&run->verdict,
                      "%s of what arrived was not done by the end, and more waits the longer the run is: its "
                      "latencies are those of that length",
-                     phrase_share(left).text);
+                     phrase_share(open / arrived).text);
 }
 
 /* And of a number of requests. */
-static void warn_of_arrivals(struct run_record *run) {
+static void warn_of_arrivals(const struct engine *e, struct run_record *run) {
     double arrived = result_value(&run->results, "requests_arrived"),
            done = result_value(&run->results, "requests_done");
     unsigned early = standing_run_early(&run->results);
     double open = result_value(&run->results, "requests_open_at_start");
-    warn_of_waiting(run, arrived);
+    warn_of_waiting(e, run, arrived);
     char more[40] = "no request arrived";
     if (arrived > 0)
         snprintf(more, sizeof more, "%.0f %% more was done than arrived", 100 * (done / arrived - 1));
@@ -288,7 +298,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
            kept_out = result_value(&run->results, "not_admitted"),
            given_up = result_value(&run->results, "lookups_given_up");
     warn_of_requests(e, run);
-    warn_of_arrivals(run);
+    warn_of_arrivals(e, run);
     warn_of_growth(run);
     warn_of_server(e, run);
     if (kept_out > 0)

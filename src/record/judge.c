@@ -159,7 +159,7 @@ static void neighbour_computes(struct phrase *t, const struct judge_input *in, s
 static double capacity_misses(const struct judge_input *in) {
     double by_size = in->capacity_ratio > 0 ? fmin(in->miss_ratio, in->capacity_ratio) : in->miss_ratio;
     double share = by_size - in->first_ratio;
-    return share < 0 ? 0 : share;
+    return share > 0 ? share : 0; /* NaN: nothing was looked up */
 }
 
 /* Misses of pods that lack what others hold: in one cache of the pods' size they would be hits. */
@@ -304,15 +304,11 @@ static bool crowded(const struct judge_input *in, bool full) {
 /* Room comes from moves, one after the other: in a crowd neither bandwidth nor slots bring it sooner, and
  * without one the tier does that takes most of their time. */
 static void room(struct phrase *t, const struct judge_input *in, struct verdict *v, enum kvf_tier tier) {
-    struct judge_resource most = judge_busiest_tier(in);
     say(v, verdict_limit_of(tier), VERDICT_CAUSE_LATENCY, judge_share(in->room_ms, in->e2e_ms));
     phrase_add(t, "writes that wait for room, %s of the time in storage",
                phrase_share(judge_share(in->room_ms, in->storage_ms)).text);
-    if (!isnan(most.busy)) {
-        phrase_add(t, "; of what makes room, ");
-        judge_add_resource(t, &most, in);
-        phrase_add(t, ", %s busy, is the most loaded", phrase_share(most.busy).text);
-    }
+    phrase_add(t, "; it is made by what moves to %s%s", tier_name(tier), judge_emulated_word(in, tier));
+    if (in->tier_busy[tier] >= 0) phrase_add(t, ", %s busy", phrase_share(in->tier_busy[tier]).text);
     add_parts(t, in);
     judge_add_backlog(t, in);
 }
@@ -464,13 +460,13 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     else if (judge_others_compute(in) && !(full && timed))
         neighbour_computes(t, in, v);
     else if (tiers && waits_for_room && crowded(in, full))
-        room(t, in, v, l.tier);
+        room(t, in, v, judge_room_maker(in));
     else if ((full || (!in->targets && waits && in->slots_ratio >= JUDGE_SATURATED)) && !lined)
         slots(t, in, v);
     else if (!in->targets && !lined)
         load(t, in, v);
-    else if (tiers && waits_for_room && judge_busiest_tier(in).tier < KVF_TIERS)
-        room(t, in, v, judge_busiest_tier(in).tier);
+    else if (tiers && waits_for_room && judge_room_maker(in) != l.tier)
+        room(t, in, v, judge_room_maker(in));
     else {
         latency(t, in, v, part);
         judge_add_grown(t, in);

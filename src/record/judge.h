@@ -234,6 +234,9 @@ bool judge_cut(const struct judge_input *in);
  * none.
  */
 int judge_last_tier(const struct judge_input *in);
+/* The tier with most time of writes below the first that is on: room comes from what is moved there. The
+ * first one, where nothing is written below it. */
+enum kvf_tier judge_room_maker(const struct judge_input *in);
 int judge_lowest_tier(const struct judge_input *in); /* that is on, whatever it holds */
 /* Bytes that the tiers hold together, copies counted once. */
 double judge_held_bytes(const struct judge_input *in);

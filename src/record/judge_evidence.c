@@ -186,6 +186,16 @@ void judge_add_leader(struct phrase *t, const struct judge_leader *l, const stru
     }
 }
 
+enum kvf_tier judge_room_maker(const struct judge_input *in) {
+    int top = 0, maker = -1;
+    while (top < KVF_TIERS - 1 && !in->on[top]) top++;
+    for (int t = top + 1; t < KVF_TIERS; t++)
+        if (in->on[t] && in->op_s[t][KVF_DIR_WRITE] > 0 &&
+            (maker < 0 || in->op_s[t][KVF_DIR_WRITE] > in->op_s[maker][KVF_DIR_WRITE]))
+            maker = t;
+    return (enum kvf_tier)(maker < 0 ? top : maker);
+}
+
 int judge_lowest_tier(const struct judge_input *in) {
     int last = KVF_TIERS - 1;
     while (last > 0 && !in->on[last]) last--;

@@ -409,6 +409,17 @@ static bool leaves_waiting(const struct result_list *results) {
             standing_waiting(queue, load, standing_chance(dispersion, busy)));
 }
 
+double standing_run_allowed(const struct result_list *results) {
+    double load = standing_run_load(results), busy = 0,
+           dispersion = fmax(result_value(results, "arrival_dispersion"), 1);
+    bool needed = result_value(results, "unserved_ratio") >= JUDGE_UNSERVED && !leaves_waiting(results);
+    if (!needed || !(load > 0)) return JUDGE_UNSERVED;
+    for (size_t i = 0; i < standing_busy_count; i++)
+        busy = fmax(busy, result_value(results, standing_busy[i]));
+    double chance = JUDGE_CHANCE * sqrt(standing_chance(dispersion, busy) / load);
+    return fmax(JUDGE_UNSERVED, fmax(chance, (JUDGE_WAIT_A_MOMENT + 1) / load));
+}
+
 double standing_run_left(const struct result_list *results) {
     return leaves_waiting(results) ? result_value(results, "unserved_ratio")
                                    : fmax(known(result_value(results, "unsettled_ratio")),

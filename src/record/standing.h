@@ -103,6 +103,9 @@ bool standing_behind(double done_ratio, double arrived);
 /* The same of a run whose arrivals do not wait for answers: of an open loop by what it achieved, of any by
  * what was left waiting. Where users wait for answers, whether its load had not settled. */
 bool standing_run_behind(const struct result_list *results);
+/* The unserved_ratio below which the arrivals of a run count as served: five percent, or where it has more,
+ * what chance explains of so few. */
+double standing_run_allowed(const struct result_list *results);
 /* The second of these as a part, or that of a run whose load had not settled; 0: neither. And the requests of
  * which the first is a part: those that arrived, with those open at the start where these are more. */
 double standing_run_left(const struct result_list *results);

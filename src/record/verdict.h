@@ -68,7 +68,7 @@ enum { VERDICT_EVIDENCE = 58, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDI
     X(GPU, "No estimate: the queueing model covers storage, not a GPU that is busy nearly all the time.")    \
     X(UNLIKE,                                                                                                \
       "No estimate: some users are served much faster than others, and a change would shift how many.")      \
-    X(PACED, "No estimate: requests arrive at a given rate, and no queue of them grows.")                    \
+    X(PACED, "No estimate: requests arrive at a given rate, and few or none wait for a slot at the end.")    \
     X(MANY, "No estimate while the run goes on: it has more than 1000 users or slots.")                      \
     X(UNDONE,                                                                                                \
       "No estimate: requests, classes, writes or copies were left undone, which the queueing model leaves out.")

@@ -222,6 +222,16 @@ static const char *busiest_tier(const struct verdict *v) {
     return busiest;
 }
 
+/* Whether nothing is above the tier: it has figures, and none above it does. */
+static bool is_first(const struct verdict *v) {
+    char name[48];
+    for (int t = 0; t < KVF_TIERS; t++) {
+        snprintf(name, sizeof name, "%s_busy", tier_name((enum kvf_tier)t));
+        if (!isnan(verdict_value(v, name))) return v->limited_by == verdict_limit_of((enum kvf_tier)t);
+    }
+    return v->limited_by == VERDICT_GPU;
+}
+
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold");
@@ -247,8 +257,8 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
                  v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");
-    else if (v->limited_by == VERDICT_GPU && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY)
-        snprintf(out, len, "a faster gpu tier, or fewer users"); /* nothing is above it */
+    else if (is_tier(v->limited_by) && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY && is_first(v))
+        snprintf(out, len, "a faster %s tier, or fewer users", tier);
     else if (v->limited_by == VERDICT_SLOTS && batched)
         snprintf(out, len,
                  "more slots (engine.slots) with a larger compute.max_batch: one alone brings little");

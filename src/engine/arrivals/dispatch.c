@@ -98,8 +98,10 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
         return true;
     }
     if (away_send(e, f)) return true;
+    bool marked = !closed_loop(e) && e->dispatch.users_ended == 0;
+    if (marked) e->dispatch.last = mark_of(e, now);
     bool queued = arrive_here(e, f, now);
-    if (!closed_loop(e) && e->dispatch.users_ended == 0) e->dispatch.last = mark_of(e, now);
+    if (marked) e->dispatch.last.arrived = e->dispatch.arrived;
     if (e->dispatch.first.run_ns == 0) e->dispatch.first = e->dispatch.last;
     return queued;
 }

@@ -34,7 +34,7 @@ struct follow {
 struct dispatch_mark {
     uint64_t run_ns;
     uint64_t arrived; /* requests until then */
-    uint64_t open;    /* requests that waited or were in service then, this one among them */
+    uint64_t open;    /* requests that it found waiting or in service */
     uint64_t open_ns; /* integral of them over time */
 };
 

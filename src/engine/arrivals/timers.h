@@ -26,8 +26,8 @@ struct timers {
 /* All zeros is an empty one. */
 void timers_add(struct timers *t, uint64_t at_ns,
                 uint64_t number); /* ends the program when memory is exhausted */
-static inline uint64_t timers_next_ns(const struct timers *t) { /* UINT64_MAX when empty */
-    return heap_min_key(&t->near);
+static inline uint64_t timers_next_ns(const struct timers *all) { /* UINT64_MAX when empty */
+    return heap_min_key(&all->near);
 }
 bool timers_next(const struct timers *t, uint64_t *number); /* false: empty */
 /* Takes the earliest; of equal times the least number. False: empty. */

@@ -137,6 +137,12 @@ static void the_arrival_process_says_what_chance_explains(void **state) {
     expect_left(300, 0.18, 0, 0, true);
     expect_left(300, 0.18, 54, 4, false); /* 54 are less than 3 x 34.6 */
     expect_left(300, 0.4, 120, 4, true);
+    expect_left(300, 0.17, 51, 1, false); /* where 17.3 % may be chance, that is enough */
+    assert_true(standing_run_allowed(&r.results) > 0.17 && standing_run_allowed(&r.results) < 0.174);
+    expect_left(300, 0.18, 54, 1, true);
+    assert_true(standing_run_allowed(&r.results) == 0.05);
+    expect_left(300, 0.01, 3, 1, false);
+    assert_true(standing_run_allowed(&r.results) == 0.05);
     put("nvme_busy_ratio",
         0.96); /* a full tier had no time for what came by chance: once the root is enough */
     expect_left(300, 0.17, 51, 1, true);
