@@ -43,6 +43,8 @@ static void put_each(struct doc *d, const struct trials *t) {
     for (size_t i = 0; i < t->count; i++)
         if (t->trial[i].incomplete[0])
             doc_text(d, DOC_WARN, "Trial %u is left out: %s", t->trial[i].number, t->trial[i].incomplete);
+        else if (t->trial[i].flaw[0])
+            doc_text(d, DOC_WARN, "Trial %u is not comparable: %s", t->trial[i].number, t->trial[i].flaw);
 }
 
 /* "gpu emul read P95" for a tier whose times are computed, "nvme compat ..." for one that reaches device

@@ -232,6 +232,8 @@ void standing_of(const struct run_record *r, const struct trials *t, struct stan
         out->criteria += one->criteria;
         out->passed += one->passed;
         out->without_data += one->without_data;
+        if (!one->flaw[0]) continue;
+        if (out->flawed++ == 0) out->flawed_first = one->number, out->flaw = one->flaw;
     }
     if (out->trials) return;
     out->failed = r->status == RUN_FAILED;
@@ -346,6 +348,9 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
     else
         phrase_add(&text, "%s%s%s", targets, targets[0] && criteria[0] ? ", " : "", criteria);
     if (lost[0]) phrase_add(&text, "%sthroughput not comparable: %s", text.len ? ", " : "", lost);
+    if (s->flawed > 0)
+        phrase_add(&text, "%s%zu of %zu trials not comparable (trial %u: %s)", text.len ? ", " : "",
+                   s->flawed, s->trials, s->flawed_first, s->flaw);
     return out;
 }
 
@@ -547,16 +552,20 @@ bool standing_comparable(const double counts[STANDING_UNDONE], enum standing_fla
     return standing_nothing_undone(counts) && flaw == STANDING_FLAWLESS;
 }
 
-const char *standing_why(const double counts[STANDING_UNDONE], enum standing_flaw flaw,
-                         char out[STANDING_TEXT]) {
+const char *standing_flaw_text(enum standing_flaw flaw) {
     static const char *const texts[STANDING_FLAWS] = {
         [STANDING_FLAWLESS] = "",
         [STANDING_FLAW_CUT] = "it ended amid most of its work",
         [STANDING_FLAW_EARLY] = "much of its work began before the measured part",
         [STANDING_FLAW_COPIES] = "it ended with copies still to be made",
         [STANDING_FLAW_BEHIND] = "it did not serve what arrived"};
+    return texts[flaw];
+}
+
+const char *standing_why(const double counts[STANDING_UNDONE], enum standing_flaw flaw,
+                         char out[STANDING_TEXT]) {
     standing_undone(counts, out, STANDING_TEXT);
-    if (!out[0]) snprintf(out, STANDING_TEXT, "%s", texts[flaw]);
+    if (!out[0]) snprintf(out, STANDING_TEXT, "%s", standing_flaw_text(flaw));
     return out;
 }
 

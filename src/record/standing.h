@@ -25,6 +25,9 @@ struct standing {
     size_t without_data;     /* beside them: of tiers that were not needed */
     size_t trials;           /* that are counted together; 0: one run */
     size_t failed;           /* runs that failed: what they did until then meets and passes nothing */
+    size_t flawed; /* trials whose figures are not those of their load; what the first of them lacks: */
+    unsigned flawed_first;
+    const char *flaw;
     double undone[STANDING_UNDONE];
 };
 
@@ -149,6 +152,8 @@ enum standing_flaw {
 /* Whether it is of all figures: a run that did not serve what arrived has a throughput to compare. */
 bool standing_flaw_hides(enum standing_flaw flaw);
 enum standing_flaw standing_run_flaw(const struct result_list *results);
+/* "it did not serve what arrived"; "" where there is none. Static. */
+const char *standing_flaw_text(enum standing_flaw flaw);
 /* The metrics that it reads. */
 extern const char *const standing_flaw_metrics[];
 extern const size_t standing_flaw_metric_count;

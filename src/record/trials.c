@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "record/metric.h"
+#include "record/standing.h"
 
 /* The first change of the load by hand; NULL: there is none. */
 static const char *changed_by_hand(const struct run_record *r) {
@@ -98,6 +99,8 @@ void trials_add(struct trials *t, const struct run_record *r) {
     one->passed = run_criteria_passed(r, &one->criteria);
     one->without_data -= one->criteria;
     trials_incomplete(r, one->incomplete, sizeof one->incomplete);
+    if (r->status == RUN_COMPLETED)
+        snprintf(one->flaw, sizeof one->flaw, "%s", standing_flaw_text(standing_run_flaw(&r->results)));
     if (r->trials > t->asked) t->asked = r->trials;
     t->computed = t->computed || strcmp(r->mode, "simulate") == 0;
     for (int i = 0; i < KVF_TIERS; i++) {

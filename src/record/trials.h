@@ -17,6 +17,7 @@ struct trial {
     uint64_t seed;
     enum run_status status;
     char incomplete[760]; /* why it is left out, "438 of 549 requests done"; "": it counts */
+    char flaw[64];        /* why its figures are not those of its load (standing_run_flaw()); "": they are */
     double left;          /* requests that it had no time for, if it was left to its end */
     double measured_s, throughput_tok_s, e2e_p95_ms;
     size_t criteria, passed, without_data; /* judged; of these; beside them */

@@ -234,4 +234,22 @@ def _():
     assert got.stderr == "", got
 
 
+@case("a trial that did not serve what arrived is told of its group, though the last one did")
+def _():
+    path = home() / "work/behind.yaml"
+    path.write_text(json.dumps({
+        "name": "behind", "mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "40s", "warmup": "5s"},
+        "tiers": {"gpu": {"capacity": "4GiB"}, "cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "64GiB"}},
+        "workload": {"users": 20, "arrival": {"process": "poisson", "rate": 18.5}}, "assess": {"profile": "throughput"}}))
+    got = run(["run", path, "--trials", "3", "--headless", "--quiet", "--db", home() / "work/behind.db"])
+    starred = json.loads(run(["sql", "SELECT trial, comparable FROM run_summary", "--json", "--db", home() / "work/behind.db"]).stdout)
+    behind = [row["trial"] for row in starred if not row["comparable"]]
+    assert got.rc == 0 and 0 < len(behind) < 3, (got, starred)
+    told = "%d of 3 trials not comparable (trial %d: it did not serve what arrived)" % (len(behind), behind[0])
+    report = run(["report", "3", "--format", "md", "-o", "-", "--db", home() / "work/behind.db"])
+    for text in (got.stdout, report.stdout):
+        assert told in " ".join(text.split()), (told, text)
+        assert "Trial %d is not comparable: it did not" % behind[0] in " ".join(text.split()), text
+
+
 main()
