@@ -38,7 +38,7 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
     else if (s->undone_more && s->undone[0])
         fail(c, "%s left more undone than %s: %s.", s->label, c->side[0].label, s->undone);
     else if (s->undone_more)
-        fail(c, "%s %s.", s->label, comparison_flaw_text(s->flaw));
+        fail(c, "%s %s.", s->label, comparison_flaw_text(s));
 }
 
 /* Whether the noise of a side is known of any metric that is held. */

@@ -343,7 +343,7 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
                             c->side[s].undone);
         if (c->side[s].flaw != STANDING_FLAWLESS)
             comparison_warn(c, "%s %s.%s", at_start(&c->side[s], who, sizeof who),
-                            comparison_flaw_text(c->side[s].flaw),
+                            comparison_flaw_text(&c->side[s]),
                             c->side[s].flaw == STANDING_FLAW_BEHIND && !c->side[s].undone[0]
                                 ? " Compare it by throughput alone."
                                 : "");

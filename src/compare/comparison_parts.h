@@ -67,7 +67,7 @@ static inline bool comparison_serves(const struct comparison_side *s) {
 }
 
 /* The flaw of a side in words, behind its name: "did not serve what arrived: ...". */
-const char *comparison_flaw_text(enum standing_flaw flaw);
+const char *comparison_flaw_text(const struct comparison_side *s);
 
 /* Whether a run failed or crashed, or no trial of a group is complete: its figures say nothing. */
 static inline bool comparison_side_failed(const struct comparison_side *s) {

@@ -1,4 +1,5 @@
 #include <stdarg.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,7 @@ const char *comparison_reason_text(enum comparison_reason r) {
     return texts[r];
 }
 
-const char *comparison_flaw_text(enum standing_flaw flaw) {
+const char *comparison_flaw_text(const struct comparison_side *s) {
     static const char *const texts[STANDING_FLAWS] = {
         [STANDING_FLAWLESS] = "",
         [STANDING_FLAW_CUT] =
@@ -105,7 +106,9 @@ const char *comparison_flaw_text(enum standing_flaw flaw) {
             "those of that time",
         [STANDING_FLAW_COPIES] = "ended with copies still to be made: the longer it runs, the more are left",
         [STANDING_FLAW_BEHIND] = "did not serve what arrived: the longer it runs, the longer its latencies"};
-    return texts[flaw];
+    if (s->flaw == STANDING_FLAW_BEHIND && isnan(s->unserved)) /* users wait for answers */
+        return "left users without an answer, or ever more of them waiting: its latencies are those of the others";
+    return texts[s->flaw];
 }
 
 const char *comparison_method_name(enum comparison_method m) {

@@ -117,9 +117,11 @@ static void warn_of_growth(struct run_record *run) {
     if (kvf_present(result_value(r, "unanswered_ratio")))
         verdict_warn(
             &run->verdict,
-            "%.0f %% of the users waited for one answer all through the measured part, and no latency "
-            "is theirs; make run.duration several times as long as their requests take",
-            100 * result_value(r, "unanswered_ratio"));
+            "%s of the users waited for one answer all through the measured part, and no latency is theirs%s",
+            phrase_share(result_value(r, "unanswered_ratio")).text,
+            result_value(r, "classes_unserved") > 0
+                ? "" /* no time brings theirs */
+                : "; make run.duration several times as long as their requests take");
     if (!kvf_present(result_value(r, "unsettled_ratio"))) return;
     double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
     units_count_human(result_value(r, "requests_open_at_start"), before, sizeof before);
