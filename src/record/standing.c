@@ -402,25 +402,28 @@ double standing_chance(double dispersion, double busy) {
     return (dispersion >= 0 ? dispersion : 1) / (busy >= JUDGE_FULL ? JUDGE_CHANCE * JUDGE_CHANCE : 1);
 }
 
+static double busiest(const struct result_list *results) {
+    double busy = 0;
+    for (size_t i = 0; i < standing_busy_count; i++)
+        busy = fmax(busy, result_value(results, standing_busy[i]));
+    return busy;
+}
+
 /* Arrivals at even gaps leave no queue by chance, but sizes let the number in service differ. */
 static bool leaves_waiting(const struct result_list *results) {
     double unserved = result_value(results, "unserved_ratio"), load = standing_run_load(results),
            queue = fmin(unserved, result_value(results, "requests_queued_at_end") / load),
-           dispersion = result_value(results, "arrival_dispersion"), busy = 0;
-    for (size_t i = 0; i < standing_busy_count; i++)
-        busy = fmax(busy, result_value(results, standing_busy[i]));
+           dispersion = result_value(results, "arrival_dispersion"), busy = busiest(results);
     return kvf_present(unserved) &&
            (standing_waiting(unserved, load, standing_chance(fmax(dispersion, 1), busy)) ||
             standing_waiting(queue, load, standing_chance(dispersion, busy)));
 }
 
 double standing_run_allowed(const struct result_list *results) {
-    double load = standing_run_load(results), busy = 0,
+    double load = standing_run_load(results), busy = busiest(results),
            dispersion = fmax(result_value(results, "arrival_dispersion"), 1);
     bool needed = result_value(results, "unserved_ratio") >= JUDGE_UNSERVED && !leaves_waiting(results);
     if (!needed || !(load > 0)) return JUDGE_UNSERVED;
-    for (size_t i = 0; i < standing_busy_count; i++)
-        busy = fmax(busy, result_value(results, standing_busy[i]));
     double chance = JUDGE_CHANCE * sqrt(standing_chance(dispersion, busy) / load);
     return fmax(JUDGE_UNSERVED, fmax(chance, (JUDGE_WAIT_A_MOMENT + 1) / load));
 }
