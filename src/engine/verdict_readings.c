@@ -142,6 +142,8 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .prefill_ms = (double)counters_get(&d->prefill_ns) / 1e6,
                             .generation_ms = sum_ms(&d->latency[REQUEST_LATENCY_GENERATION]),
                             .room_ms = (double)counters_get(&d->room_ns) / 1e6,
+                            .first_room_ms = (double)counters_get(&d->first_room_ns) / 1e6,
+                            .first_storage_ms = (double)counters_get(&d->first_storage_ns) / 1e6,
                             .held_s = seconds(counters_get(&d->writes_held_ns)),
                             .slots_busy_s = known(i->in_service) * i->length_s,
                             .slots_s = (double)i->slots * i->length_s,

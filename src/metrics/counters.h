@@ -55,6 +55,8 @@ struct counters {
     _Atomic uint64_t hits_recomputed;   /* blocks found and computed again, not read */
     _Atomic uint64_t recomputed_tokens; /* of these */
     _Atomic uint64_t room_ns;           /* of the requests done, with a write of it waiting for room */
+    _Atomic uint64_t first_room_ns;     /* of this, and of the time in storage, the part that was */
+    _Atomic uint64_t first_storage_ns;  /* before the first token of each */
     _Atomic uint64_t prefill_ns;        /* of the requests done, on the modelled GPU and waiting for it */
     _Atomic uint64_t writes_held;       /* entry writes of requests that waited for their turn */
     _Atomic uint64_t writes_held_ns;    /* for so long in all */

@@ -29,12 +29,21 @@ static bool by_first_token(const struct judge_input *in) {
     return in->targets && in->ttft_ms > 0 && !isinf(in->ttft_ms);
 }
 
-/* The parts of a mean latency. Up to the first token nothing is generated, and of the time in storage there
- * is as much as fits beside the rest. */
+/* Of the latency that the targets are of: the time with a write that waits for room, and in storage. */
+static double room_of(const struct judge_input *in, bool first_token) {
+    return first_token ? in->first_room_ms : in->room_ms;
+}
+
+static double storage_of(const struct judge_input *in, bool first_token) {
+    return first_token ? in->first_storage_ms : in->storage_ms;
+}
+
+/* The parts of a mean latency. Up to the first token nothing is generated, and where loads and prefill
+ * overlap, of the time in storage there is as much as fits beside the rest. */
 enum part { PART_QUEUE, PART_WAY, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
 
 static double shares_of(const struct judge_input *in, bool first_token, double part[PARTS]) {
-    double whole = first_token ? in->ttft_ms : in->e2e_ms, storage = in->storage_ms;
+    double whole = first_token ? in->ttft_ms : in->e2e_ms, storage = storage_of(in, first_token);
     if (first_token) storage = fmin(storage, fmax(whole - in->queue_ms - in->prefill_ms, 0));
     part[PART_WAY] = in->way_ms > 0 ? judge_share(fmin(in->way_ms, in->queue_ms), whole) : 0;
     part[PART_QUEUE] =
@@ -59,7 +68,7 @@ static void add_parts(struct phrase *t, const struct judge_input *in) {
     int whole[PARTS];
     char text[24];
     bool first = by_first_token(in);
-    double mean = first ? in->ttft_ms : in->e2e_ms, room = judge_share(in->room_ms, mean);
+    double mean = first ? in->ttft_ms : in->e2e_ms, room = judge_share(room_of(in, first), mean);
     const char *const names[PARTS] = {"queue wait", "message to the pod", "storage I/O",
                                       first                ? "prefill"
                                       : in->prefill_ms > 0 ? "prefill and generation"
@@ -304,9 +313,13 @@ static bool crowded(const struct judge_input *in, bool full) {
 /* Room comes from moves, one after the other: in a crowd neither bandwidth nor slots bring it sooner, and
  * without one the tier does that takes most of their time. */
 static void room(struct phrase *t, const struct judge_input *in, struct verdict *v, enum kvf_tier tier) {
-    say(v, verdict_limit_of(tier), VERDICT_CAUSE_LATENCY, judge_share(in->room_ms, in->e2e_ms));
-    phrase_add(t, "writes that wait for room, %s of the time in storage",
-               phrase_share(judge_share(in->room_ms, in->storage_ms)).text);
+    bool first = by_first_token(in);
+    double room_ms = room_of(in, first);
+    say(v, verdict_limit_of(tier), VERDICT_CAUSE_LATENCY,
+        judge_share(room_ms, first ? in->ttft_ms : in->e2e_ms));
+    phrase_add(t, "writes that wait for room, %s of the time in storage%s",
+               phrase_share(judge_share(room_ms, storage_of(in, first))).text,
+               first ? " before the first token" : "");
     phrase_add(t, "; it is made by what moves to %s%s", tier_name(tier), judge_emulated_word(in, tier));
     if (in->tier_busy[tier] >= 0) phrase_add(t, ", %s busy", phrase_share(in->tier_busy[tier]).text);
     add_parts(t, in);
@@ -442,7 +455,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     bool by_size = capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
     /* more slots would make the line before a tier longer, in which those in service stand */
     bool lined = full && tiers && l.line_share >= DOMINANT && part[PART_STORAGE] > part[PART_QUEUE];
-    bool waits_for_room = in->room_ms >= DOMINANT * in->storage_ms;
+    bool first = by_first_token(in), waits_for_room = room_of(in, first) >= DOMINANT * storage_of(in, first);
     bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;
 
     if (disk && judge_foreign(in) > 0)

@@ -31,10 +31,11 @@ enum judge_routing {
 
 /* Means per completed request, sums, and shares of the time; NaN where missing. */
 struct judge_input {
-    double length_s; /* of the time judged, pauses excluded */
-    bool whole;      /* the whole run: the sentence names no time */
-    bool failed_run; /* which has failed: what it did until then meets no target */
-    double room_ms;  /* of storage_ms, with a write that waits for room */
+    double length_s;                        /* of the time judged, pauses excluded */
+    bool whole;                             /* the whole run: the sentence names no time */
+    bool failed_run;                        /* which has failed: what it did until then meets no target */
+    double room_ms;                         /* of storage_ms, with a write that waits for room */
+    double first_storage_ms, first_room_ms; /* the parts of both before the first token */
     double e2e_ms, queue_ms, storage_ms, prefill_ms,
         generation_ms;                    /* per request; 0 for what it does not do */
     double ttft_ms;                       /* where targets are of the time to first token; else missing */

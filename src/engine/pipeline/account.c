@@ -53,6 +53,8 @@ static void count(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t generation = f->timer_ns ? now - f->generate_ns : 0;
     counters_add(&c->owed_bytes, f->owed_bytes);
     counters_add(&c->room_ns, f->room_ns);
+    counters_add(&c->first_room_ns, f->first_room_ns);
+    counters_add(&c->first_storage_ns, f->first_storage_ns);
     counters_add(&c->prefill_ns, f->prefill_ns);
     counters_add(&c->context_tokens, flight_context_tokens(f));
     counters_add(&c->load_tokens, r->load_tokens);

@@ -68,7 +68,8 @@ struct flight {
     uint64_t room_ns;     /* union of the times with a write that waits for room, or for moves that make it */
     uint64_t room_since_ns;
     uint32_t needing_room;
-    uint64_t wait_deadline_ns; /* end of its patience with other writers; 0: none yet */
+    uint64_t first_storage_ns, first_room_ns; /* both until the first token */
+    uint64_t wait_deadline_ns;                /* end of its patience with other writers; 0: none yet */
     /* block granularity, and the chunks of a document that is ingested */
     uint64_t rank; /* first of its recency ranks */
     uint32_t blocks, hit_blocks, next_block;

@@ -95,6 +95,8 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->unwritten_ratio = kvf_ratio(s->unwritten, s->sampled);
     in->held_s = s->held_s;
     in->room_ms = kvf_ratio(s->room_ms, s->requests);
+    in->first_room_ms = kvf_ratio(s->first_room_ms, s->first_tokens);
+    in->first_storage_ms = kvf_ratio(s->first_storage_ms, s->first_tokens);
     in->memory_any = kvf_ratio(s->memory_any_s, s->length_s);
     for (int d = 0; d < KVF_DIRS; d++) in->memory_busy[d] = kvf_ratio(s->memory_s[d], s->length_s);
     for (int t = 0; t < KVF_TIERS; t++) {

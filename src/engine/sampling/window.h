@@ -26,6 +26,7 @@ struct window_sums {
     double link_s[KVF_TIERS][KVF_DIRS], link_any_s[KVF_TIERS];
     double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */
     double room_ms;                          /* of requests, waiting for room */
+    double first_room_ms, first_storage_ms;  /* before their first tokens */
     double held_s;                           /* writes waiting for their turn */
     double compute_busy_s, compute_flops_s,
         compute_memory_s,   /* of a modelled GPU, a mean of all machines; that no larger batch saves */

@@ -153,6 +153,10 @@ static void means_are_weighted(void **state) {
                             .e2e_ms = 3 * 300,
                             .queue_ms = 3 * 30,
                             .storage_ms = 3 * 20,
+                            .ttft_ms = 2 * 90,
+                            .first_tokens = 2,
+                            .first_storage_ms = 2 * 15,
+                            .first_room_ms = 2 * 5,
                             .generation_ms = 2 * 50,
                             .firsts = 4,
                             .sampled = 40,
@@ -184,6 +188,9 @@ static void means_are_weighted(void **state) {
     near(in.e2e_ms, 250);
     near(in.queue_ms, 25);
     near(in.storage_ms, 25);
+    near(in.ttft_ms, 90); /* of those that have a first token */
+    near(in.first_storage_ms, 15);
+    near(in.first_room_ms, 5);
     near(in.generation_ms, 25); /* of all requests, also of those that generate nothing */
     near(in.device_busy_ratio, 0.6);
     near(in.host_cpu_ratio, 0.475);

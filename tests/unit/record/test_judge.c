@@ -44,6 +44,8 @@ static struct judge_input unknown(void) {
                              .unwritten_ratio = NAN,
                              .capacity_ratio = NAN,
                              .ttft_ms = NAN,
+                             .first_storage_ms = NAN,
+                             .first_room_ms = NAN,
                              .free_ratio = NAN,
                              .missed_prefill = 1,
                              .reuse_bytes = NAN,
@@ -257,6 +259,7 @@ static void the_latency_of_the_targets_is_divided(void **state) {
         strstr(v.sentence,
                "the mean end-to-end latency of 5.00 s is 4 % queue wait, 20 % storage I/O, 76 % generation"));
     in.ttft_ms = 1000;
+    in.first_storage_ms = 1000;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NVME);
     assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
@@ -386,6 +389,7 @@ static void a_gpu_whose_batch_has_room_bounds_nothing(void **state) {
     struct judge_input in = means(2000, 0, 30, 1900);
     works(&in, NVME, 3, 0, 0.3, 0);
     in.ttft_ms = 100;
+    in.first_storage_ms = 30;
     in.prefill_ms = 70;
     in.slots = 64;
     in.slots_ratio = 0.3;
@@ -514,6 +518,7 @@ static void the_wait_to_join_a_batch_is_not_its_work(void **state) {
     in.length_s = 90;
     in.requests = 195;
     in.ttft_ms = 159;
+    in.first_storage_ms = 19;
     in.prefill_ms = 140;
     in.compute_busy = 0.96;
     in.compute_work = 0.13;
@@ -606,6 +611,7 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
                         "a faster GPU, or faster tiers: storage is 40 % of the latency that targets are of");
     in.compute_busy = 0.95; /* of the first token, of which the GPU has less */
     in.ttft_ms = 1000;
+    in.first_storage_ms = 800;
     in.prefill_ms = 400;
     v = judged(&in);
     assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
@@ -896,6 +902,8 @@ static void generation_holds_slots_however_storage_waits_for_room(void **state) 
     struct judge_input in = means(43870, 41380, 28, 2462);
     works(&in, NVME, 0, 2.7, 0, 0.02);
     in.ttft_ms = 41400;
+    in.first_storage_ms = 20;
+    in.first_room_ms = 15;
     in.room_ms = 18;
     in.slots_ratio = 1;
     in.slots = 4;
@@ -907,6 +915,8 @@ static void generation_holds_slots_however_storage_waits_for_room(void **state) 
     in = means(2470, 0, 86, 2384); /* without a queue there are 1.8 of 256, hardly one of them in storage */
     works(&in, NVME, 0, 2.7, 0, 0.05);
     in.ttft_ms = 71;
+    in.first_storage_ms = 71;
+    in.first_room_ms = 49;
     in.room_ms = 49;
     in.slots_ratio = 0.007;
     in.slots = 256;
@@ -914,6 +924,24 @@ static void generation_holds_slots_however_storage_waits_for_room(void **state) 
     assert_int_equal(v.limited_by, VERDICT_NVME);
     assert_non_null(strstr(v.sentence, "nvme writes, 100 % of operation time"));
     assert_non_null(strstr(v.sentence, "(69 % with a write waiting for room)"));
+}
+
+/* Writes of decode wait for room, and none before the first token: what that waits for are reads. */
+static void room_is_told_of_the_latency_that_targets_are_of(void **state) {
+    (void)state;
+    struct judge_input in = means(2000, 0, 1800, 200);
+    works(&in, NVME, 10, 40, 0.1, 0.6);
+    in.room_ms = 1500;
+    assert_non_null(
+        strstr(judged(&in).sentence, "90 % storage I/O (75 % with a write waiting for room), 10 %"));
+    in.ttft_ms = 300;
+    in.first_storage_ms = 240;
+    in.first_room_ms = 0;
+    struct verdict v = judged(&in);
+    assert_null(strstr(v.sentence, "room"));
+    assert_non_null(strstr(v.sentence, "first token of 300 ms is 80 % storage I/O, 20 % other"));
+    in.first_room_ms = 200;
+    assert_non_null(strstr(judged(&in).sentence, "80 % storage I/O (67 % with a write waiting for room)"));
 }
 
 /* 1.6 of the 65 in service of eight pods are in storage, where 2.4 tiers are at work: no line. */
@@ -1373,6 +1401,7 @@ int main(void) {
         cmocka_unit_test(capacity_is_no_cause_where_its_misses_make_no_work),
         cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
         cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
+        cmocka_unit_test(room_is_told_of_the_latency_that_targets_are_of),
         cmocka_unit_test(tiers_of_all_pods_are_at_work),
         cmocka_unit_test(the_tier_that_makes_room_is_named),
         cmocka_unit_test(the_limit_on_writes_is_named),
