@@ -24,6 +24,12 @@ void access_ended(struct executor *x, struct flight *f) {
     if (--f->outstanding == 0) f->storage_ns += executor_now(x) - f->storage_since_ns;
 }
 
+void access_first_token(struct flight *f) {
+    uint64_t now = f->first_token_ns;
+    f->first_storage_ns = f->storage_ns + (f->outstanding > 0 ? now - f->storage_since_ns : 0);
+    f->first_room_ns = f->room_ns + (f->needing_room > 0 ? now - f->room_since_ns : 0);
+}
+
 static void room_needed(struct executor *x, struct flight *f, struct cache_op *op) {
     if (op->state == CACHE_OP_READY) return;
     op->needs_room = true;

@@ -59,5 +59,8 @@ void access_refused(struct flight *f);
 void access_ended(struct executor *x, struct flight *f);
 /* A write of the request has its room, or ended without; without effect on what never waited for any. */
 void access_room_found(struct executor *x, struct flight *f, struct cache_op *op);
+/* Its first token is there (first_token_ns): keeps how long it was in storage and waited for room until then.
+ */
+void access_first_token(struct flight *f);
 
 #endif

@@ -306,10 +306,9 @@ static void flight_end(struct pipeline *p, struct executor *x, struct flight *f)
 }
 
 static void first_token(struct executor *x, struct flight *f) {
-    uint64_t now = f->first_token_ns = executor_now(x);
-    f->first_storage_ns = f->storage_ns + (f->outstanding > 0 ? now - f->storage_since_ns : 0);
-    f->first_room_ns = f->room_ns + (f->needing_room > 0 ? now - f->room_since_ns : 0);
-    atomic_store_explicit(&f->ttft_ns, now - f->req.arrival_ns, memory_order_relaxed);
+    f->first_token_ns = executor_now(x);
+    access_first_token(f);
+    atomic_store_explicit(&f->ttft_ns, f->first_token_ns - f->req.arrival_ns, memory_order_relaxed);
 }
 
 static void generate_begin(struct pipeline *p, struct executor *x, struct flight *f) {
