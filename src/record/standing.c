@@ -568,7 +568,9 @@ const char *standing_flaw_text(enum standing_flaw flaw) {
 const char *standing_why(const double counts[STANDING_UNDONE], enum standing_flaw flaw,
                          char out[STANDING_TEXT]) {
     standing_undone(counts, out, STANDING_TEXT);
-    if (!out[0]) snprintf(out, STANDING_TEXT, "%s", standing_flaw_text(flaw));
+    size_t len = strlen(out);
+    const char *more = standing_flaw_text(flaw);
+    if (more[0]) snprintf(out + len, STANDING_TEXT - len, "%s%s", len > 0 ? "; " : "", more);
     return out;
 }
 

@@ -159,7 +159,8 @@ extern const char *const standing_flaw_metrics[];
 extern const size_t standing_flaw_metric_count;
 /* Whether a run can be best: nothing undone, and no flaw. */
 bool standing_comparable(const double undone[STANDING_UNDONE], enum standing_flaw flaw);
-/* Why it cannot: "3 requests failed", "it ended amid most of its work"; "" where it can. */
+/* Why it cannot: "3 requests failed", "it ended amid most of its work", or both, "; " between; "" where it
+ * can. */
 const char *standing_why(const double undone[STANDING_UNDONE], enum standing_flaw flaw,
                          char out[STANDING_TEXT]);
 /* The same from the results of a run. */

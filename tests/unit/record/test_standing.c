@@ -191,13 +191,26 @@ static void trials_tell_the_most_classes_of_any(void **state) {
     trials_free(&t);
 }
 
+static void both_reasons_are_told(void **state) {
+    (void)state;
+    double counts[STANDING_UNDONE] = {0};
+    char text[STANDING_TEXT];
+    counts[standing_undone_find("requests_failed")] = 3;
+    assert_string_equal(standing_why(counts, STANDING_FLAW_BEHIND, text),
+                        "3 requests failed; it did not serve what arrived");
+    assert_string_equal(standing_why(counts, STANDING_FLAWLESS, text), "3 requests failed");
+    counts[standing_undone_find("requests_failed")] = 0;
+    assert_string_equal(standing_why(counts, STANDING_FLAW_CUT, text), "it ended amid most of its work");
+    assert_string_equal(standing_why(counts, STANDING_FLAWLESS, text), "");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_class_starves_or_waits_for_half_of_the_run),  CASE(a_class_is_left_behind_the_others),
         CASE(the_arrival_process_says_what_chance_explains), CASE(no_class_is_behind_where_all_wait),
-        CASE(trials_tell_the_most_classes_of_any),
+        CASE(trials_tell_the_most_classes_of_any),           CASE(both_reasons_are_told),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("standing", tests, NULL, NULL);
