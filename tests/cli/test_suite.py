@@ -416,7 +416,7 @@ def _():
     assert [one for one in warned if "those of the first few" in one["message"]], warned
 
 
-@case("a test of which more than a tenth is unfinished at its end is compared with none")
+@case("a test is too short where most of its time in service is unfinished, as a run is everywhere")
 def _():
     got = run(["suite", "storage-only", "gpu-cpu", "cpu-storage", "--quick", "--path", ".", "--set", "mode=simulate"])
     text, seen = " ".join(got.stdout.split()), set()
@@ -427,10 +427,10 @@ def _():
         spent = value["requests_done"] * (value["e2e_mean_ms"] - value["queue_wait_mean_ms"]) / 1e3
         unfinished = 1 - spent / (value["in_service_mean"] * value["measured_s"])
         told = re.search(r"%s: [\d,]+ requests? (?:was|were) done, but unfinished requests took ([\d.]+) %% of the time" % name, text)
-        assert (told is not None) == (unfinished > 0.1), (name, unfinished, text)
+        assert (told is not None) == (unfinished > 0.5), (name, unfinished, text)
         assert not told or abs(float(told[1]) / 100 - unfinished) < 6e-4, (told, unfinished)
         seen.add(unfinished > 0.1)
-    assert seen == {True, False} and " times what nvme alone does" not in text, (seen, text)
+    assert seen == {True, False} and " times what nvme alone does" in text and "too short" not in text, (seen, text)
 
 
 main()

@@ -133,12 +133,9 @@ const struct suite_entry *suite_find(const struct suite *s, const char *name); /
 /* "12 requests failed", as standing_why() has it: its throughput is comparable to none; "": it may be. That
  * it was cut is suite_cut(), and tests with more than they serve are compared by throughput. */
 const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]);
-bool suite_cut(
-    const struct suite_entry *e); /* done, and too short: more than SUITE_UNFINISHED is unfinished */
+bool suite_cut(const struct suite_entry *e); /* done, and a run of it was too short: standing_run_cut() */
 double suite_unfinished(const struct suite_entry *e); /* the largest standing_run_unfinished() of its runs */
-/* Ratios of throughput are told from 1.1 on, which is what unfinished work may make of equal ones. */
-#define SUITE_UNFINISHED 0.1
-bool suite_comparable(const struct suite_entry *e); /* done, not too short, and with nothing left undone */
+bool suite_comparable(const struct suite_entry *e);   /* done, not too short, and with nothing left undone */
 
 /* Appends the comparison, a row a test, and for group tiers the ranking. */
 void suite_put_tables(const struct suite *s, struct doc *d);

@@ -44,7 +44,9 @@ double suite_unfinished(const struct suite_entry *e) {
 }
 
 bool suite_cut(const struct suite_entry *e) {
-    return suite_done(e) && suite_unfinished(e) > SUITE_UNFINISHED;
+    bool cut = false;
+    for (uint32_t k = 0; k < e->runs; k++) cut = cut || standing_run_cut(&e->run[k].results);
+    return suite_done(e) && cut;
 }
 
 bool suite_comparable(const struct suite_entry *e) {
@@ -220,8 +222,7 @@ static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc 
     }
     if (left)
         doc_text(d, DOC_WARN,
-                 "Without a rank: the test left work undone, or was too short for at least a tenth of its "
-                 "work.");
+                 "Without a rank: the test left work undone, or was too short for most of its work.");
 }
 
 static void put_moved(const struct ranked *r, size_t n, struct doc *d) {
