@@ -249,8 +249,11 @@ static void add_metrics(const struct comparison_input *input, const struct compa
         else
             for (size_t s = 0; s < c->sides; s++) each_metric(&input[s], add_found, &a);
     }
-    for (size_t i = 0; i < STANDING_UNDONE; i++) /* those that the usual selection does not have */
-        add_metric(input, c, standing_undone_metric(i), ASKED_USUAL);
+    for (size_t i = 0; i <= STANDING_UNDONE; i++) { /* those that the usual selection does not have */
+        bool some = false;                          /* in trials whose median is none */
+        for (size_t s = 0; s < c->sides; s++) some = some || comparison_lost_in_part(&c->side[s], i);
+        add_metric(input, c, comparison_lost_metric(i), some ? ASKED_NAMED : ASKED_USUAL);
+    }
     for (size_t s = 1; s < c->sides; s++)
         if (comparison_waits_more(&c->side[s], c->side) || comparison_waits_more(c->side, &c->side[s]))
             add_metric(input, c, "unserved_ratio", ASKED_NAMED);

@@ -41,6 +41,13 @@ void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char
                            size_t len);
 void comparison_shares_free(struct comparison_shares *s); /* takes NULL */
 
+/* The kinds of loss, by weight: writes refused, work undone, arrivals left waiting, users without an answer.
+ */
+enum { COMPARISON_LOST = STANDING_UNDONE + 3 };
+struct comparison_lost { /* of a kind, by the trials of a group */
+    double most;         /* of any trial */
+    size_t trials;       /* that lost some */
+};
 enum { COMPARISON_NEIGHBOURS = 3 };
 /* The tier below memory from which a side loads, and the time of computing again instead. */
 struct comparison_store {
@@ -79,14 +86,19 @@ struct comparison_side {
     char granularity[16]; /* of its cache; "": not known */
     bool other_units;     /* than the baseline's: its lookups and operations are of entries of another kind */
     struct comparison_means mean;
-    double load;     /* requests that arrived, or were open before; missing where not known */
-    double unserved; /* part of its arrivals left waiting; missing where users wait for answers */
-    double offered;  /* of that load, a second of the measured part; missing likewise */
-    bool open_loop;  /* requests arrive on their own */
+    double load;       /* requests that arrived, or were open before; missing where not known */
+    double unserved;   /* part of its arrivals left waiting, of a group the most of a trial beyond chance;
+                          missing where users wait for answers */
+    double dispersion; /* of its arrivals, 1 and more: how far chance lets their number differ */
+    double offered;    /* of that load, a second of the measured part; missing likewise */
+    bool open_loop;    /* requests arrive on their own */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;
-    enum standing_flaw flaw; /* of its figures: standing_run_flaw() */
+    enum standing_flaw
+        flaw; /* of its figures: standing_run_flaw(), of a group the first that any trial has */
+    size_t flawed[STANDING_FLAWS]; /* complete trials of a group, by their flaw */
+    struct comparison_lost lost[COMPARISON_LOST];
     /* Whether of some kind of work far more was left undone than by the baseline, and far less. Both may be:
      * then neither looks better for a good reason. */
     bool undone_more, undone_less;

@@ -37,8 +37,12 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
         return;
     else if (s->undone_more && s->undone[0])
         fail(c, "%s left more undone than %s: %s.", s->label, c->side[0].label, s->undone);
-    else if (s->undone_more)
-        fail(c, "%s %s.", s->label, comparison_flaw_text(s));
+    else if (s->undone_more) {
+        struct buf flaw = {0};
+        comparison_put_flaw(s, s->flaw, &flaw);
+        fail(c, "%s.", buf_text(&flaw));
+        buf_free(&flaw);
+    }
 }
 
 /* Whether the noise of a side is known of any metric that is held. */

@@ -328,11 +328,26 @@ static void warn_members(const struct comparison_input *i, struct comparison *c,
     free(input);
 }
 
+/* A run has the first that holds, and the trials of a group may have several. */
+static void warn_flaws(struct comparison *c, const struct comparison_side *s) {
+    for (enum standing_flaw f = STANDING_FLAWLESS + 1; f < STANDING_FLAWS; f++) {
+        struct buf text = {0};
+        bool alone = f == STANDING_FLAW_BEHIND && s->flaw == f && !s->undone[0];
+        if (f != s->flaw && s->flawed[f] == 0) continue;
+        comparison_put_flaw(s, f, &text);
+        text.data[0] = (char)(text.data[0] == 'r' ? 'R' : text.data[0]);
+        comparison_warn(c, "%s.%s", buf_text(&text),
+                        !alone                            ? ""
+                        : comparison_flawed_in_part(s, f) ? " Compare the group by throughput alone."
+                                                          : " Compare it by throughput alone.");
+        buf_free(&text);
+    }
+}
+
 void comparison_fairness(const struct comparison_input *input, struct comparison *c) {
     struct question *q = open_questions(input, c->sides);
     for (size_t s = 0; s < c->sides; s++) {
         const struct run_record *r = input[s].run;
-        char who[sizeof c->side[s].label];
         if (comparison_group(&input[s]))
             warn_group(input[s].trials, c, &c->side[s]);
         else
@@ -341,12 +356,7 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
         if (c->side[s].undone[0])
             comparison_warn(c, "The throughput of %s is not comparable: %s.", c->side[s].label,
                             c->side[s].undone);
-        if (c->side[s].flaw != STANDING_FLAWLESS)
-            comparison_warn(c, "%s %s.%s", at_start(&c->side[s], who, sizeof who),
-                            comparison_flaw_text(&c->side[s]),
-                            c->side[s].flaw == STANDING_FLAW_BEHIND && !c->side[s].undone[0]
-                                ? " Compare it by throughput alone."
-                                : "");
+        warn_flaws(c, &c->side[s]);
     }
     for (size_t s = 0; s < c->sides; s++)
         if (input[s].members) warn_members(&input[s], c, c->side[s].label);

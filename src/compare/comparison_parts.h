@@ -66,8 +66,20 @@ static inline bool comparison_serves(const struct comparison_side *s) {
     return s->open_loop && s->flaw != STANDING_FLAW_BEHIND;
 }
 
-/* The flaw of a side in words, behind its name: "did not serve what arrived: ...". */
-const char *comparison_flaw_text(const struct comparison_side *s);
+/* Fills flaw, flawed and lost of a side, and the largest part left waiting of a group. A group is no better
+ * than the worst of its complete trials: what half of them hide is in no median. */
+void comparison_trials(const struct comparison_input *input, struct comparison_side *side);
+/* The metric behind lost[i], and the amount of it that counts, given the value of the metric: the median of a
+ * group, or where most of its trials lost none the most of any. */
+const char *comparison_lost_metric(size_t i);
+size_t comparison_lost_find(const char *metric); /* COMPARISON_LOST: it is none of them */
+double comparison_lost_amount(const struct comparison_side *s, size_t i, double value);
+/* Whether some trials of a group, and not all, have this flaw, or have lost of this kind. */
+bool comparison_flawed_in_part(const struct comparison_side *s, enum standing_flaw flaw);
+bool comparison_lost_in_part(const struct comparison_side *s, size_t i);
+/* Appends a flaw of a side with its name: "run 4 did not serve what arrived: ...", of a group in part "2 of 5
+ * trials of runs 4-8 did not serve what arrived". */
+void comparison_put_flaw(const struct comparison_side *s, enum standing_flaw flaw, struct buf *out);
 
 /* Whether a run failed or crashed, or no trial of a group is complete: its figures say nothing. */
 static inline bool comparison_side_failed(const struct comparison_side *s) {

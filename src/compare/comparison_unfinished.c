@@ -26,6 +26,7 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     struct result_list values = values_of(i);
     side->flaw = standing_run_flaw(&values);
     side->load = standing_run_load(&values);
+    side->dispersion = fmax(1, result_value(&values, "arrival_dispersion"));
     side->unserved = result_value(&values, "unserved_ratio");
     side->unanswered =
         fmax(0, fmax(result_value(&values, "unanswered_ratio"), result_value(&values, "unsettled_ratio")));
@@ -33,6 +34,7 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     double length = comparison_value(i, "measured_s", &unit);
     side->offered = length > 0 ? side->load / length : side->load;
     free(values.items);
+    comparison_trials(i, side);
 }
 
 /* ---- how much was done ---- */
@@ -81,13 +83,18 @@ bool comparison_lost_more(const struct comparison *c, const char *metric, size_t
     return more && (of_requests || !(one->other_units || other->other_units) || !(n_than > 0));
 }
 
-/* Of any kind, for each trial. */
+/* Of any kind, for each trial, or in a trial where most have none. */
 static bool far_more(const struct comparison *c, size_t side, const struct standing *a, size_t than,
                      const struct standing *b) {
-    for (size_t i = 0; i < STANDING_UNDONE; i++)
-        if (comparison_lost_more(c, standing_undone_metric(i), side, standing_undone_each(a, i), than,
-                                 standing_undone_each(b, i)))
+    for (size_t i = 0; i < STANDING_UNDONE; i++) {
+        const struct comparison_lost *own = &c->side[side].lost[i + 1], *other = &c->side[than].lost[i + 1];
+        double each = standing_undone_each(a, i), each_than = standing_undone_each(b, i);
+        if (comparison_lost_more(c, standing_undone_metric(i), side, each, than, each_than)) return true;
+        if (2 * own->trials < c->side[side].complete &&
+            comparison_lost_more(c, standing_undone_metric(i), side, own->most, than,
+                                 fmax(each_than, other->most)))
             return true;
+    }
     return false;
 }
 

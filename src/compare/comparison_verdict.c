@@ -51,6 +51,20 @@ static void put_hits(const struct comparison *c, size_t side, const struct compa
     buf_add(out, "); no latency or throughput that users feel differs beyond noise.");
 }
 
+/* ", while 2 of 5 trials of runs 4-8 did not serve what arrived", of the baseline likewise: a group is not
+ * better than the worst of its trials. */
+static void put_flawed(const struct comparison *c, size_t side, struct buf *out) {
+    const struct comparison_side *both[] = {&c->side[side], &c->side[0]};
+    const char *between = ", while ";
+    for (size_t k = 0; k < 2; k++) {
+        if (!comparison_flawed_in_part(both[k], both[k]->flaw) || both[k]->flaw == STANDING_FLAWLESS)
+            continue;
+        buf_add(out, between);
+        comparison_put_flaw(both[k], both[k]->flaw, out);
+        between = " and ";
+    }
+}
+
 /* Why nothing is said, of the first metric that would have been something to say. */
 static void put_nothing(const struct comparison *c, size_t side, struct buf *out) {
     const char *base = c->side[0].label, *other = c->side[side].label;
@@ -64,6 +78,7 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
             buf_addf(out, "Nothing is claimed of %s against %s: ", other, base);
             if (v->reason != COMPARISON_SMALLER || !comparison_put_work(c, side, out))
                 buf_add(out, comparison_reason_text(v->reason));
+            put_flawed(c, side, out);
             buf_add(out, ".");
             return;
         }
@@ -89,22 +104,13 @@ static double value_at(const struct comparison *c, const char *metric, size_t si
 /* A count that is 0 everywhere is not listed. */
 static double lost(const struct comparison *c, const char *metric, size_t side) {
     double n = value_at(c, metric, side);
-    return kvf_present(n) ? n : 0;
+    return comparison_lost_amount(&c->side[side], comparison_lost_find(metric), kvf_present(n) ? n : 0);
 }
 
-static const char refused[] = "refused", waiting[] = "unserved_ratio", unanswered[] = "unanswered_ratio";
+static const char waiting[] = "unserved_ratio", unanswered[] = "unanswered_ratio";
 
-/* Requests that are refused, fail or wait past their target drop out of the metrics that look better. What is
- * lost is listed by weight; counts have no noise of their own. */
-enum { LOST = STANDING_UNDONE + 3 };
-
-static const char *lost_metric(size_t i) {
-    return i == 0          ? refused
-           : i == LOST - 2 ? waiting
-           : i == LOST - 1 ? unanswered
-                           : standing_undone_metric(i - 1);
-}
-
+/* Requests that are refused, fail or wait past their target drop out of the metrics that look better. Counts
+ * have no noise of their own. */
 /* Far more of it, as far as chance lets both differ. */
 static bool loses(const struct comparison *c, const char *metric, size_t side, size_t than) {
     if (strcmp(metric, unanswered) == 0)
@@ -113,13 +119,14 @@ static bool loses(const struct comparison *c, const char *metric, size_t side, s
         return comparison_lost_more(c, metric, side, lost(c, metric, side), than, lost(c, metric, than));
     const struct comparison_side *more = &c->side[side], *less = &c->side[than];
     return comparison_waits_more(more, less) &&
-           standing_behind(1 - (more->unserved - less->unserved), fmin(more->load, less->load));
+           standing_waiting(more->unserved - less->unserved, fmin(more->load, less->load),
+                            fmax(more->dispersion, less->dispersion));
 }
 
-/* The first of which one side lost far more than the other; LOST: none. */
+/* The first of which one side lost far more than the other; COMPARISON_LOST: none. */
 static size_t more_lost(const struct comparison *c, size_t side, size_t than) {
     size_t i = 0;
-    while (i < LOST && !loses(c, lost_metric(i), side, than)) i++;
+    while (i < COMPARISON_LOST && !loses(c, comparison_lost_metric(i), side, than)) i++;
     return i;
 }
 
@@ -139,7 +146,7 @@ static const char *missed_of(const struct comparison *c, size_t side) {
 static const char *harm_words(const char *metric) {
     size_t kind = standing_undone_find(metric);
     if (kind < STANDING_UNDONE) return standing_undone_more(kind);
-    return strcmp(metric, refused) == 0      ? "writes are refused"
+    return strcmp(metric, "refused") == 0    ? "writes are refused"
            : strcmp(metric, waiting) == 0    ? "arrivals are left waiting"
            : strcmp(metric, unanswered) == 0 ? "users are left without an answer"
                                              : "requests miss their target";
@@ -152,9 +159,17 @@ static const char *harm_words(const char *metric) {
 static void put_of(const struct comparison *c, const char *metric, size_t side, size_t other,
                    struct buf *out) {
     const struct comparison_metric *m = comparison_metric(c, metric);
-    double own = c->side[side].load, theirs = c->side[other].load;
+    const struct comparison_side *s = &c->side[side];
+    double own = s->load, theirs = c->side[other].load;
+    size_t kind = comparison_lost_find(metric);
     char number[32];
     bool few = strcmp(metric, unanswered) == 0 && isnan(m->change[side].value);
+    if (kind < COMPARISON_LOST && comparison_lost_in_part(s, kind)) {
+        const struct comparison_lost *l = &s->lost[kind];
+        buf_addf(out, "%s%s in %zu of %zu trials", l->trials > 1 ? "up to " : "",
+                 comparison_cell(l->most, m).text, l->trials, s->complete);
+        return;
+    }
     buf_add(out, few ? "under 5 %" : comparison_cell(m->change[side].value, m).text);
     if (m->unit[0] || strcmp(metric, waiting) == 0 || strcmp(metric, unanswered) == 0 ||
         standing_of_classes(metric) || strncmp(metric, "slo_", 4) == 0)
@@ -186,9 +201,9 @@ static struct harm harm_of(const struct comparison *c, size_t side) {
     size_t more = more_lost(c, side, 0), less = more_lost(c, 0, side), first = more < less ? more : less,
            other = more < less ? less : more;
     struct harm h = {.relief = less < more};
-    h.metric = first < LOST ? lost_metric(first) : missed_of(c, side);
-    h.against = other < LOST ? lost_metric(other) : NULL;
-    h.other_done = first < LOST &&
+    h.metric = first < COMPARISON_LOST ? comparison_lost_metric(first) : missed_of(c, side);
+    h.against = other < COMPARISON_LOST ? comparison_lost_metric(other) : NULL;
+    h.other_done = first < COMPARISON_LOST &&
                    comparison_does_less(c, h.relief ? side : 0, h.relief ? 0 : side, COMPARISON_CLEARLY_LESS);
     return h;
 }
@@ -347,6 +362,11 @@ static void put_keys(const struct comparison *c, size_t side, struct buf *out) {
     buf_add(out, ".");
 }
 
+/* Whether it is the loss of a run that did not serve what arrived. */
+static bool of_waiting(const char *metric) {
+    return metric && (strcmp(metric, waiting) == 0 || strcmp(metric, unanswered) == 0);
+}
+
 /* Leads with what matters to users: failed requests, then latency, and never a gain that comes from misses
  * without naming the misses. The other way is told as well. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
@@ -364,6 +384,7 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         buf_add(out, ")");
     }
     put_chunks(c, side, &f, out);
+    if (!of_waiting(f.harm.metric) && !of_waiting(f.harm.against)) put_flawed(c, side, out);
     if (c->side[side].smaller || c->side[side].larger) buf_add(out, ", although ");
     (void)comparison_put_work(c, side, out);
     buf_add(out, ".");

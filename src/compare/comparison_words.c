@@ -95,20 +95,31 @@ const char *comparison_reason_text(enum comparison_reason r) {
     return texts[r];
 }
 
-const char *comparison_flaw_text(const struct comparison_side *s) {
-    static const char *const texts[STANDING_FLAWS] = {
-        [STANDING_FLAWLESS] = "",
-        [STANDING_FLAW_CUT] =
-            "ended while most of the time in service was that of requests not done: its throughput and "
-            "latencies are those of the first few",
-        [STANDING_FLAW_EARLY] =
-            "did much of its work before the measured part: its throughput and latencies are in part "
-            "those of that time",
-        [STANDING_FLAW_COPIES] = "ended with copies still to be made: the longer it runs, the more are left",
-        [STANDING_FLAW_BEHIND] = "did not serve what arrived: the longer it runs, the longer its latencies"};
-    if (s->flaw == STANDING_FLAW_BEHIND && isnan(s->unserved)) /* users wait for answers */
-        return "left users without an answer, or ever more of them waiting: its latencies are those of the others";
-    return texts[s->flaw];
+/* Of a side by itself, what follows from it, and of several trials. */
+static const struct {
+    const char *text, *so, *many;
+} flaws[STANDING_FLAWS] = {
+    [STANDING_FLAW_CUT] = {"ended while most of the time in service was that of requests not done",
+                           "its throughput and latencies are those of the first few", NULL},
+    [STANDING_FLAW_EARLY] = {"did much of its work before the measured part",
+                             "its throughput and latencies are in part those of that time",
+                             "did much of their work before the measured part"},
+    [STANDING_FLAW_COPIES] = {"ended with copies still to be made", "the longer it runs, the more are left",
+                              NULL},
+    [STANDING_FLAW_BEHIND] = {"did not serve what arrived", "the longer it runs, the longer its latencies",
+                              NULL}};
+
+void comparison_put_flaw(const struct comparison_side *s, enum standing_flaw flaw, struct buf *out) {
+    bool part = comparison_flawed_in_part(s, flaw),
+         answers = flaw == STANDING_FLAW_BEHIND && isnan(s->unserved); /* which users wait for */
+    const char *text = answers ? "left users without an answer, or ever more of them waiting"
+                       : part && s->flawed[flaw] > 1 && flaws[flaw].many ? flaws[flaw].many
+                                                                         : flaws[flaw].text;
+    if (part)
+        buf_addf(out, "%zu of %zu trials of %s %s", s->flawed[flaw], s->complete, s->label, text);
+    else
+        buf_addf(out, "%s %s: %s", s->label, text,
+                 answers ? "its latencies are those of the others" : flaws[flaw].so);
 }
 
 const char *comparison_method_name(enum comparison_method m) {

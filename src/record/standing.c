@@ -536,7 +536,7 @@ const char *const standing_flaw_metrics[] = {
     "unserved_ratio",     "unsettled_ratio",        "unanswered_ratio",    "copies_begun",
     "copies_left",        "batch_running_mean",     "misses_not_computed", "requests_open_at_start",
     "arrival_dispersion", "requests_queued_at_end", "slots_busy_ratio",    "gpu_busy_ratio",
-    "cpu_busy_ratio",     "nvme_busy_ratio",        "remote_busy_ratio"};
+    "cpu_busy_ratio",     "nvme_busy_ratio",        "remote_busy_ratio",   "batch_busy_ratio"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {

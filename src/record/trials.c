@@ -129,6 +129,16 @@ uint64_t trials_seed(const struct trials *t, size_t complete) {
     return i < t->count ? t->trial[i].seed : 0;
 }
 
+void trials_results(const struct trials *t, size_t complete, struct result_list *out) {
+    for (size_t i = 0; i < t->metrics; i++) {
+        const struct trial_metric *m = &t->metric[i];
+        struct result one = {.value = complete < m->count ? m->value[complete] : KVF_MISSING};
+        snprintf(one.metric, sizeof one.metric, "%s", m->metric);
+        snprintf(one.unit, sizeof one.unit, "%s", m->unit);
+        result_put(out, &one);
+    }
+}
+
 bool trials_seeds_differ(const struct trials *t) {
     for (size_t i = 1; i < trials_complete(t); i++)
         if (trials_seed(t, i) != trials_seed(t, 0)) return true;

@@ -48,6 +48,8 @@ size_t trials_complete(const struct trials *t); /* their number */
 /* Whether complete trials have different seeds, and the seed of a complete trial by its index. */
 bool trials_seeds_differ(const struct trials *t);
 uint64_t trials_seed(const struct trials *t, size_t complete);
+/* Appends the results of a complete trial by its index, without their samples. */
+void trials_results(const struct trials *t, size_t complete, struct result_list *out);
 /* Whether there is a complete trial, every one passed all its criteria, and of the others none failed,
  * crashed or ended before all its requests were done: those that are slow must not drop out. */
 bool trials_passed(const struct trials *t);

@@ -593,6 +593,10 @@ def _():
     few = {**before, "requests_arrived": 20}  # chance may do that: nothing is worse, nor better
     said = verdict_on(few, {**survivors, "requests_arrived": 20})
     assert said == "Nothing is claimed of runs 5-8 against runs 1-4: the side that looks better left more of its arrivals waiting.", said
+    bursts = {"arrival_dispersion": 16}  # of which four times as much is chance
+    said = verdict_on({**before, **bursts}, {**survivors, **bursts})
+    assert said.startswith("Nothing is claimed of runs 5-8 against runs 1-4: "), said
+    assert verdict_on({**before, **bursts}, {**survivors, **bursts, "unserved_ratio": 0.7}).startswith("Runs 5-8 are worse"), said
     said = verdict_on(before, {**survivors, "throughput_tok_s": 150})  # what was served was served
     assert said.endswith(", though better in tokens/s by 50 %."), said
     said = verdict_on(before, {**survivors, "unserved_ratio": 0.24})

@@ -1055,6 +1055,86 @@ static void a_trial_that_was_too_slow_passes_no_gate(void **state) {
     check_fails("throughput_tok_s", 0.05, NULL);
 }
 
+/* Trials of these values; `flawed` of them have a metric of their own value, the others `sound`. */
+static void put_flawed(size_t side, double base, size_t count, size_t flawed, const char *metric,
+                       double sound, double value) {
+    trials_free(&group[side]);
+    for (size_t i = 0; i < count; i++) {
+        struct run_record r;
+        run_record_init(&r);
+        r.run_id = (int64_t)(100 * (side + 1) + i);
+        r.trial = (uint32_t)i + 1;
+        r.trials = (uint32_t)count;
+        r.status = RUN_COMPLETED;
+        result_add(&r.results, base + (double)i, 0, "throughput_tok_s");
+        result_add(&r.results, 1e5 / base + (double)i / 10, 0, "e2e_p95_ms");
+        result_add(&r.results, 1000, 0, "requests_arrived");
+        result_add(&r.results, i < flawed ? value : sound, 0, "%s", metric);
+        trials_add(&group[side], &r);
+        run_record_free(&r);
+    }
+    input[side].trials = &group[side];
+}
+
+/* Medians know nothing of up to half of the trials, on either side. */
+static void a_group_is_no_better_than_its_worst_trials(void **state) {
+    (void)state;
+    for (size_t s = 0; s < 2; s++) { /* of the side that is faster more had begun before */
+        put_flawed(s, 3000, 5, 2, "tokens_carried_ratio", 0, 0.5);
+        put_flawed(1 - s, 1000, 5, 0, "tokens_carried_ratio", 0, 0);
+        make(2);
+        const struct comparison_change *got = change_of("throughput_tok_s", 1);
+        char want[200];
+        assert_int_equal(c.side[s].flaw, STANDING_FLAW_EARLY);
+        assert_int_equal(got->reason, COMPARISON_UNDONE);
+        assert_string_equal(comparison_direction_word(got), s ? "more" : "less");
+        snprintf(want, sizeof want,
+                 "2 of 5 trials of runs %s did much of their work before the measured part",
+                 s ? "200-204" : "100-104");
+        assert_true(warned(want));
+        assert_non_null(strstr(c.verdict[1], want));
+        assert_null(strstr(c.verdict[1], "better than"));
+        comparison_free(&c);
+    }
+    put_flawed(0, 1000, 5, 0, "tokens_carried_ratio", 0, 0);
+    put_flawed(1, 3000, 5, 1, "tokens_carried_ratio", 0, 0.5);
+    check_fails("throughput_tok_s", 1,
+                "1 of 5 trials of runs 200-204 did much of its work before the measured part.");
+    put_flawed(1, 3000, 5, 5, "tokens_carried_ratio", 0, 0.5);
+    make(2);
+    expect_warning(
+        "Runs 200-204 did much of its work before the measured part: its throughput and latencies are "
+        "in part those of that time.");
+    comparison_free(&c);
+    put_flawed(1, 3000, 5, 1, "requests_failed", 0, 4);
+    make(2);
+    assert_string_equal(c.verdict[1],
+                        "Runs 200-204 are worse than runs 100-104: more requests fail (requests "
+                        "failed 4 in 1 of 5 trials after --).");
+    assert_int_equal(change_of("throughput_tok_s", 1)->reason, COMPARISON_UNDONE);
+    comparison_free(&c);
+}
+
+static void latencies_of_a_group_are_those_of_what_its_trials_served(void **state) {
+    (void)state;
+    put_flawed(0, 1000, 5, 0, "unserved_ratio", 0.01, 0);
+    put_flawed(1, 3000, 5, 2, "unserved_ratio", 0.01, 0.5);
+    make(2);
+    assert_int_equal(change_of("e2e_p95_ms", 1)->reason, COMPARISON_WAITING);
+    assert_string_equal(
+        c.verdict[1],
+        "Runs 200-204 are worse than runs 100-104: more arrivals are left waiting (arrivals left "
+        "waiting up to 50.0 % in 2 of 5 trials after 1.0 %), though better in tokens/s by 200 %.");
+    expect_warning(
+        "2 of 5 trials of runs 200-204 did not serve what arrived. Compare the group by throughput "
+        "alone.");
+    comparison_free(&c);
+    put_flawed(1, 3000, 5, 2, "unserved_ratio", 0.01, 0.04); /* as chance leaves them */
+    make(2);
+    assert_int_equal(change_of("e2e_p95_ms", 1)->reason, COMPARISON_TOLD);
+    comparison_free(&c);
+}
+
 static void noise_does_not_fail(void **state) {
     static const double many[] = {900, 1000, 1100}, apart[] = {988, 990, 992}, low[] = {898, 900, 902};
     (void)state;
@@ -1163,6 +1243,8 @@ int main(void) {
         CASE(a_shorter_run_leaves_less_undone),
         CASE(a_run_that_ends_amid_its_work_is_no_gain),
         CASE(a_trial_that_was_too_slow_passes_no_gate),
+        CASE(a_group_is_no_better_than_its_worst_trials),
+        CASE(latencies_of_a_group_are_those_of_what_its_trials_served),
         CASE(noise_does_not_fail),
         CASE(text_in_colour_and_wide),
         CASE(hostile_names),

@@ -204,13 +204,28 @@ static void both_reasons_are_told(void **state) {
     assert_string_equal(standing_why(counts, STANDING_FLAWLESS, text), "");
 }
 
+/* A reader of these metrics alone finds the flaw that a reader of all results does. */
+static void a_flaw_is_told_by_its_metrics(void **state) {
+    (void)state;
+    for (size_t b = 0; b < standing_busy_count; b++) {
+        bool listed = false;
+        for (size_t i = 0; i < standing_flaw_metric_count; i++)
+            listed = listed || strcmp(standing_flaw_metrics[i], standing_busy[b]) == 0;
+        if (!listed) fail_msg("%s is not listed", standing_busy[b]);
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(a_class_starves_or_waits_for_half_of_the_run),  CASE(a_class_is_left_behind_the_others),
-        CASE(the_arrival_process_says_what_chance_explains), CASE(no_class_is_behind_where_all_wait),
-        CASE(trials_tell_the_most_classes_of_any),           CASE(both_reasons_are_told),
+        CASE(a_class_starves_or_waits_for_half_of_the_run),
+        CASE(a_class_is_left_behind_the_others),
+        CASE(the_arrival_process_says_what_chance_explains),
+        CASE(no_class_is_behind_where_all_wait),
+        CASE(trials_tell_the_most_classes_of_any),
+        CASE(both_reasons_are_told),
+        CASE(a_flaw_is_told_by_its_metrics),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("standing", tests, NULL, NULL);
