@@ -110,6 +110,7 @@ struct comparison_side {
     bool fewer_chunks, more_chunks; /* hit than of the baseline: a miss makes no work */
     struct work work;               /* of its requests, in the mean */
     bool smaller, larger; /* in some part than those of the baseline; either may look better for it */
+    bool skips, skipped;  /* it skipped reads of the decode, or the baseline did */
 };
 
 struct comparison_difference { /* a key of the scenario that is not alike everywhere */

@@ -25,6 +25,7 @@ struct reach_side {
     bool more, less;             /* undone, as of the comparison's side, unless the other does less */
     bool waits_more, waits_less; /* arrivals, likewise */
     bool smaller, larger;        /* requests, likewise */
+    bool skips, skipped;         /* likewise, reads of the decode */
     bool served;                 /* what arrived, on its own */
     double offered;              /* a second */
 };
@@ -175,7 +176,7 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
     r->sides = c->sides;
     r->side = mem_zalloc(c->sides, sizeof *r->side);
     bool users = false, neighbours = false, undone = false, failed = false, units = false, waiting = false,
-         sizes = false;
+         sizes = false, skips = false;
     for (size_t s = 0; s < c->sides; s++) {
         find_neighbours(&input[s], c, s, &r->side[s]);
         neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
@@ -193,9 +194,12 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         waiting = waiting || r->side[s].waits_more || r->side[s].waits_less;
         r->side[s].smaller = c->side[s].smaller;
         r->side[s].larger = c->side[s].larger;
+        r->side[s].skips = c->side[s].skips;
+        r->side[s].skipped = c->side[s].skipped;
         r->side[s].served = comparison_serves(&c->side[s]);
         r->side[s].offered = c->side[s].offered;
         sizes = sizes || c->side[s].smaller || c->side[s].larger;
+        skips = skips || c->side[s].skips || c->side[s].skipped;
     }
     if (neighbours)
         comparison_note(
@@ -223,9 +227,8 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
             "of the arrivals were left waiting: it is that of the requests that were served.");
     if (sizes)
         comparison_note(
-            c,
-            "Nothing but context and generated tokens/s is claimed to be better where the requests done were "
-            "smaller: they take less time.");
+            c, "Nothing%s is claimed to be better where the requests done were smaller: they take less time.",
+            skips ? "" : " but context and generated tokens/s");
     return r;
 }
 
@@ -256,8 +259,9 @@ enum comparison_reason comparison_reach_reason(const struct comparison_reach *r,
     if (is_measured(m) && !comparison_of_rate(m->metric) &&
         looks_better(s->waits_more, s->waits_less, direction))
         return COMPARISON_WAITING;
-    if (is_measured(m) && strcmp(m->metric, "total_tok_s") != 0 &&
-        looks_better(s->smaller, s->larger, direction))
+    bool by_tokens = strcmp(m->metric, "total_tok_s") == 0;
+    if (is_measured(m) &&
+        looks_better(by_tokens ? s->skips : s->smaller, by_tokens ? s->skipped : s->larger, direction))
         return COMPARISON_SMALLER;
     if (asked_less(&r->side[0], s, m, direction)) return COMPARISON_ASKED;
     return COMPARISON_TOLD;

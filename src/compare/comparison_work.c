@@ -28,7 +28,7 @@ bool comparison_put_work(const struct comparison *c, size_t side, struct buf *ou
     size_t less = own->smaller ? side : 0, more = side - less;
     char text[WORK_TEXT];
     buf_addf(out, "%s did %s requests than %s: %s", c->side[less].label,
-             own->smaller && own->larger ? "other" : "smaller", c->side[more].label,
+             work_word(&c->side[less].work, &c->side[more].work, counted_alike(c)), c->side[more].label,
              work_text(&c->side[less].work, &c->side[more].work, counted_alike(c), text));
     return true;
 }
@@ -65,6 +65,8 @@ void comparison_work(const struct comparison_input *input, struct comparison *c)
         if (comparison_side_failed(own) || comparison_side_failed(base)) continue;
         own->smaller = s > 0 && work_smaller(&own->work, &base->work, alike);
         own->larger = s > 0 && work_smaller(&base->work, &own->work, alike);
+        own->skips = s > 0 && work_skips(&own->work, &base->work, alike);
+        own->skipped = s > 0 && work_skips(&base->work, &own->work, alike);
         if (comparison_put_work(c, s, &text)) {
             text.data[0] = (char)(text.data[0] == 'r' ? 'R' : text.data[0]);
             comparison_warn(c, "%s. Smaller requests take less time.", buf_text(&text));

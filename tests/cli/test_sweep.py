@@ -289,6 +289,11 @@ def _():
         words = "Point 1, the best by tokens/s, hits less than point 2"
         for text in (got.stdout, report.stdout):
             assert (words in " ".join(text.split())) == told and ("hits less" in text) == told, (metric, text)
+    # of each metric that is shown, once of a point, and only where a miss may be why
+    kept["sweep"]["metrics"] = "reuse_hit_ratio,e2e_p95_ms,throughput_tok_s,requests_per_s"
+    (home() / "work/kept.yaml").write_text(json.dumps(kept))
+    text = " ".join(run(["sweep", "kept.yaml", "--quiet", "--headless"]).stdout.split())
+    assert text.count("hits less than") == 1 and "Point 1, the best by end-to-end P95, hits less than point 2" in text, text
 
 
 # Users who wait for answers: the slower the drive, the less often those with long contexts ask.
@@ -340,6 +345,25 @@ def _():
     for metric, told in (("e2e_p95_ms", True), ("total_tok_s", False)):
         got, out = sweep({**MIXED, "sweep": {**find, "target": {"metric": metric, "op": "<=", "value": 1}}})
         assert ("Warning: the requests done at 4GB/s were smaller than those at 32GB/s: " in " ".join(got.stdout.split())) == told, got
+
+
+@case("a best point whose requests skip a part of the decode says so, by tokens of all sizes too")
+def _():
+    mixed = {**MIXED, "tiers": {"cpu": {"capacity": "1GiB"}, "nvme": {"capacity": "1TiB"}}, "sweep": {
+        "keys": {"workload.decode.max_context": [0, 3000]}, "metrics": "total_tok_s,throughput_tok_s,e2e_p95_ms"}}
+    mixed["workload"] = {"users": 20, "conversation": {"end_probability": 1}, "prefix": {"probability": 0}, "personas": [
+        {"name": "one", "context": [1000, 6000], "generate": [90, 120], "think": ["0s", "0s"], "spread": 1}]}
+    got, out = sweep(mixed)
+    words, (whole, cut) = " ".join(got.stdout.split()), (point["results"] for point in out["points"])
+    assert cut["total_tok_s"]["value"] > whole["total_tok_s"]["value"], out
+    said = r"Point 2, the best by [\w ]+/s, did smaller requests than point 1: [\d.]+ decode reads in the mean against [\d.]+\."
+    assert len(re.findall(said, words)) == 1, got  # once, for all that it is best by
+    find = {"profile": "capacity", "find": "workload.decode.max_context", "between": [100, 20000], "precision": 0.9}
+    got, out = sweep({**mixed, "sweep": {**find, "target": {"metric": "total_tok_s", "op": ">=", "value": 1}}})
+    assert re.search(r"Warning: the requests done at \d+ were smaller than those at \d+: [\d.]+ decode reads in the mean against",
+                     " ".join(got.stdout.split())), got
+    got, out = sweep({**mixed, "sweep": {"keys": {"workload.users": [20, 40]}, "metrics": "total_tok_s"}})
+    assert "smaller requests" not in got.stdout, got
 
 
 @case("of points that are equally good none is the best alone")

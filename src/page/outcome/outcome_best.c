@@ -70,11 +70,11 @@ void outcome_put_best_line(const struct outcome *o, struct doc *d) {
 
 /* ---- doubts ---- */
 
-/* Whether their requests are the same, or as many: with more of them fewer hits have another reason. */
+/* Whether the same requests are asked, of which one may skip a part: with more of them fewer hits have
+ * another reason. */
 static bool same_load(const struct outcome *o, const struct outcome_point *p, const struct outcome_point *q) {
     for (unsigned k = 0; k < o->dimensions; k++)
-        if (strncmp(o->dimension[k].key, "workload.", strlen("workload.")) == 0 && p->at[k] != q->at[k])
-            return false;
+        if (work_asked(o->dimension[k].key) && p->at[k] != q->at[k]) return false;
     return true;
 }
 
@@ -126,16 +126,33 @@ static const char *why_faster(const struct outcome_point *p, const struct outcom
                  "and computed by nothing, so fewer hits can look better there.";
 }
 
-/* Where a miss makes less work, the best is not always the one that a cache is for. */
-static void put_fewer_hits(const struct outcome *o, struct doc *d) {
-    bool rates = outcome_by_load(o), chunks = false;
-    size_t measure = outcome_judge(o), best = outcome_best(o, measure), most = SIZE_MAX;
-    if (best == SIZE_MAX || (!rates && strcmp(o->record.profile, "keys") != 0)) return;
+/* Whether less work makes it better. */
+static bool gains_by_size(const struct outcome_measure *m) {
+    bool slo = strncmp(m->name, "slo_", strlen("slo_")) == 0;
+    return metric_better(m->name) != METRIC_NEUTRAL &&
+           (slo || strcmp(m->unit, "ms") == 0 || buf_ends_with(m->unit, "/s"));
+}
+
+/* The point that hits more than the best by a measure, which less work makes better or the sweep is about;
+ * SIZE_MAX: none. */
+static size_t hits_against(const struct outcome *o, size_t measure, bool *chunks) {
+    bool rates = outcome_by_load(o), gains = gains_by_size(&o->measure[measure]);
+    size_t best = outcome_best(o, measure), most = SIZE_MAX;
+    if (best == SIZE_MAX || !(gains || measure == outcome_judge(o))) return SIZE_MAX;
     for (int k = 0; k < 2 && most == SIZE_MAX; k++) { /* chunks are few beside blocks */
-        chunks = k > 0;
-        most = rates ? most_hits_of_peaks(o, best, chunks) : most_hits(o, best, chunks);
+        *chunks = k > 0;
+        most = rates ? most_hits_of_peaks(o, best, *chunks) : most_hits(o, best, *chunks);
     }
-    if (most == SIZE_MAX || ties(o, measure, best, most)) return;
+    return most == SIZE_MAX || ties(o, measure, best, most) ? SIZE_MAX : most;
+}
+
+/* Where a miss makes less work, the best is not always the one that a cache is for. */
+static void put_fewer_hits(const struct outcome *o, size_t measure, struct doc *d) {
+    bool chunks = false, others;
+    size_t best = outcome_best(o, measure), most = hits_against(o, measure, &chunks);
+    if (most == SIZE_MAX) return;
+    for (size_t m = 0; m < measure && !outcome_by_load(o); m++) /* said once of a point */
+        if (outcome_best(o, m) == best && hits_against(o, m, &others) == most) return;
     const struct outcome_point *p = &o->point[best], *other = &o->point[most];
     char why[STANDING_TEXT];
     bool flawed = outcome_undone(other, why)[0];
@@ -159,11 +176,12 @@ static bool counted_alike(const struct outcome *o, const struct outcome_point *p
     return true;
 }
 
-/* Whether smaller requests make it better. */
-static bool gains_by_size(const struct outcome_measure *m) {
-    bool slo = strncmp(m->name, "slo_", strlen("slo_")) == 0;
-    return metric_better(m->name) != METRIC_NEUTRAL && strcmp(m->name, "total_tok_s") != 0 &&
-           (slo || strcmp(m->unit, "ms") == 0 || buf_ends_with(m->unit, "/s"));
+/* Whether those of one point were so much smaller: tokens of all sizes count as such, unless one skipped what
+ * they take. */
+static bool gains(const struct outcome *o, size_t measure, const struct outcome_point *p,
+                  const struct outcome_point *q) {
+    bool by_tokens = strcmp(o->measure[measure].name, "total_tok_s") == 0, alike = counted_alike(o, p, q);
+    return by_tokens ? work_skips(&p->work, &q->work, alike) : work_smaller(&p->work, &q->work, alike);
 }
 
 /* Of the points of its load whose requests were larger, the best; SIZE_MAX: none. */
@@ -176,7 +194,7 @@ static size_t best_of_larger(const struct outcome *o, size_t measure, size_t bes
         double v = outcome_value(o, i, measure),
                most = found == SIZE_MAX ? (double)NAN : outcome_value(o, found, measure);
         if (isnan(v) || !outcome_comparable(q) || !same_load(o, p, q) || ties(o, measure, best, i)) continue;
-        if (!work_smaller(&p->work, &q->work, counted_alike(o, p, q))) continue;
+        if (!gains(o, measure, p, q)) continue;
         if (found == SIZE_MAX || (lower ? v < most : v > most)) found = i;
     }
     return found;
@@ -188,18 +206,22 @@ static void put_smaller(const struct outcome *o, size_t measure, struct doc *d) 
     if (best == SIZE_MAX || !gains_by_size(&o->measure[measure])) return;
     if ((larger = best_of_larger(o, measure, best)) == SIZE_MAX) return;
     for (size_t m = 0; m < measure; m++) /* said once of a point */
-        if (outcome_best(o, m) == best && gains_by_size(&o->measure[m])) return;
+        if (outcome_best(o, m) == best && gains_by_size(&o->measure[m]) &&
+            best_of_larger(o, m, best) != SIZE_MAX)
+            return;
     const struct outcome_point *p = &o->point[best], *q = &o->point[larger];
     char text[WORK_TEXT];
     doc_text(d, DOC_WARN,
-             "Point %zu, the best by %s, did smaller requests than point %zu: %s. Smaller requests take less "
+             "Point %zu, the best by %s, did %s requests than point %zu: %s. Smaller requests take less "
              "time, so it may not be the faster system.",
-             p->number, outcome_measure_title(o->measure[measure].name).text, q->number,
+             p->number, outcome_measure_title(o->measure[measure].name).text,
+             work_word(&p->work, &q->work, counted_alike(o, p, q)), q->number,
              work_text(&p->work, &q->work, counted_alike(o, p, q), text));
 }
 
 void outcome_put_doubts(const struct outcome *o, struct doc *d) {
     bool keys = strcmp(o->record.profile, "keys") == 0;
     for (size_t m = 0; m < o->chosen && keys; m++) put_smaller(o, m, d);
-    put_fewer_hits(o, d);
+    if (outcome_by_load(o)) put_fewer_hits(o, outcome_judge(o), d);
+    for (size_t m = 0; m < o->chosen && keys && !outcome_by_load(o); m++) put_fewer_hits(o, m, d);
 }

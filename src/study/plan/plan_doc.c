@@ -360,11 +360,10 @@ static void put_smaller(const struct plan *p, struct doc *d) {
             struct buf name = {0};
             if (!p->machine[i].result[k].done || !work_smaller(own, other, true)) continue;
             plan_phrase(p, &p->machine[i], &name);
-            doc_text(
-                d, DOC_WARN,
-                "Its requests were smaller than those on %s: %s. Smaller requests take less time; a load "
-                "whose users do not wait for answers is the same on every machine.",
-                buf_text(&name), work_text(own, other, true, text));
+            doc_text(d, DOC_WARN,
+                     "Its requests were %s than those on %s: %s. Smaller requests take less time; a load "
+                     "whose users do not wait for answers is the same on every machine.",
+                     work_word(own, other, true), buf_text(&name), work_text(own, other, true, text));
             buf_free(&name);
             return;
         }

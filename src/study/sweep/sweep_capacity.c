@@ -109,10 +109,15 @@ static void warn_not_monotone(struct sweep *s) {
 /* Whether the target is met more easily with smaller requests, of a key that does not itself change them. */
 static bool eased_by_size(const struct sweep *s) {
     const char *metric = s->base.scenario.sweep.target.metric;
-    bool loads = strncmp(s->base.scenario.sweep.find, "workload.", strlen("workload.")) == 0;
     bool of_time = strcmp(s->unit[0], "ms") == 0 || buf_ends_with(s->unit[0], "/s") ||
                    strncmp(metric, "slo_", strlen("slo_")) == 0;
-    return of_time && !loads && strcmp(metric, "total_tok_s") != 0;
+    return of_time && !work_asked(s->base.scenario.sweep.find);
+}
+
+static bool gains(const struct sweep *s, const struct sweep_point *p, const struct sweep_point *q,
+                  bool alike) {
+    bool by_tokens = strcmp(s->base.scenario.sweep.target.metric, "total_tok_s") == 0;
+    return by_tokens ? work_skips(&p->work, &q->work, alike) : work_smaller(&p->work, &q->work, alike);
 }
 
 /* Where users wait for answers a slow system is asked for less of what is slow. */
@@ -122,14 +127,12 @@ static void warn_smaller(struct sweep *s) {
     for (size_t a = 0; a < s->points && eased_by_size(s); a++)
         for (size_t b = 0; b < s->points; b++) {
             const struct sweep_point *p = &s->point[a], *q = &s->point[b];
-            if (p->state != OUTCOME_DONE || q->state != OUTCOME_DONE ||
-                !work_smaller(&p->work, &q->work, alike))
-                continue;
-            buf_addf(
-                &s->warnings,
-                "Warning: the requests done at %s were smaller than those at %s: %s. Smaller requests take "
-                "less time, so a slower system may meet the target where a faster one misses it.\n",
-                p->sought, q->sought, work_text(&p->work, &q->work, alike, text));
+            if (p->state != OUTCOME_DONE || q->state != OUTCOME_DONE || !gains(s, p, q, alike)) continue;
+            buf_addf(&s->warnings,
+                     "Warning: the requests done at %s were %s than those at %s: %s. Smaller requests take "
+                     "less time, so a slower system may meet the target where a faster one misses it.\n",
+                     p->sought, work_word(&p->work, &q->work, alike), q->sought,
+                     work_text(&p->work, &q->work, alike, text));
             return;
         }
 }

@@ -73,11 +73,37 @@ static void a_request_that_found_no_document_is_smaller(void **state) {
     assert_false(work_smaller(&c, &b, true)); /* two standard errors */
 }
 
+/* Requests whose decode is skipped from some length on count all their tokens. */
+static void reads_of_the_decode_may_be_skipped(void **state) {
+    double all[WORK_METRICS] = {900, 1500, 6e4, 3000, 40, 40, NAN, NAN, 3000, NAN, 258, NAN},
+           most[WORK_METRICS] = {900, 1500, 6e4, 3000, 40, 40, NAN, NAN, 2000, NAN, 300, NAN},
+           none[WORK_METRICS] = {900, 1500, 6e4, 3000, 40, 40, NAN, NAN, NAN, NAN, NAN, NAN};
+    char text[WORK_TEXT];
+    (void)state;
+    struct work a = work_of(most), b = work_of(all), c = work_of(none);
+    assert_true(work_smaller(&a, &b, true) && work_skips(&a, &b, true));
+    assert_string_equal(work_text(&a, &b, true, text), "2.56 decode reads in the mean against 3.62");
+    assert_false(work_smaller(&b, &a, true) || work_smaller(&a, &b, false));
+    assert_true(work_skips(&c, &a, true) && !work_skips(&a, &c, true));
+    assert_string_equal(work_text(&c, &b, true, text), "0 decode reads in the mean against 3.62");
+    most[2] = 4e4; /* fewer tokens are read for fewer times, and count as fewer */
+    a = work_of(most);
+    assert_true(work_smaller(&a, &b, true) && !work_skips(&a, &b, true));
+    assert_string_equal(work_text(&a, &b, true, text), "44 tokens generated in the mean against 67");
+    most[2] = 6e4, most[4] = most[5] = 180; /* open ones may have been read before, or not yet */
+    a = work_of(most);
+    assert_false(work_smaller(&a, &b, true));
+    assert_true(work_asked("workload.users") && work_asked("workload.decode_share"));
+    assert_false(work_asked("workload.decode.max_context") || work_asked("workload.phase") ||
+                 work_asked("tiers.cpu.capacity"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_differ_by_more_than_a_twentieth_and_chance),
         cmocka_unit_test(lookups_tell_where_they_are_counted_alike_and_few_requests_are_open),
         cmocka_unit_test(a_request_that_found_no_document_is_smaller),
+        cmocka_unit_test(reads_of_the_decode_may_be_skipped),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("work", tests, NULL, NULL);
