@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "base/url.h"
 #include "draw/format.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 
 /* From here on another program has a part in what was measured: the kernel's bytes of the device beside ours,
  * and the share of all CPUs that others kept busy. */

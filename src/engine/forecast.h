@@ -3,7 +3,7 @@
 #ifndef KVF_ENGINE_FORECAST_H
 #define KVF_ENGINE_FORECAST_H
 
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/run.h"
 
 struct engine;

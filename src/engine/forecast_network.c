@@ -24,7 +24,7 @@ static void measure_tier(struct forecast *f, int t) {
                                     : 1;
     f->full[t] = in->emulated[t] && speed->duplex == KVF_DUPLEX_FULL;
     for (int d = 0; d < KVF_DIRS; d++) {
-        double busy_s = in->emulated[t] ? in->busy[t][d] * in->length_s * f->servers[t]
+        double busy_s = in->emulated[t] ? in->busy[t][d] * in->needed[t][d] * in->length_s * f->servers[t]
                         : copies        ? in->device_s[t][d]
                         : ops > 0       ? in->tier_busy[t] * in->length_s * in->op_s[t][d] / ops
                                         : 0;
@@ -86,11 +86,17 @@ static double demand_of(const struct network *n) {
     return sum;
 }
 
+/* The wait for a place in the batch is not computing where those that have one wait for their tiers. */
+static double computing_ms(const struct forecast *f, double prefill_ms) {
+    double waits_ms = judge_places_idle(f->in) ? judge_join_ms(f->in) : 0;
+    return fmax(f->in->generation_ms + prefill_ms - fmin(waits_ms, prefill_ms), 0);
+}
+
 /* The throughput and the demands that go with it: each follows from the other. */
 void forecast_settle(const struct forecast *f, struct network *n, double demand_s[KVF_TIERS][KVF_DIRS],
                      double growth[KVF_TIERS][KVF_DIRS], struct estimate *out) {
     enum { STEPS = 12 };
-    double computes_s = fmin((f->in->generation_ms + f->in->prefill_ms) / 1e3, f->network.delay_s);
+    double computes_s = fmin(computing_ms(f, f->in->prefill_ms) / 1e3, f->network.delay_s);
     double before = demand_of(&f->network), further = 1;
     for (int i = 0; i < STEPS; i++) {
         double grown[KVF_TIERS][KVF_DIRS];
@@ -114,7 +120,7 @@ static double no_more_than_arrives(const struct forecast *f, double per_s) {
 
 /* A request computes as long as before however quick storage is; with more hits it generates as long. */
 double forecast_at_most(const struct forecast *f, const struct network *n, double per_s, bool other_hits) {
-    double computes_s = (f->in->generation_ms + (other_hits ? 0 : f->in->prefill_ms)) / 1e3;
+    double computes_s = computing_ms(f, other_hits ? 0 : f->in->prefill_ms) / 1e3;
     if (computes_s > 0) per_s = fmin(per_s, n->users / (n->think_s + computes_s));
     return no_more_than_arrives(f, per_s);
 }

@@ -8,7 +8,7 @@
 
 #include "engine/limits/network.h"
 #include "engine/pipeline/trial.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/run.h"
 
 struct sample;

@@ -6,7 +6,7 @@
 #include "engine/core.h"
 #include "engine/limits/bound.h"
 #include "engine/sampling/sampler.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/phrase.h"
 #include "record/standing.h"
 #include "tier/station.h"

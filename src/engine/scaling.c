@@ -12,7 +12,7 @@
 #include "engine/scale/saturation.h"
 #include "engine/sampling/together.h"
 #include "engine/verdict_readings.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 
 /* Of one moment: the end of one search, the begin of the next. An interval takes no more. */
 enum { PENDING = SNAPSHOT_DECISIONS };

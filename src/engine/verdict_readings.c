@@ -9,7 +9,7 @@
 #include "engine/core.h"
 #include "engine/forecast.h"
 #include "engine/pipeline/sample.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/standing.h"
 #include "tier/station.h"
 
@@ -73,6 +73,8 @@ static void sum_tiers(struct window_sums *w, const struct snapshot *snap, const 
             w->device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
             w->line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
             w->aside_s[t][dir] = seconds(atomic_load(&d->op_cause[t][dir][alone].sum));
+            w->aside_bytes[t][dir] = (double)snap->cause[t][dir][alone].bytes;
+            for (int c = 0; c < KVF_CAUSES; c++) w->bytes[t][dir] += (double)snap->cause[t][dir][c].bytes;
         }
     }
 }
@@ -115,10 +117,14 @@ static void sum_compute(const struct scenario *s, struct window_sums *w, const s
     w->compute_flops_s = (double)(to->flops - from->flops) / each;
     w->compute_memory_s = (double)(to->memory - from->memory) / each;
     w->batch_waiting_s = (double)(to->waiting - from->waiting) / 1e15;
+    w->batch_running_s = (double)(to->running - from->running) / 1e15;
     w->compute_prefill_s = (double)(to->prefill - from->prefill) / each;
     w->prefill_tokens = (double)(to->prefill_tokens - from->prefill_tokens);
     if (s->cache.granularity == KVF_GRANULARITY_BLOCK) w->missed_tokens = w->prefill_tokens;
-    if (scenario_batch_bytes(s) != UINT64_MAX) w->kv_use_s = (double)(to->kv - from->kv) / room / each;
+    if (scenario_batch_bytes(s) != UINT64_MAX) {
+        w->kv_use_s = (double)(to->kv - from->kv) / room / each;
+        w->kv_kept_s = (double)(to->reserved - from->reserved) / room / each;
+    }
     w->batch_full_s = (double)(to->full - from->full) / each;
     w->batch_no_room_s = (double)(to->no_room - from->no_room) / each;
 }
@@ -254,6 +260,7 @@ static struct window_facts facts_of(const struct engine *e) {
                              .server_here = server_here(e->s),
                              .machines = pods_machines(e->s),
                              .places = (double)e->s->compute.max_batch * pods_machines(e->s),
+                             .writes = (double)e->s->engine.max_concurrent_writes,
                              .copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE,
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
@@ -271,6 +278,7 @@ static struct window_facts facts_of(const struct engine *e) {
             e->s->qos.klass[k].p95_ns != KVF_UNSET &&
             e->s->qos.klass[k].p95_ns >= e->control.sampler->now.run_ns - e->control.sampler->zero_ns;
     for (int t = 0; t < KVF_TIERS; t++) {
+        f.channels[t] = fmax((double)e->s->tier[t].emulation.channels, 1);
         f.linked[t] = e->service.tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
         f.full[t] = e->service.tiers[t] && e->service.tiers[t]->ops->used_ns &&
                     e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;

@@ -1,5 +1,5 @@
-/* Hands the sampler's readings to the rule behind verdicts (record/judge.h): those of the last ten seconds
- * for each snapshot, of the measured part for the run. Control thread only. */
+/* Hands the sampler's readings to the rule behind verdicts (record/judge/judge.h): those of the last ten
+ * seconds for each snapshot, of the measured part for the run. Control thread only. */
 #ifndef KVF_ENGINE_VERDICT_READINGS_H
 #define KVF_ENGINE_VERDICT_READINGS_H
 

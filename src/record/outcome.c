@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/metric.h"
 
 const char *outcome_state_name(enum outcome_state s) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/metric.h"
 #include "record/phrase.h"
 
@@ -378,7 +378,7 @@ bool standing_run_cut(const struct result_list *results) {
     return standing_run_unfinished(results) > STANDING_CUT;
 }
 
-/* The part and the chance as of a queue that grows (record/judge.h). */
+/* The part and the chance as of a queue that grows (record/judge/judge.h). */
 bool standing_waiting(double part, double load, double dispersion) {
     double chance = JUDGE_CHANCE * sqrt(dispersion >= 0 ? dispersion : 1);
     return part >= JUDGE_UNSERVED && part * load > JUDGE_WAIT_A_MOMENT && part * sqrt(load) >= chance;

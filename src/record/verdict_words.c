@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 
 #define SOME_MISSES 0.01 /* of lookups, that a larger tier would serve */
 

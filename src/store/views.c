@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/metric.h"
 #include "record/standing.h"
 #include "store/schema.h"

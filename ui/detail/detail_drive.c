@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "draw/number.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "ui/detail/details.h"
 #include "ui/panel/parts.h"
 

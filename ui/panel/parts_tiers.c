@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "draw/number.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "ui/panel/columns.h"
 
 enum { LABEL_LEAST = 8, LABEL_MOST = 12, LABEL_MOST_WIDE = 20, WIDE_COLS = 100 };

@@ -70,6 +70,7 @@ static void count_to(struct compute *c, roofline_fs now) {
     roofline_fs passed = now - c->counted;
     c->sums.running += passed * c->running;
     c->sums.waiting += passed * c->waits;
+    c->sums.reserved += passed * c->reserved;
     if (c->busy) c->sums.busy += passed;
     if (c->busy) c->sums.flops += passed * c->flops_q32 >> 32;
     if (c->busy) c->sums.memory += passed * c->memory_q32 >> 32;

@@ -341,6 +341,7 @@ void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_s
         out->running += one.running;
         out->waiting += one.waiting;
         out->kv += one.kv;
+        out->reserved += one.reserved;
         out->full += one.full;
         out->no_room += one.no_room;
         out->prefill_tokens += one.prefill_tokens;

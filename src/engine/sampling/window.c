@@ -27,8 +27,8 @@ void window_sums_add(struct window_sums *to, const struct window_sums *s) {
 void window_sums_beside(struct window_sums *s, double parts) {
     double *const means[] = {&s->length_s,         &s->compute_busy_s,    &s->compute_flops_s,
                              &s->compute_memory_s, &s->compute_prefill_s, &s->kv_use_s,
-                             &s->batch_full_s,     &s->batch_no_room_s,   &s->memory_any_s,
-                             &s->memory_s[0],      &s->memory_s[1]};
+                             &s->kv_kept_s,        &s->batch_full_s,      &s->batch_no_room_s,
+                             &s->memory_any_s,     &s->memory_s[0],       &s->memory_s[1]};
     for (size_t i = 0; i < sizeof means / sizeof *means; i++) *means[i] /= parts;
     for (int k = 0; k < KVF_CLASSES_MAX; k++) s->class_starved_s[k] /= parts;
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -83,8 +83,10 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->compute_busy = kvf_ratio(s->compute_busy_s, s->length_s);
     in->compute_work = kvf_ratio(fmax(s->compute_flops_s, s->compute_memory_s), s->length_s);
     in->batch_waiting = kvf_ratio(s->batch_waiting_s, s->length_s);
+    in->batch_running = kvf_ratio(s->batch_running_s, s->length_s);
     in->compute_prefill = kvf_ratio(s->compute_prefill_s, s->length_s);
     in->kv_use = kvf_ratio(s->kv_use_s, s->length_s);
+    in->kv_kept = kvf_ratio(s->kv_kept_s, s->length_s);
     in->batch_full = kvf_ratio(s->batch_full_s, s->length_s);
     in->batch_no_room = kvf_ratio(s->batch_no_room_s, s->length_s);
     in->users = kvf_ratio(s->users_s, s->length_s);
@@ -109,6 +111,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
             in->device_s[t][d] = s->device_s[t][d];
             in->line_s[t][d] = s->line_s[t][d];
             in->aside_s[t][d] = s->aside_s[t][d];
+            in->needed[t][d] = s->bytes[t][d] > 0 ? 1 - s->aside_bytes[t][d] / s->bytes[t][d] : 1;
         }
     }
 }
@@ -203,6 +206,21 @@ static void window_load(const struct window_facts *f, const struct window_sums *
     window_unserved(s, snap, in);
 }
 
+/* A gate as wide as the tier behind it only moves the line to another place. */
+static void gate_is_line(const struct window_facts *f, struct judge_input *in) {
+    int most = KVF_TIERS;
+    double most_s = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        double s = in->op_s[t][KVF_DIR_WRITE] - in->aside_s[t][KVF_DIR_WRITE];
+        if (in->on[t] && s > most_s) most_s = s, most = t;
+    }
+    if (most == KVF_TIERS || !in->emulated[most] || !(f->channels[most] > 0) || f->writes < f->channels[most])
+        return;
+    in->op_s[most][KVF_DIR_WRITE] += in->held_s;
+    in->line_s[most][KVF_DIR_WRITE] += in->held_s;
+    in->held_s = 0;
+}
+
 void window_describe(const struct window_facts *f, const struct window_sums *s, const struct snapshot *snap,
                      struct judge_input *in) {
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -226,6 +244,7 @@ void window_describe(const struct window_facts *f, const struct window_sums *s, 
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
+    if (in->held_s > 0 && f->writes > 0) gate_is_line(f, in);
     in->server_here = f->server_here > 0;
     in->machines = f->machines;
     in->places = f->places;

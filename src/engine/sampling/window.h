@@ -5,7 +5,7 @@
 #define KVF_ENGINE_SAMPLING_WINDOW_H
 
 #include "base/terms.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/snapshot.h"
 
 #define WINDOW_S 10.0
@@ -22,6 +22,7 @@ struct window_sums {
     double device_s[KVF_TIERS][KVF_DIRS];
     double line_s[KVF_TIERS][KVF_DIRS];
     double aside_s[KVF_TIERS][KVF_DIRS]; /* of op_s: what no request waits for */
+    double bytes[KVF_TIERS][KVF_DIRS], aside_bytes[KVF_TIERS][KVF_DIRS]; /* moved; the same of these */
     double busy_s[KVF_TIERS][KVF_DIRS], tier_busy_s[KVF_TIERS];
     double link_s[KVF_TIERS][KVF_DIRS], link_any_s[KVF_TIERS];
     double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */
@@ -31,8 +32,10 @@ struct window_sums {
     double compute_busy_s, compute_flops_s,
         compute_memory_s,   /* of a modelled GPU, a mean of all machines; that no larger batch saves */
         compute_prefill_s;  /* by which steps are longer for their prefills */
-    double batch_waiting_s; /* sequences outside its batch, times seconds */
+    double batch_waiting_s, /* sequences outside its batch, times seconds */
+        batch_running_s;    /* sequences that have a place in it */
     double kv_use_s,        /* means too: KV of the batch to the room for it */
+        kv_kept_s,          /* what is kept for it when all is generated */
         batch_full_s,       /* with one kept out of it by max_batch */
         batch_no_room_s;    /* and for want of room for its KV */
     double users_s;
@@ -74,6 +77,8 @@ struct window_facts {
     double way_ms;                   /* of a message from the router to a pod */
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error; /* of the sample of accesses */
+    double writes;                   /* at a time that a gate lets in; 0: there is none */
+    double channels[KVF_TIERS];      /* of an emulated tier; 0: unknown */
     double full[KVF_TIERS];          /* 1: its directions do not share time; the busier one bounds it */
     double routing;                  /* an enum judge_routing */
     double higher;                   /* 1: classes have targets of higher percentiles */

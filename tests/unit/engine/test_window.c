@@ -336,6 +336,38 @@ static void directions_in_turn_leave_half_of_a_full_duplex_link(void **state) {
     near(in.busy[KVF_TIER_REMOTE][KVF_DIR_READ], 0.5);
 }
 
+/* Four writes may be in flight, and one channel serves them: without the gate they wait for it instead. */
+static void a_gate_as_wide_as_the_tier_behind_it_is_its_line(void **state) {
+    static struct snapshot snap;
+    struct window_facts f = {.writes = 4, .channels = {[KVF_TIER_CPU] = 1}};
+    struct window_sums s = {.length_s = 1,
+                            .requests = 1,
+                            .held_s = 30,
+                            .op_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 10}},
+                            .line_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 2}},
+                            .bytes = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 400}},
+                            .aside_bytes = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 100}}};
+    struct judge_input in = {0};
+    (void)state;
+    snap.tier_on[KVF_TIER_CPU] = snap.tier_emulated[KVF_TIER_CPU] = true;
+    window_means(&s, &in);
+    window_describe(&f, &s, &snap, &in);
+    near(in.held_s, 0);
+    near(in.op_s[KVF_TIER_CPU][KVF_DIR_WRITE], 40);
+    near(in.line_s[KVF_TIER_CPU][KVF_DIR_WRITE], 32);
+    near(in.needed[KVF_TIER_CPU][KVF_DIR_WRITE], 0.75);
+    near(in.needed[KVF_TIER_CPU][KVF_DIR_READ], 1);
+    f.channels[KVF_TIER_CPU] = 8; /* of which it uses half */
+    window_means(&s, &in);
+    window_describe(&f, &s, &snap, &in);
+    near(in.held_s, 30);
+    f.channels[KVF_TIER_CPU] = 1;
+    snap.tier_emulated[KVF_TIER_CPU] = false; /* how many a real one serves at a time nobody knows */
+    window_means(&s, &in);
+    window_describe(&f, &s, &snap, &in);
+    near(in.held_s, 30);
+}
+
 /* As in the results of a run: 300 wait at the end of a window in which 100 of 400 were served and none came,
  * or 100 came and the queue stands; where the queue grew from few, its growth. A closed loop has no ratio. */
 static void what_waits_is_told_in_a_window_of_any_arrivals(void **state) {
@@ -390,6 +422,7 @@ int main(void) {
         cmocka_unit_test(a_target_longer_than_the_time_so_far_is_not_judged),
         cmocka_unit_test(open_requests_of_a_closed_loop_grow),
         cmocka_unit_test(a_class_is_left_unserved),
+        cmocka_unit_test(a_gate_as_wide_as_the_tier_behind_it_is_its_line),
         cmocka_unit_test(what_waits_is_told_in_a_window_of_any_arrivals),
         cmocka_unit_test_setup(what_nobody_measured_is_missing, begin),
     };

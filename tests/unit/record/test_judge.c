@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/phrase.h"
 
 #define GPU   KVF_TIER_GPU
@@ -54,7 +54,7 @@ static struct judge_input unknown(void) {
     for (int t = 0; t < KVF_TIERS; t++) {
         in.tier_busy[t] = in.used_bytes[t] = in.usable_bytes[t] = in.link_any[t] = NAN;
         for (int d = 0; d < KVF_DIRS; d++)
-            in.op_s[t][d] = in.device_s[t][d] = in.line_s[t][d] = in.busy[t][d] = NAN;
+            in.needed[t][d] = 1, in.op_s[t][d] = in.device_s[t][d] = in.line_s[t][d] = in.busy[t][d] = NAN;
     }
     return in;
 }
@@ -440,7 +440,7 @@ static void what_keeps_a_batch_small_is_named(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
     in.batch_full = 0.7;
     in.batch_no_room = 0.2;
-    assert_null(strstr(judged(&in).sentence, "waiting"));
+    assert_null(strstr(judged(&in).sentence, "9 waiting"));
     in.unserved_ratio = 0.5; /* of an open loop whose queue grows */
     in.arrived = 300;
     assert_non_null(strstr(judged(&in).sentence, "; 9 waiting"));
@@ -974,6 +974,81 @@ static void the_tier_that_makes_room_is_named(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
 }
 
+/* Copies that fill a slow drive are made or left: no request is done sooner on a faster one. */
+static void moves_in_the_background_bound_nothing(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 300, 100);
+    works(&in, CPU, 60, 10, 0.5, 0.1);
+    works(&in, NVME, 0, 80, 0, 1);
+    in.aside_s[NVME][WRITE] = 80;
+    in.needed[NVME][WRITE] = 0;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_CPU);
+    assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
+    assert_null(strstr(v.sentence, "bounds throughput"));
+    assert_true(fabs(verdict_value(&v, "nvme_busy") - 1) < 1e-9 && verdict_value(&v, "nvme_demand_ms") == 0);
+    assert_true(fabs(verdict_value(&v, "throughput_bound_per_s") - 10 / 0.6) < 1e-9);
+    in.needed[NVME][WRITE] = 0.9; /* a tenth are copies */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_non_null(strstr(v.sentence, "100 % busy: 90.0 ms a request bounds throughput at 11.1 requests/s"));
+    in.needed[NVME][WRITE] = 0.7;
+    in.targets_met = true;
+    assert_non_null(
+        strstr(judged(&in).sentence, "nvme writes, 100 % busy with moves in the background besides"));
+}
+
+/* Of 3 s with a place a sequence computes for 400 ms and writes for the rest: neither more places nor more
+ * room free them sooner than a faster drive. */
+static void places_held_by_writes_are_the_drives(void **state) {
+    (void)state;
+    struct judge_input in = means(10000, 0, 2600, 400);
+    works(&in, NVME, 1, 80, 0.05, 0.7);
+    in.prefill_ms = 7000; /* all of it the wait for a place */
+    in.compute_busy = 0.2;
+    in.compute_work = 0.1;
+    in.batch_no_room = 0.9;
+    in.batch_running = 30;
+    in.batch_waiting = 70;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(v.sentence, "70 % waiting for a place in the batch"));
+    in.storage_ms = 100;
+    in.batch_running = 4; /* 400 ms */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+}
+
+/* Sixteen slots, twelve of them in a batch whose room is full: with more room it has four sequences more. */
+static void a_gpu_is_named_where_no_single_limit_keeps_its_batch_small(void **state) {
+    (void)state;
+    struct judge_input in = means(2000, 400, 30, 1500);
+    works(&in, NVME, 3, 0, 0.1, 0);
+    in.slots = 16;
+    in.slots_ratio = 1;
+    in.compute_busy = 1;
+    in.compute_work = 0.76;
+    in.kv_use = 0.95;
+    in.batch_no_room = 0.9;
+    in.batch_running = 12;
+    in.batch_waiting = 4;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+    assert_non_null(strstr(v.sentence,
+                           "100 % busy: 100 ms a request in batches of this size bounds throughput "
+                           "at 10 requests/s"));
+    in.slots = 64;
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
+    in.places = 13; /* the size of the batch is as near */
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+    in.places = 0;
+    in.users = 14; /* so are those who ask */
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+}
+
 /* Of 40 s of operation time 30 s are spent in line for a turn among the writes. */
 static void the_limit_on_writes_is_named(void **state) {
     (void)state;
@@ -1404,6 +1479,9 @@ int main(void) {
         cmocka_unit_test(room_is_told_of_the_latency_that_targets_are_of),
         cmocka_unit_test(tiers_of_all_pods_are_at_work),
         cmocka_unit_test(the_tier_that_makes_room_is_named),
+        cmocka_unit_test(moves_in_the_background_bound_nothing),
+        cmocka_unit_test(places_held_by_writes_are_the_drives),
+        cmocka_unit_test(a_gpu_is_named_where_no_single_limit_keeps_its_batch_small),
         cmocka_unit_test(the_limit_on_writes_is_named),
         cmocka_unit_test(the_limit_on_writes_in_front_of_what_is_full_is_not_named),
         cmocka_unit_test(generation_beside_much_storage_is_not_said_to_be_all),

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "record/judge.h"
+#include "record/judge/judge.h"
 #include "record/phrase.h"
 #include "record/standing.h"
 
@@ -16,6 +16,7 @@
 
 #define HALF      0.5  /* of the time, of the room, and of a latency */
 #define SOMETIMES 0.05 /* of the time */
+#define SAVED     0.1  /* of a GPU's time, by which a larger batch is worth a word */
 #define NEARLY    0.9  /* of the largest: as much, for a reader */
 
 double judge_share(double part, double whole) {
@@ -33,12 +34,29 @@ bool judge_others_compute(const struct judge_input *in) {
     return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
 }
 
+/* Of the time for both directions, what moves in the background take is no demand of a request. */
+static double needed(const struct judge_input *in, enum kvf_tier tier, const double busy[KVF_DIRS],
+                     double any) {
+    double sum = 0, part = 0, most = 0;
+    if (isnan(any)) return any;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        if (!(busy[d] > 0)) continue;
+        sum += busy[d];
+        part += busy[d] * in->needed[tier][d];
+        most = fmax(most, busy[d] * in->needed[tier][d]);
+    }
+    return sum > 0 ? fmin(fmax(any * part / sum, most), any) : any;
+}
+
 void judge_consider_tier(const struct judge_input *in, enum kvf_tier tier, struct judge_resource *most) {
-    bool link = !isnan(in->link_any[tier]);
-    double own = !link ? in->tier_busy[tier] : tier == KVF_TIER_GPU ? in->memory_any : (double)NAN;
-    if (busier(own, most->load)) *most = (struct judge_resource){verdict_limit_of(tier), tier, own, own};
-    if (link && busier(in->link_any[tier], most->load))
-        *most = (struct judge_resource){VERDICT_LINK, tier, in->link_any[tier], in->link_any[tier]};
+    bool link = !isnan(in->link_any[tier]), memory = link && tier == KVF_TIER_GPU;
+    double own = !link ? in->tier_busy[tier] : memory ? in->memory_any : (double)NAN;
+    double load = needed(in, tier, memory ? in->memory_busy : in->busy[tier], own);
+    if (busier(load, most->load)) *most = (struct judge_resource){verdict_limit_of(tier), tier, own, load};
+    if (!link) return;
+    load = needed(in, tier, in->link_busy[tier], in->link_any[tier]);
+    if (busier(load, most->load))
+        *most = (struct judge_resource){VERDICT_LINK, tier, in->link_any[tier], load};
 }
 
 struct judge_resource judge_busiest_tier(const struct judge_input *in) {
@@ -52,17 +70,57 @@ enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
     return judge_busiest_tier(in).tier;
 }
 
-/* A GPU has a step under way nearly all the time, however small its batch, and does more in the same time
- * with more requests. What keeps its batch small, room, its own limit, or slots, is no work of the GPU. */
-struct judge_resource judge_gpu(const struct judge_input *in) {
-    double load = in->compute_work > 0 ? fmin(in->compute_work, in->compute_busy) : in->compute_busy;
-    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy, load};
+/* Of so many sequences at a time, each request's time, by Little's law. */
+static double each_ms(const struct judge_input *in, double sequences) {
+    return in->requests > 0 && sequences > 0 ? sequences * in->length_s * 1e3 / (double)in->requests : 0;
 }
 
-/* By Little's law, whether the wait to join the batch is most of the latency that targets are of. */
+double judge_join_ms(const struct judge_input *in) {
+    double computes_ms = in->prefill_ms + (in->generation_ms > 0 ? in->generation_ms : 0);
+    return in->compute_busy >= 0 ? fmin(each_ms(in, in->batch_waiting), fmax(computes_ms, 0)) : 0;
+}
+
+bool judge_places_idle(const struct judge_input *in) {
+    double placed_ms = each_ms(in, in->batch_running);
+    double computes_ms = in->prefill_ms + in->generation_ms - judge_join_ms(in);
+    return in->batch_waiting > 0 && placed_ms > 0 && computes_ms < HALF * placed_ms;
+}
+
+/* Whether the wait to join the batch is most of the latency that targets are of. */
 static bool waits_to_join(const struct judge_input *in) {
-    double wait_ms = in->requests > 0 ? in->batch_waiting * in->length_s * 1e3 / (double)in->requests : 0;
+    double wait_ms = each_ms(in, in->batch_waiting);
     return in->targets && wait_ms >= HALF * (in->ttft_ms > 0 ? in->ttft_ms : in->e2e_ms);
+}
+
+/* How often the batch that there is may be had without one limit: its size, room, or slots with both. */
+static double growth(const struct judge_input *in, enum judge_batch without) {
+    double g = (double)INFINITY, running = in->batch_running;
+    bool slots = without == JUDGE_BATCH_OF_ALL_SLOTS || without == JUDGE_BATCH_FREE;
+    double kept = fmax(in->kv_use, in->kv_kept);
+    if (kept > 0 && without != JUDGE_BATCH_NO_ROOM && without != JUDGE_BATCH_OF_ALL_SLOTS)
+        g = fmin(g, 1 / kept);
+    if (!(running > 0)) return fmax(g, 1);
+    if (in->places > 0 && without == JUDGE_BATCH_NO_ROOM) g = fmin(g, in->places / running);
+    if (in->slots > 0 && !slots) g = fmin(g, (double)in->slots / running);
+    if (in->users > 0) g = fmin(g, in->users / running);
+    return fmax(g, 1);
+}
+
+static double saved(const struct judge_input *in, enum judge_batch without) {
+    double busy = in->compute_busy, g = growth(in, without);
+    double work = busy > 0 && in->compute_work > 0 ? fmin(in->compute_work / busy, 1) : 1;
+    return (1 - work) * (isinf(g) ? 1 : 1 - 1 / g);
+}
+
+/* A GPU has a step under way nearly all the time, however small its batch, and does more in the same time
+ * with more requests. What keeps its batch small, room, its own limit, or slots, is no work of the GPU: but
+ * where all are full at once, the batch is as large as any single one of them lets it be. */
+struct judge_resource judge_gpu(const struct judge_input *in) {
+    double busy = in->compute_busy, load = in->compute_work > 0 ? fmin(in->compute_work, busy) : busy;
+    enum judge_batch limit = judge_batch_limit(in);
+    bool full = busy >= JUDGE_SATURATED && (limit != JUDGE_BATCH_FREE || in->slots_ratio >= JUDGE_FULL);
+    if (full && saved(in, limit) < SAVED) load = busy;
+    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, busy, load};
 }
 
 enum judge_batch judge_batch_limit(const struct judge_input *in) {
@@ -76,13 +134,8 @@ enum judge_batch judge_batch_limit(const struct judge_input *in) {
     return slots && in->kv_use >= room ? JUDGE_BATCH_OF_ALL_SLOTS : JUDGE_BATCH_FREE;
 }
 
-/* Time that is no work is shared by more in a larger batch. Without its limit a batch grows until its KV
- * fills the room, by 1 / kv_use. */
 double judge_saved_by_batches(const struct judge_input *in) {
-    struct judge_resource gpu = judge_gpu(in);
-    double saved = gpu.busy > 0 ? 1 - gpu.load / gpu.busy : 0;
-    if (judge_batch_limit(in) == JUDGE_BATCH_FULL && in->kv_use > 0) saved *= 1 - fmin(in->kv_use, 1);
-    return saved;
+    return saved(in, judge_batch_limit(in));
 }
 
 struct judge_resource judge_most_loaded(const struct judge_input *in) {
@@ -96,7 +149,9 @@ struct judge_resource judge_most_loaded(const struct judge_input *in) {
 }
 
 const char *judge_room_for_more(const struct judge_resource *r) {
-    return r->load < JUDGE_SATURATED * r->busy ? " in batches with room for more" : "";
+    if (!(r->load < JUDGE_SATURATED * r->busy)) return "";
+    return r->limit == VERDICT_COMPUTE ? " in batches with room for more"
+                                       : " with moves in the background besides";
 }
 
 void judge_add_resource(struct phrase *t, const struct judge_resource *r, const struct judge_input *in) {
@@ -262,12 +317,12 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
     }
 }
 
-static void add_busy(struct verdict *v, const char *what, double busy, double rate) {
+static void add_busy(struct verdict *v, const char *what, double busy, double load, double rate) {
     char name[48];
     snprintf(name, sizeof name, "%s_busy", what);
     verdict_add_evidence(v, name, busy, "");
     snprintf(name, sizeof name, "%s_demand_ms", what);
-    if (rate > 0) verdict_add_evidence(v, name, busy / rate * 1e3, "ms");
+    if (rate > 0) verdict_add_evidence(v, name, load / rate * 1e3, "ms");
 }
 
 /* Of an emulated gpu or a remote tier the link's time is the tier's. */
@@ -275,20 +330,23 @@ static void add_links(struct verdict *v, const struct judge_input *in, double ra
     char name[48];
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!in->on[t] || isnan(in->link_any[t])) continue;
+        double load = needed(in, (enum kvf_tier)t, in->link_busy[t], in->link_any[t]);
         snprintf(name, sizeof name, "%s_link", tier_name((enum kvf_tier)t));
-        add_busy(v, name, in->link_any[t], rate);
+        add_busy(v, name, in->link_any[t], load, rate);
     }
     if (!in->on[KVF_TIER_GPU] || isnan(in->memory_any)) return;
-    add_busy(v, "gpu_memory", in->memory_any, rate);
-    if (rate > 0 && in->emulated[KVF_TIER_GPU]) *sum_s += in->memory_any / rate;
+    double load = needed(in, KVF_TIER_GPU, in->memory_busy, in->memory_any);
+    add_busy(v, "gpu_memory", in->memory_any, load, rate);
+    if (rate > 0 && in->emulated[KVF_TIER_GPU]) *sum_s += load / rate;
 }
 
 double judge_loads(struct verdict *v, const struct judge_input *in, double rate) {
     double sum_s = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!in->on[t]) continue;
-        add_busy(v, tier_name((enum kvf_tier)t), in->tier_busy[t], rate);
-        if (rate > 0 && in->tier_busy[t] > 0) sum_s += in->tier_busy[t] / rate;
+        double load = needed(in, (enum kvf_tier)t, in->busy[t], in->tier_busy[t]);
+        add_busy(v, tier_name((enum kvf_tier)t), in->tier_busy[t], load, rate);
+        if (rate > 0 && load > 0) sum_s += load / rate;
     }
     add_links(v, in, rate, &sum_s);
     return sum_s;

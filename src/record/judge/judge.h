@@ -1,8 +1,8 @@
 /* The rule behind a verdict: operational analysis of the measurements of a stretch of time, as
  * kvfall-results(7) documents it (Denning and Buzen, The Operational Analysis of Queueing Network Models,
  * 1978). Pure; any thread. */
-#ifndef KVF_RECORD_JUDGE_H
-#define KVF_RECORD_JUDGE_H
+#ifndef KVF_RECORD_JUDGE_JUDGE_H
+#define KVF_RECORD_JUDGE_JUDGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,8 +45,9 @@ struct judge_input {
     double aside_s[KVF_TIERS]
                   [KVF_DIRS]; /* of op_s: what no request waits for, such as copies in the background */
     double held_s; /* waiting for their turn under engine.max_concurrent_writes; in none of these */
-    double busy[KVF_TIERS][KVF_DIRS]; /* share of the time in which a tier was busy for a direction */
-    double tier_busy[KVF_TIERS];      /* for either; half duplex has one time for both */
+    double needed[KVF_TIERS][KVF_DIRS]; /* of its bytes, the part that requests cannot do without */
+    double busy[KVF_TIERS][KVF_DIRS];   /* share of the time in which a tier was busy for a direction */
+    double tier_busy[KVF_TIERS];        /* for either; half duplex has one time for both */
     /* The link to a tier, gpu's and remote's, and the gpu's own memory. A tier with a link is not busy itself
      * but for that memory. */
     double link_busy[KVF_TIERS][KVF_DIRS], link_any[KVF_TIERS], memory_busy[KVF_DIRS], memory_any;
@@ -96,7 +97,8 @@ struct judge_input {
     /* of a modelled GPU: KV of its batch to the room for it; sequences outside, and shares of the time in
      * which the first of them is kept out because the batch is as many as it may be, and because its KV has
      * no room */
-    double kv_use, batch_waiting, batch_full, batch_no_room;
+    double kv_kept; /* what is kept for its KV when all is generated, to that room: a sequence enters by it */
+    double kv_use, batch_waiting, batch_running, batch_full, batch_no_room; /* running: with a place in it */
 };
 
 /* The share of reuses that the working set holds. */
@@ -127,10 +129,11 @@ struct judge_input {
  * - targets met and no queue that grows: none, and the most loaded resource; unknown, if the run has failed
  * - a neighbour: the tier that would be named is on a device that another program uses
  * - the gate of writes: most operation time is spent waiting at it
- * - the gpu's capacity, or the size of its batch: nothing is saturated, and for half of the time sequences
- * wait to join the batch of a modelled GPU that has no room for their KV, or as many sequences as it may
- * have, or this wait is half of the latency that the targets are of; not where the next rule holds and
- * storage takes more time, or hits would save more of the GPU's than larger batches
+ * - the gpu's capacity, or the size of its batch: nothing is saturated, places in the batch are not held by
+ * who waits for storage, and for half of the time sequences wait to join the batch of a modelled GPU that has
+ * no room for their KV, or as many sequences as it may have, or this wait is half of the latency that the
+ * targets are of; not where the next rule holds and storage takes more time, or hits would save more of the
+ * GPU's than larger batches
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
  * for what was missed, would be named; not where nothing is saturated and misses make no work
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax
@@ -156,7 +159,8 @@ void judge_names(const struct judge_input *in, char *out, size_t len);
 /* Adds a warning for each resource of this machine that other programs use beside this one. */
 void judge_warn_of_neighbour(struct verdict *v, const struct judge_input *in);
 /* A resource that requests share. Its load is the utilisation that bounds throughput, X <= rate / load: its
- * busy time, but of a GPU the work that no larger batch saves. */
+ * busy time for what requests cannot do without; of a GPU the work that no larger batch saves, or all where
+ * hardly any larger one is to be had. */
 struct judge_resource {
     enum verdict_limit limit;
     enum kvf_tier tier; /* KVF_TIERS: none */
@@ -167,8 +171,14 @@ struct judge_resource {
 struct judge_resource judge_most_loaded(const struct judge_input *in);
 struct judge_resource judge_busiest_tier(const struct judge_input *in); /* or its link */
 struct judge_resource judge_gpu(const struct judge_input *in);          /* the modelled one */
-/* The most of the GPU's time that larger batches would save, without what keeps them small. */
+/* The part of the GPU's time that larger batches would save, without what keeps them small: as far as room,
+ * places, slots and users let them grow. With a part `work` that each sequence adds and the rest that a batch
+ * shares, one of g times as many does g / (1 - work + g work) times as much. */
 double judge_saved_by_batches(const struct judge_input *in);
+/* Of a request, the wait for a place in the batch, by Little's law; 0: none, or unknown. In ms. */
+double judge_join_ms(const struct judge_input *in);
+/* Whether places are taken for most of their time by sequences that wait for their tiers, not for the GPU. */
+bool judge_places_idle(const struct judge_input *in);
 /* The reason why the batch of a modelled GPU is small: for half of the time or more sequences wait to join
  * it, for room for their KV or because of its limit, or this wait is half of the latency that targets are of;
  * or it has all of a busy GPU's slots, and twice as many
@@ -188,6 +198,21 @@ const char *judge_room_for_more(const struct judge_resource *r);
 const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t);
 /* Whether the CPUs are full, and others have most of them. */
 bool judge_others_compute(const struct judge_input *in);
+/* The parts of a mean latency: of the time to first token or of the whole request. */
+enum judge_part { JUDGE_QUEUE, JUDGE_WAY, JUDGE_STORAGE, JUDGE_COMPUTE, JUDGE_REST, JUDGE_PARTS };
+/* The latency that the targets are of; without targets it is end-to-end. */
+bool judge_by_first_token(const struct judge_input *in);
+/* Of that latency: the time with a write that waits for room, in storage, and before a place in the batch. In
+ * ms. */
+double judge_room_of(const struct judge_input *in, bool first_token);
+double judge_storage_of(const struct judge_input *in, bool first_token);
+double judge_join_of(const struct judge_input *in, bool first_token);
+/* Fills the shares and returns their sum; those of judge_parts() add up to 1. */
+double judge_shares(const struct judge_input *in, bool first_token, double part[JUDGE_PARTS]);
+void judge_parts(const struct judge_input *in, bool first_token, double part[JUDGE_PARTS]);
+/* "; the mean end-to-end latency of 1.90 s is 4 % queue wait, 96 % storage I/O (91 % with a write waiting for
+ * room)", or nothing where it is unknown. */
+void judge_add_parts(struct phrase *t, const struct judge_input *in);
 /* Part of a whole, 0 to 1; NaN when either is missing or the whole is 0. Every comparison with NaN is false,
  * so missing data is never the bottleneck. */
 double judge_share(double part, double whole);

@@ -1,4 +1,4 @@
-#include "record/judge.h"
+#include "record/judge/judge.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +8,7 @@
 #include "record/phrase.h"
 
 #define DOMINANT 0.5 /* from here on a part of a whole explains it */
-/* Part of end-to-end from which waiting for room is told, and waiting for a slot can limit. */
-#define ROOM  0.05
+/* Part of a latency from which waiting for a slot can limit. */
 #define WAITS 0.1
 
 /* ---- operations ---- */
@@ -22,71 +21,6 @@ const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t) {
 
 static double requests_per_s(const struct judge_input *in) {
     return in->length_s > 0 ? (double)in->requests / in->length_s : (double)NAN;
-}
-
-/* The latency that the targets are of; without targets it is end-to-end. */
-static bool by_first_token(const struct judge_input *in) {
-    return in->targets && in->ttft_ms > 0 && !isinf(in->ttft_ms);
-}
-
-/* Of the latency that the targets are of: the time with a write that waits for room, and in storage. */
-static double room_of(const struct judge_input *in, bool first_token) {
-    return first_token ? in->first_room_ms : in->room_ms;
-}
-
-static double storage_of(const struct judge_input *in, bool first_token) {
-    return first_token ? in->first_storage_ms : in->storage_ms;
-}
-
-/* The parts of a mean latency. Up to the first token nothing is generated, and where loads and prefill
- * overlap, of the time in storage there is as much as fits beside the rest. */
-enum part { PART_QUEUE, PART_WAY, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
-
-static double shares_of(const struct judge_input *in, bool first_token, double part[PARTS]) {
-    double whole = first_token ? in->ttft_ms : in->e2e_ms, storage = storage_of(in, first_token);
-    if (first_token) storage = fmin(storage, fmax(whole - in->queue_ms - in->prefill_ms, 0));
-    part[PART_WAY] = in->way_ms > 0 ? judge_share(fmin(in->way_ms, in->queue_ms), whole) : 0;
-    part[PART_QUEUE] =
-        judge_share(in->queue_ms - (in->way_ms > 0 ? fmin(in->way_ms, in->queue_ms) : 0), whole);
-    part[PART_STORAGE] = judge_share(storage, whole);
-    part[PART_COMPUTE] = judge_share((first_token ? 0 : in->generation_ms) + in->prefill_ms, whole);
-    part[PART_REST] = 0;
-    double sum = 0;
-    for (int i = 0; i < PART_REST; i++) sum += isnan(part[i]) ? part[i] = 0 : part[i];
-    if (sum < 1) part[PART_REST] = 1 - sum;
-    return sum;
-}
-
-/* The parts for a sentence: they add up to 1. */
-static void parts_of(const struct judge_input *in, bool first_token, double part[PARTS]) {
-    double sum = shares_of(in, first_token, part);
-    for (int i = 0; i < PARTS && sum > 1; i++) part[i] /= sum;
-}
-
-static void add_parts(struct phrase *t, const struct judge_input *in) {
-    double part[PARTS];
-    int whole[PARTS];
-    char text[24];
-    bool first = by_first_token(in);
-    double mean = first ? in->ttft_ms : in->e2e_ms, room = judge_share(room_of(in, first), mean);
-    const char *const names[PARTS] = {"queue wait", "message to the pod", "storage I/O",
-                                      first                ? "prefill"
-                                      : in->prefill_ms > 0 ? "prefill and generation"
-                                                           : "generation",
-                                      "other"};
-    if (!(mean > 0) || isinf(mean)) return;
-    parts_of(in, first, part);
-    phrase_percents(part, whole, PARTS);
-    phrase_add(t, "; the mean %s of %s is", first ? "time to first token" : "end-to-end latency",
-               units_duration_human(mean * 1e6, text, sizeof text));
-    const char *before = " ";
-    for (int i = 0; i < PARTS; i++) {
-        if (whole[i] == 0) continue;
-        phrase_add(t, "%s%d %% %s", before, whole[i], names[i]);
-        if (i == PART_STORAGE && room >= ROOM)
-            phrase_add(t, " (%d %% with a write waiting for room)", (int)fmin(round(100 * room), whole[i]));
-        before = ", ";
-    }
 }
 
 static void say(struct verdict *v, enum verdict_limit limit, enum verdict_cause cause, double share) {
@@ -150,7 +84,7 @@ static void neighbour(struct phrase *t, const struct judge_input *in, struct ver
     } else if (busy >= 0) {
         phrase_add(t, "; nvme %s busy", phrase_share(busy).text);
     }
-    add_parts(t, in);
+    judge_add_parts(t, in);
     judge_add_grown(t, in);
 }
 
@@ -159,7 +93,7 @@ static void neighbour_computes(struct phrase *t, const struct judge_input *in, s
     phrase_add(t, "other programs%s on the host's CPUs: %s busy, %s by this one",
                in->server_here ? JUDGE_SERVER : "", phrase_share(in->host_cpu_ratio).text,
                phrase_share(in->own_cpu_ratio).text);
-    add_parts(t, in);
+    judge_add_parts(t, in);
     judge_add_grown(t, in);
 }
 
@@ -212,7 +146,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
     if (at_last.busy >= JUDGE_SATURATED)
         phrase_add(t, "; %s%s %s busy", tier_name(last), at_last.limit == VERDICT_LINK ? " link" : "",
                    phrase_share(at_last.busy).text);
-    add_parts(t, in);
+    judge_add_parts(t, in);
     judge_add_grown(t, in);
     if (!l.found) return;
     phrase_add(t, "; ");
@@ -228,15 +162,20 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
     double rate = requests_per_s(in);
     phrase_add(t, ", %s busy", phrase_share(r->busy).text);
     if (!judge_cut(in))
-        phrase_add(t, ": %s a request bounds throughput at %.3g requests/s",
-                   units_duration_human(r->load / rate * 1e9, demand, sizeof demand), rate / r->load);
+        phrase_add(t, ": %s a request%s bounds throughput at %.3g requests/s",
+                   units_duration_human(r->load / rate * 1e9, demand, sizeof demand),
+                   r->limit == VERDICT_COMPUTE && in->compute_work > 0 &&
+                           in->compute_work < JUDGE_SATURATED * r->load
+                       ? " in batches of this size"
+                       : "",
+                   rate / r->load);
     if (r->limit == VERDICT_COMPUTE) judge_add_unwritten(t, in);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
     if (r->tier < KVF_TIERS && in->stalled[r->tier] >= JUDGE_STALLED)
         phrase_add(t, "; the %s stalled for %s of the time", r->tier == KVF_TIER_NVME ? "drive" : "store",
                    phrase_share(in->stalled[r->tier]).text);
-    add_parts(t, in);
+    judge_add_parts(t, in);
     if (l.found && (l.limit || r->tier == l.tier)) {
         phrase_add(t, "; ");
         judge_add_leader(t, &l, in);
@@ -285,7 +224,7 @@ static void batch(struct phrase *t, const struct judge_input *in, struct verdict
     phrase_add(t, "; the modelled GPU is %s busy with a batch of that size",
                phrase_share(in->compute_busy).text);
     judge_add_unwritten(t, in);
-    add_parts(t, in);
+    judge_add_parts(t, in);
     judge_add_grown(t, in);
 }
 
@@ -313,16 +252,16 @@ static bool crowded(const struct judge_input *in, bool full) {
 /* Room comes from moves, one after the other: in a crowd neither bandwidth nor slots bring it sooner, and
  * without one the tier does that takes most of their time. */
 static void room(struct phrase *t, const struct judge_input *in, struct verdict *v, enum kvf_tier tier) {
-    bool first = by_first_token(in);
-    double room_ms = room_of(in, first);
+    bool first = judge_by_first_token(in);
+    double room_ms = judge_room_of(in, first);
     say(v, verdict_limit_of(tier), VERDICT_CAUSE_LATENCY,
         judge_share(room_ms, first ? in->ttft_ms : in->e2e_ms));
     phrase_add(t, "writes that wait for room, %s of the time in storage%s",
-               phrase_share(judge_share(room_ms, storage_of(in, first))).text,
+               phrase_share(judge_share(room_ms, judge_storage_of(in, first))).text,
                first ? " before the first token" : "");
     phrase_add(t, "; it is made by what moves to %s%s", tier_name(tier), judge_emulated_word(in, tier));
     if (in->tier_busy[tier] >= 0) phrase_add(t, ", %s busy", phrase_share(in->tier_busy[tier]).text);
-    add_parts(t, in);
+    judge_add_parts(t, in);
     judge_add_backlog(t, in);
 }
 
@@ -330,7 +269,7 @@ static void gate(struct phrase *t, const struct judge_input *in, struct verdict 
                  const struct judge_leader *l) {
     say(v, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY, l->share);
     judge_add_leader(t, l, in);
-    add_parts(t, in);
+    judge_add_parts(t, in);
     judge_add_backlog(t, in);
 }
 
@@ -356,33 +295,33 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
                    batched ? "" : judge_room_for_more(&most));
         add_gpu_beside(t, in, &most);
     }
-    add_parts(t, in);
+    judge_add_parts(t, in);
 }
 
 /* The response time is what the operations take by themselves. */
 static void latency(struct phrase *t, const struct judge_input *in, struct verdict *v,
-                    const double part[PARTS]) {
+                    const double part[JUDGE_PARTS]) {
     struct judge_leader l = judge_leader_of(in);
-    double most = fmax(part[PART_COMPUTE], part[PART_STORAGE]);
-    if (part[PART_WAY] > fmax(most, part[PART_REST])) {
-        say(v, VERDICT_LINK, VERDICT_CAUSE_LATENCY, part[PART_WAY]);
+    double most = fmax(part[JUDGE_COMPUTE], part[JUDGE_STORAGE]);
+    if (part[JUDGE_WAY] > fmax(most, part[JUDGE_REST])) {
+        say(v, VERDICT_LINK, VERDICT_CAUSE_LATENCY, part[JUDGE_WAY]);
         phrase_add(t, "the message from router to pod (fleet.delay)");
-        add_parts(t, in);
+        judge_add_parts(t, in);
         return;
     }
-    if (part[PART_REST] > most) {
-        say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part[PART_REST]);
+    if (part[JUDGE_REST] > most) {
+        say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part[JUDGE_REST]);
         phrase_add(t, "the program itself: most of the time no operation of a request is under way");
-        add_parts(t, in);
+        judge_add_parts(t, in);
         return;
     }
-    if (part[PART_COMPUTE] >= part[PART_STORAGE] || !l.found) {
-        say(v, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY, part[PART_COMPUTE]);
+    if (part[JUDGE_COMPUTE] >= part[JUDGE_STORAGE] || !l.found) {
+        say(v, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY, part[JUDGE_COMPUTE]);
         phrase_add(t, "%s%s",
-                   by_first_token(in)   ? "prefill on the GPU and in its batch"
-                   : in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
-                                        : "generation, token time",
-                   part[PART_STORAGE] < VERDICT_SLIGHT && !(computed_again(in) >= VERDICT_MISSES)
+                   judge_by_first_token(in) ? "prefill on the GPU and in its batch"
+                   : in->prefill_ms > 0     ? "prefill and generation on the GPU and in its batch"
+                                            : "generation, token time",
+                   part[JUDGE_STORAGE] < VERDICT_SLIGHT && !(computed_again(in) >= VERDICT_MISSES)
                        ? VERDICT_NOT_THE_CACHE
                        : "");
         if (computed_again(in) >= VERDICT_MISSES)
@@ -394,14 +333,14 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
             phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
                        judge_room_for_more(&gpu));
         }
-        add_parts(t, in);
+        judge_add_parts(t, in);
         return;
     }
-    say(v, verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, part[PART_STORAGE] * l.share);
+    say(v, verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, part[JUDGE_STORAGE] * l.share);
     judge_add_leader(t, &l, in);
     if (in->tier_busy[l.tier] >= 0) phrase_add(t, "; %s busy", phrase_share(in->tier_busy[l.tier]).text);
     judge_add_free_misses(t, in);
-    add_parts(t, in);
+    judge_add_parts(t, in);
 }
 
 static void load(struct phrase *t, const struct judge_input *in, struct verdict *v) {
@@ -416,21 +355,22 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
     }
     if (in->slots_ratio >= DOMINANT) judge_add_slots(t, in);
     judge_add_free_misses(t, in);
-    add_parts(t, in);
+    judge_add_parts(t, in);
     judge_add_grown(t, in);
 }
 
 /* Whether what the tiers could not keep makes the work that would be named. */
 static bool capacity_explains(const struct judge_input *in, const struct judge_resource *bound, bool stores,
                               bool slots) {
-    double whole = by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
+    double whole = judge_by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
     bool again = prefilled_again(in) > 0 && prefilled_again(in) * in->prefill_ms >= VERDICT_MISSES * whole;
     if (!too_small(in)) return false;
     bool full = bound && bound->limit == VERDICT_COMPUTE,
          gpu = full || (!bound && !slots && in->compute_busy >= JUDGE_SATURATED);
     if (gpu && saved_by_hits(in) >= VERDICT_MISSES) return true;
     if (full || capacity_misses(in) < VERDICT_MISSES) return false;
-    if (!bound) return (stores && !judge_free_misses(in)) || (again && !slots);
+    /* where a GPU computes it again, what misses costs the tiers no more than what hits */
+    if (!bound) return (stores && !judge_free_misses(in) && !(in->compute_busy >= 0)) || (again && !slots);
     return (int)bound->tier == judge_last_tier(in);
 }
 
@@ -443,27 +383,35 @@ static bool full_behind(const struct judge_input *in, const struct judge_resourc
 static void limited(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct judge_resource most = judge_most_loaded(in);
     struct judge_leader l = judge_leader_of(in);
-    double part[PARTS], all[PARTS];
-    parts_of(in, false, all);
-    parts_of(in, by_first_token(in), part);
+    double part[JUDGE_PARTS], all[JUDGE_PARTS];
+    judge_parts(in, false, all);
+    judge_parts(in, judge_by_first_token(in), part);
+    bool idle = judge_places_idle(in);
+    if (idle) { /* who waits for a place waits for the storage of those that have one */
+        double join = fmin(judge_share(judge_join_of(in, judge_by_first_token(in)),
+                                       judge_by_first_token(in) ? in->ttft_ms : in->e2e_ms),
+                           part[JUDGE_COMPUTE]);
+        if (join > 0) part[JUDGE_COMPUTE] -= join, part[JUDGE_STORAGE] += join;
+    }
     bool bound = most.load >= JUDGE_SATURATED,
-         waits = part[PART_QUEUE] >= WAITS || judge_grows(in) || in->unserved[0],
-         full = (in->slots_ratio >= JUDGE_FULL && waits) || part[PART_QUEUE] >= DOMINANT;
-    bool stores = part[PART_STORAGE] > part[PART_COMPUTE], tiers = stores && l.found && !l.limit;
+         waits = part[JUDGE_QUEUE] >= WAITS || judge_grows(in) || in->unserved[0],
+         full = (in->slots_ratio >= JUDGE_FULL && waits) || part[JUDGE_QUEUE] >= DOMINANT;
+    bool stores = part[JUDGE_STORAGE] > part[JUDGE_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
-    bool timed = all[PART_COMPUTE] > all[PART_STORAGE] + all[PART_REST];
+    bool timed = all[JUDGE_COMPUTE] > all[JUDGE_STORAGE] + all[JUDGE_REST];
     bool by_size = capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
     /* more slots would make the line before a tier longer, in which those in service stand */
-    bool lined = full && tiers && l.line_share >= DOMINANT && part[PART_STORAGE] > part[PART_QUEUE];
-    bool first = by_first_token(in), waits_for_room = room_of(in, first) >= DOMINANT * storage_of(in, first);
+    bool lined = full && tiers && l.line_share >= DOMINANT && part[JUDGE_STORAGE] > part[JUDGE_QUEUE];
+    bool first = judge_by_first_token(in),
+         waits_for_room = judge_room_of(in, first) >= DOMINANT * judge_storage_of(in, first);
     bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;
 
     if (disk && judge_foreign(in) > 0)
         neighbour(t, in, v, in->tier_busy[KVF_TIER_NVME]);
-    else if (stores && l.limit && part[PART_STORAGE] >= part[PART_QUEUE] * (full ? 0 : 1) &&
+    else if (stores && l.limit && part[JUDGE_STORAGE] >= part[JUDGE_QUEUE] * (full ? 0 : 1) &&
              !full_behind(in, &most))
         gate(t, in, v, &l);
-    else if (!bound && judge_batch_limit(in) != JUDGE_BATCH_FREE &&
+    else if (!bound && !idle && judge_batch_limit(in) != JUDGE_BATCH_FREE &&
              !(by_size && (stores || saved_by_hits(in) >= judge_saved_by_batches(in))))
         batch(t, in, v);
     else if (by_size)
@@ -508,7 +456,8 @@ static void add_window(struct phrase *t, const struct judge_input *in) {
 }
 
 static void evidence(struct verdict *v, const struct judge_input *in) {
-    double rate = requests_per_s(in), part[PARTS], sum_s, think_s, each = judge_cut(in) ? (double)NAN : rate;
+    double rate = requests_per_s(in), part[JUDGE_PARTS], sum_s, think_s,
+           each = judge_cut(in) ? (double)NAN : rate;
     if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
     struct judge_resource most = judge_most_loaded(in);
     if (in->requests > 0 && most.load > 0 && !judge_cut(in))
@@ -520,19 +469,19 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
     if (in->requests > 0 && in->e2e_ms > 0) {
-        (void)shares_of(in, false, part);
-        verdict_add_evidence(v, "queue_wait_share", part[PART_QUEUE] + part[PART_WAY], "");
-        verdict_add_evidence(v, "storage_io_share", part[PART_STORAGE], "");
+        (void)judge_shares(in, false, part);
+        verdict_add_evidence(v, "queue_wait_share", part[JUDGE_QUEUE] + part[JUDGE_WAY], "");
+        verdict_add_evidence(v, "storage_io_share", part[JUDGE_STORAGE], "");
         verdict_add_evidence(v, "room_wait_share", judge_share(in->room_ms, in->e2e_ms), "");
         verdict_add_evidence(v, "room_wait_ms", in->room_ms, "ms");
-        verdict_add_evidence(v, "compute_share", part[PART_COMPUTE], "");
+        verdict_add_evidence(v, "compute_share", part[JUDGE_COMPUTE], "");
         double room = judge_share(in->room_ms, in->e2e_ms);
-        judge_places(v, in, part[PART_STORAGE] - (room > 0 ? fmin(room, part[PART_STORAGE]) : 0));
+        judge_places(v, in, part[JUDGE_STORAGE] - (room > 0 ? fmin(room, part[JUDGE_STORAGE]) : 0));
         /* the response time law gives the time between an answer and the next question */
         think_s = in->users / rate - in->e2e_ms / 1e3;
         sum_s += (in->generation_ms + in->prefill_ms) / 1e3;
-        (void)shares_of(in, by_first_token(in), part);
-        if (in->targets) verdict_add_evidence(v, VERDICT_TARGET_STORAGE, part[PART_STORAGE], "");
+        (void)judge_shares(in, judge_by_first_token(in), part);
+        if (in->targets) verdict_add_evidence(v, VERDICT_TARGET_STORAGE, part[JUDGE_STORAGE], "");
         bool asks_on = in->unserved_ratio >= 0; /* without waiting for answers */
         if (!judge_cut(in) && !asks_on)
             verdict_add_evidence(v, "population_bound_per_s", in->users / (sum_s + fmax(think_s, 0)), "1/s");

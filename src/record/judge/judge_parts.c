@@ -1,0 +1,80 @@
+#include <math.h>
+
+#include "base/units.h"
+#include "record/judge/judge.h"
+#include "record/phrase.h"
+
+/* Part of the latency from which a wait inside another part is told. */
+#define TOLD 0.05
+
+/* The latency that the targets are of; without targets it is end-to-end. */
+bool judge_by_first_token(const struct judge_input *in) {
+    return in->targets && in->ttft_ms > 0 && !isinf(in->ttft_ms);
+}
+
+/* Of the latency that the targets are of: the time with a write that waits for room, and in storage. */
+double judge_room_of(const struct judge_input *in, bool first_token) {
+    return first_token ? in->first_room_ms : in->room_ms;
+}
+
+/* Waiting for a place in the batch of a modelled GPU comes before the first token. */
+double judge_join_of(const struct judge_input *in, bool first_token) {
+    return first_token ? fmin(judge_join_ms(in), in->prefill_ms) : judge_join_ms(in);
+}
+
+double judge_storage_of(const struct judge_input *in, bool first_token) {
+    return first_token ? in->first_storage_ms : in->storage_ms;
+}
+
+/* The parts of a mean latency. Up to the first token nothing is generated, and where loads and prefill
+ * overlap, of the time in storage there is as much as fits beside the rest. */
+double judge_shares(const struct judge_input *in, bool first_token, double part[JUDGE_PARTS]) {
+    double whole = first_token ? in->ttft_ms : in->e2e_ms, storage = judge_storage_of(in, first_token);
+    if (first_token) storage = fmin(storage, fmax(whole - in->queue_ms - in->prefill_ms, 0));
+    part[JUDGE_WAY] = in->way_ms > 0 ? judge_share(fmin(in->way_ms, in->queue_ms), whole) : 0;
+    part[JUDGE_QUEUE] =
+        judge_share(in->queue_ms - (in->way_ms > 0 ? fmin(in->way_ms, in->queue_ms) : 0), whole);
+    part[JUDGE_STORAGE] = judge_share(storage, whole);
+    part[JUDGE_COMPUTE] = judge_share((first_token ? 0 : in->generation_ms) + in->prefill_ms, whole);
+    part[JUDGE_REST] = 0;
+    double sum = 0;
+    for (int i = 0; i < JUDGE_REST; i++) sum += isnan(part[i]) ? part[i] = 0 : part[i];
+    if (sum < 1) part[JUDGE_REST] = 1 - sum;
+    return sum;
+}
+
+/* The parts for a sentence: they add up to 1. */
+void judge_parts(const struct judge_input *in, bool first_token, double part[JUDGE_PARTS]) {
+    double sum = judge_shares(in, first_token, part);
+    for (int i = 0; i < JUDGE_PARTS && sum > 1; i++) part[i] /= sum;
+}
+
+void judge_add_parts(struct phrase *t, const struct judge_input *in) {
+    double part[JUDGE_PARTS];
+    int whole[JUDGE_PARTS];
+    char text[24];
+    bool first = judge_by_first_token(in);
+    double mean = first ? in->ttft_ms : in->e2e_ms, room = judge_share(judge_room_of(in, first), mean),
+           join = judge_share(judge_join_of(in, first), mean);
+    const char *const names[JUDGE_PARTS] = {"queue wait", "message to the pod", "storage I/O",
+                                            first                ? "prefill"
+                                            : in->prefill_ms > 0 ? "prefill and generation"
+                                                                 : "generation",
+                                            "other"};
+    if (!(mean > 0) || isinf(mean)) return;
+    judge_parts(in, first, part);
+    phrase_percents(part, whole, JUDGE_PARTS);
+    phrase_add(t, "; the mean %s of %s is", first ? "time to first token" : "end-to-end latency",
+               units_duration_human(mean * 1e6, text, sizeof text));
+    const char *before = " ";
+    for (int i = 0; i < JUDGE_PARTS; i++) {
+        if (whole[i] == 0) continue;
+        phrase_add(t, "%s%d %% %s", before, whole[i], names[i]);
+        if (i == JUDGE_STORAGE && room >= TOLD)
+            phrase_add(t, " (%d %% with a write waiting for room)", (int)fmin(round(100 * room), whole[i]));
+        if (i == JUDGE_COMPUTE && join >= TOLD)
+            phrase_add(t, " (%d %% waiting for a place in the batch)",
+                       (int)fmin(round(100 * join), whole[i]));
+        before = ", ";
+    }
+}
