@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "engine/pods/pods.h"
+#include "tier/station.h"
 
 /* Little's law holds of the requests that ended within this. */
 #define SETTLED 0.1
@@ -11,6 +12,18 @@
 /* An open loop is at its limit when it does less than this of what is offered and the rest waits for a slot:
  * those in service are only not done yet. */
 #define ACHIEVED 0.97
+
+/* Where a limit of both directions together is nearer than that of either, they take turns at it. */
+static void share_joint(struct forecast *f, int t) {
+    double joint[KVF_DIRS], sum = 0;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        joint[d] = station_joint(&f->s->tier[t].service, &f->s->tier[t].emulation, (enum kvf_dir)d);
+        sum += joint[d] * f->demand_s[t][d];
+    }
+    if (sum <= fmax(f->demand_s[t][KVF_DIR_READ], f->demand_s[t][KVF_DIR_WRITE])) return;
+    f->full[t] = false;
+    for (int d = 0; d < KVF_DIRS; d++) f->demand_s[t][d] *= joint[d];
+}
 
 /* Emulated tiers count the time of their channels. A real memory tier is as many servers as workers copy; of
  * other real tiers it is known when they were busy, and that time is divided as the operations' is. */
@@ -30,6 +43,7 @@ static void measure_tier(struct forecast *f, int t) {
                                         : 0;
         f->demand_s[t][d] = busy_s > 0 ? busy_s / f->requests : 0;
     }
+    if (f->full[t]) share_joint(f, t);
 }
 
 void forecast_stations(const struct forecast *f, double demand_s[KVF_TIERS][KVF_DIRS], struct network *n) {

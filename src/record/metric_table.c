@@ -335,7 +335,7 @@ const struct metric metric_rows[] = {
      "Share of time in which the tier was busy: of a real one the time with at least one chunk at it, of an "
      "emulated or simulated one the share of its channels' time that was given out, so that the utilisation law "
      "holds: the share is the rate of operations x the channel time of one. Both directions together count once; "
-     "at full duplex the larger of the two."},
+     "at full duplex the larger of the two, or the share of their joint limit where that is nearer."},
     {"TIER_DIR_busy_ratio", RATIO, FREE, "TIER DIR busy", "The same for one direction."},
     {"TIER_io_in_flight_mean", NUMBER, FREE, "TIER I/O in flight mean",
      "Chunks at the tier, mean over time."},

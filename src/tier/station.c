@@ -19,6 +19,14 @@ bool station_measured(const struct scenario_service *service, bool own) {
     return service->depths.count > 0 && rates[KVF_DIR_READ].count > 0 && rates[KVF_DIR_WRITE].count > 0;
 }
 
+double station_joint(const struct scenario_service *service, const struct scenario_emulation *link,
+                     enum kvf_dir dir) {
+    uint64_t rate = dir == KVF_DIR_READ ? link->read_bytes_per_s : link->write_bytes_per_s,
+             both = link->both_bytes_per_s;
+    bool shared = link->duplex == KVF_DUPLEX_FULL && both != 0 && both != KVF_UNSET;
+    return shared && !station_measured(service, false) ? (double)rate / (double)both : 0;
+}
+
 double station_between(const struct scenario_figures *at, const struct scenario_figures *values, double x) {
     uint64_t i = 0;
     while (x > at->v[i + 1]) i++;

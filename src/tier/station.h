@@ -66,6 +66,11 @@ struct station_end {
 
 /* Whether calibration measured the tier; `own`: a device in its own memory. */
 bool station_measured(const struct scenario_service *service, bool own);
+/* Of the stage that both directions of a full-duplex link share: the part of its time that a busy direction
+ * takes, its bandwidth to the joint one; 0 without such a stage, and where calibration measured what
+ * directions cost each other. */
+double station_joint(const struct scenario_service *service, const struct scenario_emulation *link,
+                     enum kvf_dir dir);
 /* Empty. The scenario outlives it. */
 void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own,
                   uint32_t pod);

@@ -75,7 +75,8 @@ MFU = {"compute.mfu": 1, "compute.efficiency": 1}
 
 
 def merged(base, more):
-    return {**base, **{key: merged(base.get(key) or {}, value) if isinstance(value, dict) else value for key, value in more.items()}}
+    whole = {**base, **{key: merged(base.get(key) or {}, value) if isinstance(value, dict) else value for key, value in more.items()}}
+    return {key: value for key, value in whole.items() if value is not None}
 
 
 def both_ways(tier, speed):
@@ -113,6 +114,17 @@ def _():
         "workload": {"users": 4, "conversation": {"end_probability": 1}, "prefix": {"probability": 1, "prompt_tokens": 256, "count": 300},
                      "personas": [{"name": "chat", "context": [4096, 16384], "generate": [10, 50], "think": ["0s", "0s"]}]}},
         "remote", "latency", "throughput_tok_s", both_ways("remote", "2.4GB/s"), 1.4, {"tiers.gpu.capacity": "8GiB"})
+
+
+@case("a link whose directions have a limit together is full before either of them is")
+def _():
+    said = told_by_relief("moves out of the gpu beside writes to it", {
+        "model": "qwen3-0.6b", "seed": 160, "run": {"duration": "180s", "warmup": "30s"}, "qos": {"latency": "e2e"}, "engine": {"slots": 16},
+        "tiers": {"gpu": {"capacity": "2GiB", "preset": "l40s", "read_bandwidth": None, "write_bandwidth": None, "latency": None}},
+        "cache": {"headroom": 0.2}, "workload": {"users": 50, "conversation": {"end_probability": 0.05}, "personas": [
+            {"name": "chat", "context": [4096, 16384], "generate": [10, 50], "think": ["0s", "0s"]}]}},
+        "link", "bandwidth", "throughput_tok_s", {**both_ways("gpu", "48GB/s"), **both_ways("cpu", "40GB/s")}, 1.4, both_ways("cpu", "40GB/s"))
+    assert "gpu link (emulated) reads and writes, 100 % busy" in said, said
 
 
 @case("a gate as wide as the tier behind it is not named: its line would stand before the tier")

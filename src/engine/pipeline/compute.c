@@ -64,6 +64,22 @@ static bool has_room(const struct compute *c, const struct compute_seq *q) {
     return c->cfg.kv_bytes >= c->reserved && q->reserved <= c->cfg.kv_bytes - c->reserved;
 }
 
+void compute_stats_add(struct compute_stats *to, const struct compute_stats *from) {
+    to->busy += from->busy;
+    to->flops += from->flops;
+    to->memory += from->memory;
+    to->prefill += from->prefill;
+    to->running += from->running;
+    to->waiting += from->waiting;
+    to->kv += from->kv;
+    to->reserved += from->reserved;
+    to->full += from->full;
+    to->no_room += from->no_room;
+    to->prefill_tokens += from->prefill_tokens;
+    to->decode_tokens += from->decode_tokens;
+    to->steps += from->steps;
+}
+
 /* Before any of these numbers changes. */
 static void count_to(struct compute *c, roofline_fs now) {
     if (now <= c->counted) return;

@@ -66,6 +66,9 @@ struct compute_stats {
     uint64_t steps;
 };
 
+/* Sums of another GPU, or of its rank's. */
+void compute_stats_add(struct compute_stats *to, const struct compute_stats *from);
+
 struct compute;
 /* An idle GPU; copies `config`. The program ends when memory is exhausted. */
 struct compute *compute_open(const struct compute_config *config);

@@ -334,19 +334,7 @@ void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_s
     *out = (struct compute_stats){0};
     for (uint32_t i = 0; i < e->service.pod_count && e->service.pods[0].pipeline.compute; i++) {
         compute_read(e->service.pods[i].pipeline.compute, now_ns, &one);
-        out->busy += one.busy;
-        out->flops += one.flops;
-        out->memory += one.memory;
-        out->prefill += one.prefill;
-        out->running += one.running;
-        out->waiting += one.waiting;
-        out->kv += one.kv;
-        out->reserved += one.reserved;
-        out->full += one.full;
-        out->no_room += one.no_room;
-        out->prefill_tokens += one.prefill_tokens;
-        out->decode_tokens += one.decode_tokens;
-        out->steps += one.steps;
+        compute_stats_add(out, &one);
     }
 }
 

@@ -55,6 +55,14 @@ static double both(double read, double write, bool full) {
     return full ? fmax(read, write) : fmin(1, read + write);
 }
 
+/* Directions that have a limit together are full before either is. */
+static double joint(const struct scenario *s, int t, double read, double write) {
+    const struct scenario_emulation *link = &s->tier[t].emulation;
+    const struct scenario_service *service = &s->tier[t].service;
+    return fmin(1, read * station_joint(service, link, KVF_DIR_READ) +
+                       write * station_joint(service, link, KVF_DIR_WRITE));
+}
+
 /* `wall_ns` is the time of all ranks that are in the readings, each of which has such a tier. */
 static void tier_use(const struct service *v, const struct reading *from, const struct reading *to, int t,
                      double wall_ns, struct use *out) {
@@ -68,7 +76,8 @@ static void tier_use(const struct service *v, const struct reading *from, const 
                         (double)to->ranks;
     double read = out->busy[t][KVF_DIR_READ], write = out->busy[t][KVF_DIR_WRITE];
     bool full = v->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
-    out->tier_busy[t] = link ? both(read, write, full) : share(a->any_ns, b->any_ns, wall_ns);
+    out->tier_busy[t] = link ? fmax(both(read, write, full), joint(v->s, t, read, write))
+                             : share(a->any_ns, b->any_ns, wall_ns);
 }
 
 /* An emulated tier's figures are those of the link to it: a gpu's, or a server's, emulated or not.

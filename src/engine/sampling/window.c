@@ -116,8 +116,9 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     }
 }
 
-static double busier_of(const double busy[KVF_DIRS]) {
-    return fmax(busy[KVF_DIR_READ], busy[KVF_DIR_WRITE]);
+static double busier_of(const double busy[KVF_DIRS], const double joint[KVF_DIRS]) {
+    double read = busy[KVF_DIR_READ], write = busy[KVF_DIR_WRITE];
+    return fmax(fmax(read, write), fmin(1, read * joint[KVF_DIR_READ] + write * joint[KVF_DIR_WRITE]));
 }
 
 /* Requests that wait past their target have missed it, though none has ended. */
@@ -232,8 +233,8 @@ void window_describe(const struct window_facts *f, const struct window_sums *s, 
         in->compat[t] = in->on[t] && snap->tier_compat[t];
         /* the busier of each interval may be now one, now the other */
         if (f->full[t] > 0) {
-            in->tier_busy[t] = busier_of(in->busy[t]);
-            in->link_any[t] = busier_of(in->link_busy[t]);
+            in->tier_busy[t] = busier_of(in->busy[t], f->joint[t]);
+            in->link_any[t] = busier_of(in->link_busy[t], f->joint[t]);
         }
         if (!(f->linked[t] > 0)) in->link_any[t] = KVF_MISSING;
     }

@@ -66,25 +66,26 @@ enum window_loop { WINDOW_LOOP_CLOSED, WINDOW_LOOP_OPEN, WINDOW_LOOP_PACED };
 
 /* Facts that the rule wants beside sums and beside what a snapshot has: doubles alone as well. */
 struct window_facts {
-    double computes;                 /* 1: there is a modelled GPU; 0 */
-    double by_ttft;                  /* 1: targets are of the time to first token */
-    double capacity_ratio;           /* as the rule has it */
-    double loop;                     /* an enum window_loop */
-    double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
-    double machines;                 /* that compute, pods and ranks */
-    double places;                   /* in the batches of their GPUs; 0: unknown */
-    double copies;                   /* 1: a lower tier keeps copies of what the upper ones hold */
-    double way_ms;                   /* of a message from the router to a pod */
-    double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
-    double reuse_bytes, reuse_error; /* of the sample of accesses */
-    double writes;                   /* at a time that a gate lets in; 0: there is none */
-    double channels[KVF_TIERS];      /* of an emulated tier; 0: unknown */
-    double full[KVF_TIERS];          /* 1: its directions do not share time; the busier one bounds it */
-    double routing;                  /* an enum judge_routing */
-    double higher;                   /* 1: classes have targets of higher percentiles */
-    double server_here;              /* 1: the server of a store or index is on this machine */
-    double dispersion;               /* of the count of arrivals (scenario_arrival_dispersion()) */
-    double longer[KVF_CLASSES_MAX];  /* 1: the class's P95 target is no shorter than the time so far */
+    double computes;                   /* 1: there is a modelled GPU; 0 */
+    double by_ttft;                    /* 1: targets are of the time to first token */
+    double capacity_ratio;             /* as the rule has it */
+    double loop;                       /* an enum window_loop */
+    double gpu_memory;                 /* 1: how busy the gpu's own memory is can be told */
+    double machines;                   /* that compute, pods and ranks */
+    double places;                     /* in the batches of their GPUs; 0: unknown */
+    double copies;                     /* 1: a lower tier keeps copies of what the upper ones hold */
+    double way_ms;                     /* of a message from the router to a pod */
+    double linked[KVF_TIERS];          /* 1: the tier has a link of its own */
+    double reuse_bytes, reuse_error;   /* of the sample of accesses */
+    double writes;                     /* at a time that a gate lets in; 0: there is none */
+    double channels[KVF_TIERS];        /* of an emulated tier; 0: unknown */
+    double full[KVF_TIERS];            /* 1: its directions do not share time; the busier one bounds it, */
+    double joint[KVF_TIERS][KVF_DIRS]; /* or both, with so much of the time of what they share */
+    double routing;                    /* an enum judge_routing */
+    double higher;                     /* 1: classes have targets of higher percentiles */
+    double server_here;                /* 1: the server of a store or index is on this machine */
+    double dispersion;                 /* of the count of arrivals (scenario_arrival_dispersion()) */
+    double longer[KVF_CLASSES_MAX];    /* 1: the class's P95 target is no shorter than the time so far */
 };
 
 /* Cumulative sums at recent moments; the oldest kept is the newest at least ten seconds old. */

@@ -334,6 +334,13 @@ static void directions_in_turn_leave_half_of_a_full_duplex_link(void **state) {
     near(in.tier_busy[KVF_TIER_REMOTE], 0.5);
     near(in.link_any[KVF_TIER_REMOTE], 0.5);
     near(in.busy[KVF_TIER_REMOTE][KVF_DIR_READ], 0.5);
+    static const struct window_facts together = {.linked = {[KVF_TIER_REMOTE] = 1},
+                                                 .full = {[KVF_TIER_REMOTE] = 1},
+                                                 .joint = {[KVF_TIER_REMOTE] = {0.75, 0.75}}};
+    window_describe(&together, &sums, &snap, &in);
+    near(in.tier_busy[KVF_TIER_REMOTE],
+         0.75); /* a second at full speed leaves a quarter of what both share */
+    near(in.link_any[KVF_TIER_REMOTE], 0.75);
 }
 
 /* Four writes may be in flight, and one channel serves them: without the gate they wait for it instead. */
