@@ -117,6 +117,7 @@ static void sum_compute(const struct scenario *s, struct window_sums *w, const s
     w->compute_flops_s = (double)(to->flops - from->flops) / each;
     w->compute_memory_s = (double)(to->memory - from->memory) / each;
     w->batch_waiting_s = (double)(to->waiting - from->waiting) / 1e15;
+    w->batch_held_s = (double)(to->held - from->held) / 1e15;
     w->batch_running_s = (double)(to->running - from->running) / 1e15;
     w->compute_prefill_s = (double)(to->prefill - from->prefill) / each;
     w->prefill_tokens = (double)(to->prefill_tokens - from->prefill_tokens);

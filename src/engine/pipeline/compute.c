@@ -19,7 +19,7 @@ struct compute {
     struct heap ends;      /* of decodes, by the number of the step after their last */
     struct heap crossings; /* decodes that outgrow the window, by the first step in which they have */
     uint64_t number;       /* of the next sequence that asks */
-    uint64_t running, waits, decodes, sliding; /* sequences; sliding: decodes inside the window */
+    uint64_t running, waits, held, decodes, sliding; /* sequences; sliding: decodes inside the window */
     struct roofline_load load; /* of the decodes in the next step, or in the first of the run */
     uint64_t kept, kept_slide; /* tokens of sequences that prefill or are held */
     uint64_t reserved;         /* bytes */
@@ -71,6 +71,7 @@ void compute_stats_add(struct compute_stats *to, const struct compute_stats *fro
     to->prefill += from->prefill;
     to->running += from->running;
     to->waiting += from->waiting;
+    to->held += from->held;
     to->kv += from->kv;
     to->reserved += from->reserved;
     to->full += from->full;
@@ -86,6 +87,7 @@ static void count_to(struct compute *c, roofline_fs now) {
     roofline_fs passed = now - c->counted;
     c->sums.running += passed * c->running;
     c->sums.waiting += passed * c->waits;
+    c->sums.held += passed * c->held;
     c->sums.reserved += passed * c->reserved;
     if (c->busy) c->sums.busy += passed;
     if (c->busy) c->sums.flops += passed * c->flops_q32 >> 32;
@@ -272,6 +274,7 @@ static void chunks_end(struct compute *c) {
         if (q->left > 0) continue;
         list_remove(&c->prefilling, q);
         q->state = COMPUTE_HELD;
+        c->held++;
         list_append(&c->done, q);
     }
 }
@@ -355,6 +358,7 @@ uint64_t compute_prefill_more(struct compute *c, struct compute_seq *q, uint64_t
     count_to(c, now);
     kv_count_to(c, now, steps_at(c, now));
     hold_no_more(c, q);
+    c->held--;
     q->state = COMPUTE_PREFILL;
     q->context = cached;
     q->left = n;
@@ -370,6 +374,8 @@ uint64_t compute_decode(struct compute *c, struct compute_seq *q, uint64_t now_n
                         uint64_t steps) {
     roofline_fs now = enter(c, now_ns);
     bool out = q->state == COMPUTE_OUT;
+    count_to(c, now);
+    if (!out) c->held--;
     q->state = COMPUTE_JOINS;
     q->left = steps;
     if (out) {
@@ -388,6 +394,7 @@ uint64_t compute_leave(struct compute *c, struct compute_seq *q, uint64_t now_ns
         count_to(c, now);
         kv_count_to(c, now, steps_at(c, now));
         hold_no_more(c, q);
+        c->held--;
         place_give_up(c, q);
         c->kv_last = kv_after(c, steps_at(c, now));
         if (c->waiting.first && has_place(c, c->waiting.first)) change_at(c, now);
@@ -411,7 +418,7 @@ void compute_clear(struct compute *c, uint64_t now_ns) {
     heap_free(&c->ends);
     heap_free(&c->crossings);
     c->waiting = c->prefilling = c->joining = c->done = (struct list){0};
-    c->running = c->waits = c->decodes = c->sliding = 0;
+    c->running = c->waits = c->held = c->decodes = c->sliding = 0;
     c->load = (struct roofline_load){0};
     c->kept = c->kept_slide = c->reserved = c->length = 0;
     c->busy = false;

@@ -54,14 +54,14 @@ struct compute_seq {
 };
 
 /* Sums over time, to be subtracted: femtoseconds in which a step was under way, and femtoseconds x sequences
- * in the batch, x sequences that wait for a place in it, x bytes of their KV, x bytes kept for the KV of
- * their whole length. Flops and memory: the parts of busy that no larger batch saves, as roofline_run_work()
- * has them, each as if the other took no time, spread evenly over the steps between two changes; prefill: the
- * part by which steps are longer for their prefills. Full and no_room: the time in which the first of those
- * that wait is kept out by max_batch, or by kv_bytes.
+ * in the batch, x sequences that wait for a place in it, x sequences that have one and ask for nothing, x
+ * bytes of their KV, x bytes kept for the KV of their whole length. Flops and memory: the parts of busy that
+ * no larger batch saves, as roofline_run_work() has them, each as if the other took no time, spread evenly
+ * over the steps between two changes; prefill: the part by which steps are longer for their prefills. Full
+ * and no_room: the time in which the first of those that wait is kept out by max_batch, or by kv_bytes.
  */
 struct compute_stats {
-    roofline_fs busy, flops, memory, prefill, running, waiting, kv, reserved, full, no_room;
+    roofline_fs busy, flops, memory, prefill, running, waiting, held, kv, reserved, full, no_room;
     uint64_t prefill_tokens, decode_tokens; /* computed */
     uint64_t steps;
 };

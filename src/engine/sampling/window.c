@@ -83,6 +83,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->compute_busy = kvf_ratio(s->compute_busy_s, s->length_s);
     in->compute_work = kvf_ratio(fmax(s->compute_flops_s, s->compute_memory_s), s->length_s);
     in->batch_waiting = kvf_ratio(s->batch_waiting_s, s->length_s);
+    in->batch_held = kvf_ratio(s->batch_held_s, s->length_s);
     in->batch_running = kvf_ratio(s->batch_running_s, s->length_s);
     in->compute_prefill = kvf_ratio(s->compute_prefill_s, s->length_s);
     in->kv_use = kvf_ratio(s->kv_use_s, s->length_s);

@@ -33,7 +33,8 @@ struct window_sums {
         compute_memory_s,   /* of a modelled GPU, a mean of all machines; that no larger batch saves */
         compute_prefill_s;  /* by which steps are longer for their prefills */
     double batch_waiting_s, /* sequences outside its batch, times seconds */
-        batch_running_s;    /* sequences that have a place in it */
+        batch_running_s,    /* sequences that have a place in it */
+        batch_held_s;       /* of these, those that wait for their tiers */
     double kv_use_s,        /* means too: KV of the batch to the room for it */
         kv_kept_s,          /* what is kept for it when all is generated */
         batch_full_s,       /* with one kept out of it by max_batch */

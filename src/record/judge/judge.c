@@ -395,7 +395,8 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     }
     bool bound = most.load >= JUDGE_SATURATED,
          waits = part[JUDGE_QUEUE] >= WAITS || judge_grows(in) || in->unserved[0],
-         full = (in->slots_ratio >= JUDGE_FULL && waits) || part[JUDGE_QUEUE] >= DOMINANT;
+         full = (in->slots_ratio >= JUDGE_FULL && waits) ||
+                (part[JUDGE_QUEUE] >= DOMINANT && !(most.load >= JUDGE_SATURATED * in->slots_ratio));
     bool stores = part[JUDGE_STORAGE] > part[JUDGE_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
     bool timed = all[JUDGE_COMPUTE] > all[JUDGE_STORAGE] + all[JUDGE_REST];

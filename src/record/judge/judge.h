@@ -98,7 +98,8 @@ struct judge_input {
      * which the first of them is kept out because the batch is as many as it may be, and because its KV has
      * no room */
     double kv_kept; /* what is kept for its KV when all is generated, to that room: a sequence enters by it */
-    double kv_use, batch_waiting, batch_running, batch_full, batch_no_room; /* running: with a place in it */
+    double kv_use, batch_waiting, batch_running, batch_held, batch_full,
+        batch_no_room; /* running: with a place in it; held: of these, those that wait for their tiers */
 };
 
 /* The share of reuses that the working set holds. */
@@ -177,7 +178,8 @@ struct judge_resource judge_gpu(const struct judge_input *in);          /* the m
 double judge_saved_by_batches(const struct judge_input *in);
 /* Of a request, the wait for a place in the batch, by Little's law; 0: none, or unknown. In ms. */
 double judge_join_ms(const struct judge_input *in);
-/* Whether places are taken for most of their time by sequences that wait for their tiers, not for the GPU. */
+/* Whether places are taken for so long by sequences that wait for their tiers, not for the GPU, that faster
+ * tiers bring more than more places. */
 bool judge_places_idle(const struct judge_input *in);
 /* The reason why the batch of a modelled GPU is small: for half of the time or more sequences wait to join
  * it, for room for their KV or because of its limit, or this wait is half of the latency that targets are of;

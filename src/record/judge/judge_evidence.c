@@ -80,16 +80,20 @@ double judge_join_ms(const struct judge_input *in) {
     return in->compute_busy >= 0 ? fmin(each_ms(in, in->batch_waiting), fmax(computes_ms, 0)) : 0;
 }
 
+/* Storage twice as fast frees places in half of the time that they wait for it; room for twice as many
+ * sequences is of use until the tiers are full. */
 bool judge_places_idle(const struct judge_input *in) {
-    double placed_ms = each_ms(in, in->batch_running);
-    double computes_ms = in->prefill_ms + in->generation_ms - judge_join_ms(in);
-    return in->batch_waiting > 0 && placed_ms > 0 && computes_ms < HALF * placed_ms;
+    double idle = in->batch_running > 0 ? in->batch_held / in->batch_running : 0;
+    double load = judge_busiest_tier(in).load, more = load > 0 ? fmin(1 / load, 2) : 2;
+    return in->batch_waiting > 0 && 1 / (1 - idle / 2) > more;
 }
 
-/* Whether the wait to join the batch is most of the latency that targets are of. */
+/* Whether the wait to join the batch is most of the latency that targets are of, or of the time for which
+ * full slots are held. */
 static bool waits_to_join(const struct judge_input *in) {
     double wait_ms = each_ms(in, in->batch_waiting);
-    return in->targets && wait_ms >= HALF * (in->ttft_ms > 0 ? in->ttft_ms : in->e2e_ms);
+    bool holds = in->slots_ratio >= JUDGE_FULL && wait_ms >= HALF * (in->e2e_ms - in->queue_ms);
+    return holds || (in->targets && wait_ms >= HALF * (in->ttft_ms > 0 ? in->ttft_ms : in->e2e_ms));
 }
 
 /* How often the batch that there is may be had without one limit: its size, room, or slots with both. */

@@ -225,6 +225,7 @@ static void the_way_to_a_pod_is_no_wait_for_a_slot(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_LOAD);
     in.targets = true;
     in.way_ms = 20; /* of the rest of the wait slots are the cause */
+    in.slots_ratio = 0.5;
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
     assert_non_null(
         strstr(judged(&in).sentence, "87 % queue wait, 10 % message to the pod, 3 % storage I/O"));
@@ -435,9 +436,11 @@ static void what_keeps_a_batch_small_is_named(void **state) {
     assert_int_equal(v.limited_by, VERDICT_SLOTS);
     assert_non_null(strstr(
         v.sentence, "inside, the modelled GPU 99 % busy in batches with room for more is the most loaded"));
-    in.batch_waiting = 9;
+    in.batch_waiting = 7;
     in.batch_full = 0.4;
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.batch_waiting = 9; /* more than half of the time for which slots are held */
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
     in.batch_full = 0.7;
     in.batch_no_room = 0.2;
     assert_null(strstr(judged(&in).sentence, "9 waiting"));
@@ -1009,13 +1012,19 @@ static void places_held_by_writes_are_the_drives(void **state) {
     in.compute_work = 0.1;
     in.batch_no_room = 0.9;
     in.batch_running = 30;
+    in.batch_held = 26;
     in.batch_waiting = 70;
     struct verdict v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NVME);
     assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
     assert_non_null(strstr(v.sentence, "70 % waiting for a place in the batch"));
     in.storage_ms = 100;
-    in.batch_running = 4; /* 400 ms */
+    in.tier_busy[NVME] = in.busy[NVME][WRITE] = 0.4; /* it lets twice as many write at a time */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+    in.tier_busy[NVME] = in.busy[NVME][WRITE] = 0.7;
+    in.batch_held = 0;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_GPU);
     assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
