@@ -86,12 +86,15 @@ struct comparison_side {
     char granularity[16]; /* of its cache; "": not known */
     bool other_units;     /* than the baseline's: its lookups and operations are of entries of another kind */
     struct comparison_means mean;
-    double load;       /* requests that arrived, or were open before; missing where not known */
-    double unserved;   /* part of its arrivals left waiting, of a group the most of a trial beyond chance;
-                          missing where users wait for answers */
-    double dispersion; /* of its arrivals, 1 and more: how far chance lets their number differ */
-    double offered;    /* of that load, a second of the measured part; missing likewise */
-    bool open_loop;    /* requests arrive on their own */
+    double load;           /* requests that arrived, or were open before; missing where not known */
+    double ended;          /* requests done or failed; the load where not known */
+    double asked;          /* of run.max_requests; 0: none were */
+    double writes, copies; /* of entries, without moves between tiers; begun, to slower tiers */
+    double unserved;       /* part of its arrivals left waiting, of a group the most of a trial beyond chance;
+                              missing where users wait for answers */
+    double dispersion;     /* of its arrivals, 1 and more: how far chance lets their number differ */
+    double offered;        /* of that load, a second of the measured part; missing likewise */
+    bool open_loop;        /* requests arrive on their own */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;
@@ -110,7 +113,10 @@ struct comparison_side {
     bool fewer_chunks, more_chunks; /* hit than of the baseline: a miss makes no work */
     struct work work;               /* of its requests, in the mean */
     bool smaller, larger; /* in some part than those of the baseline; either may look better for it */
-    bool skips, skipped;  /* it skipped reads of the decode, or the baseline did */
+    double times_smaller, times_larger; /* by so much; 1: they were not */
+    double spared, spared_base; /* so many times the work of the other one this side, or the baseline, left
+                                   undone; INFINITY: not known */
+    bool skips, skipped;        /* it skipped reads of the decode, or the baseline did */
 };
 
 struct comparison_difference { /* a key of the scenario that is not alike everywhere */
@@ -159,6 +165,9 @@ struct comparison_change { /* of a side against the baseline */
     enum comparison_noise noise;
     enum comparison_method method;
     enum comparison_reason reason;
+    double
+        explained; /* so many times it may have moved for work that one side did not do; 0: nothing of it */
+    bool more_than_explained; /* although it is not told: it is better by more, and beyond noise */
 };
 
 struct comparison_metric {

@@ -54,10 +54,20 @@ static bool noise_known(const struct comparison *c, size_t side) {
     return false;
 }
 
+/* So many times, beside what less work explains, are no noise where nothing else tells either. */
+#define CLEAR 2.0
+static bool clear_alone(const struct comparison *c, const struct comparison_metric *m, size_t side) {
+    const struct comparison_change *v = &m->change[side];
+    bool unbounded = v->reason == COMPARISON_OPEN || v->reason == COMPARISON_LEAVING;
+    return unbounded && !noise_known(c, side) && comparison_times(m, side) > CLEAR * fmax(v->explained, 1);
+}
+
 /* Whether a change beyond its limit is left alone, since nothing could be told of it, and says so. */
 static bool left_unheld(struct comparison *c, const struct comparison_limit *limit, size_t side,
-                        const struct comparison_change *change) {
+                        const struct comparison_metric *m) {
+    const struct comparison_change *change = &m->change[side];
     bool told = change->noise == COMPARISON_BEYOND || isnan(change->relative);
+    if (clear_alone(c, m, side)) return false;
     if (change->reason != COMPARISON_TOLD)
         comparison_note(c, "%s of %s is not held to its limit: %s.", limit->metric, c->side[side].label,
                         comparison_reason_text(change->reason));
@@ -77,6 +87,33 @@ static const char *has_or_have(const char *label) {
     return strncmp(label, "runs", 4) == 0 ? "have" : "has";
 }
 
+/* By how much it is worse, less what work that was not done explains. */
+static double excess(const struct comparison_metric *m, size_t side) {
+    const struct comparison_change *v = &m->change[side];
+    double times = comparison_times(m, side) / v->explained;
+    if (!(v->explained > 1)) return fabs(v->relative);
+    return v->absolute > 0 ? times - 1 : 1 - 1 / times;
+}
+
+static void put_excess(struct comparison *c, const struct comparison_limit *limit, size_t side,
+                       const struct comparison_metric *m) {
+    const struct comparison_change *change = &m->change[side];
+    struct format_cell from = format_measure(m->change[0].value, m->unit, m->metric),
+                       to = format_measure(change->value, m->unit, m->metric);
+    const char *noise = change->noise == COMPARISON_BEYOND ? "beyond noise" : "noise not known",
+               *label = c->side[side].label;
+    char explained[80] = "";
+    if (change->explained > 1)
+        snprintf(explained, sizeof explained, "; less work explains %s at most",
+                 format_times(change->explained).text);
+    if (isnan(change->relative)) /* from nothing to something */
+        fail(c, "%s is worse in %s: %s, not %s (%s).", m->metric, label, to.text, from.text, noise);
+    else if (excess(m, side) > limit->most)
+        fail(c, "%s is worse in %s: %s by %.1f %% from %s to %s, where %.4g %% is allowed (%s%s).", m->metric,
+             label, change->relative > 0 ? "up" : "down", 100 * fabs(change->relative), from.text, to.text,
+             100 * limit->most, noise, explained);
+}
+
 static void check_metric(struct comparison *c, const struct comparison_limit *limit, size_t side) {
     const struct comparison_metric *m = comparison_metric(c, limit->metric);
     const struct comparison_side *base = &c->side[0], *other = &c->side[side];
@@ -91,16 +128,8 @@ static void check_metric(struct comparison *c, const struct comparison_limit *li
     }
     const struct comparison_change *change = &m->change[side];
     if (change->direction != COMPARISON_WORSENED || change->noise == COMPARISON_WITHIN) return;
-    if (left_unheld(c, limit, side, change)) return;
-    struct format_cell from = format_measure(before, m->unit, m->metric),
-                       to = format_measure(now, m->unit, m->metric);
-    const char *noise = change->noise == COMPARISON_BEYOND ? "beyond noise" : "noise not known";
-    if (isnan(change->relative)) /* from nothing to something */
-        fail(c, "%s is worse in %s: %s, not %s (%s).", m->metric, other->label, to.text, from.text, noise);
-    else if (fabs(change->relative) > limit->most)
-        fail(c, "%s is worse in %s: %s by %.1f %% from %s to %s, where %.4g %% is allowed (%s).", m->metric,
-             other->label, change->relative > 0 ? "up" : "down", 100 * fabs(change->relative), from.text,
-             to.text, 100 * limit->most, noise);
+    if (left_unheld(c, limit, side, m)) return;
+    put_excess(c, limit, side, m);
 }
 
 struct check_mark {

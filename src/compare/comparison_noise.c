@@ -265,34 +265,53 @@ static double grain_of(const struct judging *j, size_t side, const char *metric)
     return (base + other) / 2;
 }
 
+/* A percentile of fewer values than lie one beyond it is the largest of them. */
+static bool has_values(const struct judging *j, size_t side, const char *metric) {
+    const struct comparison_percentile *p = comparison_percentile(j->input[side].shares, metric);
+    return !p || comparison_percentile_values(p) * (1 - comparison_percentile_share(p)) > 1 - 1e-9;
+}
+
+static void judge_singles(struct judging *j, size_t s, const struct comparison_metric *m,
+                          const struct comparison_scatter *base, bool known, struct comparison_change *out) {
+    const char *metric = m->metric;
+    struct comparison_scatter other = {0};
+    double before = m->change[0].value, centre = log(out->value / before);
+    if (!has_values(j, 0, metric) || !has_values(j, s, metric))
+        out->reason = COMPARISON_OPEN;
+    else if (known && isfinite(centre) && comparison_scatter(&j->input[s], metric, &other)) {
+        judge_blocks(base, &other, twins(&j->input[0], &j->input[s]), centre, grain_of(j, s, metric), out);
+        if (out->noise != COMPARISON_BEYOND)
+            judge_shares(j, s, metric, !unbounded(base, &other, centre), out);
+    } else if (!isfinite(centre) && judge_zero_share(j, s, metric, out))
+        ;
+    else if (known && out->value == 0)
+        judge_none(base, out);
+    else if (before == 0 && comparison_scatter(&j->input[s], metric, &other))
+        judge_none(&other, out);
+    free(other.part);
+}
+
 static void judge_metric(struct judging *j, struct comparison_metric *m) {
-    struct comparison_scatter base = {0}, other = {0};
+    struct comparison_scatter base = {0};
     bool known = single(&j->input[0]) && comparison_scatter(&j->input[0], m->metric, &base);
     for (size_t s = 1; s < j->c->sides; s++) {
         struct comparison_change *out = &m->change[s];
         if (out->direction == COMPARISON_MISSING) continue;
         bool both = single(&j->input[0]) && single(&j->input[s]);
         bool groups = !single(&j->input[0]) && !single(&j->input[s]);
-        double centre = log(out->value / m->change[0].value);
-        out->reason = comparison_reach_reason(j->reach, s, m);
-        if (out->reason != COMPARISON_TOLD) continue;
+        double explained;
+        enum comparison_reason reason = comparison_reach_reason(j->reach, s, m, &explained);
+        if (reason != COMPARISON_TOLD && !isfinite(explained)) {
+            out->reason = reason;
+            continue;
+        }
         if (groups && (judge_pairs(j, s, m->metric, out) || judge_ranks(j, s, m->metric, out)))
             ;
         else if (!both)
             judge_prediction(j, s, m->metric, out);
-        else if (known && isfinite(centre) && comparison_scatter(&j->input[s], m->metric, &other)) {
-            judge_blocks(&base, &other, twins(&j->input[0], &j->input[s]), centre, grain_of(j, s, m->metric),
-                         out);
-            if (out->noise != COMPARISON_BEYOND)
-                judge_shares(j, s, m->metric, !unbounded(&base, &other, centre), out);
-        } else if (!isfinite(centre) && judge_zero_share(j, s, m->metric, out))
-            ;
-        else if (known && out->value == 0)
-            judge_none(&base, out);
-        else if (m->change[0].value == 0 && comparison_scatter(&j->input[s], m->metric, &other))
-            judge_none(&other, out);
-        free(other.part);
-        other.part = NULL;
+        else
+            judge_singles(j, s, m, &base, known, out);
+        if (reason != COMPARISON_TOLD) comparison_bound(m, s, reason, explained);
         j->used[out->method] = true;
         j->open = j->open || out->reason == COMPARISON_OPEN;
         j->leaving = j->leaving || out->reason == COMPARISON_LEAVING;

@@ -25,6 +25,24 @@ void comparison_unfinished(const struct comparison_input *input, struct comparis
 
 /* Fills the work of the requests of each side, and warns where it differs. The scenarios are compared. */
 void comparison_work(const struct comparison_input *input, struct comparison *c);
+/* Whether the lookups of all sides are of entries of one size. */
+bool comparison_counted_alike(const struct comparison *c);
+/* Fills of how much what a side left undone is a part; its load is known. */
+void comparison_amounts(const struct comparison_input *i, struct comparison_side *side);
+/* Of how many requests the `n` undone of a metric are: of requests_left of those asked for, of others of
+ * those that ended. */
+double comparison_out_of(const struct comparison_side *s, const char *metric, double n);
+/* Fills what work that a side did not do explains: spared, spared_base, times_smaller, times_larger. */
+void comparison_explained(const struct comparison_input *input, struct comparison *c);
+/* How many times a metric may move for so many times the work: as many times where it is done in a second,
+ * of latencies and shares the square. */
+double comparison_explains(const struct comparison_metric *m, double times);
+/* How many times the smaller of two values the larger is. */
+double comparison_times(const struct comparison_metric *m, size_t side);
+/* Takes a judgement back, for a reason, where work that was not done explains the change: a change that is
+ * worse is told where it is more than `explained` times. */
+void comparison_bound(struct comparison_metric *m, size_t side, enum comparison_reason reason,
+                      double explained);
 /* Appends "run 1 did smaller requests than run 2: 299 tokens of context in the mean against 432", "other
  * requests" where each is smaller in some part. Whether they differ. */
 bool comparison_put_work(const struct comparison *c, size_t side, struct buf *out);
@@ -110,11 +128,12 @@ static inline bool comparison_waits_more(const struct comparison_side *s,
 void comparison_label(const char *metric, const struct comparison_input *input, size_t sides, char *out,
                       size_t len);
 
-/* Why noise cannot be told of a metric between two sides, if it cannot; c->note says so once. */
+/* Why noise cannot be told of a metric between two sides, if it cannot; c->note says so once. *explained: of
+ * a change of more times it can; INFINITY: of none. */
 struct comparison_reach;
 struct comparison_reach *comparison_reach_new(const struct comparison_input *input, struct comparison *c);
 enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
-                                               const struct comparison_metric *m);
+                                               const struct comparison_metric *m, double *explained);
 void comparison_reach_free(struct comparison_reach *r);
 void comparison_note(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -171,7 +190,8 @@ const struct comparison_percentile *comparison_percentile(const struct compariso
                                                           const char *metric);
 struct comparison_share comparison_percentile_at(const struct comparison_shares *s,
                                                  const struct comparison_percentile *p, uint64_t seq);
-double comparison_percentile_share(const struct comparison_percentile *p); /* 0.95 */
+double comparison_percentile_share(const struct comparison_percentile *p);  /* 0.95 */
+double comparison_percentile_values(const struct comparison_percentile *p); /* of the whole run */
 /* Whether one lies in a lower bucket than another. */
 bool comparison_percentile_under(const struct comparison_percentile *p,
                                  const struct comparison_percentile *q);

@@ -32,6 +32,7 @@ struct reach_side {
 struct comparison_reach {
     size_t sides;
     struct reach_side *side;
+    const struct comparison *c;
 };
 
 /* ---- other granularities ---- */
@@ -171,64 +172,78 @@ static bool users_differ(const struct comparison_input *a, const struct comparis
 
 /* ---- the whole ---- */
 
+/* The notes there are, each once for all sides. */
+struct reach_notes {
+    bool neighbours, failed, users, units, undone, waiting, sizes, skips;
+};
+
+static void put_notes(struct comparison *c, const struct reach_notes *n) {
+    if (n->neighbours)
+        comparison_note(
+            c, "Nothing is claimed of what another program had a part in; run again on a machine that "
+               "is left alone.");
+    if (n->failed)
+        comparison_note(c, "Nothing is claimed of a run that failed: its figures end where it did.");
+    if (n->users)
+        comparison_note(
+            c, "Nothing is claimed between runs of different seeds, whose users are others: give both "
+               "one seed, or compare trials (run.trials), of which each has another.");
+    if (n->units)
+        comparison_note(
+            c, "Nothing is claimed of lookups, hit ratios and operations of a tier between granularities: at "
+               "request they are of whole contexts, at block of blocks, new ones among them.");
+    if (n->undone)
+        comparison_note(
+            c,
+            "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
+            "through or are not admitted, other work is left undone or began before the measured part, or a "
+            "run ends amid most of its work: less work is done sooner.");
+    if (n->waiting)
+        comparison_note(
+            c,
+            "No latency, target or hit ratio is claimed to be better where over five percentage points more "
+            "of the arrivals were left waiting: it is that of the requests that were served.");
+    if (n->sizes)
+        comparison_note(
+            c, "Nothing%s is claimed to be better where the requests done were smaller: they take less time.",
+            n->skips ? "" : " but context and generated tokens/s");
+    if (n->undone || n->sizes)
+        comparison_note(
+            c, "Less work explains a change up to its own size, and of latencies and shares its square: what "
+               "is worse by more than that is told, and held to its limit.");
+}
+
 struct comparison_reach *comparison_reach_new(const struct comparison_input *input, struct comparison *c) {
     struct comparison_reach *r = mem_zalloc(1, sizeof *r);
     r->sides = c->sides;
+    r->c = c;
     r->side = mem_zalloc(c->sides, sizeof *r->side);
-    bool users = false, neighbours = false, undone = false, failed = false, units = false, waiting = false,
-         sizes = false, skips = false;
+    struct reach_notes notes = {0};
     for (size_t s = 0; s < c->sides; s++) {
         find_neighbours(&input[s], c, s, &r->side[s]);
-        neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
+        notes.neighbours = notes.neighbours || r->side[s].on_device || r->side[s].on_cpu;
         r->side[s].users_differ = s > 0 && users_differ(&input[0], &input[s]);
-        users = users || r->side[s].users_differ;
+        notes.users = notes.users || r->side[s].users_differ;
         r->side[s].failed = comparison_side_failed(&c->side[s]);
-        failed = failed || r->side[s].failed;
+        notes.failed = notes.failed || r->side[s].failed;
         r->side[s].other_units = c->side[s].other_units;
-        units = units || c->side[s].other_units;
+        notes.units = notes.units || c->side[s].other_units;
         r->side[s].more = c->side[s].undone_more && !comparison_does_less(c, 0, s, COMPARISON_LESS_DONE);
         r->side[s].less = c->side[s].undone_less && !comparison_does_less(c, s, 0, COMPARISON_LESS_DONE);
-        undone = undone || r->side[s].more || r->side[s].less;
+        notes.undone = notes.undone || r->side[s].more || r->side[s].less;
         r->side[s].waits_more = comparison_waits_more(&c->side[s], c->side);
         r->side[s].waits_less = comparison_waits_more(c->side, &c->side[s]);
-        waiting = waiting || r->side[s].waits_more || r->side[s].waits_less;
+        notes.waiting = notes.waiting || r->side[s].waits_more || r->side[s].waits_less;
         r->side[s].smaller = c->side[s].smaller;
         r->side[s].larger = c->side[s].larger;
         r->side[s].skips = c->side[s].skips;
         r->side[s].skipped = c->side[s].skipped;
         r->side[s].served = comparison_serves(&c->side[s]);
         r->side[s].offered = c->side[s].offered;
-        sizes = sizes || c->side[s].smaller || c->side[s].larger;
-        skips = skips || c->side[s].skips || c->side[s].skipped;
+        notes.sizes = notes.sizes || c->side[s].smaller || c->side[s].larger;
+        notes.skips = notes.skips || c->side[s].skips || c->side[s].skipped;
     }
-    if (neighbours)
-        comparison_note(
-            c, "Nothing is claimed of what another program had a part in; run again on a machine that "
-               "is left alone.");
-    if (failed) comparison_note(c, "Nothing is claimed of a run that failed: its figures end where it did.");
-    if (users)
-        comparison_note(
-            c, "Nothing is claimed between runs of different seeds, whose users are others: give both "
-               "one seed, or compare trials (run.trials), of which each has another.");
-    if (units)
-        comparison_note(
-            c, "Nothing is claimed of lookups, hit ratios and operations of a tier between granularities: at "
-               "request they are of whole contexts, at block of blocks, new ones among them.");
-    if (undone)
-        comparison_note(
-            c,
-            "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
-            "through or are not admitted, other work is left undone or began before the measured part, or a "
-            "run ends amid most of its work: less work is done sooner.");
-    if (waiting)
-        comparison_note(
-            c,
-            "No latency, target or hit ratio is claimed to be better where over five percentage points more "
-            "of the arrivals were left waiting: it is that of the requests that were served.");
-    if (sizes)
-        comparison_note(
-            c, "Nothing%s is claimed to be better where the requests done were smaller: they take less time.",
-            skips ? "" : " but context and generated tokens/s");
+    put_notes(c, &notes);
     return r;
 }
 
@@ -247,24 +262,51 @@ static bool asked_less(const struct reach_side *base, const struct reach_side *s
     return rate && less->served && less->offered < FEWER * more->offered;
 }
 
-enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
-                                               const struct comparison_metric *m) {
+/* Why nothing at all is told, however much it moved. */
+static enum comparison_reason untold(const struct comparison_reach *r, size_t side,
+                                     const struct comparison_metric *m) {
     if (r->side[0].failed || r->side[side].failed) return COMPARISON_FAILED;
     if (r->side[side].users_differ && is_measured(m)) return COMPARISON_USERS;
     if (disturbed(&r->side[0], m) || disturbed(&r->side[side], m)) return COMPARISON_NEIGHBOUR;
     if (r->side[side].other_units && of_entries(m->metric)) return COMPARISON_UNITS;
+    return COMPARISON_TOLD;
+}
+
+static void add_reason(enum comparison_reason *reason, enum comparison_reason one, double *times,
+                       double more) {
+    if (*reason == COMPARISON_TOLD) *reason = one;
+    *times *= more;
+}
+
+/* The goodput is not all that arrived. */
+static double times_asked(const struct reach_side *base, const struct reach_side *side,
+                          const struct comparison_metric *m) {
+    bool part = strcmp(m->metric, "goodput_per_s") == 0;
+    return part ? fmax(side->offered / base->offered, base->offered / side->offered) : INFINITY;
+}
+
+enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
+                                               const struct comparison_metric *m, double *explained) {
     const struct reach_side *s = &r->side[side];
+    const struct comparison_side *of = &r->c->side[side];
     enum comparison_direction direction = m->change[side].direction;
-    if (is_measured(m) && looks_better(s->more, s->less, direction)) return COMPARISON_UNDONE;
+    enum comparison_reason reason = untold(r, side, m);
+    bool own = direction == COMPARISON_IMPROVED, by_tokens = strcmp(m->metric, "total_tok_s") == 0;
+    double times = 1;
+    *explained = INFINITY;
+    if (reason != COMPARISON_TOLD) return reason;
+    if (is_measured(m) && looks_better(s->more, s->less, direction))
+        add_reason(&reason, COMPARISON_UNDONE, &times, own ? of->spared : of->spared_base);
     if (is_measured(m) && !comparison_of_rate(m->metric) &&
         looks_better(s->waits_more, s->waits_less, direction))
-        return COMPARISON_WAITING;
-    bool by_tokens = strcmp(m->metric, "total_tok_s") == 0;
+        add_reason(&reason, COMPARISON_WAITING, &times, INFINITY);
     if (is_measured(m) &&
         looks_better(by_tokens ? s->skips : s->smaller, by_tokens ? s->skipped : s->larger, direction))
-        return COMPARISON_SMALLER;
-    if (asked_less(&r->side[0], s, m, direction)) return COMPARISON_ASKED;
-    return COMPARISON_TOLD;
+        add_reason(&reason, COMPARISON_SMALLER, &times, own ? of->times_smaller : of->times_larger);
+    if (asked_less(&r->side[0], s, m, direction))
+        add_reason(&reason, COMPARISON_ASKED, &times, times_asked(&r->side[0], s, m));
+    *explained = comparison_explains(m, times);
+    return reason;
 }
 
 void comparison_reach_free(struct comparison_reach *r) {

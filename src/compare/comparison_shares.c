@@ -21,14 +21,15 @@ struct comparison_percentile {
     size_t scope;
     uint32_t bucket; /* that it lies in */
     double q;
-    const double *cumulative;
+    const double *cumulative, *values;
 };
 
 struct scope {
     uint32_t *bucket; /* up to which rows count; ascending */
     size_t buckets, bucket_cap;
     double cumulative[HISTOGRAM_BUCKETS + 1]; /* share of the values under each bucket */
-    struct share_row *row;                    /* by seq */
+    double values;
+    struct share_row *row; /* by seq */
     size_t rows, cap;
     uint64_t *below; /* of each row as many as there are buckets */
     size_t belows, below_cap;
@@ -56,6 +57,7 @@ static void scope_fill(struct scope *s, const struct histogram *h) {
         under += (double)h->bucket[b];
     }
     s->cumulative[HISTOGRAM_BUCKETS] = 1;
+    s->values = count;
     s->known = true;
 }
 
@@ -89,6 +91,7 @@ struct comparison_shares *comparison_shares_new(const struct run_record *run) {
             p->scope = n;
             p->q = stat_quantile(percentiles[i]);
             p->cumulative = s->scope[n].cumulative;
+            p->values = &s->scope[n].values;
         }
     mark_run(s, run, true);
     return s;
@@ -132,6 +135,10 @@ const struct comparison_percentile *comparison_percentile(const struct compariso
         if (s->scope[s->percentile[i].scope].rows && strcmp(s->percentile[i].metric, metric) == 0)
             return &s->percentile[i];
     return NULL;
+}
+
+double comparison_percentile_values(const struct comparison_percentile *p) {
+    return *p->values;
 }
 
 double comparison_percentile_share(const struct comparison_percentile *p) {

@@ -34,6 +34,7 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     double length = comparison_value(i, "measured_s", &unit);
     side->offered = length > 0 ? side->load / length : side->load;
     free(values.items);
+    comparison_amounts(i, side);
     comparison_trials(i, side);
 }
 
@@ -67,9 +68,9 @@ bool comparison_does_less(const struct comparison *c, size_t side, size_t than, 
     return less || (most <= 1 && own->unanswered - other->unanswered > COMPARISON_SURVIVORS);
 }
 
-/* Of a longer run the part that the other one had time for; all, where either had nothing to do. */
-static double part_for(const struct comparison_side *own, const struct comparison_side *other) {
-    return other->load > 0 && other->load < own->load ? other->load / own->load : 1;
+/* Of more requests the part that are as many as the other side's; all, where either had none. */
+static double part_for(double own, double other) {
+    return other > 0 && other < own ? other / own : 1;
 }
 
 /* By more than chance: by a quarter and by more than one, or by a class. */
@@ -79,7 +80,8 @@ bool comparison_lost_more(const struct comparison *c, const char *metric, size_t
     bool of_requests = strncmp(metric, "requests_", 9) == 0 || strncmp(metric, "ranks_", 6) == 0 ||
                        strncmp(metric, "rag_", 4) == 0;
     if (standing_of_classes(metric)) return n > n_than;
-    bool more = n * part_for(one, other) > 1.25 * n_than * part_for(other, one) + 1;
+    double of = comparison_out_of(one, metric, n), of_than = comparison_out_of(other, metric, n_than);
+    bool more = n * part_for(of, of_than) > 1.25 * n_than * part_for(of_than, of) + 1;
     return more && (of_requests || !(one->other_units || other->other_units) || !(n_than > 0));
 }
 

@@ -7,8 +7,14 @@
 #include "record/standing.h"
 
 /* Metrics that users of a cache feel, in order of weight. */
-static const char *const felt[] = {"e2e_p95_ms",       "ttft_p95_ms", "throughput_tok_s", "storage_io_p95_ms",
-                                   "nvme_read_p95_ms", "e2e_p50_ms",  "requests_per_s"};
+static const char *const felt[] = {"e2e_p95_ms",    "ttft_p95_ms",       "throughput_tok_s",
+                                   "goodput_per_s", "storage_io_p95_ms", "nvme_read_p95_ms",
+                                   "e2e_p50_ms",    "requests_per_s"};
+
+/* A part of what they wait for. */
+static bool of_part(const char *metric) {
+    return strcmp(metric, "storage_io_p95_ms") == 0 || strcmp(metric, "nvme_read_p95_ms") == 0;
+}
 
 /* So many times the bytes of a request are more or fewer. */
 #define READS 1.02
@@ -39,6 +45,22 @@ bool comparison_went(const struct comparison *c, const char *metric, size_t side
                      enum comparison_direction way) {
     const struct comparison_change *v = told(c, metric, side);
     return v && v->direction == way;
+}
+
+/* Whether nothing but its noise keeps a change from being told. */
+static bool merely_noisy(const struct comparison_change *v) {
+    return v->reason == COMPARISON_TOLD || v->reason == COMPARISON_OPEN || v->reason == COMPARISON_LEAVING;
+}
+
+/* So many points fewer hits are named whatever their noise. */
+#define HITS_FALL 0.2
+
+/* The change of the hit ratio, where there is one to tell. */
+static const struct comparison_change *hits_moved(const struct comparison *c, size_t side) {
+    const struct comparison_metric *m = comparison_metric(c, "reuse_hit_ratio");
+    const struct comparison_change *v = m ? &m->change[side] : NULL;
+    bool fell = v && merely_noisy(v) && v->absolute <= -HITS_FALL;
+    return fell ? v : told(c, "reuse_hit_ratio", side);
 }
 
 /* Hits changed, and what users feel did not, as far as is known. */
@@ -84,7 +106,7 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
         }
         known = known || (v && v->noise != COMPARISON_UNKNOWN);
     }
-    const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
+    const struct comparison_change *hits = hits_moved(c, side);
     if (hits)
         put_hits(c, side, hits, out);
     else if (known)
@@ -160,7 +182,9 @@ static void put_of(const struct comparison *c, const char *metric, size_t side, 
                    struct buf *out) {
     const struct comparison_metric *m = comparison_metric(c, metric);
     const struct comparison_side *s = &c->side[side];
-    double own = s->load, theirs = c->side[other].load;
+    double n = m->change[side].value, n_other = m->change[other].value;
+    double own = comparison_out_of(s, metric, kvf_present(n) ? n : 0),
+           theirs = comparison_out_of(&c->side[other], metric, kvf_present(n_other) ? n_other : 0);
     size_t kind = comparison_lost_find(metric);
     char number[32];
     bool few = strcmp(metric, unanswered) == 0 && isnan(m->change[side].value);
@@ -230,7 +254,7 @@ static void put_misses(const struct comparison *c, size_t side, struct buf *out)
 static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,
                    struct buf *out) {
     const struct comparison_metric *m = comparison_metric(c, metric);
-    const struct comparison_change *v = told(c, metric, side);
+    const struct comparison_change *v = &m->change[side];
     buf_addf(out, "%s in %s by ", word, m->label);
     if (isnan(v->relative)) /* from nothing */
         buf_add(out, comparison_cell(fabs(v->absolute), m).text);
@@ -249,13 +273,73 @@ static bool put_failed(const struct comparison *c, size_t side, struct buf *out)
     return true;
 }
 
+/* A latency or a rate that users feel, of which the noise need not be known. */
+struct felt_pair {
+    struct comparison_metric metric;
+    struct comparison_change change[2];
+};
+
+/* The mean of a latency, which is no row of the usual table, has the reason of its P95. */
+static bool felt_of(const struct comparison *c, size_t side, const char *metric, double mean[2],
+                    struct felt_pair *out) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    if (!m) return false;
+    out->metric = *m;
+    out->change[0] = m->change[0];
+    out->change[1] = m->change[side];
+    out->metric.change = out->change;
+    if (!mean) return true;
+    snprintf(out->metric.label, sizeof out->metric.label, "%s mean",
+             metric[0] == 'e' ? "end-to-end" : "TTFT");
+    for (size_t k = 0; k < 2; k++) out->change[k].value = mean[k];
+    out->change[1].absolute = mean[1] - mean[0];
+    out->change[1].direction = mean[1] > mean[0]   ? COMPARISON_WORSENED
+                               : mean[1] < mean[0] ? COMPARISON_IMPROVED
+                                                   : COMPARISON_SAME;
+    return true;
+}
+
+/* So many times more than less work explains is not to be passed over, though its noise may not be known. */
+#define CLEARLY 1.1
+
+/* The first that went clearly this way of all that users feel; false: nothing did. */
+static bool clearly(const struct comparison *c, size_t side, enum comparison_direction way,
+                    struct felt_pair *out) {
+    const struct comparison_means *own = &c->side[side].mean, *base = &c->side[0].mean;
+    double e2e[2] = {base->e2e, own->e2e}, ttft[2] = {base->ttft, own->ttft};
+    const struct {
+        const char *metric;
+        double *mean;
+    } all[] = {{"e2e_p95_ms", NULL},    {"e2e_p95_ms", e2e},        {"ttft_p95_ms", NULL},
+               {"ttft_p95_ms", ttft},   {"throughput_tok_s", NULL}, {"goodput_per_s", NULL},
+               {"requests_per_s", NULL}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (felt_of(c, side, all[i].metric, all[i].mean, out) && merely_noisy(&out->change[1]) &&
+            out->change[1].direction == way &&
+            comparison_times(&out->metric, 1) > CLEARLY * fmax(out->change[1].explained, 1))
+            return true;
+    return false;
+}
+
 /* All there is to say of a side, each of metrics that moved beyond noise. */
 struct findings {
     struct harm harm;
     const struct comparison_change *first; /* of the metrics that users feel; NULL: none */
     const char *what, *also;               /* that one, and the first that went the other way */
     bool worse, misses;                    /* the first one; more lookups miss */
+    bool relieved;                         /* what is worse leads, and less that is undone comes after it */
+    bool doubtful; /* better or worse by parts, or by less undone, and what follows says otherwise */
+    struct felt_pair contrary;
 };
+
+/* The first that is better by more than less work explains. */
+static const char *better_all_the_same(const struct comparison *c, size_t side) {
+    for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
+        const struct comparison_metric *m = comparison_metric(c, felt[i]);
+        if (m && m->change[side].more_than_explained) return felt[i];
+    }
+    return NULL;
+}
 
 static struct findings findings_of(const struct comparison *c, size_t side) {
     struct findings f = {.harm = harm_of(c, side)};
@@ -266,8 +350,15 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
         if (!f.first) f.what = felt[i];
         if (!f.first) f.first = v;
     }
+    const struct comparison_change *hits = hits_moved(c, side);
     f.worse = f.first && f.first->direction == COMPARISON_WORSENED;
-    f.misses = comparison_went(c, "reuse_hit_ratio", side, COMPARISON_WORSENED);
+    f.misses = hits && hits->direction == COMPARISON_WORSENED;
+    bool part = !f.first || of_part(f.what), harmed = f.harm.metric && !f.harm.relief;
+    if (!f.also && (f.worse || (harmed && !f.first))) f.also = better_all_the_same(c, side);
+    f.relieved = f.harm.metric && f.harm.relief && f.worse && !part;
+    if (part && !harmed && !f.harm.other_done && (f.first || f.harm.metric))
+        f.doubtful = clearly(c, side, f.worse && !f.harm.metric ? COMPARISON_IMPROVED : COMPARISON_WORSENED,
+                             &f.contrary);
     return f;
 }
 
@@ -306,6 +397,34 @@ static bool asked_otherwise(const struct comparison *c, size_t side) {
     return false;
 }
 
+/* "Whether run 2 is better than run 1 is not known: better in nvme read P95 by 37 %, but end-to-end P95 may
+ * be worse (47.4 s after 29.9 s)" */
+static void put_doubt(const struct comparison *c, size_t side, const struct findings *f, struct buf *out) {
+    const char *word = f->worse && !f->harm.metric ? "worse" : "better",
+               *other = word[0] == 'w' ? "better" : "worse";
+    const struct comparison_metric *m = &f->contrary.metric;
+    buf_addf(out, "Whether %s %s %s than %s is not known: ", c->side[side].label, is_or_are(&c->side[side]),
+             word, c->side[0].label);
+    if (f->harm.metric) put_lost(c, side, f->harm.metric, true, out);
+    if (f->harm.metric && f->harm.against) {
+        buf_add(out, ", though ");
+        put_lost(c, side, f->harm.against, false, out);
+    }
+    if (f->first)
+        put_by(c, f->harm.metric ? f->worse ? ", though worse" : ", and better" : word, f->what, side, out);
+    buf_addf(out, ", but %s may be %s (%s after %s)", m->label, other,
+             comparison_cell(m->change[1].value, m).text, comparison_cell(m->change[0].value, m).text);
+}
+
+/* ", though fewer writes fall through (...)" */
+static void put_relief(const struct comparison *c, size_t side, const struct harm *h, struct buf *out) {
+    buf_add(out, ", though ");
+    put_lost(c, side, h->metric, true, out);
+    if (!h->against) return;
+    buf_add(out, ", while ");
+    put_lost(c, side, h->against, false, out);
+}
+
 /* Whether the lookups that miss were named. */
 static bool put_first(const struct comparison *c, size_t side, const struct findings *f, bool *beside,
                       struct buf *out) {
@@ -314,13 +433,17 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
         put_other_done(c, side, f, out);
         return false;
     }
-    if (f->harm.metric)
+    if (f->doubtful) {
+        put_doubt(c, side, f, out);
+        return false;
+    }
+    if (f->harm.metric && !f->relieved)
         put_harm(c, side, &f->harm, out);
     else if (lead)
         put_misses(c, side, out);
     else
         buf_addf(out, "%s %s", c->side[side].label, is_or_are(&c->side[side]));
-    if (f->harm.metric && f->first) {
+    if (f->harm.metric && f->first && !f->relieved) {
         buf_addf(out, ", %s ", f->worse == f->harm.relief && !f->harm.against ? "though" : "and");
         put_by(c, f->worse ? "worse" : "better", f->what, side, out);
     } else if (lead) {
@@ -377,8 +500,11 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         return;
     }
     bool beside = false, named = put_first(c, side, &f, &beside, out);
-    if (f.also) put_by(c, f.worse ? ", but better" : ", but worse", f.also, side, out);
-    if (f.misses && !named && f.first && (!f.worse || f.also)) {
+    bool gain = f.also && comparison_metric(c, f.also)->change[side].direction == COMPARISON_IMPROVED;
+    if (f.also)
+        put_by(c, gain ? f.first ? ", but better" : ", though better" : ", but worse", f.also, side, out);
+    if (f.relieved && !f.harm.other_done) put_relief(c, side, &f.harm, out);
+    if (f.misses && !named && (f.doubtful || (f.first && (!f.worse || f.also)))) {
         buf_add(out, ", while more lookups miss (");
         comparison_put_values(c, "reuse_hit_ratio", side, out);
         buf_add(out, ")");

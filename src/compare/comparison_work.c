@@ -6,7 +6,7 @@
 #include "record/standing.h"
 
 /* Lookups are of entries, whose size goes by the granularity and the blocks of the cache. */
-static bool counted_alike(const struct comparison *c) {
+bool comparison_counted_alike(const struct comparison *c) {
     for (size_t i = 0; i < c->differences; i++)
         if (strncmp(c->difference[i].key, "cache.", strlen("cache.")) == 0) return false;
     return true;
@@ -28,8 +28,9 @@ bool comparison_put_work(const struct comparison *c, size_t side, struct buf *ou
     size_t less = own->smaller ? side : 0, more = side - less;
     char text[WORK_TEXT];
     buf_addf(out, "%s did %s requests than %s: %s", c->side[less].label,
-             work_word(&c->side[less].work, &c->side[more].work, counted_alike(c)), c->side[more].label,
-             work_text(&c->side[less].work, &c->side[more].work, counted_alike(c), text));
+             work_word(&c->side[less].work, &c->side[more].work, comparison_counted_alike(c)),
+             c->side[more].label,
+             work_text(&c->side[less].work, &c->side[more].work, comparison_counted_alike(c), text));
     return true;
 }
 
@@ -56,7 +57,7 @@ static void chunks_of(const struct comparison_input *input, struct comparison *c
 }
 
 void comparison_work(const struct comparison_input *input, struct comparison *c) {
-    bool alike = counted_alike(c);
+    bool alike = comparison_counted_alike(c);
     for (size_t s = 0; s < c->sides; s++) {
         struct comparison_side *own = &c->side[s], *base = c->side;
         struct buf text = {0};

@@ -68,6 +68,17 @@ bool work_smaller(const struct work *a, const struct work *b, bool alike) {
     return false;
 }
 
+double work_times(const struct work *a, const struct work *b, bool alike) {
+    double times = 1;
+    for (int i = 0; i < WORK_PARTS; i++) {
+        double own = a->part[i], other = b->part[i];
+        if (!less_in(a, b, (enum work_part)i, alike)) continue;
+        if (i == WORK_DECODE) own += fmax(a->part[WORK_LOOKUPS], 0), other += fmax(b->part[WORK_LOOKUPS], 0);
+        times = fmax(times, other / own);
+    }
+    return times;
+}
+
 bool work_skips(const struct work *a, const struct work *b, bool alike) {
     return less_in(a, b, WORK_DECODE, alike);
 }

@@ -29,6 +29,9 @@ struct work work_of(const double value[WORK_METRICS]);
  * only where they are counted `alike`, in entries of the same size, and reads where no fewer tokens generated
  * explain them. */
 bool work_smaller(const struct work *a, const struct work *b, bool alike);
+/* How many times the requests of `b` were those of `a`, of which some part was smaller: of these parts the
+ * most. Reads of the decode count together with the lookups. INFINITY: `a` had none. */
+double work_times(const struct work *a, const struct work *b, bool alike);
 /* Whether `a` skipped reads of the decode: its tokens, context and generated, count as those of `b`. */
 bool work_skips(const struct work *a, const struct work *b, bool alike);
 /* Whether a key of the scenario asks for other requests, and does not merely skip a part of each. */

@@ -61,8 +61,9 @@ def _():
         assert run(["compare", str(fast), str(slow)] + gate).rc == 3
         assert run(["compare", str(slow), str(fast)] + gate).rc == 0
         assert run(["compare", str(fast), str(again)] + gate).rc == 0
-        got = " ".join(run(["compare", str(fast), str(slow), "--db", pairs.db, "--fail-over", "5%", "--metric", "e2e_p50_ms"]).stdout.split())
-        assert ("is not held to its limit: its users leave one by one" in got) == bool(settings), got
+        got = run(["compare", str(fast), str(slow), "--db", pairs.db, "--fail-over", "5%", "--metric", "e2e_p50_ms"])
+        noise = "noise not known" if settings else "beyond noise"  # by so many times, where nothing else is held
+        assert got.rc == 3 and "(%s)" % noise in " ".join(got.stdout.split()), got
 
 
 @case("a wait that comes from nothing is told, as a cause and to a limit, and so is one that goes")

@@ -22,6 +22,7 @@ static void sizes_differ_by_more_than_a_twentieth_and_chance(void **state) {
     struct work small = plain(10000, 299), large = plain(10000, 432);
     assert_true(work_smaller(&small, &large, true));
     assert_false(work_smaller(&large, &small, true));
+    assert_true(work_times(&small, &large, true) == 432.0 / 299 && work_times(&large, &small, true) == 1);
     assert_string_equal(work_text(&small, &large, true, text),
                         "299 tokens of context in the mean against 432");
     assert_string_equal(work_text(&small, &small, true, text), "");
