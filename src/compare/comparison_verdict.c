@@ -357,8 +357,9 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
     if (!f.also && (f.worse || (harmed && !f.first))) f.also = better_all_the_same(c, side);
     f.relieved = f.harm.metric && f.harm.relief && f.worse && !part;
     if (part && !harmed && !f.harm.other_done && (f.first || f.harm.metric))
-        f.doubtful = clearly(c, side, f.worse && !f.harm.metric ? COMPARISON_IMPROVED : COMPARISON_WORSENED,
-                             &f.contrary);
+        f.doubtful = f.worse && !f.harm.metric ? !clearly(c, side, COMPARISON_WORSENED, &f.contrary) &&
+                                                     clearly(c, side, COMPARISON_IMPROVED, &f.contrary)
+                                               : clearly(c, side, COMPARISON_WORSENED, &f.contrary);
     return f;
 }
 

@@ -648,13 +648,17 @@ def _():
 @case("a tier's figure is no verdict where users may feel the contrary, and a great fall of hits is named")
 def _():
     person = {"name": "a", "share": 1, "context": [512, 1024], "generate": [50, 200], "think": ["5s", "15s"], "spread": 0.5}
-    said, _ = simulated(
-        ["tiers.nvme.capacity=1GiB"], seed=428, run={"duration": "120s", "warmup": "0s"}, workload={"users": 50, "personas": [person]},
+    keys = dict(
+        seed=428, run={"duration": "120s", "warmup": "0s"}, workload={"users": 50, "personas": [person]},
         tiers={"gpu": {"capacity": "4GiB"}, "cpu": {"capacity": "2GiB"}, "nvme": {"capacity": "8GiB", "read_bandwidth": "500MB/s", "write_bandwidth": "1GB/s"}},
         engine={"slots": 16, "room_wait": "3s"}, compute={"mode": "none"}, qos={"latency": "ttft", "classes": [
             {"name": "hi", "share": 0.5, "p95": "1s"}, {"name": "lo", "share": 0.5, "p95": "2s"}]})
+    said, _ = simulated(["tiers.nvme.capacity=1GiB"], **keys)
     assert re.fullmatch(r"Whether run 2 is better than run 1 is not known: better in nvme emul read P95 by \d+ %, but end-to-end P95 may be worse "
                         r"\([\d.]+ s after [\d.]+ s\), while more lookups miss \(hit ratio [\d.]+ % after 99.\d %\)\.", said), said
+    simulated(["workload.users=20"], **{**keys, "run": {"duration": "60s", "warmup": "0s"}})  # worse by parts, and by what users feel: there is nothing to doubt
+    said = json.loads(run(["compare", "2", "1", "--json"]).stdout)["verdicts"][0]
+    assert said.startswith("Run 1 is worse than run 2 in nvme emul read P95 by "), said
 
 
 @case("a percentile of fewer values than it needs is beyond no noise")
