@@ -403,6 +403,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     bool by_size = capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
     /* more slots would make the line before a tier longer, in which those in service stand */
     bool lined = full && tiers && l.line_share >= DOMINANT && part[JUDGE_STORAGE] > part[JUDGE_QUEUE];
+    lined |= idle && judge_join_ms(in) >= DOMINANT * (in->e2e_ms - in->queue_ms); /* or before the batch */
     bool first = judge_by_first_token(in),
          waits_for_room = judge_room_of(in, first) >= DOMINANT * judge_storage_of(in, first);
     bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;

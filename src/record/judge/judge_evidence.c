@@ -15,7 +15,7 @@
 #define UNWRITTEN 0.01
 
 #define HALF      0.5  /* of the time, of the room, and of a latency */
-#define SOMETIMES 0.05 /* of the time */
+#define SOMETIMES 0.05 /* of the time, and of a latency */
 #define SAVED     0.1  /* of a GPU's time, by which a larger batch is worth a word */
 #define NEARLY    0.9  /* of the largest: as much, for a reader */
 
@@ -34,11 +34,19 @@ bool judge_others_compute(const struct judge_input *in) {
     return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
 }
 
+/* Whether requests wait behind moves in the background: for room that is not free before these end, or in
+ * line for the tier that takes most of their time. */
+static bool behind_moves(const struct judge_input *in, enum kvf_tier tier) {
+    struct judge_leader l = judge_leader_of(in);
+    return in->room_ms >= SOMETIMES * (in->e2e_ms - in->queue_ms) ||
+           (l.found && !l.limit && l.tier == tier && l.line_share >= HALF);
+}
+
 /* Of the time for both directions, what moves in the background take is no demand of a request. */
 static double needed(const struct judge_input *in, enum kvf_tier tier, const double busy[KVF_DIRS],
                      double any) {
     double sum = 0, part = 0, most = 0;
-    if (isnan(any)) return any;
+    if (isnan(any) || behind_moves(in, tier)) return any;
     for (int d = 0; d < KVF_DIRS; d++) {
         if (!(busy[d] > 0)) continue;
         sum += busy[d];
@@ -129,8 +137,9 @@ struct judge_resource judge_gpu(const struct judge_input *in) {
 
 enum judge_batch judge_batch_limit(const struct judge_input *in) {
     if (!(in->compute_busy >= 0)) return JUDGE_BATCH_FREE;
-    bool kept_out = in->batch_full + in->batch_no_room >= SOMETIMES && waits_to_join(in);
-    if (in->batch_full + in->batch_no_room >= HALF || kept_out)
+    double out = in->batch_full + in->batch_no_room;
+    bool kept_out = out >= fmin(SOMETIMES, HALF * in->batch_waiting) && out > 0 && waits_to_join(in);
+    if (out >= HALF || kept_out)
         return in->batch_full > in->batch_no_room ? JUDGE_BATCH_FULL : JUDGE_BATCH_NO_ROOM;
     bool slots = in->slots_ratio >= JUDGE_FULL && in->compute_busy >= JUDGE_SATURATED;
     /* with more slots more misses, or as many as there is room for */

@@ -530,7 +530,7 @@ static void the_wait_to_join_a_batch_is_not_its_work(void **state) {
     struct verdict v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_GPU);
     assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
-    in.batch_no_room = 0; /* it waits for the end of a step */
+    in.batch_no_room = 0.001; /* it waits for the end of a step */
     assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
     in.batch_no_room = 0.2;
     in.batch_waiting = 0.15;
@@ -991,6 +991,17 @@ static void moves_in_the_background_bound_nothing(void **state) {
     assert_null(strstr(v.sentence, "bounds throughput"));
     assert_true(fabs(verdict_value(&v, "nvme_busy") - 1) < 1e-9 && verdict_value(&v, "nvme_demand_ms") == 0);
     assert_true(fabs(verdict_value(&v, "throughput_bound_per_s") - 10 / 0.6) < 1e-9);
+    in.room_ms = 40; /* room is free when they end */
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.room_ms = 0;
+    in.device_s[CPU][READ] = 10;
+    in.line_s[CPU][READ] = 50; /* who stands in line stands there behind moves too */
+    in.needed[CPU][READ] = 0.3;
+    in.busy[CPU][READ] = in.tier_busy[CPU] = 0.95;
+    assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_BANDWIDTH);
+    in.line_s[CPU][READ] = 0;
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
     in.needed[NVME][WRITE] = 0.9; /* a tenth are copies */
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NVME);
