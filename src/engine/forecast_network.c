@@ -37,10 +37,12 @@ static void measure_tier(struct forecast *f, int t) {
                                     : 1;
     f->full[t] = in->emulated[t] && speed->duplex == KVF_DUPLEX_FULL;
     for (int d = 0; d < KVF_DIRS; d++) {
-        double busy_s = in->emulated[t] ? in->busy[t][d] * in->needed[t][d] * in->length_s * f->servers[t]
-                        : copies        ? in->device_s[t][d]
-                        : ops > 0       ? in->tier_busy[t] * in->length_s * in->op_s[t][d] / ops
-                                        : 0;
+        double busy_s = in->emulated[t]
+                            ? in->busy[t][d] * judge_needed(in, (enum kvf_tier)t, (enum kvf_dir)d) *
+                                  in->length_s * f->servers[t]
+                        : copies  ? in->device_s[t][d]
+                        : ops > 0 ? in->tier_busy[t] * in->length_s * in->op_s[t][d] / ops
+                                  : 0;
         f->demand_s[t][d] = busy_s > 0 ? busy_s / f->requests : 0;
     }
     if (f->full[t]) share_joint(f, t);

@@ -250,15 +250,19 @@ static void warn_of_copies(struct run_record *run) {
 /* So many are no chance of a few hot entries. */
 #define SKIPPED_LEAST 100
 
-static void warn_of_promotions(struct run_record *run) {
+/* Under spillover nothing leaves a tier for what is promoted to it. */
+static void warn_of_promotions(const struct scenario *s, struct run_record *run) {
     double skipped = result_value(&run->results, "promotions_skipped"),
            made = result_value(&run->results, "promotions");
+    bool stays = s->cache.placement == KVF_PLACEMENT_SPILLOVER;
     if (skipped >= SKIPPED_LEAST && skipped > made)
         verdict_warn(
             &run->verdict,
             "%.0f promotions were skipped and %.0f made: the tier above had no room at once, so fewer hits are "
-            "there than cache.promotion would give; make that tier larger, or the tiers below it faster",
-            skipped, made);
+            "there than cache.promotion would give; %s",
+            skipped, made,
+            stays ? "with cache.placement spillover nothing moves out of it to make room, and waterfall does"
+                  : "make that tier larger, or the tiers below it faster");
 }
 
 /* No cache without a limit would lose them: documents are written once, before their first lookup. */
@@ -314,7 +318,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                 : ": what is not kept is neither written, nor read back, nor computed again, so the "
                   "throughput is that of less work");
     warn_of_copies(run);
-    warn_of_promotions(run);
+    warn_of_promotions(e->s, run);
     warn_of_chunks(run);
     if (given_up > 0)
         verdict_warn(

@@ -234,13 +234,19 @@ static bool is_first(const struct verdict *v) {
 
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
-    double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold");
+    double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold"),
+           machines = verdict_value(v, VERDICT_MACHINES);
+    const char *of_each = machines > 1 ? " of each machine" : "";
+    if (machines > 1) lacks /= machines;
     const char *tier = verdict_limit_name(v->limited_by);
     char bytes[24], beside[96];
     bool batched = !isnan(verdict_value(v, VERDICT_BATCH_PLACES));
     out[0] = '\0';
     if (!v->known) return out;
-    if (most_failed(v))
+    if (most_failed(v) && verdict_value(v, VERDICT_FULL_TIER) >= 0)
+        snprintf(out, len, "a faster %s tier, or fewer users if every entry fits",
+                 tier_name((enum kvf_tier)verdict_value(v, VERDICT_FULL_TIER)));
+    else if (most_failed(v))
         put_advice(words_of(v)->advice, tier, out, len);
     else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_ROUTING) >= VERDICT_MISSES &&
              routing_advice(v))
@@ -249,11 +255,11 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v) &&
              !(verdict_value(v, VERDICT_RECOMPUTED) > 0))
-        snprintf(out, len, "a faster %s tier, or fewer users; %s more in the %s tier would bring hits",
-                 busiest_tier(v), units_size_human(lacks, bytes, sizeof bytes), tier);
+        snprintf(out, len, "a faster %s tier, or fewer users; %s more in the %s tier%s would bring hits",
+                 busiest_tier(v), units_size_human(lacks, bytes, sizeof bytes), tier, of_each);
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
-        snprintf(out, len, "%s more in the %s tier, %sor fewer users",
-                 units_size_human(lacks, bytes, sizeof bytes), tier,
+        snprintf(out, len, "%s more in the %s tier%s, %sor fewer users",
+                 units_size_human(lacks, bytes, sizeof bytes), tier, of_each,
                  v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");

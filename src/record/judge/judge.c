@@ -48,12 +48,17 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
     judge_add_backlog(t, in);
 }
 
-/* A modelled GPU may be busier than what is loaded most, with work that a larger batch saves. */
-static void add_gpu_beside(struct phrase *t, const struct judge_input *in,
-                           const struct judge_resource *named) {
-    struct judge_resource gpu = judge_gpu(in);
-    if (named->limit == VERDICT_COMPUTE || !(gpu.busy > named->busy)) return;
-    phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text, judge_room_for_more(&gpu));
+/* A modelled GPU may be busier than what is loaded most, with work that a larger batch saves; and a tier,
+ * with moves in the background. */
+static void add_busier(struct phrase *t, const struct judge_input *in, const struct judge_resource *named) {
+    struct judge_resource gpu = judge_gpu(in), tier = judge_fullest_tier(in);
+    if (named->limit != VERDICT_COMPUTE && gpu.busy > named->busy)
+        phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
+                   judge_room_for_more(&gpu));
+    if (tier.tier == named->tier || !(tier.busy > named->busy)) return;
+    phrase_add(t, "; ");
+    judge_add_resource(t, &tier, in);
+    phrase_add(t, " are %s busy, moves in the background included", phrase_share(tier.busy).text);
 }
 
 static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
@@ -65,7 +70,7 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
     if (most.busy > 0) {
         judge_add_resource(t, &most, in);
         phrase_add(t, ", %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
-        add_gpu_beside(t, in, &most);
+        add_busier(t, in, &most);
     }
     judge_add_free_misses(t, in);
     judge_add_grown(t, in);
@@ -127,11 +132,18 @@ static bool too_small(const struct judge_input *in) {
     return !judge_has_room(in) && judge_last_tier(in) >= 0 && in->reuse_bytes > judge_held_bytes(in);
 }
 
+/* Each has a tier of its own, but for the remote one. */
+static void tell_machines(struct verdict *v, const struct judge_input *in, enum kvf_tier tier) {
+    if (in->machines > 1 && tier != KVF_TIER_REMOTE)
+        verdict_add_evidence(v, VERDICT_MACHINES, in->machines, "");
+}
+
 static void capacity(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     enum kvf_tier last = (enum kvf_tier)judge_last_tier(in);
     struct judge_leader l = judge_leader_of(in);
     char needs[24], holds[24], error[24] = "";
     say(v, verdict_limit_of(last), VERDICT_CAUSE_CAPACITY, capacity_misses(in));
+    tell_machines(v, in, last);
     if (in->reuse_error > 0) snprintf(error, sizeof error, " +- %.1f", 100 * in->reuse_error);
     phrase_add(t,
                "%s tier capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups %s",
@@ -293,7 +305,7 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
         judge_add_resource(t, &most, in);
         phrase_add(t, " %s busy%s is the most loaded", phrase_share(most.busy).text,
                    batched ? "" : judge_room_for_more(&most));
-        add_gpu_beside(t, in, &most);
+        add_busier(t, in, &most);
     }
     judge_add_parts(t, in);
 }
@@ -351,7 +363,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
         phrase_add(t, ", and the most loaded, ");
         judge_add_resource(t, &most, in);
         phrase_add(t, ", is %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
-        add_gpu_beside(t, in, &most);
+        add_busier(t, in, &most);
     }
     if (in->slots_ratio >= DOMINANT) judge_add_slots(t, in);
     judge_add_free_misses(t, in);
@@ -368,7 +380,10 @@ static bool capacity_explains(const struct judge_input *in, const struct judge_r
     bool full = bound && bound->limit == VERDICT_COMPUTE,
          gpu = full || (!bound && !slots && in->compute_busy >= JUDGE_SATURATED);
     if (gpu && saved_by_hits(in) >= VERDICT_MISSES) return true;
-    if (full || capacity_misses(in) < VERDICT_MISSES) return false;
+    /* a tier that is full of reads and writes has more of both where more hits */
+    if (full || (bound && in->compute_busy >= 0 && !judge_free_misses(in)) ||
+        capacity_misses(in) < VERDICT_MISSES)
+        return false;
     /* where a GPU computes it again, what misses costs the tiers no more than what hits */
     if (!bound) return (stores && !judge_free_misses(in) && !(in->compute_busy >= 0)) || (again && !slots);
     return (int)bound->tier == judge_last_tier(in);
@@ -377,6 +392,14 @@ static bool capacity_explains(const struct judge_input *in, const struct judge_r
 /* Without their limit writes would wait behind it. A real tier may do more at a time, however busy. */
 static bool full_behind(const struct judge_input *in, const struct judge_resource *most) {
     return most->load >= JUDGE_SATURATED && (most->tier == KVF_TIERS || in->emulated[most->tier]);
+}
+
+/* A tier twice as fast frees slots in half of the time that they are held for it; twice as many slots are of
+ * use until the tier is full. */
+static bool faster_frees_more(const struct judge_input *in, const struct judge_resource *most,
+                              const struct judge_leader *l) {
+    double held = judge_share(in->storage_ms, in->e2e_ms - in->queue_ms) * l->share;
+    return most->tier == l->tier && 1 / (1 - held / 2) > fmin(1 / most->load, 2);
 }
 
 /* The bound on throughput, or on latency where nothing bounds throughput. */
@@ -404,6 +427,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     /* more slots would make the line before a tier longer, in which those in service stand */
     bool lined = full && tiers && l.line_share >= DOMINANT && part[JUDGE_STORAGE] > part[JUDGE_QUEUE];
     lined |= idle && judge_join_ms(in) >= DOMINANT * (in->e2e_ms - in->queue_ms); /* or before the batch */
+    lined |= full && tiers && faster_frees_more(in, &most, &l);
     bool first = judge_by_first_token(in),
          waits_for_room = judge_room_of(in, first) >= DOMINANT * judge_storage_of(in, first);
     bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;

@@ -170,8 +170,12 @@ struct judge_resource {
 /* The largest service demand: as each has had the same time, the one with the largest load. Slots are what
  * requests hold while they use the others, and no resource here. */
 struct judge_resource judge_most_loaded(const struct judge_input *in);
-struct judge_resource judge_busiest_tier(const struct judge_input *in); /* or its link */
-struct judge_resource judge_gpu(const struct judge_input *in);          /* the modelled one */
+struct judge_resource judge_busiest_tier(const struct judge_input *in); /* or its link: by its load */
+struct judge_resource judge_fullest_tier(const struct judge_input *in); /* by how busy it is */
+/* Of the bytes that a tier moved, the part that is a demand of requests: moves in the background are none,
+ * unless requests wait behind them: for room, or for the tier that takes most of their time. */
+double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir);
+struct judge_resource judge_gpu(const struct judge_input *in); /* the modelled one */
 /* The part of the GPU's time that larger batches would save, without what keeps them small: as far as room,
  * places, slots and users let them grow. With a part `work` that each sequence adds and the rest that a batch
  * shares, one of g times as many does g / (1 - work + g work) times as much. */

@@ -17,6 +17,7 @@
 #define HALF      0.5  /* of the time, of the room, and of a latency */
 #define SOMETIMES 0.05 /* of the time, and of a latency */
 #define SAVED     0.1  /* of a GPU's time, by which a larger batch is worth a word */
+#define TIED      0.97 /* of the largest: as full */
 #define NEARLY    0.9  /* of the largest: as much, for a reader */
 
 double judge_share(double part, double whole) {
@@ -34,24 +35,24 @@ bool judge_others_compute(const struct judge_input *in) {
     return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
 }
 
-/* Whether requests wait behind moves in the background: for room that is not free before these end, or in
- * line for the tier that takes most of their time. */
-static bool behind_moves(const struct judge_input *in, enum kvf_tier tier) {
+double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir) {
     struct judge_leader l = judge_leader_of(in);
-    return in->room_ms >= SOMETIMES * (in->e2e_ms - in->queue_ms) ||
-           (l.found && !l.limit && l.tier == tier && l.line_share >= HALF);
+    bool behind =
+        in->room_ms >= SOMETIMES * (in->e2e_ms - in->queue_ms) || (l.found && !l.limit && l.tier == tier);
+    return behind ? 1 : in->needed[tier][dir];
 }
 
 /* Of the time for both directions, what moves in the background take is no demand of a request. */
 static double needed(const struct judge_input *in, enum kvf_tier tier, const double busy[KVF_DIRS],
                      double any) {
     double sum = 0, part = 0, most = 0;
-    if (isnan(any) || behind_moves(in, tier)) return any;
+    if (isnan(any)) return any;
     for (int d = 0; d < KVF_DIRS; d++) {
         if (!(busy[d] > 0)) continue;
         sum += busy[d];
-        part += busy[d] * in->needed[tier][d];
-        most = fmax(most, busy[d] * in->needed[tier][d]);
+        double load = busy[d] * judge_needed(in, tier, (enum kvf_dir)d);
+        part += load;
+        most = fmax(most, load);
     }
     return sum > 0 ? fmin(fmax(any * part / sum, most), any) : any;
 }
@@ -72,6 +73,13 @@ struct judge_resource judge_busiest_tier(const struct judge_input *in) {
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) judge_consider_tier(in, (enum kvf_tier)t, &most);
     return most;
+}
+
+struct judge_resource judge_fullest_tier(const struct judge_input *in) {
+    struct judge_input all = *in;
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) all.needed[t][d] = 1;
+    return judge_busiest_tier(&all);
 }
 
 enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
@@ -151,6 +159,15 @@ double judge_saved_by_batches(const struct judge_input *in) {
     return saved(in, judge_batch_limit(in));
 }
 
+/* Of two that are full the one that takes more of the operations' time: the line is there. */
+static struct judge_resource most_waited_for(const struct judge_input *in, struct judge_resource most) {
+    struct judge_resource other = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN};
+    struct judge_leader l = judge_leader_of(in);
+    if (!l.found || l.limit || most.tier == KVF_TIERS || most.load < JUDGE_SATURATED) return most;
+    judge_consider_tier(in, l.tier, &other);
+    return other.load >= TIED * most.load ? other : most;
+}
+
 struct judge_resource judge_most_loaded(const struct judge_input *in) {
     struct judge_resource most = judge_busiest_tier(in), gpu = judge_gpu(in);
     double cpus = in->host_cpu_ratio;
@@ -158,13 +175,12 @@ struct judge_resource judge_most_loaded(const struct judge_input *in) {
     /* the program's own threads are a part of it: it is named only where it is full */
     if (cpus >= JUDGE_FULL && !judge_others_compute(in) && busier(cpus, most.load))
         most = (struct judge_resource){VERDICT_HOST_CPU, KVF_TIERS, cpus, cpus};
-    return most;
+    return most_waited_for(in, most);
 }
 
 const char *judge_room_for_more(const struct judge_resource *r) {
-    if (!(r->load < JUDGE_SATURATED * r->busy)) return "";
-    return r->limit == VERDICT_COMPUTE ? " in batches with room for more"
-                                       : " with moves in the background besides";
+    bool batch = r->limit == VERDICT_COMPUTE && r->load < JUDGE_SATURATED * r->busy;
+    return batch ? " in batches with room for more" : "";
 }
 
 void judge_add_resource(struct phrase *t, const struct judge_resource *r, const struct judge_input *in) {
@@ -254,13 +270,15 @@ void judge_add_leader(struct phrase *t, const struct judge_leader *l, const stru
     }
 }
 
+/* Room in tiers that keep copies comes when these are made, by the tier that is behind with them. */
 enum kvf_tier judge_room_maker(const struct judge_input *in) {
     int top = 0, maker = -1;
+    double most = 0;
     while (top < KVF_TIERS - 1 && !in->on[top]) top++;
-    for (int t = top + 1; t < KVF_TIERS; t++)
-        if (in->on[t] && in->op_s[t][KVF_DIR_WRITE] > 0 &&
-            (maker < 0 || in->op_s[t][KVF_DIR_WRITE] > in->op_s[maker][KVF_DIR_WRITE]))
-            maker = t;
+    for (int t = top + 1; t < KVF_TIERS; t++) {
+        double time = in->copies ? in->tier_busy[t] : in->op_s[t][KVF_DIR_WRITE];
+        if (in->on[t] && time > most) most = time, maker = t;
+    }
     return (enum kvf_tier)(maker < 0 ? top : maker);
 }
 
@@ -489,12 +507,18 @@ void judge_say_failing(const struct judge_input *in, struct phrase *t, struct ve
         phrase_add(t, ", %s" ROOM_WHY ",", in->failed == 1 ? "" : "all ");
     else if (in->refused > 0)
         phrase_add(t, ", %s of them " ROOM_WHY ",", units_count_human(in->refused, refused, sizeof refused));
+    struct judge_resource most = judge_busiest_tier(in);
     if (in->requests == 0)
         phrase_add(t, " and none was completed");
     else
         phrase_add(t, " and %s %s completed; throughput and latencies are of what was completed alone",
                    units_count_human((double)in->requests, done, sizeof done),
                    in->requests == 1 ? "was" : "were");
+    if (!room || !(most.busy >= JUDGE_SATURATED)) return;
+    verdict_add_evidence(v, VERDICT_FULL_TIER, most.tier, "");
+    phrase_add(t, "; ");
+    judge_add_resource(t, &most, in);
+    phrase_add(t, ", %s busy", phrase_share(most.busy).text);
 }
 
 /* "7.6 of 8": the mean of few has a digit behind the point, as it is seldom whole; "0.04 of 2" are not none.

@@ -84,7 +84,9 @@ static size_t nearest(const struct plan *p) {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < p->machines; i++) {
         const struct plan_result *r = plan_result(&p->machine[i]);
-        if (r && (best == SIZE_MAX || r->over < plan_result(&p->machine[best])->over)) best = i;
+        const struct plan_result *of = best != SIZE_MAX ? plan_result(&p->machine[best]) : NULL;
+        /* of two without any request of a class done, the one that does more */
+        if (r && (!of || r->over < of->over || (r->over == of->over && r->tok_s > of->tok_s))) best = i;
     }
     return best;
 }

@@ -776,17 +776,23 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
         "cpu tier capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what was "
         "evicted for want of room; what misses is written instead of read, so more room in the last tier brings hits, hardly throughput; cpu 90 % busy; the mean end-to-end latency of 400 ms is 100 % storage I/O; cpu writes, 75 % of operation time: "
         "100 % at the device");
-    in.compute_busy = 0.4;
+    in.compute_busy = 0.4; /* which computes what misses at leisure, where a hit would be one more read */
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_BANDWIDTH);
+    in.busy[CPU][WRITE] = 0.5;
+    in.tier_busy[CPU] = 0.6;
+    in.prefill_ms = 20;
     assert_non_null(strstr(judged(&in).sentence,
-                           "want of room; misses are recomputed on the modelled GPU, 40 % busy; cpu"));
+                           "want of room; misses are recomputed on the modelled GPU, 40 % busy; the"));
     in.free_ratio = in.miss_ratio / 4; /* chunks of documents, whose misses nobody computes */
     assert_non_null(
         strstr(judged(&in).sentence,
-               "want of room; 75 % of the misses are recomputed on the modelled GPU, 40 % busy; cpu"));
+               "want of room; 75 % of the misses are recomputed on the modelled GPU, 40 % busy; the"));
     in.free_ratio = in.miss_ratio;
     assert_null(strstr(judged(&in).sentence, "computed again"));
     in.free_ratio = 0;
     in.compute_busy = (double)NAN;
+    in.busy[CPU][WRITE] = 0.8;
+    in.tier_busy[CPU] = 0.9;
     in.reuse_error = 0.012;
     assert_non_null(strstr(judged(&in).sentence, "42.7 +- 1.2 % of lookups"));
     struct verdict v = judged(&in);
@@ -892,7 +898,10 @@ static void waiting_for_room_is_no_want_of_slots(void **state) {
     in.compute_busy = 0.8; /* which makes no room */
     assert_non_null(strstr(judged(&in).sentence, "it is made by what moves to nvme, 74 % busy"));
     in.compute_busy = NAN;
-    in.room_ms = 100;
+    in.room_ms = 100; /* with more slots more would wait for a drive that has little time left */
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.busy[NVME][WRITE] = 0.35;
+    in.tier_busy[NVME] = 0.45;
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
     in.queue_ms = 20; /* nobody waits for a slot for long */
     in.storage_ms = 1980;
@@ -994,22 +1003,21 @@ static void moves_in_the_background_bound_nothing(void **state) {
     in.room_ms = 40; /* room is free when they end */
     assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
     in.room_ms = 0;
-    in.device_s[CPU][READ] = 10;
-    in.line_s[CPU][READ] = 50; /* who stands in line stands there behind moves too */
-    in.needed[CPU][READ] = 0.3;
+    in.needed[CPU][READ] = 0.3; /* whoever waits for a tier most waits behind moves too */
     in.busy[CPU][READ] = in.tier_busy[CPU] = 0.95;
     assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
     assert_int_equal(judged(&in).cause, VERDICT_CAUSE_BANDWIDTH);
-    in.line_s[CPU][READ] = 0;
-    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
+    in.needed[CPU][READ] = 1;
+    in.busy[CPU][READ] = 0.5;
+    in.tier_busy[CPU] = 0.6;
     in.needed[NVME][WRITE] = 0.9; /* a tenth are copies */
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NVME);
     assert_non_null(strstr(v.sentence, "100 % busy: 90.0 ms a request bounds throughput at 11.1 requests/s"));
-    in.needed[NVME][WRITE] = 0.7;
+    in.needed[NVME][WRITE] = 0.5;
     in.targets_met = true;
     assert_non_null(
-        strstr(judged(&in).sentence, "nvme writes, 100 % busy with moves in the background besides"));
+        strstr(judged(&in).sentence, "; nvme writes are 100 % busy, moves in the background included"));
 }
 
 /* Of 3 s with a place a sequence computes for 400 ms and writes for the rest: neither more places nor more
@@ -1326,7 +1334,7 @@ static void failures_come_before_every_limit(void **state) {
     (void)state;
     char text[300];
     struct judge_input in = means(40, 0, 40, 0);
-    works(&in, CPU, 1, 1, 0.3, 0.7);
+    works(&in, CPU, 1, 1, 0.3, 0.5);
     works(&in, NVME, 3, 1, 0.1, 0.1);
     in.reuse_bytes = 100 * GIB;
     in.miss_ratio = 0.9;
@@ -1349,6 +1357,12 @@ static void failures_come_before_every_limit(void **state) {
     assert_string_equal(verdict_advice(&v, text, sizeof text),
                         "a larger nvme tier, or fewer users if every entry fits");
     assert_non_null(strstr(verdict_rule(&v), "room"));
+    in.tier_busy[CPU] = 0.9;
+    v = judged(&in);
+    assert_non_null(strstr(v.sentence, "of what was completed alone; cpu reads and writes, 90 % busy"));
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a faster cpu tier, or fewer users if every entry fits");
+    in.tier_busy[CPU] = 0.8;
     in.refused = 3;
     EXPECT(
         &in, VERDICT_UNKNOWN, VERDICT_CAUSES,
