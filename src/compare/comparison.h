@@ -47,6 +47,8 @@ enum { COMPARISON_LOST = STANDING_UNDONE + 3 };
 struct comparison_lost { /* of a kind, by the trials of a group */
     double most;         /* of any trial */
     size_t trials;       /* that lost some */
+    double error;        /* standard error of the count, or of the mean of trials; missing where not known */
+    uint64_t freedom;    /* of it */
 };
 enum { COMPARISON_NEIGHBOURS = 3 };
 /* The tier below memory from which a side loads, and the time of computing again instead. */
@@ -93,8 +95,12 @@ struct comparison_side {
     double unserved;       /* part of its arrivals left waiting, of a group the most of a trial beyond chance;
                               missing where users wait for answers */
     double dispersion;     /* of its arrivals, 1 and more: how far chance lets their number differ */
-    double offered;        /* of that load, a second of the measured part; missing likewise */
-    bool open_loop;        /* requests arrive on their own */
+    double bunched; /* variance of counts to their mean, of the most bunched; missing without intervals */
+    uint64_t bunched_freedom; /* of it */
+    double serving;           /* the same of requests done; missing likewise */
+    double users;             /* of its scenario; 0: not known */
+    double offered;           /* of that load, a second of the measured part; missing likewise */
+    bool open_loop;           /* requests arrive on their own */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;

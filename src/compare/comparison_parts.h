@@ -104,6 +104,17 @@ static inline bool comparison_side_failed(const struct comparison_side *s) {
     return s->trials ? !s->complete : s->status == RUN_FAILED || s->status == RUN_CRASHED;
 }
 
+/* Fills what chance lets the counts of a side be off by; its trials are known. */
+void comparison_chance(const struct comparison_input *input, struct comparison_side *side);
+/* Whether `n` of a kind are more than `n_than` of another side beyond chance, the part `part` of one and
+ * `part_than` of the other taken. */
+bool comparison_beyond_chance(const struct comparison_side *side, const char *metric, double n, double part,
+                              const struct comparison_side *than, double n_than, double part_than);
+/* The same of arrivals left waiting, and of users without an answer, by COMPARISON_SURVIVORS as well. */
+bool comparison_waits_beyond_chance(const struct comparison_side *side, const struct comparison_side *than);
+bool comparison_unanswered_more(const struct comparison_side *side, const struct comparison_side *than,
+                                double part, double part_than);
+
 /* Whether far more of a kind of work was left undone on a side than on another, of as many requests; one of
  * them is the baseline. Writes, lookups and operations of another granularity are more only than none. */
 bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,

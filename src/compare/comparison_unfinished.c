@@ -36,6 +36,7 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     free(values.items);
     comparison_amounts(i, side);
     comparison_trials(i, side);
+    comparison_chance(i, side);
 }
 
 /* ---- how much was done ---- */
@@ -65,7 +66,7 @@ bool comparison_does_less(const struct comparison *c, size_t side, size_t than, 
     const struct comparison_side *own = &c->side[side], *other = &c->side[than];
     double most = side ? own->done_most : 1 / other->done_least;
     bool less = most < 1 - by && standing_behind(most, fmin(own->load, other->load));
-    return less || (most <= 1 && own->unanswered - other->unanswered > COMPARISON_SURVIVORS);
+    return less || (most <= 1 && comparison_unanswered_more(own, other, own->unanswered, other->unanswered));
 }
 
 /* Of more requests the part that are as many as the other side's; all, where either had none. */
@@ -73,7 +74,7 @@ static double part_for(double own, double other) {
     return other > 0 && other < own ? other / own : 1;
 }
 
-/* By more than chance: by a quarter and by more than one, or by a class. */
+/* By a quarter, by more than one and by more than chance; or by a class, or a rank. */
 bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,
                           double n_than) {
     const struct comparison_side *one = &c->side[side], *other = &c->side[than];
@@ -81,7 +82,10 @@ bool comparison_lost_more(const struct comparison *c, const char *metric, size_t
                        strncmp(metric, "rag_", 4) == 0;
     if (standing_of_classes(metric)) return n > n_than;
     double of = comparison_out_of(one, metric, n), of_than = comparison_out_of(other, metric, n_than);
-    bool more = n * part_for(of, of_than) > 1.25 * n_than * part_for(of_than, of) + 1;
+    double part = part_for(of, of_than), part_than = part_for(of_than, of);
+    bool more = n * part > 1.25 * n_than * part_than + 1;
+    if (strncmp(metric, "ranks_", 6) != 0)
+        more = more && comparison_beyond_chance(one, metric, n, part, other, n_than, part_than);
     return more && (of_requests || !(one->other_units || other->other_units) || !(n_than > 0));
 }
 

@@ -131,18 +131,18 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
 
 static const char waiting[] = "unserved_ratio", unanswered[] = "unanswered_ratio";
 
-/* Requests that are refused, fail or wait past their target drop out of the metrics that look better. Counts
- * have no noise of their own. */
 /* Far more of it, as far as chance lets both differ. */
 static bool loses(const struct comparison *c, const char *metric, size_t side, size_t than) {
     if (strcmp(metric, unanswered) == 0)
-        return lost(c, metric, side) - lost(c, metric, than) > COMPARISON_SURVIVORS;
+        return comparison_unanswered_more(&c->side[side], &c->side[than], lost(c, metric, side),
+                                          lost(c, metric, than));
     if (strcmp(metric, waiting) != 0)
         return comparison_lost_more(c, metric, side, lost(c, metric, side), than, lost(c, metric, than));
     const struct comparison_side *more = &c->side[side], *less = &c->side[than];
     return comparison_waits_more(more, less) &&
            standing_waiting(more->unserved - less->unserved, fmin(more->load, less->load),
-                            fmax(more->dispersion, less->dispersion));
+                            fmax(more->dispersion, less->dispersion)) &&
+           comparison_waits_beyond_chance(more, less);
 }
 
 /* The first of which one side lost far more than the other; COMPARISON_LOST: none. */

@@ -82,6 +82,44 @@ double resample_error(const struct resample_series *s) {
     return sqrt(squares / (double)block / (1 - (double)block / (double)n)) / below;
 }
 
+/* Takes a curve of the second degree, over the index, from a series whose sum is 0. */
+static void without_curve(double *off, size_t n) {
+    double middle = ((double)n - 1) / 2, square = 0;
+    for (size_t i = 0; i < n; i++) square += ((double)i - middle) * ((double)i - middle) / (double)n;
+    for (int degree = 1; degree <= 2; degree++) {
+        double with = 0, norm = 0;
+        for (int taken = 0; taken < 2; taken++)
+            for (size_t i = 0; i < n; i++) {
+                double x = (double)i - middle, p = degree == 1 ? x : x * x - square;
+                if (taken) off[i] -= with / norm * p;
+                with += taken ? 0 : off[i] * p;
+                norm += taken ? 0 : p * p;
+            }
+    }
+}
+
+enum { COUNT_BLOCKS = 12, CURVE = 3 }; /* blocks at most; coefficients, one of them the mean */
+
+double resample_count_error(const double *count, const double *of, size_t n, uint64_t *freedom) {
+    double above = 0, below = 0;
+    double *off = mem_alloc(n * sizeof *off), *ones = mem_alloc(n * sizeof *ones);
+    for (size_t i = 0; i < n; i++) {
+        above += count[i];
+        below += of[i];
+        ones[i] = 1;
+    }
+    for (size_t i = 0; i < n; i++) off[i] = count[i] - above / below * of[i];
+    without_curve(off, n);
+    size_t least = (size_t)ceil(cbrt((double)n)), block = n / COUNT_BLOCKS;
+    const struct resample_series v = {off, ones, n, block < least ? least : block};
+    double blocks = (double)n / (double)v.block;
+    double error = resample_error(&v) * (double)n * sqrt((1 - 1 / blocks) / (1 - CURVE / blocks));
+    *freedom = (uint64_t)fmax(blocks - CURVE, 1);
+    free(off);
+    free(ones);
+    return error;
+}
+
 void resample_medians(struct rng *r, const double *values, size_t n, double *out, size_t count) {
     double *drawn = mem_alloc(n * sizeof *drawn);
     for (size_t c = 0; c < count; c++) {

@@ -4,6 +4,7 @@
 #define KVF_METRICS_RESAMPLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/rng.h"
 
@@ -23,6 +24,12 @@ struct resample_series {
     size_t n, block;
 };
 double resample_error(const struct resample_series *s);
+
+/* The standard error of sum(count), given sum(of) and the course that the run took: a curve of the second
+ * degree is taken from what the n intervals are off by. Blocks are a twelfth of n, or the cube root of n
+ * where that is more: a burst is chance, while a state that lasts for much of the run is its course. n at
+ * least 20, sum(of) above 0. *freedom: of Student's t. */
+double resample_count_error(const double *count, const double *of, size_t n, uint64_t *freedom);
 
 /* Fills out[count] with medians of n values that are drawn one by one, with replacement. */
 void resample_medians(struct rng *r, const double *values, size_t n, double *out, size_t count);

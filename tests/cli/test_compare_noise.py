@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """How often kvfall compare tells equal runs apart, and that it finds what is slower: the bench compare, cheaply."""
+import json
 import os
 import re
 import sys
@@ -97,6 +98,40 @@ def _():
     assert found["nvme_read_device_p95_ms"][1], found
     loud = {name: told for name, told in found.items() if told[0] > compare.ALARMS_MOST * 40}
     assert not loud, loud
+
+
+# Writes fall through in the closed loop, lookups give up where requests arrive faster than they are served.
+UNDONE = {"model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "300s", "warmup": "10s"},
+          "tiers": {"cpu": {"capacity": "2GiB"}, "nvme": {"capacity": "8GiB", "read_bandwidth": "500MB/s", "write_bandwidth": "300MB/s"}},
+          "workload": {"users": 40, "personas": [{"name": "a", "share": 1, "context": [200, 3000], "generate": [10, 100], "think": ["1s", "3s"]}]},
+          "cache": {"granularity": "request", "placement": "waterfall"}, "engine": {"slots": 16, "room_wait": "5ms"},
+          "qos": {"latency": "e2e", "classes": [{"name": "a", "share": 1, "p95": "2s"}]}}
+GIVEN_UP = compare.changed(UNDONE, run__duration="30s", run__warmup="5s", engine__room_wait="100ms", workload={
+    "users": 30, "arrival": {"process": "poisson", "rate": 6},
+    "personas": [{"name": "a", "share": 1, "context": [600, 600], "generate": [100, 100], "think": ["2s", "2s"]}]})
+
+
+def undone_told(pairs, a, b):
+    """Whether a gate between two runs fails for work left undone, or the verdict rests on it."""
+    got = run(["compare", str(a), str(b), "--db", pairs.db, "--fail-over", "1000%", "--json"])
+    told = json.loads(got.stdout)
+    return "left more undone" in str(told["check"]["failures"]) or re.search("fall through|give up", told["verdicts"][0]) is not None
+
+
+@case("equal runs that leave work undone differ in it in at most 2 of 40 pairs, and half the capacity is found")
+def _():
+    for scenario, kind in ((UNDONE, "fell_through"), (GIVEN_UP, "lookups_given_up")):
+        pairs = compare.Pairs(kvfall, scenario, folder())
+        runs = [pairs.run(seed) for seed in range(1, 21)]
+        assert "%s," % kind in kvfall(["compare", "1", "2", "--db", pairs.db, "--csv"]), kind
+        told = [(a, b) for a, b in zip(2 * runs, runs[1:] + runs[:1] + runs[7:] + runs[:7]) if undone_told(pairs, a, b)]
+        assert len(told) <= 2, (kind, told)
+    pairs = compare.Pairs(kvfall, UNDONE, folder())
+    for seed in range(1, 6):
+        whole, half = pairs.run(seed), pairs.run(seed + 5, ["tiers.cpu.capacity=1GiB"])
+        assert undone_told(pairs, whole, half) and undone_told(pairs, half, whole), seed
+        got = run(["compare", str(whole), str(half), "--db", pairs.db, "--fail-over", "1000%"])
+        assert got.rc == 3 and "left more undone" in " ".join(got.stdout.split()), got
 
 
 @case("runs of other users are not told apart, nor held to a limit")

@@ -1076,6 +1076,46 @@ static void put_flawed(size_t side, double base, size_t count, size_t flawed, co
     input[side].trials = &group[side];
 }
 
+/* Writes that fell through, in every `gap`th interval so many. */
+static void put_fallen(size_t side, size_t gap, uint64_t each) {
+    struct rng r;
+    double sum = 0;
+    rng_init(&r, 1, KVF_RNG_TEST, 0);
+    put_intervals(side, &r, 1000, 10, 0, INTERVALS);
+    for (size_t i = 0; i < INTERVALS; i++) {
+        struct snapshot_interval *v = &series[side].interval[i];
+        v->done = 10;
+        v->fell_through = i % gap == gap / 2 ? each : 0;
+        sum += (double)v->fell_through;
+    }
+    put(side, "requests_done", 10.0 * INTERVALS, "");
+    put(side, "fell_through", sum, "");
+}
+
+static void work_undone_in_one_burst_is_chance(void **state) {
+    static const struct {
+        size_t gap[2];
+        uint64_t each[2];
+        bool more;
+    } pairs[] = {{{1, 3}, {0, 1}, true},           /* none, and 40 one by one */
+                 {{1, INTERVALS}, {0, 40}, false}, /* and 40 at once */
+                 {{1, INTERVALS}, {0, 2}, false},  /* and 2 */
+                 {{3, 2}, {1, 1}, false},          /* 40, and 60 */
+                 {{3, 1}, {1, 1}, true},           /* 40, and 120 */
+                 {{3, 20}, {1, 20}, false}};       /* and 120 in six bursts */
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        for (size_t s = 0; s < 2; s++) { /* the baseline is one, and the other */
+            put_fallen(s, pairs[i].gap[0], pairs[i].each[0]);
+            put_fallen(1 - s, pairs[i].gap[1], pairs[i].each[1]);
+            make(2);
+            if (c.side[1].undone_more != (pairs[i].more && s == 0) ||
+                c.side[1].undone_less != (pairs[i].more && s == 1))
+                fail_msg("pair %zu, side %zu: %s", i, s, c.verdict[1]);
+            comparison_free(&c);
+        }
+}
+
 /* Medians know nothing of up to half of the trials, on either side. */
 static void a_group_is_no_better_than_its_worst_trials(void **state) {
     (void)state;
@@ -1106,12 +1146,16 @@ static void a_group_is_no_better_than_its_worst_trials(void **state) {
         "Runs 200-204 did much of its work before the measured part: its throughput and latencies are "
         "in part those of that time.");
     comparison_free(&c);
-    put_flawed(1, 3000, 5, 1, "requests_failed", 0, 4);
+    put_flawed(1, 3000, 5, 1, "requests_failed", 0, 40);
     make(2);
     assert_string_equal(c.verdict[1],
                         "Runs 200-204 are worse than runs 100-104: more requests fail (requests "
-                        "failed 4 in 1 of 5 trials after --), though better in end-to-end P95 by 67 %.");
+                        "failed 40 in 1 of 5 trials after --), though better in end-to-end P95 by 67 %.");
     assert_int_equal(change_of("throughput_tok_s", 1)->reason, COMPARISON_UNDONE);
+    comparison_free(&c);
+    put_flawed(1, 3000, 5, 1, "requests_failed", 0, 4);
+    make(2);
+    assert_false(c.side[1].undone_more); /* as chance would have it */
     comparison_free(&c);
 }
 
@@ -1243,6 +1287,7 @@ int main(void) {
         CASE(a_shorter_run_leaves_less_undone),
         CASE(a_run_that_ends_amid_its_work_is_no_gain),
         CASE(a_trial_that_was_too_slow_passes_no_gate),
+        CASE(work_undone_in_one_burst_is_chance),
         CASE(a_group_is_no_better_than_its_worst_trials),
         CASE(latencies_of_a_group_are_those_of_what_its_trials_served),
         CASE(noise_does_not_fail),

@@ -91,6 +91,30 @@ static void errors_by_hand(void **state) {
     assert_true(isfinite(resample_error(&whole)));
 }
 
+/* 60 events, one every other interval, one by one at random, in one burst, and in the second half alone: only
+ * the burst might not come again, and the course of a run is in it again. */
+static void events_of_a_burst_are_chance(void **state) {
+    enum { INTERVALS = 120, EVENTS = 60 };
+    double even[INTERVALS], drawn[INTERVALS] = {0}, burst[INTERVALS] = {0}, late[INTERVALS] = {0};
+    uint64_t freedom;
+    (void)state;
+    for (size_t i = 0; i < INTERVALS; i++) {
+        even[i] = (double)(i % 2);
+        late[i] = i >= INTERVALS / 2;
+        drawn[rng_range(&r, 0, INTERVALS - 1)] += i % 2 ? 1 : 0;
+    }
+    burst[40] = EVENTS;
+    assert_true(resample_count_error(even, ones, INTERVALS, &freedom) < 1);
+    assert_int_equal(freedom, 9);
+    expect_between(resample_count_error(drawn, ones, INTERVALS, &freedom), 0.6 * sqrt(EVENTS),
+                   1.7 * sqrt(EVENTS));
+    expect_between(resample_count_error(burst, ones, INTERVALS, &freedom), 0.9 * EVENTS, 1.2 * EVENTS);
+    assert_true(3 * resample_count_error(late, ones, INTERVALS, &freedom) < EVENTS);
+    expect_between(resample_count_error(burst, burst, INTERVALS, &freedom), -1e-9, 1e-9); /* of as many */
+    (void)resample_count_error(even, ones, 20, &freedom);
+    assert_int_equal(freedom, 3);
+}
+
 /* Of 27 draws of three values the median is the least in 7 and the middle one in 13. */
 static void medians_of_three(void **state) {
     static const double values[] = {30, 10, 20};
@@ -127,6 +151,7 @@ int main(void) {
         CASE(blocks_of_short_and_flat_series),
         CASE(the_error_is_that_of_the_mean),
         CASE(errors_by_hand),
+        CASE(events_of_a_burst_are_chance),
         CASE(medians_of_three),
         CASE(bounds_leave_out_a_fortieth_on_each_side),
     };

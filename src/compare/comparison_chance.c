@@ -1,0 +1,209 @@
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+#include "metrics/resample.h"
+#include "metrics/statistics.h"
+#include "record/standing.h"
+
+/* How far chance lets counts of work left undone differ. It comes in bursts, so that the root of a count is
+ * too small a bound: what its intervals or its trials scatter by is taken. */
+
+/* ---- counts in intervals ---- */
+
+/* Column of an interval behind a kind. Of requests left it is that of the others, which were done. */
+static const struct {
+    const char *metric, *column;
+} counted[] = {{"refused", "refused"},          {"requests_failed", "failed"},
+               {"requests_dropped", "dropped"}, {"requests_left", "done"},
+               {"operation_errors", "errors"},  {"fell_through", "fell_through"},
+               {"not_admitted", "not_admitted"}};
+
+static const struct snapshot_field *column_of(const char *name) {
+    size_t f = 0;
+    while (strcmp(snapshot_interval_fields[f].name, name) != 0) f++;
+    return &snapshot_interval_fields[f];
+}
+
+/* Sums of an interval series, with what they are counted in: requests that ended, or where none did, or for
+ * requests themselves, seconds. */
+struct sums {
+    double *count, *of;
+    size_t n;
+    double total;
+};
+
+static double count_at(const struct snapshot_interval *v, const struct snapshot_field *field) {
+    return field ? snapshot_value(v, field) : (double)(v->lookups - v->hits);
+}
+
+/* NULL for the column: lookups that miss. */
+static struct sums sums_of(const struct series *s, const char *column) {
+    const struct snapshot_field *field = column ? column_of(column) : NULL;
+    bool of_time = column && strcmp(column, "done") == 0;
+    struct sums out = {.count = mem_alloc((s->count + 1) * sizeof *out.count),
+                       .of = mem_alloc((s->count + 1) * sizeof *out.of)};
+    double ended = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->interval[i].phase == KVF_PHASE_MEASURED)
+            ended += (double)(s->interval[i].done + s->interval[i].failed);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct snapshot_interval *v = &s->interval[i];
+        if (v->phase != KVF_PHASE_MEASURED) continue;
+        out.total += out.count[out.n] = count_at(v, field);
+        out.of[out.n++] = of_time || !(ended > 0) ? v->length_s : (double)(v->done + v->failed);
+    }
+    return out;
+}
+
+/* The standard error of a column's sum, relative to it, and its dispersion; missing where there is none. */
+struct scattered {
+    double error, dispersion;
+    uint64_t freedom;
+};
+
+static struct scattered scattered_by(const struct comparison_input *i, const char *column) {
+    struct scattered out = {KVF_MISSING, KVF_MISSING, 0};
+    if (comparison_intervals(i) < COMPARISON_INTERVALS_LEAST) return out;
+    struct sums s = sums_of(i->series, column);
+    if (s.total > 0) {
+        double error = resample_count_error(s.count, s.of, s.n, &out.freedom);
+        out.error = error / s.total;
+        out.dispersion = error * error / s.total;
+    }
+    free(s.count);
+    free(s.of);
+    return out;
+}
+
+/* ---- a side ---- */
+
+/* The most bunched of those that were counted tells of the kinds that were not. */
+static void take_bunched(struct comparison_side *side, const struct scattered *v) {
+    if (!(v->dispersion > fmax(side->bunched, 0))) return;
+    side->bunched = v->dispersion;
+    side->bunched_freedom = v->freedom;
+}
+
+static void of_intervals(const struct comparison_input *i, struct comparison_side *side) {
+    struct scattered misses = scattered_by(i, NULL);
+    take_bunched(side, &misses);
+    for (size_t k = 0; k < sizeof counted / sizeof *counted; k++) {
+        struct scattered own = scattered_by(i, counted[k].column);
+        struct comparison_lost *lost = &side->lost[comparison_lost_find(counted[k].metric)];
+        bool rest = strcmp(counted[k].metric, "requests_left") == 0;
+        lost->error = own.error * result_value(&i->run->results, rest ? "requests_done" : counted[k].metric);
+        lost->freedom = own.freedom;
+        take_bunched(side, &own);
+        if (rest) side->serving = own.dispersion;
+    }
+}
+
+static double trial_value(const struct trial_metric *m, size_t i) {
+    return kvf_present(m->value[i]) ? m->value[i] : 0;
+}
+
+static void of_trials(const struct comparison_input *input, struct comparison_side *side) {
+    size_t n = trials_complete(input->trials);
+    double *value = mem_zalloc(n + 1, sizeof *value);
+    for (size_t i = 0; n >= COMPARISON_TRIALS_LEAST && i < COMPARISON_LOST; i++) {
+        const struct trial_metric *m = trials_metric(input->trials, comparison_lost_metric(i));
+        struct statistics s;
+        if (!m || m->count != n) continue;
+        for (size_t k = 0; k < n; k++) value[k] = trial_value(m, k);
+        statistics_of(value, n, &s);
+        side->lost[i].error = s.sd / sqrt((double)n);
+        side->lost[i].freedom = n - 1;
+    }
+    free(value);
+}
+
+static double users_of(const struct run_record *r) {
+    json_t *root = r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL;
+    double users = json_number_value(json_object_get(json_object_get(root, "workload"), "users"));
+    json_decref(root);
+    return users;
+}
+
+void comparison_chance(const struct comparison_input *input, struct comparison_side *side) {
+    side->bunched = side->serving = KVF_MISSING;
+    side->users = users_of(input->run);
+    for (size_t i = 0; i < COMPARISON_LOST; i++) side->lost[i].error = KVF_MISSING;
+    if (comparison_group(input))
+        of_trials(input, side);
+    else
+        of_intervals(input, side);
+}
+
+/* ---- two sides ---- */
+
+struct spread {
+    double variance;
+    double freedom;
+};
+
+/* Documents, and entries lost in outages, come as the scenario says and not by how busy a run was. */
+static bool comes_in_bursts(const char *metric) {
+    return strncmp(metric, "rag_", 4) != 0 && strncmp(metric, "outage_", 7) != 0;
+}
+
+/* Of a count of one trial, or of the mean of all, and of at least events that come one by one. A kind that
+ * has no intervals of its own scatters as the most bunched of those of either side that have. */
+static struct spread spread_of(const struct comparison_side *s, const struct comparison_side *other, size_t i,
+                               double n) {
+    const struct comparison_lost *lost = &s->lost[i];
+    bool odd = s->trials && 2 * lost->trials < s->complete;
+    double each = odd || !s->complete ? n : n / (double)s->complete;
+    if (kvf_present(lost->error) && !odd && lost->error * lost->error > each)
+        return (struct spread){lost->error * lost->error, (double)lost->freedom};
+    if ((kvf_present(lost->error) && !odd) || !comes_in_bursts(comparison_lost_metric(i)))
+        return (struct spread){each, INFINITY};
+    bool known = kvf_present(s->bunched) && !(other->bunched > s->bunched);
+    const struct comparison_side *of = known ? s : other;
+    if (!kvf_present(of->bunched))
+        return (struct spread){each * fmax(s->dispersion, other->dispersion), INFINITY};
+    return (struct spread){each * fmax(of->bunched, 1), (double)of->bunched_freedom};
+}
+
+/* Welch and Satterthwaite's degrees of freedom. */
+static double student(const struct spread *a, const struct spread *b) {
+    double sum = a->variance + b->variance;
+    double freedom =
+        sum * sum / (a->variance * a->variance / a->freedom + b->variance * b->variance / b->freedom);
+    return statistics_student_t(comparison_levels[COMPARISON_JUDGED],
+                                freedom < 1e4 ? (uint64_t)fmax(freedom, 1) : UINT64_MAX);
+}
+
+bool comparison_beyond_chance(const struct comparison_side *side, const char *metric, double n, double part,
+                              const struct comparison_side *than, double n_than, double part_than) {
+    size_t i = comparison_lost_find(metric);
+    struct spread own = spread_of(side, than, i, n), other = spread_of(than, side, i, n_than);
+    own.variance *= part * part;
+    other.variance *= part_than * part_than;
+    double apart = n * part - n_than * part_than;
+    return apart > 0 && apart * apart > pow(student(&own, &other), 2) * (own.variance + other.variance);
+}
+
+/* A queue that grows is what arrived less what was served, and both scatter. */
+bool comparison_waits_beyond_chance(const struct comparison_side *side, const struct comparison_side *than) {
+    const struct comparison_side *const both[] = {side, than};
+    double variance = 0;
+    for (size_t k = 0; k < 2; k++)
+        variance +=
+            (both[k]->dispersion + (kvf_present(both[k]->serving) ? both[k]->serving : 0)) / both[k]->load;
+    return side->unserved - than->unserved >
+           statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX) * sqrt(variance);
+}
+
+/* Each user has an answer, or none. */
+bool comparison_unanswered_more(const struct comparison_side *side, const struct comparison_side *than,
+                                double part, double part_than) {
+    double variance = 0;
+    if (side->users > 0 && than->users > 0)
+        variance = part * (1 - part) / side->users + part_than * (1 - part_than) / than->users;
+    return part - part_than >
+           fmax(COMPARISON_SURVIVORS,
+                statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX) * sqrt(variance));
+}
