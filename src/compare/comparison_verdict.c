@@ -299,11 +299,23 @@ static bool felt_of(const struct comparison *c, size_t side, const char *metric,
     return true;
 }
 
-/* So many times more than less work explains is not to be passed over, though its noise may not be known. */
+/* So many times is not to be passed over, though its noise may not be known and less work may explain it. */
 #define CLEARLY 1.1
 
-/* The first that went clearly this way of all that users feel; false: nothing did. */
-static bool clearly(const struct comparison *c, size_t side, enum comparison_direction way,
+/* Whether a change is one of the same measure, whatever else keeps it from being told. */
+static bool of_one_measure(const struct comparison_change *v) {
+    return merely_noisy(v) || v->reason == COMPARISON_UNDONE || v->reason == COMPARISON_SMALLER;
+}
+
+/* Work of the tiers alone: all its requests were served, so what these show is theirs. */
+static bool of_tiers(const char *metric) {
+    return metric && (strcmp(metric, "fell_through") == 0 || strcmp(metric, "not_admitted") == 0 ||
+                      strcmp(metric, "copies_skipped") == 0 || strcmp(metric, "lookups_given_up") == 0);
+}
+
+/* The first that went clearly this way of all that users feel, with what less work explains or by more than
+ * that; false: nothing did. */
+static bool clearly(const struct comparison *c, size_t side, enum comparison_direction way, bool all_of_it,
                     struct felt_pair *out) {
     const struct comparison_means *own = &c->side[side].mean, *base = &c->side[0].mean;
     double e2e[2] = {base->e2e, own->e2e}, ttft[2] = {base->ttft, own->ttft};
@@ -314,9 +326,9 @@ static bool clearly(const struct comparison *c, size_t side, enum comparison_dir
                {"ttft_p95_ms", ttft},   {"throughput_tok_s", NULL}, {"goodput_per_s", NULL},
                {"requests_per_s", NULL}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (felt_of(c, side, all[i].metric, all[i].mean, out) && merely_noisy(&out->change[1]) &&
-            out->change[1].direction == way &&
-            comparison_times(&out->metric, 1) > CLEARLY * fmax(out->change[1].explained, 1))
+        if (felt_of(c, side, all[i].metric, all[i].mean, out) && out->change[1].direction == way &&
+            (all_of_it ? of_one_measure(&out->change[1]) : merely_noisy(&out->change[1])) &&
+            comparison_times(&out->metric, 1) > CLEARLY * (all_of_it ? 1 : fmax(out->change[1].explained, 1)))
             return true;
     return false;
 }
@@ -356,10 +368,10 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
     bool part = !f.first || of_part(f.what), harmed = f.harm.metric && !f.harm.relief;
     if (!f.also && (f.worse || (harmed && !f.first))) f.also = better_all_the_same(c, side);
     f.relieved = f.harm.metric && f.harm.relief && f.worse && !part;
+    bool worse = f.worse && !f.harm.metric;
     if (part && !harmed && !f.harm.other_done && (f.first || f.harm.metric))
-        f.doubtful = f.worse && !f.harm.metric ? !clearly(c, side, COMPARISON_WORSENED, &f.contrary) &&
-                                                     clearly(c, side, COMPARISON_IMPROVED, &f.contrary)
-                                               : clearly(c, side, COMPARISON_WORSENED, &f.contrary);
+        f.doubtful = clearly(c, side, worse ? COMPARISON_IMPROVED : COMPARISON_WORSENED,
+                             of_tiers(f.harm.metric), &f.contrary);
     return f;
 }
 
@@ -406,13 +418,14 @@ static void put_doubt(const struct comparison *c, size_t side, const struct find
     const struct comparison_metric *m = &f->contrary.metric;
     buf_addf(out, "Whether %s %s %s than %s is not known: ", c->side[side].label, is_or_are(&c->side[side]),
              word, c->side[0].label);
-    if (f->harm.metric) put_lost(c, side, f->harm.metric, true, out);
+    if (f->harm.metric) put_lost(c, side, f->harm.metric, f->harm.relief, out);
     if (f->harm.metric && f->harm.against) {
         buf_add(out, ", though ");
-        put_lost(c, side, f->harm.against, false, out);
+        put_lost(c, side, f->harm.against, !f->harm.relief, out);
     }
-    if (f->first)
-        put_by(c, f->harm.metric ? f->worse ? ", though worse" : ", and better" : word, f->what, side, out);
+    const char *between = f->worse == f->harm.relief ? ", though " : ", and ";
+    if (f->first) buf_add(out, f->harm.metric ? between : "");
+    if (f->first) put_by(c, f->worse ? "worse" : "better", f->what, side, out);
     buf_addf(out, ", but %s may be %s (%s after %s)", m->label, other,
              comparison_cell(m->change[1].value, m).text, comparison_cell(m->change[0].value, m).text);
 }
