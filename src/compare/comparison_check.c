@@ -42,7 +42,8 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
         comparison_put_flaw(s, s->flaw, &flaw);
         fail(c, "%s.", buf_text(&flaw));
         buf_free(&flaw);
-    }
+    } else if (s != c->side && comparison_leaves_more_waiting(c, (size_t)(s - c->side)))
+        fail(c, "%s left more requests waiting than %s, beyond chance.", s->label, c->side[0].label);
 }
 
 /* Whether the noise of a side is known of any metric that is held. */
@@ -54,12 +55,15 @@ static bool noise_known(const struct comparison *c, size_t side) {
     return false;
 }
 
-/* So many times, beside what less work explains, are no noise where nothing else tells either. */
-#define CLEAR 2.0
+/* So many times, beside what less work explains, are no noise where nothing else tells either, nor where
+ * other metrics do. */
+#define CLEAR        2.0
+#define CLEAR_BESIDE 3.0
 static bool clear_alone(const struct comparison *c, const struct comparison_metric *m, size_t side) {
     const struct comparison_change *v = &m->change[side];
     bool unbounded = v->reason == COMPARISON_OPEN || v->reason == COMPARISON_LEAVING;
-    return unbounded && !noise_known(c, side) && comparison_times(m, side) > CLEAR * fmax(v->explained, 1);
+    double clear = noise_known(c, side) ? CLEAR_BESIDE : CLEAR;
+    return unbounded && comparison_times(m, side) > clear * fmax(v->explained, 1);
 }
 
 /* Whether a change beyond its limit is left alone, since nothing could be told of it, and says so. */

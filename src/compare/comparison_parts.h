@@ -115,6 +115,9 @@ bool comparison_waits_beyond_chance(const struct comparison_side *side, const st
 bool comparison_unanswered_more(const struct comparison_side *side, const struct comparison_side *than,
                                 double part, double part_than);
 
+/* Whether beyond chance more arrivals were left waiting, or more users without an answer, than in the
+ * baseline. */
+bool comparison_leaves_more_waiting(const struct comparison *c, size_t side);
 /* Whether far more of a kind of work was left undone on a side than on another, of as many requests; one of
  * them is the baseline. Writes, lookups and operations of another granularity are more only than none. */
 bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,

@@ -145,6 +145,10 @@ static bool loses(const struct comparison *c, const char *metric, size_t side, s
            comparison_waits_beyond_chance(more, less);
 }
 
+bool comparison_leaves_more_waiting(const struct comparison *c, size_t side) {
+    return loses(c, waiting, side, 0) || loses(c, unanswered, side, 0);
+}
+
 /* The first of which one side lost far more than the other; COMPARISON_LOST: none. */
 static size_t more_lost(const struct comparison *c, size_t side, size_t than) {
     size_t i = 0;
