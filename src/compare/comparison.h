@@ -108,6 +108,7 @@ struct comparison_side {
         flaw; /* of its figures: standing_run_flaw(), of a group the first that any trial has */
     size_t flawed[STANDING_FLAWS]; /* complete trials of a group, by their flaw */
     struct comparison_lost lost[COMPARISON_LOST];
+    bool settled[STANDING_UNDONE]; /* kinds of which none counts: none was left, or a GPU computes it again */
     /* Whether of some kind of work far more was left undone than by the baseline, and far less. Both may be:
      * then neither looks better for a good reason. */
     bool undone_more, undone_less;

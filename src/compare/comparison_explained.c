@@ -59,6 +59,9 @@ static double amount(const struct comparison_side *s, const struct standing *of,
     return comparison_lost_amount(s, i + 1, standing_undone_each(of, i));
 }
 
+/* Requests have more to do than what the tiers left undone, however much of that it was. */
+#define SPARED_MOST 4
+
 /* So many times the other one's work a side spared itself. Of a run that is cut, or that began before, how
  * much is not known. */
 static double spared(const struct comparison_input *own, const struct comparison_side *side,
@@ -74,7 +77,8 @@ static double spared(const struct comparison_input *own, const struct comparison
         const char *metric = standing_undone_metric(i);
         double part = part_of(side, own, metric, amount(side, &a, i)),
                part_than = part_of(than, other, metric, amount(than, &b, i));
-        if (part > part_than) times = fmax(times, (1 - part_than) / (1 - part));
+        double most = comparison_of_tiers(metric) ? SPARED_MOST : INFINITY;
+        if (part > part_than) times = fmax(times, fmin((1 - part_than) / (1 - part), most));
     }
     return times;
 }

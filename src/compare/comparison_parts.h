@@ -115,6 +115,9 @@ bool comparison_waits_beyond_chance(const struct comparison_side *side, const st
 bool comparison_unanswered_more(const struct comparison_side *side, const struct comparison_side *than,
                                 double part, double part_than);
 
+/* Whether a kind of work undone is the tiers' alone: all its requests were served, so what these show is
+ * theirs. */
+bool comparison_of_tiers(const char *metric);
 /* Whether beyond chance more arrivals were left waiting, or more users without an answer, than in the
  * baseline. */
 bool comparison_leaves_more_waiting(const struct comparison *c, size_t side);

@@ -74,7 +74,19 @@ static double part_for(double own, double other) {
     return other > 0 && other < own ? other / own : 1;
 }
 
-/* By a quarter, by more than one and by more than chance; or by a class, or a rank. */
+bool comparison_of_tiers(const char *metric) {
+    return strcmp(metric, "fell_through") == 0 || strcmp(metric, "not_admitted") == 0 ||
+           strcmp(metric, "copies_skipped") == 0 || strcmp(metric, "lookups_given_up") == 0;
+}
+
+/* Where most requests fail, a few more are many fewer that succeed. */
+static bool fewer_succeed(const char *metric, double n, double of, double n_than, double of_than) {
+    bool failing = strcmp(metric, "requests_failed") == 0 && of > 0 && of_than > 0;
+    return failing && 1.25 * (1 - n / of) < 1 - n_than / of_than;
+}
+
+/* By a quarter, by more than one and by more than chance; or by a class, or a rank. Of different numbers that
+ * were asked for it says nothing how many were left. */
 bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,
                           double n_than) {
     const struct comparison_side *one = &c->side[side], *other = &c->side[than];
@@ -83,7 +95,8 @@ bool comparison_lost_more(const struct comparison *c, const char *metric, size_t
     if (standing_of_classes(metric)) return n > n_than;
     double of = comparison_out_of(one, metric, n), of_than = comparison_out_of(other, metric, n_than);
     double part = part_for(of, of_than), part_than = part_for(of_than, of);
-    bool more = n * part > 1.25 * n_than * part_than + 1;
+    if (strcmp(metric, "requests_left") == 0 && one->asked != other->asked) return false;
+    bool more = n * part > 1.25 * n_than * part_than + 1 || fewer_succeed(metric, n, of, n_than, of_than);
     if (strncmp(metric, "ranks_", 6) != 0)
         more = more && comparison_beyond_chance(one, metric, n, part, other, n_than, part_than);
     return more && (of_requests || !(one->other_units || other->other_units) || !(n_than > 0));
@@ -112,6 +125,7 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         struct comparison_side *side = &c->side[i];
         standing_of(input[i].run, comparison_group(&input[i]) ? input[i].trials : NULL, s);
         standing_undone(s->undone, side->undone, sizeof side->undone);
+        for (size_t k = 0; k < STANDING_UNDONE; k++) side->settled[k] = !(s->undone[k] > 0);
         load_of(&input[i], side);
         if (i == 0) continue;
         done_of(&input[0], &input[i], side);

@@ -125,7 +125,9 @@ static double value_at(const struct comparison *c, const char *metric, size_t si
 
 /* A count that is 0 everywhere is not listed. */
 static double lost(const struct comparison *c, const char *metric, size_t side) {
+    size_t kind = standing_undone_find(metric);
     double n = value_at(c, metric, side);
+    if (kind < STANDING_UNDONE && c->side[side].settled[kind]) return 0;
     return comparison_lost_amount(&c->side[side], comparison_lost_find(metric), kvf_present(n) ? n : 0);
 }
 
@@ -311,12 +313,6 @@ static bool of_one_measure(const struct comparison_change *v) {
     return merely_noisy(v) || v->reason == COMPARISON_UNDONE || v->reason == COMPARISON_SMALLER;
 }
 
-/* Work of the tiers alone: all its requests were served, so what these show is theirs. */
-static bool of_tiers(const char *metric) {
-    return metric && (strcmp(metric, "fell_through") == 0 || strcmp(metric, "not_admitted") == 0 ||
-                      strcmp(metric, "copies_skipped") == 0 || strcmp(metric, "lookups_given_up") == 0);
-}
-
 /* The first that went clearly this way of all that users feel, with what less work explains or by more than
  * that; false: nothing did. */
 static bool clearly(const struct comparison *c, size_t side, enum comparison_direction way, bool all_of_it,
@@ -375,7 +371,7 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
     bool worse = f.worse && !f.harm.metric;
     if (part && !harmed && !f.harm.other_done && (f.first || f.harm.metric))
         f.doubtful = clearly(c, side, worse ? COMPARISON_IMPROVED : COMPARISON_WORSENED,
-                             of_tiers(f.harm.metric), &f.contrary);
+                             f.harm.metric && comparison_of_tiers(f.harm.metric), &f.contrary);
     return f;
 }
 
