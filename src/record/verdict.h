@@ -117,12 +117,10 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_TARGET_STORAGE "target_storage_share"
 /* Requests that failed, of those that ended: evidence where most of them did, and of nothing else. */
 #define VERDICT_FAILED_SHARE "failed_share"
-/* How the sentence begins where no limit could be named. */
-/* Beside it: the tier that is saturated, so that room comes late (an enum kvf_tier). */
-#define VERDICT_FULL_TIER "full_tier"
 /* Machines that have the tier named, of a fleet or of ranks; none: one. */
 #define VERDICT_MACHINES "machines"
-#define VERDICT_UNNAMED  "none to be named"
+/* How the sentence begins where no limit could be named. */
+#define VERDICT_UNNAMED "none to be named"
 /* How the sentence begins where requests came and none has ended. */
 #define VERDICT_NONE_ENDED "no request was completed"
 /* The relative gain of a remedy in its metric: 0.5 is 50 % better. */

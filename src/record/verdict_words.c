@@ -206,8 +206,8 @@ static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len
     return out;
 }
 
-/* The tier that is busy, or whose link is, for the largest part of the time. */
-static const char *busiest_tier(const struct verdict *v) {
+/* The tier that is busy, or whose link is, for the largest part of the time, which is `part`. */
+static const char *busiest_tier(const struct verdict *v, double *part) {
     const char *busiest = verdict_limit_name(v->limited_by);
     double most = 0;
     char name[48];
@@ -219,6 +219,7 @@ static const char *busiest_tier(const struct verdict *v) {
         most = busy;
         busiest = tier;
     }
+    *part = most;
     return busiest;
 }
 
@@ -235,7 +236,7 @@ static bool is_first(const struct verdict *v) {
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold"),
-           machines = verdict_value(v, VERDICT_MACHINES);
+           machines = verdict_value(v, VERDICT_MACHINES), busy;
     const char *of_each = machines > 1 ? " of each machine" : "";
     if (machines > 1) lacks /= machines;
     const char *tier = verdict_limit_name(v->limited_by);
@@ -243,9 +244,9 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     bool batched = !isnan(verdict_value(v, VERDICT_BATCH_PLACES));
     out[0] = '\0';
     if (!v->known) return out;
-    if (most_failed(v) && verdict_value(v, VERDICT_FULL_TIER) >= 0)
-        snprintf(out, len, "a faster %s tier, or fewer users if every entry fits",
-                 tier_name((enum kvf_tier)verdict_value(v, VERDICT_FULL_TIER)));
+    const char *busiest = busiest_tier(v, &busy);
+    if (most_failed(v) && is_tier(v->limited_by) && busy >= JUDGE_SATURATED)
+        snprintf(out, len, "a faster %s tier, or fewer users if every entry fits", busiest);
     else if (most_failed(v))
         put_advice(words_of(v)->advice, tier, out, len);
     else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_ROUTING) >= VERDICT_MISSES &&
@@ -256,7 +257,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v) &&
              !(verdict_value(v, VERDICT_RECOMPUTED) > 0))
         snprintf(out, len, "a faster %s tier, or fewer users; %s more in the %s tier%s would bring hits",
-                 busiest_tier(v), units_size_human(lacks, bytes, sizeof bytes), tier, of_each);
+                 busiest, units_size_human(lacks, bytes, sizeof bytes), tier, of_each);
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
         snprintf(out, len, "%s more in the %s tier%s, %sor fewer users",
                  units_size_human(lacks, bytes, sizeof bytes), tier, of_each,

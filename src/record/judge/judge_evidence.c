@@ -515,7 +515,6 @@ void judge_say_failing(const struct judge_input *in, struct phrase *t, struct ve
                    units_count_human((double)in->requests, done, sizeof done),
                    in->requests == 1 ? "was" : "were");
     if (!room || !(most.busy >= JUDGE_SATURATED)) return;
-    verdict_add_evidence(v, VERDICT_FULL_TIER, most.tier, "");
     phrase_add(t, "; ");
     judge_add_resource(t, &most, in);
     phrase_add(t, ", %s busy", phrase_share(most.busy).text);
