@@ -57,7 +57,7 @@ struct verdict_remedy {
     double now, estimate; /* in the unit of the measure; NaN: not known */
 };
 
-enum { VERDICT_EVIDENCE = 58, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
+enum { VERDICT_EVIDENCE = 62, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
 
 /* Why a verdict has no remedies with estimates. */
 #define VERDICT_GAP_LIST(X)                                                                                  \

@@ -164,7 +164,7 @@ struct piece {
     enum tone tone;
     bool shown;
 };
-enum { PIECES = 4 + 3 * KVF_TIERS, PERCENT_LEAST = 1 };
+enum { PIECES = 5 + 3 * KVF_TIERS, PERCENT_LEAST = 1 };
 
 static void piece_add(struct piece *list, int *n, const char *name, double share, enum tone tone) {
     if (!(share * 100 >= PERCENT_LEAST) || *n == PIECES) return;
@@ -191,7 +191,9 @@ static int pieces_of(const struct verdict *v, struct piece *list) {
     int n = 0;
     double rest = 1;
     piece_add(list, &n, "queue", verdict_value(v, "queue_wait_share"), TONE_SECOND);
-    piece_add(list, &n, "compute", verdict_value(v, "compute_share"), TONE_ACCENT);
+    double batch = verdict_value(v, "batch_wait_share"), waits = batch > 0 ? batch : 0;
+    piece_add(list, &n, "wait for batch", waits, TONE_SECOND);
+    piece_add(list, &n, "compute", verdict_value(v, "compute_share") - waits, TONE_ACCENT);
     piece_add(list, &n, "wait for room", verdict_value(v, "room_wait_share"), TONE_THIRD);
     for (int t = 0; t < KVF_TIERS; t++) pieces_of_tier(list, &n, v, t);
     for (int i = 0; i < n; i++) rest -= list[i].share;

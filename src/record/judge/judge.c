@@ -490,7 +490,10 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         verdict_add_evidence(v, "throughput_bound_per_s", rate / most.load, "1/s");
     sum_s = judge_loads(v, in, each);
     verdict_add_evidence(v, "compute_busy", in->compute_busy, "");
-    if (in->compute_busy >= 0) verdict_add_evidence(v, "compute_load", judge_gpu(in).load, "");
+    if (in->compute_busy >= 0)
+        verdict_add_evidence(
+            v, "compute_load",
+            in->compute_work > 0 ? fmin(in->compute_work, in->compute_busy) : in->compute_busy, "");
     verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
@@ -501,6 +504,8 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         verdict_add_evidence(v, "room_wait_share", judge_share(in->room_ms, in->e2e_ms), "");
         verdict_add_evidence(v, "room_wait_ms", in->room_ms, "ms");
         verdict_add_evidence(v, "compute_share", part[JUDGE_COMPUTE], "");
+        if (judge_join_ms(in) > 0)
+            verdict_add_evidence(v, "batch_wait_share", judge_share(judge_join_ms(in), in->e2e_ms), "");
         double room = judge_share(in->room_ms, in->e2e_ms);
         judge_places(v, in, part[JUDGE_STORAGE] - (room > 0 ? fmin(room, part[JUDGE_STORAGE]) : 0));
         /* the response time law gives the time between an answer and the next question */

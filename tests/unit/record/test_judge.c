@@ -1037,6 +1037,7 @@ static void places_held_by_writes_are_the_drives(void **state) {
     assert_int_equal(v.limited_by, VERDICT_NVME);
     assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
     assert_non_null(strstr(v.sentence, "70 % waiting for a place in the batch"));
+    assert_true(fabs(verdict_value(&v, "batch_wait_share") - 0.7) < 1e-9);
     in.storage_ms = 100;
     in.tier_busy[NVME] = in.busy[NVME][WRITE] = 0.4; /* it lets twice as many write at a time */
     v = judged(&in);
