@@ -87,35 +87,6 @@ static void put_flawed(const struct comparison *c, size_t side, struct buf *out)
     }
 }
 
-/* Why nothing is said, of the first metric that would have been something to say. */
-static void put_nothing(const struct comparison *c, size_t side, struct buf *out) {
-    const char *base = c->side[0].label, *other = c->side[side].label;
-    bool known = false;
-    for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
-        const struct comparison_metric *m = comparison_metric(c, felt[i]);
-        const struct comparison_change *v = m ? &m->change[side] : NULL;
-        bool whole = v && v->reason != COMPARISON_OPEN && v->reason != COMPARISON_LEAVING &&
-                     v->reason != COMPARISON_UNITS; /* the side */
-        if (whole && v->reason != COMPARISON_TOLD) {
-            buf_addf(out, "Nothing is claimed of %s against %s: ", other, base);
-            if (v->reason != COMPARISON_SMALLER || !comparison_put_work(c, side, out))
-                buf_add(out, comparison_reason_text(v->reason));
-            put_flawed(c, side, out);
-            buf_add(out, ".");
-            return;
-        }
-        known = known || (v && v->noise != COMPARISON_UNKNOWN);
-    }
-    const struct comparison_change *hits = hits_moved(c, side);
-    if (hits)
-        put_hits(c, side, hits, out);
-    else if (known)
-        buf_addf(out, "No difference between %s and %s that is better or worse goes beyond noise.", base,
-                 other);
-    else
-        buf_addf(out, "Whether %s and %s differ beyond noise is not known.", base, other);
-}
-
 /* ---- what comes before all that is felt ---- */
 
 static double value_at(const struct comparison *c, const char *metric, size_t side) {
@@ -281,9 +252,17 @@ static bool put_failed(const struct comparison *c, size_t side, struct buf *out)
 
 /* A latency or a rate that users feel, of which the noise need not be known. */
 struct felt_pair {
-    struct comparison_metric metric;
+    struct comparison_metric metric; /* without its changes, which are these: */
     struct comparison_change change[2];
 };
+
+/* comparison_times() of them. */
+static double times_of(const struct felt_pair *pair) {
+    struct comparison_metric m = pair->metric;
+    struct comparison_change change[2] = {pair->change[0], pair->change[1]};
+    m.change = change;
+    return comparison_times(&m, 1);
+}
 
 /* The mean of a latency, which is no row of the usual table, has the reason of its P95. */
 static bool felt_of(const struct comparison *c, size_t side, const char *metric, double mean[2],
@@ -293,7 +272,7 @@ static bool felt_of(const struct comparison *c, size_t side, const char *metric,
     out->metric = *m;
     out->change[0] = m->change[0];
     out->change[1] = m->change[side];
-    out->metric.change = out->change;
+    out->metric.change = NULL;
     if (!mean) return true;
     snprintf(out->metric.label, sizeof out->metric.label, "%s mean",
              metric[0] == 'e' ? "end-to-end" : "TTFT");
@@ -328,9 +307,58 @@ static bool clearly(const struct comparison *c, size_t side, enum comparison_dir
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (felt_of(c, side, all[i].metric, all[i].mean, out) && out->change[1].direction == way &&
             (all_of_it ? of_one_measure(&out->change[1]) : merely_noisy(&out->change[1])) &&
-            comparison_times(&out->metric, 1) > CLEARLY * (all_of_it ? 1 : fmax(out->change[1].explained, 1)))
+            times_of(out) > CLEARLY * (all_of_it ? 1 : fmax(out->change[1].explained, 1)))
             return true;
     return false;
+}
+
+/* Of metrics whose noise is not known, the first that is worse by so much that it is not passed over. */
+#define UNSURE 1.25
+static bool may_be_worse(const struct comparison *c, size_t side, struct felt_pair *out) {
+    return clearly(c, side, COMPARISON_WORSENED, false, out) && out->change[1].noise == COMPARISON_UNKNOWN &&
+           times_of(out) > UNSURE;
+}
+
+static void put_may_be_worse(const struct comparison *c, size_t side, const struct felt_pair *pair,
+                             struct buf *out) {
+    buf_addf(
+        out,
+        "Whether %s %s worse than %s is not known: %s may be (%s after %s), and nothing goes beyond noise.",
+        c->side[side].label, is_or_are(&c->side[side]), c->side[0].label, pair->metric.label,
+        comparison_cell(pair->change[1].value, &pair->metric).text,
+        comparison_cell(pair->change[0].value, &pair->metric).text);
+}
+
+/* Why nothing is said, of the first metric that would have been something to say. */
+static void put_nothing(const struct comparison *c, size_t side, struct buf *out) {
+    const char *base = c->side[0].label, *other = c->side[side].label;
+    struct felt_pair worse;
+    bool known = false;
+    for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
+        const struct comparison_metric *m = comparison_metric(c, felt[i]);
+        const struct comparison_change *v = m ? &m->change[side] : NULL;
+        bool whole = v && v->reason != COMPARISON_OPEN && v->reason != COMPARISON_LEAVING &&
+                     v->reason != COMPARISON_UNITS; /* the side */
+        if (whole && v->reason != COMPARISON_TOLD) {
+            buf_addf(out, "Nothing is claimed of %s against %s: ", other, base);
+            if (v->reason != COMPARISON_SMALLER || !comparison_put_work(c, side, out))
+                buf_add(out, comparison_reason_text(v->reason));
+            put_flawed(c, side, out);
+            buf_add(out, ".");
+            return;
+        }
+        known = known || (v && v->noise != COMPARISON_UNKNOWN);
+    }
+    const struct comparison_change *hits = hits_moved(c, side);
+    if (hits)
+        put_hits(c, side, hits, out);
+    else if (may_be_worse(c, side, &worse))
+        put_may_be_worse(c, side, &worse, out);
+    else if (known)
+        buf_addf(out, "No difference between %s and %s that is better or worse goes beyond noise.", base,
+                 other);
+    else
+        buf_addf(out, "Whether %s and %s differ beyond noise is not known.", base, other);
 }
 
 /* All there is to say of a side, each of metrics that moved beyond noise. */
@@ -427,7 +455,8 @@ static void put_doubt(const struct comparison *c, size_t side, const struct find
     if (f->first) buf_add(out, f->harm.metric ? between : "");
     if (f->first) put_by(c, f->worse ? "worse" : "better", f->what, side, out);
     buf_addf(out, ", but %s may be %s (%s after %s)", m->label, other,
-             comparison_cell(m->change[1].value, m).text, comparison_cell(m->change[0].value, m).text);
+             comparison_cell(f->contrary.change[1].value, m).text,
+             comparison_cell(f->contrary.change[0].value, m).text);
 }
 
 /* ", though fewer writes fall through (...)" */

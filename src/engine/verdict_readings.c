@@ -279,7 +279,6 @@ static struct window_facts facts_of(const struct engine *e) {
             e->s->qos.klass[k].p95_ns != KVF_UNSET &&
             e->s->qos.klass[k].p95_ns >= e->control.sampler->now.run_ns - e->control.sampler->zero_ns;
     for (int t = 0; t < KVF_TIERS; t++) {
-        f.channels[t] = fmax((double)e->s->tier[t].emulation.channels, 1);
         f.linked[t] = e->service.tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
         for (int d = 0; d < KVF_DIRS; d++)
             f.joint[t][d] = station_joint(&e->s->tier[t].service, &e->s->tier[t].emulation, (enum kvf_dir)d);

@@ -29,6 +29,9 @@ static double share_at(const struct verdict *v, const char *where) {
     return share > 0 ? share : 0;
 }
 
+/* Of a GPU's time, the work that no larger batch saves: with so much a faster GPU brings more. */
+#define HALF_WORK 0.5
+
 /* The time that the sentence is about stands at the screen's tables and at its own end. */
 static size_t sentence_end(const char *sentence) {
     const char *end = strstr(sentence, "; the mean "), *time = strstr(sentence, " (last ");
@@ -259,9 +262,10 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "a faster %s tier, or fewer users; %s more in the %s tier%s would bring hits",
                  busiest, units_size_human(lacks, bytes, sizeof bytes), tier, of_each);
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
-        snprintf(out, len, "%s more in the %s tier%s, %sor fewer users",
+        snprintf(out, len, "%s more in the %s tier%s, %s%sor fewer users",
                  units_size_human(lacks, bytes, sizeof bytes), tier, of_each,
-                 v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "");
+                 v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "",
+                 verdict_value(v, "compute_busy") >= JUDGE_SATURATED ? "a faster GPU, " : "");
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");
     else if (is_tier(v->limited_by) && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY && is_first(v))
@@ -279,6 +283,8 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v, beside, sizeof beside));
     else
         put_advice(words_of(v)->advice, tier, out, len);
+    if (is_batch(v) && verdict_value(v, "compute_load") >= HALF_WORK * verdict_value(v, "compute_busy"))
+        snprintf(out + strlen(out), len - strlen(out), ", or a faster GPU");
     return out;
 }
 

@@ -662,6 +662,48 @@ def _():
     assert said.startswith("Whether run 1 is worse than run 2 is not known: worse in nvme emul read P95 by ") and "may be better" in said, said
 
 
+@case("what is far worse is told though nothing goes beyond noise, and fewer that succeed where most requests fail")
+def _():
+    person = {"name": "a", "share": 1, "context": [4096, 16384], "generate": [200, 800], "think": ["6010ms", "18031ms"]}
+    said, got = simulated(
+        ["tiers.cpu.capacity=4123298242"], seed=1, run={"duration": "300s", "warmup": "5s"}, engine={"slots": 1, "room_wait": "3s", "queue_limit": 100},
+        tiers={"cpu": {"capacity": 16493192968, "read_bandwidth": "18129MB/s", "write_bandwidth": "5438MB/s"},
+               "nvme": {"capacity": 198460373961, "read_bandwidth": "978MB/s", "write_bandwidth": "684MB/s", "path": "."}},
+        cache={"granularity": "block", "eviction": "fifo", "headroom": 0.2, "block_tokens": 256, "promotion": "never", "make_room": "background"},
+        workload={"users": 6, "personas": [person], "conversation": {"end_probability": 0.2, "max_turns": 20}, "prefix": {"probability": 0}},
+        qos={"latency": "ttft", "scheduler": "aging", "classes": [{"name": "x", "share": 0.3, "p95": "180ms"}, {"name": "y", "share": 0.7, "p95": "902ms"}]})
+    assert re.fullmatch(r"Whether run 2 is worse than run 1 is not known: end-to-end P95 may be \([\d.]+ s after [\d.]+ s\), and nothing goes beyond "
+                        r"noise\.", said), said
+    classes = [{"name": "x", "share": 1, "p95": "2s"}]
+    said, got = simulated(
+        ["tiers.nvme.capacity=4GiB"], seed=785, run={"duration": "60s", "warmup": "10s"}, qos={"classes": classes},
+        tiers={"gpu": {"capacity": "8GiB"}, "cpu": {"capacity": "4GiB"}, "nvme": {"capacity": "32GiB", "path": "."}},
+        workload={"users": 100, "phase": "decode", "arrival": {"process": "poisson", "rate": 60}})
+    assert said.startswith("Run 2 is worse than run 1: more requests fail (") and got.rc == 3, (said, got)
+
+
+@case("the gate holds what is left waiting, and what a GPU computes again is no work undone")
+def _():
+    said, got = simulated(
+        ["workload.arrival.rate=60"], seed=42, run={"duration": "120s", "warmup": "10s"}, compute={"mode": "fast"}, engine={"slots": 4},
+        tiers={"gpu": {"capacity": "2GiB"}, "cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "32GiB", "path": "."}},
+        workload={"users": 100, "arrival": {"process": "poisson", "rate": 20}, "conversation": {"max_turns": 5}},
+        qos={"classes": [{"name": "hi", "share": 0.5, "p95": "500ms"}, {"name": "lo", "share": 0.5, "p95": "5s"}]})
+    assert "more arrivals are left waiting" in said and got.rc == 3, (said, got)
+    assert "run 2 left more requests waiting than run 1, beyond chance." in " ".join(got.stdout.split()), got
+    gpu = {"mode": "roofline", "preset": "vllm-h100-bf16"}
+    said, got = simulated(
+        ["cache.admission=second_hit"], seed=7, run={"duration": "120s", "warmup": "30s"}, compute=gpu,
+        tiers={"gpu": {"capacity": "2GiB"}, "cpu": {"capacity": "4GiB"}, "nvme": {"capacity": "64GiB", "write_bandwidth": "200MB/s", "path": "."}},
+        workload={"users": 40, "arrival": {"process": "poisson", "rate": 2}}, cache={"granularity": "block", "block_tokens": 64},
+        qos={"latency": "e2e", "classes": [{"name": "x", "share": 1, "p95": "5s"}]})
+    assert "not admitted" not in said, said
+    said, got = simulated(
+        ["cache.admission=always"], seed=42, run={"duration": "120s", "warmup": "30s"}, compute=gpu, cache={"admission": "second_hit"},
+        tiers={"gpu": {"capacity": 0}, "cpu": {"capacity": "4GiB"}, "nvme": {"capacity": "64GiB", "path": "."}}, workload={"users": 40})
+    assert "better than" not in said.replace("Whether run 2 is better", "") and "fewer writes are not admitted (" in said and " worse " in said, said
+
+
 @case("a percentile of fewer values than it needs is beyond no noise")
 def _():
     person = {"name": "a", "share": 1, "context": [1024, 2048], "generate": [50, 200], "think": ["5s", "15s"], "spread": 0.25}

@@ -283,7 +283,7 @@ def _():
     with histories.make() as db:
         for results in ({}, load, served, paced, {**load, "fell_through": 2}, closed):
             histories.add_run(db, results={"throughput_tok_s": 400.0, **results})
-    for ref, (results, why) in enumerate((({}, None), (load, late), (served, None), (paced, late), (load, "2 writes fell through"), (closed, late)), 1):
+    for ref, (results, why) in enumerate((({}, None), (load, late), (served, None), (paced, late), (load, "2 writes fell through; " + late), (closed, late)), 1):
         got = export(str(ref))
         for name in ("offered_requests_per_s", "achieved_ratio", "unserved_ratio", "unsettled_ratio"):
             assert got["kvfall"][name] == results.get(name), (ref, got["kvfall"])

@@ -208,16 +208,19 @@ static void window_load(const struct window_facts *f, const struct window_sums *
     window_unserved(s, snap, in);
 }
 
-/* A gate as wide as the tier behind it only moves the line to another place. */
-static void gate_is_line(const struct window_facts *f, struct judge_input *in) {
+/* A gate as wide as the tier behind it only moves the line to another place. An emulated one has as many
+ * writes at a time as its channels serve, and those whose latency passes beside them: by Little's law the
+ * time of all at the device to that in which the channels work. */
+static void gate_is_line(const struct window_facts *f, const struct window_sums *s, struct judge_input *in) {
     int most = KVF_TIERS;
     double most_s = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
-        double s = in->op_s[t][KVF_DIR_WRITE] - in->aside_s[t][KVF_DIR_WRITE];
-        if (in->on[t] && s > most_s) most_s = s, most = t;
+        double op_s = in->op_s[t][KVF_DIR_WRITE] - in->aside_s[t][KVF_DIR_WRITE];
+        if (in->on[t] && op_s > most_s) most_s = op_s, most = t;
     }
-    if (most == KVF_TIERS || !in->emulated[most] || !(f->channels[most] > 0) || f->writes < f->channels[most])
-        return;
+    if (most == KVF_TIERS || !in->emulated[most]) return;
+    double works_s = s->busy_s[most][KVF_DIR_WRITE];
+    if (!(works_s > 0) || f->writes < s->device_s[most][KVF_DIR_WRITE] / works_s) return;
     in->op_s[most][KVF_DIR_WRITE] += in->held_s;
     in->line_s[most][KVF_DIR_WRITE] += in->held_s;
     in->held_s = 0;
@@ -246,7 +249,7 @@ void window_describe(const struct window_facts *f, const struct window_sums *s, 
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
-    if (in->held_s > 0 && f->writes > 0) gate_is_line(f, in);
+    if (in->held_s > 0 && f->writes > 0) gate_is_line(f, s, in);
     in->server_here = f->server_here > 0;
     in->machines = f->machines;
     in->places = f->places;

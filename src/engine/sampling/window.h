@@ -79,7 +79,6 @@ struct window_facts {
     double linked[KVF_TIERS];          /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error;   /* of the sample of accesses */
     double writes;                     /* at a time that a gate lets in; 0: there is none */
-    double channels[KVF_TIERS];        /* of an emulated tier; 0: unknown */
     double full[KVF_TIERS];            /* 1: its directions do not share time; the busier one bounds it, */
     double joint[KVF_TIERS][KVF_DIRS]; /* or both, with so much of the time of what they share */
     double routing;                    /* an enum judge_routing */

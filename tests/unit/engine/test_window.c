@@ -343,14 +343,17 @@ static void directions_in_turn_leave_half_of_a_full_duplex_link(void **state) {
     near(in.link_any[KVF_TIER_REMOTE], 0.75);
 }
 
-/* Four writes may be in flight, and one channel serves them: without the gate they wait for it instead. */
+/* Four writes may be in flight, and the channels serve one of them: without the gate they wait there instead.
+ */
 static void a_gate_as_wide_as_the_tier_behind_it_is_its_line(void **state) {
     static struct snapshot snap;
-    struct window_facts f = {.writes = 4, .channels = {[KVF_TIER_CPU] = 1}};
-    struct window_sums s = {.length_s = 1,
+    struct window_facts f = {.writes = 4};
+    struct window_sums s = {.length_s = 20,
                             .requests = 1,
                             .held_s = 30,
                             .op_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 10}},
+                            .device_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 8}},
+                            .busy_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 8}},
                             .line_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 2}},
                             .bytes = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 400}},
                             .aside_bytes = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 100}}};
@@ -364,11 +367,12 @@ static void a_gate_as_wide_as_the_tier_behind_it_is_its_line(void **state) {
     near(in.line_s[KVF_TIER_CPU][KVF_DIR_WRITE], 32);
     near(in.needed[KVF_TIER_CPU][KVF_DIR_WRITE], 0.75);
     near(in.needed[KVF_TIER_CPU][KVF_DIR_READ], 1);
-    f.channels[KVF_TIER_CPU] = 8; /* of which it uses half */
+    s.busy_s[KVF_TIER_CPU][KVF_DIR_WRITE] =
+        1; /* the rest of the eight seconds is latency, of eight at a time */
     window_means(&s, &in);
     window_describe(&f, &s, &snap, &in);
     near(in.held_s, 30);
-    f.channels[KVF_TIER_CPU] = 1;
+    s.busy_s[KVF_TIER_CPU][KVF_DIR_WRITE] = 8;
     snap.tier_emulated[KVF_TIER_CPU] = false; /* how many a real one serves at a time nobody knows */
     window_means(&s, &in);
     window_describe(&f, &s, &snap, &in);

@@ -1070,7 +1070,15 @@ static void a_gpu_is_named_where_no_single_limit_keeps_its_batch_small(void **st
                            "100 % busy: 100 ms a request in batches of this size bounds throughput "
                            "at 10 requests/s"));
     in.slots = 64;
-    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
+    char text[300];
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a larger gpu tier, a smaller KV type, or fewer users, or a faster GPU");
+    in.compute_work = 0.4;
+    v = judged(&in);
+    assert_null(strstr(verdict_advice(&v, text, sizeof text), "faster GPU"));
+    in.compute_work = 0.76;
     in.places = 13; /* the size of the batch is as near */
     assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
     in.places = 0;
