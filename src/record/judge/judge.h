@@ -136,16 +136,19 @@ struct judge_input {
  * targets are of; not where the next rule holds and storage takes more time, or hits would save more of the
  * GPU's than larger batches
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
- * for what was missed, would be named; not where nothing is saturated and misses make no work
- * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax
+ * for what was missed, would be named; not where nothing is saturated and misses make no work, nor for a tier
+ * beside a modelled GPU that computes what misses, where a hit would be read
+ * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax; of
+ * two that are as busy the one with more operation time
  * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
  * - waiting for room: half of the time in storage or more, with a crowd in service
  * - slots: full, with requests that wait for them, and nothing inside saturated; without targets to miss,
- * full as other resources are
+ * full as other resources are; not where those in service stand in line for a tier, or before a batch that
+ * storage keeps full, nor where a faster tier frees more slots than more of them would give
  * - load: without targets to miss, X <= N / (R + Z)
  * - latency: where half of the time in storage is a wait for room, the busiest tier; else the largest part of
  * the latency that the targets are of, time to first token or end-to-end; the message from router to pod
- * counts as a link's Shares of one sentence add up to 100 %. */
+ * counts as a link's. Shares of one sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
 /* Fills what the results of a whole run tell of its load and its targets. */
 void judge_read_results(const struct run_record *run, struct judge_input *in);
