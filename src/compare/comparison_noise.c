@@ -27,35 +27,115 @@ static void set_noise(struct comparison_change *c, enum comparison_method method
     c->noise = beyond ? COMPARISON_BEYOND : COMPARISON_WITHIN;
 }
 
-/* ---- trials against trials ---- */
+/* ---- values of two sides ---- */
 
-static size_t values_there(const struct trial_metric *m, double *out) {
+struct two { /* each side has room for `most` */
+    double *value[2];
+    size_t n[2];
+};
+
+static struct two two_new(size_t most) {
+    return (struct two){{mem_alloc((most + 1) * sizeof(double)), mem_alloc((most + 1) * sizeof(double))},
+                        {0, 0}};
+}
+
+static void two_free(struct two *v) {
+    free(v->value[0]);
+    free(v->value[1]);
+}
+
+/* The trials that have a value of it; of a run the value. */
+static size_t values_of(const struct comparison_input *i, const char *metric, double *out) {
+    const struct trial_metric *m = comparison_group(i) ? trials_metric(i->trials, metric) : NULL;
+    double value = result_value(&i->run->results, metric);
     size_t n = 0;
-    for (size_t i = 0; i < m->count; i++)
-        if (!isnan(m->value[i])) out[n++] = m->value[i];
+    if (!comparison_group(i) && !isnan(value)) out[n++] = value;
+    for (size_t k = 0; m && k < m->count; k++)
+        if (!isnan(m->value[k])) out[n++] = m->value[k];
     return n;
 }
 
-static bool apart(const struct trial_metric *a, const struct trial_metric *b) {
-    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-    const struct trial_metric *const both[] = {a, b};
+static struct two two_of(const struct comparison_input *a, const struct comparison_input *b,
+                         const char *metric) {
+    const struct comparison_input *const both[] = {a, b};
+    size_t most = 1;
     for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; i < both[k]->count; i++) {
-            if (isnan(both[k]->value[i])) continue;
-            low[k] = fmin(low[k], both[k]->value[i]);
-            high[k] = fmax(high[k], both[k]->value[i]);
+        if (comparison_group(both[k]) && both[k]->trials->count > most) most = both[k]->trials->count;
+    struct two v = two_new(most);
+    for (size_t k = 0; k < 2; k++) v.n[k] = values_of(both[k], metric, v.value[k]);
+    return v;
+}
+
+/* ---- how far they are from each other ---- */
+
+/* A change with its standard error, of values or of their logarithms. */
+struct shift {
+    double base, change, error;
+    uint64_t freedom;
+    bool logs;
+};
+typedef void shift_fn(const struct two *v, struct shift *out);
+
+static double shift_half(const struct shift *s, int level) {
+    return s->error > 0 ? statistics_student_t(comparison_levels[level], s->freedom) * s->error : 0;
+}
+
+static bool shift_beyond(const struct shift *s) {
+    return fabs(s->change) > shift_half(s, COMPARISON_JUDGED);
+}
+
+static bool take_logs(struct two *v) {
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < v->n[k]; i++)
+            if (!(v->value[k][i] > 0)) return false;
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < v->n[k]; i++) v->value[k][i] = log(v->value[k][i]);
+    return true;
+}
+
+/* Growth a hundred times over scatters as much, and a fall to a tenth scatters as before. Takes the values
+ * or, where all are above 0, their logarithms: those in which the change stands out more. Leaves logarithms
+ * in *v. */
+static struct shift shift_of(struct two *v, shift_fn *fn) {
+    struct shift plain = {0}, logs = {0};
+    fn(v, &plain);
+    if (!take_logs(v)) return plain;
+    fn(v, &logs);
+    logs.logs = true;
+    return fabs(logs.change) * plain.error > fabs(plain.change) * logs.error ? logs : plain;
+}
+
+/* Of what was before. */
+static double shift_relative(const struct shift *s, double change) {
+    return s->logs ? expm1(change) : s->base != 0 ? fmax(change / fabs(s->base), -1) : KVF_MISSING;
+}
+
+static void shift_tell(const struct shift *s, enum comparison_method method, struct comparison_change *out) {
+    double half = shift_half(s, COMPARISON_SHOWN);
+    set_noise(out, method, shift_beyond(s));
+    out->low = shift_relative(s, s->change - half);
+    out->high = shift_relative(s, s->change + half);
+}
+
+/* ---- trials against trials ---- */
+
+static bool apart(const struct two *v) {
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < v->n[k]; i++) {
+            low[k] = fmin(low[k], v->value[k][i]);
+            high[k] = fmax(high[k], v->value[k][i]);
         }
     return high[0] < low[1] || high[1] < low[0];
 }
 
-static void bound_medians(const double *a, size_t n, const double *b, size_t m,
-                          struct comparison_change *out) {
+static void bound_medians(const struct two *v, struct comparison_change *out) {
     double base[COMPARISON_RESAMPLES], side[COMPARISON_RESAMPLES];
     struct rng r;
     bool good = true;
     rng_init(&r, 0, KVF_RNG_RESAMPLE, 0);
-    resample_medians(&r, a, n, base, COMPARISON_RESAMPLES);
-    resample_medians(&r, b, m, side, COMPARISON_RESAMPLES);
+    resample_medians(&r, v->value[0], v->n[0], base, COMPARISON_RESAMPLES);
+    resample_medians(&r, v->value[1], v->n[1], side, COMPARISON_RESAMPLES);
     for (size_t i = 0; i < COMPARISON_RESAMPLES; i++) {
         good = good && base[i] != 0;
         side[i] = (side[i] - base[i]) / fabs(base[i]);
@@ -63,113 +143,97 @@ static void bound_medians(const double *a, size_t n, const double *b, size_t m,
     if (good) resample_bounds(side, COMPARISON_RESAMPLES, &out->low, &out->high);
 }
 
+static void of_means(const struct two *v, struct shift *out) {
+    struct statistics base, side;
+    statistics_of(v->value[0], v->n[0], &base);
+    statistics_of(v->value[1], v->n[1], &side);
+    out->base = base.mean;
+    out->change = side.mean - base.mean;
+    out->error = statistics_welch(&base, &side, &out->freedom);
+}
+
 static bool judge_ranks(struct judging *j, size_t side, const char *metric, struct comparison_change *out) {
-    const struct trial_metric *a = trials_metric(j->input[0].trials, metric);
-    const struct trial_metric *b = trials_metric(j->input[side].trials, metric);
-    if (!a || !b) return false;
-    double *first = mem_alloc((a->count + 1) * sizeof *first),
-           *second = mem_alloc((b->count + 1) * sizeof *second);
-    size_t n = values_there(a, first), m = values_there(b, second);
-    bool enough = n >= COMPARISON_TRIALS_LEAST && m >= COMPARISON_TRIALS_LEAST;
+    const double chance = 1 - comparison_levels[COMPARISON_JUDGED];
+    struct two v = two_of(&j->input[0], &j->input[side], metric);
+    bool enough = v.n[0] >= COMPARISON_TRIALS_LEAST && v.n[1] >= COMPARISON_TRIALS_LEAST;
     if (enough) {
-        struct statistics base, other;
-        double low, high;
-        out->p = rank_test_p(first, n, second, m);
-        bool beyond = out->p <= 0.05;
-        if (rank_test_least(n, m) > 0.05) {
-            trials_statistics(j->input[0].trials, a, &base);
-            trials_statistics(j->input[side].trials, b, &other);
-            statistics_welch(&base, &other, &low, &high);
-            beyond = apart(a, b) && (low > 0 || high < 0);
-            j->few = true;
+        out->p = rank_test_p(v.value[0], v.n[0], v.value[1], v.n[1]);
+        bound_medians(&v, out);
+        bool beyond = out->p <= chance, few = rank_test_least(v.n[0], v.n[1]) > chance;
+        if (few) {
+            beyond = apart(&v);
+            const struct shift s = shift_of(&v, of_means);
+            beyond = beyond && shift_beyond(&s);
         }
+        j->few = j->few || few;
         set_noise(out, COMPARISON_RANKS, beyond);
-        bound_medians(first, n, second, m, out);
     }
-    free(first);
-    free(second);
+    two_free(&v);
     return enough;
 }
 
 /* ---- trials of the same seeds ---- */
 
 /* Values of the trials of either side that drew from one seed, as many as there are. */
-static size_t pair_values(const struct trials *a, const struct trials *b, const char *metric, double *first,
-                          double *second) {
+static struct two two_of_seeds(const struct trials *a, const struct trials *b, const char *metric) {
     const struct trial_metric *x = trials_metric(a, metric), *y = trials_metric(b, metric);
-    size_t pairs = 0;
+    struct two v = two_new(trials_complete(a));
     for (size_t i = 0; x && y && i < x->count; i++)
         for (size_t k = 0; k < y->count; k++) {
             if (trials_seed(a, i) != trials_seed(b, k) || isnan(x->value[i]) || isnan(y->value[k])) continue;
-            first[pairs] = x->value[i];
-            second[pairs++] = y->value[k];
+            v.value[0][v.n[0]++] = x->value[i];
+            v.value[1][v.n[1]++] = y->value[k];
             break;
         }
-    return pairs;
+    return v;
 }
 
-/* Student's t of the changes, each of one seed: what other users would have done is in both values of a pair.
- * Changes that are all one are beyond noise unless they are none. */
-static void judge_changes(const double *first, const double *second, size_t n,
-                          struct comparison_change *out) {
-    double *change = mem_alloc(n * sizeof *change), base = 0;
-    struct statistics s;
-    for (size_t i = 0; i < n; i++) {
-        change[i] = second[i] - first[i];
-        base += first[i] / (double)n;
-    }
+/* Both values of a pair have the same users in them. Equal changes are beyond noise unless they are 0. */
+static void of_pairs(const struct two *v, struct shift *out) {
+    size_t n = v->n[0];
+    double *change = mem_alloc((n + 1) * sizeof *change);
+    struct statistics base, s;
+    for (size_t i = 0; i < n; i++) change[i] = v->value[1][i] - v->value[0][i];
+    statistics_of(v->value[0], n, &base);
     statistics_of(change, n, &s);
-    double error = s.sd / sqrt((double)n), half[COMPARISON_LEVELS];
-    for (size_t k = 0; k < COMPARISON_LEVELS; k++)
-        half[k] = statistics_student_t(comparison_levels[k], n - 1) * error;
-    set_noise(out, COMPARISON_PAIRS, fabs(s.mean) > half[COMPARISON_JUDGED]);
-    if (base != 0) {
-        out->low = fmax((s.mean - half[COMPARISON_SHOWN]) / fabs(base), -1);
-        out->high = (s.mean + half[COMPARISON_SHOWN]) / fabs(base);
-    }
+    *out = (struct shift){base.mean, s.mean, s.sd / sqrt((double)n), n - 1, false};
     free(change);
 }
 
 static bool judge_pairs(struct judging *j, size_t side, const char *metric, struct comparison_change *out) {
     const struct trials *a = j->input[0].trials, *b = j->input[side].trials;
     if (!trials_seeds_differ(a) || !trials_seeds_differ(b)) return false;
-    size_t most = trials_complete(a);
-    double *first = mem_alloc(most * sizeof *first), *second = mem_alloc(most * sizeof *second);
-    size_t pairs = pair_values(a, b, metric, first, second);
-    bool enough = pairs >= COMPARISON_TRIALS_LEAST && most == trials_complete(b);
-    if (enough) judge_changes(first, second, pairs, out);
-    free(first);
-    free(second);
+    struct two v = two_of_seeds(a, b, metric);
+    bool enough = v.n[0] >= COMPARISON_TRIALS_LEAST && trials_complete(a) == trials_complete(b);
+    if (enough) {
+        const struct shift s = shift_of(&v, of_pairs);
+        shift_tell(&s, COMPARISON_PAIRS, out);
+    }
+    two_free(&v);
     return enough;
 }
 
 /* ---- one or two values against trials ---- */
 
+static void of_prediction(const struct two *v, struct shift *out) {
+    struct statistics s[2];
+    for (size_t k = 0; k < 2; k++) statistics_of(v->value[k], v->n[k], &s[k]);
+    const struct statistics *many = s[0].n >= s[1].n ? &s[0] : &s[1], *few = many == s ? &s[1] : &s[0];
+    double error = many->sd * sqrt(1 / (double)many->n + 1 / (double)few->n);
+    *out = (struct shift){s[0].mean, s[1].mean - s[0].mean, error, many->n - 1, false};
+}
+
 static bool judge_prediction(struct judging *j, size_t side, const char *metric,
                              struct comparison_change *out) {
-    struct statistics s[2];
-    const size_t sides[2] = {0, side};
-    for (size_t k = 0; k < 2; k++) {
-        const struct comparison_input *i = &j->input[sides[k]];
-        const struct trial_metric *m = comparison_group(i) ? trials_metric(i->trials, metric) : NULL;
-        double value = result_value(&i->run->results, metric);
-        if (m)
-            trials_statistics(i->trials, m, &s[k]);
-        else
-            statistics_of(&value, 1, &s[k]);
+    struct two v = two_of(&j->input[0], &j->input[side], metric);
+    size_t many = v.n[0] > v.n[1] ? v.n[0] : v.n[1], few = v.n[0] + v.n[1] - many;
+    bool enough = many >= COMPARISON_TRIALS_LEAST && few > 0 && few < COMPARISON_TRIALS_LEAST;
+    if (enough) {
+        const struct shift s = shift_of(&v, of_prediction);
+        shift_tell(&s, COMPARISON_PREDICTION, out);
     }
-    const struct statistics *many = s[0].n >= s[1].n ? &s[0] : &s[1], *few = many == s ? &s[1] : &s[0];
-    if (many->n < COMPARISON_TRIALS_LEAST || few->n == 0 || few->n >= COMPARISON_TRIALS_LEAST) return false;
-    double change = s[1].mean - s[0].mean, half[COMPARISON_LEVELS];
-    for (size_t k = 0; k < COMPARISON_LEVELS; k++)
-        half[k] = statistics_student_t(comparison_levels[k], many->n - 1) * many->sd *
-                  sqrt(1 / (double)many->n + 1 / (double)few->n);
-    set_noise(out, COMPARISON_PREDICTION, fabs(change) > half[COMPARISON_JUDGED]);
-    if (s[0].mean != 0) {
-        out->low = fmax((change - half[COMPARISON_SHOWN]) / fabs(s[0].mean), -1);
-        out->high = (change + half[COMPARISON_SHOWN]) / fabs(s[0].mean);
-    }
-    return true;
+    two_free(&v);
+    return enough;
 }
 
 /* ---- run against run ---- */
@@ -326,14 +390,14 @@ static void note_methods(const struct judging *j) {
     if (j->used[COMPARISON_RANKS])
         comparison_note(
             c,
-            "Trials against trials: Mann and Whitney's U, exact and two-sided, at 5 %%; the interval is of the "
+            "Trials against trials: Mann and Whitney's U, exact and two-sided, at 1 %%; the interval is of the "
             "medians' change, by %d bootstrap resamples with a fixed seed.",
             COMPARISON_RESAMPLES);
     if (j->few)
         comparison_note(
             c,
-            "So few trials never reach 5 %% by their ranks: all values of one side have to lie beyond all of "
-            "the other's, and Welch's 95 %% interval of the means' difference has to leave out 0.");
+            "So few trials never reach 1 %% by their ranks: all values of one side have to lie beyond all of "
+            "the other's, and Welch's 99 %% interval of the change of their mean has to leave out 0.");
     if (j->used[COMPARISON_PAIRS])
         comparison_note(
             c,
@@ -342,6 +406,10 @@ static void note_methods(const struct judging *j) {
     if (j->used[COMPARISON_PREDICTION])
         comparison_note(
             c, "A run against trials: beyond the 99 %% prediction interval of the trials (Student's t).");
+    if (j->few || j->used[COMPARISON_PAIRS] || j->used[COMPARISON_PREDICTION])
+        comparison_note(c,
+                        "Of trials' values, or of their logarithms, those in which a change stands out more "
+                        "against the scatter are taken.");
     if (j->used[COMPARISON_BLOCKS])
         comparison_note(
             c,

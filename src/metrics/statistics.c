@@ -71,12 +71,11 @@ void statistics_of(const double *values, size_t count, struct statistics *out) {
     free(there);
 }
 
-void statistics_welch(const struct statistics *a, const struct statistics *b, double *low, double *high) {
-    *low = *high = (double)NAN;
-    if (a->n < 2 || b->n < 2) return;
+double statistics_welch(const struct statistics *a, const struct statistics *b, uint64_t *freedom) {
+    *freedom = 0;
+    if (a->n < 2 || b->n < 2) return (double)NAN;
     double va = a->sd * a->sd / (double)a->n, vb = b->sd * b->sd / (double)b->n, both = va + vb;
     double df = both * both / (va * va / (double)(a->n - 1) + vb * vb / (double)(b->n - 1));
-    double half = both > 0 ? statistics_student_t975((uint64_t)df) * sqrt(both) : 0;
-    *low = b->mean - a->mean - half;
-    *high = b->mean - a->mean + half;
+    *freedom = both > 0 ? (uint64_t)df : a->n + b->n - 2;
+    return sqrt(both);
 }

@@ -30,9 +30,9 @@ double statistics_student_t(double share, uint64_t df);
  * 26.7.4), good to 1e-9; above 10,000 the normal quantile, which is less than 3e-4 below. NaN for 0. */
 double statistics_student_t975(uint64_t df);
 
-/* Bounds of the 95 % confidence interval of b->mean - a->mean for samples of at least two values whose
- * spreads may differ (Welch, The generalization of "Student's" problem, 1947), with the degrees of freedom
- * rounded down; NaN for fewer. */
-void statistics_welch(const struct statistics *a, const struct statistics *b, double *low, double *high);
+/* The standard error of b->mean - a->mean for samples of at least two values whose spreads may differ, and
+ * the degrees of freedom of its Student's t, rounded down (Welch, The generalization of "Student's" problem,
+ * 1947); NaN and 0 for fewer values. */
+double statistics_welch(const struct statistics *a, const struct statistics *b, uint64_t *freedom);
 
 #endif

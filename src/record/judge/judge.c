@@ -398,7 +398,7 @@ static bool full_behind(const struct judge_input *in, const struct judge_resourc
  * use until the tier is full. */
 static bool faster_frees_more(const struct judge_input *in, const struct judge_resource *most,
                               const struct judge_leader *l) {
-    double held = judge_share(in->storage_ms, in->e2e_ms - in->queue_ms) * l->share;
+    double held = judge_share(in->storage_ms, in->e2e_ms - in->queue_ms) * l->both;
     return most->tier == l->tier && 1 / (1 - held / 2) > fmin(1 / most->load, 2);
 }
 

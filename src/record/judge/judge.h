@@ -232,6 +232,7 @@ struct judge_leader {
     enum kvf_tier tier;
     enum kvf_dir dir;
     double share;        /* of all operation time */
+    double both;         /* of all operation time, the part of the tier's two directions */
     double device_share; /* of its own time; NaN when missing */
     double line_share;   /* of its own time, in line for the device; NaN when missing */
     bool next;           /* another one has nearly as much: */

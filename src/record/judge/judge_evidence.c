@@ -237,6 +237,7 @@ struct judge_leader judge_leader_of(const struct judge_input *in) {
     }
     if (!l.found) return l;
     l.share = judge_share(most, total);
+    l.both = judge_share(waited_s(in, l.tier, KVF_DIR_READ) + waited_s(in, l.tier, KVF_DIR_WRITE), total);
     l.next = next >= NEARLY * most;
     l.device_share = judge_share(in->device_s[l.tier][l.dir], in->op_s[l.tier][l.dir]);
     l.line_share = judge_share(in->line_s[l.tier][l.dir], in->op_s[l.tier][l.dir]);

@@ -364,7 +364,8 @@ static void put_trials(size_t side, const double *values, size_t count, const ch
     input[side].trials = &group[side];
 }
 
-/* 2 of 70 deals have all of four under all of the others, 4 of 70 are so with one pair in the other order. */
+/* 2 of 70 deals have all of four under all of the others, 4 of 70 are so with one pair in the other order.
+ * Neither is one in a hundred: means tell, where all are apart. */
 static void four_against_four(void **state) {
     static const double low[] = {100, 101, 102, 103}, high[] = {110, 111, 112, 113},
                         near[] = {102.5, 104, 105, 106};
@@ -387,8 +388,9 @@ static void four_against_four(void **state) {
     assert_string_equal(c.side[1].label, "runs 200-203");
 }
 
-/* Ranks of three against three have 0.1 at best. Means 100 and 110, both of sd 1: 2.78 x sqrt(2 / 3) = 2.27
- * leaves out 0; with sd 5 it is 11.3 and does not, although all are apart. */
+/* Ranks of three against three have 0.1 at best. Means 100 and 110, both of sd 1, are 12.2 standard errors
+ * apart, of logarithms, where 5.84 are beyond noise; to 103, 111 and 119 it is 2.4, although all are apart.
+ */
 static void three_against_three(void **state) {
     static const double narrow[] = {99, 100, 101}, above[] = {109, 110, 111}, wide[] = {103, 111, 119},
                         mixed[] = {100.5, 120, 130};
@@ -406,6 +408,32 @@ static void three_against_three(void **state) {
     put_trials(2, mixed, 3, "throughput_tok_s");
     make(3);
     assert_true(change_of("throughput_tok_s", 2)->noise == COMPARISON_WITHIN);
+}
+
+/* Of 600 groups that are alike one in a hundred may be told apart by a metric, or a gate of five would fail
+ * one time in six. Of three against three all are apart in one of ten. */
+static void groups_that_are_alike_are_seldom_told_apart(void **state) {
+    enum { GROUPS = 600 };
+    static const size_t sizes[] = {3, 4, 5};
+    struct rng r;
+    (void)state;
+    rng_init(&r, 5, KVF_RNG_TEST, 0);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        size_t told = 0;
+        for (size_t i = 0; i < GROUPS; i++) {
+            for (size_t s = 0; s < 2; s++) {
+                double values[5];
+                for (size_t n = 0; n < sizes[k]; n++) values[n] = 100 * exp(0.3 * rng_normal(&r));
+                put_trials(s, values, sizes[k], "e2e_p95_ms");
+            }
+            make(2);
+            told += change_of("e2e_p95_ms", 1)->noise == COMPARISON_BEYOND;
+            comparison_free(&c);
+            for (size_t s = 0; s < 2; s++) trials_free(&group[s]);
+        }
+        if (told > 12) fail_msg("%zu of %d groups of %zu", told, GROUPS, sizes[k]);
+    }
+    make(2);
 }
 
 /* Mean 100, sd 2, n 3: one more value lies within 4.30265 x 2 x sqrt(1 + 1 / 3) = 9.94 of it in 95 of 100
@@ -436,6 +464,32 @@ static void two_trials_are_too_few(void **state) {
     make(2);
     assert_true(change_of("throughput_tok_s", 1)->noise == COMPARISON_UNKNOWN);
     expect_near(change_of("throughput_tok_s", 1)->value, 199, 1e-12);
+}
+
+/* Latencies that grow a hundred times scatter as much: 70, 100 and 222 times, of each seed; and what falls to
+ * a third scatters as it did. */
+static void what_grows_a_hundred_times_is_no_noise(void **state) {
+    static const double before[] = {10, 12, 9}, after[] = {1000, 840, 2000};
+    (void)state;
+    put_trials(0, before, 3, "e2e_p95_ms");
+    put_trials(1, after, 3, "e2e_p95_ms");
+    make(2);
+    assert_true(change_of("e2e_p95_ms", 1)->noise == COMPARISON_BEYOND); /* by ranks */
+    comparison_free(&c);
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < 3; i++) group[s].trial[i].seed = 42 + i;
+    make(2);
+    assert_int_equal(change_of("e2e_p95_ms", 1)->method, COMPARISON_PAIRS);
+    assert_true(change_of("e2e_p95_ms", 1)->noise == COMPARISON_BEYOND);
+    comparison_free(&c);
+    static const double full[] = {120, 125, 130}, fallen[] = {20, 40, 30};
+    for (size_t s = 0; s < 2; s++) trials_free(&group[s]);
+    put_trials(0, full, 3, "throughput_tok_s");
+    put_trials(1, fallen, 3, "throughput_tok_s");
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < 3; i++) group[s].trial[i].seed = 42 + i;
+    make(2);
+    assert_true(change_of("throughput_tok_s", 1)->noise == COMPARISON_BEYOND);
 }
 
 /* ---- noise of single runs ---- */
@@ -861,10 +915,10 @@ static void other_seeds_are_other_users(void **state) {
     assert_true(change_of("throughput_tok_s", 1)->noise == COMPARISON_BEYOND);
 }
 
-/* Seeds differ by far more than the change: 1, 1.1 and 0.9 of each pair, sd 0.1, t(0.995, 2) = 9.92 and
- * t(0.975, 2) = 4.30, so +-0.573 and +-0.248 about 1 of a mean of 200. */
+/* Seeds differ by far more than the change: 1 %, 1.1 % and 0.9 % of each pair, of logarithms sd 0.00099,
+ * t(0.995, 2) = 9.92 and t(0.975, 2) = 4.30, so +-0.00567 and +-0.00246 about 0.00995. */
 static void trials_of_the_same_seeds_are_pairs(void **state) {
-    static const double base[] = {100, 200, 300}, side[] = {101, 201.1, 300.9};
+    static const double base[] = {100, 200, 300}, side[] = {101, 202.2, 302.7};
     (void)state;
     put_trials(0, base, 3, "throughput_tok_s");
     put_trials(1, side, 3, "throughput_tok_s");
@@ -873,8 +927,8 @@ static void trials_of_the_same_seeds_are_pairs(void **state) {
     make(2);
     const struct comparison_change *got = change_of("throughput_tok_s", 1);
     assert_true(got->method == COMPARISON_PAIRS && got->noise == COMPARISON_BEYOND);
-    expect_near(got->low, (1 - 0.24841) / 200, 1e-6);
-    expect_near(got->high, (1 + 0.24841) / 200, 1e-6);
+    expect_near(got->low, 0.00751858, 1e-7);
+    expect_near(got->high, 0.01248687, 1e-7);
     comparison_free(&c);
     group[1].trial[2].seed = 99; /* no pair: ranks */
     make(2);
@@ -966,6 +1020,7 @@ static void a_side_that_does_less_of_everything_is_no_better(void **state) {
     rng_init(&r, 12, KVF_RNG_TEST, 0);
     for (int spared = 1; spared >= 0; spared--) {
         for (size_t s = 0; s < 2; s++) {
+            run[s].results.count = 0;
             put_intervals(s, &r, s ? 15000 : 30000, 10, 0, INTERVALS);
             run[s].run_id = 10 + (int64_t)s;
             run[s].status = RUN_COMPLETED;
@@ -997,6 +1052,30 @@ static void a_side_that_does_less_of_everything_is_no_better(void **state) {
         assert_int_equal(c.failures, spared ? 0 : 2);
         comparison_free(&c);
     }
+}
+
+/* Where all classes wait, none is left behind the others: that one fewer is left unserved is no relief. */
+static void a_class_is_no_better_off_where_all_of_them_wait(void **state) {
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        for (size_t s = 0; s < 2; s++) {
+            run[s].status = RUN_COMPLETED;
+            run[s].results.count = 0;
+            put(s, "measured_s", 100, "s");
+            put(s, "requests_arrived", 1000, "");
+            put(s, "requests_done", s && waits ? 600 : 1000, "");
+            put(s, "classes_unserved", s ? 0 : 1, "");
+            put(s, "unserved_ratio", s && waits ? 0.4 : 0, "");
+        }
+        make(2);
+        assert_int_equal(c.side[1].undone_less, !waits);
+        assert_false(c.side[1].undone_more);
+        assert_non_null(strstr(c.verdict[1], waits ? "worse than run 10: more arrivals are left waiting"
+                                                   : "better than run 10: fewer classes are left unserved"));
+        assert_int_equal(strstr(c.verdict[1], "fewer classes") != NULL, !waits);
+        comparison_free(&c);
+    }
+    make(2);
 }
 
 /* A tenth as long, with nine times the share undone, and with the same. */
@@ -1266,7 +1345,9 @@ int main(void) {
         CASE(runs_that_are_no_whole_ones),
         CASE(four_against_four),
         CASE(three_against_three),
+        CASE(groups_that_are_alike_are_seldom_told_apart),
         CASE(a_run_against_three_trials),
+        CASE(what_grows_a_hundred_times_is_no_noise),
         CASE(two_trials_are_too_few),
         CASE(runs_by_their_intervals),
         CASE(runs_that_are_alike_are_seldom_told_apart),
@@ -1286,6 +1367,7 @@ int main(void) {
         CASE(limits_of_known_size),
         CASE(work_undone_is_no_gain),
         CASE(a_side_that_does_less_of_everything_is_no_better),
+        CASE(a_class_is_no_better_off_where_all_of_them_wait),
         CASE(a_shorter_run_leaves_less_undone),
         CASE(a_run_that_ends_amid_its_work_is_no_gain),
         CASE(a_trial_that_was_too_slow_passes_no_gate),

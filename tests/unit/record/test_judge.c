@@ -908,6 +908,21 @@ static void waiting_for_room_is_no_want_of_slots(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
 }
 
+/* Two slots are held for reads and for writes of one drive: twice as fast it frees them in half of the time,
+ * while twice as many are of use until it is full, 1.5 times as long. */
+static void reads_and_writes_hold_slots_together(void **state) {
+    (void)state;
+    struct judge_input in = means(2000, 320, 1680, 0);
+    works(&in, NVME, 26, 24, 0.34, 0.33);
+    in.slots_ratio = 1;
+    in.slots = 2;
+    in.backlog = 49;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.busy[NVME][READ] = in.busy[NVME][WRITE] = 0.2;
+    in.tier_busy[NVME] = 0.4;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+}
+
 /* Four slots are held by generation: of 2.49 s in service a request is 28 ms in storage. */
 static void generation_holds_slots_however_storage_waits_for_room(void **state) {
     (void)state;
