@@ -58,8 +58,9 @@ static enum kvf_cause aside(const struct scenario *s) {
     return s->cache.placement == KVF_PLACEMENT_INCLUSIVE ? KVF_CAUSE_DEMOTION : KVF_CAUSE_PROMOTION;
 }
 
-static void sum_tiers(struct window_sums *w, const struct snapshot *snap, const struct counters *d,
-                      const struct use *use, enum kvf_cause alone) {
+static void sum_tiers(const struct scenario *of, struct window_sums *w, const struct snapshot *snap,
+                      const struct counters *d, const struct use *use) {
+    enum kvf_cause alone = aside(of);
     double s = snap->interval.length_s;
     w->memory_any_s = known(use->memory_any) * s;
     for (int dir = 0; dir < KVF_DIRS; dir++) w->memory_s[dir] = known(use->memory_busy[dir]) * s;
@@ -71,8 +72,13 @@ static void sum_tiers(struct window_sums *w, const struct snapshot *snap, const 
             w->link_s[t][dir] = known(use->link_busy[t][dir]) * s;
             w->op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
             w->device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
+            w->paced_ms[t][dir] = (double)counters_get(&d->paced_ns[t][dir]) / 1e6;
+            w->first_paced_ms[t][dir] = (double)counters_get(&d->first_paced_ns[t][dir]) / 1e6;
             w->line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
             w->aside_s[t][dir] = seconds(atomic_load(&d->op_cause[t][dir][alone].sum));
+            if (dir == KVF_DIR_WRITE)
+                w->write_latency_s[t] =
+                    seconds(of->tier[t].emulation.latency_ns) * (double)histogram_count(&d->op_total[t][dir]);
             w->aside_bytes[t][dir] = (double)snap->cause[t][dir][alone].bytes;
             for (int c = 0; c < KVF_CAUSES; c++) w->bytes[t][dir] += (double)snap->cause[t][dir][c].bytes;
         }
@@ -175,7 +181,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
         w.class_there[k] = known(snap->qos[k].queued_mean + snap->qos[k].in_service) > 0;
         w.class_late[k] = snap->qos[k].overdue > 0;
     }
-    sum_tiers(&w, snap, d, use, aside(e->s));
+    sum_tiers(e->s, &w, snap, d, use);
     sum_machine(&w, snap);
     return w;
 }
@@ -282,6 +288,8 @@ static struct window_facts facts_of(const struct engine *e) {
         f.linked[t] = e->service.tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
         for (int d = 0; d < KVF_DIRS; d++)
             f.joint[t][d] = station_joint(&e->s->tier[t].service, &e->s->tier[t].emulation, (enum kvf_dir)d);
+        bool measured = station_measured(&e->s->tier[t].service, t == KVF_TIER_GPU);
+        f.channels[t] = measured ? 0 : (double)e->s->tier[t].emulation.channels;
         f.full[t] = e->service.tiers[t] && e->service.tiers[t]->ops->used_ns &&
                     e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
     }

@@ -57,12 +57,15 @@ struct counters {
     _Atomic uint64_t room_ns;           /* of the requests done, with a write of it waiting for room */
     _Atomic uint64_t first_room_ns;     /* of this, and of the time in storage, the part that was */
     _Atomic uint64_t first_storage_ns;  /* before the first token of each */
-    _Atomic uint64_t prefill_ns;        /* of the requests done, on the modelled GPU and waiting for it */
-    _Atomic uint64_t writes_held;       /* entry writes of requests that waited for their turn */
-    _Atomic uint64_t writes_held_ns;    /* for so long in all */
-    _Atomic uint64_t rag_requests;      /* done, that read chunks of a document */
-    _Atomic uint64_t rag_empty;         /* done, that found no document to read chunks of */
-    _Atomic uint64_t rag_evicted;       /* chunks dropped with their documents */
+    /* of their time in storage without waits for room, by the operation that ended last; the same before the
+     * first token */
+    _Atomic uint64_t paced_ns[KVF_TIERS][KVF_DIRS], first_paced_ns[KVF_TIERS][KVF_DIRS];
+    _Atomic uint64_t prefill_ns;     /* of the requests done, on the modelled GPU and waiting for it */
+    _Atomic uint64_t writes_held;    /* entry writes of requests that waited for their turn */
+    _Atomic uint64_t writes_held_ns; /* for so long in all */
+    _Atomic uint64_t rag_requests;   /* done, that read chunks of a document */
+    _Atomic uint64_t rag_empty;      /* done, that found no document to read chunks of */
+    _Atomic uint64_t rag_evicted;    /* chunks dropped with their documents */
     /* loads by requests, each of an entry or of all blocks that one found at a tier: how many, and sums of
      * size, its square, time, its square, and the product of size and time */
     _Atomic uint64_t loads[KVF_TIERS], load_kib[KVF_TIERS], load_kib_kib[KVF_TIERS], load_us[KVF_TIERS],

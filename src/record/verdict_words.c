@@ -30,7 +30,6 @@ static double share_at(const struct verdict *v, const char *where) {
 }
 
 /* Of a GPU's time, the work that no larger batch saves: with so much a faster GPU brings more. */
-#define HALF_WORK 0.5
 
 /* The time that the sentence is about stands at the screen's tables and at its own end. */
 static size_t sentence_end(const char *sentence) {
@@ -236,6 +235,9 @@ static bool is_first(const struct verdict *v) {
     return v->limited_by == VERDICT_GPU;
 }
 
+#define HALF_BUSY 0.5 /* from here on waits for a GPU's batch shorten with its steps */
+static const char fewer_users[] = ", or fewer users";
+
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold"),
@@ -273,6 +275,8 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else if (v->limited_by == VERDICT_SLOTS && batched)
         snprintf(out, len,
                  "more slots (engine.slots) with a larger compute.max_batch: one alone brings little");
+    else if (v->limited_by == VERDICT_SLOTS && verdict_value(v, "compute_busy") >= JUDGE_SATURATED)
+        snprintf(out, len, "more slots (engine.slots), or a faster GPU: its batches have room for more");
     else if (is_batch(v) && v->limited_by == VERDICT_COMPUTE && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
         snprintf(out, len, "a larger compute.max_batch with a larger gpu tier, or fewer users");
     else if (is_batch(v) && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
@@ -283,8 +287,9 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v, beside, sizeof beside));
     else
         put_advice(words_of(v)->advice, tier, out, len);
-    if (is_batch(v) && verdict_value(v, "compute_load") >= HALF_WORK * verdict_value(v, "compute_busy"))
-        snprintf(out + strlen(out), len - strlen(out), ", or a faster GPU");
+    char *last = strstr(out, fewer_users);
+    if (last && is_batch(v) && verdict_value(v, "compute_busy") >= HALF_BUSY)
+        snprintf(last, len - (size_t)(last - out), ", a faster GPU%s", fewer_users);
     return out;
 }
 

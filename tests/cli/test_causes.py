@@ -171,4 +171,29 @@ def _():
         "compute", "bandwidth", "throughput_tok_s", MFU, 1.3, {"tiers.gpu.capacity": "24GiB"})
 
 
+@case("of reads that go on side by side the tier is named whose last one requests wait for")
+def _():
+    said = told_by_relief("a few reads of slow memory beside many of a fast drive", {
+        "model": "qwen3-0.6b", "seed": 13, "run": {"warmup": "30s"}, "engine": {"slots": 8}, "qos": {"latency": "ttft"},
+        "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "1GiB", "read_bandwidth": "450MB/s", "write_bandwidth": "40GB/s", "preset": None},
+                  "nvme": {"capacity": "16GiB", "read_bandwidth": "7GB/s", "write_bandwidth": "7GB/s", "path": "."}},
+        "cache": {"block_tokens": 16, "placement": "spillover"}, "compute": {"mode": "fixed", "ms_per_token": 5},
+        "workload": {"users": 3, "conversation": {"end_probability": 0.05}, "prefix": {"probability": 0}, "personas": [
+            {"name": "chat", "context": [128, 512], "generate": [50, 200], "think": ["1s", "3s"]}]}},
+        "cpu", "latency", "ttft_mean_ms", {"tiers.cpu.read_bandwidth": "2GB/s"}, 0.6, both_ways("nvme", "28GB/s"))
+    assert "cpu (emulated) reads" in said and "of the time in storage" in said, said
+
+
+@case("a GPU is named, not slots, where twice the slots would save it hardly any work")
+def _():
+    told_by_relief("eight slots, sixteen users", {
+        "seed": 116, "run": {"warmup": "30s"}, "engine": {"slots": 8, "max_concurrent_writes": 4}, "qos": None,
+        "tiers": {"gpu": {"capacity": "48GiB"}, "cpu": {"capacity": "16GiB"}, "remote": {
+            "capacity": "128GiB", "read_bandwidth": "12GB/s", "write_bandwidth": "1200MB/s", "latency": "200us"}}, "cache": {"eviction": "ttl"},
+        "compute": {"mode": "roofline", "gpu": "l40s", "max_batch": 64},
+        "workload": {"users": 16, "conversation": {"end_probability": 1}, "prefix": {"probability": 1}, "personas": [
+            {"name": "chat", "context": [4096, 16384], "generate": [20, 60], "think": ["100ms", "500ms"]}]}},
+        "compute", "bandwidth", "throughput_tok_s", MFU, 1.3, {"engine.slots": 32})
+
+
 main()

@@ -1,5 +1,7 @@
 #include "engine/pipeline/access.h"
 
+#include <string.h>
+
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/oracle.h"
 #include "engine/pipeline/sample.h"
@@ -16,8 +18,54 @@ void access_soon(const struct pipeline *p, const struct flight *f) {
         cache_soon(p->cache, block_key(r, i));
 }
 
+/* Of two tiers the one that ended later than the other: by what it took longer, and half of the time before
+ * that, in which the request waited for both. */
+static void share_pace(const struct flight *f, uint64_t waited, uint64_t now,
+                       uint64_t paced[KVF_TIERS][KVF_DIRS]) {
+    uint64_t *last = &paced[f->pace_tier][f->pace_dir], *other = NULL, end = f->pace_since_ns;
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) {
+            if (t == f->pace_tier || f->pace_end_ns[t][d] <= end) continue;
+            end = f->pace_end_ns[t][d];
+            other = &paced[t][d];
+        }
+    uint64_t both = other && now - end < waited ? (waited - (now - end)) / 2 : 0;
+    *last += waited - both;
+    if (other) *other += both;
+}
+
+/* The time since nothing of what is outstanding was, by the operation that ended last. What waited for room
+ * in it is the tier's that makes room. */
+static void take_pace(const struct flight *f, uint64_t now, uint64_t paced_ns[KVF_TIERS][KVF_DIRS]) {
+    uint64_t stretch = now - f->pace_since_ns, room = f->room_ns - f->pace_room_ns;
+    if (f->needing_room > 0) room += now - f->room_since_ns;
+    if (f->pace_tier >= 0 && stretch > room) share_pace(f, stretch - room, now, paced_ns);
+}
+
+static void pace_begins(struct flight *f, uint64_t now) {
+    f->pace_since_ns = now;
+    f->pace_room_ns = f->room_ns;
+    f->pace_tier = -1;
+    memset(f->pace_end_ns, 0, sizeof f->pace_end_ns);
+}
+
 static void op_begun(struct executor *x, struct flight *f) {
-    if (f->outstanding++ == 0) f->storage_since_ns = executor_now(x);
+    if (f->outstanding++ > 0) return;
+    f->storage_since_ns = executor_now(x);
+    pace_begins(f, f->storage_since_ns);
+}
+
+/* A request goes on when the last of its operations has ended: that one has set the pace of all. */
+void access_ends(struct executor *x, struct flight *f, const struct cache_op *op,
+                 enum cache_outcome outcome) {
+    bool reads = op->kind == CACHE_OP_READ;
+    f->pace_tier = reads ? op->from : op->kind == CACHE_OP_WRITE ? op->to : -1;
+    f->pace_dir = reads ? KVF_DIR_READ : KVF_DIR_WRITE;
+    if (f->pace_tier >= 0) f->pace_end_ns[f->pace_tier][f->pace_dir] = executor_now(x);
+    if (outcome == CACHE_DONE && op->part && op->from >= 0) f->load_end_ns[op->from] = executor_now(x);
+    if (f->outstanding > 1) return;
+    take_pace(f, executor_now(x), f->paced_ns);
+    pace_begins(f, executor_now(x));
 }
 
 void access_ended(struct executor *x, struct flight *f) {
@@ -28,6 +76,8 @@ void access_first_token(struct flight *f) {
     uint64_t now = f->first_token_ns;
     f->first_storage_ns = f->storage_ns + (f->outstanding > 0 ? now - f->storage_since_ns : 0);
     f->first_room_ns = f->room_ns + (f->needing_room > 0 ? now - f->room_since_ns : 0);
+    memcpy(f->first_paced_ns, f->paced_ns, sizeof f->paced_ns);
+    if (f->outstanding > 0) take_pace(f, now, f->first_paced_ns);
 }
 
 static void room_needed(struct executor *x, struct flight *f, struct cache_op *op) {

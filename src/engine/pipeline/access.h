@@ -55,7 +55,8 @@ bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struc
                  enum kvf_cause cause, enum access_role role);
 /* A write of it found no room: it fails. What prepares or ingests goes on without. */
 void access_refused(struct flight *f);
-/* An operation is outstanding no more. */
+/* An operation is outstanding no more; access_ends() comes before what its end brings about. */
+void access_ends(struct executor *x, struct flight *f, const struct cache_op *op, enum cache_outcome outcome);
 void access_ended(struct executor *x, struct flight *f);
 /* A write of the request has its room, or ended without; without effect on what never waited for any. */
 void access_room_found(struct executor *x, struct flight *f, struct cache_op *op);

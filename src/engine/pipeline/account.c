@@ -55,6 +55,11 @@ static void count(struct pipeline *p, struct executor *x, struct flight *f) {
     counters_add(&c->room_ns, f->room_ns);
     counters_add(&c->first_room_ns, f->first_room_ns);
     counters_add(&c->first_storage_ns, f->first_storage_ns);
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) {
+            counters_add(&c->paced_ns[t][d], f->paced_ns[t][d]);
+            counters_add(&c->first_paced_ns[t][d], f->first_paced_ns[t][d]);
+        }
     counters_add(&c->prefill_ns, f->prefill_ns);
     counters_add(&c->context_tokens, flight_context_tokens(f));
     counters_add(&c->load_tokens, r->load_tokens);

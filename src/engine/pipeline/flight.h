@@ -68,8 +68,16 @@ struct flight {
     uint64_t room_ns;     /* union of the times with a write that waits for room, or for moves that make it */
     uint64_t room_since_ns;
     uint32_t needing_room;
-    uint64_t first_storage_ns, first_room_ns; /* both until the first token */
-    uint64_t wait_deadline_ns;                /* end of its patience with other writers; 0: none yet */
+    /* of storage_ns without room_ns, by the operation that ended last of those that were outstanding
+     * together; since when these are, room_ns then, when the last one of each kind has ended (0: none), and
+     * the last of all (-1: none, or a wait) */
+    uint64_t paced_ns[KVF_TIERS][KVF_DIRS], pace_since_ns, pace_room_ns;
+    uint64_t pace_end_ns[KVF_TIERS][KVF_DIRS];
+    int pace_tier;
+    enum kvf_dir pace_dir;
+    uint64_t first_storage_ns, first_room_ns;     /* both until the first token, */
+    uint64_t first_paced_ns[KVF_TIERS][KVF_DIRS]; /* and these */
+    uint64_t wait_deadline_ns;                    /* end of its patience with other writers; 0: none yet */
     /* block granularity, and the chunks of a document that is ingested */
     uint64_t rank; /* first of its recency ranks */
     uint32_t blocks, hit_blocks, next_block;

@@ -584,9 +584,9 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
         return;
     }
     access_room_found(x, f, op);
+    access_ends(x, f, op, outcome);
     f->failed = f->failed || failed;
     account_op(f, op, outcome);
-    if (outcome == CACHE_DONE && op->part && op->from >= 0) f->load_end_ns[op->from] = executor_now(x);
     /* before access_ended, so that a wait turning into a read is one stretch of storage time */
     if (!f->failed && lost && op->kind != CACHE_OP_WRITE)
         role_lost(p, x, f, op);

@@ -82,6 +82,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->slots_ratio = kvf_ratio(s->slots_busy_s, s->slots_s);
     in->compute_busy = kvf_ratio(s->compute_busy_s, s->length_s);
     in->compute_work = kvf_ratio(fmax(s->compute_flops_s, s->compute_memory_s), s->length_s);
+    in->compute_apart = kvf_ratio(s->compute_flops_s + s->compute_memory_s, s->length_s);
     in->batch_waiting = kvf_ratio(s->batch_waiting_s, s->length_s);
     in->batch_held = kvf_ratio(s->batch_held_s, s->length_s);
     in->batch_running = kvf_ratio(s->batch_running_s, s->length_s);
@@ -112,6 +113,8 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
             in->device_s[t][d] = s->device_s[t][d];
             in->line_s[t][d] = s->line_s[t][d];
             in->aside_s[t][d] = s->aside_s[t][d];
+            in->paced_ms[t][d] = kvf_ratio(s->paced_ms[t][d], s->requests);
+            in->first_paced_ms[t][d] = kvf_ratio(s->first_paced_ms[t][d], s->first_tokens);
             in->needed[t][d] = s->bytes[t][d] > 0 ? 1 - s->aside_bytes[t][d] / s->bytes[t][d] : 1;
         }
     }
@@ -209,8 +212,8 @@ static void window_load(const struct window_facts *f, const struct window_sums *
 }
 
 /* A gate as wide as the tier behind it only moves the line to another place. An emulated one has as many
- * writes at a time as its channels serve, and those whose latency passes beside them: by Little's law the
- * time of all at the device to that in which the channels work. */
+ * writes at a time as its channels serve, and those whose latency passes beside them, by Little's law. Where
+ * its channels are not known it is the time of all at the device to that in which these work. */
 static void gate_is_line(const struct window_facts *f, const struct window_sums *s, struct judge_input *in) {
     int most = KVF_TIERS;
     double most_s = 0;
@@ -220,7 +223,9 @@ static void gate_is_line(const struct window_facts *f, const struct window_sums 
     }
     if (most == KVF_TIERS || !in->emulated[most]) return;
     double works_s = s->busy_s[most][KVF_DIR_WRITE];
-    if (!(works_s > 0) || f->writes < s->device_s[most][KVF_DIR_WRITE] / works_s) return;
+    double channels = f->channels[most], beside_s = s->write_latency_s[most];
+    double serves = channels > 0 ? channels + beside_s / works_s : s->device_s[most][KVF_DIR_WRITE] / works_s;
+    if (!(works_s > 0) || f->writes < serves) return;
     in->op_s[most][KVF_DIR_WRITE] += in->held_s;
     in->line_s[most][KVF_DIR_WRITE] += in->held_s;
     in->held_s = 0;

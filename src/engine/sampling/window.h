@@ -23,12 +23,16 @@ struct window_sums {
     double line_s[KVF_TIERS][KVF_DIRS];
     double aside_s[KVF_TIERS][KVF_DIRS]; /* of op_s: what no request waits for */
     double bytes[KVF_TIERS][KVF_DIRS], aside_bytes[KVF_TIERS][KVF_DIRS]; /* moved; the same of these */
+    double
+        write_latency_s[KVF_TIERS]; /* of entry writes to an emulated tier: what passes beside its channels */
     double busy_s[KVF_TIERS][KVF_DIRS], tier_busy_s[KVF_TIERS];
     double link_s[KVF_TIERS][KVF_DIRS], link_any_s[KVF_TIERS];
     double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */
     double room_ms;                          /* of requests, waiting for room */
     double first_room_ms, first_storage_ms;  /* before their first tokens */
-    double held_s;                           /* writes waiting for their turn */
+    /* of the time in storage without waits for room, by the operation that ended last; before first tokens */
+    double paced_ms[KVF_TIERS][KVF_DIRS], first_paced_ms[KVF_TIERS][KVF_DIRS];
+    double held_s; /* writes waiting for their turn */
     double compute_busy_s, compute_flops_s,
         compute_memory_s,   /* of a modelled GPU, a mean of all machines; that no larger batch saves */
         compute_prefill_s;  /* by which steps are longer for their prefills */
@@ -79,6 +83,7 @@ struct window_facts {
     double linked[KVF_TIERS];          /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error;   /* of the sample of accesses */
     double writes;                     /* at a time that a gate lets in; 0: there is none */
+    double channels[KVF_TIERS];        /* of an emulated tier; 0: unknown */
     double full[KVF_TIERS];            /* 1: its directions do not share time; the busier one bounds it, */
     double joint[KVF_TIERS][KVF_DIRS]; /* or both, with so much of the time of what they share */
     double routing;                    /* an enum judge_routing */

@@ -11,12 +11,6 @@
 /* Part of a latency from which waiting for a slot can limit. */
 #define WAITS 0.1
 
-/* ---- operations ---- */
-
-const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t) {
-    return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
-}
-
 /* ---- latencies ---- */
 
 static double requests_per_s(const struct judge_input *in) {
@@ -181,7 +175,12 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
                        ? " in batches of this size"
                        : "",
                    rate / r->load);
-    if (r->limit == VERDICT_COMPUTE) judge_add_unwritten(t, in);
+    struct judge_resource gpu = judge_gpu(in);
+    if (r->limit == VERDICT_COMPUTE)
+        judge_add_unwritten(t, in);
+    else if (gpu.busy >= JUDGE_SATURATED)
+        phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
+                   judge_room_for_more(&gpu));
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
     if (r->tier < KVF_TIERS && in->stalled[r->tier] >= JUDGE_STALLED)
@@ -252,13 +251,14 @@ static double saved_by_hits(const struct judge_input *in) {
 }
 
 /* Whether a line stands before the tiers: of those in service, twice as many are in storage as tiers are at
- * work. With full slots these must be most of them, since the others hold slots without waiting for room. */
+ * work. With full slots most of them must wait for room, since the others hold slots without that. */
 static bool crowded(const struct judge_input *in, bool full) {
     double working = 0, held = judge_share(in->storage_ms, in->e2e_ms - in->queue_ms);
     for (int t = 0; t < KVF_TIERS; t++) /* each machine has its own, but for the remote one */
         if (in->on[t] && in->tier_busy[t] > 0)
             working += in->tier_busy[t] * (t == KVF_TIER_REMOTE ? 1 : fmax(in->machines, 1));
-    return held * in->slots_ratio * (double)in->slots > 2 * working && (!full || held >= DOMINANT);
+    bool most = judge_share(in->room_ms, in->e2e_ms - in->queue_ms) >= DOMINANT;
+    return held * in->slots_ratio * (double)in->slots > 2 * working && (!full || most);
 }
 
 /* Room comes from moves, one after the other: in a crowd neither bandwidth nor slots bring it sooner, and
@@ -375,7 +375,8 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
 static bool capacity_explains(const struct judge_input *in, const struct judge_resource *bound, bool stores,
                               bool slots) {
     double whole = judge_by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
-    bool again = prefilled_again(in) > 0 && prefilled_again(in) * in->prefill_ms >= VERDICT_MISSES * whole;
+    double computes_ms = in->prefill_ms - judge_join_of(in, true); /* the wait for a place is no work */
+    bool again = prefilled_again(in) > 0 && prefilled_again(in) * computes_ms >= VERDICT_MISSES * whole;
     if (!too_small(in)) return false;
     bool full = bound && bound->limit == VERDICT_COMPUTE,
          gpu = full || (!bound && !slots && in->compute_busy >= JUDGE_SATURATED);

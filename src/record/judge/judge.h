@@ -36,6 +36,8 @@ struct judge_input {
     bool failed_run;                        /* which has failed: what it did until then meets no target */
     double room_ms;                         /* of storage_ms, with a write that waits for room */
     double first_storage_ms, first_room_ms; /* the parts of both before the first token */
+    /* of storage_ms without room_ms, by the operation that ended last; the same before the first token */
+    double paced_ms[KVF_TIERS][KVF_DIRS], first_paced_ms[KVF_TIERS][KVF_DIRS];
     double e2e_ms, queue_ms, storage_ms, prefill_ms,
         generation_ms;                    /* per request; 0 for what it does not do */
     double ttft_ms;                       /* where targets are of the time to first token; else missing */
@@ -62,6 +64,7 @@ struct judge_input {
     struct judge_neighbour neighbour[JUDGE_NEIGHBOURS];
     double compute_busy;                  /* of a modelled GPU; missing without one */
     double compute_work;                  /* the part of its time that no larger batch saves; 0: unknown */
+    double compute_apart;                 /* the same where arithmetic and memory traffic do not overlap */
     double compute_prefill;               /* the part by which its steps are longer for prefills */
     double machines;                      /* that have such a GPU each; 0: one */
     double places;                        /* of sequences in their batches; 0: unknown */
@@ -139,7 +142,7 @@ struct judge_input {
  * for what was missed, would be named; not where nothing is saturated and misses make no work, nor for a tier
  * beside a modelled GPU that computes what misses, where a hit would be read
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax; of
- * two that are as busy the one with more operation time
+ * two that are as busy the one that requests wait for longer
  * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
  * - waiting for room: half of the time in storage or more, with a crowd in service
  * - slots: full, with requests that wait for them, and nothing inside saturated; without targets to miss,
@@ -183,7 +186,9 @@ struct judge_resource judge_gpu(const struct judge_input *in); /* the modelled o
  * places, slots and users let them grow. With a part `work` that each sequence adds and the rest that a batch
  * shares, one of g times as many does g / (1 - work + g work) times as much. */
 double judge_saved_by_batches(const struct judge_input *in);
-/* Of a request, the wait for a place in the batch, by Little's law; 0: none, or unknown. In ms. */
+/* Of so many sequences at a time, each request's time, by Little's law; of a request, the wait for a place in
+ * the batch. In ms; 0: none, or unknown. */
+double judge_each_ms(const struct judge_input *in, double sequences);
 double judge_join_ms(const struct judge_input *in);
 /* Whether places are taken for so long by sequences that wait for their tiers, not for the GPU, that faster
  * tiers bring more than more places. */
@@ -225,14 +230,18 @@ void judge_add_parts(struct phrase *t, const struct judge_input *in);
 /* Part of a whole, 0 to 1; NaN when either is missing or the whole is 0. Every comparison with NaN is false,
  * so missing data is never the bottleneck. */
 double judge_share(double part, double whole);
-/* The tier and direction with most operation time, or the limit on writes in flight. */
+/* The tier and direction whose operations requests wait for most, up to the first token where targets are of
+ * that: of several at a time the one that ends last. Where that is not known, or half of the time in storage
+ * or more is a wait for room, which moves make, the one with most operation time. Or the limit on writes in
+ * flight, where these wait longer for their turn than any operation takes. */
 struct judge_leader {
     bool found;
-    bool limit; /* writes waiting for their turn took most; the rest but the share is unset */
-    enum kvf_tier tier;
+    bool limit;         /* share is of operation time; the tier has the most of that, and the rest is unset */
+    bool paced;         /* share is of the time in storage, else of operation time */
+    enum kvf_tier tier; /* KVF_TIERS: none */
     enum kvf_dir dir;
-    double share;        /* of all operation time */
-    double both;         /* of all operation time, the part of the tier's two directions */
+    double share;
+    double both;         /* the tier's two directions of that, with paced of the whole request */
     double device_share; /* of its own time; NaN when missing */
     double line_share;   /* of its own time, in line for the device; NaN when missing */
     bool next;           /* another one has nearly as much: */
@@ -240,8 +249,8 @@ struct judge_leader {
     enum kvf_dir next_dir;
 };
 struct judge_leader judge_leader_of(const struct judge_input *in);
-/* "nvme reads, 71 % of operation time: 65 % at the device, 30 % in line for it, 5 % on the host side"; the
- * time of all operations, those of moves included, which is not the time that requests are in storage. */
+/* "nvme reads, 71 % of the time in storage: 65 % at the device, 30 % in line for it, 5 % on the host side".
+ * Operation time, where that has to do, is that of all operations, those of moves included. */
 void judge_add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in);
 /* "7.6 of 8", and "; 7.6 of 8 slots busy" at the end of a sentence. */
 const char *judge_busy_slots(const struct judge_input *in, char out[48]);

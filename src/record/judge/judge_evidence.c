@@ -20,11 +20,6 @@
 #define TIED      0.97 /* of the largest: as full */
 #define NEARLY    0.9  /* of the largest: as much, for a reader */
 
-double judge_share(double part, double whole) {
-    if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
-    return fmin(fmax(part / whole, 0), 1);
-}
-
 /* ---- resources ---- */
 
 static bool busier(double a, double b) {
@@ -37,8 +32,7 @@ bool judge_others_compute(const struct judge_input *in) {
 
 double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir) {
     struct judge_leader l = judge_leader_of(in);
-    bool behind =
-        in->room_ms >= SOMETIMES * (in->e2e_ms - in->queue_ms) || (l.found && !l.limit && l.tier == tier);
+    bool behind = in->room_ms >= SOMETIMES * (in->e2e_ms - in->queue_ms) || (l.found && l.tier == tier);
     return behind ? 1 : in->needed[tier][dir];
 }
 
@@ -86,16 +80,6 @@ enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
     return judge_busiest_tier(in).tier;
 }
 
-/* Of so many sequences at a time, each request's time, by Little's law. */
-static double each_ms(const struct judge_input *in, double sequences) {
-    return in->requests > 0 && sequences > 0 ? sequences * in->length_s * 1e3 / (double)in->requests : 0;
-}
-
-double judge_join_ms(const struct judge_input *in) {
-    double computes_ms = in->prefill_ms + (in->generation_ms > 0 ? in->generation_ms : 0);
-    return in->compute_busy >= 0 ? fmin(each_ms(in, in->batch_waiting), fmax(computes_ms, 0)) : 0;
-}
-
 /* Storage twice as fast frees places in half of the time that they wait for it; room for twice as many
  * sequences is of use until the tiers are full. */
 bool judge_places_idle(const struct judge_input *in) {
@@ -107,7 +91,7 @@ bool judge_places_idle(const struct judge_input *in) {
 /* Whether the wait to join the batch is most of the latency that targets are of, or of the time for which
  * full slots are held. */
 static bool waits_to_join(const struct judge_input *in) {
-    double wait_ms = each_ms(in, in->batch_waiting);
+    double wait_ms = judge_each_ms(in, in->batch_waiting);
     bool holds = in->slots_ratio >= JUDGE_FULL && wait_ms >= HALF * (in->e2e_ms - in->queue_ms);
     return holds || (in->targets && wait_ms >= HALF * (in->ttft_ms > 0 ? in->ttft_ms : in->e2e_ms));
 }
@@ -128,7 +112,8 @@ static double growth(const struct judge_input *in, enum judge_batch without) {
 
 static double saved(const struct judge_input *in, enum judge_batch without) {
     double busy = in->compute_busy, g = growth(in, without);
-    double work = busy > 0 && in->compute_work > 0 ? fmin(in->compute_work / busy, 1) : 1;
+    double kept = fmax(in->compute_work, in->compute_apart); /* a batch twice as large overlaps hardly more */
+    double work = busy > 0 && kept > 0 ? fmin(kept / busy, 1) : 1;
     return (1 - work) * (isinf(g) ? 1 : 1 - 1 / g);
 }
 
@@ -159,7 +144,7 @@ double judge_saved_by_batches(const struct judge_input *in) {
     return saved(in, judge_batch_limit(in));
 }
 
-/* Of two that are full the one that takes more of the operations' time: the line is there. */
+/* Of two that are full the one that requests wait for longer: the line is there. */
 static struct judge_resource most_waited_for(const struct judge_input *in, struct judge_resource most) {
     struct judge_resource other = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN};
     struct judge_leader l = judge_leader_of(in);
@@ -203,72 +188,6 @@ void judge_add_resource(struct phrase *t, const struct judge_resource *r, const 
                both           ? "reads and writes"
                : write > read ? "writes"
                               : "reads");
-}
-
-/* ---- time of operations ---- */
-
-/* Time of the operations that requests wait for. */
-static double waited_s(const struct judge_input *in, unsigned t, unsigned d) {
-    double s = in->op_s[t][d];
-    return s > 0 && !isinf(s) ? fmax(s - in->aside_s[t][d], 0) : 0;
-}
-
-struct judge_leader judge_leader_of(const struct judge_input *in) {
-    struct judge_leader l = {.device_share = (double)NAN};
-    double total = 0, most = 0, next = 0;
-    for (unsigned t = 0; t < KVF_TIERS; t++) {
-        for (unsigned d = 0; d < KVF_DIRS; d++) {
-            double s = waited_s(in, t, d);
-            total += s;
-            if (s <= most && s > next) next = s, l.next_tier = (enum kvf_tier)t, l.next_dir = (enum kvf_dir)d;
-            if (s <= most) continue;
-            next = most, l.next_tier = l.tier, l.next_dir = l.dir;
-            most = s;
-            l.found = true;
-            l.tier = (enum kvf_tier)t;
-            l.dir = (enum kvf_dir)d;
-        }
-    }
-    if (in->held_s > 0) total += in->held_s;
-    if (in->held_s > most) {
-        l.found = l.limit = true;
-        l.share = judge_share(in->held_s, total);
-        return l;
-    }
-    if (!l.found) return l;
-    l.share = judge_share(most, total);
-    l.both = judge_share(waited_s(in, l.tier, KVF_DIR_READ) + waited_s(in, l.tier, KVF_DIR_WRITE), total);
-    l.next = next >= NEARLY * most;
-    l.device_share = judge_share(in->device_s[l.tier][l.dir], in->op_s[l.tier][l.dir]);
-    l.line_share = judge_share(in->line_s[l.tier][l.dir], in->op_s[l.tier][l.dir]);
-    /* Lines count when they end, operations when all of them does: in a short time the parts may be more. */
-    if (l.line_share > 1 - l.device_share) l.line_share = 1 - l.device_share;
-    return l;
-}
-
-void judge_add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in) {
-    if (l->limit) {
-        phrase_add(t, "writes waiting for their turn (engine.max_concurrent_writes), %s of operation time",
-                   phrase_share(l->share).text);
-        return;
-    }
-    phrase_add(t, "%s%s %ss, %s of operation time", tier_name(l->tier), judge_emulated_word(in, l->tier),
-               dir_name(l->dir), phrase_share(l->share).text);
-    if (l->next)
-        phrase_add(t, ", %s%s %ss nearly as much", tier_name(l->next_tier),
-                   judge_emulated_word(in, l->next_tier), dir_name(l->next_dir));
-    if (isnan(l->device_share)) return;
-    double line = isnan(l->line_share) ? 0 : l->line_share;
-    const double part[3] = {l->device_share, line, fmax(1 - l->device_share - line, 0)};
-    static const char *const where[3] = {"at the device", "in line for it", "on the host side"};
-    int whole[3];
-    phrase_percents(part, whole, 3);
-    const char *before = ":";
-    for (int i = 0; i < 3; i++) {
-        if (whole[i] == 0) continue;
-        phrase_add(t, "%s %d %% %s", before, whole[i], where[i]);
-        before = ",";
-    }
 }
 
 /* Room in tiers that keep copies comes when these are made, by the tier that is behind with them. */
@@ -323,30 +242,6 @@ double judge_foreign_bytes(double kernel, double ours, double length_s) {
 
 double judge_foreign(const struct judge_input *in) {
     return judge_foreign_bytes(in->device_bytes, in->our_bytes, in->length_s);
-}
-
-void judge_places(struct verdict *v, const struct judge_input *in, double storage) {
-    static const char *const where[3] = {"device", "line", "host"};
-    double part[KVF_TIERS][3] = {{0}}, total = fmax(in->held_s, 0), kernel = 0;
-    char name[48];
-    for (int t = 0; t < KVF_TIERS; t++)
-        for (int d = 0; d < KVF_DIRS; d++) {
-            double all = fmax(in->op_s[t][d], 0), device = fmin(fmax(in->device_s[t][d], 0), all);
-            double line = fmin(fmax(in->line_s[t][d], 0), all - device);
-            double waited = all > 0 ? waited_s(in, (unsigned)t, (unsigned)d) / all : 0;
-            part[t][0] += waited * device, part[t][1] += waited * line;
-            part[t][2] += waited * (all - device - line);
-            if (t == KVF_TIER_NVME && in->at_drive[d] > 0) kernel += waited * device * (1 - in->at_drive[d]);
-            total += waited * all;
-        }
-    verdict_add_evidence(v, "e2e_mean_ms", in->e2e_ms, "ms");
-    for (int i = 0; i < 3 * KVF_TIERS && total > 0; i++) {
-        if (!in->on[i / 3] || !(part[i / 3][i % 3] > 0)) continue;
-        snprintf(name, sizeof name, "%s_%s_share", tier_name((enum kvf_tier)(i / 3)), where[i % 3]);
-        verdict_add_evidence(v, name, storage * part[i / 3][i % 3] / total, "");
-        if (i == 3 * KVF_TIER_NVME && kernel > 0)
-            verdict_add_evidence(v, "nvme_kernel_share", storage * kernel / total, "");
-    }
 }
 
 static void add_busy(struct verdict *v, const char *what, double busy, double load, double rate) {

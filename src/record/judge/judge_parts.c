@@ -7,6 +7,24 @@
 /* Part of the latency from which a wait inside another part is told. */
 #define TOLD 0.05
 
+const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t) {
+    return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
+}
+
+double judge_share(double part, double whole) {
+    if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
+    return fmin(fmax(part / whole, 0), 1);
+}
+
+double judge_each_ms(const struct judge_input *in, double sequences) {
+    return in->requests > 0 && sequences > 0 ? sequences * in->length_s * 1e3 / (double)in->requests : 0;
+}
+
+double judge_join_ms(const struct judge_input *in) {
+    double computes_ms = in->prefill_ms + (in->generation_ms > 0 ? in->generation_ms : 0);
+    return in->compute_busy >= 0 ? fmin(judge_each_ms(in, in->batch_waiting), fmax(computes_ms, 0)) : 0;
+}
+
 /* The latency that the targets are of; without targets it is end-to-end. */
 bool judge_by_first_token(const struct judge_input *in) {
     return in->targets && in->ttft_ms > 0 && !isinf(in->ttft_ms);

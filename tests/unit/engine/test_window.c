@@ -157,6 +157,8 @@ static void means_are_weighted(void **state) {
                             .first_tokens = 2,
                             .first_storage_ms = 2 * 15,
                             .first_room_ms = 2 * 5,
+                            .paced_ms = {[KVF_TIER_CPU] = {[KVF_DIR_READ] = 4 * 7}},
+                            .first_paced_ms = {[KVF_TIER_CPU] = {[KVF_DIR_READ] = 2 * 6}},
                             .generation_ms = 2 * 50,
                             .firsts = 4,
                             .sampled = 40,
@@ -191,6 +193,8 @@ static void means_are_weighted(void **state) {
     near(in.ttft_ms, 90); /* of those that have a first token */
     near(in.first_storage_ms, 15);
     near(in.first_room_ms, 5);
+    near(in.paced_ms[KVF_TIER_CPU][KVF_DIR_READ], 7);
+    near(in.first_paced_ms[KVF_TIER_CPU][KVF_DIR_READ], 6);
     near(in.generation_ms, 25); /* of all requests, also of those that generate nothing */
     near(in.device_busy_ratio, 0.6);
     near(in.host_cpu_ratio, 0.475);
@@ -372,6 +376,16 @@ static void a_gate_as_wide_as_the_tier_behind_it_is_its_line(void **state) {
     window_means(&s, &in);
     window_describe(&f, &s, &snap, &in);
     near(in.held_s, 30);
+    f.channels[KVF_TIER_CPU] = 3; /* four writes keep three channels busy, however these share with reads */
+    s.write_latency_s[KVF_TIER_CPU] = 0.5;
+    window_means(&s, &in);
+    window_describe(&f, &s, &snap, &in);
+    near(in.held_s, 0);
+    s.write_latency_s[KVF_TIER_CPU] = 1.5; /* of 1.5 more the latency passes beside */
+    window_means(&s, &in);
+    window_describe(&f, &s, &snap, &in);
+    near(in.held_s, 30);
+    f.channels[KVF_TIER_CPU] = 0;
     s.busy_s[KVF_TIER_CPU][KVF_DIR_WRITE] = 8;
     snap.tier_emulated[KVF_TIER_CPU] = false; /* how many a real one serves at a time nobody knows */
     window_means(&s, &in);

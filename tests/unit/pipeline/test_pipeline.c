@@ -125,9 +125,12 @@ static void who_waits_for_room_is_nowhere(void **state) {
     rig_end_at(&r, 1800, op);
     assert_int_equal(b.first_room_ns, 200);
     assert_int_equal(b.first_storage_ns, 300);
+    assert_int_equal(b.first_paced_ns[GPU][KVF_DIR_WRITE], 100);
     rig_end_at(&r, 1900, rig_find(&r, CACHE_OP_READ, rig_turn(2, 1)));
     assert_int_equal(r.last.first_storage_ns, 300);
     assert_int_equal(r.last.storage_ns, 400);
+    assert_int_equal(r.last.paced_ns[GPU][KVF_DIR_WRITE], 100);
+    assert_int_equal(r.last.paced_ns[GPU][KVF_DIR_READ], 100);
     assert_int_equal(r.dones, 2);
     rig_close(&r);
 }

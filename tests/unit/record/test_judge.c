@@ -454,7 +454,8 @@ static void what_keeps_a_batch_small_is_named(void **state) {
     assert_non_null(strstr(
         v.sentence, "it has as many sequences as it may have (compute.max_batch), and 9 "
                     "sequences wait to join; the modelled GPU is 99 % busy with a batch of that size"));
-    assert_string_equal(verdict_advice(&v, text, sizeof text), "a larger compute.max_batch, or fewer users");
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a larger compute.max_batch, a faster GPU, or fewer users");
     assert_non_null(strstr(verdict_rule(&v), "as many as it may have"));
     in.batch_no_room = 0.8;
     v = judged(&in);
@@ -499,12 +500,12 @@ static void what_keeps_a_batch_small_is_named(void **state) {
                            "slots, which are all busy; the modelled GPU is 99 % busy"));
     assert_string_equal(
         verdict_advice(&v, text, sizeof text),
-        "a larger gpu tier or a smaller KV type with more slots (engine.slots), or fewer users");
+        "a larger gpu tier or a smaller KV type with more slots (engine.slots), a faster GPU, or fewer users");
     /* and a batch with as many places as there are slots wants both */
     in.places = 20;
     v = judged(&in);
-    assert_non_null(
-        strstr(verdict_advice(&v, text, sizeof text), "and a larger compute.max_batch, or fewer users"));
+    assert_non_null(strstr(verdict_advice(&v, text, sizeof text),
+                           "and a larger compute.max_batch, a faster GPU, or fewer users"));
     in.kv_use = 0.4;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_SLOTS);
@@ -874,7 +875,7 @@ static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     assert_non_null(strstr(verdict_headline(&v, text, sizeof text), "the KV of the batch fills the room"));
     assert_non_null(strstr(verdict_rule(&v), "sequences wait to join"));
     assert_string_equal(verdict_advice(&v, text, sizeof text),
-                        "a larger gpu tier, a smaller KV type, or fewer users");
+                        "a larger gpu tier, a smaller KV type, a faster GPU, or fewer users");
     in.reuse_bytes = 300 * GIB; /* nor is that what the batch lacks */
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_GPU);
@@ -906,6 +907,46 @@ static void waiting_for_room_is_no_want_of_slots(void **state) {
     in.queue_ms = 20; /* nobody waits for a slot for long */
     in.storage_ms = 1980;
     assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+}
+
+/* Many small reads of one tier at a time are soon done, however long they are together: requests wait for the
+ * few of the other one. Before the first token it may be otherwise. */
+static void the_operation_that_ends_last_is_what_requests_wait_for(void **state) {
+    (void)state;
+    struct judge_input in = means(100, 0, 80, 20);
+    works(&in, CPU, 4, 0, 0.3, 0);
+    works(&in, NVME, 60, 0, 0.4, 0);
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.paced_ms[CPU][READ] = 72;
+    in.paced_ms[NVME][READ] = 8;
+    struct verdict v = judged(&in);
+    assert_true(v.limited_by == VERDICT_CPU && v.cause == VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(v.sentence, "cpu reads, 90 % of the time in storage"));
+    assert_true(fabs(verdict_value(&v, "cpu_device_share") - 0.72) < 1e-9);
+    in.ttft_ms = 40;
+    in.first_storage_ms = 30;
+    in.first_room_ms = 0;
+    in.first_paced_ms[CPU][READ] = 6;
+    in.first_paced_ms[NVME][READ] = 24;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_non_null(strstr(v.sentence, "nvme reads, 80 % of the time in storage"));
+}
+
+/* Copies behind which writes wait for their turn are a demand as well: reads and copies fill the tier. */
+static void behind_a_gate_copies_fill_a_tier_too(void **state) {
+    (void)state;
+    struct judge_input in = means(100, 40, 60, 0);
+    works(&in, CPU, 30, 2, 0.96, 0.02);
+    in.emulated[CPU] = true;
+    in.aside_s[CPU][READ] = 7;
+    in.needed[CPU][READ] = 0.7;
+    in.held_s = 40;
+    in.slots_ratio = 1;
+    in.slots = 4;
+    in.backlog = 9;
+    struct verdict v = judged(&in);
+    assert_true(v.limited_by == VERDICT_CPU && v.cause == VERDICT_CAUSE_BANDWIDTH);
 }
 
 /* Two slots are held for reads and for writes of one drive: twice as fast it frees them in half of the time,
@@ -1089,11 +1130,11 @@ static void a_gpu_is_named_where_no_single_limit_keeps_its_batch_small(void **st
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_GPU);
     assert_string_equal(verdict_advice(&v, text, sizeof text),
-                        "a larger gpu tier, a smaller KV type, or fewer users, or a faster GPU");
-    in.compute_work = 0.4;
+                        "a larger gpu tier, a smaller KV type, a faster GPU, or fewer users");
+    in.compute_busy = 0.4;
     v = judged(&in);
     assert_null(strstr(verdict_advice(&v, text, sizeof text), "faster GPU"));
-    in.compute_work = 0.76;
+    in.compute_busy = 1;
     in.places = 13; /* the size of the batch is as near */
     assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
     in.places = 0;
@@ -1533,6 +1574,9 @@ int main(void) {
         cmocka_unit_test(what_is_nearly_as_much_is_named_beside_it),
         cmocka_unit_test(capacity_is_no_cause_where_its_misses_make_no_work),
         cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
+        cmocka_unit_test(the_operation_that_ends_last_is_what_requests_wait_for),
+        cmocka_unit_test(behind_a_gate_copies_fill_a_tier_too),
+        cmocka_unit_test(reads_and_writes_hold_slots_together),
         cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
         cmocka_unit_test(room_is_told_of_the_latency_that_targets_are_of),
         cmocka_unit_test(tiers_of_all_pods_are_at_work),
