@@ -546,6 +546,12 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
     bool gain = f.also && comparison_metric(c, f.also)->change[side].direction == COMPARISON_IMPROVED;
     if (f.also)
         put_by(c, gain ? f.first ? ", but better" : ", though better" : ", but worse", f.also, side, out);
+    struct felt_pair worse;
+    bool better = f.first && !f.worse && !f.also && !f.doubtful && !f.harm.other_done;
+    if (better && may_be_worse(c, side, &worse))
+        buf_addf(out, ", though %s may be worse (%s after %s)", worse.metric.label,
+                 comparison_cell(worse.change[1].value, &worse.metric).text,
+                 comparison_cell(worse.change[0].value, &worse.metric).text);
     if (f.relieved && !f.harm.other_done) put_relief(c, side, &f.harm, out);
     if (f.misses && !named && (f.doubtful || (f.first && (!f.worse || f.also)))) {
         buf_add(out, ", while more lookups miss (");

@@ -63,6 +63,11 @@ static bool lacks(struct forecast *f, enum verdict_gap gap) {
     return false;
 }
 
+/* The wait for a place in the batch is not computing where those that have one wait for their tiers. */
+static double joining_ms(const struct forecast *f) {
+    return judge_places_idle(f->in) ? judge_join_ms(f->in) : 0;
+}
+
 /* Whether there is anything to ask the model for. */
 bool forecast_measure(struct forecast *f) {
     const struct judge_input *in = f->in;
@@ -89,7 +94,7 @@ bool forecast_measure(struct forecast *f) {
     forecast_stations(f, f->demand_s, &f->network);
     network_fit(&f->network, f->per_s);
     /* a network that is at its bound is so with any delay: what is known of it then is what computes */
-    double rest_ms = in->e2e_ms - in->queue_ms - in->storage_ms;
+    double rest_ms = in->e2e_ms - in->queue_ms - in->storage_ms - joining_ms(f);
     f->bound = f->per_s > BOUND * network_bound(&f->network);
     if (f->bound) f->network.delay_s = fmin(f->network.delay_s, fmax(rest_ms, 0) / 1e3);
     f->fitted = network_throughput(&f->network);
@@ -102,10 +107,8 @@ static double demand_of(const struct network *n) {
     return sum;
 }
 
-/* The wait for a place in the batch is not computing where those that have one wait for their tiers. */
 static double computing_ms(const struct forecast *f, double prefill_ms) {
-    double waits_ms = judge_places_idle(f->in) ? judge_join_ms(f->in) : 0;
-    return fmax(f->in->generation_ms + prefill_ms - fmin(waits_ms, prefill_ms), 0);
+    return fmax(f->in->generation_ms + prefill_ms - fmin(joining_ms(f), prefill_ms), 0);
 }
 
 /* The throughput and the demands that go with it: each follows from the other. */

@@ -662,6 +662,19 @@ def _():
     assert said.startswith("Whether run 1 is worse than run 2 is not known: worse in nvme emul read P95 by ") and "may be better" in said, said
 
 
+@case("beside a gain stands what may be far worse, as the latencies of four times the users")
+def _():
+    person = {"name": "a", "context": [128, 512], "generate": [50, 200], "think": ["1s", "3s"]}
+    said, got = simulated(
+        ["workload.users=8"], seed=7, model="qwen3-0.6b", run={"duration": "120s", "warmup": "30s"}, engine={"slots": 2}, compute={"mode": "none"},
+        tiers={"gpu": {"capacity": "2GiB"}, "cpu": {"capacity": "64GiB"}, "nvme": {"capacity": 0}},
+        cache={"granularity": "block", "block_tokens": 16, "placement": "spillover", "eviction": "ttl", "promotion": "never"},
+        workload={"users": 2, "personas": [person], "prefix": {"probability": 0}},
+        qos={"latency": "e2e", "classes": [{"name": "x", "share": 1, "p95": "10ms"}]})
+    assert re.fullmatch(r"Run 2 is better than run 1 in tokens/s by \d+ %, though end-to-end P95 may be worse \([\d.]+ ms after [\d.]+ ms\)\. Their "
+                        r"scenarios differ in workload\.users\.", said) and got.rc == 3, said
+
+
 @case("what is far worse is told though nothing goes beyond noise, and fewer that succeed where most requests fail")
 def _():
     person = {"name": "a", "share": 1, "context": [4096, 16384], "generate": [200, 800], "think": ["6010ms", "18031ms"]}

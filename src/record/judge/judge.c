@@ -395,12 +395,14 @@ static bool full_behind(const struct judge_input *in, const struct judge_resourc
     return most->load >= JUDGE_SATURATED && (most->tier == KVF_TIERS || in->emulated[most->tier]);
 }
 
-/* A tier twice as fast frees slots in half of the time that they are held for it; twice as many slots are of
- * use until the tier is full. */
+/* A tier twice as fast frees slots in half of the time that they are held for it, or for the room that it
+ * makes; twice as many slots are of use until the tier is full. */
 static bool faster_frees_more(const struct judge_input *in, const struct judge_resource *most,
                               const struct judge_leader *l) {
-    double held = judge_share(in->storage_ms, in->e2e_ms - in->queue_ms) * l->both;
-    return most->tier == l->tier && 1 / (1 - held / 2) > fmin(1 / most->load, 2);
+    double service_ms = in->e2e_ms - in->queue_ms, held = 0;
+    if (most->tier == l->tier) held = judge_share(in->storage_ms, service_ms) * l->both;
+    if (most->tier == judge_room_maker(in)) held = fmax(held, judge_share(in->room_ms, service_ms));
+    return most->tier != KVF_TIERS && 1 / (1 - held / 2) > fmin(1 / most->load, 2);
 }
 
 /* The bound on throughput, or on latency where nothing bounds throughput. */

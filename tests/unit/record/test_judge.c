@@ -962,6 +962,15 @@ static void reads_and_writes_hold_slots_together(void **state) {
     in.busy[NVME][READ] = in.busy[NVME][WRITE] = 0.2;
     in.tier_busy[NVME] = 0.4;
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.tier_busy[NVME] =
+        0.8; /* nor where they wait for room that a busy drive makes, whatever takes time besides */
+    in.busy[NVME][READ] = 0;
+    in.busy[NVME][WRITE] = 0.8;
+    works(&in, CPU, 70, 0, 0.6, 0);
+    in.room_ms = 1200;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.room_ms = 300;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
 }
 
 /* Four slots are held by generation: of 2.49 s in service a request is 28 ms in storage. */
