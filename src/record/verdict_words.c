@@ -273,8 +273,10 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else if (is_tier(v->limited_by) && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY && is_first(v))
         snprintf(out, len, "a faster %s tier, or fewer users", tier);
     else if (v->limited_by == VERDICT_SLOTS && batched)
-        snprintf(out, len,
-                 "more slots (engine.slots) with a larger compute.max_batch: one alone brings little");
+        snprintf(out, len, "more slots (engine.slots) with a larger compute.max_batch%s",
+                 verdict_value(v, "compute_busy") >= JUDGE_SATURATED
+                     ? " (one alone brings little), or a faster GPU"
+                     : ": one alone brings little");
     else if (v->limited_by == VERDICT_SLOTS && verdict_value(v, "compute_busy") >= JUDGE_SATURATED)
         snprintf(out, len, "more slots (engine.slots), or a faster GPU: its batches have room for more");
     else if (is_batch(v) && v->limited_by == VERDICT_COMPUTE && !isnan(verdict_value(v, VERDICT_BATCH_KV)))

@@ -44,11 +44,12 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
 
 /* A modelled GPU may be busier than what is loaded most, with work that a larger batch saves; and a tier,
  * with moves in the background. */
-static void add_busier(struct phrase *t, const struct judge_input *in, const struct judge_resource *named) {
+static void add_busier(struct phrase *t, const struct judge_input *in, const struct judge_resource *named,
+                       bool batched) {
     struct judge_resource gpu = judge_gpu(in), tier = judge_fullest_tier(in);
     if (named->limit != VERDICT_COMPUTE && gpu.busy > named->busy)
         phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
-                   judge_room_for_more(&gpu));
+                   batched ? "" : judge_room_for_more(&gpu));
     if (tier.tier == named->tier || !(tier.busy > named->busy)) return;
     phrase_add(t, "; ");
     judge_add_resource(t, &tier, in);
@@ -64,7 +65,7 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
     if (most.busy > 0) {
         judge_add_resource(t, &most, in);
         phrase_add(t, ", %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
-        add_busier(t, in, &most);
+        add_busier(t, in, &most, false);
     }
     judge_add_free_misses(t, in);
     judge_add_grown(t, in);
@@ -305,7 +306,7 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
         judge_add_resource(t, &most, in);
         phrase_add(t, " %s busy%s is the most loaded", phrase_share(most.busy).text,
                    batched ? "" : judge_room_for_more(&most));
-        add_busier(t, in, &most);
+        add_busier(t, in, &most, batched);
     }
     judge_add_parts(t, in);
 }
@@ -363,7 +364,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
         phrase_add(t, ", and the most loaded, ");
         judge_add_resource(t, &most, in);
         phrase_add(t, ", is %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
-        add_busier(t, in, &most);
+        add_busier(t, in, &most, false);
     }
     if (in->slots_ratio >= DOMINANT) judge_add_slots(t, in);
     judge_add_free_misses(t, in);

@@ -16,8 +16,9 @@
 
 #define HALF      0.5  /* of the time, of the room, and of a latency */
 #define SOMETIMES 0.05 /* of the time, and of a latency */
-#define SAVED     0.1  /* of a GPU's time, by which a larger batch is worth a word */
+#define SAVED     0.15 /* of a GPU's time, by which a larger batch is worth a word */
 #define TIED      0.97 /* of the largest: as full */
+#define AS_MUCH   0.85 /* of what another change brings */
 #define NEARLY    0.9  /* of the largest: as much, for a reader */
 
 /* ---- resources ---- */
@@ -81,11 +82,13 @@ enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
 }
 
 /* Storage twice as fast frees places in half of the time that they wait for it; room for twice as many
- * sequences is of use until the tiers are full. */
+ * sequences is of use until the tiers are full, and of none where they stand at the gate of writes. What
+ * brings about as much is what holds the places. */
 bool judge_places_idle(const struct judge_input *in) {
     double idle = in->batch_running > 0 ? in->batch_held / in->batch_running : 0;
     double load = judge_busiest_tier(in).load, more = load > 0 ? fmin(1 / load, 2) : 2;
-    return in->batch_waiting > 0 && 1 / (1 - idle / 2) > more;
+    if (judge_leader_of(in).limit && idle >= HALF) more = 1;
+    return in->batch_waiting > 0 && 1 / (1 - idle / 2) > AS_MUCH * more;
 }
 
 /* Whether the wait to join the batch is most of the latency that targets are of, or of the time for which

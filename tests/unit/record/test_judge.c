@@ -510,8 +510,9 @@ static void what_keeps_a_batch_small_is_named(void **state) {
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_SLOTS);
     assert_non_null(strstr(v.sentence, "the batch has no more places (compute.max_batch); inside, "));
-    assert_string_equal(verdict_advice(&v, text, sizeof text),
-                        "more slots (engine.slots) with a larger compute.max_batch: one alone brings little");
+    assert_string_equal(
+        verdict_advice(&v, text, sizeof text),
+        "more slots (engine.slots) with a larger compute.max_batch (one alone brings little), or a faster GPU");
 }
 
 /* Little's law has the wait of those that join the batch: it is no work of the GPU. */
@@ -1104,10 +1105,17 @@ static void places_held_by_writes_are_the_drives(void **state) {
     assert_non_null(strstr(v.sentence, "70 % waiting for a place in the batch"));
     assert_true(fabs(verdict_value(&v, "batch_wait_share") - 0.7) < 1e-9);
     in.storage_ms = 100;
-    in.tier_busy[NVME] = in.busy[NVME][WRITE] = 0.4; /* it lets twice as many write at a time */
+    in.tier_busy[NVME] = in.busy[NVME][WRITE] = 0.4; /* it lets twice as many write at a time, */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME); /* which brings as much as if these wrote twice as fast */
+    in.batch_held = 20;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_GPU);
     assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+    in.held_s = 900; /* unless all of them stand at the gate */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_WRITES);
+    in.held_s = NAN;
     in.tier_busy[NVME] = in.busy[NVME][WRITE] = 0.7;
     in.batch_held = 0;
     v = judged(&in);
