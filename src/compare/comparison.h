@@ -98,6 +98,7 @@ struct comparison_side {
     double bunched; /* variance of counts to their mean, of the most bunched; missing without intervals */
     uint64_t bunched_freedom; /* of it */
     double serving;           /* the same of requests done; missing likewise */
+    bool twin;                /* its simulations drew from the seeds of the baseline's */
     double users;             /* of its scenario; 0: not known */
     double offered;           /* of that load, a second of the measured part; missing likewise */
     bool open_loop;           /* requests arrive on their own */

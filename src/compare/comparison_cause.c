@@ -10,6 +10,8 @@
 
 /* So many times the bytes of a request, or its misses, are more or fewer. */
 #define MORE 1.02
+/* So many times the operations of a request are more or fewer, for a reader. */
+#define CLEARLY_MORE 1.05
 /* Less than this part of a change is not what it comes from. */
 #define HALF 0.5
 
@@ -191,8 +193,10 @@ static void put_operation(const struct search *s, const struct operation *o, str
     const double base = s->base->operations[o->tier][o->dir], own = s->own->operations[o->tier][o->dir];
     char metric[METRIC_NAME];
     if (o->longer < HALF * o->moved) {
-        buf_addf(out, " %s requests wait for %s %s %ss (%.3g each after %.3g)", because_of_tier(s, o->tier),
-                 s->worse ? "more" : "fewer", tier, dir, known(own), known(base));
+        if (!(kvf_ratio(fmax(known(own), known(base)), fmin(known(own), known(base))) <= CLEARLY_MORE))
+            buf_addf(out, " %s requests wait for %s %s %ss (%.3g each after %.3g)",
+                     because_of_tier(s, o->tier), s->worse ? "more" : "fewer", tier, dir, known(own),
+                     known(base));
         return;
     }
     if (o->tier == KVF_TIER_NVME && o->dir == KVF_DIR_READ && put_device(s, out)) return;

@@ -6,6 +6,7 @@
 #include "compare/comparison_parts.h"
 #include "metrics/resample.h"
 #include "metrics/statistics.h"
+#include "record/judge/judge.h"
 #include "record/standing.h"
 
 /* How far chance lets counts of work left undone differ. It comes in bursts, so that the root of a count is
@@ -139,6 +140,25 @@ void comparison_chance(const struct comparison_input *input, struct comparison_s
 
 /* ---- two sides ---- */
 
+static bool has_seed(const struct trials *t, uint64_t seed) {
+    for (size_t i = 0; i < trials_complete(t); i++)
+        if (trials_seed(t, i) == seed) return true;
+    return false;
+}
+
+static bool same_seeds(const struct trials *a, const struct trials *b) {
+    bool same = trials_complete(a) > 0 && trials_complete(a) == trials_complete(b);
+    for (size_t i = 0; same && i < trials_complete(a); i++) same = has_seed(b, trials_seed(a, i));
+    return same;
+}
+
+bool comparison_twins(const struct comparison_input *a, const struct comparison_input *b) {
+    bool groups = comparison_group(a);
+    if (strcmp(a->run->mode, "simulate") != 0 || strcmp(b->run->mode, "simulate") != 0) return false;
+    if (groups != comparison_group(b)) return false;
+    return groups ? same_seeds(a->trials, b->trials) : a->run->seed == b->run->seed;
+}
+
 struct spread {
     double variance;
     double freedom;
@@ -156,6 +176,7 @@ static struct spread spread_of(const struct comparison_side *s, const struct com
     const struct comparison_lost *lost = &s->lost[i];
     bool odd = s->trials && 2 * lost->trials < s->complete;
     double each = odd || !s->complete ? n : n / (double)s->complete;
+    if (s->twin || other->twin) return (struct spread){each, INFINITY};
     if (kvf_present(lost->error) && !odd && lost->error * lost->error > each)
         return (struct spread){lost->error * lost->error, (double)lost->freedom};
     if ((kvf_present(lost->error) && !odd) || !comes_in_bursts(comparison_lost_metric(i)))
@@ -189,12 +210,15 @@ bool comparison_beyond_chance(const struct comparison_side *side, const char *me
 /* A queue that grows is what arrived less what was served, and both scatter. */
 bool comparison_waits_beyond_chance(const struct comparison_side *side, const struct comparison_side *than) {
     const struct comparison_side *const both[] = {side, than};
-    double variance = 0;
-    for (size_t k = 0; k < 2; k++)
-        variance +=
-            (both[k]->dispersion + (kvf_present(both[k]->serving) ? both[k]->serving : 0)) / both[k]->load;
-    return side->unserved - than->unserved >
-           statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX) * sqrt(variance);
+    double variance = 0, single = 0;
+    for (size_t k = 0; k < 2; k++) {
+        double arrive = side->twin || than->twin ? 0 : both[k]->dispersion;
+        variance += (arrive + (kvf_present(both[k]->serving) ? both[k]->serving : 0)) / both[k]->load;
+        single += 1 / both[k]->load;
+    }
+    double times = statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX);
+    double most = fmax(times * sqrt(single), M_SQRT2 * JUDGE_CHANCE_MOST); /* as of one, of two */
+    return side->unserved - than->unserved > fmin(times * sqrt(variance), most);
 }
 
 /* Each user has an answer, or none. */

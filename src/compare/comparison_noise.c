@@ -315,12 +315,6 @@ static bool single(const struct comparison_input *i) {
     return !comparison_group(i);
 }
 
-/* Simulations of one seed, whose requests come in the same intervals. */
-static bool twins(const struct comparison_input *a, const struct comparison_input *b) {
-    return strcmp(a->run->mode, "simulate") == 0 && strcmp(b->run->mode, "simulate") == 0 &&
-           a->run->seed == b->run->seed;
-}
-
 /* Half a bucket of either side, as far as the metric is a percentile. */
 static double grain_of(const struct judging *j, size_t side, const char *metric) {
     double base, other;
@@ -343,7 +337,8 @@ static void judge_singles(struct judging *j, size_t s, const struct comparison_m
     if (!has_values(j, 0, metric) || !has_values(j, s, metric))
         out->reason = COMPARISON_OPEN;
     else if (known && isfinite(centre) && comparison_scatter(&j->input[s], metric, &other)) {
-        judge_blocks(base, &other, twins(&j->input[0], &j->input[s]), centre, grain_of(j, s, metric), out);
+        judge_blocks(base, &other, comparison_twins(&j->input[0], &j->input[s]), centre,
+                     grain_of(j, s, metric), out);
         if (out->noise != COMPARISON_BEYOND)
             judge_shares(j, s, metric, !unbounded(base, &other, centre), out);
     } else if (!isfinite(centre) && judge_zero_share(j, s, metric, out))

@@ -104,6 +104,9 @@ static inline bool comparison_side_failed(const struct comparison_side *s) {
     return s->trials ? !s->complete : s->status == RUN_FAILED || s->status == RUN_CRASHED;
 }
 
+/* Whether simulations drew from one seed, or trials of groups from the same ones: their requests come at the
+ * same moments, and nothing but what differs between them makes what they leave undone. */
+bool comparison_twins(const struct comparison_input *a, const struct comparison_input *b);
 /* Fills what chance lets the counts of a side be off by; its trials are known. */
 void comparison_chance(const struct comparison_input *input, struct comparison_side *side);
 /* Whether `n` of a kind are more than `n_than` of another side beyond chance, the part `part` of one and

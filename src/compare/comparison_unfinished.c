@@ -133,6 +133,7 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         standing_undone(s->undone, side->undone, sizeof side->undone);
         for (size_t k = 0; k < STANDING_UNDONE; k++) side->settled[k] = !(s->undone[k] > 0);
         load_of(&input[i], side);
+        side->twin = i > 0 && comparison_twins(&input[0], &input[i]);
         if (i == 0) continue;
         done_of(&input[0], &input[i], side);
         bool hides = standing_flaw_hides(side->flaw), base_hides = standing_flaw_hides(c->side[0].flaw);

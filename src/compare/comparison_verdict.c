@@ -114,7 +114,7 @@ static bool loses(const struct comparison *c, const char *metric, size_t side, s
     const struct comparison_side *more = &c->side[side], *less = &c->side[than];
     return comparison_waits_more(more, less) &&
            standing_waiting(more->unserved - less->unserved, fmin(more->load, less->load),
-                            fmax(more->dispersion, less->dispersion)) &&
+                            more->twin || less->twin ? 1 : fmax(more->dispersion, less->dispersion)) &&
            comparison_waits_beyond_chance(more, less);
 }
 

@@ -208,11 +208,11 @@ static uint64_t pushed_out(const struct cache_stats *c) {
 }
 
 /* Whether entries may be missing that there was room for: a rule keeps them out or lets them expire, a store
- * lost them, operations failed, or none had to go at all. */
-static bool turns_away(const struct engine *e) {
+ * lost them, or operations failed. */
+static bool loses(const struct engine *e) {
     const struct scenario *s = e->s;
     const struct reading *now = &e->control.sampler->now;
-    bool away = s->cache.admission != KVF_ADMISSION_ALWAYS || pushed_out(&now->cache) == 0;
+    bool away = s->cache.admission != KVF_ADMISSION_ALWAYS;
     away = away || now->cache.outage_dropped > 0 || s->fleet.outages > 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         away = away || (s->tier[t].on && s->tier[t].eviction == KVF_EVICTION_TTL) ||
@@ -222,10 +222,15 @@ static bool turns_away(const struct engine *e) {
     return away;
 }
 
+/* So it is where none had to go at all. */
+static bool turns_away(const struct engine *e) {
+    return loses(e) || pushed_out(&e->control.sampler->now.cache) == 0;
+}
+
 /* Not none: only the way to a pod keeps it from what there is room for. */
 static enum judge_routing routing_of(const struct engine *e) {
     enum scenario_routing routing = e->s->fleet.routing;
-    if (e->s->fleet.pods < 2 || turns_away(e)) return JUDGE_ROUTING_NONE;
+    if (e->s->fleet.pods < 2 || loses(e)) return JUDGE_ROUTING_NONE;
     if (e->s->cache.granularity == KVF_GRANULARITY_REQUEST)
         return routing == KVF_ROUTING_SESSION ? JUDGE_ROUTING_BY_SESSION : JUDGE_ROUTING_NOT_BY_SESSION;
     return traits_routing(routing)->caps & ROUTING_BY_BLOCKS ? JUDGE_ROUTING_BY_PREFIX

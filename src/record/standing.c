@@ -378,10 +378,14 @@ bool standing_run_cut(const struct result_list *results) {
     return standing_run_unfinished(results) > STANDING_CUT;
 }
 
-/* The part and the chance as of a queue that grows (record/judge/judge.h). */
+/* The part that chance explains, of a queue that grows (record/judge/judge.h). */
+static double chance_of(double load, double dispersion) {
+    double bursts = JUDGE_CHANCE * sqrt((dispersion >= 0 ? dispersion : 1) / load);
+    return fmin(bursts, fmax(JUDGE_CHANCE * sqrt(1 / load), JUDGE_CHANCE_MOST));
+}
+
 bool standing_waiting(double part, double load, double dispersion) {
-    double chance = JUDGE_CHANCE * sqrt(dispersion >= 0 ? dispersion : 1);
-    return part >= JUDGE_UNSERVED && part * load > JUDGE_WAIT_A_MOMENT && part * sqrt(load) >= chance;
+    return part >= JUDGE_UNSERVED && part * load > JUDGE_WAIT_A_MOMENT && part >= chance_of(load, dispersion);
 }
 
 bool standing_behind(double done_ratio, double arrived) {
@@ -424,7 +428,7 @@ double standing_run_allowed(const struct result_list *results) {
            dispersion = fmax(result_value(results, "arrival_dispersion"), 1);
     bool needed = result_value(results, "unserved_ratio") >= JUDGE_UNSERVED && !leaves_waiting(results);
     if (!needed || !(load > 0)) return JUDGE_UNSERVED;
-    double chance = JUDGE_CHANCE * sqrt(standing_chance(dispersion, busy) / load);
+    double chance = chance_of(load, standing_chance(dispersion, busy));
     return fmax(JUDGE_UNSERVED, fmax(chance, (JUDGE_WAIT_A_MOMENT + 1) / load));
 }
 

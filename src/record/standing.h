@@ -92,8 +92,9 @@ bool standing_run_cut(const struct result_list *results);
 double standing_run_unfinished(const struct result_list *results);
 /* Whether so large a part of the load, requests that arrived or were open at the start, was left waiting that
  * chance is no reason: five percent, more than one or two requests, and three standard deviations of the
- * count of arrivals, whose variance is `dispersion` times its mean. Arrivals at even gaps leave nothing to
- * chance. `dispersion` NaN: 1, as of a Poisson process. NaN for the others: false. */
+ * count of arrivals, whose variance is `dispersion` times its mean, or a quarter where only bursts explain
+ * more. Arrivals at even gaps leave nothing to chance. `dispersion` NaN: 1, as of a Poisson process. NaN for
+ * the others: false. */
 bool standing_waiting(double part, double load, double dispersion);
 /* The dispersion by which chance is allowed: where slots or a tier were busy for nearly all of the time, no
  * time was left in which what came by chance would have been served, and one standard deviation is enough.

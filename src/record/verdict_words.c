@@ -106,8 +106,7 @@ static const struct words {
     {VERDICT_NEIGHBOUR, VERDICT_CAUSES, 0, "stop the other program, or move this one to resources of its own",
      "The kernel counted 1.2 times our bytes or more for the device that would be named, or other programs have "
      "the host's CPUs."},
-    {VERDICT_LINK, VERDICT_CAUSE_LATENCY, 0,
-     "a shorter way between routers and pods: nothing else takes as long",
+    {VERDICT_LINK, VERDICT_CAUSE_LATENCY, 0, "a shorter way between machines: nothing else takes as long",
      NOT_BUSY "the message from router to pod is the largest part of the latency "
               "that the targets are of."},
     {VERDICT_LINK, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,

@@ -115,9 +115,12 @@ static void add_terms(struct buf *out, const char *run, const char *text) {
 static void add_waiting(struct buf *out, const char *run, const char *part, const char *count,
                         const char *dispersion) {
     struct buf text = {0};
-    buf_addf(&text, " AND NOT coalesce(%s >= %g AND (%s) * %s > %d AND (%s) * (%s) * %s >= %d * %s, 0)", part,
-             JUDGE_UNSERVED, part, count, JUDGE_WAIT_A_MOMENT, part, part, count, JUDGE_CHANCE * JUDGE_CHANCE,
-             dispersion);
+    buf_addf(
+        &text,
+        " AND NOT coalesce(%s >= %g AND (%s) * %s > %d AND (%s) * (%s) * %s >= min(%d * %s, max(%d, %g * %s)), 0)",
+        part, JUDGE_UNSERVED, part, count, JUDGE_WAIT_A_MOMENT, part, part, count,
+        JUDGE_CHANCE * JUDGE_CHANCE, dispersion, JUDGE_CHANCE * JUDGE_CHANCE,
+        JUDGE_CHANCE_MOST * JUDGE_CHANCE_MOST, count);
     add_terms(out, run, text.data);
     buf_free(&text);
 }

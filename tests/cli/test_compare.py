@@ -662,6 +662,16 @@ def _():
     assert said.startswith("Whether run 1 is worse than run 2 is not known: worse in nvme emul read P95 by ") and "may be better" in said, said
 
 
+@case("simulations of one seed have nothing to chance: what fails or is dropped in one burst is more work undone")
+def _():
+    tiers = {"cpu": {"capacity": "4GiB"}, "nvme": {"capacity": "32GiB", "path": "."}}
+    for process, settings in (({"process": "poisson", "rate": 12}, {"seed": 3, "engine": {"slots": 8}, "run": {"duration": "60s", "warmup": "20s"}}),
+                              ({"process": "gamma", "cv": 8, "rate": 4}, {"seed": 11, "engine": {"slots": 20}, "run": {"duration": "120s", "warmup": "0s"}})):
+        said, got = simulated(["engine.queue_limit=8"], cache={}, tiers=tiers, workload={"users": 50, "arrival": process}, **settings)
+        assert said.startswith("Run 2 is worse than run 1: more requests are dropped (requests dropped "), said
+        assert got.rc == 3 and "arrivals were dropped" in " ".join(got.stdout.split()), got
+
+
 @case("beside a gain stands what may be far worse, as the latencies of four times the users")
 def _():
     person = {"name": "a", "context": [128, 512], "generate": [50, 200], "think": ["1s", "3s"]}

@@ -100,14 +100,14 @@ static void neighbour_computes(struct phrase *t, const struct judge_input *in, s
 /* Misses of what was evicted for want of room, of all lookups: no more than tiers of this size must miss,
  * where others are of what has expired or was not let in. */
 static double capacity_misses(const struct judge_input *in) {
-    double by_size = in->capacity_ratio > 0 ? fmin(in->miss_ratio, in->capacity_ratio) : in->miss_ratio;
+    double by_size = in->capacity_ratio >= 0 ? fmin(in->miss_ratio, in->capacity_ratio) : in->miss_ratio;
     double share = by_size - in->first_ratio;
     return share > 0 ? share : 0; /* NaN: nothing was looked up */
 }
 
 /* Misses of pods that lack what others hold: in one cache of the pods' size they would be hits. */
 static double routing_misses(const struct judge_input *in) {
-    if (in->routing == JUDGE_ROUTING_NONE || !(in->capacity_ratio > 0)) return 0;
+    if (in->routing == JUDGE_ROUTING_NONE || !(in->capacity_ratio >= 0)) return 0;
     return fmax(in->miss_ratio - fmax(in->capacity_ratio, in->first_ratio), 0);
 }
 
@@ -318,7 +318,9 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
     double most = fmax(part[JUDGE_COMPUTE], part[JUDGE_STORAGE]);
     if (part[JUDGE_WAY] > fmax(most, part[JUDGE_REST])) {
         say(v, VERDICT_LINK, VERDICT_CAUSE_LATENCY, part[JUDGE_WAY]);
-        phrase_add(t, "the message from router to pod (fleet.delay)");
+        phrase_add(t, judge_asked_ms(in, judge_by_first_token(in)) > 0
+                          ? "messages to the pod, and questions to the remote tier (fleet.delay)"
+                          : "the message from router to pod (fleet.delay)");
         judge_add_parts(t, in);
         return;
     }

@@ -89,7 +89,7 @@ struct judge_input {
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, of these those of
      * what another request had yet to compute and write, and the bytes with which 99 % of the reuses would
      * hit; capacity_ratio: what an LRU cache of the tiers' size would miss, where entries may also be kept
-     * out, expired or lost, so that not every miss is one of capacity, else 0 or missing; error: standard
+     * out, expired or lost, so that not every miss is one of capacity, else missing; error: standard
      * error of the second and of what follows from it, 0: exact */
     double miss_ratio, first_ratio, unwritten_ratio, capacity_ratio, reuse_bytes, reuse_error;
     enum judge_routing routing; /* not none: misses beyond those of capacity are of it */
@@ -121,6 +121,8 @@ struct judge_input {
 #define JUDGE_UNSERVED 0.05
 /* Standard deviations of a count from which more is no chance; that of Poisson arrivals is its root. */
 #define JUDGE_CHANCE 3
+/* Part of the arrivals from which bursts are no reason either, though single arrivals may be. */
+#define JUDGE_CHANCE_MOST 0.25
 /* Requests that may wait at a moment in any load. */
 #define JUDGE_WAIT_A_MOMENT 2
 
@@ -221,6 +223,9 @@ bool judge_by_first_token(const struct judge_input *in);
 double judge_room_of(const struct judge_input *in, bool first_token);
 double judge_storage_of(const struct judge_input *in, bool first_token);
 double judge_join_of(const struct judge_input *in, bool first_token);
+/* Of the time in storage, the part in which the pod asks a remote tier on another machine what it has, where
+ * that is most of it; 0: less, or none. In ms. */
+double judge_asked_ms(const struct judge_input *in, bool first_token);
 /* Fills the shares and returns their sum; those of judge_parts() add up to 1. */
 double judge_shares(const struct judge_input *in, bool first_token, double part[JUDGE_PARTS]);
 void judge_parts(const struct judge_input *in, bool first_token, double part[JUDGE_PARTS]);

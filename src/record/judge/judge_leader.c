@@ -91,7 +91,7 @@ void judge_add_leader(struct phrase *t, const struct judge_leader *l, const stru
 
 /* How each tier and direction counts in the time in storage: by what requests wait for, or as long as that is
  * not known by the time of operations. Returns their sum and, as large as it is beside these, the time that
- * writes wait for their turn. */
+ * writes wait for their turn, or in which a remote tier is asked. */
 static double weights_of(const struct judge_input *in, double weight[KVF_TIERS][KVF_DIRS]) {
     double sum = 0, ops_s = 0;
     bool paced = false;
@@ -103,8 +103,8 @@ static double weights_of(const struct judge_input *in, double weight[KVF_TIERS][
             sum += weight[t][d] = own > 0 && in->op_s[t][d] > 0 && !isinf(own) ? own : 0;
             ops_s += waited_s(in, t, d);
         }
-    double held_s = fmax(in->held_s, 0);
-    return ops_s > 0 ? sum * (1 + held_s / ops_s) : held_s;
+    double held_s = fmax(in->held_s, 0), asked_ms = judge_asked_ms(in, false);
+    return paced && asked_ms > 0 ? sum + asked_ms : ops_s > 0 ? sum * (1 + held_s / ops_s) : held_s;
 }
 
 void judge_places(struct verdict *v, const struct judge_input *in, double storage) {

@@ -5,7 +5,8 @@
 #include "record/phrase.h"
 
 /* Part of the latency from which a wait inside another part is told. */
-#define TOLD 0.05
+#define TOLD     0.05
+#define DOMINANT 0.5 /* from here on a part of a whole explains it */
 
 const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t) {
     return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
@@ -61,9 +62,24 @@ double judge_shares(const struct judge_input *in, bool first_token, double part[
     return sum;
 }
 
-/* The parts for a sentence: they add up to 1. */
+double judge_asked_ms(const struct judge_input *in, bool first_token) {
+    const double(*paced)[KVF_DIRS] = first_token ? in->first_paced_ms : in->paced_ms;
+    double storage = judge_storage_of(in, first_token), rest = storage - judge_room_of(in, first_token);
+    if (!(in->way_ms > 0) || !in->on[KVF_TIER_REMOTE]) return 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) rest -= fmax(paced[t][d], 0);
+    return rest >= DOMINANT * storage ? rest : 0;
+}
+
+/* The parts for a sentence: they add up to 1. Questions to a remote tier elsewhere are messages. */
 void judge_parts(const struct judge_input *in, bool first_token, double part[JUDGE_PARTS]) {
     double sum = judge_shares(in, first_token, part);
+    double asked = judge_share(judge_asked_ms(in, first_token), first_token ? in->ttft_ms : in->e2e_ms);
+    if (asked > 0) {
+        asked = fmin(asked, part[JUDGE_STORAGE]);
+        part[JUDGE_WAY] += asked;
+        part[JUDGE_STORAGE] -= asked;
+    }
     for (int i = 0; i < JUDGE_PARTS && sum > 1; i++) part[i] /= sum;
 }
 
@@ -74,11 +90,14 @@ void judge_add_parts(struct phrase *t, const struct judge_input *in) {
     bool first = judge_by_first_token(in);
     double mean = first ? in->ttft_ms : in->e2e_ms, room = judge_share(judge_room_of(in, first), mean),
            join = judge_share(judge_join_of(in, first), mean);
-    const char *const names[JUDGE_PARTS] = {"queue wait", "message to the pod", "storage I/O",
-                                            first                ? "prefill"
-                                            : in->prefill_ms > 0 ? "prefill and generation"
-                                                                 : "generation",
-                                            "other"};
+    const char *const names[JUDGE_PARTS] = {
+        "queue wait",
+        judge_asked_ms(in, first) > 0 ? "messages to the pod and to the remote tier" : "message to the pod",
+        "storage I/O",
+        first                ? "prefill"
+        : in->prefill_ms > 0 ? "prefill and generation"
+                             : "generation",
+        "other"};
     if (!(mean > 0) || isinf(mean)) return;
     judge_parts(in, first, part);
     phrase_percents(part, whole, JUDGE_PARTS);

@@ -217,7 +217,7 @@ static void the_way_to_a_pod_is_no_wait_for_a_slot(void **state) {
         "3 % storage I/O");
     struct verdict v = judged(&in);
     char text[200];
-    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "way between routers and pods"));
+    assert_non_null(strstr(verdict_advice(&v, text, sizeof text), "way between machines"));
     assert_null(strstr(verdict_rule(&v), "busy for the largest part"));
     assert_false(verdict_helps(&v, VERDICT_HELP_MORE_SLOTS));
     assert_true(fabs(verdict_value(&v, "queue_wait_share") - 200 / 207.) < 1e-9);
@@ -584,6 +584,12 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     in.capacity_ratio = 0.02;
     v = judged(&in);
     assert_true(fabs(verdict_value(&v, "routing_miss_ratio") - 0.08) < 1e-9);
+    double by_size = in.capacity_ratio;
+    in.capacity_ratio = 0; /* one cache of all pods' size would hit all that comes again */
+    v = judged(&in);
+    assert_true(fabs(verdict_value(&v, "routing_miss_ratio") - (in.miss_ratio - in.first_ratio)) < 1e-9);
+    assert_true(verdict_value(&v, "capacity_miss_ratio") == 0);
+    in.capacity_ratio = by_size;
     assert_true(verdict_value(&v, "capacity_miss_ratio") == 0);
     assert_true(isnan(verdict_value(&v, "recomputed_miss_ratio")));
     assert_string_equal(
@@ -932,6 +938,25 @@ static void the_operation_that_ends_last_is_what_requests_wait_for(void **state)
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NVME);
     assert_non_null(strstr(v.sentence, "nvme reads, 80 % of the time in storage"));
+}
+
+/* A pod asks a remote tier elsewhere what it has: no tier is at work for most of the time in storage. */
+static void questions_to_a_remote_tier_are_messages(void **state) {
+    (void)state;
+    struct judge_input in = means(1900, 500, 1060, 340);
+    works(&in, CPU, 3, 0, 0.04, 0);
+    works(&in, KVF_TIER_REMOTE, 0, 0, 0, 0);
+    in.way_ms = 500;
+    in.room_ms = 0;
+    in.paced_ms[CPU][READ] = 60;
+    struct verdict v = judged(&in);
+    assert_true(v.limited_by == VERDICT_LINK && v.cause == VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(
+        v.sentence, "questions to the remote tier (fleet.delay); the mean end-to-end latency of 1.90 s is "
+                    "79 % messages to the pod and to the remote tier, 3 % storage I/O"));
+    assert_true(fabs(verdict_value(&v, "cpu_device_share") - 60 / 1900.) < 1e-3);
+    in.on[KVF_TIER_REMOTE] = false; /* what is not known else is the tier's */
+    assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
 }
 
 /* Copies behind which writes wait for their turn are a demand as well: reads and copies fill the tier. */
@@ -1593,6 +1618,7 @@ int main(void) {
         cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
         cmocka_unit_test(the_operation_that_ends_last_is_what_requests_wait_for),
         cmocka_unit_test(behind_a_gate_copies_fill_a_tier_too),
+        cmocka_unit_test(questions_to_a_remote_tier_are_messages),
         cmocka_unit_test(reads_and_writes_hold_slots_together),
         cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
         cmocka_unit_test(room_is_told_of_the_latency_that_targets_are_of),

@@ -143,6 +143,10 @@ static void the_arrival_process_says_what_chance_explains(void **state) {
     assert_true(standing_run_allowed(&r.results) == 0.05);
     expect_left(300, 0.01, 3, 1, false);
     assert_true(standing_run_allowed(&r.results) == 0.05);
+    expect_left(1000, 0.24, 240, 225, false); /* bursts explain 142 %, and a quarter is no burst */
+    assert_true(standing_run_allowed(&r.results) == 0.25);
+    expect_left(1000, 0.26, 260, 225, true);
+    expect_left(30, 0.5, 15, 225, false); /* of 30 single ones are 55 % */
     put("nvme_busy_ratio",
         0.96); /* a full tier had no time for what came by chance: once the root is enough */
     expect_left(300, 0.17, 51, 1, true);
