@@ -456,7 +456,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
         room(t, in, v, judge_room_maker(in));
     else if ((full || (!in->targets && waits && in->slots_ratio >= JUDGE_SATURATED)) && !lined)
         slots(t, in, v);
-    else if (!in->targets && !lined)
+    else if (!in->targets && !lined && part[JUDGE_QUEUE] < DOMINANT)
         load(t, in, v);
     else if (tiers && waits_for_room && judge_room_maker(in) != l.tier)
         room(t, in, v, judge_room_maker(in));

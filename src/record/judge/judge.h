@@ -150,7 +150,7 @@ struct judge_input {
  * - slots: full, with requests that wait for them, and nothing inside saturated; without targets to miss,
  * full as other resources are; not where those in service stand in line for a tier, or before a batch that
  * storage keeps full, nor where a faster tier frees more slots than more of them would give
- * - load: without targets to miss, X <= N / (R + Z)
+ * - load: without targets to miss, X <= N / (R + Z), unless half of the latency is a wait for slots
  * - latency: where half of the time in storage is a wait for room, the busiest tier; else the largest part of
  * the latency that the targets are of, time to first token or end-to-end; the message from router to pod
  * counts as a link's. Shares of one sentence add up to 100 %. */

@@ -959,6 +959,21 @@ static void questions_to_a_remote_tier_are_messages(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
 }
 
+/* Slots that are full at times, behind a tier that is as busy: more load is no remedy for a long queue. */
+static void a_long_queue_is_no_want_of_load(void **state) {
+    (void)state;
+    struct judge_input in = means(1150, 730, 420, 0);
+    works(&in, NVME, 5, 80, 0.05, 0.72);
+    in.targets = false;
+    in.slots = 128;
+    in.slots_ratio = 0.76;
+    in.backlog = 353;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.queue_ms = 300;
+    in.storage_ms = 850;
+    assert_int_equal(judged(&in).limited_by, VERDICT_LOAD);
+}
+
 /* Copies behind which writes wait for their turn are a demand as well: reads and copies fill the tier. */
 static void behind_a_gate_copies_fill_a_tier_too(void **state) {
     (void)state;
@@ -1619,6 +1634,7 @@ int main(void) {
         cmocka_unit_test(the_operation_that_ends_last_is_what_requests_wait_for),
         cmocka_unit_test(behind_a_gate_copies_fill_a_tier_too),
         cmocka_unit_test(questions_to_a_remote_tier_are_messages),
+        cmocka_unit_test(a_long_queue_is_no_want_of_load),
         cmocka_unit_test(reads_and_writes_hold_slots_together),
         cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
         cmocka_unit_test(room_is_told_of_the_latency_that_targets_are_of),
