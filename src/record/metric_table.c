@@ -517,8 +517,8 @@ const struct metric metric_rows[] = {
      "1 if autoscaler_users is the autoscaler's answer, else 0."},
     {"autoscaler_decisions", COUNT, FREE, "decisions", "How often the autoscaler decided."},
     {"peak_throughput_tok_s", TOK_S, UP, "peak tokens/s",
-     "Mode capacity: the throughput, by autoscaler.objective, of the answer or of the candidate at the end; intervals "
-     "that left work undone count 0. Mode qos: the most tokens per second of a stage inside the targets."},
+     "Mode capacity: the throughput, by autoscaler.objective, of the answer or of the candidate at the end; time "
+     "that left work undone counts 0. Mode qos: the most tokens per second of a stage inside the targets."},
     {"users_at_peak", COUNT, FREE, "users at the peak", "Users of that stage."},
 };
 const size_t metric_row_count = sizeof metric_rows / sizeof metric_rows[0];

@@ -1,11 +1,11 @@
 /* The combined evidence of all windows at one number of users, and its certainty.
  *
- * An interval adds a deviation from the line and its weight: missed requests less 5 % of those that ended,
- * with their number; or a mean less its limit, with seconds. The sum of deviations is held against its
- * standard error: Wilson's score test of a binomial share, on an effective number of requests. Intervals
- * depend on one another (a queue does not empty at the end of a second), so the variance is the largest
- * that blocks of 1, 2, 4 .. 32 intervals show (blocking after Flyvbjerg and Petersen, J. Chem. Phys. 91,
- * 461, 1989), and never less than the binomial one.
+ * An interval, or a stretch of them, adds a deviation from the line and its weight: missed requests less 5 %
+ * of those that ended, with their number; or a mean less its limit, with seconds. The sum of deviations is
+ * held against its standard error: Wilson's score test of a binomial share, on an effective number of
+ * requests. Intervals depend on one another (a queue does not empty at the end of a second), so the variance
+ * is the largest that blocks of 1, 2, 4 .. 32 intervals show (blocking after Flyvbjerg and Petersen, J. Chem.
+ * Phys. 91, 461, 1989), and never less than the binomial one.
  *
  * More users never miss less: evidence_isotonic() pools neighbours that say otherwise (pool adjacent
  * violators; Barlow and others, Statistical Inference under Order Restrictions, 1972).

@@ -5,8 +5,8 @@
  * reaches the line, by itself and its neighbours (evidence.h: fewer users never bring more, up to the
  * highest). The candidate is the good level with the fewest users.
  *
- * An interval that leaves work undone is worth nothing: less work is done sooner. While all are, half the
- * users follow, down to the fewest.
+ * A stretch of time that leaves work undone is worth nothing: less work is done sooner. While all are, half
+ * the users follow, down to the fewest.
  *
  * Throughput is corrected for how long conversations happen to be in a stage (throughput.h).
  *
@@ -163,7 +163,7 @@ static void say_level(struct snapshot_decision *out, const struct autoscaler *a,
     if (a->last.piled) seek_say(out, "; requests pile up");
 }
 
-static const char partly[] = ", where intervals that left work undone count 0";
+static const char partly[] = ", where time that left work undone counts 0";
 
 static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     const struct autoscaler_level *high = highest_of(a), *l = &a->level[candidate_of(a)];

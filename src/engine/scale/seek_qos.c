@@ -146,7 +146,7 @@ static void say_failed(struct snapshot_decision *out, const struct autoscaler *a
 
 /* Of all stages with so many users. */
 static void say_undone(struct snapshot_decision *out, const struct stage_reading *r) {
-    seek_say(out, "work was left undone in %.1f %% of the intervals (at most 5 %%)", 100 * r->slipped);
+    seek_say(out, "work was left undone in %.1f %% of the time (at most 5 %%)", 100 * r->slipped);
 }
 
 /* Of all stages with so many users. */
@@ -154,11 +154,11 @@ static void say_left(struct snapshot_decision *out, const struct stage_reading *
     seek_say(out, "requests pile up, %.1f %% of those that came were left (at most 5 %%)", 100 * r->left);
 }
 
-/* A class without a target, or any by saturation, in more than 5 % of the intervals, of all stages with so
+/* A class without a target, or any by saturation, in more than 5 % of the stretches, of all stages with so
  * many users. */
 static void say_overtaken(struct snapshot_decision *out, const struct autoscaler *a) {
     const struct stage_reading *r = &a->last;
-    seek_say(out, "%.24s waited too long while others went first in %.1f %% of the intervals (at most 5 %%)",
+    seek_say(out, "%.24s waited too long while others went first in %.1f %% of the time (at most 5 %%)",
              r->behind >= 0 ? a->config.rules.name[r->behind] : "a class", 100 * r->overtaken);
 }
 

@@ -13,6 +13,7 @@
 #define LASTED 1.5  /* times the mean request: since the users changed as many come as go */
 #define FAILS  1e12 /* ms: later than any */
 #define BEYOND 1.2  /* .. when it is over the line by so much */
+#define RATHER 0.1  /* of an interval: a stretch may be so much shorter */
 enum { CLEAR_LEAST = 2 /* intervals */ };
 
 /* by targets or saturation */
@@ -75,7 +76,6 @@ static void pool_class(struct stage_class *c, const struct stage_rules *rules, u
     c->missed += missed;
     c->waiting = in->waiting;
     c->oldest_wait_ms = in->waiting > 0 ? in->oldest_wait_ms : 0;
-    c->overtaken += in->overtaken && !target;
     c->served = c->served || ended > 0 || in->in_service > 0;
     c->busy = c->busy || ended > 0 || in->waiting > 0 || in->in_service > 0;
     if (stage_limited(rules)) prove_missed(c, (double)missed, (double)ended, target);
@@ -93,29 +93,58 @@ static void pool_late(struct stage *s, uint64_t arrived) {
     s->late = late;
 }
 
-static void pool_throughput(struct stage *s, const struct stage_rules *rules,
-                            const struct stage_signals *in) {
-    double counts = in->undone ? 0 : 1, tokens = rules->figure == STAGE_NVME ? in->nvme_tokens : in->tokens,
-           load = counts * (in->load_tokens - in->usual_tokens);
-    prove(&s->klass[STAGE_OF_FIGURE], counts * tokens, in->length_s, 0);
-    prove(&s->klass[STAGE_OF_LOAD], load, counts * in->usual_tokens, 0);
-    prove(&s->klass[STAGE_OF_BOTH], counts * tokens + load, in->length_s, 0);
+static void prove_throughput(struct stage *s) {
+    const struct stage_stretch *x = &s->stretch;
+    double counts = x->undone ? 0 : 1, tokens = counts * x->tokens,
+           load = counts * (x->load_tokens - x->usual_tokens);
+    prove(&s->klass[STAGE_OF_FIGURE], tokens, x->length_s, 0);
+    prove(&s->klass[STAGE_OF_LOAD], load, counts * x->usual_tokens, 0);
+    prove(&s->klass[STAGE_OF_BOTH], tokens + load, x->length_s, 0);
+}
+
+static void end_stretch(struct stage *s, const struct stage_rules *rules) {
+    const struct stage_stretch *x = &s->stretch;
+    bool overtaken = false;
+    for (uint32_t k = 0; k < rules->classes; k++) {
+        s->klass[k].overtaken += x->overtaken[k];
+        overtaken = overtaken || x->overtaken[k];
+    }
+    s->stretches++;
+    s->undone += x->undone;
+    s->slipped = s->slipped || x->slipped;
+    s->overtaken += overtaken;
+    if (stage_limited(rules)) {
+        prove_missed(&s->klass[STAGE_OF_UNDONE], x->slipped, 1, false);
+        prove_missed(&s->klass[STAGE_OF_OVERTAKEN], overtaken, 1, false);
+    } else {
+        prove_throughput(s);
+    }
+    s->stretch = (struct stage_stretch){0};
+}
+
+static void pool_stretch(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
+    struct stage_stretch *x = &s->stretch;
+    x->length_s += in->length_s;
+    x->tokens += rules->figure == STAGE_NVME ? in->nvme_tokens : in->tokens;
+    x->load_tokens += in->load_tokens;
+    x->usual_tokens += in->usual_tokens;
+    x->undone = x->undone || in->undone;
+    x->slipped = x->slipped || in->slipped;
+    for (uint32_t k = 0; k < rules->classes; k++)
+        x->overtaken[k] = in->klass[k].overtaken && !by_target(rules, k);
+    if (x->length_s + RATHER * in->length_s >= fmin(STAGE_STRETCH_S, s->plan.length_s)) end_stretch(s, rules);
 }
 
 static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
     struct stage_class *first = &s->klass[STAGE_OF_FIGURE];
     s->judged_s += in->length_s;
     s->intervals++;
-    s->undone += in->undone;
-    s->slipped = s->slipped || in->slipped;
-    if (stage_limited(rules)) prove_missed(&s->klass[STAGE_OF_UNDONE], in->slipped, 1, false);
     s->tokens += in->tokens;
     s->nvme_tokens += in->nvme_tokens;
     s->arrived += in->arrived;
     s->done += in->done;
     s->e2e_s += in->e2e_s;
     s->unfinished = 0;
-    bool overtaken = false;
     if (kvf_present(in->saturation)) {
         s->saturation_sum += in->saturation * in->length_s;
         s->saturation_s += in->length_s;
@@ -124,15 +153,12 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
     }
     for (uint32_t k = 0; k < rules->classes; k++) {
         pool_class(&s->klass[k], rules, k, &in->klass[k]);
-        overtaken = overtaken || (in->klass[k].overtaken && !by_target(rules, k));
         s->busy = s->busy || s->klass[k].busy;
         s->unfinished += in->klass[k].waiting + in->klass[k].in_service;
     }
-    s->overtaken += overtaken;
-    if (stage_limited(rules)) prove_missed(&s->klass[STAGE_OF_OVERTAKEN], overtaken, 1, false);
     s->unfinished_s += (double)s->unfinished * in->length_s;
     pool_late(s, in->arrived);
-    if (!stage_limited(rules)) pool_throughput(s, rules, in);
+    pool_stretch(s, rules, in);
 }
 
 /* Whether requests from before are answered still. A look lasts until those that came before it are answered.
@@ -203,7 +229,7 @@ static double more(double figure, double undone) {
     return undone > 0 ? fmax(figure, undone) : figure;
 }
 
-/* Times 5 % of the intervals; 0: not so many. */
+/* Times 5 % of the stretches; 0: not so many. */
 static double beyond_share(double share) {
     return share > STAGE_SHARE ? share / STAGE_SHARE : 0;
 }
@@ -261,7 +287,7 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
                                   .done_s = kvf_ratio((double)s->done, s->judged_s),
                                   .unfinished = kvf_ratio(s->unfinished_s, s->judged_s),
                                   .e2e_s = kvf_ratio(s->e2e_s, (double)s->done),
-                                  .undone = 2 * s->undone > s->intervals,
+                                  .undone = 2 * s->undone > s->stretches,
                                   .slipped = evidence_mean(&s->klass[STAGE_OF_UNDONE].all) + STAGE_SHARE,
                                   .overtaken = evidence_mean(&s->klass[STAGE_OF_OVERTAKEN].all) + STAGE_SHARE,
                                   .behind = -1,
@@ -315,7 +341,7 @@ static bool undecided(const struct stage *s, const struct stage_rules *rules, co
     return fabs(r->value - s->plan.line) < SURE * r->noise;
 }
 
-/* Counts waiting requests of classes without any other signal, and all intervals where one asked in vain. */
+/* Counts waiting requests of classes without any other signal, and all stretches where one asked in vain. */
 static void count_starved(struct stage *s, const struct stage_rules *rules) {
     bool in_vain = false;
     for (uint32_t k = 0; k < rules->classes; k++) {
@@ -325,7 +351,7 @@ static void count_starved(struct stage *s, const struct stage_rules *rules) {
         double waiting = fmax(STAGE_FEW, (double)c->waiting);
         prove_missed(c, waiting, waiting, true);
     }
-    double others = in_vain ? s->intervals - s->overtaken : 0;
+    double others = in_vain ? s->stretches - s->overtaken : 0;
     if (others > 0) prove(&s->klass[STAGE_OF_OVERTAKEN], others, 0, STAGE_SHARE * (1 - STAGE_SHARE) * others);
 }
 
@@ -381,6 +407,7 @@ enum stage_state stage_step(struct stage *s, const struct stage_rules *rules,
         if (!lasted(s, &r, nearly_s)) return STAGE_RUNS;
         if (nearly_s < STAGE_LONGEST * s->plan.length_s && undecided(s, rules, &r, z)) return STAGE_RUNS;
     }
+    if (s->stretches == 0) end_stretch(s, rules);
     if (!stage_limited(rules)) return STAGE_WITHIN;
     count_starved(s, rules);
     if (rules->paced) count_piled(s);

@@ -13,8 +13,13 @@
  * A request that failed has missed its target. So have those that wait, while none of their class is
  * answered and the oldest is older than the target. A class without a target, by saturation any class, misses
  * what fails, and those that wait when none of it had a slot in the whole stage. Targets and saturation have
- * a second line: at most 5 % of the intervals leave work undone; a third: in as many such a class may be
+ * a second line: at most 5 % of the stretches leave work undone; a third: in as many such a class may be
  * overtaken; and a fourth: of the requests of paced users at most 5 % pile up, waiting or in service.
+ *
+ * A stretch is an interval of a second or longer, or shorter ones in a row that make a second, so that shares
+ * do not depend on run.interval. It is undone where any of its intervals is, and has no throughput then. It
+ * is overtaken where its last interval is: that is of a moment, and more moments would show it more often.
+ * The rest of a stage that makes no stretch is dropped, unless the stage has no other.
  *
  * Early end: the line is exceeded by a fifth and by five standard errors, or requests pile up that are no
  * longer answered. Longer than planned, up to three times, while the evidence is within two standard errors
@@ -38,8 +43,9 @@ enum {
     STAGE_REQUESTS = 3, /* times the mean duration of a request */
     STAGE_FEW = 20      /* requests of a class that waits unanswered count as so many, or more */
 };
-#define STAGE_SHARE  0.05 /* of the requests may miss a P95 target */
-#define STAGE_CHANCE 1.0  /* standard errors: so many more unfinished requests say nothing */
+#define STAGE_SHARE     0.05 /* of the requests may miss a P95 target */
+#define STAGE_STRETCH_S 1.0  /* least length of a stretch; that of a stage where it is shorter */
+#define STAGE_CHANCE    1.0  /* standard errors: so many more unfinished requests say nothing */
 
 /* Where the evidence of figures that are of no class is, after that of the classes. */
 enum {
@@ -103,11 +109,19 @@ struct stage_class {
     uint64_t failed;
     bool busy;               /* a user of it asked, waited or was served */
     bool served;             /* a request of it had a slot */
-    unsigned overtaken;      /* intervals, of a class without a target */
+    unsigned overtaken;      /* stretches, of a class without a target */
     uint64_t waiting;        /* now */
     double oldest_wait_ms;   /* now */
     struct evidence all;     /* that of earlier stages too */
     struct evidence of_this; /* of this stage */
+};
+
+/* Intervals in a row that are judged as one; the throughput is that of the figure. */
+struct stage_stretch {
+    double length_s;
+    double tokens, load_tokens, usual_tokens;
+    bool undone, slipped;            /* in any of them */
+    bool overtaken[KVF_CLASSES_MAX]; /* at its end */
 };
 
 struct stage {
@@ -116,7 +130,9 @@ struct stage {
     bool cleared; /* no request from before the stage is waited for any more */
     double look_s;
     uint64_t look_arrived, look_done; /* requests, in the present look at those from before */
-    unsigned intervals, undone;       /* of these, those that left work undone, .. */
+    unsigned intervals;
+    struct stage_stretch stretch; /* the present one */
+    unsigned stretches, undone;   /* of these, those that left work undone, .. */
     unsigned overtaken; /* .. and those in which a class without a target was overtaken for too long */
     bool slipped;       /* in any of them */
     double tokens, nvme_tokens;
@@ -145,10 +161,10 @@ struct stage_reading {
     double share, of; /* its requests that missed, of all at this number of users, and how many those are */
     bool starved;     /* p95_ms is how long one of it has been waiting, none was answered */
     bool silent;      /* users asked, and none was answered */
-    bool undone;      /* work was, in most of its intervals */
-    double slipped;   /* share of all intervals at this number of users in which work slipped */
+    bool undone;      /* work was, in most of its stretches */
+    double slipped;   /* share of all stretches at this number of users in which work slipped */
     double overtaken; /* the same of those in which a class without a target was overtaken for too long */
-    int behind;       /* the class that was in most intervals of this stage; -1: none */
+    int behind;       /* the class that was in most stretches of this stage; -1: none */
     bool piled;       /* requests arrived that were not answered, more and more */
     bool grows;       /* later than some requests' time, more and more were unfinished */
     double left; /* share of the requests of all stages with these users that were so left, of paced ones; 0:

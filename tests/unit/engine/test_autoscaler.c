@@ -567,7 +567,7 @@ static void work_left_undone_is_a_breach(void **state) {
             in.undone = in.slipped = n++ % 4 == 3;
         } while (!step());
         assert_string_equal(d.action, "bisect");
-        assert_non_null(strstr(d.reason, "% of the intervals (at most 5 %)"));
+        assert_non_null(strstr(d.reason, "% of the time (at most 5 %)"));
         for (unsigned i = 0; i < 300; i++) { /* only 20 and more leave work undone */
             interval(50, 20);
             in.undone = in.slipped = a.users >= 20;
@@ -931,10 +931,10 @@ static void a_throughput_without_some_intervals_says_so(void **state) {
         (void)step();
     }
     assert_true(a.doing == AUTOSCALER_DONE);
-    assert_non_null(strstr(d.reason, ", where intervals that left work undone count 0"));
+    assert_non_null(strstr(d.reason, ", where time that left work undone counts 0"));
     char known[200];
     autoscaler_known(&a, known, sizeof known);
-    assert_non_null(strstr(known, ", where intervals that left work undone count 0"));
+    assert_non_null(strstr(known, ", where time that left work undone counts 0"));
 }
 
 static void a_number_beside_others_that_leave_work_undone_is_the_answer(void **state) {
