@@ -80,6 +80,7 @@ bool forecast_measure(struct forecast *f) {
     f->settled = fabs(f->inside - f->per_s * in->e2e_ms / 1e3) <= SETTLED * f->inside;
     if (f->s->autoscaler.mode != KVF_AUTOSCALER_OFF) return lacks(f, VERDICT_GAP_AUTOSCALER);
     if (in->compute_busy >= JUDGE_SATURATED) return lacks(f, VERDICT_GAP_GPU);
+    if (judge_workers(in).load >= 0) return lacks(f, VERDICT_GAP_UNSURE);
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) measure_tier(f, t);
     if (f->closed)
@@ -137,9 +138,15 @@ static double no_more_than_arrives(const struct forecast *f, double per_s) {
     return f->closed || !(arrive > 0) ? per_s : fmin(per_s, arrive);
 }
 
+/* Whatever slots there are, workers carry out no more at a time. */
+static double no_more_than_workers(const struct forecast *f, const struct network *n, double per_s) {
+    double busy = fmax(f->in->copying, f->in->staging);
+    return n->slots > f->network.slots && busy > 0 ? fmin(per_s, f->per_s / busy) : per_s;
+}
+
 /* A request computes as long as before however quick storage is; with more hits it generates as long. */
 double forecast_at_most(const struct forecast *f, const struct network *n, double per_s, bool other_hits) {
     double computes_s = computing_ms(f, other_hits ? 0 : f->in->prefill_ms) / 1e3;
     if (computes_s > 0) per_s = fmin(per_s, n->users / (n->think_s + computes_s));
-    return no_more_than_arrives(f, per_s);
+    return no_more_than_arrives(f, no_more_than_workers(f, n, per_s));
 }

@@ -169,6 +169,8 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .failed = (double)counters_get(&d->requests_failed),
                             .refused = (double)counters_get(&d->requests_refused)};
     sum_compute(e->s, &w, &from->compute, &to->compute);
+    w.copying_s = seconds(counters_get(&d->copying_ns)) / pods_machines(e->s);
+    w.staging_s = seconds(counters_get(&d->staging_ns)) / pods_machines(e->s);
     for (uint32_t k = 0; k < snap->classes; k++) {
         w.queued_s += known(snap->qos[k].queued_mean) * i->length_s;
         w.class_arrived[k] = (double)snap->qos[k].arrived;

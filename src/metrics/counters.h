@@ -63,9 +63,12 @@ struct counters {
     _Atomic uint64_t prefill_ns;     /* of the requests done, on the modelled GPU and waiting for it */
     _Atomic uint64_t writes_held;    /* entry writes of requests that waited for their turn */
     _Atomic uint64_t writes_held_ns; /* for so long in all */
-    _Atomic uint64_t rag_requests;   /* done, that read chunks of a document */
-    _Atomic uint64_t rag_empty;      /* done, that found no document to read chunks of */
-    _Atomic uint64_t rag_evicted;    /* chunks dropped with their documents */
+    /* of a simulated run, the time in which workers copy, and in which staging buffers carry chunks of nvme,
+     * as the part of all that there are */
+    _Atomic uint64_t copying_ns, staging_ns;
+    _Atomic uint64_t rag_requests; /* done, that read chunks of a document */
+    _Atomic uint64_t rag_empty;    /* done, that found no document to read chunks of */
+    _Atomic uint64_t rag_evicted;  /* chunks dropped with their documents */
     /* loads by requests, each of an entry or of all blocks that one found at a tier: how many, and sums of
      * size, its square, time, its square, and the product of size and time */
     _Atomic uint64_t loads[KVF_TIERS], load_kib[KVF_TIERS], load_kib_kib[KVF_TIERS], load_us[KVF_TIERS],

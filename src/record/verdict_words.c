@@ -122,6 +122,9 @@ static const struct words {
      "a faster # tier, a larger one above, or fewer users",
      "It is the resource that is busy for the largest part of the time, 85 % or more: a request's demand on it "
      "bounds throughput."},
+    {VERDICT_LIMITS, VERDICT_CAUSE_CONCURRENCY, 0, "more workers (engine.workers), or a faster # tier",
+     "The workers carry out operations of the tier for 85 % of their time or more, and no tier is as busy as that: its "
+     "channels serve more at a time than there are workers."},
     {VERDICT_LIMITS, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FEWER_USERS,
      "a faster # tier, or a larger one above it",
      NOT_BUSY "its operations are the largest part of the latency that the "
@@ -269,7 +272,8 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
                  verdict_value(v, "compute_busy") >= JUDGE_SATURATED ? "a faster GPU, " : "");
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");
-    else if (is_tier(v->limited_by) && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY && is_first(v))
+    else if (is_tier(v->limited_by) && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY &&
+             v->cause != VERDICT_CAUSE_CONCURRENCY && is_first(v))
         snprintf(out, len, "a faster %s tier, or fewer users", tier);
     else if (v->limited_by == VERDICT_SLOTS && batched)
         snprintf(out, len, "more slots (engine.slots) with a larger compute.max_batch%s",

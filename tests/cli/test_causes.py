@@ -171,6 +171,20 @@ def _():
         "compute", "bandwidth", "throughput_tok_s", MFU, 1.3, {"tiers.gpu.capacity": "24GiB"})
 
 
+@case("a tier with more channels than there are workers is never full: more workers are asked for, not slots or users")
+def _():
+    hold = {"tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "512GiB", "channels": 32, "preset": None}}, "model": "llama3.1-8b",
+            "cache": {"granularity": "request"}, "workload": {"users": 60, "conversation": None, "prefix": None, "personas": [
+                {"name": "p", "context": [2000, 16000], "generate": [1, 10], "think": ["100ms", "500ms"]}]}}
+    for slots, more in ((16, {"engine.slots": 32}), (256, {"workload.users": 120})):
+        said = told_by_relief("eight workers and %d slots" % slots, {**hold, "engine": {"slots": slots, "workers": 8}},
+                              "cpu", "concurrency", "throughput_tok_s", {"engine.workers": 16}, 1.5, more)
+        assert "25 % busy, all that the workers keep busy (engine.workers): " in said, said
+    nvme = {**hold["tiers"], "cpu": {"capacity": 0}, "nvme": {"capacity": "512GiB", "channels": 32, "preset": "nvme_gen4", "path": "."}}
+    told_by_relief("eight workers and a drive", {**hold, "tiers": nvme, "engine": {"slots": 32, "workers": 8}},
+                   "nvme", "concurrency", "throughput_tok_s", {"engine.workers": 16}, 1.5, {"engine.slots": 64})
+
+
 @case("of reads that go on side by side the tier is named whose last one requests wait for")
 def _():
     said = told_by_relief("a few reads of slow memory beside many of a fast drive", {

@@ -15,7 +15,8 @@ enum pool_kind { POOL_COPIES, POOL_STAGED, POOLS };
 
 /* A resource that operations share, and the operations in line for it. */
 struct pool {
-    uint64_t left;
+    uint64_t all, left;
+    uint64_t since_ns; /* its use is counted up to then */
     struct simulated *first, *last;
 };
 
@@ -184,9 +185,18 @@ static struct simulated *line_first(struct pool *p) {
     return s;
 }
 
+/* Call it before what is left changes. */
+static void pool_count(struct simmover *m, struct pool *p, uint64_t now_ns) {
+    struct counters *c = m->setup.counters;
+    uint64_t used = (p->all - p->left) * (now_ns - p->since_ns) / p->all;
+    counters_add(p == &m->pool[POOL_COPIES] ? &c->copying_ns : &c->staging_ns, used);
+    p->since_ns = now_ns;
+}
+
 static void pool_give(struct simmover *m, struct simulated *s, uint64_t now_ns) {
     struct pool *p = s->pool;
     if (!p) return;
+    pool_count(m, p, now_ns);
     p->left += s->takes;
     while (p->first && p->first->takes <= p->left) {
         struct simulated *next = line_first(p);
@@ -222,7 +232,10 @@ void simmover_begin(struct simmover *m, struct cache_op *op) {
         line_join(s);
         return;
     }
-    if (s->pool) s->pool->left -= s->takes;
+    if (s->pool) {
+        pool_count(m, s->pool, now_ns);
+        s->pool->left -= s->takes;
+    }
     operation_begin(m, s, now_ns);
 }
 
@@ -314,8 +327,9 @@ bool simmover_pump(struct simmover *m) {
 }
 
 static void pools_fill(struct simmover *m) {
-    m->pool[POOL_COPIES].left = m->setup.scenario->engine.workers;
-    m->pool[POOL_STAGED].left = m->setup.scenario->engine.workers * m->setup.buffers;
+    uint64_t workers = m->setup.scenario->engine.workers;
+    m->pool[POOL_COPIES].all = m->pool[POOL_COPIES].left = workers;
+    m->pool[POOL_STAGED].all = m->pool[POOL_STAGED].left = workers * m->setup.buffers;
 }
 
 void simmover_stop(struct simmover *m) {

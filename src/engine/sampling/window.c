@@ -25,10 +25,10 @@ void window_sums_add(struct window_sums *to, const struct window_sums *s) {
 }
 
 void window_sums_beside(struct window_sums *s, double parts) {
-    double *const means[] = {&s->length_s,         &s->compute_busy_s,    &s->compute_flops_s,
-                             &s->compute_memory_s, &s->compute_prefill_s, &s->kv_use_s,
-                             &s->kv_kept_s,        &s->batch_full_s,      &s->batch_no_room_s,
-                             &s->memory_any_s,     &s->memory_s[0],       &s->memory_s[1]};
+    double *const means[] = {
+        &s->length_s,    &s->compute_busy_s, &s->compute_flops_s, &s->compute_memory_s, &s->compute_prefill_s,
+        &s->kv_use_s,    &s->kv_kept_s,      &s->batch_full_s,    &s->batch_no_room_s,  &s->memory_any_s,
+        &s->memory_s[0], &s->memory_s[1],    &s->copying_s,       &s->staging_s};
     for (size_t i = 0; i < sizeof means / sizeof *means; i++) *means[i] /= parts;
     for (int k = 0; k < KVF_CLASSES_MAX; k++) s->class_starved_s[k] /= parts;
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -98,6 +98,8 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->first_ratio = kvf_ratio(s->firsts, s->sampled);
     in->unwritten_ratio = kvf_ratio(s->unwritten, s->sampled);
     in->held_s = s->held_s;
+    in->copying = kvf_ratio(s->copying_s, s->length_s);
+    in->staging = kvf_ratio(s->staging_s, s->length_s);
     in->room_ms = kvf_ratio(s->room_ms, s->requests);
     in->first_room_ms = kvf_ratio(s->first_room_ms, s->first_tokens);
     in->first_storage_ms = kvf_ratio(s->first_storage_ms, s->first_tokens);

@@ -64,7 +64,9 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
     phrase_add(t, "none: %s%s", stand, most.busy > 0 ? "; the most loaded is " : "");
     if (most.busy > 0) {
         judge_add_resource(t, &most, in);
-        phrase_add(t, ", %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
+        phrase_add(t, ", ");
+        judge_add_busy(t, &most, in);
+        phrase_add(t, "%s", judge_room_for_more(&most));
         add_busier(t, in, &most, false);
     }
     judge_add_free_misses(t, in);
@@ -148,7 +150,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                                       : "miss what was evicted for want of room");
     judge_add_unwritten(t, in);
     judge_add_work_of_misses(t, in);
-    struct judge_resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN};
+    struct judge_resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
     judge_consider_tier(in, last, &at_last);
     if (at_last.busy >= JUDGE_SATURATED)
         phrase_add(t, "; %s%s %s busy", tier_name(last), at_last.limit == VERDICT_LINK ? " link" : "",
@@ -164,10 +166,11 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
                       const struct judge_resource *r) {
     struct judge_leader l = judge_leader_of(in);
     char demand[24];
-    say(v, r->limit, VERDICT_CAUSE_BANDWIDTH, r->busy);
+    say(v, r->limit, r->workers ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_BANDWIDTH, r->busy);
     judge_add_resource(t, r, in);
     double rate = requests_per_s(in);
-    phrase_add(t, ", %s busy", phrase_share(r->busy).text);
+    phrase_add(t, ", ");
+    judge_add_busy(t, r, in);
     if (!judge_cut(in))
         phrase_add(t, ": %s a request%s bounds throughput at %.3g requests/s",
                    units_duration_human(r->load / rate * 1e9, demand, sizeof demand),
@@ -429,7 +432,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     bool stores = part[JUDGE_STORAGE] > part[JUDGE_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
     bool timed = all[JUDGE_COMPUTE] > all[JUDGE_STORAGE] + all[JUDGE_REST];
-    bool by_size = capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
+    bool by_size = !most.workers && capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
     /* more slots would make the line before a tier longer, in which those in service stand */
     bool lined = full && tiers && l.line_share >= DOMINANT && part[JUDGE_STORAGE] > part[JUDGE_QUEUE];
     lined |= idle && judge_join_ms(in) >= DOMINANT * (in->e2e_ms - in->queue_ms); /* or before the batch */

@@ -46,6 +46,8 @@ struct judge_input {
     double line_s[KVF_TIERS][KVF_DIRS];   /* the part in line for it */
     double aside_s[KVF_TIERS]
                   [KVF_DIRS]; /* of op_s: what no request waits for, such as copies in the background */
+    /* share of the time of simulated workers in which they copy, and of their staging buffers; 0: unknown */
+    double copying, staging;
     double held_s; /* waiting for their turn under engine.max_concurrent_writes; in none of these */
     double needed[KVF_TIERS][KVF_DIRS]; /* of its bytes, the part that requests cannot do without */
     double busy[KVF_TIERS][KVF_DIRS];   /* share of the time in which a tier was busy for a direction */
@@ -144,7 +146,7 @@ struct judge_input {
  * for what was missed, would be named; not where nothing is saturated and misses make no work, nor for a tier
  * beside a modelled GPU that computes what misses, where a hit would be read
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax; of
- * two that are as busy the one that requests wait for longer
+ * two that are as busy the one that requests wait for longer; workers, where nothing else is
  * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
  * - waiting for room: half of the time in storage or more, with a crowd in service
  * - slots: full, with requests that wait for them, and nothing inside saturated; without targets to miss,
@@ -174,12 +176,16 @@ struct judge_resource {
     enum verdict_limit limit;
     enum kvf_tier tier; /* KVF_TIERS: none */
     double busy, load;  /* shares of the time; NaN: unknown */
+    bool workers;       /* busy are those of the tier, not its channels */
 };
 /* The largest service demand: as each has had the same time, the one with the largest load. Slots are what
  * requests hold while they use the others, and no resource here. */
 struct judge_resource judge_most_loaded(const struct judge_input *in);
 struct judge_resource judge_busiest_tier(const struct judge_input *in); /* or its link: by its load */
 struct judge_resource judge_fullest_tier(const struct judge_input *in); /* by how busy it is */
+/* The workers (engine.workers), whose operations one after the other leave the channels of every tier idle:
+ * of nvme, or else of cpu. Its load is missing where they do not bind. */
+struct judge_resource judge_workers(const struct judge_input *in);
 /* Of the bytes that a tier moved, the part that is a demand of requests: moves in the background are none,
  * unless requests wait behind them: for room, or for the tier that takes most of their time. */
 double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir);
@@ -208,6 +214,8 @@ enum kvf_tier judge_most_loaded_tier(const struct judge_input *in);
 /* "nvme (emulated) reads", "gpu link writes", "the modelled GPU", "the host's CPUs"; of a tier the directions
  * that matter. */
 void judge_add_resource(struct phrase *t, const struct judge_resource *r, const struct judge_input *in);
+/* "25 % busy", of workers "25 % busy, all that the workers keep busy (engine.workers)". */
+void judge_add_busy(struct phrase *t, const struct judge_resource *r, const struct judge_input *in);
 /* " in batches with room for more", behind how busy it is, or "". */
 const char *judge_room_for_more(const struct judge_resource *r);
 /* Figures of an emulated tier are never without that word, nor those of compatibility mode. */

@@ -56,15 +56,16 @@ void judge_consider_tier(const struct judge_input *in, enum kvf_tier tier, struc
     bool link = !isnan(in->link_any[tier]), memory = link && tier == KVF_TIER_GPU;
     double own = !link ? in->tier_busy[tier] : memory ? in->memory_any : (double)NAN;
     double load = needed(in, tier, memory ? in->memory_busy : in->busy[tier], own);
-    if (busier(load, most->load)) *most = (struct judge_resource){verdict_limit_of(tier), tier, own, load};
+    if (busier(load, most->load))
+        *most = (struct judge_resource){verdict_limit_of(tier), tier, own, load, false};
     if (!link) return;
     load = needed(in, tier, in->link_busy[tier], in->link_any[tier]);
     if (busier(load, most->load))
-        *most = (struct judge_resource){VERDICT_LINK, tier, in->link_any[tier], load};
+        *most = (struct judge_resource){VERDICT_LINK, tier, in->link_any[tier], load, false};
 }
 
 struct judge_resource judge_busiest_tier(const struct judge_input *in) {
-    struct judge_resource most = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN};
+    struct judge_resource most = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) judge_consider_tier(in, (enum kvf_tier)t, &most);
     return most;
@@ -128,7 +129,7 @@ struct judge_resource judge_gpu(const struct judge_input *in) {
     enum judge_batch limit = judge_batch_limit(in);
     bool full = busy >= JUDGE_SATURATED && (limit != JUDGE_BATCH_FREE || in->slots_ratio >= JUDGE_FULL);
     if (full && saved(in, limit) < SAVED) load = busy;
-    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, busy, load};
+    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, busy, load, false};
 }
 
 enum judge_batch judge_batch_limit(const struct judge_input *in) {
@@ -149,11 +150,21 @@ double judge_saved_by_batches(const struct judge_input *in) {
 
 /* Of two that are full the one that requests wait for longer: the line is there. */
 static struct judge_resource most_waited_for(const struct judge_input *in, struct judge_resource most) {
-    struct judge_resource other = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN};
+    struct judge_resource other = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
     struct judge_leader l = judge_leader_of(in);
     if (!l.found || l.limit || most.tier == KVF_TIERS || most.load < JUDGE_SATURATED) return most;
     judge_consider_tier(in, l.tier, &other);
     return other.load >= TIED * most.load ? other : most;
+}
+
+struct judge_resource judge_workers(const struct judge_input *in) {
+    double busy = fmax(in->staging, in->copying), fullest = 0;
+    enum kvf_tier tier = in->staging >= in->copying ? KVF_TIER_NVME : KVF_TIER_CPU;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (in->on[t]) fullest = fmax(fullest, fmax(in->tier_busy[t], in->link_any[t]));
+    bool bind = busy >= JUDGE_SATURATED && fullest < JUDGE_SATURATED * busy;
+    double load = bind ? needed(in, tier, in->busy[tier], busy) : (double)NAN;
+    return (struct judge_resource){verdict_limit_of(tier), tier, busy, load, true};
 }
 
 struct judge_resource judge_most_loaded(const struct judge_input *in) {
@@ -162,8 +173,10 @@ struct judge_resource judge_most_loaded(const struct judge_input *in) {
     if (busier(gpu.load, most.load)) most = gpu;
     /* the program's own threads are a part of it: it is named only where it is full */
     if (cpus >= JUDGE_FULL && !judge_others_compute(in) && busier(cpus, most.load))
-        most = (struct judge_resource){VERDICT_HOST_CPU, KVF_TIERS, cpus, cpus};
-    return most_waited_for(in, most);
+        most = (struct judge_resource){VERDICT_HOST_CPU, KVF_TIERS, cpus, cpus, false};
+    most = most_waited_for(in, most);
+    struct judge_resource workers = judge_workers(in);
+    return workers.load >= JUDGE_SATURATED && !(most.load >= JUDGE_SATURATED) ? workers : most;
 }
 
 const char *judge_room_for_more(const struct judge_resource *r) {
@@ -191,6 +204,11 @@ void judge_add_resource(struct phrase *t, const struct judge_resource *r, const 
                both           ? "reads and writes"
                : write > read ? "writes"
                               : "reads");
+}
+
+void judge_add_busy(struct phrase *t, const struct judge_resource *r, const struct judge_input *in) {
+    phrase_add(t, "%s busy", phrase_share(r->workers ? in->tier_busy[r->tier] : r->busy).text);
+    if (r->workers) phrase_add(t, ", all that the workers keep busy (engine.workers)");
 }
 
 /* Room in tiers that keep copies comes when these are made, by the tier that is behind with them. */

@@ -345,6 +345,44 @@ static void too_few_arrivals_are_load(void **state) {
     assert_int_equal(strncmp(judged(&in).sentence, "load: 83 requests/s arrive, ", 28), 0);
 }
 
+/* Eight copies at a time keep a quarter of 32 channels busy: 10 s of all workers for 100 requests. */
+static void workers_bind_where_nothing_else_is_full(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 400, 0);
+    char text[300];
+    works(&in, CPU, 30, 10, 0.2, 0.05);
+    in.emulated[CPU] = true;
+    in.copying = 1;
+    EXPECT(
+        &in, VERDICT_CPU, VERDICT_CAUSE_CONCURRENCY,
+        "cpu (emulated) reads and writes, 25 % busy, all that the workers keep busy (engine.workers): 100 ms a "
+        "request bounds throughput at 10 requests/s; the mean end-to-end latency of 400 ms is 100 % storage I/O; "
+        "cpu (emulated) reads, 75 % of operation time: 100 % at the device");
+    assert_string_equal(verdict_advice(judged_of(&in), text, sizeof text),
+                        "more workers (engine.workers), or a faster cpu tier");
+    assert_true(fabs(judged(&in).share - 1) < 1e-9);
+    in.slots_ratio = 1; /* more of them would wait in line */
+    in.queue_ms = 300;
+    assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
+    in.targets_met = true;
+    assert_non_null(
+        strstr(judged(&in).sentence, ", 25 % busy, all that the workers keep busy (engine.workers)"));
+    assert_non_null(strstr(verdict_advice(judged_of(&in), text, sizeof text), "little room for more load"));
+    in.targets_met = false;
+    in.staging = 1; /* as busy, and more of it is behind them */
+    works(&in, NVME, 5, 5, 0.1, 0.1);
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.staging = 0;
+    works(&in, CPU, 30, 10, 0.9, 0.05); /* workers wait for its channels */
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_BANDWIDTH);
+    works(&in, CPU, 30, 10, 0.2, 0.05);
+    in.compute_busy = in.compute_work = 0.9; /* a GPU that is full would still be */
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+    in.compute_busy = in.compute_work = NAN;
+    in.copying = 0.8;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+}
+
 /* 9.8 s of 10 at the drive for 100 requests: 98 ms each, and no more than 10.2 a second. */
 static void the_largest_demand_bounds_throughput(void **state) {
     (void)state;
@@ -1621,6 +1659,7 @@ int main(void) {
         cmocka_unit_test(capacity_is_not_blamed_for_what_a_rule_keeps_out),
         cmocka_unit_test(what_is_still_computed_is_no_miss_of_capacity),
         cmocka_unit_test(too_few_arrivals_are_load),
+        cmocka_unit_test(workers_bind_where_nothing_else_is_full),
         cmocka_unit_test(the_largest_demand_bounds_throughput),
         cmocka_unit_test(cpus_that_work_for_others_are_a_neighbour),
         cmocka_unit_test(the_link_is_named_where_its_demand_is_the_largest),
