@@ -175,6 +175,22 @@ static bool put_failed_case(struct comparison *c, size_t side, const char *name)
     return true;
 }
 
+/* Of the usual limits: what the verdict calls worse, since more requests of a class miss their target beyond
+ * noise, is held as well. */
+static void check_targets(struct comparison *c, double most, size_t side) {
+    for (size_t i = 0; i < c->metrics; i++) {
+        const struct comparison_metric *m = &c->metric[i];
+        const struct comparison_change *v = &m->change[side];
+        bool share = strncmp(m->metric, "slo_", 4) == 0 && buf_ends_with(m->metric, "_met_ratio");
+        if (!share || v->noise != COMPARISON_BEYOND || v->direction != COMPARISON_WORSENED) continue;
+        struct comparison_limit limit = {.most = most, .usual = true};
+        snprintf(limit.metric, sizeof limit.metric, "%s", m->metric);
+        struct check_mark before = mark_of(c);
+        check_metric(c, &limit, side);
+        add_case(c, side, m->metric, &before);
+    }
+}
+
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits) {
     c->checked = true;
     c->limit = mem_alloc((limits + 1) * sizeof *c->limit);
@@ -192,6 +208,9 @@ void comparison_check(struct comparison *c, const struct comparison_limit *limit
             check_metric(c, &limit[i], s);
             add_case(c, s, limit[i].metric, &before);
         }
+    for (size_t s = 1; s < c->sides && limits > 0 && limit[0].usual; s++)
+        if (!comparison_side_failed(&c->side[0]) && !comparison_side_failed(&c->side[s]))
+            check_targets(c, limit[0].most, s);
     bool any = false;
     for (size_t i = 0; i < limits; i++) any = any || comparison_metric(c, limit[i].metric);
     if (!any && !c->failures) fail(c, "None of the runs has a metric that is watched.");

@@ -547,9 +547,9 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
     if (f.also)
         put_by(c, gain ? f.first ? ", but better" : ", though better" : ", but worse", f.also, side, out);
     struct felt_pair worse;
-    bool better = f.first && !f.worse && !f.also && !f.doubtful && !f.harm.other_done;
-    if (better && may_be_worse(c, side, &worse))
-        buf_addf(out, ", though %s may be worse (%s after %s)", worse.metric.label,
+    bool part = f.also && of_part(f.also), better = f.first && !f.worse && (!f.also || part);
+    if (better && !f.doubtful && !f.harm.other_done && may_be_worse(c, side, &worse))
+        buf_addf(out, ", %s %s may be worse (%s after %s)", part ? "and" : "though", worse.metric.label,
                  comparison_cell(worse.change[1].value, &worse.metric).text,
                  comparison_cell(worse.change[0].value, &worse.metric).text);
     if (f.relieved && !f.harm.other_done) put_relief(c, side, &f.harm, out);

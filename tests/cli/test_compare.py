@@ -781,6 +781,17 @@ def _():
     assert "classes are left unserved" not in verdict_on({**starved, "e2e_p95_ms": 100}, starved)
 
 
+@case("a run that the verdict calls worse for its targets passes no gate")
+def _():
+    before = {"e2e_p95_ms": 100, "throughput_tok_s": 100, "slo_batch_met_ratio": 0.75}
+    assert "more requests miss their target" in verdict_on(before, {**before, "slo_batch_met_ratio": 0.3})
+    got = run(["compare", "1", "5", "--fail-over", "5%"])
+    assert got.rc == 3 and "slo_batch_met_ratio is worse in runs 5-8: down by 60.0 % from 75" in " ".join(got.stdout.split()), got
+    assert run(["compare", "1", "5", "--fail-over", "5%", "--metric", "e2e_p95_ms"]).rc == 0
+    assert run(["compare", "1", "5", "--fail-over", "70%"]).rc == 0
+    assert run(["compare", "5", "1", "--fail-over", "5%"]).rc == 0
+
+
 @case("work undone is counted of as many requests on both sides, whichever is longer")
 def _():
     short, long = ({"e2e_p95_ms": 100, "requests_arrived": n, "requests_failed": n / 10} for n in (1000, 10000))
