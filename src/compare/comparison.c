@@ -276,6 +276,7 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
     }
     comparison_undone(input, out);
     comparison_scenarios(input, out);
+    comparison_classes(input, out);
     comparison_work(input, out);
     comparison_explained(input, out);
     comparison_fairness(input, out);

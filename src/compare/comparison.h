@@ -99,9 +99,13 @@ struct comparison_side {
     uint64_t bunched_freedom; /* of it */
     double serving;           /* the same of requests done; missing likewise */
     bool twin;                /* its simulations drew from the seeds of the baseline's */
-    double users;             /* of its scenario; 0: not known */
-    double offered;           /* of that load, a second of the measured part; missing likewise */
-    bool open_loop;           /* requests arrive on their own */
+    /* A class with less than half, or more than twice, the part of the requests done that it has in the
+     * baseline: its name, or "", and how many were done in both. */
+    char less_served[32], more_served[32];
+    double served, served_base;
+    double users;   /* of its scenario; 0: not known */
+    double offered; /* of that load, a second of the measured part; missing likewise */
+    bool open_loop; /* requests arrive on their own */
     struct snapshot_neighbour neighbour[COMPARISON_NEIGHBOURS]; /* on its drive as it was measured, where the
                                                                    block layer was traced; most bytes first */
     size_t neighbours;

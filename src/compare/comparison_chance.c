@@ -225,7 +225,7 @@ bool comparison_waits_beyond_chance(const struct comparison_side *side, const st
 bool comparison_unanswered_more(const struct comparison_side *side, const struct comparison_side *than,
                                 double part, double part_than) {
     double variance = 0;
-    if (side->users > 0 && than->users > 0)
+    if (side->users > 0 && than->users > 0 && !side->twin && !than->twin)
         variance = part * (1 - part) / side->users + part_than * (1 - part_than) / than->users;
     return part - part_than >
            fmax(COMPARISON_SURVIVORS,

@@ -179,8 +179,23 @@ static void put_of(const struct comparison *c, const char *metric, size_t side, 
         buf_addf(out, " in %s requests", units_count_human(own, number, sizeof number));
 }
 
+static const char class_served[] = "class_served"; /* no metric, but less_served or more_served of a side */
+
+static void put_class(const struct comparison_side *s, struct buf *out) {
+    bool less = s->less_served[0];
+    char own[32], base[32];
+    buf_addf(out, "class %s is served %s often (%s requests done after %s)",
+             less ? s->less_served : s->more_served, less ? "less" : "more",
+             units_count_human(s->served, own, sizeof own),
+             units_count_human(s->served_base, base, sizeof base));
+}
+
 static void put_lost(const struct comparison *c, size_t side, const char *metric, bool fewer,
                      struct buf *out) {
+    if (strcmp(metric, class_served) == 0) {
+        put_class(&c->side[side], out);
+        return;
+    }
     buf_addf(out, "%s %s (%s ", fewer ? "fewer" : "more", harm_words(metric),
              comparison_metric(c, metric)->label);
     put_of(c, metric, side, 0, out);
@@ -202,7 +217,12 @@ static struct harm harm_of(const struct comparison *c, size_t side) {
     size_t more = more_lost(c, side, 0), less = more_lost(c, 0, side), first = more < less ? more : less,
            other = more < less ? less : more;
     struct harm h = {.relief = less < more};
-    h.metric = first < COMPARISON_LOST ? comparison_lost_metric(first) : missed_of(c, side);
+    const struct comparison_side *own = &c->side[side];
+    bool classes = first == COMPARISON_LOST && (own->less_served[0] || own->more_served[0]);
+    h.metric = classes                   ? class_served
+               : first < COMPARISON_LOST ? comparison_lost_metric(first)
+                                         : missed_of(c, side);
+    if (classes) h.relief = own->more_served[0];
     h.against = other < COMPARISON_LOST ? comparison_lost_metric(other) : NULL;
     h.other_done = first < COMPARISON_LOST &&
                    comparison_does_less(c, h.relief ? side : 0, h.relief ? 0 : side, COMPARISON_CLEARLY_LESS);

@@ -47,6 +47,8 @@
 #define FASTER_MOST 2
 /* Fewer users whose latency hardly changes contradict a verdict that sees them queue. */
 #define FEWER_LEAST 1.3
+/* A larger tier is slower too where more of its operations meet: a small gain is none for certain. */
+#define LARGER_LEAST 1.1
 /* A change that leaves less of the throughput is no remedy for misses. */
 #define KEPT 0.95
 /* Miss ratios of the trial and of the run that are the same. */
@@ -188,7 +190,7 @@ static bool add(struct forecast *f, const struct change *c, const char *what) {
     double times = got.per_s / f->per_s;
     if (larger(c) && times > FASTER_MOST) return false;
     if (c->users < 1 && f->in->e2e_ms < FEWER_LEAST * got.e2e_ms) return false;
-    bool likely = certain(c, &got, times);
+    bool likely = certain(c, &got, times) && !(larger(c) && times < LARGER_LEAST);
     if (f->tok_s > 0 && c->users >= 1 && likely)
         offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * times);
     double spread = spread_of(f, c, &got);

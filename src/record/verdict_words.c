@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "record/judge/judge.h"
 
+#define SOME_WAIT   0.05 /* of a request's time, for a place in the batch */
 #define SOME_MISSES 0.01 /* of lookups, that a larger tier would serve */
 
 static bool is_tier(enum verdict_limit l) {
@@ -203,7 +204,10 @@ static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len
         snprintf(out, len, ", or faster tiers: storage is %s of the latency that targets are of",
                  phrase_share(storage).text);
     else if (v->cause == VERDICT_CAUSE_BANDWIDTH)
-        snprintf(out, len, ": no tier would bring more throughput");
+        snprintf(out, len, "%s",
+                 verdict_value(v, "batch_wait_share") >= SOME_WAIT
+                     ? ": room for a larger batch would bring little throughput"
+                     : ": no tier would bring more throughput");
     else
         snprintf(out, len, "%s",
                  strstr(v->sentence, VERDICT_NOT_THE_CACHE) ? ": requests hardly wait for the cache" : "");

@@ -781,6 +781,18 @@ def _():
     assert "classes are left unserved" not in verdict_on({**starved, "e2e_p95_ms": 100}, starved)
 
 
+@case("a class that starves beside the others makes no side better, though nothing is left undone")
+def _():
+    classes = [{"name": name, "share": 0.5} for name in ("batch", "chat")]
+    tiers = {"cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "64GiB", "path": ".", "read_bandwidth": "2GB/s", "write_bandwidth": "1GB/s"}}
+    said, got = simulated(
+        ["engine.slots=28"], seed=1, run={"duration": "120s", "warmup": "20s"}, engine={"slots": 64}, cache={"granularity": "request"}, tiers=tiers,
+        workload={"users": 50, "personas": [{"name": "a", "context": [1024, 4096], "generate": [50, 100], "think": ["100ms", "500ms"]}]},
+        qos={"scheduler": "strict", "classes": [{**one, "p95": "1s"} for one in classes]})
+    assert re.search(r"class chat is served less often \(\d+ requests done after \d+", said) and said.startswith("Run 2 is worse than run 1: "), said
+    assert got.rc == 3 and "run 2 serves class chat less often than run 1: " in " ".join(got.stdout.split()), got
+
+
 @case("a run that the verdict calls worse for its targets passes no gate")
 def _():
     before = {"e2e_p95_ms": 100, "throughput_tok_s": 100, "slo_batch_met_ratio": 0.75}

@@ -16,7 +16,7 @@
 
 #define HALF      0.5  /* of the time, of the room, and of a latency */
 #define SOMETIMES 0.05 /* of the time, and of a latency */
-#define SAVED     0.15 /* of a GPU's time, by which a larger batch is worth a word */
+#define SAVED     0.1  /* of a GPU's time, by which a larger batch is worth a word */
 #define TIED      0.97 /* of the largest: as full */
 #define AS_MUCH   0.85 /* of what another change brings */
 #define NEARLY    0.9  /* of the largest: as much, for a reader */
