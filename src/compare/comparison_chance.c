@@ -152,11 +152,15 @@ static bool same_seeds(const struct trials *a, const struct trials *b) {
     return same;
 }
 
-bool comparison_twins(const struct comparison_input *a, const struct comparison_input *b) {
+bool comparison_draws_alike(const struct comparison_input *a, const struct comparison_input *b) {
     bool groups = comparison_group(a);
-    if (strcmp(a->run->mode, "simulate") != 0 || strcmp(b->run->mode, "simulate") != 0) return false;
     if (groups != comparison_group(b)) return false;
     return groups ? same_seeds(a->trials, b->trials) : a->run->seed == b->run->seed;
+}
+
+bool comparison_twins(const struct comparison_input *a, const struct comparison_input *b) {
+    bool simulated = strcmp(a->run->mode, "simulate") == 0 && strcmp(b->run->mode, "simulate") == 0;
+    return simulated && comparison_draws_alike(a, b);
 }
 
 struct spread {

@@ -15,7 +15,7 @@ static double done_of(const struct comparison_input *i, const char *name) {
     return comparison_value(i, metric, &unit);
 }
 
-/* Others than the same users, of the same classes, may ask for less of one. */
+/* Others than the same users, each of the class that a seed drew, may ask for less of one. */
 static bool asks_otherwise(const struct comparison *c, size_t side) {
     for (size_t i = 0; i < c->differences; i++) {
         const struct comparison_difference *d = &c->difference[i];
@@ -47,7 +47,8 @@ void comparison_classes(const struct comparison_input *input, struct comparison 
     for (size_t s = 1; s < c->sides; s++) {
         double most = LEAST;
         const struct run_record *run = input[s].run;
-        for (uint32_t k = 0; k < run->classes && run->classes > 1 && !asks_otherwise(c, s); k++)
+        bool alike = comparison_draws_alike(&input[0], &input[s]) && !asks_otherwise(c, s);
+        for (uint32_t k = 0; k < run->classes && run->classes > 1 && alike; k++)
             take_class(&input[0], &input[s], run->klass[k].name, &c->side[s], &most);
     }
 }

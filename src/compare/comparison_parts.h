@@ -106,6 +106,8 @@ static inline bool comparison_side_failed(const struct comparison_side *s) {
     return s->trials ? !s->complete : s->status == RUN_FAILED || s->status == RUN_CRASHED;
 }
 
+/* Whether both drew from one seed, or the trials of groups from the same ones: their users are the same. */
+bool comparison_draws_alike(const struct comparison_input *a, const struct comparison_input *b);
 /* Whether simulations drew from one seed, or trials of groups from the same ones: their requests come at the
  * same moments, and nothing but what differs between them makes what they leave undone. */
 bool comparison_twins(const struct comparison_input *a, const struct comparison_input *b);

@@ -418,7 +418,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     double part[JUDGE_PARTS], all[JUDGE_PARTS];
     judge_parts(in, false, all);
     judge_parts(in, judge_by_first_token(in), part);
-    bool idle = judge_places_idle(in);
+    bool idle = judge_places_idle(in), way = part[JUDGE_WAY] >= DOMINANT; /* which no tier shortens */
     if (idle) { /* who waits for a place waits for the storage of those that have one */
         double join = fmin(judge_share(judge_join_of(in, judge_by_first_token(in)),
                                        judge_by_first_token(in) ? in->ttft_ms : in->e2e_ms),
@@ -432,7 +432,8 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     bool stores = part[JUDGE_STORAGE] > part[JUDGE_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
     bool timed = all[JUDGE_COMPUTE] > all[JUDGE_STORAGE] + all[JUDGE_REST];
-    bool by_size = !most.workers && capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
+    bool by_size = !most.workers && !(way && !bound) &&
+                   capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
     /* more slots would make the line before a tier longer, in which those in service stand */
     bool lined = full && tiers && l.line_share >= DOMINANT && part[JUDGE_STORAGE] > part[JUDGE_QUEUE];
     lined |= idle && judge_join_ms(in) >= DOMINANT * (in->e2e_ms - in->queue_ms); /* or before the batch */

@@ -184,7 +184,8 @@ struct judge_resource judge_most_loaded(const struct judge_input *in);
 struct judge_resource judge_busiest_tier(const struct judge_input *in); /* or its link: by its load */
 struct judge_resource judge_fullest_tier(const struct judge_input *in); /* by how busy it is */
 /* The workers (engine.workers), whose operations one after the other leave the channels of every tier idle:
- * of nvme, or else of cpu. Its load is missing where they do not bind. */
+ * of nvme, or else of the tier that is longest at work for copies. Its load is missing where they do not
+ * bind. */
 struct judge_resource judge_workers(const struct judge_input *in);
 /* Of the bytes that a tier moved, the part that is a demand of requests: moves in the background are none,
  * unless requests wait behind them: for room, or for the tier that takes most of their time. */

@@ -157,9 +157,23 @@ static struct judge_resource most_waited_for(const struct judge_input *in, struc
     return other.load >= TIED * most.load ? other : most;
 }
 
+static double tier_op_s(const struct judge_input *in, int t) {
+    return fmax(in->device_s[t][KVF_DIR_READ], 0) + fmax(in->device_s[t][KVF_DIR_WRITE], 0);
+}
+
+/* Staging buffers carry chunks of nvme; a copy holds a worker until its slowest leg has ended. */
+static enum kvf_tier workers_tier(const struct judge_input *in) {
+    enum kvf_tier most = KVF_TIER_CPU;
+    if (in->staging >= in->copying) return KVF_TIER_NVME;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (in->on[t] && t != KVF_TIER_NVME && tier_op_s(in, t) > tier_op_s(in, most))
+            most = (enum kvf_tier)t;
+    return most;
+}
+
 struct judge_resource judge_workers(const struct judge_input *in) {
     double busy = fmax(in->staging, in->copying), fullest = 0;
-    enum kvf_tier tier = in->staging >= in->copying ? KVF_TIER_NVME : KVF_TIER_CPU;
+    enum kvf_tier tier = workers_tier(in);
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) fullest = fmax(fullest, fmax(in->tier_busy[t], in->link_any[t]));
     bool bind = busy >= JUDGE_SATURATED && fullest < JUDGE_SATURATED * busy;

@@ -51,7 +51,11 @@ struct judge_leader judge_leader_of(const struct judge_input *in) {
         if (l.found) l.both = both_of(in->paced_ms, l.tier, in->storage_ms);
     }
     if (!l.found) lead(&l, waited, total);
-    if (in->held_s > most) {
+    /* a write's own time has its wait for a turn in it */
+    bool held = in->held_s > most ||
+                (l.paced && l.dir == KVF_DIR_WRITE && in->held_s > waited[l.tier][KVF_DIR_WRITE]);
+    if (held) {
+        l.paced = false;
         l.found = l.limit = true;
         l.share = judge_share(in->held_s, total);
     }

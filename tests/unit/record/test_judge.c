@@ -997,6 +997,34 @@ static void questions_to_a_remote_tier_are_messages(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
 }
 
+/* One write at a time: two thirds of what a write takes is the wait for its turn, whatever reads take. */
+static void a_gate_is_named_beside_long_reads(void **state) {
+    (void)state;
+    struct judge_input in = means(1500, 0, 1500, 0);
+    works(&in, NVME, 90, 30, 0.2, 0.1);
+    in.held_s = 70;
+    in.paced_ms[NVME][READ] = 400;
+    in.paced_ms[NVME][WRITE] = 1000;
+    assert_int_equal(judged(&in).limited_by, VERDICT_WRITES);
+    in.held_s = 20;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+}
+
+/* Messages are most of the latency: neither a larger tier nor a faster one shortens them. */
+static void messages_come_before_misses(void **state) {
+    (void)state;
+    struct judge_input in = means(1030, 1000, 30, 0);
+    works(&in, CPU, 3, 0, 0.04, 0);
+    in.way_ms = 1000;
+    in.miss_ratio = 0.6;
+    in.first_ratio = 0.1;
+    in.reuse_bytes = 30 * GIB;
+    assert_int_equal(judged(&in).limited_by, VERDICT_LINK);
+    in.way_ms = in.queue_ms = 0;
+    in.storage_ms = 1030;
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_CAPACITY);
+}
+
 /* Slots that are full at times, behind a tier that is as busy: more load is no remedy for a long queue. */
 static void a_long_queue_is_no_want_of_load(void **state) {
     (void)state;
@@ -1674,6 +1702,8 @@ int main(void) {
         cmocka_unit_test(behind_a_gate_copies_fill_a_tier_too),
         cmocka_unit_test(questions_to_a_remote_tier_are_messages),
         cmocka_unit_test(a_long_queue_is_no_want_of_load),
+        cmocka_unit_test(a_gate_is_named_beside_long_reads),
+        cmocka_unit_test(messages_come_before_misses),
         cmocka_unit_test(reads_and_writes_hold_slots_together),
         cmocka_unit_test(generation_holds_slots_however_storage_waits_for_room),
         cmocka_unit_test(room_is_told_of_the_latency_that_targets_are_of),
