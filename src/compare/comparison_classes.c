@@ -15,16 +15,6 @@ static double done_of(const struct comparison_input *i, const char *name) {
     return comparison_value(i, metric, &unit);
 }
 
-/* Others than the same users, each of the class that a seed drew, may ask for less of one. */
-static bool asks_otherwise(const struct comparison *c, size_t side) {
-    for (size_t i = 0; i < c->differences; i++) {
-        const struct comparison_difference *d = &c->difference[i];
-        bool asks = strncmp(d->key, "workload.", 9) == 0 || strncmp(d->key, "qos.classes", 11) == 0;
-        if (asks && !comparison_same(d, side)) return true;
-    }
-    return false;
-}
-
 static void take_class(const struct comparison_input *base, const struct comparison_input *own,
                        const char *name, struct comparison_side *side, double *most) {
     double all[2] = {done_of(base, NULL), done_of(own, NULL)},
@@ -47,7 +37,9 @@ void comparison_classes(const struct comparison_input *input, struct comparison 
     for (size_t s = 1; s < c->sides; s++) {
         double most = LEAST;
         const struct run_record *run = input[s].run;
-        bool alike = comparison_draws_alike(&input[0], &input[s]) && !asks_otherwise(c, s);
+        /* the same users, each of the class that a seed drew */
+        bool alike = comparison_draws_alike(&input[0], &input[s]) && !comparison_differs(c, s, "workload.") &&
+                     !comparison_differs(c, s, "qos.classes");
         for (uint32_t k = 0; k < run->classes && run->classes > 1 && alike; k++)
             take_class(&input[0], &input[s], run->klass[k].name, &c->side[s], &most);
     }

@@ -65,6 +65,14 @@ static inline bool comparison_same(const struct comparison_difference *d, size_t
     const char *base = d->value[0], *own = d->value[side];
     return base && own ? strcmp(base, own) == 0 : base == own;
 }
+/* Whether a key of the scenario that begins so has another value than in the baseline. */
+static inline bool comparison_differs(const struct comparison *c, size_t side, const char *begins) {
+    for (size_t i = 0; i < c->differences; i++)
+        if (strncmp(c->difference[i].key, begins, strlen(begins)) == 0 &&
+            !comparison_same(&c->difference[i], side))
+            return true;
+    return false;
+}
 /* Whether a key of the scenario may change what a request takes, as its name or its length may not. */
 bool comparison_key_counts(const char *key);
 /* Appends "hit ratio 22.1 % after 45.0 %". */

@@ -284,6 +284,12 @@ static double times_of(const struct felt_pair *pair) {
     return comparison_times(&m, 1);
 }
 
+/* "(21.7 ms after 6.59 ms)" */
+static void put_pair(const struct felt_pair *pair, struct buf *out) {
+    buf_addf(out, "(%s after %s)", comparison_cell(pair->change[1].value, &pair->metric).text,
+             comparison_cell(pair->change[0].value, &pair->metric).text);
+}
+
 /* The mean of a latency, which is no row of the usual table, has the reason of its P95. */
 static bool felt_of(const struct comparison *c, size_t side, const char *metric, double mean[2],
                     struct felt_pair *out) {
@@ -341,12 +347,10 @@ static bool may_be_worse(const struct comparison *c, size_t side, struct felt_pa
 
 static void put_may_be_worse(const struct comparison *c, size_t side, const struct felt_pair *pair,
                              struct buf *out) {
-    buf_addf(
-        out,
-        "Whether %s %s worse than %s is not known: %s may be (%s after %s), and nothing goes beyond noise.",
-        c->side[side].label, is_or_are(&c->side[side]), c->side[0].label, pair->metric.label,
-        comparison_cell(pair->change[1].value, &pair->metric).text,
-        comparison_cell(pair->change[0].value, &pair->metric).text);
+    buf_addf(out, "Whether %s %s worse than %s is not known: %s may be ", c->side[side].label,
+             is_or_are(&c->side[side]), c->side[0].label, pair->metric.label);
+    put_pair(pair, out);
+    buf_add(out, ", and nothing goes beyond noise.");
 }
 
 /* Why nothing is said, of the first metric that would have been something to say. */
@@ -451,19 +455,11 @@ static int weight_of(const char *key) {
     return strncmp(key, "workload.", strlen("workload.")) == 0 ? 0 : buf_ends_with(key, ".capacity") ? 1 : 2;
 }
 
-/* Whether other users, sizes or rates were asked of it: throughput goes by what is asked. */
-static bool asked_otherwise(const struct comparison *c, size_t side) {
-    for (size_t i = 0; i < c->differences; i++)
-        if (weight_of(c->difference[i].key) == 0 && !comparison_same(&c->difference[i], side)) return true;
-    return false;
-}
-
 /* "Whether run 2 is better than run 1 is not known: better in nvme read P95 by 37 %, but end-to-end P95 may
  * be worse (47.4 s after 29.9 s)" */
 static void put_doubt(const struct comparison *c, size_t side, const struct findings *f, struct buf *out) {
     const char *word = f->worse && !f->harm.metric ? "worse" : "better",
                *other = word[0] == 'w' ? "better" : "worse";
-    const struct comparison_metric *m = &f->contrary.metric;
     buf_addf(out, "Whether %s %s %s than %s is not known: ", c->side[side].label, is_or_are(&c->side[side]),
              word, c->side[0].label);
     if (f->harm.metric) put_lost(c, side, f->harm.metric, f->harm.relief, out);
@@ -474,9 +470,8 @@ static void put_doubt(const struct comparison *c, size_t side, const struct find
     const char *between = f->worse == f->harm.relief ? ", though " : ", and ";
     if (f->first) buf_add(out, f->harm.metric ? between : "");
     if (f->first) put_by(c, f->worse ? "worse" : "better", f->what, side, out);
-    buf_addf(out, ", but %s may be %s (%s after %s)", m->label, other,
-             comparison_cell(f->contrary.change[1].value, m).text,
-             comparison_cell(f->contrary.change[0].value, m).text);
+    buf_addf(out, ", but %s may be %s ", f->contrary.metric.label, other);
+    put_pair(&f->contrary, out);
 }
 
 /* ", though fewer writes fall through (...)" */
@@ -514,7 +509,8 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
     } else if (f->first) {
         buf_addf(out, " %s than %s", f->worse ? "worse" : "better", c->side[0].label);
         put_by(c, "", f->what, side, out);
-        *beside = comparison_of_rate(f->what) && asked_otherwise(c, side);
+        /* throughput goes by what is asked */
+        *beside = comparison_of_rate(f->what) && comparison_differs(c, side, "workload.");
         return comparison_cause(c, side, f->first->direction, f->what, beside, out);
     }
     return lead;
@@ -568,10 +564,10 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         put_by(c, gain ? f.first ? ", but better" : ", though better" : ", but worse", f.also, side, out);
     struct felt_pair worse;
     bool part = f.also && of_part(f.also), better = f.first && !f.worse && (!f.also || part);
-    if (better && !f.doubtful && !f.harm.other_done && may_be_worse(c, side, &worse))
-        buf_addf(out, ", %s %s may be worse (%s after %s)", part ? "and" : "though", worse.metric.label,
-                 comparison_cell(worse.change[1].value, &worse.metric).text,
-                 comparison_cell(worse.change[0].value, &worse.metric).text);
+    if (better && !f.doubtful && !f.harm.other_done && may_be_worse(c, side, &worse)) {
+        buf_addf(out, ", %s %s may be worse ", part ? "and" : "though", worse.metric.label);
+        put_pair(&worse, out);
+    }
     if (f.relieved && !f.harm.other_done) put_relief(c, side, &f.harm, out);
     if (f.misses && !named && (f.doubtful || (f.first && (!f.worse || f.also)))) {
         buf_add(out, ", while more lookups miss (");

@@ -136,15 +136,17 @@ struct judge_input {
  * - no request done: so, and what operations took most time so far
  * - targets met and no queue that grows: none, and the most loaded resource; unknown, if the run has failed
  * - a neighbour: the tier that would be named is on a device that another program uses
- * - the gate of writes: most operation time is spent waiting at it
+ * - the gate of writes: most operation time is spent waiting at it, or more than the writes take that
+ * requests wait for longest
  * - the gpu's capacity, or the size of its batch: nothing is saturated, places in the batch are not held by
  * who waits for storage, and for half of the time sequences wait to join the batch of a modelled GPU that has
  * no room for their KV, or as many sequences as it may have, or this wait is half of the latency that the
  * targets are of; not where the next rule holds and storage takes more time, or hits would save more of the
  * GPU's than larger batches
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
- * for what was missed, would be named; not where nothing is saturated and misses make no work, nor for a tier
- * beside a modelled GPU that computes what misses, where a hit would be read
+ * for what was missed, would be named; not where nothing is saturated and misses make no work, or messages
+ * are half of the latency, nor for a tier beside a modelled GPU that computes what misses, where a hit would
+ * be read
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax; of
  * two that are as busy the one that requests wait for longer; workers, where nothing else is
  * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
@@ -250,7 +252,8 @@ double judge_share(double part, double whole);
  * flight, where these wait longer for their turn than any operation takes. */
 struct judge_leader {
     bool found;
-    bool limit;         /* share is of operation time; the tier has the most of that, and the rest is unset */
+    bool limit;         /* share is of operation time; the tier is that of the longest operations, or of these
+                           writes, and the rest is unset */
     bool paced;         /* share is of the time in storage, else of operation time */
     enum kvf_tier tier; /* KVF_TIERS: none */
     enum kvf_dir dir;
