@@ -117,6 +117,8 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_TARGET_STORAGE "target_storage_share"
 /* Requests that failed, of those that ended: evidence where most of them did, and of nothing else. */
 #define VERDICT_FAILED_SHARE "failed_share"
+/* How busy the workers are, where channels of the tiers wait for them. */
+#define VERDICT_WORKERS "workers_busy"
 /* Machines that have the tier named, of a fleet or of ranks; none: one. */
 #define VERDICT_MACHINES "machines"
 /* How the sentence begins where no limit could be named. */

@@ -111,7 +111,7 @@ static const struct words {
      NOT_BUSY "the message from router to pod is the largest part of the latency "
               "that the targets are of."},
     {VERDICT_LINK, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
-     "a faster link, a larger tier above it, or fewer users",
+     "a faster link, enough room above it, or fewer users",
      "The link is the resource that is busy for the largest part of the time, 85 % or more: it bounds throughput."},
     {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY,
      VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS, "a larger # tier, or fewer users",
@@ -120,14 +120,15 @@ static const struct words {
      "its time or more computes such misses again for 20 % of that."},
     {VERDICT_LIMITS, VERDICT_CAUSE_BANDWIDTH,
      VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
-     "a faster # tier, a larger one above, or fewer users",
+     "a faster # tier, enough room above it, or fewer users",
      "It is the resource that is busy for the largest part of the time, 85 % or more: a request's demand on it "
      "bounds throughput."},
     {VERDICT_LIMITS, VERDICT_CAUSE_CONCURRENCY, 0, "more workers (engine.workers), or a faster # tier",
-     "The workers carry out operations of the tier for 85 % of their time or more, and no tier is as busy as that: its "
-     "channels serve more at a time than there are workers."},
+     "The workers carry out operations of the tier for 85 % of their time or more, or these are the largest part of the "
+     "latency and wait for a worker for half of their time; no tier is as busy as the workers, since its channels serve "
+     "more at a time than there are workers."},
     {VERDICT_LIMITS, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FEWER_USERS,
-     "a faster # tier, or a larger one above it",
+     "a faster # tier, or enough room above it",
      NOT_BUSY "its operations are the largest part of the latency that the "
               "targets are of."},
 };
@@ -241,6 +242,21 @@ static bool is_first(const struct verdict *v) {
     return v->limited_by == VERDICT_GPU;
 }
 
+/* Part of a request's time in line for workers from which more of them are worth a word. */
+#define SOME_LINE 0.1
+static const char more_workers[] = ", more workers (engine.workers)";
+
+/* "a faster nvme tier, more workers (engine.workers), or fewer users" where the tier's operations wait for
+ * them. */
+static void add_workers(const struct verdict *v, char *out, size_t len) {
+    bool waits = is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_LATENCY &&
+                 verdict_value(v, VERDICT_WORKERS) > 0 && share_at(v, "line") >= SOME_LINE;
+    char *last = strstr(out, ", or "), tail[96];
+    if (!waits || !last) return;
+    snprintf(tail, sizeof tail, "%s", last);
+    snprintf(last, len - (size_t)(last - out), "%s%s", more_workers, tail);
+}
+
 #define HALF_BUSY 0.5 /* from here on waits for a GPU's batch shorten with its steps */
 static const char fewer_users[] = ", or fewer users";
 
@@ -296,6 +312,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v, beside, sizeof beside));
     else
         put_advice(words_of(v)->advice, tier, out, len);
+    add_workers(v, out, len);
     char *last = strstr(out, fewer_users);
     if (last && is_batch(v) && verdict_value(v, "compute_busy") >= HALF_BUSY)
         snprintf(last, len - (size_t)(last - out), ", a faster GPU%s", fewer_users);

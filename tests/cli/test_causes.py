@@ -185,6 +185,18 @@ def _():
                    "nvme", "concurrency", "throughput_tok_s", {"engine.workers": 16}, 1.5, {"engine.slots": 64})
 
 
+@case("few workers that a burst waits for are named though they are idle most of the time")
+def _():
+    said = told_by_relief("two workers, six users who think", {
+        "model": "llama3.1-8b", "seed": 5, "run": {"warmup": "30s", "duration": "120s"}, "engine": {"slots": 32, "workers": 2}, "qos": {"latency": "ttft"},
+        "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": 0}, "nvme": {
+            "capacity": "512GiB", "channels": 64, "latency": "20ms", "read_bandwidth": "14GB/s", "write_bandwidth": "14GB/s", "path": "."}},
+        "cache": {"granularity": "request"}, "workload": {"users": 6, "conversation": None, "prefix": None, "personas": [
+            {"name": "p", "context": [1000, 3000], "generate": [10, 50], "think": ["10s", "20s"]}]}},
+        "nvme", "concurrency", "ttft_mean_ms", {"engine.workers": 8}, 0.7, {"engine.slots": 64})
+    assert "and the line is for the workers (engine.workers); " in said, said
+
+
 @case("of reads that go on side by side the tier is named whose last one requests wait for")
 def _():
     said = told_by_relief("a few reads of slow memory beside many of a fast drive", {

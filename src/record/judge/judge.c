@@ -354,9 +354,12 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
         judge_add_parts(t, in);
         return;
     }
-    say(v, verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, part[JUDGE_STORAGE] * l.share);
+    bool workers = l.line_share >= DOMINANT && judge_few_workers(in); /* for which its channels wait */
+    say(v, verdict_limit_of(l.tier), workers ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_LATENCY,
+        part[JUDGE_STORAGE] * l.share);
     judge_add_leader(t, &l, in);
     if (in->tier_busy[l.tier] >= 0) phrase_add(t, "; %s busy", phrase_share(in->tier_busy[l.tier]).text);
+    if (workers) phrase_add(t, ", and the line is for the workers (engine.workers)");
     judge_add_free_misses(t, in);
     judge_add_parts(t, in);
 }
@@ -507,6 +510,8 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
+    if (judge_few_workers(in))
+        verdict_add_evidence(v, VERDICT_WORKERS, fmin(fmax(in->staging, in->copying), 1), "");
     if (in->requests > 0 && in->e2e_ms > 0) {
         (void)judge_shares(in, false, part);
         verdict_add_evidence(v, "queue_wait_share", part[JUDGE_QUEUE] + part[JUDGE_WAY], "");

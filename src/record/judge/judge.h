@@ -189,6 +189,7 @@ struct judge_resource judge_fullest_tier(const struct judge_input *in); /* by ho
  * of nvme, or else of the tier that is longest at work for copies. Its load is missing where they do not
  * bind. */
 struct judge_resource judge_workers(const struct judge_input *in);
+bool judge_few_workers(const struct judge_input *in); /* whether channels wait for them, however busy */
 /* Of the bytes that a tier moved, the part that is a demand of requests: moves in the background are none,
  * unless requests wait behind them: for room, or for the tier that takes most of their time. */
 double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir);

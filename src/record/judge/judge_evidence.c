@@ -171,12 +171,18 @@ static enum kvf_tier workers_tier(const struct judge_input *in) {
     return most;
 }
 
-struct judge_resource judge_workers(const struct judge_input *in) {
+/* While all of them are at work some channels of every tier are not: more of them do more at a time. */
+bool judge_few_workers(const struct judge_input *in) {
     double busy = fmax(in->staging, in->copying), fullest = 0;
-    enum kvf_tier tier = workers_tier(in);
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) fullest = fmax(fullest, fmax(in->tier_busy[t], in->link_any[t]));
-    bool bind = busy >= JUDGE_SATURATED && fullest < JUDGE_SATURATED * busy;
+    return fullest < JUDGE_SATURATED * busy;
+}
+
+struct judge_resource judge_workers(const struct judge_input *in) {
+    double busy = fmax(in->staging, in->copying);
+    enum kvf_tier tier = workers_tier(in);
+    bool bind = busy >= JUDGE_SATURATED && judge_few_workers(in);
     double load = bind ? needed(in, tier, in->busy[tier], busy) : (double)NAN;
     return (struct judge_resource){verdict_limit_of(tier), tier, busy, load, true};
 }

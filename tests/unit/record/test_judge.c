@@ -383,6 +383,37 @@ static void workers_bind_where_nothing_else_is_full(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
 }
 
+/* Bursts of many operations stand in line for few workers, which have little to do at other times. */
+static void a_latency_may_be_a_line_for_workers(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 400, 0);
+    char text[300];
+    in.slots_ratio = 0.2;
+    works(&in, NVME, 30, 10, 0.02, 0.01);
+    in.emulated[NVME] = true;
+    in.staging = 0.3;
+    in.device_s[NVME][READ] = 10, in.line_s[NVME][READ] = 20;
+    struct verdict v = judged(&in);
+    assert_true(v.limited_by == VERDICT_NVME && v.cause == VERDICT_CAUSE_CONCURRENCY);
+    assert_non_null(strstr(
+        v.sentence, "67 % in line for it; 3 % busy, and the line is for the workers (engine.workers)"));
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "more workers (engine.workers), or a faster nvme tier");
+    in.device_s[NVME][READ] = 20, in.line_s[NVME][READ] = 10; /* a part of it */
+    v = judged(&in);
+    assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a faster nvme tier, more workers (engine.workers), or fewer users");
+    in.device_s[NVME][READ] = 10, in.line_s[NVME][READ] = 20;
+    in.tier_busy[NVME] = 0.28; /* channels are as busy as workers: more of these would wait for them */
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
+    in.staging = 0; /* of a real drive its depth is full */
+    in.tier_busy[NVME] = 0.03;
+    v = judged(&in);
+    assert_true(v.cause == VERDICT_CAUSE_LATENCY &&
+                !strstr(verdict_advice(&v, text, sizeof text), "workers"));
+}
+
 /* 9.8 s of 10 at the drive for 100 requests: 98 ms each, and no more than 10.2 a second. */
 static void the_largest_demand_bounds_throughput(void **state) {
     (void)state;
@@ -1619,7 +1650,7 @@ static void every_verdict_has_advice_and_a_rule(void **state) {
                         "33.5 GiB more in the nvme tier, or fewer users");
     small.cause = VERDICT_CAUSE_BANDWIDTH;
     assert_string_equal(verdict_advice(&small, text, sizeof text),
-                        "a faster nvme tier, a larger one above, or fewer users");
+                        "a faster nvme tier, enough room above it, or fewer users");
     /* seen from another mean the factor stays, down to what a request computes */
     verdict_add_remedy(&small, "2 x nvme bandwidth", "e2e_mean_ms", 12000, 4000);
     verdict_rebase(&small, "e2e_mean_ms", 9000, 1000);
@@ -1688,6 +1719,7 @@ int main(void) {
         cmocka_unit_test(what_is_still_computed_is_no_miss_of_capacity),
         cmocka_unit_test(too_few_arrivals_are_load),
         cmocka_unit_test(workers_bind_where_nothing_else_is_full),
+        cmocka_unit_test(a_latency_may_be_a_line_for_workers),
         cmocka_unit_test(the_largest_demand_bounds_throughput),
         cmocka_unit_test(cpus_that_work_for_others_are_a_neighbour),
         cmocka_unit_test(the_link_is_named_where_its_demand_is_the_largest),
