@@ -51,6 +51,8 @@
 #define LARGER_LEAST 1.1
 /* A change that leaves less of the throughput is no remedy for misses. */
 #define KEPT 0.95
+/* Of the time in storage, waits for room from which on only what makes room sooner shortens it. */
+#define WAITS_MOST 0.5
 /* Miss ratios of the trial and of the run that are the same. */
 #define ALIKE 0.005
 /* Fewer requests than this, or than so many of each user where their number is limited, are no mean; nor are
@@ -97,6 +99,18 @@ static bool holds_few(const struct forecast *f, const struct change *c) {
     return false;
 }
 
+static bool waits_for_room(const struct forecast *f) {
+    return f->in->room_ms >= WAITS_MOST * f->in->storage_ms;
+}
+
+/* Whether the tier that makes room has less to do for a request. */
+static bool makes_room_sooner(const struct forecast *f, double demand_s[KVF_TIERS][KVF_DIRS]) {
+    enum kvf_tier maker = judge_room_maker(f->in);
+    double now_s = f->demand_s[maker][KVF_DIR_READ] + f->demand_s[maker][KVF_DIR_WRITE];
+    double then_s = demand_s[maker][KVF_DIR_READ] + demand_s[maker][KVF_DIR_WRITE];
+    return then_s * LARGER_LEAST <= now_s;
+}
+
 /* The accesses with the change. Not where the trial's cache is another than the run's, or remains so of fewer
  * users, nor where users differ: a larger tier helps some of them, and the others then ask for more. */
 static bool try_it(const struct forecast *f, const struct change *c, struct trial_counts *tried,
@@ -107,7 +121,7 @@ static bool try_it(const struct forecast *f, const struct change *c, struct tria
     if (forecast_try(f, c, tried) != 0 || tried->contexts == 0) return false;
     forecast_moved_demands(f, tried, demand_s);
     *hit_ratio = hit_ratio_with(f, tried);
-    if (!fewer) return true;
+    if (!fewer) return !waits_for_room(f) || makes_room_sooner(f, demand_s);
     return !(fabs(*hit_ratio - (1 - f->in->miss_ratio)) > OTHER_HITS) && apart(f, demand_s) <= OTHER_DEMANDS;
 }
 
@@ -225,7 +239,7 @@ static void add_larger(struct forecast *f, int t, double times, const char *what
     usable[t] *= times;
     curve_of(f, usable, then);
     double misses = now[KVF_TIERS - 1], fewer = misses - then[KVF_TIERS - 1];
-    if (!(fabs(misses - f->in->miss_ratio) <= OTHER_SO_FAR)) return;
+    if (!(fabs(misses - f->in->miss_ratio) <= OTHER_SO_FAR) || waits_for_room(f)) return;
     for (int i = 0; i < KVF_TIERS; i++) {
         double hits = above - now[i], hits_then = above_then - then[i];
         if (f->in->on[i] && hits > ALIKE) demand_s[i][KVF_DIR_READ] *= hits_then / hits;

@@ -191,7 +191,8 @@ struct judge_resource judge_fullest_tier(const struct judge_input *in); /* by ho
 struct judge_resource judge_workers(const struct judge_input *in);
 bool judge_few_workers(const struct judge_input *in); /* whether channels wait for them, however busy */
 /* Of the bytes that a tier moved, the part that is a demand of requests: moves in the background are none,
- * unless requests wait behind them: for room, or for the tier that takes most of their time. */
+ * unless requests wait behind them: for room, for the tier that takes most of their time, or for the workers.
+ */
 double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir);
 struct judge_resource judge_gpu(const struct judge_input *in); /* the modelled one */
 /* The part of the GPU's time that larger batches would save, without what keeps them small: as far as room,
@@ -297,8 +298,8 @@ bool judge_cut(const struct judge_input *in);
  * none.
  */
 int judge_last_tier(const struct judge_input *in);
-/* The tier with most time of writes below the first that is on: room comes from what is moved there. The
- * first one, where nothing is written below it. */
+/* The tier below the first that is on whose writes take most time, or of several that take half of that the
+ * busiest: room comes from what is moved there. The first one, where nothing is written below it. */
 enum kvf_tier judge_room_maker(const struct judge_input *in);
 int judge_lowest_tier(const struct judge_input *in); /* that is on, whatever it holds */
 /* Bytes that the tiers hold together, copies counted once. */

@@ -31,10 +31,16 @@ bool judge_others_compute(const struct judge_input *in) {
     return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
 }
 
+/* Moves in the background may hold all workers, for which what requests wait for stands in line. */
+static bool behind_moves(const struct judge_input *in, const struct judge_leader *l) {
+    double line_ms = l->found && !l->limit ? l->share * l->line_share * in->storage_ms : 0;
+    return line_ms >= HALF * (in->e2e_ms - in->queue_ms) && fmax(in->staging, in->copying) >= JUDGE_SATURATED;
+}
+
 double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir) {
     struct judge_leader l = judge_leader_of(in);
     bool behind = in->room_ms >= SOMETIMES * (in->e2e_ms - in->queue_ms) || (l.found && l.tier == tier);
-    return behind ? 1 : in->needed[tier][dir];
+    return behind || behind_moves(in, &l) ? 1 : in->needed[tier][dir];
 }
 
 /* Of the time for both directions, what moves in the background take is no demand of a request. */
@@ -110,7 +116,8 @@ static double growth(const struct judge_input *in, enum judge_batch without) {
     if (!(running > 0)) return fmax(g, 1);
     if (in->places > 0 && without == JUDGE_BATCH_NO_ROOM) g = fmin(g, in->places / running);
     if (in->slots > 0 && !slots) g = fmin(g, (double)in->slots / running);
-    if (in->users > 0) g = fmin(g, in->users / running);
+    bool asks_on = in->unserved_ratio >= 0; /* a user may have several requests open */
+    if (in->users > 0 && !asks_on) g = fmin(g, in->users / running);
     return fmax(g, 1);
 }
 
@@ -231,14 +238,18 @@ void judge_add_busy(struct phrase *t, const struct judge_resource *r, const stru
     if (r->workers) phrase_add(t, ", all that the workers keep busy (engine.workers)");
 }
 
-/* Room in tiers that keep copies comes when these are made, by the tier that is behind with them. */
+/* Room in tiers that keep copies comes when these are made, by the tier that is behind with them. Of others a
+ * move waits for the next one's room, and with that for its time: of those that take long, the busiest. */
 enum kvf_tier judge_room_maker(const struct judge_input *in) {
     int top = 0, maker = -1;
-    double most = 0;
+    double most = 0, busiest = -1;
     while (top < KVF_TIERS - 1 && !in->on[top]) top++;
+    for (int t = top + 1; t < KVF_TIERS; t++)
+        if (in->on[t]) most = fmax(most, in->op_s[t][KVF_DIR_WRITE]);
     for (int t = top + 1; t < KVF_TIERS; t++) {
-        double time = in->copies ? in->tier_busy[t] : in->op_s[t][KVF_DIR_WRITE];
-        if (in->on[t] && time > most) most = time, maker = t;
+        bool takes_long = in->copies || (most > 0 && in->op_s[t][KVF_DIR_WRITE] >= HALF * most);
+        double busy = in->copies ? in->tier_busy[t] : fmax(in->tier_busy[t], in->link_any[t]);
+        if (in->on[t] && takes_long && busy > fmax(busiest, in->copies ? 0 : -1)) busiest = busy, maker = t;
     }
     return (enum kvf_tier)(maker < 0 ? top : maker);
 }

@@ -1185,6 +1185,12 @@ static void the_tier_that_makes_room_is_named(void **state) {
     struct verdict v = judged(&in);
     assert_true(v.limited_by == VERDICT_CPU && v.cause == VERDICT_CAUSE_LATENCY);
     assert_non_null(strstr(v.sentence, "it is made by what moves to cpu, 32 % busy"));
+    works(&in, NVME, 0, 35, 0, 0.05); /* what moves to cpu waits until it has moved on */
+    assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
+    works(&in, NVME, 0, 35, 0, 0.5);
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    works(&in, NVME, 0, 12, 0, 0.5); /* most go no further */
+    assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
     in.room_ms = 40;
     assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
 }
@@ -1205,6 +1211,15 @@ static void moves_in_the_background_bound_nothing(void **state) {
     assert_true(fabs(verdict_value(&v, "throughput_bound_per_s") - 10 / 0.6) < 1e-9);
     in.room_ms = 40; /* room is free when they end */
     assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.room_ms = 0;
+    in.line_s[CPU][READ] = 50, in.device_s[CPU][READ] = 10; /* workers are when they end */
+    in.copying = 0.99;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+    in.copying = 0.5;
+    assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
+    in.copying = 0, in.line_s[CPU][READ] = NAN, in.device_s[CPU][READ] = 60;
     in.room_ms = 0;
     in.needed[CPU][READ] = 0.3; /* whoever waits for a tier most waits behind moves too */
     in.busy[CPU][READ] = in.tier_busy[CPU] = 0.95;
@@ -1293,7 +1308,10 @@ static void a_gpu_is_named_where_no_single_limit_keeps_its_batch_small(void **st
     assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
     in.places = 0;
     in.users = 14; /* so are those who ask */
+    in.unserved_ratio = NAN;
     assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+    in.unserved_ratio = 0.3; /* paced ones ask on: each has many open */
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
 }
 
 /* Of 40 s of operation time 30 s are spent in line for a turn among the writes. */
