@@ -117,7 +117,8 @@ static void warn_of_growth(struct run_record *run) {
     if (kvf_present(result_value(r, "unanswered_ratio")))
         verdict_warn(
             &run->verdict,
-            "%s of the users waited for one answer all through the measured part, and no latency is theirs%s",
+            "%s of the users waited at the end for an answer, for half of the measured part or longer, and no latency is "
+            "theirs%s",
             phrase_share(result_value(r, "unanswered_ratio")).text,
             result_value(r, "classes_unserved") > 0
                 ? "" /* no time brings theirs */

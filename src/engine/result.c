@@ -257,10 +257,10 @@ static void add_unsettled(struct measure *m, double arrived) {
     if (standing_behind(1 - part, arrived)) result_add(m->out, part, 0, "unsettled_ratio");
 }
 
-/* Users who waited for one answer all the time have no latency in any percentile, however many the others
- * have. */
+/* Users who waited for one answer for most of the time have no latency in any percentile, however many the
+ * others have. */
 static void add_unanswered(struct measure *m) {
-    double part = kvf_ratio((double)m->to->throughout, (double)m->to->users);
+    double part = kvf_ratio((double)m->to->unanswered, (double)m->to->users);
     if (part >= JUDGE_UNSERVED) result_add(m->out, fmin(part, 1), 0, "unanswered_ratio");
 }
 

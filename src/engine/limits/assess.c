@@ -7,10 +7,16 @@
 #include "record/metric.h"
 #include "record/standing.h"
 
-static double operations(const struct run_record *run, const char *tier, const char *dir) {
+static double of_tier(const struct run_record *run, const char *tier, const char *dir, const char *what) {
     char name[48];
-    snprintf(name, sizeof name, "%s_%s_ops", tier, dir);
+    snprintf(name, sizeof name, "%s_%s_%s", tier, dir, what);
     return result_value(&run->results, name); /* missing: the tier is off */
+}
+
+/* Those that ended; and one may be under way for all of the run. */
+static double operations(const struct run_record *run, const char *tier, const char *dir) {
+    double ended = of_tier(run, tier, dir, "ops");
+    return ended == 0 && of_tier(run, tier, dir, "busy_ratio") > 0 ? 1 : ended;
 }
 
 static double all_operations(const struct run_record *run, const char *tier) {

@@ -42,7 +42,8 @@ struct reading {
     uint64_t behind_ns[KVF_CLASSES_MAX], left_ns[KVF_CLASSES_MAX];
     /* requests not yet done that are past the target of P95, P99, ...: whatever their latency becomes */
     uint64_t overdue[KVF_CLASSES_MAX][KVF_TARGETS];
-    uint64_t throughout;             /* of those not yet done: that came before the measured part began */
+    uint64_t unanswered; /* of those not yet done: that waited for half of the measured part, and longer than
+                            any that was done */
     struct usage_sums usage[USAGES]; /* of chunks */
     /* of tiers that keep time by channels: how long they were busy, all pods of a simulation added up; and of
      * the gpu's own memory, where a simulation has its figures */
