@@ -219,7 +219,7 @@ void run_doc_story(const struct run_part *p) {
         doc_item(p->doc, label, "%s%s tok/s with %s",
                  at == users ? ""
                  : level     ? "best so far: "
-                             : "the most in one stage inside the targets: ",
+                             : "the most in one stage inside the P95 targets: ",
                  format_tok_s(peak).text, format_things(at, "user", "users").text);
     doc_item(p->doc, label, "%s", format_things((double)r->decision_count, "decision", "decisions").text);
     if (run_brief(p)) put_decisions(p);

@@ -518,7 +518,7 @@ const struct metric metric_rows[] = {
     {"autoscaler_decisions", COUNT, FREE, "decisions", "How often the autoscaler decided."},
     {"peak_throughput_tok_s", TOK_S, UP, "peak tokens/s",
      "Mode capacity: the throughput, by autoscaler.objective, of the answer or of the candidate at the end; time "
-     "that left work undone counts 0. Mode qos: the most tokens per second of a stage inside the targets."},
+     "that left work undone counts 0. Mode qos: the most tokens per second of a stage inside the P95 targets."},
     {"users_at_peak", COUNT, FREE, "users at the peak", "Users of that stage."},
 };
 const size_t metric_row_count = sizeof metric_rows / sizeof metric_rows[0];

@@ -315,7 +315,7 @@ const struct key key_table[] = {
     CLASS("name", TEXT, name, "", "", "required", "Name of the class; each is different."),
     CLASS("share", NUMBER, share, "", "0 to 1000000000", "1", "Weight of the class among all users."),
     CLASS("p95", DURATION, p95_ns, "", "null, or 1us to 24h", "null",
-          "Target of the 95th percentile; null for none."),
+          "Target of the 95th percentile; null for that of the next higher percentile, if there is one."),
     CLASS("p99", DURATION, p99_ns, "", "null, or 1us to 24h", "null",
           "Target of the 99th percentile; null for none."),
     CLASS("p999", DURATION, p999_ns, "", "null, or 1us to 24h", "null",

@@ -914,6 +914,20 @@ def _():
         assert "unanswered_ratio" not in summary["results"] and latest_comparable(), summary["results"]
 
 
+@case("a class whose only target is a P99 has goodput within it, and a part that met it")
+def _():
+    def with_targets(**targets):
+        changes = {"mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "60s", "warmup": "10s"}, "workload": {"users": 100},
+                   "tiers": {"gpu": {"capacity": "2GiB"}, "cpu": {"capacity": "4GiB"}, "nvme": {"capacity": "16GiB", "path": "."}},
+                   "qos": {"classes": [{"name": "all", **targets}]}}
+        return measure(changes)[1]["results"]
+
+    high, both, none = with_targets(p99="1s"), with_targets(p95="1s", p99="1s"), with_targets()
+    for name in ("goodput_per_s", "slo_all_met_ratio", "slo_all_p95_met", "slo_all_p99_met"):
+        assert high[name] == both[name], (name, high[name], both[name])
+    assert high["goodput_per_s"]["value"] < 0.9 * none["goodput_per_s"]["value"] == 0.9 * none["requests_per_s"]["value"], (high, none)
+
+
 @case("requests that fail in the warm-up are work undone: what they would have left is missing in the measured part")
 def _():
     personas = [{"name": "large", "context": [4000] * 2, "generate": [10, 10], "think": ["1s", "1s"], "spread": 1}]

@@ -13,7 +13,7 @@ static double of_tier(const struct run_record *run, const char *tier, const char
     return result_value(&run->results, name); /* missing: the tier is off */
 }
 
-/* Those that ended; and one may be under way for all of the run. */
+/* Of those that ended; one may be under way for all of the run. */
 static double operations(const struct run_record *run, const char *tier, const char *dir) {
     double ended = of_tier(run, tier, dir, "ops");
     return ended == 0 && of_tier(run, tier, dir, "busy_ratio") > 0 ? 1 : ended;
