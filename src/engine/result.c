@@ -318,18 +318,11 @@ struct kept {
     const struct histogram *latency;
 };
 
-/* Whether as many as a percentile asks for were within a target. */
-static bool percentile_within(const struct kept *k, enum kvf_stat stat, uint64_t target_ns, uint64_t all) {
-    uint64_t n = histogram_count(k->latency);
-    double q = stat_quantile(stat) * (double)all / (double)n; /* among those that have a latency */
-    return n > 0 && q <= 1 && histogram_quantile(k->latency, q) <= (double)target_ns;
-}
-
 /* P95 goes by the count that is exact, the others by the histogram. */
 static bool target_holds(const struct kept *k, int i, uint64_t all) {
     uint64_t target_ns = sampler_target_ns(k->klass, i);
     return i == 0 ? (double)k->met >= 0.95 * (double)all
-                  : percentile_within(k, stat_of_target(i), target_ns, all);
+                  : figures_within(k->latency, stat_of_target(i), target_ns, all);
 }
 
 /* Of a target that is longer than the run no request can be beyond it yet, and those that are open may be
@@ -349,7 +342,7 @@ static double target_met(const struct kept *k, int i) {
     if (all < stat_samples(stat_of_target(i))) {
         for (int lower = 0; lower < i; lower++)
             if (all >= stat_samples(stat_of_target(lower)) &&
-                !percentile_within(k, stat_of_target(lower), target_ns, all))
+                !figures_within(k->latency, stat_of_target(lower), target_ns, all))
                 return 0;
         return KVF_MISSING;
     }

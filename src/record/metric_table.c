@@ -111,7 +111,7 @@ const struct metric metric_rows[] = {
      "and counted as unserved_ratio counts. Such work is undone."},
     {"unfinished_ratio", RATIO, DOWN, "time unfinished",
      "Share of the time in service that is of requests not done at the end, less such time of those there at the beginning. "
-     "Missing where requests failed. Beyond one half a criterion fails for it: throughput and latencies are those of the first "
+     "Of merged ranks the largest of theirs. Missing where requests failed. Beyond one half a criterion fails for it: throughput and latencies are those of the first "
      "few."},
     {"requests_open_at_start", COUNT, FREE, "open at the start",
      "Requests that waited or were in service when the measured part began: they and requests_arrived are done, failed, "
@@ -242,6 +242,8 @@ const struct metric metric_rows[] = {
      "Length of the intervals at whose end the class was starved: for more than ten times its P95 target, or without one ten "
      "times as long as a request holds a slot in the mean, it had had no slot and its oldest request had waited, and a later "
      "request of another class had got a slot before that one."},
+    {"class_CLASS_unserved_ranks", COUNT, DOWN, "CLASS unserved by ranks",
+     "Of merged ranks, those that left the class unserved, so that the whole did. Absent where none did."},
     {"class_CLASS_in_service_mean", NUMBER, FREE, "CLASS in service mean",
      "The class's part of in_service_mean."},
     {"class_CLASS_queue_depth_mean", NUMBER, FREE, "CLASS queue depth mean",

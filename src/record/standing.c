@@ -48,7 +48,7 @@ static void add_unjudged(struct standing *s, const struct standing_source *of, c
     s->unjudged++;
     s->empty += requests == 0;
     if (requests >= needed) {
-        /* of merged ranks what waited at the end is known of P95 targets alone */
+        /* of merged ranks with intervals left out, what waited at the end is known of P95 targets alone */
         double measured_ns = metric_of(of, "measured_s") * (double)KVF_NS_PER_S;
         bool longer = (double)run_class_target_ns(c, target) >= measured_ns;
         s->longer += longer;
@@ -275,7 +275,7 @@ static void add_not_judged(struct phrase *t, const struct standing *s) {
         phrase_add(t, "%sthe run is shorter than the target%s", between, s->longer == 1 ? "" : "s");
         between = " and ";
     }
-    if (s->merged > 0) phrase_add(t, "%smerged ranks tell P95 targets alone", between);
+    if (s->merged > 0) phrase_add(t, "%sintervals of merged ranks are left out", between);
     phrase_add(t, ")");
 }
 
@@ -362,7 +362,8 @@ bool standing_cut(double in_service_s, double done, double each_ms) {
     return unfinished(in_service_s, done, each_ms) > STANDING_CUT;
 }
 
-double standing_run_unfinished(const struct result_list *results) {
+/* As the means tell. */
+static double unfinished_of(const struct result_list *results) {
     double each_ms = result_value(results, "e2e_mean_ms") - result_value(results, "queue_wait_mean_ms");
     double mean = result_value(results, "in_service_mean");
     if (result_value(results, "requests_failed") != 0) return KVF_MISSING;
@@ -372,6 +373,11 @@ double standing_run_unfinished(const struct result_list *results) {
      * slot */
     double most = result_value(results, "requests_in_service_at_end") / mean;
     return part > most ? most : part;
+}
+
+double standing_run_unfinished(const struct result_list *results) {
+    double part = unfinished_of(results), told = result_value(results, "unfinished_ratio");
+    return told > 0 && !(part >= told) ? told : part; /* of merged ranks that of the worst */
 }
 
 bool standing_run_cut(const struct result_list *results) {
@@ -447,73 +453,6 @@ double standing_piled(double at_start, double mean, double at_end) {
     return fmax(fmin(2 * (at_end - mean), at_end - at_start), 0);
 }
 
-/* Whether so many wait at the end, counted as unserved_ratio counts, beyond chance. */
-static bool left_waiting(const struct standing_class *a) {
-    double left = a->open > a->arrived ? a->queued : fmin(fmax(a->arrived - a->ended, 0), a->queued);
-    double load = a->open > a->arrived ? a->open + a->arrived : a->arrived;
-    return standing_behind(1 - left / load, load);
-}
-
-/* The others are served and may hide it in the share of all. Where they wait as well, the load is too high
- * for all of them, which is the run's own flaw. */
-static bool left_behind(const struct standing_class *own, const struct standing_class *all) {
-    struct standing_class others = {.arrived = all->arrived - own->arrived,
-                                    .open = all->open - own->open,
-                                    .ended = all->ended - own->ended,
-                                    .queued = all->queued - own->queued};
-    return left_waiting(own) && others.arrived + others.open > 0 && !left_waiting(&others);
-}
-
-/* Of its requests none was done, and one waited for half of the time or longer; or it got no slot for that
- * long while others did; or it was left behind them. */
-static bool class_unserved(const struct standing_class *own, const struct standing_class *all, double half_s,
-                           bool asks_on) {
-    return own->starved_s > half_s || (own->oldest_s > half_s && own->done == 0) ||
-           (asks_on && left_behind(own, all));
-}
-
-size_t standing_unserved(const struct standing_class *of, const char *const *name, uint32_t classes,
-                         double length_s, bool asks_on, char out[STANDING_UNSERVED]) {
-    struct phrase text = {.out = out, .cap = STANDING_UNSERVED};
-    struct standing_class all = {0};
-    size_t n = 0, told = 0;
-    out[0] = '\0';
-    for (uint32_t k = 0; k < classes; k++) {
-        all.arrived += of[k].arrived, all.open += of[k].open;
-        all.ended += of[k].ended, all.queued += of[k].queued;
-    }
-    for (uint32_t k = 0; k < classes; k++) n += class_unserved(&of[k], &all, length_s / 2, asks_on);
-    for (uint32_t k = 0; k < classes; k++) {
-        if (!class_unserved(&of[k], &all, length_s / 2, asks_on)) continue;
-        phrase_add(&text, "%s%s",
-                   told == 0       ? (n == 1 ? "class " : "classes ")
-                   : told + 1 == n ? " and "
-                                   : ", ",
-                   name[k]);
-        told++;
-    }
-    return n;
-}
-
-size_t standing_run_unserved(const struct run_record *r, char out[STANDING_UNSERVED]) {
-    const struct standing_source from = {.run = r};
-    struct standing_class of[KVF_CLASSES_MAX];
-    const char *name[KVF_CLASSES_MAX];
-    for (uint32_t k = 0; k < r->classes; k++) {
-        const char *own = name[k] = r->klass[k].name;
-        double done = value_of(&from, "class", own, "done");
-        of[k] = (struct standing_class){.arrived = value_of(&from, "class", own, "arrived"),
-                                        .open = value_of(&from, "class", own, "open_at_start"),
-                                        .done = done,
-                                        .ended = done + value_of(&from, "class", own, "failed"),
-                                        .queued = value_of(&from, "class", own, "queued_at_end"),
-                                        .starved_s = value_of(&from, "class", own, "starved_s"),
-                                        .oldest_s = value_of(&from, "class", own, "oldest_wait_ms") / 1e3};
-    }
-    return standing_unserved(of, name, r->classes, result_value(&r->results, "measured_s"),
-                             kvf_present(result_value(&r->results, "unserved_ratio")), out);
-}
-
 bool standing_run_copies(const struct result_list *results) {
     double begun = result_value(results, "copies_begun");
     return standing_behind(1 - result_value(results, "copies_left") / begun, begun);
@@ -524,7 +463,7 @@ unsigned standing_run_early(const struct result_list *results) {
            done = result_value(results, "requests_done"), asked = result_value(results, "requests_asked"),
            before = asked - result_value(results, "requests_left") - done;
     bool carried = result_value(results, "tokens_carried_ratio") >= STANDING_CARRIED &&
-                   !(standing_run_unfinished(results) > -STANDING_RETURNED);
+                   !(unfinished_of(results) > -STANDING_RETURNED);
     bool asks_on = kvf_present(result_value(results, "unserved_ratio")) ||
                    kvf_present(result_value(results, "achieved_ratio")); /* unanswered */
     bool arrived =
@@ -540,7 +479,8 @@ const char *const standing_flaw_metrics[] = {
     "unserved_ratio",     "unsettled_ratio",        "unanswered_ratio",    "copies_begun",
     "copies_left",        "batch_running_mean",     "misses_not_computed", "requests_open_at_start",
     "arrival_dispersion", "requests_queued_at_end", "slots_busy_ratio",    "gpu_busy_ratio",
-    "cpu_busy_ratio",     "nvme_busy_ratio",        "remote_busy_ratio",   "batch_busy_ratio"};
+    "cpu_busy_ratio",     "nvme_busy_ratio",        "remote_busy_ratio",   "batch_busy_ratio",
+    "unfinished_ratio"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {

@@ -87,8 +87,9 @@ void standing_settle(bool computes, double undone[STANDING_UNDONE]);
 bool standing_cut(double in_service_s, double done, double each_ms);
 /* The same of a run. A failed request has no latency, and is work undone. */
 bool standing_run_cut(const struct result_list *results);
-/* The part of that time which is of requests that had not ended, less what those that had spent before; NaN:
- * unknown. By so much of itself the throughput of all may be higher. */
+/* The part of that time which is of requests that had not ended, less what those that had spent before; of
+ * merged ranks the largest of theirs. NaN: unknown. By so much of itself the throughput of all may be higher.
+ */
 double standing_run_unfinished(const struct result_list *results);
 /* Whether so large a part of the load, requests that arrived or were open at the start, was left waiting that
  * chance is no reason: five percent, more than one or two requests, and three standard deviations of the
@@ -118,10 +119,10 @@ double standing_run_load(const struct result_list *results);
  * as begin there are at the end as many as in the mean, while of a pile that grows evenly half is on top. */
 double standing_piled(double at_start, double mean, double at_end);
 /* Requests of a class in a stretch of time: that arrived, were open at its start, were done, ended in any
- * way, are queued at its end; how long the class was starved, and the age of its oldest open request then.
- * NaN: unknown. */
+ * way, are queued at its end; how long the class was starved, and the age of its oldest open request then;
+ * of merged ranks, those that left it unserved. NaN: unknown. */
 struct standing_class {
-    double arrived, open, done, ended, queued, starved_s, oldest_s;
+    double arrived, open, done, ended, queued, starved_s, oldest_s, ranks;
 };
 /* The classes that count as unserved in so many seconds (classes_unserved in kvfall-results(7)): how many,
  * and "class batch", "classes batch and offline"; "" where there are none. `asks_on`: nobody waits for
@@ -131,6 +132,7 @@ size_t standing_unserved(const struct standing_class *of, const char *const *nam
                          double length_s, bool asks_on, char out[STANDING_UNSERVED]);
 /* The same of a run, from its results. */
 size_t standing_run_unserved(const struct run_record *r, char out[STANDING_UNSERVED]);
+bool standing_run_class_unserved(const struct run_record *r, uint32_t class);
 /* Whether the copies to slower tiers that it left to be made are so large a part of those begun. */
 bool standing_run_copies(const struct result_list *results);
 /* The ways in which a run counts work that began before its measured part, as bits: where requests do not

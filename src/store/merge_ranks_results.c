@@ -97,6 +97,10 @@ static void add_starved(struct store_ranks *w) {
     for (uint32_t k = 0; k < s->classes; k++) {
         snprintf(metric, sizeof metric, "class_%s_starved_s", s->class_name[k]);
         result_add(&w->run.results, most_of(w, metric), 0, "%s", metric);
+        size_t ranks = 0;
+        for (size_t i = 0; i < w->count; i++) ranks += standing_run_class_unserved(&w->part[i].run, k);
+        if (ranks > 0)
+            result_add(&w->run.results, (double)ranks, 0, "class_%s_unserved_ranks", s->class_name[k]);
     }
 }
 
@@ -113,18 +117,65 @@ static bool too_soon(const struct store_ranks *w, uint32_t k) {
     return !told;
 }
 
-/* Of each class its P95 target, by the requests of all ranks. What waits at the end is counted beyond that
- * target alone, so nothing is known of higher ones. */
-static void add_targets(struct store_ranks *w, const struct figures *f) {
-    const struct snapshot *s = &w->view->snap;
+/* The P95 target of a class, by the requests of all ranks. */
+static double lowest_met(const struct figures *f, uint32_t k) {
+    const struct snapshot_qos *q = &f->snap->qos[k];
     enum kvf_stat stat = stat_of_target(0);
-    for (uint32_t k = 0; k < s->classes; k++) {
-        const struct snapshot_qos *q = &s->qos[k];
-        uint64_t all = q->done + q->failed + q->overdue;
-        if (!kvf_present(q->violations) || all < stat_samples(stat) || f->too_soon[k]) continue;
-        result_add(&w->run.results, q->met_ratio >= stat_quantile(stat), all, "slo_%s_%s_met",
-                   s->class_name[k], stat_name(stat));
+    bool few = q->done + q->failed + q->overdue < stat_samples(stat);
+    return !kvf_present(q->violations) || few || f->too_soon[k] ? KVF_MISSING
+                                                                : q->met_ratio >= stat_quantile(stat);
+}
+
+/* Requests of a class that ended, and the fewest and the most that were open at the end for longer than a
+ * target: of a rank those that its answer counts and that had not ended. With intervals left out the end is
+ * another, and any of those that are open may be one. */
+struct late {
+    uint64_t ended, least, most;
+};
+
+static struct late late_of(const struct store_ranks *w, const struct store_whole *done, uint32_t k,
+                           int target) {
+    const struct snapshot_qos *q = &w->view->snap.qos[k];
+    const char *name = w->view->snap.class_name[k];
+    struct late late = {.ended = q->done + q->failed, .most = q->queued + q->in_service_now};
+    double ns = (double)run_class_target_ns(&w->run.klass[k], target), counted = 0;
+    char metric[96];
+    snprintf(metric, sizeof metric, "slo_%s_%s_met", name, stat_name(stat_of_target(target)));
+    for (size_t i = 0; i < w->count; i++) {
+        const struct result *own = result_find(&w->part[i].run.results, metric);
+        counted += own ? (double)own->samples : 0;
     }
+    bool longer = ns >= w->view->snap.interval.length_s * (double)KVF_NS_PER_S; /* none is late yet */
+    bool known = done->outside == 0 && counted >= (double)late.ended && !longer;
+    if (known) late.least = late.most = (uint64_t)counted - late.ended;
+    return late;
+}
+
+/* A higher one: told where the answer is one, be the fewest late or the most. A percentile beyond the target
+ * takes the higher ones with it. */
+static double higher_met(const struct store_ranks *w, const struct figures *f, const struct late *late,
+                         uint32_t k, int target) {
+    const struct histogram *judged = figures_judged(&f->d->klass[k], f->by_ttft);
+    uint64_t ns = run_class_target_ns(&w->run.klass[k], target), all = late->ended + late->least;
+    if (ns == 0) return KVF_MISSING;
+    for (int i = 0; i <= target; i++)
+        if (all >= stat_samples(stat_of_target(i)) && !figures_within(judged, stat_of_target(i), ns, all))
+            return 0;
+    enum kvf_stat stat = stat_of_target(target);
+    bool met = all >= stat_samples(stat) && figures_within(judged, stat, ns, late->ended + late->most);
+    return met ? 1 : KVF_MISSING;
+}
+
+static void add_targets(struct store_ranks *w, const struct figures *f, const struct store_whole *done) {
+    for (uint32_t k = 0; k < f->snap->classes; k++)
+        for (int i = 0; i < KVF_TARGETS; i++) {
+            struct late late = late_of(w, done, k, i);
+            uint64_t all = late.ended + (i == 0 ? f->snap->qos[k].overdue : late.least);
+            double met = i == 0 ? lowest_met(f, k) : higher_met(w, f, &late, k, i);
+            if (kvf_present(met))
+                result_add(&w->run.results, met, all, "slo_%s_%s_met", f->snap->class_name[k],
+                           stat_name(stat_of_target(i)));
+        }
 }
 
 /* Of an open loop, in the time that all measured; nothing is offered where one of them has no times. */
@@ -189,8 +240,8 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, mean_of(w, "tokens_carried_ratio", "tokens_generated"), 0, "tokens_carried_ratio");
     add_sizes(w);
     add_starved(w);
-    double unfinished = standing_run_unfinished(out);
-    result_add(out, unfinished < 0 ? 0 : unfinished, 0, "unfinished_ratio");
+    double most_left = fmax(standing_run_unfinished(out), most_of(w, "unfinished_ratio"));
+    result_add(out, most_left < 0 ? 0 : most_left, 0, "unfinished_ratio");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
     if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
     double dispersion = most_of(w, "arrival_dispersion"); /* of each, so of all */
@@ -283,7 +334,7 @@ void merge_ranks_results(struct store_ranks *w, const struct store_whole *done) 
     figures_tiers(out, &f);
     figures_machine(out, &f);
     figures_histograms(&w->run, f.d);
-    add_targets(w, &f);
+    add_targets(w, &f, done);
     add_load(w);
     add_batch(w);
     add_own(w, done);

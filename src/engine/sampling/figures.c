@@ -71,6 +71,12 @@ void figures_requests(struct result_list *out, const struct figures *f) {
     result_add(out, kvf_ratio(met, i->length_s), i->done, "goodput_per_s");
 }
 
+bool figures_within(const struct histogram *judged, enum kvf_stat stat, uint64_t target_ns, uint64_t all) {
+    uint64_t n = histogram_count(judged);
+    double q = stat_quantile(stat) * (double)all / (double)n; /* among those that have a latency */
+    return n > 0 && q <= 1 && histogram_quantile(judged, q) <= (double)target_ns;
+}
+
 static void add_class(struct result_list *out, const struct figures *f, uint32_t k) {
     const struct snapshot_qos *q = &f->snap->qos[k];
     const struct counters_class *c = &f->d->klass[k];

@@ -24,6 +24,10 @@ void figures_machine(struct result_list *out, const struct figures *f);
 /* Keeps the histograms that a stored run has. */
 void figures_histograms(struct run_record *run, const struct counters *d);
 
+/* Whether as many of `all` requests, those without a latency among them, as a percentile asks for were within
+ * a target. */
+bool figures_within(const struct histogram *judged, enum kvf_stat stat, uint64_t target_ns, uint64_t all);
+
 /* The latency by which a class is judged: operations without a first token are judged as a whole. */
 static inline const struct histogram *figures_judged(const struct counters_class *c, bool by_ttft) {
     return by_ttft && histogram_count(&c->ttft) > 0 ? &c->ttft : &c->e2e;

@@ -562,7 +562,7 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
     v->sentence[0] = '\0';
     evidence(v, in);
     judge_warn_of_neighbour(v, in);
-    if (in->whole && in->requests > 0 && judge_cut(in))
+    if (in->whole && in->requests > 0 && judge_all_cut(in)) /* of a rank it is told as its own */
         verdict_warn(
             v, "requests that were not done by the end took most of the time in service, so throughput and "
                "latencies are those of the first few; make run.duration several times as long");
@@ -574,7 +574,7 @@ void judge_run(const struct judge_input *in, struct verdict *v) {
         unknown_latency(&t, in, v);
     else if (in->targets && in->targets_met && in->failed_run)
         failed_within_targets(&t, in, v);
-    else if (in->targets && in->targets_met && !judge_grows(in) && !in->unserved[0])
+    else if (in->targets && in->targets_met && !judge_grows(in) && !in->cut && !in->unserved[0])
         nothing_limits(&t, in, v);
     else
         limited(&t, in, v);

@@ -85,6 +85,7 @@ struct judge_input {
                                          answer (unsettled_ratio, unanswered_ratio) */
     double unserved_ratio;            /* arrivals left waiting, of an open loop; else missing */
     double dispersion;                /* of the count of arrivals (arrival_dispersion); missing: 1 */
+    bool cut;                         /* a run that ended amid most of its work, or a rank of it did */
     bool targets, targets_met;        /* classes have some; each keeps all of its */
     struct standing stand;            /* they, counted */
     char unserved[STANDING_UNSERVED]; /* "class batch" (standing_run_unserved()); "" */
@@ -292,8 +293,9 @@ void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in);
 double judge_unwritten(const struct judge_input *in);
 void judge_add_unwritten(struct phrase *t, const struct judge_input *in);
 /* Whether the figures have the work of many requests and only the first of these are done: no demand of one.
- */
+ `all_cut`: those of the whole, not of one rank alone. */
 bool judge_cut(const struct judge_input *in);
+bool judge_all_cut(const struct judge_input *in);
 /* The tier that what is evicted falls out of: the last one, or of tiers that keep copies the largest; -1:
  * none.
  */

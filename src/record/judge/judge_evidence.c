@@ -424,9 +424,13 @@ void judge_add_unwritten(struct phrase *t, const struct judge_input *in) {
                in->compute_busy >= 0 ? "computed" : "written");
 }
 
-bool judge_cut(const struct judge_input *in) {
+bool judge_all_cut(const struct judge_input *in) {
     return in->failed == 0 && standing_cut(in->slots_ratio * (double)in->slots * in->length_s,
                                            (double)in->requests, in->e2e_ms - in->queue_ms);
+}
+
+bool judge_cut(const struct judge_input *in) {
+    return in->cut || judge_all_cut(in);
 }
 
 bool judge_fails(const struct judge_input *in) {
@@ -513,6 +517,7 @@ void judge_read_results(const struct run_record *run, struct judge_input *in) {
     in->came_before = standing_run_load(r) - result_value(r, "requests_arrived");
     in->unsettled =
         kvf_present(result_value(r, "unsettled_ratio")) || kvf_present(result_value(r, "unanswered_ratio"));
+    in->cut = standing_run_cut(r);
     standing_of(run, NULL, &in->stand);
     in->targets = in->stand.targets > 0;
     in->targets_met = in->stand.missed == 0;
