@@ -76,7 +76,8 @@ static double part_for(double own, double other) {
 
 bool comparison_of_tiers(const char *metric) {
     return strcmp(metric, "fell_through") == 0 || strcmp(metric, "not_admitted") == 0 ||
-           strcmp(metric, "copies_skipped") == 0 || strcmp(metric, "lookups_given_up") == 0;
+           strcmp(metric, "copies_skipped") == 0 || strcmp(metric, "lookups_given_up") == 0 ||
+           strcmp(metric, "warmup_not_admitted") == 0 || strcmp(metric, "warmup_copies_skipped") == 0;
 }
 
 /* Where most requests fail, a few more are many fewer that succeed. */

@@ -231,6 +231,19 @@ static void warn_of_server(const struct engine *e, struct run_record *run) {
             counted(lost, "entry was", "entries were").text);
 }
 
+/* Of what would be in the tiers when the measured part begins. */
+static void warn_of_warmup(struct run_record *run) {
+    double counts[STANDING_UNDONE];
+    standing_count(&run->results, counts);
+    warn_counted(run, counts[standing_undone_find("warmup_not_admitted")], "write was", "writes were",
+                 "not admitted in the warm-up (cache.admission): what would have been left in the tiers is "
+                 "missing in the measured part");
+    warn_counted(
+        run, counts[standing_undone_find("warmup_copies_skipped")], "copy was", "copies were",
+        "skipped in the warm-up for want of room in a slower tier: what would have been left there is "
+        "missing in the measured part");
+}
+
 /* Of placement inclusive. */
 static void warn_of_copies(struct run_record *run) {
     double skipped = result_value(&run->results, "copies_skipped");
@@ -318,6 +331,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                       : ": what is not kept is computed again when it is needed"
                 : ": what is not kept is neither written, nor read back, nor computed again, so the "
                   "throughput is that of less work");
+    warn_of_warmup(run);
     warn_of_copies(run);
     warn_of_promotions(e->s, run);
     warn_of_chunks(run);

@@ -264,10 +264,14 @@ static void add_unanswered(struct measure *m) {
     if (part >= JUDGE_UNSERVED) result_add(m->out, fmin(part, 1), 0, "unanswered_ratio");
 }
 
-/* Of requests: what failed or was dropped left nothing in the tiers and nothing in line. */
+/* Requests that failed or were dropped left nothing in the tiers and nothing in line; entries that were
+ * turned away and copies that were skipped are missing there as well. Writes that fell through are there, and
+ * so is in the end what a lookup gave up for. */
 static void add_warmup(struct measure *m) {
     double failed = (double)counters_get(&m->from->workers->requests_failed);
     result_add(m->out, failed + (double)m->from->dropped, 0, "warmup_failed");
+    add_count(m, "warmup_not_admitted", m->from->cache.not_admitted);
+    add_count(m, "warmup_copies_skipped", m->from->cache.copies_skipped);
 }
 
 /* The time in which requests came, and the gap after the last of them; NaN: they all came at once. */

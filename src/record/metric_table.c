@@ -94,6 +94,11 @@ const struct metric metric_rows[] = {
     {"warmup_failed", COUNT, DOWN, "failed in the warm-up",
      "Requests that failed, or were dropped from a full queue, before the measured part began. What they would have left in "
      "the tiers and in line is missing in it."},
+    {"warmup_not_admitted", COUNT, DOWN, "not admitted in the warm-up",
+     "Writes that cache.admission turned away before the measured part began. What they would have left in "
+     "the tiers is missing in it, unless a modelled GPU computes it again."},
+    {"warmup_copies_skipped", COUNT, DOWN, "copies skipped in the warm-up",
+     "Under placement inclusive: copies_skipped before the measured part began, likewise."},
     {"requests_dropped", COUNT, DOWN, "requests dropped", "Requests dropped because the queue was full."},
     {"requests_refused", COUNT, DOWN, "requests refused",
      "Requests that failed because a write of theirs was refused for want of room."},

@@ -212,7 +212,11 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, sum_of(w, "copies_begun"), 0, "copies_begun");
     result_add(out, sum_of(w, "copies_left"), 0, "copies_left");
     result_add(out, sum_of(w, "lookups_given_up"), 0, "lookups_given_up");
-    result_add(out, sum_of(w, "warmup_failed"), 0, "warmup_failed");
+    static const char *const warmup[] = {"warmup_failed", "warmup_not_admitted", "warmup_copies_skipped"};
+    for (size_t k = 0; k < sizeof warmup / sizeof *warmup; k++) { /* older runs lack the latter */
+        double sum = sum_of(w, warmup[k]);
+        if (kvf_present(sum)) result_add(out, sum, 0, "%s", warmup[k]);
+    }
     add_left(w, done);
     double refused = sum_of(w, "rag_documents_refused"); /* where documents are read */
     if (kvf_present(refused)) {

@@ -146,9 +146,10 @@ def check_identities(summary):
     asked = sum(value.get(what) or 0 for what in ("requests_failed", "requests_dropped", "warmup_failed", "ranks_lost", "classes_unserved", "operation_errors", "verify_mismatched",
                                                   "rag_documents_refused", "rag_documents_overdue"))
     asked += max(0, (value.get("requests_left") or 0) - value["requests_failed"] - value["requests_dropped"])
-    lost = asked + sum(value[what] or 0 for what in ("fell_through", "not_admitted", "copies_skipped", "lookups_given_up")) + (value.get("outage_dropped") or 0)
+    lost = asked + sum(value[what] or 0 for what in ("fell_through", "not_admitted", "copies_skipped", "lookups_given_up"))
+    lost += value.get("outage_dropped") or 0
     modelled = value.get("batch_running_mean") is not None and value.get("misses_not_computed") is None
-    lost += 0 if modelled else value.get("outage_lost") or 0
+    lost += 0 if modelled else sum(value.get(what) or 0 for what in ("outage_lost", "warmup_not_admitted", "warmup_copies_skipped"))
     undone = asked if modelled else lost
     assert (summary["run"]["undone"] is not None) == (undone > 0), (undone, lost, summary["run"])
     failed = summary["run"]["status"] == "failed"

@@ -948,6 +948,34 @@ def _():
         assert latest_comparable() == (not fails), summary["results"]
 
 
+@case("what a rule of admission turns away in the warm-up, and copies skipped in it, are work undone: measured hits are fewer for them")
+def _():
+    trace = home() / "work/burst.jsonl"
+    # 60 blocks once each in the warm-up, and each once more when it is over; 20 that are always there
+    lines = [(100 * n, [1000 + n]) for n in range(60)] + [(6000 + 10 * n, [n % 20]) for n in range(60)]
+    lines += [(10000 + 100 * n, [1000 + n]) for n in range(60)] + [(10050 + 100 * n, [n % 20]) for n in range(60)]
+    trace.write_text("".join(json.dumps({"timestamp": at, "input_length": 512, "output_length": 1, "hash_ids": ids}) + "\n" for at, ids in sorted(lines)))
+    base = {"mode": "simulate", "run": {"duration": "10s", "warmup": "9s"}, "model": "llama3.1-8b", "workload": {"source": "mooncake", "path": str(trace)},
+            "cache": {"granularity": "block", "block_tokens": 512}, "compute": {"mode": "none"},
+            "tiers": {"gpu": {"capacity": "2GiB"}, "cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "32GiB"}}}
+    for admission, turns_away in (("always", False), ("second_hit", True)):
+        got, summary = measure({**base, "cache": {**base["cache"], "admission": admission}}, "--assert", rc=(0, 3))
+        text, out = " ".join(got.stdout.split()), summary["results"]
+        assert result(summary, "not_admitted") == 0 and (result(summary, "misses") == 60) == turns_away, out
+        assert result(summary, "warmup_not_admitted") == 80 * turns_away, out
+        assert ("throughput not comparable: 80 writes were not admitted in the warm-up" in text) == turns_away, text
+        assert ("80 writes were not admitted in the warm-up (cache.admission): what would" in text) == turns_away, text
+        assert ("writes not admitted in the warm-up" in [one["name"] for one in summary["criteria"]]) == turns_away, summary["criteria"]
+        assert latest_comparable() == (not turns_away), out
+    modelled = {**base, "cache": {**base["cache"], "admission": "second_hit"}, "compute": {"mode": "roofline", "gpu": "h100"}}
+    _, summary = measure(modelled, "--assert", rc=(0, 3))
+    assert result(summary, "warmup_not_admitted") == 80 and summary["run"]["undone"] is None and latest_comparable(), summary["run"]
+    assert "writes not admitted in the warm-up" not in [one["name"] for one in summary["criteria"]]
+    slow = {"mode": "simulate", "cache": {"placement": "inclusive"}, "run": {"duration": "5s", "warmup": "5s"}, "tiers.nvme.write_bandwidth": "1MB/s"}
+    _, summary = measure(slow, rc=(0, 3))
+    assert result(summary, "warmup_copies_skipped") > 0 and "skipped in the warm-up" in summary["run"]["undone"], summary["run"]
+
+
 @case("a tier whose hits are computed again instead of read was needed: its criterion without data fails")
 def _():
     changes = {"mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "30s", "warmup": "0s"},

@@ -100,6 +100,17 @@ static void judge_throughput(const struct scenario *s, struct run_record *run) {
     judge(run, "failed operations", "operation_errors", KVF_OP_EQ, 0);
 }
 
+/* Named where they fail, and not where a modelled GPU computes again what was not kept. */
+static void judge_warmup(struct run_record *run) {
+    static const char *const kept_out[][2] = {{"warmup_not_admitted", "writes not admitted in the warm-up"},
+                                              {"warmup_copies_skipped", "copies skipped in the warm-up"}};
+    double counts[STANDING_UNDONE];
+    standing_count(&run->results, counts);
+    for (size_t i = 0; i < sizeof kept_out / sizeof *kept_out; i++)
+        if (counts[standing_undone_find(kept_out[i][0])] > 0)
+            judge(run, kept_out[i][1], kept_out[i][0], KVF_OP_EQ, 0);
+}
+
 /* Overload passes no assessment: what was asked for is done, and as it was asked for. An open loop may keep
  * the tiers full on purpose, where throughput is what is sought. */
 static void judge_undone(const struct scenario *s, struct run_record *run) {
@@ -126,6 +137,7 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     /* named where they fail: few runs have any */
     if (result_value(&run->results, "warmup_failed") > 0)
         judge(run, "requests failed in the warm-up", "warmup_failed", KVF_OP_EQ, 0);
+    judge_warmup(run);
     /* nearly all runs have none, as they end at the first */
     if (s->assess.profile == KVF_PROFILE_LATENCY && result_value(&run->results, "operation_errors") > 0)
         judge(run, "failed operations", "operation_errors", KVF_OP_EQ, 0);
