@@ -37,6 +37,18 @@ bool filesystem_is_shared(int fd) {
     return fstatfs(fd, &fs) == 0 && filesystem_network((long)fs.f_type, NULL);
 }
 
+const char *filesystem_in_memory(const char *path) {
+    static const struct {
+        unsigned long type;
+        const char *name;
+    } types[] = {{0x01021994, "tmpfs"}, {0x858458f6, "ramfs"}, {0x958458f6, "hugetlbfs"}};
+    struct statfs fs;
+    if (statfs(path, &fs) != 0) return NULL;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].type == ((unsigned long)fs.f_type & 0xffffffffUL)) return types[i].name;
+    return NULL;
+}
+
 #define NAME(id, name, without)    name,
 #define WITHOUT(id, name, without) without,
 static const char *const names[] = {FILESYSTEM_ABILITY_LIST(NAME)};

@@ -32,4 +32,7 @@ bool filesystem_network(long f_type, const char **name);
 /* Whether an open file is on such a file system. */
 bool filesystem_is_shared(int fd);
 
+/* The file system of a path that keeps its files in memory: "tmpfs"; NULL: another, or none. */
+const char *filesystem_in_memory(const char *path);
+
 #endif

@@ -9,25 +9,27 @@
 
 enum { VALUE_BYTES = 48 }; /* longer values are not told */
 
-/* Of sections that end in a dot every key. */
-static const char *const fixed[] = {"mode",
-                                    "model.",
-                                    "tensor_parallel",
-                                    "run.duration",
-                                    "run.warmup",
-                                    "run.trials",
-                                    "run.max_requests",
-                                    "run.max_written",
-                                    "run.precondition",
-                                    "cache.",
-                                    "workload.",
-                                    "compute.",
-                                    "engine.slots",
-                                    "engine.queue_limit",
-                                    "engine.max_concurrent_writes",
-                                    "engine.room_wait"};
-/* Keys with a rule of their own, or without an effect on what is measured. */
-static const char *const loose[] = {"workload.rag.", "cache.verify"};
+/* Keys that a submission may choose: every other one changes what is measured, or may. Of sections that end
+ * in a dot every key. */
+static const char *const chosen[] = {
+    "name", "description", "include", "seed", "submission", "sweep", "sweep.",
+    /* sampling, classes, criteria and processes */
+    "run.interval", "run.block_trace", "run.speed", "qos.classes", "qos.latency", "qos.aging", "assess.",
+    "ranks.", "cache.verify",
+    /* threads and memory of the program */
+    "engine.workers", "engine.staging", "engine.cpus", "tiers.cpu.huge_pages", "tiers.gpu.devices",
+    /* the drive and its use, but for the page cache */
+    "tiers.nvme.path", "tiers.nvme.layout", "tiers.nvme.io_size", "tiers.nvme.io_depth", "tiers.nvme.sync",
+    "tiers.nvme.direct_to_gpu", "tiers.nvme.endurance",
+    /* beside its capacity, which is 0 */
+    "tiers.remote.",
+    /* read by simulations alone */
+    "engine.timer_late", "engine.timer_late_spread", "engine.wake", "engine.wake_spread"};
+/* Keys with a rule of their own. */
+static const char *const apart[] = {"model", "workload.rag.", "autoscaler."};
+/* Of a tier those that count; its capacity and its eviction are compared as they take effect. The rest is of
+ * a link, which no tier of a submission has. */
+static const char *const of_tiers[] = {"backend", "blocks", "read", "write", "layout", "direct"};
 
 static bool is_among(const char *name, const char *const *list, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -38,8 +40,12 @@ static bool is_among(const char *name, const char *const *list, size_t count) {
 }
 
 static bool is_fixed(const struct key *k) {
-    return !key_in_list(k) && is_among(k->pub.name, fixed, sizeof fixed / sizeof *fixed) &&
-           !is_among(k->pub.name, loose, sizeof loose / sizeof *loose);
+    const char *name = k->pub.name,
+               *of_tier = strncmp(name, "tiers.", 6) == 0 ? strrchr(name, '.') + 1 : NULL;
+    if (key_in_list(k) || is_among(name, chosen, sizeof chosen / sizeof *chosen) ||
+        is_among(name, apart, sizeof apart / sizeof *apart))
+        return false;
+    return !of_tier || is_among(of_tier, of_tiers, sizeof of_tiers / sizeof *of_tiers);
 }
 
 static void say(struct buf *out, const char *what, const char *is, const char *must) {
@@ -58,6 +64,9 @@ static bool is_its_auto(const struct key *k, const struct scenario *s, const str
     if (strcmp(k->pub.name, "run.precondition") == 0)
         return rules->run.precondition_bytes == KVF_AUTO &&
                s->run.precondition_bytes == budget_auto_precondition(s);
+    const struct scenario_tier *gpu = &s->tier[KVF_TIER_GPU], *must = &rules->tier[KVF_TIER_GPU];
+    if (strcmp(k->pub.name, "tiers.gpu.backend") == 0 && must->backend == KVF_BACKEND_AUTO)
+        return gpu->backend == KVF_BACKEND_CUDA || (gpu->backend == KVF_BACKEND_OFF && !must->on);
     return false;
 }
 
@@ -74,8 +83,8 @@ static unsigned key_differs(const struct key *k, const struct scenario *s, const
 }
 
 /* The terminal tier is the drive under test: it is on or off, and as large as it is. */
-static unsigned tier_differs(enum kvf_tier t, const struct scenario *s, const struct scenario *rules,
-                             struct buf *out) {
+static unsigned capacity_differs(enum kvf_tier t, const struct scenario *s, const struct scenario *rules,
+                                 struct buf *out) {
     uint64_t is = scenario_capacity_bytes(s, t), must = scenario_capacity_bytes(rules, t);
     char name[32], a[40], b[40];
     bool drive = t == KVF_TIER_NVME;
@@ -86,11 +95,23 @@ static unsigned tier_differs(enum kvf_tier t, const struct scenario *s, const st
     return 1;
 }
 
+/* A tier without a policy of its own has that of the cache, which is told by itself. */
+static unsigned eviction_differs(enum kvf_tier t, const struct scenario *s, const struct scenario *rules,
+                                 struct buf *out) {
+    const struct scenario_tier *is = &s->tier[t], *must = &rules->tier[t];
+    char name[32];
+    if (is->eviction == must->eviction || !(is->eviction_set || must->eviction_set)) return 0;
+    snprintf(name, sizeof name, "tiers.%s.eviction", tier_name(t));
+    say(out, name, traits_policy(is->eviction)->word, traits_policy(must->eviction)->word);
+    return 1;
+}
+
 unsigned rules_deviations(const struct scenario *s, const struct scenario *rules, struct buf *out) {
     unsigned n = 0;
     for (size_t i = 0; i < key_count; i++)
         if (is_fixed(&key_table[i])) n += key_differs(&key_table[i], s, rules, out);
-    for (int t = 0; t < KVF_TIERS; t++) n += tier_differs(t, s, rules, out);
+    for (int t = 0; t < KVF_TIERS; t++)
+        n += capacity_differs(t, s, rules, out) + eviction_differs(t, s, rules, out);
     return n;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "probe/filesystem.h"
 #include "scenario/load.h"
 #include "scenario/rules.h"
 #include "study/shipped.h"
@@ -35,6 +36,17 @@ static void find(struct nearest_rules *n, const struct scenario *s) {
     free(one);
 }
 
+/* A drive in memory is none. */
+static void drive_broken(const struct scenario *s, struct buf *reasons) {
+    if (s->mode != KVF_MODE_REAL || !s->tier[KVF_TIER_NVME].on) return;
+    for (uint32_t i = 0; i < s->nvme.path_count; i++) {
+        const char *memory = filesystem_in_memory(s->nvme.path[i]);
+        if (memory)
+            buf_addf(reasons, "%stiers.nvme.path %s is in memory (%s)", reasons->len ? "; " : "",
+                     s->nvme.path[i], memory);
+    }
+}
+
 /* Whole reasons, and how many more there are. */
 static void copy(const char *reasons, char *out, size_t len) {
     enum { MORE = 24 };
@@ -53,6 +65,7 @@ void submission_judge(const struct scenario *s, char *out, size_t len) {
     out[0] = '\0';
     if (s->submission) {
         rules_broken(s, &reasons);
+        drive_broken(s, &reasons);
         find(&n, s);
         if (n.found && rules_deviations(s, n.rules, &changed) > 0)
             buf_addf(&reasons, "%s%s fixes other values: %s", reasons.len ? "; " : "", n.rules->name,

@@ -2,6 +2,7 @@
 """`submission: true`: what each option fixes, and every value that a run changes of it."""
 import json
 import re
+import subprocess
 
 from tap import SOURCE, case, home, main, run
 
@@ -10,7 +11,7 @@ CLOSED = SOURCE / "configs/mlperf"
 
 def told(path, *options):
     """What `check` says of the submission; None: it is comparable."""
-    got = run(["check", path, *options])
+    got = run(["check", path, "--set", "tiers.nvme.path=%s" % SOURCE, *options])  # a home may be in memory
     assert got.rc == 0, got
     found = re.search(r"^# Not comparable as a submission:\n#   (.*)$", got.stdout, re.MULTILINE)
     return found and found.group(1)
@@ -61,6 +62,34 @@ def _():
     got = told(CLOSED / "mlperf-closed-2.yaml", *sets(workload__users=20, run__trials=1, autoscaler__mode="qos"))
     assert got == ("the autoscaler is on; mlperf-closed-2 fixes other values: run.trials is 1, not 3; "
                    "workload.users is 20, not 100"), got
+
+
+# Of every key whether a submission may choose it, by what it measures: each with a value that is not the default.
+FIXED = {"run.max_requests": 5, "run.max_written": "1GiB", "run.precondition": "1GiB", "run.prepopulate": 0.5, "tensor_parallel": 2,
+         "tiers.cpu.backend": "instant", "tiers.gpu.backend": "instant", "tiers.gpu.read": "d2h", "tiers.gpu.write": "h2d", "tiers.gpu.layout": "layers",
+         "tiers.nvme.direct": "false", "tiers.gpu.eviction": "fifo", "tiers.cpu.eviction": "fifo", "tiers.nvme.eviction": "fifo",
+         "tiers.remote.capacity": "1GiB", "cache.eviction": "fifo", "cache.placement": "inclusive", "cache.promotion": "on_hit", "cache.headroom": 0,
+         "cache.make_room": "background", "cache.admission": "second_hit", "cache.ttl": "2m", "cache.granularity": "block", "cache.read_target": "gpu",
+         "cache.lookup_cost": "1us", "qos.scheduler": "aging", "engine.noise": "1MiB", "engine.slots": 3,
+         "engine.queue_limit": 7, "engine.room_wait": "1s", "engine.max_concurrent_writes": 3, "fleet.pods": 2, "fleet.routing": "session",
+         "compute.gpu": "a100", "workload.decode.batch_tokens": 8}
+FREE = {"run.interval": "2s", "tiers.nvme.layout": "arena", "tiers.nvme.io_size": "2MiB", "tiers.nvme.io_depth": 64, "tiers.nvme.sync": "data",
+        "tiers.cpu.huge_pages": "true", "engine.workers": 2, "engine.staging": "64MiB", "qos.latency": "e2e", "assess.profile": "throughput",
+        "cache.verify": "header", "tiers.nvme.endurance": "1TiB", "tiers.gpu.backend": "cuda"}
+
+
+@case("every key that changes what is measured is held against the option: no fake tier, no page cache, no drive in memory, no fleet")
+def _():
+    path = CLOSED / "mlperf-closed-1.yaml"
+    for key, value in FIXED.items():
+        got = told(path, "--set", "%s=%s" % (key, value))
+        assert got and "%s is %s, not " % (key, value) in got, (key, got)
+    for key, value in FREE.items():
+        assert told(path, "--set", "%s=%s" % (key, value)) is None, (key, value)
+    assert told(path, *sets(tiers__nvme__eviction="lru")) is None and told(path, *sets(tiers__gpu__backend="off")) is None
+    memory = subprocess.run(["stat", "-f", "-c", "%T", "/dev/shm"], capture_output=True, text=True).stdout.strip()
+    if memory == "tmpfs":
+        assert told(path, *sets(tiers__nvme__path="/dev/shm", tiers__nvme__capacity="16MiB")) == "tiers.nvme.path /dev/shm is in memory (tmpfs)"
 
 
 @case("what a submission may choose is no deviation, and another name is held against the nearest option")
