@@ -55,6 +55,9 @@
 #define WAITS_MOST 0.5
 /* Miss ratios of the trial and of the run that are the same. */
 #define ALIKE 0.005
+/* Of a tier's time, the part of moves in the background from which their number decides what a change brings.
+ */
+#define BACKGROUND_MOST 0.1
 /* Fewer requests than this, or than so many of each user where their number is limited, are no mean; nor are
  * tokens of which a larger part is of work done before. */
 #define REQUESTS_LEAST 30
@@ -326,6 +329,20 @@ static void consider_all(struct forecast *f) {
         (void)consider(f, &c, "half the users");
 }
 
+/* Tiers that keep copies make as many of them, and of loads into faster tiers, as their speed leaves time
+ * for.
+ */
+static bool copies_decide(const struct scenario *s, const struct judge_input *in, const struct verdict *v) {
+    double most = 0;
+    if (v->cause != VERDICT_CAUSE_BANDWIDTH) return false;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        double part = 0;
+        for (int d = 0; d < KVF_DIRS && in->on[t]; d++) part += in->busy[t][d] * (1 - in->needed[t][d]);
+        most = fmax(most, part);
+    }
+    return s->cache.placement == KVF_PLACEMENT_INCLUSIVE && most >= BACKGROUND_MOST;
+}
+
 /* Whether less was done than asked for: a model of all of it says nothing of that. */
 static bool undone_of_late(const struct engine *e, const struct snapshot_interval *i) {
     const struct cache_stats *c = &e->control.sampler->cache; /* of the last interval */
@@ -350,6 +367,8 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
         v->gap = VERDICT_GAP_MANY;
     else if (undone_of_late(e, i))
         v->gap = VERDICT_GAP_UNDONE;
+    else if (copies_decide(e->s, in, v))
+        v->gap = VERDICT_GAP_COPIES;
     if (v->gap != VERDICT_GAP_UNSURE || !forecast_measure(&f)) return;
     sample_look(e->service.pods[0].pipeline.sample);
     consider_all(&f);
@@ -382,8 +401,10 @@ void forecast_remedies(struct engine *e, const struct judge_input *in, struct ru
                          .inside = result_value(r, "queue_depth_mean") + result_value(r, "in_service_mean"),
                          .tok_s = result_value(r, "throughput_tok_s")};
     standing_count(r, undone);
+    bool copies = copies_decide(e->s, in, &run->verdict);
+    if (copies) run->verdict.gap = VERDICT_GAP_COPIES;
     if (!standing_nothing_undone(undone)) run->verdict.gap = VERDICT_GAP_UNDONE;
-    if (!standing_nothing_undone(undone) || !forecast_measure(&f)) return;
+    if (copies || !standing_nothing_undone(undone) || !forecast_measure(&f)) return;
     if (!enough_done(&f)) return;
     if (fabs(result_value(r, "steady_slope")) > DRIFT_MOST) return; /* false where it is not known */
     f.limited = ended_early(e->s, in->length_s);

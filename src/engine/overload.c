@@ -159,6 +159,12 @@ static void warn_of_waiting(const struct engine *e, struct run_record *run, doub
             phrase_share(open / load).text, load);
     else if (open < JUDGE_UNSERVED * arrived) /* less was achieved for what was dropped */
         return;
+    else if (!(standing_run_left(r) > 0))
+        verdict_warn(
+            &run->verdict,
+            "%s of what arrived was not done by the end, and no latency is theirs; arrivals in such bursts leave "
+            "that many by chance, so only a longer run tells whether the queue grows",
+            phrase_share(open / arrived).text);
     else if (before > arrived / BESIDE)
         verdict_warn(&run->verdict,
                      "%s open at the end, after %s at the start: more wait the longer the run is, and its "

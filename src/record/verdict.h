@@ -60,17 +60,19 @@ struct verdict_remedy {
 enum { VERDICT_EVIDENCE = 62, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
 
 /* Why a verdict has no remedies with estimates. */
-#define VERDICT_GAP_LIST(X)                                                                                  \
-    X(UNSURE, "No estimate is certain enough here.")                                                         \
-    X(FEW, "No estimate: no request was completed.")                                                         \
-    X(FLEET, "No estimate: the queueing model covers one machine, not several.")                             \
-    X(AUTOSCALER, "No estimate: the autoscaler changes the number of users.")                                \
-    X(GPU, "No estimate: the queueing model covers storage, not a GPU that is busy nearly all the time.")    \
-    X(UNLIKE,                                                                                                \
-      "No estimate: some users are served much faster than others, and a change would shift how many.")      \
-    X(PACED, "No estimate: requests arrive at a given rate, and few or none wait for a slot at the end.")    \
-    X(MANY, "No estimate while the run goes on: it has more than 1000 users or slots.")                      \
-    X(UNDONE,                                                                                                \
+#define VERDICT_GAP_LIST(X)                                                                                          \
+    X(UNSURE, "No estimate is certain enough here.")                                                                 \
+    X(FEW, "No estimate: no request was completed.")                                                                 \
+    X(FLEET, "No estimate: the queueing model covers one machine, not several.")                                     \
+    X(AUTOSCALER, "No estimate: the autoscaler changes the number of users.")                                        \
+    X(GPU, "No estimate: the queueing model covers storage, not a GPU that is busy nearly all the time.")            \
+    X(UNLIKE,                                                                                                        \
+      "No estimate: some users are served much faster than others, and a change would shift how many.")              \
+    X(COPIES,                                                                                                        \
+      "No estimate: copies in the background take what time a change would leave, and the queueing model has none.") \
+    X(PACED, "No estimate: requests arrive at a given rate, and few or none wait for a slot at the end.")            \
+    X(MANY, "No estimate while the run goes on: it has more than 1000 users or slots.")                              \
+    X(UNDONE,                                                                                                        \
       "No estimate: requests, classes, writes or copies were left undone, which the queueing model leaves out.")
 #define X(id, text) VERDICT_GAP_##id,
 enum verdict_gap { VERDICT_GAP_LIST(X) };
@@ -107,6 +109,7 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_BATCH_PLACES "batch_places"
 /* Evidence: lookups that miss for want of room and are computed again. Words: storage takes little. */
 #define VERDICT_RECOMPUTED    "recomputed_miss_ratio"
+#define VERDICT_RECOMPUTING   "recomputing_share"  /* the part of the GPU's time that these take */
 #define VERDICT_ROUTING       "routing_miss_ratio" /* a pod lacks what another one holds */
 #define VERDICT_BY_PREFIX     "prefix_routing"     /* beside it: 1, or 0 where routers could go by prefixes */
 #define VERDICT_BY_SESSION    "session_routing"    /* instead, where entries are whole conversations */
@@ -119,6 +122,10 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_FAILED_SHARE "failed_share"
 /* How busy the workers are, where channels of the tiers wait for them. */
 #define VERDICT_WORKERS "workers_busy"
+/* Part of the latency that targets are of before a request looks anything up: evidence where it limits. */
+#define VERDICT_LOOKUP "lookup_share"
+/* Users, in a closed loop. */
+#define VERDICT_USERS "users"
 /* Machines that have the tier named, of a fleet or of ranks; none: one. */
 #define VERDICT_MACHINES "machines"
 /* How the sentence begins where no limit could be named. */

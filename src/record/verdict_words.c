@@ -6,8 +6,10 @@
 #include "base/units.h"
 #include "record/judge/judge.h"
 
-#define SOME_WAIT   0.05 /* of a request's time, for a place in the batch */
-#define SOME_MISSES 0.01 /* of lookups, that a larger tier would serve */
+#define SAME        0.999 /* of what bounds throughput: it is this */
+#define SOME_WAIT   0.05  /* of a request's time, for a place in the batch */
+#define SOME_MISSES 0.01  /* of lookups, that a larger tier would serve */
+#define SOME_TIME   0.05  /* of a GPU's, that they would save it */
 
 static bool is_tier(enum verdict_limit l) {
     return l == VERDICT_GPU || l == VERDICT_CPU || l == VERDICT_NVME || l == VERDICT_REMOTE;
@@ -108,8 +110,9 @@ static const struct words {
      "The kernel counted 1.2 times our bytes or more for the device that would be named, or other programs have "
      "the host's CPUs."},
     {VERDICT_LINK, VERDICT_CAUSE_LATENCY, 0, "a shorter way between machines: nothing else takes as long",
-     NOT_BUSY "the message from router to pod is the largest part of the latency "
-              "that the targets are of."},
+     NOT_BUSY
+     "messages between machines are the largest part of the latency that the targets are of, or of the time of "
+     "the operations that are."},
     {VERDICT_LINK, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
      "a faster link, enough room above it, or fewer users",
      "The link is the resource that is busy for the largest part of the time, 85 % or more: it bounds throughput."},
@@ -197,7 +200,7 @@ static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len
            storage = verdict_value(v, VERDICT_TARGET_STORAGE);
     if (routing >= SOME_MISSES && !(capacity >= routing) && routing_advice(v))
         snprintf(out, len, ", or %s: pods compute what others hold", routing_advice(v));
-    else if (capacity >= SOME_MISSES)
+    else if (capacity >= SOME_MISSES && !(verdict_value(v, VERDICT_RECOMPUTING) < SOME_TIME))
         snprintf(out, len, ", or larger tiers: it computes again what they could not keep");
     else if (routing >= SOME_MISSES)
         out[0] = '\0';
@@ -232,6 +235,22 @@ static const char *busiest_tier(const struct verdict *v, double *part) {
     return busiest;
 }
 
+/* A tier whose demand is nearly that of the one that bounds throughput; NULL: there is none. */
+static const char *next_tier(const struct verdict *v) {
+    double bound_ms = 1e3 / verdict_value(v, "throughput_bound_per_s"), most = JUDGE_SATURATED * bound_ms;
+    const char *next = NULL;
+    char name[48];
+    for (int i = 0; i < 2 * KVF_TIERS; i++) {
+        const char *tier = tier_name((enum kvf_tier)(i / 2));
+        snprintf(name, sizeof name, i % 2 ? "%s_link_demand_ms" : "%s_demand_ms", tier);
+        double demand_ms = verdict_value(v, name);
+        if (!(demand_ms >= most) || demand_ms >= SAME * bound_ms) continue;
+        if (strcmp(tier, verdict_limit_name(v->limited_by)) == 0) continue;
+        most = demand_ms, next = tier;
+    }
+    return next;
+}
+
 /* Whether nothing is above the tier: it has figures, and none above it does. */
 static bool is_first(const struct verdict *v) {
     char name[48];
@@ -260,6 +279,27 @@ static void add_workers(const struct verdict *v, char *out, size_t len) {
 #define HALF_BUSY 0.5 /* from here on waits for a GPU's batch shorten with its steps */
 static const char fewer_users[] = ", or fewer users";
 
+/* Of "a, b, or c, for this" leaves "a, or b, for this", and of two the first. */
+static void drop_last(char *text, const char *alternative) {
+    char *at = strstr(text, alternative), *comma = NULL;
+    if (!at || strncmp(at + strlen(alternative), " if", 3) == 0) return;
+    memmove(at, at + strlen(alternative), strlen(at + strlen(alternative)) + 1);
+    for (char *c = strchr(text, ','); c && c < at; c = strchr(c + 1, ',')) comma = c;
+    size_t rest = comma ? strlen(comma + 1) : 0;
+    if (!comma || strncmp(comma, ", or ", 5) == 0) return;
+    memmove(comma + 4, comma + 1, rest + 1);
+    memcpy(comma, ", or", 4);
+}
+
+/* Beside a batch without more places, or a GPU that is full. */
+static void advice_of_slots(bool batched, bool gpu_full, char *out, size_t len) {
+    if (batched)
+        snprintf(out, len, "more slots (engine.slots) with a larger compute.max_batch%s",
+                 gpu_full ? " (one alone brings little), or a faster GPU" : ": one alone brings little");
+    else
+        snprintf(out, len, "more slots (engine.slots), or a faster GPU: its batches have room for more");
+}
+
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold"),
@@ -268,11 +308,14 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     if (machines > 1) lacks /= machines;
     const char *tier = verdict_limit_name(v->limited_by);
     char bytes[24], beside[96];
-    bool batched = !isnan(verdict_value(v, VERDICT_BATCH_PLACES));
+    bool batched = !isnan(verdict_value(v, VERDICT_BATCH_PLACES)),
+         gpu_full = verdict_value(v, "compute_busy") >= JUDGE_SATURATED;
     out[0] = '\0';
     if (!v->known) return out;
     const char *busiest = busiest_tier(v, &busy);
-    if (most_failed(v) && is_tier(v->limited_by) && busy >= JUDGE_SATURATED)
+    if (v->limited_by == VERDICT_HOST_CPU && verdict_value(v, VERDICT_LOOKUP) > 0)
+        snprintf(out, len, "a shorter cache.lookup_cost: nothing else takes as long");
+    else if (most_failed(v) && is_tier(v->limited_by) && busy >= JUDGE_SATURATED)
         snprintf(out, len, "a faster %s tier, or fewer users if every entry fits", busiest);
     else if (most_failed(v))
         put_advice(words_of(v)->advice, tier, out, len);
@@ -288,20 +331,18 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
         snprintf(out, len, "%s more in the %s tier%s, %s%sor fewer users",
                  units_size_human(lacks, bytes, sizeof bytes), tier, of_each,
-                 v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "",
-                 verdict_value(v, "compute_busy") >= JUDGE_SATURATED ? "a faster GPU, " : "");
+                 v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "", gpu_full ? "a faster GPU, " : "");
+    else if (v->cause == VERDICT_CAUSE_BANDWIDTH && is_tier(v->limited_by) && next_tier(v))
+        snprintf(out, len, "faster %s and %s tiers, or fewer users", tier, next_tier(v));
+    else if (v->cause == VERDICT_CAUSE_BANDWIDTH && v->limited_by == VERDICT_LINK && next_tier(v))
+        snprintf(out, len, "a faster link and a faster %s tier, or fewer users", next_tier(v));
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");
     else if (is_tier(v->limited_by) && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY &&
              v->cause != VERDICT_CAUSE_CONCURRENCY && is_first(v))
         snprintf(out, len, "a faster %s tier, or fewer users", tier);
-    else if (v->limited_by == VERDICT_SLOTS && batched)
-        snprintf(out, len, "more slots (engine.slots) with a larger compute.max_batch%s",
-                 verdict_value(v, "compute_busy") >= JUDGE_SATURATED
-                     ? " (one alone brings little), or a faster GPU"
-                     : ": one alone brings little");
-    else if (v->limited_by == VERDICT_SLOTS && verdict_value(v, "compute_busy") >= JUDGE_SATURATED)
-        snprintf(out, len, "more slots (engine.slots), or a faster GPU: its batches have room for more");
+    else if (v->limited_by == VERDICT_SLOTS && (batched || gpu_full))
+        advice_of_slots(batched, gpu_full, out, len);
     else if (is_batch(v) && v->limited_by == VERDICT_COMPUTE && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
         snprintf(out, len, "a larger compute.max_batch with a larger gpu tier, or fewer users");
     else if (is_batch(v) && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
@@ -316,6 +357,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     char *last = strstr(out, fewer_users);
     if (last && is_batch(v) && verdict_value(v, "compute_busy") >= HALF_BUSY)
         snprintf(last, len - (size_t)(last - out), ", a faster GPU%s", fewer_users);
+    if (verdict_value(v, VERDICT_USERS) <= 1) drop_last(out, fewer_users);
     return out;
 }
 

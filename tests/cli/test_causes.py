@@ -197,6 +197,48 @@ def _():
     assert "and the line is for the workers (engine.workers); " in said, said
 
 
+SMALL_GPU = {"capacity": "4GiB", "preset": "h100-pcie5"}
+
+
+@case("messages of a fleet, the cost of lookups, and chunks that nobody computes are not blamed on tiers, cores or room")
+def _():
+    said = told_by_relief("a store 20 ms away", {
+        "run": {"duration": "120s", "warmup": "120s"}, "engine": None, "cache": {"block_tokens": 64}, "fleet": {"pods": 2, "routing": "precise", "delay": "20ms"},
+        "tiers": {"gpu": SMALL_GPU, "cpu": {"capacity": "8GiB"}, "remote": {
+            "capacity": "64GiB", "read_bandwidth": "10GB/s", "write_bandwidth": "10GB/s", "latency": "300us"}},
+        "workload": {"users": 16, "conversation": {"end_probability": 0.1, "max_turns": 20}, "personas": [
+            {"name": "p", "context": [100, 300], "generate": [100, 400], "think": ["1s", "3s"]}]}},
+        "link", "latency", "ttft_mean_ms", {"fleet.delay": "1ms"}, 0.3, {**both_ways("remote", "100GB/s"), "tiers.remote.latency": "1us"})
+    assert "most of that time messages are under way (fleet.delay)" in said, said
+    said = told_by_relief("fifty milliseconds before each lookup", {
+        "engine": None, "cache": {"lookup_cost": "50ms"}, "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "64GiB"}},
+        "workload": {"users": 20, "personas": [{"name": "p", "context": [500, 2000], "generate": [50, 200], "think": ["2s", "10s"]}]}},
+        "host_cpu", "latency", "ttft_mean_ms", {"cache.lookup_cost": "5ms"}, 0.6, {"engine.workers": 32})
+    assert "before it looks anything up (cache.lookup_cost)" in said, said
+    told_by_relief("chunks of documents that miss", {
+        "seed": 42, "engine": None, "compute": {"mode": "roofline", "gpu": "a100", "max_batch": 16}, "run": {"duration": "180s", "warmup": "60s"},
+        "tiers": {"gpu": {"capacity": "40GiB", "preset": "h100-pcie5"}, "cpu": {"capacity": "80GiB"}},
+        "workload": {"users": 8, "conversation": {"end_probability": 0.25, "max_turns": 20}, "rag": {"documents": 200, "probability": 0.3}, "personas": [
+            {"name": "p", "context": [100, 300], "generate": [1, 20], "think": ["100ms", "500ms"]}]}},
+        "compute", "latency", "ttft_mean_ms", {"compute.gpu": "h100"}, 0.6, {"tiers.cpu.capacity": "320GiB"})
+
+
+@case("a gate of one before a tier of one channel is its line, and a second full tier stands beside the first")
+def _():
+    thinks = {"users": 4, "conversation": {"end_probability": 1}, "personas": [
+        {"name": "p", "context": [500, 4000], "generate": [50, 200], "think": ["2s", "10s"]}]}
+    nvme = {"gpu": {"capacity": 0}, "cpu": {"capacity": 0}, "nvme": {"capacity": "64GiB", "preset": "nvme_gen4", "path": "."}}
+    told_by_relief("a gate of one", {"run": {"duration": "300s"}, "engine": {"max_concurrent_writes": 1}, "tiers": nvme, "workload": thinks},
+                   "nvme", "latency", "ttft_mean_ms", both_ways("nvme", "14GB/s"), 0.7, {"engine.max_concurrent_writes": 4})
+    said = told_by_relief("copies on two full tiers", {
+        "seed": 2, "run": {"duration": "180s", "warmup": "60s"}, "engine": None, "cache": {"placement": "inclusive", "headroom": None}, "qos": {"latency": "e2e"},
+        "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "32GiB"}, "nvme": {"capacity": "64GiB", "preset": "nvme_gen4", "path": "."}},
+        "workload": {"users": 60, "conversation": {"end_probability": 0.1, "max_turns": 20}, "personas": [
+            {"name": "p", "context": [200, 1500], "generate": [1, 20], "think": ["0s", "0s"]}]}},
+        "nvme", "bandwidth", "throughput_tok_s", {**both_ways("nvme", "14GB/s"), **both_ways("cpu", "80GB/s")}, 1.3, both_ways("nvme", "14GB/s"))
+    assert "; next, cpu (emulated) reads" in said, said
+
+
 @case("of reads that go on side by side the tier is named whose last one requests wait for")
 def _():
     said = told_by_relief("a few reads of slow memory beside many of a fast drive", {

@@ -8,10 +8,10 @@
 #include "engine/sampling/levels.h"
 #include "record/publish.h"
 
-/* A version, the numbers that are not zero, each behind its place, and their end; then histograms, each
- * behind its number and its length. Numbers are of single precision: what is added and taken away again is
- * the same. */
-enum { FORM = 18, NUMBERS_END = 255, LENGTH_BYTES = 4 };
+/* A version; of the sums and then of the facts the numbers that are not zero, each behind its place, and
+ * their end; then histograms, each behind its number and its length. Numbers are of single precision: what is
+ * added and taken away again is the same. */
+enum { FORM = 19, NUMBERS_END = 255, LENGTH_BYTES = 4 };
 enum {
     SUMS = sizeof(struct window_sums) / sizeof(double),
     FACTS = sizeof(struct window_facts) / sizeof(double),
@@ -21,8 +21,8 @@ enum {
 };
 /* Places are those of the members: who adds, removes or moves one takes the next FORM, or stored numbers
  * would be read as others. */
-_Static_assert(FORM == 18 && SUMS == 209 && FACTS == 44, "FORM is of these members");
-_Static_assert(SUMS + FACTS < NUMBERS_END, "each number has a place");
+_Static_assert(FORM == 19 && SUMS == 209 && FACTS == 46, "FORM is of these members");
+_Static_assert((int)SUMS < NUMBERS_END && (int)FACTS < NUMBERS_END, "each number has a place");
 _Static_assert(HISTOGRAMS < 256, "each histogram has a number");
 
 struct histogram *kept_scope(struct counters *c, int scope) {
@@ -59,25 +59,26 @@ static bool has_row(struct counters *c, const struct histogram *h) {
     return false;
 }
 
-static void put_numbers(struct buf *out, const double *v, int count, int first) {
+static void put_numbers(struct buf *out, const double *v, int count) {
+    static const uint8_t end = NUMBERS_END;
     for (int i = 0; i < count; i++) {
         float number = (float)v[i];
-        uint8_t place = (uint8_t)(first + i);
+        uint8_t place = (uint8_t)i;
         if (v[i] == 0) continue;
         buf_bytes(out, (const char *)&place, 1);
         buf_bytes(out, (const char *)&number, sizeof number);
     }
+    buf_bytes(out, (const char *)&end, 1);
 }
 
 uint8_t *kept_code(const struct window_sums *sums, const struct window_facts *facts,
                    const struct counters *counters, size_t *len) {
-    static const uint8_t form = FORM, end = NUMBERS_END;
+    static const uint8_t form = FORM;
     struct counters *c = (struct counters *)counters; /* read alone */
     struct buf out = {0};
     buf_bytes(&out, (const char *)&form, 1);
-    put_numbers(&out, (const double *)sums, SUMS, 0);
-    put_numbers(&out, (const double *)facts, FACTS, SUMS);
-    buf_bytes(&out, (const char *)&end, 1);
+    put_numbers(&out, (const double *)sums, SUMS);
+    put_numbers(&out, (const double *)facts, FACTS);
     for (unsigned n = 0; n < HISTOGRAMS; n++) {
         const struct histogram *h = numbered(c, n);
         if (histogram_count(h) == 0 || has_row(c, h)) continue;
@@ -127,29 +128,27 @@ static int put_histogram(struct kept *k, struct histogram *to, const uint8_t *da
     return 0;
 }
 
-/* Returns the bytes used; 0: they are no such form. */
-static size_t take_numbers(struct kept *k, const uint8_t *data, size_t len, int sign) {
-    struct window_facts facts = {0};
-    size_t at = 1;
-    if (len < 2 || data[0] != FORM) return 0;
+/* Adds numbers to `to`, of which there are `count`. Returns the place behind their end; 0: they are no such
+ * form. */
+static size_t take_numbers(double *to, int count, const uint8_t *data, size_t len, size_t at, int sign) {
     while (at < len && data[at] != NUMBERS_END) {
         unsigned place = data[at];
         float v;
-        if (len - at < 1 + sizeof v || place >= SUMS + FACTS) return 0;
+        if (len - at < 1 + sizeof v || place >= (unsigned)count) return 0;
         memcpy(&v, data + at + 1, sizeof v);
         at += 1 + sizeof v;
-        if (place < SUMS)
-            ((double *)&k->sums)[place] += sign * (double)v;
-        else
-            ((double *)&facts)[place - SUMS] = (double)v;
+        to[place] += sign * (double)v;
     }
-    if (sign > 0) k->facts = facts;
     return at < len ? at + 1 : 0;
 }
 
 int kept_add(struct kept *k, const uint8_t *data, size_t len, int sign) {
-    size_t at = take_numbers(k, data, len, sign);
+    struct window_facts facts = {0};
+    size_t at = len > 0 && data[0] == FORM ? 1 : 0;
+    if (at > 0) at = take_numbers((double *)&k->sums, SUMS, data, len, at, sign);
+    if (at > 0) at = take_numbers((double *)&facts, FACTS, data, len, at, 1);
     if (at == 0) return -1;
+    if (sign > 0) k->facts = facts;
     while (at < len) {
         uint32_t need;
         if (len - at < 1 + LENGTH_BYTES || data[at] >= HISTOGRAMS) return -1;

@@ -11,6 +11,8 @@
 
 /* Of each class's requests inside their target. */
 #define TARGET 0.95
+/* Of the writes that a tier serves at a time: a gate of so many lets hardly more through when it is wider. */
+#define AS_WIDE 0.85
 
 enum { SUMS = sizeof(struct window_sums) / sizeof(double) };
 
@@ -227,7 +229,7 @@ static void gate_is_line(const struct window_facts *f, const struct window_sums 
     double works_s = s->busy_s[most][KVF_DIR_WRITE];
     double channels = f->channels[most], beside_s = s->write_latency_s[most];
     double serves = channels > 0 ? channels + beside_s / works_s : s->device_s[most][KVF_DIR_WRITE] / works_s;
-    if (!(works_s > 0) || f->writes < serves) return;
+    if (!(works_s > 0) || f->writes < AS_WIDE * serves) return;
     in->op_s[most][KVF_DIR_WRITE] += in->held_s;
     in->line_s[most][KVF_DIR_WRITE] += in->held_s;
     in->held_s = 0;
@@ -262,6 +264,8 @@ void window_describe(const struct window_facts *f, const struct window_sums *s, 
     in->places = f->places;
     in->copies = f->copies > 0;
     in->way_ms = f->way_ms;
+    in->reach_ms = f->reach_ms;
+    in->lookup_ms = f->lookup_ms;
     in->capacity_ratio = f->capacity_ratio;
     in->slots = snap->interval.slots;
     in->backlog = snap->interval.queue_depth;

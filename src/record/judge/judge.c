@@ -49,7 +49,7 @@ static void add_busier(struct phrase *t, const struct judge_input *in, const str
     struct judge_resource gpu = judge_gpu(in), tier = judge_fullest_tier(in);
     if (named->limit != VERDICT_COMPUTE && gpu.busy > named->busy)
         phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
-                   batched ? "" : judge_room_for_more(&gpu));
+                   batched ? "" : judge_room_for_more(in, &gpu));
     if (tier.tier == named->tier || !(tier.busy > named->busy)) return;
     phrase_add(t, "; ");
     judge_add_resource(t, &tier, in);
@@ -66,7 +66,7 @@ static void nothing_limits(struct phrase *t, const struct judge_input *in, struc
         judge_add_resource(t, &most, in);
         phrase_add(t, ", ");
         judge_add_busy(t, &most, in);
-        phrase_add(t, "%s", judge_room_for_more(&most));
+        phrase_add(t, "%s", judge_room_for_more(in, &most));
         add_busier(t, in, &most, false);
     }
     judge_add_free_misses(t, in);
@@ -99,32 +99,6 @@ static void neighbour_computes(struct phrase *t, const struct judge_input *in, s
     judge_add_grown(t, in);
 }
 
-/* Misses of what was evicted for want of room, of all lookups: no more than tiers of this size must miss,
- * where others are of what has expired or was not let in. */
-static double capacity_misses(const struct judge_input *in) {
-    double by_size = in->capacity_ratio >= 0 ? fmin(in->miss_ratio, in->capacity_ratio) : in->miss_ratio;
-    double share = by_size - in->first_ratio;
-    return share > 0 ? share : 0; /* NaN: nothing was looked up */
-}
-
-/* Misses of pods that lack what others hold: in one cache of the pods' size they would be hits. */
-static double routing_misses(const struct judge_input *in) {
-    if (in->routing == JUDGE_ROUTING_NONE || !(in->capacity_ratio >= 0)) return 0;
-    return fmax(in->miss_ratio - fmax(in->capacity_ratio, in->first_ratio), 0);
-}
-
-/* The part of the misses of capacity that a modelled GPU computes again; 0: none. */
-static double recomputed(const struct judge_input *in) {
-    return in->compute_busy >= 0 && in->prefill_ms > 0 ? fmax(capacity_misses(in) * judge_working(in), 0) : 0;
-}
-
-/* The part of the lookups that miss what had been there, wherever it went, and that the GPU computes again.
- */
-static double computed_again(const struct judge_input *in) {
-    bool again = in->compute_busy >= 0 && in->prefill_ms > 0;
-    return again ? (in->miss_ratio - in->first_ratio) * judge_working(in) : 0;
-}
-
 static bool too_small(const struct judge_input *in) {
     return !judge_has_room(in) && judge_last_tier(in) >= 0 && in->reuse_bytes > judge_held_bytes(in);
 }
@@ -139,15 +113,15 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
     enum kvf_tier last = (enum kvf_tier)judge_last_tier(in);
     struct judge_leader l = judge_leader_of(in);
     char needs[24], holds[24], error[24] = "";
-    say(v, verdict_limit_of(last), VERDICT_CAUSE_CAPACITY, capacity_misses(in));
+    say(v, verdict_limit_of(last), VERDICT_CAUSE_CAPACITY, judge_capacity_misses(in));
     tell_machines(v, in, last);
     if (in->reuse_error > 0) snprintf(error, sizeof error, " +- %.1f", 100 * in->reuse_error);
-    phrase_add(t,
-               "%s tier capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups %s",
-               tier_name(last), units_size_human(in->reuse_bytes, needs, sizeof needs),
-               units_size_human(judge_held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error,
-               in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
-                                      : "miss what was evicted for want of room");
+    phrase_add(
+        t, "%s tier capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups %s",
+        tier_name(last), units_size_human(in->reuse_bytes, needs, sizeof needs),
+        units_size_human(judge_held_bytes(in), holds, sizeof holds), 100 * judge_capacity_misses(in), error,
+        in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
+                               : "miss what was evicted for want of room");
     judge_add_unwritten(t, in);
     judge_add_work_of_misses(t, in);
     struct judge_resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
@@ -160,6 +134,17 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
     if (!l.found) return;
     phrase_add(t, "; ");
     judge_add_leader(t, &l, in);
+}
+
+/* Another tier that is full too: without it the one named would bring little. */
+static void add_next(struct phrase *t, const struct judge_input *in, const struct judge_resource *r) {
+    struct judge_resource next = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
+    for (int i = 0; i < KVF_TIERS; i++)
+        if (in->on[i] && i != (int)r->tier) judge_consider_tier(in, (enum kvf_tier)i, &next);
+    if (r->tier == KVF_TIERS || !(next.load >= JUDGE_SATURATED)) return;
+    phrase_add(t, "; next, ");
+    judge_add_resource(t, &next, in);
+    phrase_add(t, ", %s busy", phrase_share(next.busy).text);
 }
 
 static void saturated(struct phrase *t, const struct judge_input *in, struct verdict *v,
@@ -184,7 +169,8 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
         judge_add_unwritten(t, in);
     else if (gpu.busy >= JUDGE_SATURATED)
         phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
-                   judge_room_for_more(&gpu));
+                   judge_room_for_more(in, &gpu));
+    add_next(t, in, r);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
         phrase_add(t, "; disk %s busy", phrase_share(in->device_busy_ratio).text);
     if (r->tier < KVF_TIERS && in->stalled[r->tier] >= JUDGE_STALLED)
@@ -243,17 +229,6 @@ static void batch(struct phrase *t, const struct judge_input *in, struct verdict
     judge_add_grown(t, in);
 }
 
-/* The part of all prefills that is of what the tiers could not keep, and the GPU's time for it. */
-static double prefilled_again(const struct judge_input *in) {
-    double again = judge_share(recomputed(in), judge_working(in) * in->miss_ratio);
-    return again > 0 && in->missed_prefill > 0 ? again * in->missed_prefill : 0;
-}
-
-static double saved_by_hits(const struct judge_input *in) {
-    double prefill = judge_share(in->compute_prefill, in->compute_busy);
-    return prefill > 0 ? prefilled_again(in) * prefill : 0;
-}
-
 /* Whether a line stands before the tiers: of those in service, twice as many are in storage as tiers are at
  * work. With full slots most of them must wait for room, since the others hold slots without that. */
 static bool crowded(const struct judge_input *in, bool full) {
@@ -265,18 +240,22 @@ static bool crowded(const struct judge_input *in, bool full) {
     return held * in->slots_ratio * (double)in->slots > 2 * working && (!full || most);
 }
 
+#define UNDER_WAY ", and most of that time messages are under way (fleet.delay)"
+
 /* Room comes from moves, one after the other: in a crowd neither bandwidth nor slots bring it sooner, and
  * without one the tier does that takes most of their time. */
 static void room(struct phrase *t, const struct judge_input *in, struct verdict *v, enum kvf_tier tier) {
     bool first = judge_by_first_token(in);
     double room_ms = judge_room_of(in, first);
-    say(v, verdict_limit_of(tier), VERDICT_CAUSE_LATENCY,
+    bool messages = judge_by_messages(in, tier, KVF_DIR_WRITE);
+    say(v, messages ? VERDICT_LINK : verdict_limit_of(tier), VERDICT_CAUSE_LATENCY,
         judge_share(room_ms, first ? in->ttft_ms : in->e2e_ms));
     phrase_add(t, "writes that wait for room, %s of the time in storage%s",
                phrase_share(judge_share(room_ms, judge_storage_of(in, first))).text,
                first ? " before the first token" : "");
     phrase_add(t, "; it is made by what moves to %s%s", tier_name(tier), judge_emulated_word(in, tier));
     if (in->tier_busy[tier] >= 0) phrase_add(t, ", %s busy", phrase_share(in->tier_busy[tier]).text);
+    if (messages) phrase_add(t, UNDER_WAY);
     judge_add_parts(t, in);
     judge_add_backlog(t, in);
 }
@@ -308,8 +287,52 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
         phrase_add(t, "; inside, ");
         judge_add_resource(t, &most, in);
         phrase_add(t, " %s busy%s is the most loaded", phrase_share(most.busy).text,
-                   batched ? "" : judge_room_for_more(&most));
+                   batched ? "" : judge_room_for_more(in, &most));
         add_busier(t, in, &most, batched);
+    }
+    judge_add_parts(t, in);
+}
+
+/* The program's own part, in which no operation of a request is under way. */
+static void program(struct phrase *t, const struct judge_input *in, struct verdict *v, double part) {
+    bool first = judge_by_first_token(in);
+    double lookup = judge_share(in->lookup_ms, first ? in->ttft_ms : in->e2e_ms);
+    say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part);
+    if (lookup >= DOMINANT * part) {
+        verdict_add_evidence(v, VERDICT_LOOKUP, lookup, "");
+        phrase_add(t, "what a request takes before it looks anything up (cache.lookup_cost)");
+    } else {
+        phrase_add(t, "the program itself: most of the time no operation of a request is under way");
+    }
+    judge_add_parts(t, in);
+}
+
+static void way(struct phrase *t, const struct judge_input *in, struct verdict *v, double part) {
+    say(v, VERDICT_LINK, VERDICT_CAUSE_LATENCY, part);
+    phrase_add(t, judge_asked_ms(in, judge_by_first_token(in)) > 0
+                      ? "messages to the pod, and questions to the remote tier (fleet.delay)"
+                      : "the message from router to pod (fleet.delay)");
+    judge_add_parts(t, in);
+}
+
+static void computing(struct phrase *t, const struct judge_input *in, struct verdict *v,
+                      const double part[JUDGE_PARTS]) {
+    say(v, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY, part[JUDGE_COMPUTE]);
+    phrase_add(t, "%s%s",
+               judge_by_first_token(in) ? "prefill on the GPU and in its batch"
+               : in->prefill_ms > 0     ? "prefill and generation on the GPU and in its batch"
+                                        : "generation, token time",
+               part[JUDGE_STORAGE] < VERDICT_SLIGHT && !(judge_computed_again(in) >= VERDICT_MISSES)
+                   ? VERDICT_NOT_THE_CACHE
+                   : "");
+    if (judge_computed_again(in) >= VERDICT_MISSES)
+        phrase_add(t, "; %.1f %% of lookups miss what had been there, and it is computed again",
+                   100 * judge_computed_again(in));
+    judge_add_unwritten(t, in);
+    if (in->compute_busy >= JUDGE_SATURATED) {
+        struct judge_resource gpu = judge_gpu(in);
+        phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
+                   judge_room_for_more(in, &gpu));
     }
     judge_add_parts(t, in);
 }
@@ -320,46 +343,25 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
     struct judge_leader l = judge_leader_of(in);
     double most = fmax(part[JUDGE_COMPUTE], part[JUDGE_STORAGE]);
     if (part[JUDGE_WAY] > fmax(most, part[JUDGE_REST])) {
-        say(v, VERDICT_LINK, VERDICT_CAUSE_LATENCY, part[JUDGE_WAY]);
-        phrase_add(t, judge_asked_ms(in, judge_by_first_token(in)) > 0
-                          ? "messages to the pod, and questions to the remote tier (fleet.delay)"
-                          : "the message from router to pod (fleet.delay)");
-        judge_add_parts(t, in);
+        way(t, in, v, part[JUDGE_WAY]);
         return;
     }
     if (part[JUDGE_REST] > most) {
-        say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part[JUDGE_REST]);
-        phrase_add(t, "the program itself: most of the time no operation of a request is under way");
-        judge_add_parts(t, in);
+        program(t, in, v, part[JUDGE_REST]);
         return;
     }
     if (part[JUDGE_COMPUTE] >= part[JUDGE_STORAGE] || !l.found) {
-        say(v, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY, part[JUDGE_COMPUTE]);
-        phrase_add(t, "%s%s",
-                   judge_by_first_token(in) ? "prefill on the GPU and in its batch"
-                   : in->prefill_ms > 0     ? "prefill and generation on the GPU and in its batch"
-                                            : "generation, token time",
-                   part[JUDGE_STORAGE] < VERDICT_SLIGHT && !(computed_again(in) >= VERDICT_MISSES)
-                       ? VERDICT_NOT_THE_CACHE
-                       : "");
-        if (computed_again(in) >= VERDICT_MISSES)
-            phrase_add(t, "; %.1f %% of lookups miss what had been there, and it is computed again",
-                       100 * computed_again(in));
-        judge_add_unwritten(t, in);
-        if (in->compute_busy >= JUDGE_SATURATED) {
-            struct judge_resource gpu = judge_gpu(in);
-            phrase_add(t, "; the modelled GPU is %s busy%s", phrase_share(gpu.busy).text,
-                       judge_room_for_more(&gpu));
-        }
-        judge_add_parts(t, in);
+        computing(t, in, v, part);
         return;
     }
     bool workers = l.line_share >= DOMINANT && judge_few_workers(in); /* for which its channels wait */
-    say(v, verdict_limit_of(l.tier), workers ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_LATENCY,
-        part[JUDGE_STORAGE] * l.share);
+    bool messages = judge_by_messages(in, l.tier, l.dir);
+    say(v, messages ? VERDICT_LINK : verdict_limit_of(l.tier),
+        workers ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_LATENCY, part[JUDGE_STORAGE] * l.share);
     judge_add_leader(t, &l, in);
     if (in->tier_busy[l.tier] >= 0) phrase_add(t, "; %s busy", phrase_share(in->tier_busy[l.tier]).text);
     if (workers) phrase_add(t, ", and the line is for the workers (engine.workers)");
+    if (messages) phrase_add(t, UNDER_WAY);
     judge_add_free_misses(t, in);
     judge_add_parts(t, in);
 }
@@ -371,7 +373,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
     if (!isnan(most.busy)) {
         phrase_add(t, ", and the most loaded, ");
         judge_add_resource(t, &most, in);
-        phrase_add(t, ", is %s busy%s", phrase_share(most.busy).text, judge_room_for_more(&most));
+        phrase_add(t, ", is %s busy%s", phrase_share(most.busy).text, judge_room_for_more(in, &most));
         add_busier(t, in, &most, false);
     }
     if (in->slots_ratio >= DOMINANT) judge_add_slots(t, in);
@@ -385,14 +387,15 @@ static bool capacity_explains(const struct judge_input *in, const struct judge_r
                               bool slots) {
     double whole = judge_by_first_token(in) ? in->ttft_ms : in->prefill_ms + in->generation_ms;
     double computes_ms = in->prefill_ms - judge_join_of(in, true); /* the wait for a place is no work */
-    bool again = prefilled_again(in) > 0 && prefilled_again(in) * computes_ms >= VERDICT_MISSES * whole;
+    bool again =
+        judge_prefilled_again(in) > 0 && judge_prefilled_again(in) * computes_ms >= VERDICT_MISSES * whole;
     if (!too_small(in)) return false;
     bool full = bound && bound->limit == VERDICT_COMPUTE,
          gpu = full || (!bound && !slots && in->compute_busy >= JUDGE_SATURATED);
-    if (gpu && saved_by_hits(in) >= VERDICT_MISSES) return true;
+    if (gpu && judge_saved_by_hits(in) >= VERDICT_MISSES) return true;
     /* a tier that is full of reads and writes has more of both where more hits */
     if (full || (bound && in->compute_busy >= 0 && !judge_free_misses(in)) ||
-        capacity_misses(in) < VERDICT_MISSES)
+        judge_capacity_misses(in) < VERDICT_MISSES)
         return false;
     /* where a GPU computes it again, what misses costs the tiers no more than what hits */
     if (!bound) return (stores && !judge_free_misses(in) && !(in->compute_busy >= 0)) || (again && !slots);
@@ -450,8 +453,8 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     else if (stores && l.limit && part[JUDGE_STORAGE] >= part[JUDGE_QUEUE] * (full ? 0 : 1) &&
              !full_behind(in, &most))
         gate(t, in, v, &l);
-    else if (!bound && !idle && judge_batch_limit(in) != JUDGE_BATCH_FREE &&
-             !(by_size && (stores || saved_by_hits(in) >= judge_saved_by_batches(in))))
+    else if (!bound && !idle && judge_batch_matters(in) &&
+             !(by_size && (stores || judge_saved_by_hits(in) >= judge_saved_by_batches(in))))
         batch(t, in, v);
     else if (by_size)
         capacity(t, in, v);
@@ -494,6 +497,27 @@ static void add_window(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, " (last %.0f s)", fmax(round(in->length_s), 1));
 }
 
+static void evidence_of_misses(struct verdict *v, const struct judge_input *in) {
+    verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
+    verdict_add_evidence(v, "capacity_miss_ratio", judge_capacity_misses(in), "");
+    verdict_add_evidence(v, "capacity_miss_error", in->reuse_error, "");
+    if (judge_routing_misses(in) > 0) {
+        bool sessions =
+            in->routing == JUDGE_ROUTING_BY_SESSION || in->routing == JUDGE_ROUTING_NOT_BY_SESSION;
+        bool so = in->routing == JUDGE_ROUTING_BY_SESSION || in->routing == JUDGE_ROUTING_BY_PREFIX;
+        verdict_add_evidence(v, VERDICT_ROUTING, judge_routing_misses(in), "");
+        verdict_add_evidence(v, sessions ? VERDICT_BY_SESSION : VERDICT_BY_PREFIX, so, "");
+    }
+    if (in->free_ratio > 0) verdict_add_evidence(v, VERDICT_FREE_MISSES, in->free_ratio, "");
+    if (judge_unwritten(in) > 0) verdict_add_evidence(v, "unwritten_miss_ratio", judge_unwritten(in), "");
+    if (judge_recomputed(in) > 0) {
+        verdict_add_evidence(v, VERDICT_RECOMPUTED, judge_recomputed(in), "");
+        verdict_add_evidence(v, VERDICT_RECOMPUTING, judge_saved_by_hits(in), "");
+    }
+    verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
+    if (judge_last_tier(in) >= 0) verdict_add_evidence(v, "tiers_hold", judge_held_bytes(in), "B");
+}
+
 static void evidence(struct verdict *v, const struct judge_input *in) {
     double rate = requests_per_s(in), part[JUDGE_PARTS], sum_s, think_s,
            each = judge_cut(in) ? (double)NAN : rate;
@@ -510,6 +534,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
+    if (in->users > 0 && !(in->unserved_ratio >= 0)) verdict_add_evidence(v, VERDICT_USERS, in->users, "");
     if (judge_few_workers(in))
         verdict_add_evidence(v, VERDICT_WORKERS, fmin(fmax(in->staging, in->copying), 1), "");
     if (in->requests > 0 && in->e2e_ms > 0) {
@@ -532,21 +557,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         if (!judge_cut(in) && !asks_on)
             verdict_add_evidence(v, "population_bound_per_s", in->users / (sum_s + fmax(think_s, 0)), "1/s");
     }
-    verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
-    verdict_add_evidence(v, "capacity_miss_ratio", capacity_misses(in), "");
-    verdict_add_evidence(v, "capacity_miss_error", in->reuse_error, "");
-    if (routing_misses(in) > 0) {
-        bool sessions =
-            in->routing == JUDGE_ROUTING_BY_SESSION || in->routing == JUDGE_ROUTING_NOT_BY_SESSION;
-        bool so = in->routing == JUDGE_ROUTING_BY_SESSION || in->routing == JUDGE_ROUTING_BY_PREFIX;
-        verdict_add_evidence(v, VERDICT_ROUTING, routing_misses(in), "");
-        verdict_add_evidence(v, sessions ? VERDICT_BY_SESSION : VERDICT_BY_PREFIX, so, "");
-    }
-    if (in->free_ratio > 0) verdict_add_evidence(v, VERDICT_FREE_MISSES, in->free_ratio, "");
-    if (judge_unwritten(in) > 0) verdict_add_evidence(v, "unwritten_miss_ratio", judge_unwritten(in), "");
-    if (recomputed(in) > 0) verdict_add_evidence(v, VERDICT_RECOMPUTED, recomputed(in), "");
-    verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
-    if (judge_last_tier(in) >= 0) verdict_add_evidence(v, "tiers_hold", judge_held_bytes(in), "B");
+    evidence_of_misses(v, in);
     if (judge_foreign(in) > 0 && !isinf(judge_foreign(in)))
         verdict_add_evidence(v, "device_bytes_ratio", judge_foreign(in), "");
     if (judge_foreign(in) > 0 && in->neighbours > 0) {

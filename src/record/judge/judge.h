@@ -79,8 +79,10 @@ struct judge_input {
     double came_before;                   /* and those open at the start, where they are more; else 0 */
     double failed, refused;               /* that failed; of these, that no tier had room for */
     double way_ms;                        /* of the wait for a slot: the message from the router to a pod */
-    double users;                         /* mean number of users; missing in an open loop */
-    uint64_t backlog;                     /* waiting at the end */
+    double reach_ms;                  /* of an operation of the remote tier beside messages: its latency */
+    double lookup_ms;                 /* of the rest of the latency, before a request looks anything up */
+    double users;                     /* mean number of users; missing in an open loop */
+    uint64_t backlog;                 /* waiting at the end */
     bool unsettled;                   /* a closed loop whose load had not settled, or with users who had no
                                          answer (unsettled_ratio, unanswered_ratio) */
     double unserved_ratio;            /* arrivals left waiting, of an open loop; else missing */
@@ -142,8 +144,8 @@ struct judge_input {
  * - the gpu's capacity, or the size of its batch: nothing is saturated, places in the batch are not held by
  * who waits for storage, and for half of the time sequences wait to join the batch of a modelled GPU that has
  * no room for their KV, or as many sequences as it may have, or this wait is half of the latency that the
- * targets are of; not where the next rule holds and storage takes more time, or hits would save more of the
- * GPU's than larger batches
+ * targets are of, as it must be where arrivals wait for no answer and are all served; not where the next rule
+ * holds and storage takes more time, or hits would save more of the GPU's than larger batches
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
  * for what was missed, would be named; not where nothing is saturated and misses make no work, or messages
  * are half of the latency, nor for a tier beside a modelled GPU that computes what misses, where a hit would
@@ -162,6 +164,20 @@ struct judge_input {
 void judge_run(const struct judge_input *in, struct verdict *v);
 /* Fills what the results of a whole run tell of its load and its targets. */
 void judge_read_results(const struct run_record *run, struct judge_input *in);
+/* Of all lookups: those that miss what was evicted for want of room, no more than tiers of this size must
+ * miss, where others are of what has expired or was not let in; and those of pods that lack what others hold,
+ * which in one cache of the pods' size would be hits. */
+double judge_capacity_misses(const struct judge_input *in);
+double judge_routing_misses(const struct judge_input *in);
+/* Of the first, and of lookups that miss what had been there wherever it went, those that a modelled GPU
+ * computes again; 0: none. */
+double judge_recomputed(const struct judge_input *in);
+double judge_computed_again(const struct judge_input *in);
+/* The part of all prefills that is of what the tiers could not keep, and the GPU's time for it. */
+double judge_prefilled_again(const struct judge_input *in);
+double judge_saved_by_hits(const struct judge_input *in);
+/* Whether most of the time of a tier's operations messages between machines are under way (fleet.delay). */
+bool judge_by_messages(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir);
 /* Adds as evidence the parts of the mean end-to-end latency: each tier's part of `storage`, which is the
  * share of storage time without waits for room. */
 void judge_places(struct verdict *v, const struct judge_input *in, double storage);
@@ -213,6 +229,8 @@ bool judge_places_idle(const struct judge_input *in);
  * would have no room. */
 enum judge_batch { JUDGE_BATCH_FREE, JUDGE_BATCH_NO_ROOM, JUDGE_BATCH_FULL, JUDGE_BATCH_OF_ALL_SLOTS };
 enum judge_batch judge_batch_limit(const struct judge_input *in);
+/* Whether there is such a reason, and a larger batch would do more or shorten what limits. */
+bool judge_batch_matters(const struct judge_input *in);
 /* Takes the resource behind a tier, a link or the device itself, where it has more load. */
 void judge_consider_tier(const struct judge_input *in, enum kvf_tier tier, struct judge_resource *most);
 /* The tier that is busy, or whose link is busy, for the largest part of the time; KVF_TIERS: unknown. */
@@ -223,7 +241,7 @@ void judge_add_resource(struct phrase *t, const struct judge_resource *r, const 
 /* "25 % busy", of workers "25 % busy, all that the workers keep busy (engine.workers)". */
 void judge_add_busy(struct phrase *t, const struct judge_resource *r, const struct judge_input *in);
 /* " in batches with room for more", behind how busy it is, or "". */
-const char *judge_room_for_more(const struct judge_resource *r);
+const char *judge_room_for_more(const struct judge_input *in, const struct judge_resource *r);
 /* Figures of an emulated tier are never without that word, nor those of compatibility mode. */
 const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t);
 /* Whether the CPUs are full, and others have most of them. */

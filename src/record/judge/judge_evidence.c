@@ -106,6 +106,12 @@ static bool waits_to_join(const struct judge_input *in) {
     return holds || (in->targets && wait_ms >= HALF * (in->ttft_ms > 0 ? in->ttft_ms : in->e2e_ms));
 }
 
+/* Arrivals that wait for no answer and are all served: a larger batch serves no more of them. */
+bool judge_batch_matters(const struct judge_input *in) {
+    bool all_served = in->unserved_ratio >= 0 && !judge_grows(in);
+    return judge_batch_limit(in) != JUDGE_BATCH_FREE && (!all_served || waits_to_join(in));
+}
+
 /* How often the batch that there is may be had without one limit: its size, room, or slots with both. */
 static double growth(const struct judge_input *in, enum judge_batch without) {
     double g = (double)INFINITY, running = in->batch_running;
@@ -206,9 +212,9 @@ struct judge_resource judge_most_loaded(const struct judge_input *in) {
     return workers.load >= JUDGE_SATURATED && !(most.load >= JUDGE_SATURATED) ? workers : most;
 }
 
-const char *judge_room_for_more(const struct judge_resource *r) {
+const char *judge_room_for_more(const struct judge_input *in, const struct judge_resource *r) {
     bool batch = r->limit == VERDICT_COMPUTE && r->load < JUDGE_SATURATED * r->busy;
-    return batch ? " in batches with room for more" : "";
+    return batch && judge_batch_limit(in) == JUDGE_BATCH_FREE ? " in batches with room for more" : "";
 }
 
 void judge_add_resource(struct phrase *t, const struct judge_resource *r, const struct judge_input *in) {

@@ -71,6 +71,15 @@ double judge_asked_ms(const struct judge_input *in, bool first_token) {
     return rest >= DOMINANT * storage ? rest : 0;
 }
 
+/* An operation is asked for and answered: two messages beside its latency and the link's work. Where others
+ * stand in line, these hold what they wait for. */
+bool judge_by_messages(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir) {
+    if (tier != KVF_TIER_REMOTE || !(in->way_ms > 0) || !(in->device_s[tier][dir] > 0)) return false;
+    double works_s = fmax(in->link_busy[tier][dir], 0) * in->length_s;
+    double away_s = (in->device_s[tier][dir] - works_s) * 2 * in->way_ms / (2 * in->way_ms + in->reach_ms);
+    return away_s >= DOMINANT * in->device_s[tier][dir];
+}
+
 /* The parts for a sentence: they add up to 1. Questions to a remote tier elsewhere are messages. */
 void judge_parts(const struct judge_input *in, bool first_token, double part[JUDGE_PARTS]) {
     double sum = judge_shares(in, first_token, part);

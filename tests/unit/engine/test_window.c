@@ -381,7 +381,7 @@ static void a_gate_as_wide_as_the_tier_behind_it_is_its_line(void **state) {
     window_means(&s, &in);
     window_describe(&f, &s, &snap, &in);
     near(in.held_s, 0);
-    s.write_latency_s[KVF_TIER_CPU] = 1.5; /* of 1.5 more the latency passes beside */
+    s.write_latency_s[KVF_TIER_CPU] = 2.5; /* of 2.5 more the latency passes beside */
     window_means(&s, &in);
     window_describe(&f, &s, &snap, &in);
     near(in.held_s, 30);

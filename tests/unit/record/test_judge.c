@@ -39,6 +39,7 @@ static struct judge_input unknown(void) {
                              .own_cpu_ratio = NAN,
                              .slots_ratio = NAN,
                              .users = NAN,
+                             .unserved_ratio = NAN,
                              .miss_ratio = NAN,
                              .first_ratio = NAN,
                              .unwritten_ratio = NAN,
@@ -383,6 +384,107 @@ static void workers_bind_where_nothing_else_is_full(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
 }
 
+/* All that arrives is served, and a fifth of its latency is the wait for a place in the batch. */
+static void a_larger_batch_serves_no_more_than_arrives(void **state) {
+    (void)state;
+    struct judge_input in = means(2000, 0, 30, 1500);
+    works(&in, CPU, 1, 1, 0.1, 0.1);
+    in.prefill_ms = 470;
+    in.slots_ratio = 0.5;
+    in.compute_busy = 0.99;
+    in.compute_work = 0.4;
+    in.batch_waiting = 4;
+    in.batch_running = 12;
+    in.batch_no_room = 0.7;
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
+    in.unserved_ratio = 0.01;
+    struct verdict v = judged(&in);
+    assert_true(v.limited_by == VERDICT_COMPUTE && v.cause == VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(v.sentence, "the modelled GPU is 99 % busy; "));
+    in.batch_waiting = 11;
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
+    in.batch_waiting = 4;
+    in.unserved_ratio = 0.6;
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
+}
+
+/* A move to a store on another machine takes two messages of 20 ms, and the link is hardly busy. */
+static void messages_may_be_the_time_of_operations(void **state) {
+    (void)state;
+    char text[200];
+    struct judge_input in = means(120, 20, 100, 0);
+    works(&in, GPU, 2, 1, 0.1, 0.05);
+    works(&in, KVF_TIER_REMOTE, 0, 40, 0, 0.03);
+    in.link_busy[KVF_TIER_REMOTE][WRITE] = in.link_any[KVF_TIER_REMOTE] = 0.03;
+    in.link_busy[KVF_TIER_REMOTE][READ] = 0;
+    in.room_ms = 60;
+    in.way_ms = 20;
+    struct verdict v = judged(&in);
+    assert_true(v.limited_by == VERDICT_LINK && v.cause == VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(v.sentence, "3 % busy, and most of that time messages are under way "
+                                       "(fleet.delay); "));
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a shorter way between machines: nothing else takes as long");
+    in.reach_ms = 100; /* beside the latency of the store they are little */
+    assert_int_equal(judged(&in).limited_by, VERDICT_REMOTE);
+    in.reach_ms = 0;
+    in.room_ms = 0;
+    works(&in, KVF_TIER_REMOTE, 80, 0, 0.03, 0);
+    in.link_busy[KVF_TIER_REMOTE][WRITE] = 0, in.link_busy[KVF_TIER_REMOTE][READ] = 0.03;
+    assert_int_equal(judged(&in).limited_by, VERDICT_LINK);
+}
+
+/* 50 of 75 ms are the scenario's own lookup cost, which no core makes shorter. */
+static void the_cost_of_lookups_is_named(void **state) {
+    (void)state;
+    char text[200];
+    struct judge_input in = means(75, 0, 25, 0);
+    works(&in, CPU, 2, 1, 0.1, 0.05);
+    struct verdict v = judged(&in);
+    assert_non_null(strstr(v.sentence, "the program itself"));
+    in.lookup_ms = 50;
+    v = judged(&in);
+    assert_true(v.limited_by == VERDICT_HOST_CPU && v.cause == VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(v.sentence, "before it looks anything up (cache.lookup_cost); "));
+    assert_string_equal(verdict_advice(&v, text, sizeof text),
+                        "a shorter cache.lookup_cost: nothing else takes as long");
+}
+
+/* Of 48 % that miss, 40 % are chunks of documents, which make no work; all that is new is not among them. */
+static void misses_without_work_are_not_computed_again(void **state) {
+    (void)state;
+    struct judge_input in = means(48, 0, 2, 0);
+    works(&in, CPU, 2, 1, 0.1, 0.05);
+    in.prefill_ms = 46;
+    in.compute_busy = 0.96;
+    in.compute_work = 0.4;
+    in.compute_prefill = 0.9;
+    in.miss_ratio = 0.5;
+    in.free_ratio = 0.4;
+    in.first_ratio = 0.1;
+    in.reuse_bytes = 80 * GIB;
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+    in.free_ratio = 0.1; /* 30 % are computed again */
+    assert_true(judged(&in).limited_by == VERDICT_CPU && judged(&in).cause == VERDICT_CAUSE_CAPACITY);
+}
+
+/* One user cannot be fewer. */
+static void one_user_is_not_asked_to_be_fewer(void **state) {
+    (void)state;
+    char text[200];
+    struct judge_input in = means(400, 0, 400, 0);
+    works(&in, CPU, 30, 10, 0.2, 0.05);
+    in.users = 2;
+    assert_string_equal(verdict_advice(judged_of(&in), text, sizeof text),
+                        "a faster cpu tier, or fewer users");
+    in.users = 1;
+    assert_string_equal(verdict_advice(judged_of(&in), text, sizeof text), "a faster cpu tier");
+    works(&in, GPU, 1, 1, 0.1, 0.1);
+    works(&in, CPU, 30, 10, 0.9, 0.1);
+    assert_string_equal(verdict_advice(judged_of(&in), text, sizeof text),
+                        "a faster cpu tier, or enough room above it");
+}
+
 /* Bursts of many operations stand in line for few workers, which have little to do at other times. */
 static void a_latency_may_be_a_line_for_workers(void **state) {
     (void)state;
@@ -516,7 +618,8 @@ static void what_keeps_a_batch_small_is_named(void **state) {
     in.unserved_ratio = 0.5; /* of an open loop whose queue grows */
     in.arrived = 300;
     assert_non_null(strstr(judged(&in).sentence, "; 9 waiting"));
-    in.arrived = in.unserved_ratio = 0;
+    in.arrived = 0;
+    in.unserved_ratio = NAN;
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_COMPUTE);
     assert_int_equal(v.cause, VERDICT_CAUSE_CONCURRENCY);
@@ -644,6 +747,10 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
                         "a faster GPU, or fewer users: no tier would bring more throughput");
     in.miss_ratio = 0.1;
     in.first_ratio = 0.02;
+    in.compute_prefill = 0.04; /* which takes no time */
+    v = judged(&in);
+    assert_null(strstr(verdict_advice(&v, text, sizeof text), "larger tiers"));
+    in.compute_prefill = 0.3;
     v = judged(&in);
     assert_string_equal(
         verdict_advice(&v, text, sizeof text),
@@ -1738,6 +1845,11 @@ int main(void) {
         cmocka_unit_test(too_few_arrivals_are_load),
         cmocka_unit_test(workers_bind_where_nothing_else_is_full),
         cmocka_unit_test(a_latency_may_be_a_line_for_workers),
+        cmocka_unit_test(a_larger_batch_serves_no_more_than_arrives),
+        cmocka_unit_test(messages_may_be_the_time_of_operations),
+        cmocka_unit_test(the_cost_of_lookups_is_named),
+        cmocka_unit_test(misses_without_work_are_not_computed_again),
+        cmocka_unit_test(one_user_is_not_asked_to_be_fewer),
         cmocka_unit_test(the_largest_demand_bounds_throughput),
         cmocka_unit_test(cpus_that_work_for_others_are_a_neighbour),
         cmocka_unit_test(the_link_is_named_where_its_demand_is_the_largest),
