@@ -85,6 +85,11 @@ const struct metric metric_rows[] = {
     {"ranks_gather_cpu_ratio", RATIO, DOWN, "gather",
      "CPU time of all ranks for each other, which is messages, packing and adding up, divided by the measured wall time and by "
      "the number of ranks: a part of one CPU. Missing in a simulation, whose clock is not the machine's."},
+    {"ranks_early", COUNT, DOWN, "ranks that began early",
+     "Of merged ranks, those much of whose work began before their measured part: the whole is as little comparable. Absent "
+     "where there are none."},
+    {"ranks_copies_left", COUNT, DOWN, "ranks with copies left",
+     "Of merged ranks, those that ended with copies of placement inclusive still to be made, likewise."},
     {"prepare_s", SECONDS, DOWN, "preparation", "Seconds of preparation before the clock."},
 
     /* requests */

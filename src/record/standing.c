@@ -476,23 +476,34 @@ unsigned standing_run_early(const struct result_list *results) {
            (carried ? STANDING_EARLY_TOKENS : 0);
 }
 
-const char *const standing_flaw_metrics[] = {
-    "e2e_mean_ms",        "queue_wait_mean_ms",     "in_service_mean",     "requests_in_service_at_end",
-    "measured_s",         "requests_arrived",       "requests_done",       "requests_failed",
-    "requests_asked",     "requests_left",          "achieved_ratio",      "tokens_carried_ratio",
-    "unserved_ratio",     "unsettled_ratio",        "unanswered_ratio",    "copies_begun",
-    "copies_left",        "batch_running_mean",     "misses_not_computed", "requests_open_at_start",
-    "arrival_dispersion", "requests_queued_at_end", "slots_busy_ratio",    "gpu_busy_ratio",
-    "cpu_busy_ratio",     "nvme_busy_ratio",        "remote_busy_ratio",   "batch_busy_ratio",
-    "unfinished_ratio"};
+const char *const standing_flaw_metrics[] = {"e2e_mean_ms",         "queue_wait_mean_ms",
+                                             "in_service_mean",     "requests_in_service_at_end",
+                                             "measured_s",          "requests_arrived",
+                                             "requests_done",       "requests_failed",
+                                             "requests_asked",      "requests_left",
+                                             "achieved_ratio",      "tokens_carried_ratio",
+                                             "unserved_ratio",      "unsettled_ratio",
+                                             "unanswered_ratio",    "copies_begun",
+                                             "copies_left",         "batch_running_mean",
+                                             "misses_not_computed", "requests_open_at_start",
+                                             "arrival_dispersion",  "requests_queued_at_end",
+                                             "slots_busy_ratio",    "gpu_busy_ratio",
+                                             "cpu_busy_ratio",      "nvme_busy_ratio",
+                                             "remote_busy_ratio",   "batch_busy_ratio",
+                                             "unfinished_ratio",    "ranks_early",
+                                             "ranks_copies_left"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {
-    return standing_run_cut(results)                                  ? STANDING_FLAW_CUT
-           : standing_run_early(results)                              ? STANDING_FLAW_EARLY
-           : standing_run_copies(results) && !computes_again(results) ? STANDING_FLAW_COPIES
-           : standing_run_behind(results)                             ? STANDING_FLAW_BEHIND
-                                                                      : STANDING_FLAWLESS;
+    /* the rates of all hide those of a rank */
+    bool early = standing_run_early(results) || result_value(results, "ranks_early") > 0;
+    bool copies = (standing_run_copies(results) && !computes_again(results)) ||
+                  result_value(results, "ranks_copies_left") > 0;
+    return standing_run_cut(results)      ? STANDING_FLAW_CUT
+           : early                        ? STANDING_FLAW_EARLY
+           : copies                       ? STANDING_FLAW_COPIES
+           : standing_run_behind(results) ? STANDING_FLAW_BEHIND
+                                          : STANDING_FLAWLESS;
 }
 
 bool standing_flaw_hides(enum standing_flaw flaw) {

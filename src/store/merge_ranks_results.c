@@ -201,6 +201,20 @@ static void add_left(struct store_ranks *w, const struct store_whole *done) {
     result_add(&w->run.results, left, 0, "requests_left");
 }
 
+/* Ranks whose own figures are of other work than theirs, in a way that sums over all may hide. */
+static void add_flawed(struct store_ranks *w) {
+    static const struct {
+        enum standing_flaw flaw;
+        const char *metric;
+    } kinds[] = {{STANDING_FLAW_EARLY, "ranks_early"}, {STANDING_FLAW_COPIES, "ranks_copies_left"}};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        size_t ranks = 0;
+        for (size_t i = 0; i < w->count; i++)
+            ranks += standing_run_flaw(&w->part[i].run.results) == kinds[k].flaw;
+        if (ranks > 0) result_add(&w->run.results, (double)ranks, 0, "%s", kinds[k].metric);
+    }
+}
+
 static void add_own(struct store_ranks *w, const struct store_whole *done) {
     const struct snapshot_interval *i = &w->view->snap.interval;
     struct result_list *out = &w->run.results;
@@ -244,6 +258,7 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, mean_of(w, "tokens_carried_ratio", "tokens_generated"), 0, "tokens_carried_ratio");
     add_sizes(w);
     add_starved(w);
+    add_flawed(w);
     double most_left = fmax(standing_run_unfinished(out), most_of(w, "unfinished_ratio"));
     result_add(out, most_left < 0 ? 0 : most_left, 0, "unfinished_ratio");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */

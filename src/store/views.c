@@ -145,6 +145,7 @@ static void add_flawless(struct buf *out, const char *run) {
     char text[400];
     snprintf(text, sizeof text, " AND coalesce([unfinished_ratio], 0) <= %g", STANDING_CUT);
     add_terms(out, run, text);
+    add_terms(out, run, " AND coalesce([ranks_early], 0) <= 0 AND coalesce([ranks_copies_left], 0) <= 0");
     add_terms(
         out, run,
         " AND NOT coalesce([requests_asked] - [requests_left] - [requests_done] > [requests_asked] / 2, 0)");

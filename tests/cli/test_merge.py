@@ -414,6 +414,24 @@ def _():
     assert "not comparable" in run(["history"]).stdout
 
 
+@case("a rank whose work began before its measured part, or that left copies to be made, makes the whole as little comparable")
+def _():
+    for changes, metric, why in (({"tokens_carried_ratio": 0.5, "e2e_mean_ms": 1000}, "ranks_early", "much of its work began before the measured part"),
+                                 ({"copies_begun": 100, "copies_left": 40}, "ranks_copies_left", "it ended with copies still to be made")):
+        found = apart(*[{"workload.users": users} for users in (40, 40, 40, 2)])
+        with contextlib.closing(sqlite3.connect(found[3][0], isolation_level=None)) as db:
+            for name, number in changes.items():
+                db.execute("UPDATE results SET value = ? WHERE metric = ?", (number, name))
+        if metric == "ranks_copies_left":  # of so many
+            for path, _, _ in found[:3]:
+                with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+                    db.execute("UPDATE results SET value = 10000 WHERE metric = 'copies_begun'")
+        _, whole = whole_of(found)
+        assert value(whole["results"], metric) == 1, whole["results"].get(metric)
+        assert rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1") == [{"comparable": 0}], metric
+        assert why in run(["export", "latest", "--format", "mlperf"]).stdout
+
+
 @case("every target of merged ranks stands as that of a run of all their requests: also of percentiles above P95")
 def _():
     levels = ("p95", "p99", "p999", "p9999")
