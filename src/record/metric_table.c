@@ -49,8 +49,8 @@ const struct metric metric_rows[] = {
      "Where users wait for answers: growth of the requests that wait or are in service, beyond that of the users / requests "
      "that arrived. Absent once the load has settled: below five percent, or within chance."},
     {"unanswered_ratio", RATIO, DOWN, "users without an answer",
-     "Where users wait for answers: requests open at the end for half of the measured part or longer, and for longer than any "
-     "took that was done, or since before it began / users. Absent below five percent."},
+     "Where users wait for answers: requests open at the end that had waited for half of the measured part, where none took that "
+     "long that was done, else for all of it / users. Absent below five percent."},
     {"storage_throughput_tok_s", TOK_S, UP, "storage tokens/s",
      "Tokens generated / sum of the storage I/O seconds of all requests done: the MLPerf score."},
     {"goodput_per_s", PER_S, UP, "goodput/s",

@@ -84,18 +84,20 @@ static void reading_in_service(const struct engine *e, struct reading *r) {
     }
 }
 
-/* The arrival before which a request that is not done waits for longer than any took that was, and for half
- * of the measured part or all of it: percentiles of those that were done say nothing of it. */
-static uint64_t unanswered_since(const struct engine *e, const struct reading *r) {
-    uint64_t measured_ns = r->run_ns - kvf_min(e->control.sampler->base.run_ns, r->run_ns);
-    double longest_ns = histogram_quantile(&r->workers->latency[REQUEST_LATENCY_E2E], 1);
-    uint64_t than_ns = kvf_present(longest_ns) ? (uint64_t)longest_ns : 0;
-    return r->run_ns - kvf_min(kvf_max(than_ns, measured_ns / 2), measured_ns);
+/* The arrivals before which a request that is not done has waited for half of the measured part, and for all
+ * of it. */
+struct waits {
+    uint64_t half_ns, all_ns;
+};
+
+static struct waits waits_of(const struct engine *e, const struct reading *r) {
+    uint64_t base_ns = kvf_min(e->control.sampler->base.run_ns, r->run_ns);
+    return (struct waits){r->run_ns - (r->run_ns - base_ns) / 2, base_ns};
 }
 
 /* A request in service is judged by its first token, once it has come, or like one that waits by its age. One
  * that has ended is in the counters. */
-static void overdue_in_service(const struct engine *e, struct reading *r, uint64_t since_ns) {
+static void overdue_in_service(const struct engine *e, struct reading *r, struct waits waits) {
     bool ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT;
     for (const struct flight *f = e->service.first; f; f = f->service_next) {
         uint32_t k = f->req.klass;
@@ -104,7 +106,8 @@ static void overdue_in_service(const struct engine *e, struct reading *r, uint64
         int tier;
         if (flight_shown(f, &tier) == FLIGHT_ENDED) continue;
         if (f->req.arrival_ns < r->open_ns[k]) r->open_ns[k] = f->req.arrival_ns;
-        r->unanswered += f->req.arrival_ns < since_ns;
+        r->waited_half += f->req.arrival_ns < waits.half_ns;
+        r->waited_all += f->req.arrival_ns < waits.all_ns;
         if (ttft && had_ns > 0) age_ns = had_ns;
         for (int i = 0; i < KVF_TARGETS; i++)
             r->overdue[k][i] += age_ns > sampler_target_ns(&e->s->qos.klass[k], i);
@@ -113,10 +116,11 @@ static void overdue_in_service(const struct engine *e, struct reading *r, uint64
 
 /* Of those that wait and those in service. */
 static void overdue_take(const struct engine *e, struct reading *r) {
-    uint64_t since_ns = unanswered_since(e, r);
-    r->unanswered = 0;
+    struct waits waits = waits_of(e, r);
+    r->waited_half = r->waited_all = 0;
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        if (r->oldest_ns[k] < since_ns) r->unanswered += pods_older(e, k, since_ns);
+        if (r->oldest_ns[k] < waits.half_ns) r->waited_half += pods_older(e, k, waits.half_ns);
+        if (r->oldest_ns[k] < waits.all_ns) r->waited_all += pods_older(e, k, waits.all_ns);
         r->open_ns[k] = r->oldest_ns[k];
         for (int i = 0; i < KVF_TARGETS; i++) {
             uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
@@ -125,7 +129,7 @@ static void overdue_take(const struct engine *e, struct reading *r) {
             r->overdue[k][i] = can_be ? pods_older(e, k, r->run_ns - target_ns) : 0;
         }
     }
-    overdue_in_service(e, r, since_ns);
+    overdue_in_service(e, r, waits);
 }
 
 /* The requests in service go straight into `snap`, which may be NULL. */
@@ -251,7 +255,8 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->in_service += from->in_service;
     to->users += from->users;
     ADD_ALL(overdue);
-    to->unanswered += from->unanswered;
+    to->waited_half += from->waited_half;
+    to->waited_all += from->waited_all;
     to->arrivals_ended += from->arrivals_ended;
     mark_merge(&to->first, &from->first, false);
     mark_merge(&to->last, &from->last, true);
