@@ -147,6 +147,8 @@ static double no_more_than_workers(const struct forecast *f, const struct networ
 /* A request computes as long as before however quick storage is; with more hits it generates as long. */
 double forecast_at_most(const struct forecast *f, const struct network *n, double per_s, bool other_hits) {
     double computes_s = computing_ms(f, other_hits ? 0 : f->in->prefill_ms) / 1e3;
-    if (computes_s > 0) per_s = fmin(per_s, n->users / (n->think_s + computes_s));
+    if (n->think_s + computes_s > 0) per_s = fmin(per_s, n->users / (n->think_s + computes_s));
+    if (f->in->compute_busy > 0)
+        per_s = fmin(per_s, f->per_s / f->in->compute_busy); /* in batches as they are */
     return no_more_than_arrives(f, no_more_than_workers(f, n, per_s));
 }

@@ -79,6 +79,9 @@ static void sum_tiers(const struct scenario *of, struct window_sums *w, const st
             if (dir == KVF_DIR_WRITE)
                 w->write_latency_s[t] =
                     seconds(of->tier[t].emulation.latency_ns) * (double)histogram_count(&d->op_total[t][dir]);
+            for (int c = 0; c < KVF_CAUSES && dir == KVF_DIR_WRITE; c++)
+                if (c != KVF_CAUSE_DEMOTION && c != KVF_CAUSE_PROMOTION)
+                    w->turns_s[t] += seconds(atomic_load(&d->op_cause[t][dir][c].sum));
             w->aside_bytes[t][dir] = (double)snap->cause[t][dir][alone].bytes;
             for (int c = 0; c < KVF_CAUSES; c++) w->bytes[t][dir] += (double)snap->cause[t][dir][c].bytes;
         }

@@ -291,6 +291,14 @@ static void drop_last(char *text, const char *alternative) {
     memcpy(comma, ", or", 4);
 }
 
+/* Whether a tier above is full with what the one named, which has time left, could not keep. */
+static bool rewrites(const struct verdict *v, const char *busiest, double busy) {
+    char name[48];
+    snprintf(name, sizeof name, "%s_busy", verdict_limit_name(v->limited_by));
+    return strcmp(busiest, verdict_limit_name(v->limited_by)) != 0 && busy >= JUDGE_SATURATED &&
+           verdict_value(v, name) < JUDGE_SATURATED;
+}
+
 /* Beside a batch without more places, or a GPU that is full. */
 static void advice_of_slots(bool batched, bool gpu_full, char *out, size_t len) {
     if (batched)
@@ -326,7 +334,10 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v) &&
              !(verdict_value(v, VERDICT_RECOMPUTED) > 0))
-        snprintf(out, len, "a faster %s tier, or fewer users; %s more in the %s tier%s would bring hits",
+        snprintf(out, len,
+                 rewrites(v, busiest, busy)
+                     ? "a faster %s tier, fewer users, or %s more in the %s tier%s"
+                     : "a faster %s tier, or fewer users; %s more in the %s tier%s would bring hits",
                  busiest, units_size_human(lacks, bytes, sizeof bytes), tier, of_each);
     else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
         snprintf(out, len, "%s more in the %s tier%s, %s%sor fewer users",

@@ -239,6 +239,33 @@ def _():
     assert "; next, cpu (emulated) reads" in said, said
 
 
+@case("a gate whose turns are all taken, a move's slower end, and a last tier too small for what a faster one writes again are named")
+def _():
+    told_by_relief("four turns for eight channels", {
+        "model": "qwen3-0.6b", "seed": 500252, "run": {"warmup": "60s", "duration": "60s"}, "engine": {"slots": 64, "max_concurrent_writes": 4}, "qos": None,
+        "tiers": {"gpu": {"capacity": "4GiB", "read_bandwidth": "10710MB/s", "write_bandwidth": "10710MB/s", "channels": 8, "latency": None},
+                  "cpu": {"capacity": "4GiB", "read_bandwidth": "8873MB/s", "write_bandwidth": "8873MB/s", "channels": 1, "preset": None}},
+        "cache": {"block_tokens": 64, "headroom": None}, "compute": {"mode": "fixed", "ms_per_token": 1},
+        "workload": {"users": 200, "conversation": None, "personas": [
+            {"name": "chat", "context": [500, 8000], "generate": [200, 500], "think": ["100ms", "500ms"]}]}},
+        "writes", "concurrency", "throughput_tok_s", {"engine.max_concurrent_writes": 16}, 1.3, both_ways("cpu", "18GB/s"))
+    told_by_relief("moves from slow memory to a fast drive", {
+        "seed": 191943, "run": {"warmup": "120s"}, "engine": {"slots": 8}, "qos": {"latency": "e2e"}, "fleet": {"pods": 2, "routing": "precise"},
+        "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "2GiB", "read_bandwidth": "5010MB/s", "write_bandwidth": "5010MB/s", "preset": None},
+                  "nvme": {"capacity": "25GiB", "read_bandwidth": "13GB/s", "write_bandwidth": "13GB/s", "channels": 8, "path": "."}},
+        "cache": {"eviction": "fifo", "headroom": None}, "workload": {"users": 40, "conversation": None, "arrival": {"process": "gamma", "rate": 0.5}, "personas": [
+            {"name": "chat", "context": [4096, 16384], "generate": [20, 60], "think": ["1s", "3s"]}]}},
+        "cpu", "latency", "e2e_mean_ms", both_ways("cpu", "10GB/s"), 0.6, both_ways("nvme", "26GB/s"))
+    told_by_relief("memory that writes again what a drive could not keep", {
+        "model": "qwen3-8b", "seed": 988535, "run": {"warmup": "120s"}, "engine": {"slots": 64, "max_concurrent_writes": 16}, "qos": {"latency": "ttft"},
+        "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "3GiB", "read_bandwidth": "2830MB/s", "write_bandwidth": "849MB/s", "channels": 8, "preset": None},
+                  "nvme": {"capacity": "18GiB", "read_bandwidth": "5947MB/s", "write_bandwidth": "3568MB/s", "path": "."}},
+        "cache": {"block_tokens": 64, "headroom": None}, "compute": {"mode": "fixed", "ms_per_token": 1},
+        "workload": {"users": 200, "conversation": None, "personas": [
+            {"name": "chat", "context": [128, 512], "generate": [200, 500], "think": ["5s", "20s"]}]}},
+        "nvme", "capacity", "throughput_tok_s", {"tiers.nvme.capacity": "72GiB"}, 1.7, both_ways("nvme", "12GB/s"))
+
+
 @case("of reads that go on side by side the tier is named whose last one requests wait for")
 def _():
     said = told_by_relief("a few reads of slow memory beside many of a fast drive", {

@@ -222,8 +222,7 @@ static void gate_is_line(const struct window_facts *f, const struct window_sums 
     int most = KVF_TIERS;
     double most_s = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
-        double op_s = in->op_s[t][KVF_DIR_WRITE] - in->aside_s[t][KVF_DIR_WRITE];
-        if (in->on[t] && op_s > most_s) most_s = op_s, most = t;
+        if (in->on[t] && s->turns_s[t] > most_s) most_s = s->turns_s[t], most = t;
     }
     if (most == KVF_TIERS || !in->emulated[most]) return;
     double works_s = s->busy_s[most][KVF_DIR_WRITE];
@@ -233,6 +232,13 @@ static void gate_is_line(const struct window_facts *f, const struct window_sums 
     in->op_s[most][KVF_DIR_WRITE] += in->held_s;
     in->line_s[most][KVF_DIR_WRITE] += in->held_s;
     in->held_s = 0;
+}
+
+/* Of the turns that there are, those taken; NaN without a gate. */
+static double gate_busy(const struct window_facts *f, const struct window_sums *s) {
+    double sum = 0;
+    for (int t = 0; t < KVF_TIERS; t++) sum += s->turns_s[t];
+    return f->writes > 0 ? kvf_ratio(sum, f->writes * fmax(f->machines, 1) * s->length_s) : KVF_MISSING;
 }
 
 void window_describe(const struct window_facts *f, const struct window_sums *s, const struct snapshot *snap,
@@ -258,6 +264,7 @@ void window_describe(const struct window_facts *f, const struct window_sums *s, 
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
     if (f->loop == WINDOW_LOOP_OPEN) in->users = KVF_MISSING;
     if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
+    in->turns_busy = gate_busy(f, s);
     if (in->held_s > 0 && f->writes > 0) gate_is_line(f, s, in);
     in->server_here = f->server_here > 0;
     in->machines = f->machines;

@@ -33,6 +33,7 @@ struct window_sums {
     /* of the time in storage without waits for room, by the operation that ended last; before first tokens */
     double paced_ms[KVF_TIERS][KVF_DIRS], first_paced_ms[KVF_TIERS][KVF_DIRS];
     double held_s;               /* writes waiting for their turn */
+    double turns_s[KVF_TIERS];   /* of op_s, writes that had a turn: all but moves */
     double copying_s, staging_s; /* of simulated workers: the time of their copies, and of their buffers */
     double compute_busy_s, compute_flops_s,
         compute_memory_s,   /* of a modelled GPU, a mean of all machines; that no larger batch saves */

@@ -124,11 +124,12 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
                                : "miss what was evicted for want of room");
     judge_add_unwritten(t, in);
     judge_add_work_of_misses(t, in);
-    struct judge_resource at_last = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
-    judge_consider_tier(in, last, &at_last);
-    if (at_last.busy >= JUDGE_SATURATED)
-        phrase_add(t, "; %s%s %s busy", tier_name(last), at_last.limit == VERDICT_LINK ? " link" : "",
-                   phrase_share(at_last.busy).text);
+    struct judge_resource full = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
+    judge_consider_tier(in, last, &full);
+    if (!(full.busy >= JUDGE_SATURATED)) full = judge_busiest_tier(in);
+    if (full.busy >= JUDGE_SATURATED)
+        phrase_add(t, "; %s%s %s busy", tier_name(full.tier), full.limit == VERDICT_LINK ? " link" : "",
+                   phrase_share(full.busy).text);
     judge_add_parts(t, in);
     judge_add_grown(t, in);
     if (!l.found) return;
@@ -244,17 +245,24 @@ static bool crowded(const struct judge_input *in, bool full) {
 
 /* Room comes from moves, one after the other: in a crowd neither bandwidth nor slots bring it sooner, and
  * without one the tier does that takes most of their time. */
-static void room(struct phrase *t, const struct judge_input *in, struct verdict *v, enum kvf_tier tier) {
+static void add_end(struct phrase *t, const struct judge_input *in, const char *way, enum kvf_tier tier) {
+    phrase_add(t, "%s %s%s", way, tier_name(tier), judge_emulated_word(in, tier));
+    if (in->tier_busy[tier] >= 0) phrase_add(t, ", %s busy", phrase_share(in->tier_busy[tier]).text);
+}
+
+static void room(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     bool first = judge_by_first_token(in);
     double room_ms = judge_room_of(in, first);
-    bool messages = judge_by_messages(in, tier, KVF_DIR_WRITE);
-    say(v, messages ? VERDICT_LINK : verdict_limit_of(tier), VERDICT_CAUSE_LATENCY,
+    enum kvf_tier maker = judge_room_maker(in), slower = judge_room_slower_end(in);
+    bool messages = slower == maker && judge_by_messages(in, maker, KVF_DIR_WRITE);
+    say(v, messages ? VERDICT_LINK : verdict_limit_of(slower), VERDICT_CAUSE_LATENCY,
         judge_share(room_ms, first ? in->ttft_ms : in->e2e_ms));
     phrase_add(t, "writes that wait for room, %s of the time in storage%s",
                phrase_share(judge_share(room_ms, judge_storage_of(in, first))).text,
                first ? " before the first token" : "");
-    phrase_add(t, "; it is made by what moves to %s%s", tier_name(tier), judge_emulated_word(in, tier));
-    if (in->tier_busy[tier] >= 0) phrase_add(t, ", %s busy", phrase_share(in->tier_busy[tier]).text);
+    phrase_add(t, "; it is made by what moves");
+    add_end(t, in, " to", maker);
+    if (slower != maker) add_end(t, in, ", from", slower);
     if (messages) phrase_add(t, UNDER_WAY);
     judge_add_parts(t, in);
     judge_add_backlog(t, in);
@@ -354,7 +362,8 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
         computing(t, in, v, part);
         return;
     }
-    bool workers = l.line_share >= DOMINANT && judge_few_workers(in); /* for which its channels wait */
+    bool workers =
+        l.line_share >= DOMINANT && judge_few_workers(in, l.tier); /* for which its channels wait */
     bool messages = judge_by_messages(in, l.tier, l.dir);
     say(v, messages ? VERDICT_LINK : verdict_limit_of(l.tier),
         workers ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_LATENCY, part[JUDGE_STORAGE] * l.share);
@@ -399,7 +408,7 @@ static bool capacity_explains(const struct judge_input *in, const struct judge_r
         return false;
     /* where a GPU computes it again, what misses costs the tiers no more than what hits */
     if (!bound) return (stores && !judge_free_misses(in) && !(in->compute_busy >= 0)) || (again && !slots);
-    return (int)bound->tier == judge_last_tier(in);
+    return (int)bound->tier == judge_last_tier(in) || judge_rewrites(in, bound->tier) >= VERDICT_MISSES;
 }
 
 /* Without their limit writes would wait behind it. A real tier may do more at a time, however busy. */
@@ -417,6 +426,15 @@ static bool faster_frees_more(const struct judge_input *in, const struct judge_r
     return most->tier != KVF_TIERS && 1 / (1 - held / 2) > fmin(1 / most->load, 2);
 }
 
+/* With all turns taken the gate bounds throughput. Before that it is a latency: of that of targets, or of the
+ * time for which full slots are held. */
+static bool gate_limits(const struct judge_input *in, const double part[JUDGE_PARTS],
+                        const double all[JUDGE_PARTS], bool full) {
+    if (in->turns_busy >= JUDGE_SATURATED) return true;
+    if (full) return all[JUDGE_STORAGE] >= DOMINANT * (1 - all[JUDGE_QUEUE] - all[JUDGE_WAY]);
+    return part[JUDGE_STORAGE] > part[JUDGE_COMPUTE] && part[JUDGE_STORAGE] >= part[JUDGE_QUEUE];
+}
+
 /* The bound on throughput, or on latency where nothing bounds throughput. */
 static void limited(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct judge_resource most = judge_most_loaded(in);
@@ -431,10 +449,12 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
                            part[JUDGE_COMPUTE]);
         if (join > 0) part[JUDGE_COMPUTE] -= join, part[JUDGE_STORAGE] += join;
     }
-    bool bound = most.load >= JUDGE_SATURATED,
+    double other =
+        fmax(fmax(part[JUDGE_STORAGE], part[JUDGE_COMPUTE]), fmax(part[JUDGE_REST], part[JUDGE_WAY]));
+    bool bound = most.load >= JUDGE_SATURATED, queues = part[JUDGE_QUEUE] > fmin(other, DOMINANT),
          waits = part[JUDGE_QUEUE] >= WAITS || judge_grows(in) || in->unserved[0],
          full = (in->slots_ratio >= JUDGE_FULL && waits) ||
-                (part[JUDGE_QUEUE] >= DOMINANT && !(most.load >= JUDGE_SATURATED * in->slots_ratio));
+                (queues && !(most.load >= JUDGE_SATURATED * in->slots_ratio));
     bool stores = part[JUDGE_STORAGE] > part[JUDGE_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
     bool timed = all[JUDGE_COMPUTE] > all[JUDGE_STORAGE] + all[JUDGE_REST];
@@ -450,8 +470,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
 
     if (disk && judge_foreign(in) > 0)
         neighbour(t, in, v, in->tier_busy[KVF_TIER_NVME]);
-    else if (stores && l.limit && part[JUDGE_STORAGE] >= part[JUDGE_QUEUE] * (full ? 0 : 1) &&
-             !full_behind(in, &most))
+    else if (l.limit && gate_limits(in, part, all, full) && !full_behind(in, &most))
         gate(t, in, v, &l);
     else if (!bound && !idle && judge_batch_matters(in) &&
              !(by_size && (stores || judge_saved_by_hits(in) >= judge_saved_by_batches(in))))
@@ -463,13 +482,13 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
     else if (judge_others_compute(in) && !(full && timed))
         neighbour_computes(t, in, v);
     else if (tiers && waits_for_room && crowded(in, full))
-        room(t, in, v, judge_room_maker(in));
+        room(t, in, v);
     else if ((full || (!in->targets && waits && in->slots_ratio >= JUDGE_SATURATED)) && !lined)
         slots(t, in, v);
     else if (!in->targets && !lined && part[JUDGE_QUEUE] < DOMINANT)
         load(t, in, v);
-    else if (tiers && waits_for_room && judge_room_maker(in) != l.tier)
-        room(t, in, v, judge_room_maker(in));
+    else if (tiers && waits_for_room && judge_room_slower_end(in) != l.tier)
+        room(t, in, v);
     else {
         latency(t, in, v, part);
         judge_add_grown(t, in);
@@ -497,27 +516,6 @@ static void add_window(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, " (last %.0f s)", fmax(round(in->length_s), 1));
 }
 
-static void evidence_of_misses(struct verdict *v, const struct judge_input *in) {
-    verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
-    verdict_add_evidence(v, "capacity_miss_ratio", judge_capacity_misses(in), "");
-    verdict_add_evidence(v, "capacity_miss_error", in->reuse_error, "");
-    if (judge_routing_misses(in) > 0) {
-        bool sessions =
-            in->routing == JUDGE_ROUTING_BY_SESSION || in->routing == JUDGE_ROUTING_NOT_BY_SESSION;
-        bool so = in->routing == JUDGE_ROUTING_BY_SESSION || in->routing == JUDGE_ROUTING_BY_PREFIX;
-        verdict_add_evidence(v, VERDICT_ROUTING, judge_routing_misses(in), "");
-        verdict_add_evidence(v, sessions ? VERDICT_BY_SESSION : VERDICT_BY_PREFIX, so, "");
-    }
-    if (in->free_ratio > 0) verdict_add_evidence(v, VERDICT_FREE_MISSES, in->free_ratio, "");
-    if (judge_unwritten(in) > 0) verdict_add_evidence(v, "unwritten_miss_ratio", judge_unwritten(in), "");
-    if (judge_recomputed(in) > 0) {
-        verdict_add_evidence(v, VERDICT_RECOMPUTED, judge_recomputed(in), "");
-        verdict_add_evidence(v, VERDICT_RECOMPUTING, judge_saved_by_hits(in), "");
-    }
-    verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
-    if (judge_last_tier(in) >= 0) verdict_add_evidence(v, "tiers_hold", judge_held_bytes(in), "B");
-}
-
 static void evidence(struct verdict *v, const struct judge_input *in) {
     double rate = requests_per_s(in), part[JUDGE_PARTS], sum_s, think_s,
            each = judge_cut(in) ? (double)NAN : rate;
@@ -535,8 +533,10 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
     if (in->users > 0 && !(in->unserved_ratio >= 0)) verdict_add_evidence(v, VERDICT_USERS, in->users, "");
-    if (judge_few_workers(in))
-        verdict_add_evidence(v, VERDICT_WORKERS, fmin(fmax(in->staging, in->copying), 1), "");
+    struct judge_leader l = judge_leader_of(in);
+    if (l.found && !l.limit && judge_few_workers(in, l.tier))
+        verdict_add_evidence(v, VERDICT_WORKERS, fmin(l.tier == KVF_TIER_NVME ? in->staging : in->copying, 1),
+                             "");
     if (in->requests > 0 && in->e2e_ms > 0) {
         (void)judge_shares(in, false, part);
         verdict_add_evidence(v, "queue_wait_share", part[JUDGE_QUEUE] + part[JUDGE_WAY], "");
@@ -557,7 +557,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         if (!judge_cut(in) && !asks_on)
             verdict_add_evidence(v, "population_bound_per_s", in->users / (sum_s + fmax(think_s, 0)), "1/s");
     }
-    evidence_of_misses(v, in);
+    judge_evidence_of_misses(v, in);
     if (judge_foreign(in) > 0 && !isinf(judge_foreign(in)))
         verdict_add_evidence(v, "device_bytes_ratio", judge_foreign(in), "");
     if (judge_foreign(in) > 0 && in->neighbours > 0) {

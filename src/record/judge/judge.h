@@ -48,7 +48,8 @@ struct judge_input {
                   [KVF_DIRS]; /* of op_s: what no request waits for, such as copies in the background */
     /* share of the time of simulated workers in which they copy, and of their staging buffers; 0: unknown */
     double copying, staging;
-    double held_s; /* waiting for their turn under engine.max_concurrent_writes; in none of these */
+    double held_s;     /* waiting for their turn under engine.max_concurrent_writes; in none of these */
+    double turns_busy; /* share of the turns taken that this allows; missing without a limit */
     double needed[KVF_TIERS][KVF_DIRS]; /* of its bytes, the part that requests cannot do without */
     double busy[KVF_TIERS][KVF_DIRS];   /* share of the time in which a tier was busy for a direction */
     double tier_busy[KVF_TIERS];        /* for either; half duplex has one time for both */
@@ -173,6 +174,12 @@ double judge_routing_misses(const struct judge_input *in);
  * computes again; 0: none. */
 double judge_recomputed(const struct judge_input *in);
 double judge_computed_again(const struct judge_input *in);
+/* The part of a full tier's time in which it writes again what the last tier, which has time left, could not
+ * keep.
+ */
+double judge_rewrites(const struct judge_input *in, enum kvf_tier tier);
+/* Adds all of these as evidence. */
+void judge_evidence_of_misses(struct verdict *v, const struct judge_input *in);
 /* The part of all prefills that is of what the tiers could not keep, and the GPU's time for it. */
 double judge_prefilled_again(const struct judge_input *in);
 double judge_saved_by_hits(const struct judge_input *in);
@@ -206,7 +213,8 @@ struct judge_resource judge_fullest_tier(const struct judge_input *in); /* by ho
  * of nvme, or else of the tier that is longest at work for copies. Its load is missing where they do not
  * bind. */
 struct judge_resource judge_workers(const struct judge_input *in);
-bool judge_few_workers(const struct judge_input *in); /* whether channels wait for them, however busy */
+/* Whether a tier's channels wait for them, however busy they are. */
+bool judge_few_workers(const struct judge_input *in, enum kvf_tier tier);
 /* Of the bytes that a tier moved, the part that is a demand of requests: moves in the background are none,
  * unless requests wait behind them: for room, for the tier that takes most of their time, or for the workers.
  */
@@ -321,6 +329,9 @@ int judge_last_tier(const struct judge_input *in);
 /* The tier below the first that is on whose writes take most time, or of several that take half of that the
  * busiest: room comes from what is moved there. The first one, where nothing is written below it. */
 enum kvf_tier judge_room_maker(const struct judge_input *in);
+/* A move is as slow as the slower of its ends: of that tier and the one above it, from which the entry comes,
+ * the second one where it is twice as busy and the first is hardly at work for a move. */
+enum kvf_tier judge_room_slower_end(const struct judge_input *in);
 int judge_lowest_tier(const struct judge_input *in); /* that is on, whatever it holds */
 /* Bytes that the tiers hold together, copies counted once. */
 double judge_held_bytes(const struct judge_input *in);

@@ -31,10 +31,15 @@ bool judge_others_compute(const struct judge_input *in) {
     return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
 }
 
+/* Staging buffers carry what goes from or to nvme, workers copy the rest. */
+static double pool_busy(const struct judge_input *in, enum kvf_tier tier) {
+    return tier == KVF_TIER_NVME ? in->staging : in->copying;
+}
+
 /* Moves in the background may hold all workers, for which what requests wait for stands in line. */
 static bool behind_moves(const struct judge_input *in, const struct judge_leader *l) {
     double line_ms = l->found && !l->limit ? l->share * l->line_share * in->storage_ms : 0;
-    return line_ms >= HALF * (in->e2e_ms - in->queue_ms) && fmax(in->staging, in->copying) >= JUDGE_SATURATED;
+    return line_ms >= HALF * (in->e2e_ms - in->queue_ms) && pool_busy(in, l->tier) >= JUDGE_SATURATED;
 }
 
 double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir) {
@@ -184,18 +189,20 @@ static enum kvf_tier workers_tier(const struct judge_input *in) {
     return most;
 }
 
-/* While all of them are at work some channels of every tier are not: more of them do more at a time. */
-bool judge_few_workers(const struct judge_input *in) {
-    double busy = fmax(in->staging, in->copying), fullest = 0;
+/* While all of them are at work some channels of every tier that they serve are not: more of them do more at
+ * a time. */
+bool judge_few_workers(const struct judge_input *in, enum kvf_tier tier) {
+    double fullest = 0;
     for (int t = 0; t < KVF_TIERS; t++)
-        if (in->on[t]) fullest = fmax(fullest, fmax(in->tier_busy[t], in->link_any[t]));
-    return fullest < JUDGE_SATURATED * busy;
+        if (in->on[t] && (tier == KVF_TIER_NVME || t != KVF_TIER_NVME))
+            fullest = fmax(fullest, fmax(in->tier_busy[t], in->link_any[t]));
+    return fullest < JUDGE_SATURATED * pool_busy(in, tier);
 }
 
 struct judge_resource judge_workers(const struct judge_input *in) {
     double busy = fmax(in->staging, in->copying);
     enum kvf_tier tier = workers_tier(in);
-    bool bind = busy >= JUDGE_SATURATED && judge_few_workers(in);
+    bool bind = busy >= JUDGE_SATURATED && judge_few_workers(in, tier);
     double load = bind ? needed(in, tier, in->busy[tier], busy) : (double)NAN;
     return (struct judge_resource){verdict_limit_of(tier), tier, busy, load, true};
 }
@@ -258,6 +265,17 @@ enum kvf_tier judge_room_maker(const struct judge_input *in) {
         if (in->on[t] && takes_long && busy > fmax(busiest, in->copies ? 0 : -1)) busiest = busy, maker = t;
     }
     return (enum kvf_tier)(maker < 0 ? top : maker);
+}
+
+enum kvf_tier judge_room_slower_end(const struct judge_input *in) {
+    enum kvf_tier maker = judge_room_maker(in);
+    int from = (int)maker - 1;
+    while (from >= 0 && !in->on[from]) from--;
+    if (from < 0) return maker;
+    bool waits = in->device_s[maker][KVF_DIR_WRITE] < HALF * in->op_s[maker][KVF_DIR_WRITE];
+    double to_busy = fmax(in->tier_busy[maker], in->link_any[maker]),
+           from_busy = fmax(in->tier_busy[from], in->link_any[from]);
+    return waits && from_busy > 2 * to_busy ? (enum kvf_tier)from : maker;
 }
 
 int judge_lowest_tier(const struct judge_input *in) {
@@ -404,6 +422,7 @@ void judge_add_free_misses(struct phrase *t, const struct judge_input *in) {
 
 void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
     char part[48] = "";
+    bool above = judge_rewrites(in, judge_busiest_tier(in).tier) > 0; /* where the last tier would be read */
     if (judge_free_misses(in)) {
         phrase_add(t,
                    "; a miss makes no work here, so more room in the last tier brings hits, not throughput");
@@ -414,10 +433,8 @@ void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, "; %smisses are recomputed on the modelled GPU, %s busy", part,
                    phrase_share(in->compute_busy).text);
     else
-        phrase_add(t,
-                   "; %s%s written instead of read, so more room in the last tier brings hits, hardly "
-                   "throughput",
-                   part, *part ? "misses are" : "what misses is");
+        phrase_add(t, "; %s%s written instead of read%s", part, *part ? "misses are" : "what misses is",
+                   above ? "" : ", so more room in the last tier brings hits, hardly throughput");
 }
 
 double judge_unwritten(const struct judge_input *in) {

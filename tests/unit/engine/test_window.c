@@ -355,6 +355,7 @@ static void a_gate_as_wide_as_the_tier_behind_it_is_its_line(void **state) {
     struct window_sums s = {.length_s = 20,
                             .requests = 1,
                             .held_s = 30,
+                            .turns_s = {[KVF_TIER_CPU] = 10},
                             .op_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 10}},
                             .device_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 8}},
                             .busy_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 8}},

@@ -485,6 +485,36 @@ static void one_user_is_not_asked_to_be_fewer(void **state) {
                         "a faster cpu tier, or enough room above it");
 }
 
+/* Four writes at a time are in flight all the time, with a minute of slots' time in other things for each. */
+static void a_gate_with_all_turns_taken_bounds_throughput(void **state) {
+    (void)state;
+    struct judge_input in = means(2000, 1500, 100, 400);
+    works(&in, GPU, 1, 4, 0.1, 0.2);
+    in.slots_ratio = 1;
+    in.slots = 8;
+    in.held_s = 40;
+    in.turns_busy = 0.5;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.turns_busy = 0.97;
+    assert_int_equal(judged(&in).limited_by, VERDICT_WRITES);
+    in.emulated[GPU] = true; /* a tier that is as full has the same writes in line without it */
+    works(&in, GPU, 1, 4, 0.1, 0.85);
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
+}
+
+/* No part of a latency is larger than the wait for one of two slots. */
+static void the_largest_part_may_be_the_wait_for_a_slot(void **state) {
+    (void)state;
+    struct judge_input in = means(1000, 440, 150, 410);
+    works(&in, CPU, 1, 1, 0.05, 0.05);
+    in.slots = 2;
+    in.slots_ratio = 0.9;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.queue_ms = 400;
+    in.generation_ms = 450;
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+}
+
 /* Bursts of many operations stand in line for few workers, which have little to do at other times. */
 static void a_latency_may_be_a_line_for_workers(void **state) {
     (void)state;
@@ -1846,6 +1876,8 @@ int main(void) {
         cmocka_unit_test(workers_bind_where_nothing_else_is_full),
         cmocka_unit_test(a_latency_may_be_a_line_for_workers),
         cmocka_unit_test(a_larger_batch_serves_no_more_than_arrives),
+        cmocka_unit_test(a_gate_with_all_turns_taken_bounds_throughput),
+        cmocka_unit_test(the_largest_part_may_be_the_wait_for_a_slot),
         cmocka_unit_test(messages_may_be_the_time_of_operations),
         cmocka_unit_test(the_cost_of_lookups_is_named),
         cmocka_unit_test(misses_without_work_are_not_computed_again),
