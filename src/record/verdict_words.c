@@ -308,66 +308,86 @@ static void advice_of_slots(bool batched, bool gpu_full, char *out, size_t len) 
         snprintf(out, len, "more slots (engine.slots), or a faster GPU: its batches have room for more");
 }
 
+/* Bytes by which the working set is larger than the tiers, of each machine that has some. */
+static double lacking(const struct verdict *v) {
+    double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold"),
+           machines = verdict_value(v, VERDICT_MACHINES);
+    return machines > 1 ? lacks / machines : lacks;
+}
+
+static void advice_of_capacity(const struct verdict *v, const char *busiest, double busy, char *out,
+                               size_t len) {
+    const char *tier = verdict_limit_name(v->limited_by),
+               *of_each = verdict_value(v, VERDICT_MACHINES) > 1 ? " of each machine" : "";
+    char bytes[24];
+    units_size_human(lacking(v), bytes, sizeof bytes);
+    if (verdict_value(v, VERDICT_RECOMPUTED) > 0)
+        snprintf(out, len, "%s more in the %s tier%s, %sor fewer users", bytes, tier, of_each,
+                 verdict_value(v, "compute_busy") >= JUDGE_SATURATED ? "a faster GPU, " : "");
+    else if (rewrites(v, busiest, busy))
+        snprintf(out, len, "a faster %s tier, fewer users, or %s more in the %s tier%s", busiest, bytes, tier,
+                 of_each);
+    else
+        snprintf(out, len, "a faster %s tier, or fewer users; %s more in the %s tier%s would bring hits",
+                 busiest, bytes, tier, of_each);
+}
+
+/* Of a batch that cannot grow; with its KV as evidence more than one thing keeps it small. */
+static void advice_of_batch(const struct verdict *v, char *out, size_t len) {
+    bool places = !isnan(verdict_value(v, VERDICT_BATCH_PLACES));
+    if (isnan(verdict_value(v, VERDICT_BATCH_KV)))
+        put_advice(words_of(v)->advice, "", out, len);
+    else if (v->limited_by == VERDICT_COMPUTE)
+        snprintf(out, len, "a larger compute.max_batch with a larger gpu tier, or fewer users");
+    else
+        snprintf(out, len,
+                 "a larger gpu tier or a smaller KV type with more slots (engine.slots)%s, or fewer users",
+                 places ? " and a larger compute.max_batch" : "");
+    char *last = strstr(out, fewer_users);
+    if (last && verdict_value(v, "compute_busy") >= HALF_BUSY)
+        snprintf(last, len - (size_t)(last - out), ", a faster GPU%s", fewer_users);
+}
+
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
-    double lacks = verdict_value(v, "working_set") - verdict_value(v, "tiers_hold"),
-           machines = verdict_value(v, VERDICT_MACHINES), busy;
-    const char *of_each = machines > 1 ? " of each machine" : "";
-    if (machines > 1) lacks /= machines;
-    const char *tier = verdict_limit_name(v->limited_by);
-    char bytes[24], beside[96];
+    double busy;
+    const char *tier = verdict_limit_name(v->limited_by), *busiest = busiest_tier(v, &busy);
+    char beside[96];
     bool batched = !isnan(verdict_value(v, VERDICT_BATCH_PLACES)),
          gpu_full = verdict_value(v, "compute_busy") >= JUDGE_SATURATED;
     out[0] = '\0';
     if (!v->known) return out;
-    const char *busiest = busiest_tier(v, &busy);
     if (v->limited_by == VERDICT_HOST_CPU && verdict_value(v, VERDICT_LOOKUP) > 0)
         snprintf(out, len, "a shorter cache.lookup_cost: nothing else takes as long");
     else if (most_failed(v) && is_tier(v->limited_by) && busy >= JUDGE_SATURATED)
         snprintf(out, len, "a faster %s tier, or fewer users if every entry fits", busiest);
     else if (most_failed(v))
         put_advice(words_of(v)->advice, tier, out, len);
+    else if (is_batch(v))
+        advice_of_batch(v, out, len);
     else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_ROUTING) >= VERDICT_MISSES &&
              routing_advice(v))
         snprintf(out, len, "%s: many lookups miss what another pod holds", routing_advice(v));
     else if (v->limited_by == VERDICT_NONE && verdict_value(v, VERDICT_RECOMPUTED) >= VERDICT_MISSES)
         snprintf(out, len, "a larger tier: many lookups miss for want of room");
-    else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v) &&
-             !(verdict_value(v, VERDICT_RECOMPUTED) > 0))
-        snprintf(out, len,
-                 rewrites(v, busiest, busy)
-                     ? "a faster %s tier, fewer users, or %s more in the %s tier%s"
-                     : "a faster %s tier, or fewer users; %s more in the %s tier%s would bring hits",
-                 busiest, units_size_human(lacks, bytes, sizeof bytes), tier, of_each);
-    else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacks > 0 && !is_batch(v))
-        snprintf(out, len, "%s more in the %s tier%s, %s%sor fewer users",
-                 units_size_human(lacks, bytes, sizeof bytes), tier, of_each,
-                 v->limited_by < VERDICT_NVME ? "or turn nvme on, " : "", gpu_full ? "a faster GPU, " : "");
+    else if (is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CAPACITY && lacking(v) > 0)
+        advice_of_capacity(v, busiest, busy, out, len);
     else if (v->cause == VERDICT_CAUSE_BANDWIDTH && is_tier(v->limited_by) && next_tier(v))
         snprintf(out, len, "faster %s and %s tiers, or fewer users", tier, next_tier(v));
     else if (v->cause == VERDICT_CAUSE_BANDWIDTH && v->limited_by == VERDICT_LINK && next_tier(v))
         snprintf(out, len, "a faster link and a faster %s tier, or fewer users", next_tier(v));
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");
-    else if (is_tier(v->limited_by) && !is_batch(v) && v->cause != VERDICT_CAUSE_CAPACITY &&
+    else if (is_tier(v->limited_by) && v->cause != VERDICT_CAUSE_CAPACITY &&
              v->cause != VERDICT_CAUSE_CONCURRENCY && is_first(v))
         snprintf(out, len, "a faster %s tier, or fewer users", tier);
     else if (v->limited_by == VERDICT_SLOTS && (batched || gpu_full))
         advice_of_slots(batched, gpu_full, out, len);
-    else if (is_batch(v) && v->limited_by == VERDICT_COMPUTE && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
-        snprintf(out, len, "a larger compute.max_batch with a larger gpu tier, or fewer users");
-    else if (is_batch(v) && !isnan(verdict_value(v, VERDICT_BATCH_KV)))
-        snprintf(out, len,
-                 "a larger gpu tier or a smaller KV type with more slots (engine.slots)%s, or fewer users",
-                 batched ? " and a larger compute.max_batch" : "");
-    else if (v->limited_by == VERDICT_COMPUTE && !is_batch(v))
+    else if (v->limited_by == VERDICT_COMPUTE)
         snprintf(out, len, "%s%s", words_of(v)->advice, beside_the_gpu(v, beside, sizeof beside));
     else
         put_advice(words_of(v)->advice, tier, out, len);
     add_workers(v, out, len);
-    char *last = strstr(out, fewer_users);
-    if (last && is_batch(v) && verdict_value(v, "compute_busy") >= HALF_BUSY)
-        snprintf(last, len - (size_t)(last - out), ", a faster GPU%s", fewer_users);
     if (verdict_value(v, VERDICT_USERS) <= 1) drop_last(out, fewer_users);
     return out;
 }

@@ -1799,7 +1799,7 @@ static void every_verdict_has_advice_and_a_rule(void **state) {
                         "a faster cpu tier, or fewer users; 33.5 GiB more in the cpu tier would bring hits");
     verdict_add_evidence(&small, VERDICT_RECOMPUTED, 0.3, "");
     assert_string_equal(verdict_advice(&small, text, sizeof text),
-                        "33.5 GiB more in the cpu tier, or turn nvme on, or fewer users");
+                        "33.5 GiB more in the cpu tier, or fewer users");
     small.limited_by = VERDICT_NVME;
     assert_string_equal(verdict_advice(&small, text, sizeof text),
                         "33.5 GiB more in the nvme tier, or fewer users");
