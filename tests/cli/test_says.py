@@ -241,10 +241,10 @@ def _():
     with make():
         pass
     path = home() / "work/slow.yaml"
-    for target, result in (("500ms", "the one target missed"), ("20s", "1 target not judged (")):
+    for target, result in (("500ms", "2 of 2 targets missed"), ("20s", "1 of 2 targets met, 1 not judged (")):
         path.write_text(SLOW % target)
         text = " ".join(run(["run", str(path), "--headless", "--db", "none"]).stdout.split())
-        assert "Result " + result in text and "targets met" not in text, text
+        assert "Result " + result in text and "all targets met" not in text, text
 
 
 @case("one target is told as one")
