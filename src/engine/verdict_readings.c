@@ -281,6 +281,7 @@ static struct window_facts facts_of(const struct engine *e) {
                              .copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE,
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
                              .reach_ms = seconds(e->s->tier[KVF_TIER_REMOTE].emulation.latency_ns) * 1e3,
+                             .replays = e->s->workload.arrival.process == KVF_ARRIVAL_TRACE,
                              .lookup_ms = seconds(e->s->cache.lookup_cost_ns) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,
                              .dispersion = scenario_arrival_dispersion(e->s),

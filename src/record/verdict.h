@@ -124,12 +124,16 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_WORKERS "workers_busy"
 /* Part of the latency that targets are of before a request looks anything up: evidence where it limits. */
 #define VERDICT_LOOKUP "lookup_share"
-/* Users, in a closed loop. */
-#define VERDICT_USERS "users"
+/* Users, in a closed loop; in an open one requests that arrive at a rate, or as in a recording. */
+#define VERDICT_USERS    "users"
+#define VERDICT_ARRIVING "arriving_per_s"
+#define VERDICT_REPLAYED "replayed_per_s"
 /* Machines that have the tier named, of a fleet or of ranks; none: one. */
 #define VERDICT_MACHINES "machines"
 /* How the sentence begins where no limit could be named. */
 #define VERDICT_UNNAMED "none to be named"
+/* How the sentence begins where writes wait for room. */
+#define VERDICT_ROOM "writes that wait for room"
 /* How the sentence begins where requests came and none has ended. */
 #define VERDICT_NONE_ENDED "no request was completed"
 /* The relative gain of a remedy in its metric: 0.5 is 50 % better. */

@@ -198,9 +198,13 @@ static const char *routing_advice(const struct verdict *v) {
 static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len) {
     double routing = verdict_value(v, VERDICT_ROUTING), capacity = verdict_value(v, VERDICT_RECOMPUTED),
            storage = verdict_value(v, VERDICT_TARGET_STORAGE);
-    if (routing >= SOME_MISSES && !(capacity >= routing) && routing_advice(v))
+    bool takes_time = !(verdict_value(v, VERDICT_RECOMPUTING) < SOME_TIME);
+    if (routing >= SOME_MISSES && capacity >= SOME_MISSES && takes_time && routing_advice(v))
+        snprintf(out, len, ", larger tiers, or %s: pods compute what others hold, or could not keep",
+                 routing_advice(v));
+    else if (routing >= SOME_MISSES && !(capacity >= routing) && routing_advice(v))
         snprintf(out, len, ", or %s: pods compute what others hold", routing_advice(v));
-    else if (capacity >= SOME_MISSES && !(verdict_value(v, VERDICT_RECOMPUTING) < SOME_TIME))
+    else if (capacity >= SOME_MISSES && takes_time)
         snprintf(out, len, ", or larger tiers: it computes again what they could not keep");
     else if (routing >= SOME_MISSES)
         out[0] = '\0';
@@ -276,7 +280,7 @@ static void add_workers(const struct verdict *v, char *out, size_t len) {
     snprintf(last, len - (size_t)(last - out), "%s%s", more_workers, tail);
 }
 
-#define HALF_BUSY 0.5 /* from here on waits for a GPU's batch shorten with its steps */
+#define HALF_BUSY 0.5 /* from here on waits for a GPU's batch, and for a tier, shorten with less load */
 static const char fewer_users[] = ", or fewer users";
 
 /* Of "a, b, or c, for this" leaves "a, or b, for this", and of two the first. */
@@ -297,6 +301,25 @@ static bool rewrites(const struct verdict *v, const char *busiest, double busy) 
     snprintf(name, sizeof name, "%s_busy", verdict_limit_name(v->limited_by));
     return strcmp(busiest, verdict_limit_name(v->limited_by)) != 0 && busy >= JUDGE_SATURATED &&
            verdict_value(v, name) < JUDGE_SATURATED;
+}
+
+/* The tier above the one that room is made in, where it is at least half as busy with the same moves; NULL.
+ */
+static const char *other_end(const struct verdict *v) {
+    char name[48];
+    double own = 0, busy = 0;
+    const char *above = NULL;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        snprintf(name, sizeof name, "%s_busy", tier);
+        double is = verdict_value(v, name);
+        if (v->limited_by == verdict_limit_of((enum kvf_tier)t)) {
+            own = is;
+            break;
+        }
+        if (is >= 0) busy = is, above = tier;
+    }
+    return above && busy >= own / 2 ? above : NULL;
 }
 
 /* Beside a batch without more places, or a GPU that is full. */
@@ -348,11 +371,36 @@ static void advice_of_batch(const struct verdict *v, char *out, size_t len) {
         snprintf(last, len - (size_t)(last - out), ", a faster GPU%s", fewer_users);
 }
 
+/* Another word for it. */
+static void say_instead(char *text, size_t len, const char *old, const char *word) {
+    char *at = strstr(text, old), tail[160];
+    if (!at) return;
+    snprintf(tail, sizeof tail, "%s", at + strlen(old));
+    snprintf(at, len - (size_t)(at - text), "%s%s", word, tail);
+}
+
+/* One user cannot be fewer, and where no tier is busy for half of the time the load is not what takes long.
+ * Requests may come without users. */
+static void less_load(const struct verdict *v, double busy, char *out, size_t len) {
+    bool tier = is_tier(v->limited_by) && !is_batch(v) && !most_failed(v),
+         few = verdict_value(v, VERDICT_USERS) <= 1;
+    bool idle = tier && (v->cause == VERDICT_CAUSE_LATENCY || v->cause == VERDICT_CAUSE_CAPACITY) &&
+                busy > 0 && busy < HALF_BUSY && !(verdict_value(v, "slots_busy") >= JUDGE_FULL) &&
+                !(verdict_value(v, VERDICT_RECOMPUTED) > 0);
+    if (few || idle) drop_last(out, fewer_users);
+    bool rate = verdict_value(v, VERDICT_ARRIVING) >= 0, replay = verdict_value(v, VERDICT_REPLAYED) >= 0;
+    if (!rate && !replay) return;
+    say_instead(out, len, "fewer users",
+                rate ? "a lower rate of arrivals" : "a slower replay (workload.arrival.speedup)");
+    say_instead(out, len, "more users, or a higher rate of arrivals",
+                rate ? "a higher rate of arrivals" : "a faster replay (workload.arrival.speedup)");
+}
+
 /* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     double busy;
     const char *tier = verdict_limit_name(v->limited_by), *busiest = busiest_tier(v, &busy);
-    char beside[96];
+    char beside[160];
     bool batched = !isnan(verdict_value(v, VERDICT_BATCH_PLACES)),
          gpu_full = verdict_value(v, "compute_busy") >= JUDGE_SATURATED;
     out[0] = '\0';
@@ -378,9 +426,12 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
         snprintf(out, len, "a faster link and a faster %s tier, or fewer users", next_tier(v));
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");
+    else if (begins(v, VERDICT_ROOM) && is_tier(v->limited_by) && other_end(v))
+        snprintf(out, len, "faster %s and %s tiers, or enough room above %s", tier, other_end(v), tier);
     else if (is_tier(v->limited_by) && v->cause != VERDICT_CAUSE_CAPACITY &&
              v->cause != VERDICT_CAUSE_CONCURRENCY && is_first(v))
-        snprintf(out, len, "a faster %s tier, or fewer users", tier);
+        snprintf(out, len, "a faster %s tier%s, or fewer users", tier,
+                 begins(v, VERDICT_ROOM) ? ", a larger one" : "");
     else if (v->limited_by == VERDICT_SLOTS && (batched || gpu_full))
         advice_of_slots(batched, gpu_full, out, len);
     else if (v->limited_by == VERDICT_COMPUTE)
@@ -388,7 +439,7 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else
         put_advice(words_of(v)->advice, tier, out, len);
     add_workers(v, out, len);
-    if (verdict_value(v, VERDICT_USERS) <= 1) drop_last(out, fewer_users);
+    less_load(v, busy, out, len);
     return out;
 }
 

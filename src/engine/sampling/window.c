@@ -273,6 +273,8 @@ void window_describe(const struct window_facts *f, const struct window_sums *s, 
     in->way_ms = f->way_ms;
     in->reach_ms = f->reach_ms;
     in->lookup_ms = f->lookup_ms;
+    in->open = f->loop == WINDOW_LOOP_OPEN;
+    in->replays = f->replays > 0;
     in->capacity_ratio = f->capacity_ratio;
     in->slots = snap->interval.slots;
     in->backlog = snap->interval.queue_depth;

@@ -83,6 +83,7 @@ struct window_facts {
     double copies;                     /* 1: a lower tier keeps copies of what the upper ones hold */
     double way_ms;                     /* of a message from the router to a pod */
     double reach_ms;                   /* of an operation of the remote tier beside messages: its latency */
+    double replays;                    /* 1: arrivals are those of a recording, faster or slower */
     double lookup_ms;                  /* of a request, before it looks anything up (cache.lookup_cost) */
     double linked[KVF_TIERS];          /* 1: the tier has a link of its own */
     double reuse_bytes, reuse_error;   /* of the sample of accesses */

@@ -257,12 +257,13 @@ static void room(struct phrase *t, const struct judge_input *in, struct verdict 
     bool messages = slower == maker && judge_by_messages(in, maker, KVF_DIR_WRITE);
     say(v, messages ? VERDICT_LINK : verdict_limit_of(slower), VERDICT_CAUSE_LATENCY,
         judge_share(room_ms, first ? in->ttft_ms : in->e2e_ms));
-    phrase_add(t, "writes that wait for room, %s of the time in storage%s",
+    phrase_add(t, VERDICT_ROOM ", %s of the time in storage%s",
                phrase_share(judge_share(room_ms, judge_storage_of(in, first))).text,
                first ? " before the first token" : "");
     phrase_add(t, "; it is made by what moves");
     add_end(t, in, " to", maker);
-    if (slower != maker) add_end(t, in, ", from", slower);
+    enum kvf_tier from = judge_room_from(in);
+    if (in->tier_busy[from] >= in->tier_busy[maker] / 2 && from != maker) add_end(t, in, ", from", from);
     if (messages) phrase_add(t, UNDER_WAY);
     judge_add_parts(t, in);
     judge_add_backlog(t, in);
@@ -533,6 +534,9 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
     if (in->users > 0 && !(in->unserved_ratio >= 0)) verdict_add_evidence(v, VERDICT_USERS, in->users, "");
+    if (in->open)
+        verdict_add_evidence(v, in->replays ? VERDICT_REPLAYED : VERDICT_ARRIVING, in->arrived / in->length_s,
+                             "1/s");
     struct judge_leader l = judge_leader_of(in);
     if (l.found && !l.limit && judge_few_workers(in, l.tier))
         verdict_add_evidence(v, VERDICT_WORKERS, fmin(l.tier == KVF_TIER_NVME ? in->staging : in->copying, 1),

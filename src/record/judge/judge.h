@@ -82,6 +82,7 @@ struct judge_input {
     double way_ms;                        /* of the wait for a slot: the message from the router to a pod */
     double reach_ms;                  /* of an operation of the remote tier beside messages: its latency */
     double lookup_ms;                 /* of the rest of the latency, before a request looks anything up */
+    bool open, replays;               /* no users ask, but a rate, or the times of a recording */
     double users;                     /* mean number of users; missing in an open loop */
     uint64_t backlog;                 /* waiting at the end */
     bool unsettled;                   /* a closed loop whose load had not settled, or with users who had no
@@ -329,8 +330,10 @@ int judge_last_tier(const struct judge_input *in);
 /* The tier below the first that is on whose writes take most time, or of several that take half of that the
  * busiest: room comes from what is moved there. The first one, where nothing is written below it. */
 enum kvf_tier judge_room_maker(const struct judge_input *in);
-/* A move is as slow as the slower of its ends: of that tier and the one above it, from which the entry comes,
- * the second one where it is twice as busy and the first is hardly at work for a move. */
+/* A move is as slow as the slower of its ends: of that tier and the one above it, from which the entry comes
+ * and which holds what is read and written there, the second one where it is clearly busier. */
+enum kvf_tier
+judge_room_from(const struct judge_input *in); /* the other end; itself, where nothing is above it */
 enum kvf_tier judge_room_slower_end(const struct judge_input *in);
 int judge_lowest_tier(const struct judge_input *in); /* that is on, whatever it holds */
 /* Bytes that the tiers hold together, copies counted once. */

@@ -191,18 +191,22 @@ static enum kvf_tier workers_tier(const struct judge_input *in) {
 
 /* While all of them are at work some channels of every tier that they serve are not: more of them do more at
  * a time. */
-bool judge_few_workers(const struct judge_input *in, enum kvf_tier tier) {
+static bool idle_beside(const struct judge_input *in, enum kvf_tier tier, double part) {
     double fullest = 0;
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t] && (tier == KVF_TIER_NVME || t != KVF_TIER_NVME))
             fullest = fmax(fullest, fmax(in->tier_busy[t], in->link_any[t]));
-    return fullest < JUDGE_SATURATED * pool_busy(in, tier);
+    return fullest < part * pool_busy(in, tier);
+}
+
+bool judge_few_workers(const struct judge_input *in, enum kvf_tier tier) {
+    return idle_beside(in, tier, HALF);
 }
 
 struct judge_resource judge_workers(const struct judge_input *in) {
     double busy = fmax(in->staging, in->copying);
     enum kvf_tier tier = workers_tier(in);
-    bool bind = busy >= JUDGE_SATURATED && judge_few_workers(in, tier);
+    bool bind = busy >= JUDGE_SATURATED && idle_beside(in, tier, JUDGE_SATURATED);
     double load = bind ? needed(in, tier, in->busy[tier], busy) : (double)NAN;
     return (struct judge_resource){verdict_limit_of(tier), tier, busy, load, true};
 }
@@ -267,15 +271,19 @@ enum kvf_tier judge_room_maker(const struct judge_input *in) {
     return (enum kvf_tier)(maker < 0 ? top : maker);
 }
 
-enum kvf_tier judge_room_slower_end(const struct judge_input *in) {
+enum kvf_tier judge_room_from(const struct judge_input *in) {
     enum kvf_tier maker = judge_room_maker(in);
     int from = (int)maker - 1;
     while (from >= 0 && !in->on[from]) from--;
-    if (from < 0) return maker;
-    bool waits = in->device_s[maker][KVF_DIR_WRITE] < HALF * in->op_s[maker][KVF_DIR_WRITE];
+    return from < 0 ? maker : (enum kvf_tier)from;
+}
+
+enum kvf_tier judge_room_slower_end(const struct judge_input *in) {
+    enum kvf_tier maker = judge_room_maker(in), from = judge_room_from(in);
     double to_busy = fmax(in->tier_busy[maker], in->link_any[maker]),
            from_busy = fmax(in->tier_busy[from], in->link_any[from]);
-    return waits && from_busy > 2 * to_busy ? (enum kvf_tier)from : maker;
+    bool slower = from_busy * AS_MUCH > to_busy && !judge_by_messages(in, maker, KVF_DIR_WRITE);
+    return slower ? from : maker;
 }
 
 int judge_lowest_tier(const struct judge_input *in) {
@@ -422,10 +430,8 @@ void judge_add_free_misses(struct phrase *t, const struct judge_input *in) {
 
 void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
     char part[48] = "";
-    bool above = judge_rewrites(in, judge_busiest_tier(in).tier) > 0; /* where the last tier would be read */
     if (judge_free_misses(in)) {
-        phrase_add(t,
-                   "; a miss makes no work here, so more room in the last tier brings hits, not throughput");
+        phrase_add(t, "; a miss makes no work here");
         return;
     }
     if (in->free_ratio > 0) snprintf(part, sizeof part, "%s of the ", phrase_share(judge_working(in)).text);
@@ -433,8 +439,7 @@ void judge_add_work_of_misses(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, "; %smisses are recomputed on the modelled GPU, %s busy", part,
                    phrase_share(in->compute_busy).text);
     else
-        phrase_add(t, "; %s%s written instead of read%s", part, *part ? "misses are" : "what misses is",
-                   above ? "" : ", so more room in the last tier brings hits, hardly throughput");
+        phrase_add(t, "; %s%s written instead of read", part, *part ? "misses are" : "what misses is");
 }
 
 double judge_unwritten(const struct judge_input *in) {
