@@ -351,7 +351,8 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
                     const double part[JUDGE_PARTS]) {
     struct judge_leader l = judge_leader_of(in);
     double most = fmax(part[JUDGE_COMPUTE], part[JUDGE_STORAGE]);
-    if (part[JUDGE_WAY] > fmax(most, part[JUDGE_REST])) {
+    double of_tier = part[JUDGE_STORAGE] * (1 - judge_elsewhere(in, &l)); /* one tier helps so far */
+    if (part[JUDGE_WAY] > fmax(fmax(of_tier, part[JUDGE_COMPUTE]), part[JUDGE_REST])) {
         way(t, in, v, part[JUDGE_WAY]);
         return;
     }

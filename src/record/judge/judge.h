@@ -296,6 +296,8 @@ struct judge_leader {
     enum kvf_dir next_dir;
 };
 struct judge_leader judge_leader_of(const struct judge_input *in);
+/* The part of the time in storage that other tiers than the leader's are known to take. */
+double judge_elsewhere(const struct judge_input *in, const struct judge_leader *l);
 /* "nvme reads, 71 % of the time in storage: 65 % at the device, 30 % in line for it, 5 % on the host side".
  * Operation time, where that has to do, is that of all operations, those of moves included. */
 void judge_add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in);

@@ -67,6 +67,16 @@ struct judge_leader judge_leader_of(const struct judge_input *in) {
     return l;
 }
 
+double judge_elsewhere(const struct judge_input *in, const struct judge_leader *l) {
+    double ms = 0;
+    if (!l->found || l->limit) return 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++)
+            if (t != (int)l->tier) ms += fmax(in->paced_ms[t][d], 0);
+    double part = judge_share(ms, in->storage_ms);
+    return part > 0 ? part : 0;
+}
+
 void judge_add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in) {
     if (l->limit) {
         phrase_add(t, "writes waiting for their turn (engine.max_concurrent_writes), %s of operation time",

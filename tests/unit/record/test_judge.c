@@ -429,6 +429,17 @@ static void messages_may_be_the_time_of_operations(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_REMOTE);
     in.reach_ms = 0;
     in.room_ms = 0;
+    in.storage_ms = 56, in.e2e_ms = 100; /* of two tiers, each less than the message of 44 ms before them */
+    in.queue_ms = in.way_ms = 44;
+    in.paced_ms[GPU][READ] = 29, in.paced_ms[CPU][READ] = 27;
+    works(&in, CPU, 2, 1, 0.01, 0.005);
+    assert_non_null(strstr(judged(&in).sentence, "the message from router to pod (fleet.delay); "));
+    in.paced_ms[GPU][READ] = 47, in.paced_ms[CPU][READ] = 9;
+    assert_int_equal(judged(&in).limited_by, VERDICT_GPU);
+    in = means(120, 20, 100, 0);
+    works(&in, GPU, 2, 1, 0.01, 0.005);
+    in.way_ms = 20;
+    in.link_any[KVF_TIER_REMOTE] = 0.03;
     works(&in, KVF_TIER_REMOTE, 80, 0, 0.03, 0);
     in.link_busy[KVF_TIER_REMOTE][WRITE] = 0, in.link_busy[KVF_TIER_REMOTE][READ] = 0.03;
     assert_int_equal(judged(&in).limited_by, VERDICT_LINK);
