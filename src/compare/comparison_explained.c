@@ -68,7 +68,7 @@ static double spared(const struct comparison_input *own, const struct comparison
                      const struct comparison_input *other, const struct comparison_side *than) {
     struct standing a, b;
     double times = 1;
-    bool hides = standing_flaw_hides(side->flaw) && !standing_flaw_hides(than->flaw);
+    bool hides = comparison_hides_more(side, than);
     if (hides && side->flaw != STANDING_FLAW_COPIES) return INFINITY;
     if (hides) times = 1 / (1 - fmin(kvf_ratio(value_of(own, "copies_left"), side->copies), 1));
     standing_of(own->run, comparison_group(own) ? own->trials : NULL, &a);

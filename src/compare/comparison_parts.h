@@ -105,6 +105,9 @@ double comparison_lost_amount(const struct comparison_side *s, size_t i, double 
 /* Whether some trials of a group, and not all, have this flaw, or have lost of this kind. */
 bool comparison_flawed_in_part(const struct comparison_side *s, enum standing_flaw flaw);
 bool comparison_lost_in_part(const struct comparison_side *s, size_t i);
+/* Whether the flaw of one side hides its figures, and the other has none that does, or misses far fewer rows.
+ */
+bool comparison_hides_more(const struct comparison_side *one, const struct comparison_side *other);
 /* Appends a flaw of a side with its name: "run 4 did not serve what arrived: ...", of a group in part "2 of 5
  * trials of runs 4-8 did not serve what arrived". */
 void comparison_put_flaw(const struct comparison_side *s, enum standing_flaw flaw, struct buf *out);

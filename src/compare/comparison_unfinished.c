@@ -28,6 +28,7 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     side->load = standing_run_load(&values);
     side->dispersion = fmax(1, result_value(&values, "arrival_dispersion"));
     side->unserved = result_value(&values, "unserved_ratio");
+    side->rejected = fmax(0, result_value(&values, "rows_rejected_ratio"));
     side->unanswered =
         fmax(0, fmax(result_value(&values, "unanswered_ratio"), result_value(&values, "unsettled_ratio")));
     const char *unit;
@@ -124,6 +125,13 @@ static bool far_more(const struct comparison *c, size_t side, const struct stand
     return false;
 }
 
+/* Where both hide, of rows by five percentage points more of them. */
+bool comparison_hides_more(const struct comparison_side *one, const struct comparison_side *other) {
+    if (!standing_flaw_hides(one->flaw)) return false;
+    if (!standing_flaw_hides(other->flaw)) return true;
+    return one->rejected >= other->rejected + STANDING_ROWS;
+}
+
 /* Less work is done sooner. */
 void comparison_undone(const struct comparison_input *input, struct comparison *c) {
     struct standing base, own;
@@ -137,9 +145,8 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         side->twin = i > 0 && comparison_twins(&input[0], &input[i]);
         if (i == 0) continue;
         done_of(&input[0], &input[i], side);
-        bool hides = standing_flaw_hides(side->flaw), base_hides = standing_flaw_hides(c->side[0].flaw);
-        side->undone_more = far_more(c, i, s, 0, &base) || (hides && !base_hides);
-        side->undone_less = far_more(c, 0, &base, i, s) || (base_hides && !hides);
+        side->undone_more = far_more(c, i, s, 0, &base) || comparison_hides_more(side, c->side);
+        side->undone_less = far_more(c, 0, &base, i, s) || comparison_hides_more(c->side, side);
     }
 }
 

@@ -99,6 +99,9 @@ const char *comparison_reason_text(enum comparison_reason r) {
 static const struct {
     const char *text, *so, *many;
 } flaws[STANDING_FLAWS] = {
+    [STANDING_FLAW_ROWS] = {"replayed its file without many of its rows, which were rejected",
+                            "its throughput and latencies are those of other requests",
+                            "replayed their file without many of its rows, which were rejected"},
     [STANDING_FLAW_CUT] = {"ended while most of the time in service was that of requests not done",
                            "its throughput and latencies are those of the first few", NULL},
     [STANDING_FLAW_EARLY] = {"did much of its work before the measured part",

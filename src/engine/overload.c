@@ -317,12 +317,30 @@ static void warn_of_outages(const struct engine *e, struct run_record *run) {
                      blocks ? "other" : "less");
 }
 
+/* Of a file, whose other rows are the load. */
+static void warn_of_rows(const struct engine *e, struct run_record *run) {
+    const struct workload_rows *r = workload_rows(e->dispatch.workload);
+    enum workload_reject most = WORKLOAD_REJECT_MALFORMED;
+    if (!standing_run_rows(&run->results)) return;
+    for (enum workload_reject i = 0; i < WORKLOAD_REJECTS; i++)
+        if (workload_reject_asks(i) && r->rejected[i] > r->rejected[most]) most = i;
+    verdict_warn(
+        &run->verdict,
+        "%s of the rows of the file that ask for something were rejected, most as %s, and are in no figure: "
+        "the load is that of the others; %s",
+        phrase_share(result_value(&run->results, "rows_rejected_ratio")).text, workload_reject_name(most),
+        most == WORKLOAD_REJECT_ID_COUNT ? "set cache.block_tokens to the block size of the file"
+        : most == WORKLOAD_REJECT_SIZE   ? "take the model that the file was recorded with"
+                                         : "correct them, or set workload.source to their format");
+}
+
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
     warn_of_calibration(e, run);
     double fell = result_value(&run->results, "fell_through"),
            kept_out = result_value(&run->results, "not_admitted"),
            given_up = result_value(&run->results, "lookups_given_up");
+    warn_of_rows(e, run);
     warn_of_requests(e, run);
     warn_of_arrivals(e, run);
     warn_of_growth(run);

@@ -424,6 +424,11 @@ static void add_rows(struct measure *m) {
     add_count(m, "rows_read", r->read - ahead);
     add_count(m, "rows_emitted", r->emitted - ahead);
     add_count(m, "rows_rejected", rejected);
+    uint64_t missing = 0;
+    for (int i = 0; i < WORKLOAD_REJECTS; i++)
+        missing += workload_reject_asks((enum workload_reject)i) ? r->rejected[i] : 0;
+    double part = kvf_ratio((double)missing, (double)(r->emitted - ahead + missing));
+    if (part >= STANDING_ROWS) result_add(m->out, part, 0, "rows_rejected_ratio");
     if (r->skipped > 0) add_count(m, "rows_skipped", r->skipped);
     for (int i = 0; i < WORKLOAD_REJECTS; i++)
         if (r->rejected[i])

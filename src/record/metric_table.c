@@ -460,6 +460,9 @@ const struct metric metric_rows[] = {
      "when a user begins it."},
     {"rows_emitted", COUNT, FREE, "rows emitted", "Rows that became requests."},
     {"rows_rejected", COUNT, DOWN, "rows rejected", "Rows that could not be read."},
+    {"rows_rejected_ratio", RATIO, DOWN, "rows rejected",
+     "Rows rejected, but for those that ask for nothing (rows_rejected_empty, rows_rejected_failed), divided by them and "
+     "rows_emitted, where that is five percent or more: what they ask for is missing in all figures."},
     {"rows_rejected_REASON", COUNT, DOWN, "rows rejected for REASON", "Of these those for this reason."},
     {"rows_skipped", COUNT, FREE, "rows skipped",
      "Moves of an I/O trace, which the cache that replays it makes itself; they are not rows."},

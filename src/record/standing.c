@@ -491,15 +491,20 @@ const char *const standing_flaw_metrics[] = {"e2e_mean_ms",         "queue_wait_
                                              "cpu_busy_ratio",      "nvme_busy_ratio",
                                              "remote_busy_ratio",   "batch_busy_ratio",
                                              "unfinished_ratio",    "ranks_early",
-                                             "ranks_copies_left"};
+                                             "ranks_copies_left",   "rows_rejected_ratio"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
+
+bool standing_run_rows(const struct result_list *results) {
+    return result_value(results, "rows_rejected_ratio") >= STANDING_ROWS;
+}
 
 enum standing_flaw standing_run_flaw(const struct result_list *results) {
     /* the rates of all hide those of a rank */
     bool early = standing_run_early(results) || result_value(results, "ranks_early") > 0;
     bool copies = (standing_run_copies(results) && !computes_again(results)) ||
                   result_value(results, "ranks_copies_left") > 0;
-    return standing_run_cut(results)      ? STANDING_FLAW_CUT
+    return standing_run_rows(results)     ? STANDING_FLAW_ROWS
+           : standing_run_cut(results)    ? STANDING_FLAW_CUT
            : early                        ? STANDING_FLAW_EARLY
            : copies                       ? STANDING_FLAW_COPIES
            : standing_run_behind(results) ? STANDING_FLAW_BEHIND
@@ -517,6 +522,7 @@ bool standing_comparable(const double counts[STANDING_UNDONE], enum standing_fla
 const char *standing_flaw_text(enum standing_flaw flaw) {
     static const char *const texts[STANDING_FLAWS] = {
         [STANDING_FLAWLESS] = "",
+        [STANDING_FLAW_ROWS] = "many rows of its file were rejected",
         [STANDING_FLAW_CUT] = "it ended amid most of its work",
         [STANDING_FLAW_EARLY] = "much of its work began before the measured part",
         [STANDING_FLAW_COPIES] = "it ended with copies still to be made",

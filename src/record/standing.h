@@ -142,10 +142,14 @@ enum { STANDING_EARLY_ARRIVED = 1, STANDING_EARLY_DONE = 2, STANDING_EARLY_TOKEN
 #define STANDING_CARRIED  0.2 /* the measured part is shorter than two and a half requests */
 #define STANDING_RETURNED 0.1 /* so much less of the time in service was left than had been spent before */
 unsigned standing_run_early(const struct result_list *results);
+/* Whether so large a part of the rows of its file could not be replayed: what they ask for is missing. */
+#define STANDING_ROWS 0.05
+bool standing_run_rows(const struct result_list *results);
 /* Beside work undone, why the figures of a run are not those of its load: the first that holds. Copies count
  * as work undone does. */
 enum standing_flaw {
     STANDING_FLAWLESS,
+    STANDING_FLAW_ROWS,
     STANDING_FLAW_CUT,
     STANDING_FLAW_EARLY,
     STANDING_FLAW_COPIES,

@@ -263,6 +263,8 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     result_add(out, most_left < 0 ? 0 : most_left, 0, "unfinished_ratio");
     double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
     if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
+    double rejected = most_of(w, "rows_rejected_ratio"); /* of the one file, or of the worst */
+    if (kvf_present(rejected)) result_add(out, rejected, 0, "rows_rejected_ratio");
     double dispersion = most_of(w, "arrival_dispersion"); /* of each, so of all */
     if (kvf_present(dispersion)) result_add(out, dispersion, 0, "arrival_dispersion");
     static const char *const waits[] = {"unsettled_ratio", "unanswered_ratio"}; /* of a closed loop */

@@ -145,6 +145,8 @@ static void add_flawless(struct buf *out, const char *run) {
     char text[400];
     snprintf(text, sizeof text, " AND coalesce([unfinished_ratio], 0) <= %g", STANDING_CUT);
     add_terms(out, run, text);
+    snprintf(text, sizeof text, " AND coalesce([rows_rejected_ratio], 0) < %g", STANDING_ROWS);
+    add_terms(out, run, text);
     add_terms(out, run, " AND coalesce([ranks_early], 0) <= 0 AND coalesce([ranks_copies_left], 0) <= 0");
     add_terms(
         out, run,

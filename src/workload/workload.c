@@ -212,3 +212,7 @@ const char *workload_reject_name(enum workload_reject r) {
     };
     return (unsigned)r < WORKLOAD_REJECTS ? names[r] : "?";
 }
+
+bool workload_reject_asks(enum workload_reject r) {
+    return r != WORKLOAD_REJECT_EMPTY && r != WORKLOAD_REJECT_FAILED;
+}

@@ -30,6 +30,8 @@
 enum workload_reject { WORKLOAD_REJECT_LIST(X) WORKLOAD_REJECTS };
 #undef X
 const char *workload_reject_name(enum workload_reject r);
+/* Whether a replay lacks what such a row asks for: an empty row and a failed call ask for nothing. */
+bool workload_reject_asks(enum workload_reject r);
 
 /* Rows of all cycles so far. read = emitted + sum(rejected); blank lines and headers are no rows. With
  * workload.scale each copy of a row is one. The rows of sharegpt are conversations, emitted when a user

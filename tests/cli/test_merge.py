@@ -432,6 +432,16 @@ def _():
         assert why in run(["export", "latest", "--format", "mlperf"]).stdout
 
 
+@case("a rank that rejected many rows of its file makes the whole as little comparable")
+def _():
+    found = apart({"workload.users": 40}, {"workload.users": 2})
+    with contextlib.closing(sqlite3.connect(found[1][0], isolation_level=None)) as db:
+        db.execute("INSERT INTO results (run_id, n, metric, value, unit) VALUES (1, 9999, 'rows_rejected_ratio', 0.25, '')")
+    _, whole = whole_of(found)
+    assert value(whole["results"], "rows_rejected_ratio") == 0.25, whole["results"]
+    assert rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1") == [{"comparable": 0}]
+
+
 @case("every target of merged ranks stands as that of a run of all their requests: also of percentiles above P95")
 def _():
     levels = ("p95", "p99", "p999", "p9999")

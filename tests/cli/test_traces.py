@@ -7,7 +7,7 @@ import json
 import pathlib
 import re
 
-from runs import check_identities, healthy, last_run, measure, refused, result, rows, trace, write
+from runs import check_identities, healthy, last_run, measure, refused, result, rows, trace, unwrapped, write
 from tap import case, home, main, run
 
 # One tier that keeps no bytes and takes no time, one worker and one slot: requests follow each other
@@ -45,7 +45,7 @@ def block_row(at, tokens, ids, generate=3):
 
 def rejected(summary):
     prefix = "rows_rejected_"
-    return {name[len(prefix):]: one["value"] for name, one in summary["results"].items() if name.startswith(prefix)}
+    return {name[len(prefix):]: one["value"] for name, one in summary["results"].items() if name.startswith(prefix) and name != prefix + "ratio"}
 
 
 def reconciled(got, summary, read, emitted):
@@ -128,6 +128,39 @@ def counts_bad(name):
     stored = {row["metric"]: row["value"] for row in rows("SELECT metric, value FROM results WHERE metric LIKE 'rows_%'")}
     assert stored["rows_read"] == 5 + len(BAD[name]) and stored["rows_rejected"] == len(BAD[name]), stored
     assert last_run()["trace_sha256"] == summary["run"]["trace"]["sha256"] and healthy()
+
+
+@case("a run without many rows of its file is not comparable, fails a criterion and says how to have them read")
+def _():
+    ids = list(range(4))
+    usable, odd, empty = block_row(0, 2040, ids), block_row(0, 2000, ids[:1]), block_row(0, 0, [])
+    malformed = usable.replace("2040", '"x"')
+    for text, block, ratio, remedy in ((usable * 19 + odd, 512, 0.05, "most as id_count"), (usable * 20 + odd, 512, None, ""),
+                                       (usable * 10 + empty * 10 + odd, 512, 1 / 11, "cache.block_tokens to the block size"), (usable * 5 + empty * 20, 512, None, ""),
+                                       ((block_row(0, 1990, ids) + block_row(0, 2048, ids)) * 10, 510, 0.5, "cache.block_tokens to the block size"),
+                                       (usable + malformed * 2, 512, 2 / 3, "workload.source")):
+        got, summary = measure(source("mooncake", text, {**MODEL, "cache.block_tokens": block}))
+        found = summary["results"].get("rows_rejected_ratio", {}).get("value")
+        said = [one for one in summary["verdict"]["warnings"] if "rows of the file" in one]
+        failed = [one["metric"] for one in summary["criteria"] if one["metric"] == "rows_rejected_ratio" and one["passed"] is False]
+        assert (found is None) == (ratio is None) and (ratio is None or abs(found - ratio) < 1e-9), (ratio, block, found)
+        assert len(said) == len(failed) == (ratio is not None) and (not said or remedy in said[0]), (said, failed)
+        assert rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1") == [{"comparable": int(ratio is None)}]
+        why = "throughput not comparable: many rows of its file were rejected"
+        assert (why in run(["export", "latest", "--format", "mlperf"]).stdout) == (ratio is not None)
+
+
+@case("a point that rejects rows of its file is never best, and compare claims no gain for it")
+def _():
+    text = "".join(block_row(20 * n, 2044 if n % 2 else 1990, range(4 * (n % 50), 4 * (n % 50) + 4)) for n in range(400))
+    changes = {**source("mooncake", text, {"workload.arrival": {"speedup": 1}}), "run.duration": "5s",
+               "sweep": {"keys": {"cache.block_tokens": [512, 510]}, "metrics": "e2e_p95_ms"}}
+    out = unwrapped(run(["sweep", write(changes)]))
+    assert "at cache.block_tokens=512" in out and "1 of 2 points replayed the file without many of its rows" in out, out
+    block = {json.loads(run(["show", str(n), "--json"]).stdout)["run"]["configuration"]["cache"]["block_tokens"]: str(n) for n in (1, 2)}
+    whole, half = block[512], block[510]
+    got = run(["compare", whole, half, "--fail-over", "1"])
+    assert got.rc == 3 and "without many of its rows" in unwrapped(got) and " is better" not in unwrapped(got), got
 
 
 def cut_short(name):

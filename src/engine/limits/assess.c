@@ -143,6 +143,8 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
         judge(run, "failed operations", "operation_errors", KVF_OP_EQ, 0);
     if (result_value(&run->results, "verify_mismatched") > 0)
         judge(run, "blocks that failed verification", "verify_mismatched", KVF_OP_EQ, 0);
+    if (standing_run_rows(&run->results))
+        judge(run, "rows rejected", "rows_rejected_ratio", KVF_OP_LT, STANDING_ROWS);
     /* named where it fails: other runs are long enough for their requests */
     if (standing_run_cut(&run->results))
         judge(run, "time unfinished", "unfinished_ratio", KVF_OP_LE, STANDING_CUT);

@@ -141,6 +141,8 @@ static void put_incomparable(const struct outcome *o, struct doc *d) {
     static const struct {
         const char *did, *then;
     } flaws[STANDING_FLAWS] = {
+        [STANDING_FLAW_ROWS] = {"replayed the file without many of its rows, which were rejected",
+                                "; their warnings say how to have them read."},
         [STANDING_FLAW_CUT] = {"ended amid most of the work", "; make run.duration longer."},
         [STANDING_FLAW_EARLY] = {"did much of the work before the measured part",
                                  "; make run.warmup shorter, or run.duration longer."},

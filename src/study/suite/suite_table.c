@@ -32,7 +32,8 @@ const char *suite_undone(const struct suite_entry *e, char out[STANDING_TEXT]) {
     standing_undone(of.undone, out, STANDING_TEXT);
     for (uint32_t k = 0; k < e->runs && !out[0]; k++) {
         enum standing_flaw flaw = standing_run_flaw(&e->run[k].results);
-        if (flaw == STANDING_FLAW_EARLY || flaw == STANDING_FLAW_COPIES) standing_why(of.undone, flaw, out);
+        bool told = flaw == STANDING_FLAW_CUT || !standing_flaw_hides(flaw); /* by itself */
+        if (!told) standing_why(of.undone, flaw, out);
     }
     return out;
 }

@@ -1240,6 +1240,23 @@ static void a_group_is_no_better_than_its_worst_trials(void **state) {
     comparison_free(&c);
 }
 
+/* Five percentage points of them. */
+static void of_two_sides_without_rows_the_one_that_lacks_more_gains_nothing(void **state) {
+    static const double lacks[][2] = {{0.06, 0.5}, {0.06, 0.1}, {0, 0.06}};
+    (void)state;
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+        put_flawed(0, 1000, 5, 5, "rows_rejected_ratio", 0, lacks[i][0]);
+        put_flawed(1, 3000, 5, 5, "rows_rejected_ratio", 0, lacks[i][1]);
+        make(2);
+        const struct comparison_change *got = change_of("throughput_tok_s", 1);
+        assert_int_equal(c.side[1].flaw, STANDING_FLAW_ROWS);
+        assert_int_equal(c.side[1].undone_more, i != 1);
+        assert_false(c.side[1].undone_less);
+        assert_string_equal(comparison_direction_word(got), i == 1 ? "better" : "more");
+        comparison_free(&c);
+    }
+}
+
 static void latencies_of_a_group_are_those_of_what_its_trials_served(void **state) {
     (void)state;
     put_flawed(0, 1000, 5, 0, "unserved_ratio", 0.01, 0);
@@ -1373,6 +1390,7 @@ int main(void) {
         CASE(a_trial_that_was_too_slow_passes_no_gate),
         CASE(work_undone_in_one_burst_is_chance),
         CASE(a_group_is_no_better_than_its_worst_trials),
+        CASE(of_two_sides_without_rows_the_one_that_lacks_more_gains_nothing),
         CASE(latencies_of_a_group_are_those_of_what_its_trials_served),
         CASE(noise_does_not_fail),
         CASE(text_in_colour_and_wide),
