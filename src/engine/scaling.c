@@ -397,16 +397,40 @@ static void warn_of_moment(const struct engine *e, struct run_record *run) {
                  units_duration_human(length_s * 1e9, mean, sizeof mean));
 }
 
-void scaling_warn(const struct engine *e, struct run_record *run) {
-    if (result_value(&run->results, "autoscaler_found") == 1) warn_of_moment(e, run);
+/* So many lookups that miss what had been there, for want of room or of the pod that has it, make an answer
+ * one of other work. */
+#define MISSED_MOST 0.2
+
+/* What missed is written instead of read, and computed by nothing. */
+static void warn_of_written(struct run_record *run) {
+    double routed = verdict_value(&run->verdict, VERDICT_ROUTING),
+           again = verdict_value(&run->verdict, "capacity_miss_ratio") + (kvf_present(routed) ? routed : 0);
+    if (again >= MISSED_MOST)
+        verdict_warn(&run->verdict,
+                     "%.1f %% of lookups missed what had been there, which is written instead of read and "
+                     "computed by nothing: less room can give the autoscaler a better answer; a modelled GPU "
+                     "(compute.mode: roofline) computes it",
+                     100 * again);
+}
+
+/* Of chunks of documents every run warns. */
+static void warn_of_misses(const struct engine *e, struct run_record *run) {
     double missed = 1 - result_value(&run->results, "reuse_hit_ratio");
-    if (result_value(&run->results, "autoscaler_found") != 1 || !verdict_free_misses(e)) return;
-    if (missed >= JUDGE_FREE_MISSES)
+    bool free = verdict_free_misses(e), blocks = e->s->cache.granularity == KVF_GRANULARITY_BLOCK;
+    if (scenario_rewrites(e->s) && !free) warn_of_written(run);
+    if (!blocks && free && missed >= JUDGE_FREE_MISSES)
         verdict_warn(
             &run->verdict,
             "%.1f %% of lookups missed, and at granularity request a miss makes no work: less room can "
-            "give the autoscaler a better answer; with cache.granularity: block misses make work",
+            "give the autoscaler a better answer; with cache.granularity: block a modelled GPU "
+            "(compute.mode: roofline) computes what missed",
             100 * missed);
+}
+
+void scaling_warn(const struct engine *e, struct run_record *run) {
+    if (result_value(&run->results, "autoscaler_found") != 1) return;
+    warn_of_moment(e, run);
+    warn_of_misses(e, run);
 }
 
 void scaling_open(struct engine *e) {

@@ -227,6 +227,24 @@ def _():
         missed = 1 - result(summary, "reuse_hit_ratio")
         assert [round(100 * missed, 1) for _ in range(said)] == [float(found.group(1)) for found in told if found], (changes, got)
         assert said == bool(words_of.search(words(got.stdout))), got
+        assert all("cache.granularity: block a modelled GPU (compute.mode: roofline) computes" in found.string for found in told if found), got
+
+
+@case("beside an answer a warning says that many lookups missed what had been there, where nothing computes it")
+def _():
+    scenario = {"mode": "simulate", "run.duration": "600s", "cache.granularity": "block", "tiers": {"cpu": {"capacity": "2MiB"}},
+                "autoscaler": {"mode": "capacity", "stage": "2s", "settle": "500ms", "max_users": 64, "when_found": "stop"}}
+    words_of = re.compile(r"([0-9.]+) % of lookups missed what had been there, .*: less room can .*a modelled GPU \(compute.mode: roofline\) computes it")
+    for changes, said in (({}, True), ({"tiers": {"cpu": {"capacity": "1GiB"}}}, False), ({"run.duration": "4s"}, False),
+                          ({"compute": {"mode": "roofline", "gpu": "h100"}}, False)):
+        _, summary = measure({**scenario, **changes})
+        told = [found for found in map(words_of.search, summary["verdict"]["warnings"]) if found]
+        assert len(told) == said, (changes, summary["verdict"], summary["decisions"])
+        if said:
+            missed = {one["name"]: one["value"] for one in summary["verdict"]["evidence"]}["capacity_miss_ratio"]
+            assert missed >= 0.2 and round(100 * missed, 1) == float(told[0].group(1)), (missed, told)
+        if "compute" in changes:
+            assert result(summary, "autoscaler_found") == 1 and result(summary, "reuse_hit_ratio") < 0.8, summary["results"]
 
 
 # Conversations of 39 turns in the mean, a turn every 10 s: the first minute of users who begin at their first turn is no measure.

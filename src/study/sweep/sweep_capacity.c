@@ -170,7 +170,7 @@ static void put_no_work(const struct sweep *s, size_t i, const char *value, stru
         buf_addf(
             out,
             " %s lookups missed at %s. At granularity request a miss makes no work, so less room can look "
-            "faster; with cache.granularity: block it makes work%s.",
+            "faster; with cache.granularity: block a modelled GPU (compute.mode: roofline) computes it%s.",
             format_count(missed).text, value, chunks > 0 ? ", unless it is of a document chunk" : "");
 }
 
