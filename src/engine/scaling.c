@@ -401,7 +401,7 @@ static void warn_of_moment(const struct engine *e, struct run_record *run) {
  * one of other work. */
 #define MISSED_MOST 0.2
 
-/* What missed is written instead of read, and computed by nothing. */
+/* A miss is written instead of being read, and computed by nothing. */
 static void warn_of_written(struct run_record *run) {
     double routed = verdict_value(&run->verdict, VERDICT_ROUTING),
            again = verdict_value(&run->verdict, "capacity_miss_ratio") + (kvf_present(routed) ? routed : 0);
