@@ -317,6 +317,35 @@ def _():
                      " ".join(got.stdout.split())), got
 
 
+def told(got, topic):
+    """A sentence under a topic, in one line."""
+    part = re.search(r"^%s  +(.*(?:\n +.*)*)" % topic, got.stdout, re.MULTILINE)
+    return " ".join(part.group(1).split()) if part else ""
+
+
+@case("a gain of lookups that miss is no room of the drive, and no better hierarchy")
+def _():
+    load = ["suite", "storage-only", "storage-saturation", "--path", ".", "--set", "mode=simulate", "--set", "tiers.nvme.capacity=38GiB"]
+    for users, high, misses, words in ((42, 193, True, "of requests with less work"), (1, 8, False, "times the bytes a second, and the rest"),
+                                       (30, 42, False, "the drive was already saturated")):
+        got = run([*load, "--users", str(users), "--high-users", str(high)])
+        said = told(got, "load")
+        assert got.rc == 0 and said.count(words) == 1 and said.count("the drive ") == 1, got
+        assert ("storage-saturation hits less than storage-only: reuse hit ratio" in said) == misses, said
+        assert ("At granularity request a miss makes no work" in said) == misses, said
+    got = run([*load, "--users", "10", "--high-users", "25", "--set",
+               "workload.personas=[{name: even, context: [1000, 1000], generate: [50, 50], think: [20s, 20s], spread: 0.1}]"])
+    assert told(got, "load").endswith("the drive had room for more."), got
+    talks = [{"id": str(n), "conversations": [{"from": who, "value": "word " * 300} for who in ("human", "gpt") * 8]} for n in range(200)]
+    (home() / "work/talks.json").write_text(json.dumps(talks))
+    got = run(["suite", "tiers", "--path", ".", "--set", "mode=simulate", "--dataset", "talks.json", "--duration", "60s", "--trials", "1",
+               "--set", "tiers.gpu.capacity=4GiB", "--set", "tiers.cpu.capacity=4GiB"])
+    said = told(got, "tiers")
+    assert re.search(r"tiers-gpu ranks before tiers-(?:gpu-cpu-)?nvme and hits less: reuse hit ratio \d+\.\d % against 9\d\.\d %\.", said), got
+    assert said.count("At granularity request a miss makes no work") == 1 and "tiers-nvme ranks" not in said, got
+    assert "tiers-gpu ranks before" in run(["report", "suite:%d" % rows("SELECT min(run_id) AS n FROM runs WHERE name = 'tiers-gpu'")[0]["n"], "-o", "-"]).stdout
+
+
 @case("mlperf: what is reported are the means over three trials, and the largest P95 of reads")
 def _():
     got = run(["suite", "mlperf-closed-1", *TINY[:-1], "workload.personas=[{name: brief, context: [2, 8]}]", *COUNTED,

@@ -116,14 +116,9 @@ static size_t most_hits_of_peaks(const struct outcome *o, size_t best, bool chun
 
 /* Why fewer hits can be faster there than at another point. */
 static const char *why_faster(const struct outcome_point *p, const struct outcome_point *other, bool chunks) {
-    if (!p->by_blocks && !chunks)
-        return "At granularity request a miss makes no work, so fewer hits can look better there.";
-    if (p->chunk_misses > other->chunk_misses)
+    if ((p->by_blocks || chunks) && p->chunk_misses > other->chunk_misses)
         return "A miss of a document chunk makes no work, so fewer hits can look better there.";
-    return p->computes
-               ? "Computing a miss again can take less time than loading a hit."
-               : "At granularity block without a modelled GPU a miss is written instead of being read "
-                 "and computed by nothing, so fewer hits can look better there.";
+    return outcome_why_faster(p->by_blocks || chunks, p->computes);
 }
 
 /* Whether less work makes it better. */

@@ -45,3 +45,11 @@ struct format_cell outcome_change(double delta) {
     if (isfinite(delta)) snprintf(c.text, sizeof c.text, "%+.1f %%", 100 * delta);
     return c;
 }
+
+const char *outcome_why_faster(bool by_blocks, bool computes) {
+    if (!by_blocks)
+        return "At granularity request a miss makes no work, so fewer hits can look better there.";
+    return computes ? "Computing a miss again can take less time than loading a hit."
+                    : "At granularity block without a modelled GPU a miss is written instead of being read "
+                      "and computed by nothing, so fewer hits can look better there.";
+}

@@ -2,6 +2,7 @@
 #ifndef KVF_PAGE_OUTCOME_OUTCOME_TEXT_H
 #define KVF_PAGE_OUTCOME_OUTCOME_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -19,5 +20,7 @@ struct outcome_title outcome_dimension_words(const struct outcome_dimension *d);
 /* A value of a metric; "--": missing. */
 struct format_cell outcome_cell(const struct outcome *o, double v, size_t measure);
 struct format_cell outcome_change(double delta); /* "+1.5 %" */
+/* Why fewer hits can be faster at a granularity, with a modelled GPU or without. Static. */
+const char *outcome_why_faster(bool by_blocks, bool computes);
 
 #endif

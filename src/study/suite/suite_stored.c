@@ -56,6 +56,10 @@ static void read_scenario(const struct run_record *run, bool filed, struct suite
     sc->tier[KVF_TIER_CPU].capacity_bytes = run->tier[KVF_TIER_CPU].capacity_bytes;
     sc->workload.users =
         (uint64_t)json_integer_value(json_object_get(json_object_get(ran, "workload"), "users"));
+    const char *granularity =
+        json_string_value(json_object_get(json_object_get(ran, "cache"), "granularity"));
+    bool blocks = granularity && strcmp(granularity, "block") == 0;
+    sc->cache.granularity = blocks ? KVF_GRANULARITY_BLOCK : KVF_GRANULARITY_REQUEST;
     snprintf(sc->description, sizeof sc->description, "%s", run->description);
     e->as_filed = filed && is_as_filed(e->test, ran);
     json_decref(ran);

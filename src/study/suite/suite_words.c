@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "draw/format.h"
+#include "page/outcome/outcome_text.h"
+#include "record/standing.h"
 #include "study/suite/suite.h"
 
 /* Ratios that are told apart: less than this is the same in one run each. */
@@ -53,6 +55,27 @@ static const char *doubt(const struct suite_entry *a, const struct suite_entry *
     return out;
 }
 
+static double hits_of(const struct suite_entry *e) {
+    return suite_metric(e, "reuse_hit_ratio");
+}
+
+static bool hits_less(const struct suite_entry *e, const struct suite_entry *than) {
+    return hits_of(than) - hits_of(e) >= OUTCOME_FEWER_HITS;
+}
+
+static const char *why_faster(const struct suite_entry *e) {
+    return outcome_why_faster(e->scenario.cache.granularity == KVF_GRANULARITY_BLOCK,
+                              kvf_present(suite_metric(e, "%s", standing_computes)));
+}
+
+/* As of the best point of a sweep: a test that gains by less than another one hits. */
+static void say_fewer_hits(struct suite_words *w, const char *topic, const struct suite_entry *fast,
+                           const struct suite_entry *slow) {
+    if (hits_less(fast, slow))
+        say(w, topic, "%s hits less than %s: reuse hit ratio %.1f %% against %.1f %%. %s", fast->test->name,
+            slow->test->name, 100 * hits_of(fast), 100 * hits_of(slow), why_faster(fast));
+}
+
 /* Where an entry read from nvme spends its time. */
 static void say_reads(const struct suite_entry *e, char *out, size_t len) {
     double all = suite_metric(e, "nvme_read_p95_ms"), device = suite_metric(e, "nvme_read_device_p95_ms");
@@ -86,6 +109,7 @@ static void mean_nvme(const struct suite *s, struct suite_words *w) {
             share * 100, format_tok_s(tok_s(alone)).text, format_tok_s(tok_s(all)).text, reads);
     else
         say(w, "nvme alone", "carries %s tok/s.%s", format_tok_s(tok_s(alone)).text, reads);
+    if (share * same <= 1) say_fewer_hits(w, "nvme alone", all, alone);
 }
 
 static void mean_memory(const struct suite *s, struct suite_words *w) {
@@ -100,6 +124,7 @@ static void mean_memory(const struct suite *s, struct suite_words *w) {
         format_bytes((double)cpu->scenario.tier[KVF_TIER_CPU].capacity_bytes).text, times, share,
         times < same ? ": there is too little memory, or the moves cost what it saves" : "",
         doubt(alone, cpu, unfinished));
+    if (times >= same) say_fewer_hits(w, "memory", cpu, alone);
 }
 
 static void mean_misses(const struct suite *s, struct suite_words *w) {
@@ -114,21 +139,49 @@ static void mean_misses(const struct suite *s, struct suite_words *w) {
         a * 100, with->test->name, b * 100);
 }
 
+static double moved_s(const struct suite_entry *e) {
+    return suite_metric(e, "nvme_read_gib_s") + suite_metric(e, "nvme_write_gib_s");
+}
+
+/* The part of the drive itself in so many times the throughput: one that moved as many times the bytes, or as
+ * many for each request, had room. */
+static void say_drive(const struct suite_entry *base, const struct suite_entry *high, double times,
+                      char out[160]) {
+    double moved = moved_s(high) / moved_s(base),
+           requests = suite_metric(high, "requests_per_s") / suite_metric(base, "requests_per_s");
+    if (times < same)
+        snprintf(out, 160, "the drive was already saturated");
+    else if (!kvf_present(moved) || !kvf_present(requests))
+        snprintf(out, 160, "how much more the drive moved is not known");
+    else if (moved < same)
+        snprintf(out, 160,
+                 "the drive moved %.2f times the bytes a second, so the gain is of requests with less work",
+                 moved);
+    else if (moved * same < requests)
+        snprintf(
+            out, 160,
+            "the drive had room for %.2f times the bytes a second, and the rest is of requests with less work",
+            moved);
+    else
+        snprintf(out, 160, "the drive had room for more");
+}
+
 static void mean_load(const struct suite *s, struct suite_words *w) {
     const struct suite_entry *base = done(s, "storage-only"), *high = done(s, "storage-saturation");
     if (!base || !high) return;
     if (nobody_done(high, "load", w) || suite_metric(base, "requests_done") == 0) return;
     if (!suite_comparable(base) || !suite_comparable(high)) return;
-    char unfinished[200];
+    char unfinished[200], drive[160];
     double times = tok_s(high) / tok_s(base);
     double slower = suite_metric(high, "e2e_p95_ms") / suite_metric(base, "e2e_p95_ms");
     if (!kvf_present(times) || !kvf_present(slower)) return;
+    say_drive(base, high, times, drive);
     say(w, "load",
         "%" PRIu64 " instead of %" PRIu64
         " users bring %.2f times the throughput at %.2f times the end-to-end P95: %s.%s",
-        high->scenario.workload.users, base->scenario.workload.users, times, slower,
-        times < same ? "the drive was already saturated" : "the drive had room for more",
+        high->scenario.workload.users, base->scenario.workload.users, times, slower, drive,
         doubt(base, high, unfinished));
+    if (times >= same) say_fewer_hits(w, "load", high, base);
 }
 
 static void mean_production(const struct suite *s, struct suite_words *w) {
@@ -205,6 +258,33 @@ static void mean_smoke(const struct suite *s, struct suite_words *w) {
             say(w, "s7", "%.0f %% of %s lookups of chunks were hits.", hits / all * 100,
                 format_count(all).text);
     }
+}
+
+static double score_of(const struct suite_entry *e) {
+    return suite_metric(e, "storage_throughput_tok_s");
+}
+
+/* Whether one hierarchy has a rank before another that hits more. */
+static bool gains_by_misses(const struct suite_entry *e, const struct suite_entry *than) {
+    return e->test->group == SUITE_GROUP_TIERS && than->test->group == SUITE_GROUP_TIERS &&
+           suite_comparable(e) && suite_done(than) && !suite_cut(than) && score_of(e) > score_of(than) &&
+           hits_less(e, than);
+}
+
+/* Of each hierarchy, against the one behind it that hits most; why, once. */
+static void mean_ranks(const struct suite *s, struct suite_words *w) {
+    const struct suite_entry *said = NULL;
+    for (size_t i = 0; i < s->entries; i++) {
+        const struct suite_entry *e = &s->entry[i], *most = NULL;
+        for (size_t k = 0; k < s->entries; k++)
+            if (gains_by_misses(e, &s->entry[k]) && !(most && hits_of(most) >= hits_of(&s->entry[k])))
+                most = &s->entry[k];
+        if (!most) continue;
+        say(w, "tiers", "%s ranks before %s and hits less: reuse hit ratio %.1f %% against %.1f %%.",
+            e->test->name, most->test->name, 100 * hits_of(e), 100 * hits_of(most));
+        said = e;
+    }
+    if (said) say(w, "tiers", "%s", why_faster(said));
 }
 
 /* Published on an H100 NVL with a drive of 7 GB/s: times nvme alone. */
@@ -316,6 +396,7 @@ void suite_meaning(const struct suite *s, struct suite_words *w) {
     mean_mlperf(s, w);
     mean_smoke(s, w);
     mean_tiers(s, w);
+    mean_ranks(s, w);
     mean_limits(s, w);
     mean_stored(s, w);
 }
