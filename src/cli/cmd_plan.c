@@ -164,6 +164,11 @@ static int scenario_take(struct plan *p, const char *path, struct err *e) {
                      ", but the plan chooses the servers; leave it out, and give server.count "
                      "in the catalogue",
                      s->fleet.pods);
+    if (status == 0 && rc == 0 && scenario_users_run_out(s))
+        rc =
+            err_set(e, KVF_ERR_USAGE,
+                    "users whose conversations are over ask nothing, and a machine for fewer users would do; "
+                    "set workload.arrival.cycles: 0");
     if (status == 0 && rc == 0 && !scenario_computes(s))
         rc = err_set(e, KVF_ERR_USAGE, "a plan needs a modelled GPU: set compute.mode to roofline");
     if (status == 0 && rc == 0) rc = plan_machines(p, s, e);

@@ -109,6 +109,8 @@ static const struct {
                              "did much of their work before the measured part"},
     [STANDING_FLAW_COPIES] = {"ended with copies still to be made", "the longer it runs, the more are left",
                               NULL},
+    [STANDING_FLAW_EXHAUSTED] = {"had users with nothing left to ask",
+                                 "its throughput and latencies are those of fewer users", NULL},
     [STANDING_FLAW_BEHIND] = {"did not serve what arrived", "the longer it runs, the longer its latencies",
                               NULL}};
 

@@ -512,13 +512,15 @@ static void rejected_event(struct engine *e) {
 
 /* Users without a conversation of the file are in every figure per user, and ask nothing. */
 static void unasked_event(struct engine *e) {
-    uint64_t idle = users_without_requests(&e->dispatch.users), all = e->dispatch.users.active;
+    uint64_t idle = e->dispatch.users.unasked, all = e->dispatch.users.active, enough = all - idle;
+    if (scenario_ranks(e->s) > 1 && all > 0)
+        enough = e->s->workload.users * enough / all; /* the key is of all */
     if (idle > 0 && scenario_source_has(e->s, SOURCE_FILE))
         events_add(&e->events, "warning",
                    "%" PRIu64 " of %" PRIu64
                    " users had nothing to ask: the file of the workload has too few "
                    "conversations; set workload.users to %" PRIu64,
-                   idle, all, all - idle);
+                   idle, all, enough);
 }
 
 static void run_finish(struct engine *e, bool ran) {

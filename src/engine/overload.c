@@ -134,6 +134,27 @@ static void warn_of_growth(struct run_record *run) {
         before, after);
 }
 
+/* Of a file with too few conversations. */
+static void warn_of_exhausted(const struct engine *e, struct run_record *run) {
+    const struct reading *end = &e->control.sampler->end;
+    double part = result_value(&run->results, "users_exhausted_ratio");
+    if (!kvf_present(part)) return;
+    if ((double)end->unasked >= part * (double)end->users / 2)
+        verdict_warn(
+            &run->verdict,
+            "%s of the users had nothing to ask, as the file has too few conversations: the figures are "
+            "those of fewer users; set workload.users to %.0f",
+            phrase_share(part).text,
+            (double)(e->s->workload.users * (end->users - end->unasked) / end->users));
+    else
+        verdict_warn(
+            &run->verdict,
+            "users had nothing left to ask for %s of their time in the measured part, as the file has too few "
+            "conversations: the figures are those of fewer users; set workload.arrival.cycles: 0%s",
+            phrase_share(part).text,
+            end->loads_left == 0 ? ", or run.warmup: 0 to measure the whole file" : "");
+}
+
 /* Of an open loop, or of paced users, what has not ended; what was dropped or failed is told by itself.
  * Beside a backlog of before, no request says which of those that are open arrived when. */
 static void warn_of_waiting(const struct engine *e, struct run_record *run, double arrived) {
@@ -344,6 +365,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
     warn_of_requests(e, run);
     warn_of_arrivals(e, run);
     warn_of_growth(run);
+    warn_of_exhausted(e, run);
     warn_of_server(e, run);
     if (kept_out > 0)
         verdict_warn(

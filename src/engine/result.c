@@ -267,6 +267,23 @@ static void add_unanswered(struct measure *m) {
     if (part >= JUDGE_UNSERVED) result_add(m->out, fmin(part, 1), 0, "unanswered_ratio");
 }
 
+/* So small a part before the measured part is no work that a run lacks. */
+#define BEFORE_MOST 0.1
+
+/* Users of a file with no conversation left count as users and ask nothing. Where it was played to its end,
+ * nearly all of it in the measured part, that is as long as the whole takes: then only users that it has
+ * nothing for are too many. */
+static void add_exhausted(struct measure *m) {
+    const struct reading *from = m->from, *to = m->to;
+    double active_s = to->users_time.active_s - from->users_time.active_s,
+           exhausted_s = to->users_time.exhausted_s - from->users_time.exhausted_s;
+    bool whole = to->loads_left == 0 && (double)from->arrived <= BEFORE_MOST * (double)to->arrived;
+    double part =
+        whole ? kvf_ratio((double)to->unasked, (double)to->users) : kvf_ratio(exhausted_s, active_s);
+    if (scenario_source_has(m->e->s, SOURCE_FILE) && part >= JUDGE_UNSERVED)
+        result_add(m->out, fmin(part, 1), 0, "users_exhausted_ratio");
+}
+
 /* Requests that failed or were dropped left nothing in the tiers and nothing in line; entries that were
  * turned away and copies that were skipped are missing there as well. Writes that fell through are there, and
  * so is in the end what a lookup gave up for. */
@@ -295,6 +312,7 @@ static void add_load(struct measure *m) {
     double arrived = (double)(m->to->arrived - m->from->arrived);
     bool paced = m->e->s->workload.arrival.process == KVF_ARRIVAL_PACED;
     if (paced) add_waiting(m, arrived);
+    if (!workload_open_loop(w)) add_exhausted(m);
     if (!paced && !workload_open_loop(w)) {
         add_unsettled(m, arrived);
         add_unanswered(m);

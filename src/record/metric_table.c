@@ -51,6 +51,10 @@ const struct metric metric_rows[] = {
     {"unanswered_ratio", RATIO, DOWN, "users without an answer",
      "Where users wait for answers: requests open at the end that had waited for half of the measured part, where none took that "
      "long that was done, else for all of it / users. Absent below five percent."},
+    {"users_exhausted_ratio", RATIO, DOWN, "users with nothing to ask",
+     "Of a file whose conversations are dealt to users: the part of the users' time in the measured part in which they had "
+     "nothing left to ask. Of a run that ended with its file, 90 % of it measured: users that the file had "
+     "nothing for / users. Absent below five percent."},
     {"storage_throughput_tok_s", TOK_S, UP, "storage tokens/s",
      "Tokens generated / sum of the storage I/O seconds of all requests done: the MLPerf score."},
     {"goodput_per_s", PER_S, UP, "goodput/s",

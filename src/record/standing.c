@@ -476,22 +476,23 @@ unsigned standing_run_early(const struct result_list *results) {
            (carried ? STANDING_EARLY_TOKENS : 0);
 }
 
-const char *const standing_flaw_metrics[] = {"e2e_mean_ms",         "queue_wait_mean_ms",
-                                             "in_service_mean",     "requests_in_service_at_end",
-                                             "measured_s",          "requests_arrived",
-                                             "requests_done",       "requests_failed",
-                                             "requests_asked",      "requests_left",
-                                             "achieved_ratio",      "tokens_carried_ratio",
-                                             "unserved_ratio",      "unsettled_ratio",
-                                             "unanswered_ratio",    "copies_begun",
-                                             "copies_left",         "batch_running_mean",
-                                             "misses_not_computed", "requests_open_at_start",
-                                             "arrival_dispersion",  "requests_queued_at_end",
-                                             "slots_busy_ratio",    "gpu_busy_ratio",
-                                             "cpu_busy_ratio",      "nvme_busy_ratio",
-                                             "remote_busy_ratio",   "batch_busy_ratio",
-                                             "unfinished_ratio",    "ranks_early",
-                                             "ranks_copies_left",   "rows_rejected_ratio"};
+const char *const standing_flaw_metrics[] = {"e2e_mean_ms",          "queue_wait_mean_ms",
+                                             "in_service_mean",      "requests_in_service_at_end",
+                                             "measured_s",           "requests_arrived",
+                                             "requests_done",        "requests_failed",
+                                             "requests_asked",       "requests_left",
+                                             "achieved_ratio",       "tokens_carried_ratio",
+                                             "unserved_ratio",       "unsettled_ratio",
+                                             "unanswered_ratio",     "copies_begun",
+                                             "copies_left",          "batch_running_mean",
+                                             "misses_not_computed",  "requests_open_at_start",
+                                             "arrival_dispersion",   "requests_queued_at_end",
+                                             "slots_busy_ratio",     "gpu_busy_ratio",
+                                             "cpu_busy_ratio",       "nvme_busy_ratio",
+                                             "remote_busy_ratio",    "batch_busy_ratio",
+                                             "unfinished_ratio",     "ranks_early",
+                                             "ranks_copies_left",    "rows_rejected_ratio",
+                                             "users_exhausted_ratio"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 bool standing_run_rows(const struct result_list *results) {
@@ -503,10 +504,12 @@ enum standing_flaw standing_run_flaw(const struct result_list *results) {
     bool early = standing_run_early(results) || result_value(results, "ranks_early") > 0;
     bool copies = (standing_run_copies(results) && !computes_again(results)) ||
                   result_value(results, "ranks_copies_left") > 0;
+    bool exhausted = result_value(results, "users_exhausted_ratio") > 0;
     return standing_run_rows(results)     ? STANDING_FLAW_ROWS
            : standing_run_cut(results)    ? STANDING_FLAW_CUT
            : early                        ? STANDING_FLAW_EARLY
            : copies                       ? STANDING_FLAW_COPIES
+           : exhausted                    ? STANDING_FLAW_EXHAUSTED
            : standing_run_behind(results) ? STANDING_FLAW_BEHIND
                                           : STANDING_FLAWLESS;
 }
@@ -526,6 +529,7 @@ const char *standing_flaw_text(enum standing_flaw flaw) {
         [STANDING_FLAW_CUT] = "it ended amid most of its work",
         [STANDING_FLAW_EARLY] = "much of its work began before the measured part",
         [STANDING_FLAW_COPIES] = "it ended with copies still to be made",
+        [STANDING_FLAW_EXHAUSTED] = "its users ran out of conversations",
         [STANDING_FLAW_BEHIND] = "it did not serve what arrived"};
     return texts[flaw];
 }

@@ -287,6 +287,12 @@ static bool has_p95(const struct scenario *s) {
     return false;
 }
 
+bool scenario_users_run_out(const struct scenario *s) {
+    bool dealt = scenario_source_has(s, SOURCE_FILE) &&
+                 (scenario_source_has(s, SOURCE_USERS) || scenario_source_has(s, SOURCE_RECORDED));
+    return dealt && !arrives_by_itself(s) && s->workload.arrival.cycles > 0;
+}
+
 const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_autoscaler mode,
                                         const char **key) {
     bool qos = mode == KVF_AUTOSCALER_QOS, targets = s->autoscaler.signal == KVF_AUTOSCALER_SIGNAL_TARGETS;
@@ -298,6 +304,9 @@ const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_
          "the autoscaler steers users, and these arrivals do not come from users; take closed or paced"},
         {scenario_source_has(s, SOURCE_IN_TURN), "workload.source",
          "the autoscaler steers users, and source ops has one"},
+        {scenario_users_run_out(s), "workload.arrival.cycles",
+         "users whose conversations are over ask nothing, and the autoscaler would add users in their place; "
+         "set workload.arrival.cycles: 0"},
         {s->run.max_requests > 0, "run.max_requests",
          "it is dealt to the users at the start, and users that the autoscaler adds get none; leave it at 0"},
         {s->workload.phase == KVF_WORKLOAD_PHASE_DECODE, "workload.phase",

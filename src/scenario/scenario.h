@@ -585,9 +585,7 @@ void scenario_vram_text(const struct scenario *s, struct buf *out);
  * scenario_vram() says; UINT64_MAX when that is unknown. Needs resolved capacities. */
 uint64_t scenario_batch_bytes(const struct scenario *s);
 
-/* Comparisons of criteria and targets, such as "<=". An unknown name gives one that never holds and whose
- * name is
- * "". */
+/* Comparisons of criteria and targets, such as "<=". An unknown name gives one that never holds, named "". */
 const char *scenario_op_name(enum scenario_criterion_op op);
 enum scenario_criterion_op scenario_op_parse(const char *name);
 bool scenario_op_holds(enum scenario_criterion_op op, double value, double target);
@@ -596,5 +594,6 @@ bool scenario_op_holds(enum scenario_criterion_op op, double value, double targe
  * (`key` may be NULL). NULL when it can. */
 const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_autoscaler mode,
                                         const char **key);
+bool scenario_users_run_out(const struct scenario *s); /* of conversations of a file that are dealt to them */
 
 #endif

@@ -215,6 +215,17 @@ static void add_flawed(struct store_ranks *w) {
     }
 }
 
+/* Where they are told, the largest of all: a rank hides in a sum. */
+static void add_most(struct store_ranks *w) {
+    static const char *const metrics[] = {
+        "unserved_ratio", "arrival_dispersion", /* of requests that wait for no answer */
+        "unsettled_ratio", "unanswered_ratio", "users_exhausted_ratio"}; /* of users */
+    for (size_t k = 0; k < sizeof metrics / sizeof *metrics; k++) {
+        double most = most_of(w, metrics[k]);
+        if (kvf_present(most)) result_add(&w->run.results, most, 0, "%s", metrics[k]);
+    }
+}
+
 static void add_own(struct store_ranks *w, const struct store_whole *done) {
     const struct snapshot_interval *i = &w->view->snap.interval;
     struct result_list *out = &w->run.results;
@@ -261,17 +272,7 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     add_flawed(w);
     double most_left = fmax(standing_run_unfinished(out), most_of(w, "unfinished_ratio"));
     result_add(out, most_left < 0 ? 0 : most_left, 0, "unfinished_ratio");
-    double unserved = most_of(w, "unserved_ratio"); /* of an open loop */
-    if (kvf_present(unserved)) result_add(out, unserved, 0, "unserved_ratio");
-    double rejected = most_of(w, "rows_rejected_ratio"); /* of the one file, or of the worst */
-    if (kvf_present(rejected)) result_add(out, rejected, 0, "rows_rejected_ratio");
-    double dispersion = most_of(w, "arrival_dispersion"); /* of each, so of all */
-    if (kvf_present(dispersion)) result_add(out, dispersion, 0, "arrival_dispersion");
-    static const char *const waits[] = {"unsettled_ratio", "unanswered_ratio"}; /* of a closed loop */
-    for (size_t k = 0; k < sizeof waits / sizeof *waits; k++) {
-        double most = most_of(w, waits[k]);
-        if (kvf_present(most)) result_add(out, most, 0, "%s", waits[k]);
-    }
+    add_most(w);
     char names[STANDING_UNSERVED];
     result_add(out, (double)standing_run_unserved(&w->run, names), 0, "classes_unserved");
 }

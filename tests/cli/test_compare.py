@@ -315,14 +315,15 @@ def _():
         assert named == ["Runs 1-4"] * bool(a) + ["Runs 5-8"] * bool(b), (a, b, warnings)
 
 
-@case("a side with work from before its measured part, or with copies still to be made, is named and gains nothing by it")
+@case("a side with work from before its measured part, with copies still to be made, or with users that ran out, is named and gains nothing by it")
 def _():
     half = {"measured_s": 10, "queue_wait_mean_ms": 0, "in_service_mean": 10, "requests_done": 20, "requests_failed": 0,
             "requests_in_service_at_end": 10, "tokens_carried_ratio": 0.5}
     for results, named in (({"requests_arrived": 1000, "requests_done": 1300, "achieved_ratio": 1.3}, "did much of its work before the measured part"),
                            ({"requests_asked": 200, "requests_left": 0, "requests_done": 60}, "did much of its work before the measured part"),
                            ({**half, "e2e_mean_ms": 8000}, "did much of its work before the measured part"), ({**half, "e2e_mean_ms": 5000}, None),
-                           ({"copies_begun": 1000, "copies_left": 400}, "ended with copies still to be made")):
+                           ({"copies_begun": 1000, "copies_left": 400}, "ended with copies still to be made"),
+                           ({"users_exhausted_ratio": 0.4}, "had users with nothing left to ask")):
         for a, b in (({}, results), (results, {}), (results, results)):
             faster = (100, 150) if b and not a else (150, 100)
             said = verdict_on({"throughput_tok_s": faster[0], **a}, {"throughput_tok_s": faster[1], **b})

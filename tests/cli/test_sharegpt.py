@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from runs import healthy, last_run, measure, refused, result, trace, write
+from runs import healthy, last_run, measure, refused, result, rows, trace, write
 from tap import case, home, main, run
 
 # One tier that keeps no bytes, takes no time and holds everything.
@@ -99,6 +99,68 @@ def _():
     changes = {"workload.arrival": {"cycles": 0}, "run.max_requests": 77}
     _, summary = measure(dataset(ten, changes=changes), "--db", "none")
     assert result(summary, "requests_done") == 77, summary["results"]
+
+
+# One conversation of many turns, and short ones: their users are through long before the run ends.
+SHORT, LONG = conversation("a" * 400, "b" * 800), conversation(*["c" * 40, "d" * 400] * 60)
+RUNS_OUT = {"mode": "simulate", "tiers": {"cpu": {"capacity": "64GiB"}, "nvme": {"capacity": "64GiB"}}, "compute": {"mode": "fixed", "ms_per_token": 5}, "qos": {"classes": [{"name": "a", "p95": "100s"}]},
+            "run.duration": "20s", "run.warmup": "0s", "workload.users": 4}
+
+
+def comparable():
+    return rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1")
+
+
+@case("users who have played their conversations are no load any more, and the run says for how much of their time")
+def _():
+    log, file = home() / "work/requests.jsonl", [SHORT, SHORT, LONG, LONG]
+    for warmup in (0, 0.5):
+        changes = {**RUNS_OUT, "run.warmup": "%gs" % warmup}
+        got, summary = measure(dataset(file, changes=changes), "--request-log", log, "--overwrite", "--assert", rc=3)
+        asked = [json.loads(line) for line in log.read_text().splitlines()]
+        ends = {row["conversation"]: row["arrival_s"] + row["e2e_ms"] / 1e3 for row in sorted(asked, key=lambda row: row["arrival_s"])}
+        idle = sum(20 - max(0, end - warmup) for end in sorted(ends.values())[:2]) / 80
+        assert abs(result(summary, "users_exhausted_ratio") - idle) < 1e-3 and 0.4 < idle < 0.5, (idle, summary["results"])
+        assert "users had nothing left to ask for %.0f %% of their time in the measured part" % (100 * idle) in " ".join(got.stdout.split()), got
+        assert [one["name"] for one in summary["criteria"] if one["passed"] is False] == ["users with nothing to ask"], summary["criteria"]
+        assert comparable() == [{"comparable": 0}] and "its users ran out of conversations" in run(["history", "--json"]).stdout
+    _, summary = measure(dataset(file, changes={**changes, "workload.arrival": {"cycles": 0}}), "--assert")
+    assert "users_exhausted_ratio" not in summary["results"] and comparable() == [{"comparable": 1}], summary["results"]
+
+
+@case("a run that plays its whole file is one, unless the file has nothing for many of the users")
+def _():
+    changes = {**RUNS_OUT, "run.duration": "1h"}
+    _, summary = measure(dataset([SHORT, SHORT, SHORT, LONG], changes=changes), "--assert")
+    assert result(summary, "measured_s") < 3600 and "users_exhausted_ratio" not in summary["results"], summary["results"]
+    got, summary = measure(dataset([SHORT, SHORT, SHORT, LONG], changes={**changes, "workload.users": 5}), "--assert", rc=3)
+    assert result(summary, "users_exhausted_ratio") == 0.2 and "set workload.users to 4" in " ".join(got.stdout.split()), got
+    got, summary = measure(dataset([conversation("a", "b" * 8000), *[conversation(*["c"] * 80)] * 3], changes={**changes, "run.warmup": "200ms"}), "--assert", rc=3)
+    assert result(summary, "users_exhausted_ratio") > 0.05 and "or run.warmup: 0 to measure the whole file" in " ".join(got.stdout.split()), got
+
+
+@case("users of ranks have conversations where the file has enough")
+def _():
+    for conversations, missing in ((40, set()), (36, {36})):
+        path = home() / "work/ranks.json"
+        got = run(["run", write(dataset([SHORT] * conversations, changes={**RUNS_OUT, "workload.users": 40})), "--headless", "--ranks", "4", "--json", path, "--overwrite", "--db", "none"])
+        assert got.rc == 0, got
+        told = [one["message"] for one in json.loads(path.read_text())["events"] if "nothing to ask" in one["message"]]
+        assert all("1 of 10 users had nothing to ask: " in one for one in told), told
+        assert {int(one.split("set workload.users to ")[1]) for one in told} == missing, told
+
+
+@case("no sweep calls a point best whose users ran out, no autoscaler adds users to them, and no plan is made for them")
+def _():
+    path = dataset([SHORT, SHORT, LONG, LONG], changes=RUNS_OUT)
+    got = run(["sweep", write({**path, "sweep": {"keys": {"workload.users": [2, 4]}, "metrics": "requests_per_s"}}), "--db", "none", "--quiet"])
+    text = " ".join(got.stdout.split())
+    assert "at workload.users=2" in text and "1 of 2 points had users with nothing left to ask" in text, got
+    refused(["check", write({**path, "autoscaler": {"mode": "qos"}})], "workload.arrival.cycles", "set workload.arrival.cycles: 0")
+    refused(["run", write(path), "--headless", "--db", "none", "--autoscaler", "capacity"], "set workload.arrival.cycles: 0")
+    again = {**path, "workload.arrival": {"cycles": 0}}
+    assert run(["check", write({**again, "autoscaler": {"mode": "qos"}})]).rc == 0
+    refused(["plan", write({**path, "model": "llama3.1-8b", "compute": {"mode": "roofline"}})], "set workload.arrival.cycles: 0")
 
 
 @case("a row for each conversation that is of no use, and a warning when the file breaks off")

@@ -98,7 +98,7 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
         return true;
     }
     if (away_send(e, f)) return true;
-    bool marked = !closed_loop(e) && e->dispatch.users_ended == 0;
+    bool marked = !closed_loop(e) && e->dispatch.users.ended == 0;
     if (marked) e->dispatch.last = mark_of(e, now);
     bool queued = arrive_here(e, f, now);
     if (marked) e->dispatch.last.arrived = e->dispatch.arrived;
@@ -109,24 +109,27 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
 bool dispatch_ended(const struct engine *e) {
     const struct dispatch *d = &e->dispatch;
     bool all_here = !e->routes.shards && !e->routes.fleet && d->last.run_ns > 0;
-    return all_here && (workload_open_loop(d->workload) ? d->source_ended : d->users_ended > 0);
+    return all_here && (workload_open_loop(d->workload) ? d->source_ended : d->users.ended > 0);
 }
 
-static void user_ends(struct engine *e, uint64_t user) {
-    e->dispatch.users.state[user] = USERS_ENDED;
+static void user_ends(struct engine *e, uint64_t user, bool asked) {
+    users_end(&e->dispatch.users, user, asked, engine_now(e));
     if (user >= WORKLOAD_LANES) e->dispatch.lanes--;
-    if (user < e->dispatch.users.active) e->dispatch.users_ended++;
 }
 
 /* The user asks again at that time. One that has asked its last ends now: a run does not wait for
- * thoughts that lead to nothing. */
-static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
+ * thoughts that lead to nothing. `asked`: it has had a request. */
+static void user_goes_on_from(struct engine *e, uint64_t user, uint64_t at_ns, bool asked) {
     bool more = workload_more(e->dispatch.workload, user);
     follow_next(&e->dispatch, user, more ? at_ns : KVF_NEVER);
     if (more)
         users_schedule(&e->dispatch.users, user, at_ns);
     else
-        user_ends(e, user);
+        user_ends(e, user, asked);
+}
+
+static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
+    user_goes_on_from(e, user, at_ns, true);
 }
 
 /* Lanes started by a response go on independently from here. */
@@ -146,7 +149,7 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
     if (user >= e->dispatch.users.active && user < WORKLOAD_LANES) return;
     struct flight *f = flights_new(&e->service.flights);
     if (workload_next(e->dispatch.workload, user, &f->req) == WORKLOAD_END) {
-        user_ends(e, user);
+        user_ends(e, user, users_answered(&e->dispatch.users, user));
         flights_release(&e->service.flights, f);
         return;
     }
@@ -243,7 +246,7 @@ static bool arrivals_due(struct engine *e) {
 static void workload_done_check(struct engine *e) {
     uint64_t active = e->dispatch.users.active;
     bool ended = workload_open_loop(e->dispatch.workload) ? e->dispatch.source_ended
-                                                          : active > 0 && e->dispatch.users_ended >= active;
+                                                          : active > 0 && e->dispatch.users.ended >= active;
     if (!e->dispatch.on || !ended || e->dispatch.lanes > 0 ||
         e->service.in_service + e->service.queued + e->dispatch.away > 0)
         return;
@@ -355,7 +358,7 @@ static double ended_ms(const struct engine *e, const struct flight *f) {
 static void request_ended(struct engine *e, struct flight *f, bool served) {
     uint64_t now = engine_now(e), user = workload_own(e->dispatch.workload, f->req.user);
     pods_done(e, f, served);
-    if (served) users_count(&e->dispatch.users, f->req.user, f->failed, ended_ms(e, f));
+    if (served) users_count(&e->dispatch.users, user, f->failed, ended_ms(e, f));
     if (served) follow_ended(&e->dispatch, f, now);
     if (closed_loop(e)) {
         lanes_begin(e, user, now);
@@ -491,10 +494,13 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
 
 /* ---- control ---- */
 
-static void users_begin(struct engine *e, uint64_t from, uint64_t to, uint64_t now) {
-    for (uint64_t u = from; u < to; u++)
-        if (e->dispatch.users.state[u] == USERS_IDLE)
-            user_goes_on(e, u, now + workload_first_delay_ns(e->dispatch.workload, u));
+/* Some may have been parked. */
+static void users_begin(struct engine *e, uint64_t users, uint64_t now) {
+    struct dispatch *d = &e->dispatch;
+    for (uint64_t u = 0; u < users; u++)
+        if (d->users.state[u] == USERS_IDLE)
+            user_goes_on_from(e, u, now + workload_first_delay_ns(d->workload, u),
+                              d->arrived > 0 && users_answered(&d->users, u));
 }
 
 void dispatch_begin_arrivals(struct engine *e, uint64_t from_ns) {
@@ -504,7 +510,7 @@ void dispatch_begin_arrivals(struct engine *e, uint64_t from_ns) {
     e->dispatch.on = true;
     if (!workload_open_loop(e->dispatch.workload)) {
         users_grow(&e->dispatch.users, e->dispatch.users.active);
-        users_begin(e, 0, e->dispatch.users.active, e->dispatch.begin_ns);
+        users_begin(e, e->dispatch.users.active, e->dispatch.begin_ns);
     }
     pthread_mutex_unlock(&e->service.queue_lock);
     dispatch_wake(e);
@@ -515,11 +521,8 @@ void dispatch_set_users(struct engine *e, uint64_t users) {
     if (!workload_open_loop(e->dispatch.workload)) {
         workload_grow_users(e->dispatch.workload, users);
         users_grow(&e->dispatch.users, users);
-        e->dispatch.users.active = users;
-        e->dispatch.users_ended = 0;
-        for (uint64_t u = 0; u < users; u++)
-            e->dispatch.users_ended += e->dispatch.users.state[u] == USERS_ENDED;
-        if (e->dispatch.on) users_begin(e, 0, users, engine_now(e));
+        users_activate(&e->dispatch.users, users, engine_now(e));
+        if (e->dispatch.on) users_begin(e, users, engine_now(e));
     }
     pthread_mutex_unlock(&e->service.queue_lock);
     dispatch_wake(e);

@@ -51,7 +51,6 @@ struct dispatch {
     uint64_t away;              /* requests that other ranks or shards serve for this one */
     struct histogram *lateness; /* arrivals behind schedule, ns; generator writes */
     struct flight *next_row;    /* open loop: read and not due yet */
-    uint64_t users_ended;       /* of the active ones: they have asked their last */
     uint64_t lanes;             /* users started by responses and not ended */
     uint64_t begin_ns;          /* run time of the start of arrivals */
     _Atomic bool on;            /* the clock of the workload runs, and the sampler's has begun */

@@ -38,7 +38,7 @@ static void request_way(const struct flight *f, enum flight_stage stage, uint64_
 }
 
 static struct snapshot_user user_told(const struct dispatch *d, uint64_t user) {
-    struct users_tally t = users_told(&d->users, user);
+    struct users_tally t = users_told(&d->users, workload_own(d->workload, user));
     return (struct snapshot_user){.done = t.done,
                                   .failed = t.failed,
                                   .last_ms = t.done ? (double)t.last_ms : KVF_MISSING,
@@ -80,7 +80,8 @@ static void follow_take(const struct dispatch *d, const struct service *v, uint6
     static const enum snapshot_follow_state states[] = {[USERS_IDLE] = FOLLOW_IDLE,
                                                         [USERS_WAITING] = FOLLOW_WAITING,
                                                         [USERS_ASKING] = FOLLOW_ASKING,
-                                                        [USERS_ENDED] = FOLLOW_ENDED};
+                                                        [USERS_ENDED] = FOLLOW_ENDED,
+                                                        [USERS_UNASKED] = FOLLOW_ENDED};
     const struct follow *w = &d->follow;
     uint64_t own = workload_own(d->workload, w->user);
     if (!w->known) return;

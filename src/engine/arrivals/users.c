@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "record/snapshot.h"
 
@@ -55,13 +56,36 @@ struct users_tally users_told(const struct users *s, uint64_t user) {
     return user < s->tallies ? s->tally[user] : (struct users_tally){0};
 }
 
-uint64_t users_without_requests(const struct users *s) {
-    uint64_t n = 0, most = s->active < s->known ? s->active : s->known;
-    for (uint64_t user = 0; user < most && user < SNAPSHOT_USERS_COUNTED; user++) {
-        struct users_tally t = users_told(s, user);
-        n += s->state[user] == USERS_ENDED && t.done + t.failed == 0;
+bool users_answered(const struct users *s, uint64_t user) {
+    struct users_tally t = users_told(s, user);
+    return user >= SNAPSHOT_USERS_COUNTED || t.done + t.failed > 0;
+}
+
+void users_count_time(struct users *s, uint64_t now_ns) {
+    struct users_time *t = &s->time;
+    if (now_ns <= t->until_ns) return;
+    double passed_s = (double)(now_ns - t->until_ns) / (double)KVF_NS_PER_S;
+    t->active_s += (double)s->active * passed_s;
+    t->exhausted_s += (double)s->ended * passed_s;
+    t->until_ns = now_ns;
+}
+
+void users_activate(struct users *s, uint64_t users, uint64_t now_ns) {
+    users_count_time(s, now_ns);
+    s->active = users;
+    s->ended = s->unasked = 0;
+    for (uint64_t user = 0; user < users && user < s->known; user++) {
+        s->ended += s->state[user] >= USERS_ENDED;
+        s->unasked += s->state[user] == USERS_UNASKED;
     }
-    return n;
+}
+
+void users_end(struct users *s, uint64_t user, bool asked, uint64_t now_ns) {
+    users_count_time(s, now_ns);
+    s->state[user] = asked ? USERS_ENDED : USERS_UNASKED;
+    if (user >= s->active) return;
+    s->ended++;
+    s->unasked += !asked;
 }
 
 void users_schedule(struct users *s, uint64_t user, uint64_t at_ns) {

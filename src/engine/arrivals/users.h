@@ -9,8 +9,15 @@
 #include "engine/arrivals/timers.h"
 
 /* IDLE: no timer and no request under way (parked, or not begun). WAITING: its timer runs. ASKING:
- * its request is queued or in service; the next is planned when it ends. ENDED: it has no more. */
-enum users_state { USERS_IDLE, USERS_WAITING, USERS_ASKING, USERS_ENDED };
+ * its request is queued or in service; the next is planned when it ends. ENDED: it has no more. UNASKED: it
+ * never had any. */
+enum users_state { USERS_IDLE, USERS_WAITING, USERS_ASKING, USERS_ENDED, USERS_UNASKED };
+
+/* User seconds up to a moment: of the active users, and of those with nothing left to ask. */
+struct users_time {
+    double active_s, exhausted_s;
+    uint64_t until_ns;
+};
 
 /* A user's ended requests. */
 struct users_tally {
@@ -20,10 +27,12 @@ struct users_tally {
 };
 
 struct users {
-    struct timers timers;      /* of users, by run time */
-    uint8_t *state;            /* per user */
-    uint64_t known;            /* users that have a state */
-    uint64_t active;           /* users 0 .. active - 1 go on asking */
+    struct timers timers;    /* of users, by run time */
+    uint8_t *state;          /* per user */
+    uint64_t known;          /* users that have a state */
+    uint64_t active;         /* users 0 .. active - 1 go on asking */
+    uint64_t ended, unasked; /* of these: that have no more, and those of them that never had any */
+    struct users_time time;
     struct users_tally *tally; /* by user, of those that had an end */
     uint64_t tallies;
 };
@@ -48,8 +57,13 @@ void users_soon(const struct users *s, uint64_t user);
 void users_count(struct users *s, uint64_t user, bool failed, double e2e_ms);
 /* The tally of a user; all 0 where nothing is known. */
 struct users_tally users_told(const struct users *s, uint64_t user);
-/* Active users that have no more to ask and never had an end of a request; of the first
- * SNAPSHOT_USERS_COUNTED. */
-uint64_t users_without_requests(const struct users *s);
+/* From now on the first so many are active. */
+void users_activate(struct users *s, uint64_t users, uint64_t now_ns);
+/* A user has no more to ask; `asked`: it had a request. */
+void users_end(struct users *s, uint64_t user, bool asked, uint64_t now_ns);
+/* Whether a request of the user has ended; true of users that are not counted. */
+bool users_answered(const struct users *s, uint64_t user);
+/* Brings `time` up to that moment. */
+void users_count_time(struct users *s, uint64_t now_ns);
 
 #endif

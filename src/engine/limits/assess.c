@@ -148,6 +148,8 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     /* named where it fails: other runs are long enough for their requests */
     if (standing_run_cut(&run->results))
         judge(run, "time unfinished", "unfinished_ratio", KVF_OP_LE, STANDING_CUT);
+    if (kvf_present(result_value(&run->results, "users_exhausted_ratio")))
+        judge(run, "users with nothing to ask", "users_exhausted_ratio", KVF_OP_LT, JUDGE_UNSERVED);
     if (s->assess.profile == KVF_PROFILE_LATENCY &&
         kvf_present(result_value(&run->results, "unserved_ratio")))
         judge(run, "arrivals left waiting", "unserved_ratio", KVF_OP_LT, standing_run_allowed(&run->results));

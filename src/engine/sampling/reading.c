@@ -154,6 +154,10 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     }
     overdue_take(e, r);
     r->users = e->dispatch.users.active;
+    users_count_time(&e->dispatch.users, r->run_ns);
+    r->users_time = e->dispatch.users.time;
+    r->unasked = e->dispatch.users.unasked;
+    r->loads_left = r->users > 0 && !atomic_load(&e->dispatch.done);
     r->documents_in = e->preparation.ingest.in;
     r->documents_refused = e->preparation.ingest.refused;
     r->on_way = e->routes.on_way;
@@ -254,6 +258,10 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     to->queued += from->queued;
     to->in_service += from->in_service;
     to->users += from->users;
+    to->users_time.active_s += from->users_time.active_s;
+    to->users_time.exhausted_s += from->users_time.exhausted_s;
+    to->unasked += from->unasked;
+    to->loads_left += from->loads_left;
     ADD_ALL(overdue);
     to->waited_half += from->waited_half;
     to->waited_all += from->waited_all;

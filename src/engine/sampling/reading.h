@@ -54,6 +54,9 @@ struct reading {
     struct dispatch_mark first, last;
     uint64_t
         on_way; /* of a real fleet: requests sent less those taken, which of one rank alone may be below 0 */
+    struct users_time users_time;
+    uint64_t unasked;             /* users that never had anything to ask */
+    uint64_t loads_left;          /* ranks whose users have not all asked their last and been answered */
     uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
     struct tier_server server;    /* behind the remote tier */
     struct compute_stats compute; /* zero without a modelled GPU */

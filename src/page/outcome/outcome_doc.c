@@ -148,6 +148,8 @@ static void put_incomparable(const struct outcome *o, struct doc *d) {
                                  "; make run.warmup shorter, or run.duration longer."},
         [STANDING_FLAW_COPIES] = {"ended with copies still to be made",
                                   ": the longer the run, the more are left."},
+        [STANDING_FLAW_EXHAUSTED] = {"had users with nothing left to ask, so fewer users",
+                                     "; set workload.arrival.cycles: 0, or give fewer users."},
         [STANDING_FLAW_BEHIND] = {
             "did not serve what arrived",
             ". Compare by throughput alone: the longer the run, the longer the latencies."}};

@@ -121,6 +121,27 @@ static void ended_requests_are_told_by_user(void **state) {
     users_destroy(&s);
 }
 
+/* 4 users for 10 s, 6 for 5 s; one has nothing at all, another nothing left after 2 s, and one beyond them
+ * either. */
+static void time_with_nothing_left_to_ask_is_added_up(void **state) {
+    (void)state;
+    struct users s;
+    users_init(&s);
+    users_grow(&s, 6);
+    users_activate(&s, 4, 0);
+    users_end(&s, 3, false, 0);
+    users_end(&s, 0, true, 2 * KVF_NS_PER_S);
+    users_end(&s, 5, true, 2 * KVF_NS_PER_S);
+    users_count_time(&s, 10 * KVF_NS_PER_S);
+    assert_true(s.time.active_s == 40 && s.time.exhausted_s == 18 && s.ended == 2 && s.unasked == 1);
+    users_count_time(&s, 9 * KVF_NS_PER_S); /* never back */
+    assert_true(s.time.active_s == 40);
+    users_activate(&s, 6, 10 * KVF_NS_PER_S);
+    users_activate(&s, 2, 15 * KVF_NS_PER_S); /* without the one that had nothing */
+    assert_true(s.time.active_s == 70 && s.time.exhausted_s == 33 && s.ended == 1 && s.unasked == 0);
+    users_destroy(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_waits_at_first),
@@ -128,6 +149,7 @@ int main(void) {
         cmocka_unit_test(users_due_at_the_same_time_go_by_number),
         cmocka_unit_test(growing_keeps_the_states_of_who_is_there),
         cmocka_unit_test(a_hundred_thousand_users_are_timers),
+        cmocka_unit_test(time_with_nothing_left_to_ask_is_added_up),
         cmocka_unit_test(ended_requests_are_told_by_user),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

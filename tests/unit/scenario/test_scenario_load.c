@@ -225,6 +225,10 @@ static const struct {
     {GOOD "compute: {mode: fixed}\n",
      "3:17: compute.ms_per_token: missing; mode fixed needs the time per token, "
      "such as ms_per_token: 8\n"},
+    {GOOD "cache: {granularity: block}\nautoscaler: {mode: qos}\n"
+          "workload: {source: agentic, path: x, arrival: {process: closed, cycles: 2}}\n",
+     "5:73: workload.arrival.cycles: users whose conversations are over ask nothing, and the autoscaler would add "
+     "users in their place; set workload.arrival.cycles: 0\n"},
     {GOOD "autoscaler: {mode: qos, min_users: 9, max_users: 8}\n",
      "3:36: autoscaler.min_users: is more than autoscaler.max_users; lower it, or raise that\n"},
     {GOOD "workload: {prefix: {count: 4}}\n", "3:28: workload.prefix.count: 4, but prompt_tokens has 3 "
