@@ -218,8 +218,9 @@ static void add_flawed(struct store_ranks *w) {
 /* Where they are told, the largest of all: a rank hides in a sum. */
 static void add_most(struct store_ranks *w) {
     static const char *const metrics[] = {
-        "unserved_ratio", "arrival_dispersion", /* of requests that wait for no answer */
-        "unsettled_ratio", "unanswered_ratio", "users_exhausted_ratio"}; /* of users */
+        "rows_rejected_ratio",                       /* of the one file, or of the worst */
+        "unserved_ratio",      "arrival_dispersion", /* of requests that wait for no answer */
+        "unsettled_ratio",     "unanswered_ratio",   "users_exhausted_ratio"}; /* of users */
     for (size_t k = 0; k < sizeof metrics / sizeof *metrics; k++) {
         double most = most_of(w, metrics[k]);
         if (kvf_present(most)) result_add(&w->run.results, most, 0, "%s", metrics[k]);
