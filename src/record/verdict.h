@@ -118,6 +118,10 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_SLIGHT        0.1 /* of a latency, up to which storage takes little */
 /* Evidence beside targets: the part of storage in the mean latency that they are of. */
 #define VERDICT_TARGET_STORAGE "target_storage_share"
+/* And that of the wait for a place in the batch; beside it the part of the time in which one sequence or more
+ * waits for room for its KV. */
+#define VERDICT_TARGET_JOIN   "target_batch_wait_share"
+#define VERDICT_BATCH_NO_ROOM "batch_no_room_share"
 /* Requests that failed, of those that ended: evidence where most of them did, and of nothing else. */
 #define VERDICT_FAILED_SHARE "failed_share"
 /* How busy the workers are, where channels of the tiers wait for them. */

@@ -7,9 +7,10 @@
 #include "record/judge/judge.h"
 
 #define SAME        0.999 /* of what bounds throughput: it is this */
-#define SOME_WAIT   0.05  /* of a request's time, for a place in the batch */
-#define SOME_MISSES 0.01  /* of lookups, that a larger tier would serve */
-#define SOME_TIME   0.05  /* of a GPU's, that they would save it */
+#define SOME_WAIT   0.05  /* of the latency that targets are of, for a place in the batch */
+#define HALF_WAIT   0.5
+#define SOME_MISSES 0.01 /* of lookups, that a larger tier would serve */
+#define SOME_TIME   0.05 /* of a GPU's, that they would save it */
 
 static bool is_tier(enum verdict_limit l) {
     return l == VERDICT_GPU || l == VERDICT_CPU || l == VERDICT_NVME || l == VERDICT_REMOTE;
@@ -198,6 +199,14 @@ static const char *routing_advice(const struct verdict *v) {
 static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len) {
     double routing = verdict_value(v, VERDICT_ROUTING), capacity = verdict_value(v, VERDICT_RECOMPUTED),
            storage = verdict_value(v, VERDICT_TARGET_STORAGE);
+    double join = verdict_value(v, VERDICT_TARGET_JOIN);
+    if (join >= HALF_WAIT) {
+        bool room = verdict_value(v, VERDICT_BATCH_NO_ROOM) > 0;
+        snprintf(out, len,
+                 ", or %s: %s of the latency that targets are of is the wait for a place in the batch",
+                 room ? "a larger gpu tier" : "a larger compute.max_batch", phrase_share(join).text);
+        return out;
+    }
     bool takes_time = !(verdict_value(v, VERDICT_RECOMPUTING) < SOME_TIME);
     if (routing >= SOME_MISSES && capacity >= SOME_MISSES && takes_time && routing_advice(v))
         snprintf(out, len, ", larger tiers, or %s: pods compute what others hold, or could not keep",
@@ -212,10 +221,7 @@ static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len
         snprintf(out, len, ", or faster tiers: storage is %s of the latency that targets are of",
                  phrase_share(storage).text);
     else if (v->cause == VERDICT_CAUSE_BANDWIDTH)
-        snprintf(out, len, "%s",
-                 verdict_value(v, "batch_wait_share") >= SOME_WAIT
-                     ? ": room for a larger batch would bring little throughput"
-                     : ": no tier would bring more throughput");
+        snprintf(out, len, "%s", join >= SOME_WAIT ? "" : ": no tier would bring more throughput");
     else
         snprintf(out, len, "%s",
                  strstr(v->sentence, VERDICT_NOT_THE_CACHE) ? ": requests hardly wait for the cache" : "");

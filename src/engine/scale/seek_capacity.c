@@ -457,13 +457,14 @@ static bool capacity_gap(const struct autoscaler *a, uint64_t *from, uint64_t *t
 }
 
 /* Users with whom throughput reaches the line at the earliest, while no stage has found them: from the level
- * below the candidate on it grows with the users at most (operational analysis: X <= N / (R + Z)). */
+ * below the candidate on, which is below the line itself, it grows with the users at most (operational
+ * analysis: X <= N / (R + Z)). */
 static double reached(const struct autoscaler *a) {
     uint64_t from, to;
     if (a->answer != AUTOSCALER_SEEKING || !capacity_gap(a, &from, &to)) return (double)a->peak_users;
     const struct autoscaler_level *below = &a->level[candidate_of(a) - 1];
     if (!(below->value > 0)) return (double)to;
-    return fmin(fmax(round((double)from * line_of(a) / below->value), (double)from), (double)to);
+    return fmin(fmax(round((double)from * line_of(a) / below->value), (double)from + 1), (double)to);
 }
 
 static double capacity_users(const struct autoscaler *a) {
@@ -497,7 +498,7 @@ static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
         used += snprintf(out + used, len - (size_t)used, "; %.0f at %" PRIu64, c[-1].value, from);
     double about = reached(a);
     if (about < (double)a->peak_users && (size_t)used < len)
-        snprintf(out + used, len - (size_t)used, "; by these about %.0f users", about);
+        snprintf(out + used, len - (size_t)used, "; by these %.0f users at the least", about);
 }
 
 const struct seek seek_capacity = {.begin = capacity_begin,

@@ -549,8 +549,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         verdict_add_evidence(v, "room_wait_share", judge_share(in->room_ms, in->e2e_ms), "");
         verdict_add_evidence(v, "room_wait_ms", in->room_ms, "ms");
         verdict_add_evidence(v, "compute_share", part[JUDGE_COMPUTE], "");
-        if (judge_join_ms(in) > 0)
-            verdict_add_evidence(v, "batch_wait_share", judge_share(judge_join_ms(in), in->e2e_ms), "");
+        if (judge_join_ms(in) > 0) judge_evidence_of_joining(v, in);
         double room = judge_share(in->room_ms, in->e2e_ms);
         judge_places(v, in, part[JUDGE_STORAGE] - (room > 0 ? fmin(room, part[JUDGE_STORAGE]) : 0));
         /* the response time law gives the time between an answer and the next question */

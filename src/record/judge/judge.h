@@ -264,6 +264,8 @@ bool judge_by_first_token(const struct judge_input *in);
 double judge_room_of(const struct judge_input *in, bool first_token);
 double judge_storage_of(const struct judge_input *in, bool first_token);
 double judge_join_of(const struct judge_input *in, bool first_token);
+/* Adds that wait as evidence, as part of end-to-end and of the latency that the targets are of. */
+void judge_evidence_of_joining(struct verdict *v, const struct judge_input *in);
 /* Of the time in storage, the part in which the pod asks a remote tier on another machine what it has, where
  * that is most of it; 0: less, or none. In ms. */
 double judge_asked_ms(const struct judge_input *in, bool first_token);
@@ -333,7 +335,7 @@ int judge_last_tier(const struct judge_input *in);
  * busiest: room comes from what is moved there. The first one, where nothing is written below it. */
 enum kvf_tier judge_room_maker(const struct judge_input *in);
 /* A move is as slow as the slower of its ends: of that tier and the one above it, from which the entry comes
- * and which holds what is read and written there, the second one where it is clearly busier. */
+ * and which holds what is read and written there, the second one where it is as busy, or nearly. */
 enum kvf_tier
 judge_room_from(const struct judge_input *in); /* the other end; itself, where nothing is above it */
 enum kvf_tier judge_room_slower_end(const struct judge_input *in);

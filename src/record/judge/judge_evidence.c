@@ -282,7 +282,7 @@ enum kvf_tier judge_room_slower_end(const struct judge_input *in) {
     enum kvf_tier maker = judge_room_maker(in), from = judge_room_from(in);
     double to_busy = fmax(in->tier_busy[maker], in->link_any[maker]),
            from_busy = fmax(in->tier_busy[from], in->link_any[from]);
-    bool slower = from_busy * AS_MUCH > to_busy && !judge_by_messages(in, maker, KVF_DIR_WRITE);
+    bool slower = from_busy > AS_MUCH * to_busy && !judge_by_messages(in, maker, KVF_DIR_WRITE);
     return slower ? from : maker;
 }
 

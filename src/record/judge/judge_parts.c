@@ -41,6 +41,14 @@ double judge_join_of(const struct judge_input *in, bool first_token) {
     return first_token ? fmin(judge_join_ms(in), in->prefill_ms) : judge_join_ms(in);
 }
 
+void judge_evidence_of_joining(struct verdict *v, const struct judge_input *in) {
+    bool first = judge_by_first_token(in);
+    verdict_add_evidence(v, "batch_wait_share", judge_share(judge_join_ms(in), in->e2e_ms), "");
+    verdict_add_evidence(v, VERDICT_TARGET_JOIN,
+                         judge_share(judge_join_of(in, first), first ? in->ttft_ms : in->e2e_ms), "");
+    verdict_add_evidence(v, VERDICT_BATCH_NO_ROOM, in->batch_no_room, "");
+}
+
 double judge_storage_of(const struct judge_input *in, bool first_token) {
     return first_token ? in->first_storage_ms : in->storage_ms;
 }

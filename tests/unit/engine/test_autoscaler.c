@@ -808,7 +808,7 @@ static void capacity_step_by_step(void **state) {
     expect_tokens(1000, "double", 24); /* two thirds more than before still pays */
     expect_answer(10, false);          /* 600 of 6 users, so 980 need ten at least */
     expect_known(
-        "no answer yet: so far 1000 tok/s at 12 users; 600 at 6; by these about 10 users; the search needs about "
+        "no answer yet: so far 1000 tok/s at 12 users; 600 at 6; by these 10 users at the least; the search needs about "
         "40 s more");
     expect_tokens(1000, "bisect", 18);
     assert_string_equal(

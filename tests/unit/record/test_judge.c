@@ -516,6 +516,33 @@ static void less_load_is_asked_for_in_its_own_words(void **state) {
                         "more load: a faster replay (workload.arrival.speedup)");
 }
 
+/* A batch of that size fills the GPU, and the wait for it is most of what targets are of: a larger one
+ * shortens it, whatever it brings in throughput. */
+static void the_wait_for_a_full_batch_asks_for_room(void **state) {
+    (void)state;
+    char text[200];
+    struct judge_input in = means(2000, 0, 60, 1500);
+    works(&in, CPU, 1, 1, 0.1, 0.1);
+    in.ttft_ms = 500;
+    in.first_storage_ms = 60;
+    in.prefill_ms = 440;
+    in.compute_busy = 1;
+    in.compute_work = 0.95;
+    in.batch_waiting = 4.2;
+    in.batch_running = 12;
+    in.batch_no_room = 0.9;
+    assert_string_equal(
+        verdict_advice(judged_of(&in), text, sizeof text),
+        "a faster GPU, or fewer users, or a larger gpu tier: 84 % of the latency that targets are of is the "
+        "wait for a place in the batch");
+    in.batch_full = 0.9;
+    in.batch_no_room = 0;
+    assert_non_null(
+        strstr(verdict_advice(judged_of(&in), text, sizeof text), "or a larger compute.max_batch: 84 %"));
+    in.batch_waiting = 0;
+    assert_null(strstr(verdict_advice(judged_of(&in), text, sizeof text), "place in the batch"));
+}
+
 /* Four writes at a time are in flight all the time, with a minute of slots' time in other things for each. */
 static void a_gate_with_all_turns_taken_bounds_throughput(void **state) {
     (void)state;
@@ -1907,6 +1934,7 @@ int main(void) {
         cmocka_unit_test(a_latency_may_be_a_line_for_workers),
         cmocka_unit_test(a_larger_batch_serves_no_more_than_arrives),
         cmocka_unit_test(a_gate_with_all_turns_taken_bounds_throughput),
+        cmocka_unit_test(the_wait_for_a_full_batch_asks_for_room),
         cmocka_unit_test(less_load_is_asked_for_in_its_own_words),
         cmocka_unit_test(the_largest_part_may_be_the_wait_for_a_slot),
         cmocka_unit_test(messages_may_be_the_time_of_operations),
