@@ -118,6 +118,9 @@ struct comparison_side {
     /* Whether of some kind of work far more was left undone than by the baseline, and far less. Both may be:
      * then neither looks better for a good reason. */
     bool undone_more, undone_less;
+    /* Of the classes that the baseline left unserved, and it did not, clearly more requests were done; and of
+     * those that it left, by the baseline. True where that is not known. */
+    bool serves_left, serves_left_base;
     /* Of requests, tokens and bytes moved in a second the largest and the smallest ratio to the baseline's;
      * NaN: not known of all three. */
     double done_most, done_least;

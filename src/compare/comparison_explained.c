@@ -64,8 +64,9 @@ static double amount(const struct comparison_side *s, const struct standing *of,
 
 /* So many times the other one's work a side spared itself. Of a run that is cut, or that began before, how
  * much is not known. */
-static double spared(const struct comparison_input *own, const struct comparison_side *side,
-                     const struct comparison_input *other, const struct comparison_side *than) {
+static double spared(const struct comparison *c, const struct comparison_input *input, size_t s, size_t t) {
+    const struct comparison_side *side = &c->side[s], *than = &c->side[t];
+    const struct comparison_input *own = &input[s], *other = &input[t];
     struct standing a, b;
     double times = 1;
     bool hides = comparison_hides_more(side, than);
@@ -75,8 +76,9 @@ static double spared(const struct comparison_input *own, const struct comparison
     standing_of(other->run, comparison_group(other) ? other->trials : NULL, &b);
     for (size_t i = 0; i < STANDING_UNDONE; i++) {
         const char *metric = standing_undone_metric(i);
-        double part = part_of(side, own, metric, amount(side, &a, i)),
-               part_than = part_of(than, other, metric, amount(than, &b, i));
+        double n = amount(side, &a, i), n_than = amount(than, &b, i);
+        double part = part_of(side, own, metric, n), part_than = part_of(than, other, metric, n_than);
+        if (standing_of_classes(metric) && !comparison_lost_more(c, metric, s, n, t, n_than)) continue;
         double most = comparison_of_tiers(metric) ? SPARED_MOST : INFINITY;
         if (part > part_than) times = fmax(times, fmin((1 - part_than) / (1 - part), most));
     }
@@ -86,8 +88,8 @@ static double spared(const struct comparison_input *own, const struct comparison
 void comparison_explained(const struct comparison_input *input, struct comparison *c) {
     for (size_t s = 1; s < c->sides; s++) {
         struct comparison_side *own = &c->side[s], *base = c->side;
-        own->spared = spared(&input[s], own, &input[0], base);
-        own->spared_base = spared(&input[0], base, &input[s], own);
+        own->spared = spared(c, input, s, 0);
+        own->spared_base = spared(c, input, 0, s);
         bool alike = comparison_counted_alike(c);
         own->times_smaller = own->smaller ? work_times(&own->work, &base->work, alike) : 1;
         own->times_larger = own->larger ? work_times(&base->work, &own->work, alike) : 1;

@@ -20,6 +20,9 @@ void comparison_store(const struct comparison_input *i, struct comparison_store 
 
 /* Fills what the sides left undone, and how it compares with the baseline. */
 void comparison_undone(const struct comparison_input *input, struct comparison *c);
+/* Fills serves_left and serves_left_base of a side. */
+void comparison_classes_left(const struct comparison_input *base, const struct comparison_input *own,
+                             struct comparison_side *side);
 /* Fills less_served and more_served of the sides. The scenarios are compared. */
 void comparison_classes(const struct comparison_input *input, struct comparison *c);
 /* Warns where requests not done might turn the change of throughput round. */

@@ -87,10 +87,11 @@ static bool fewer_succeed(const char *metric, double n, double of, double n_than
     return failing && 1.25 * (1 - n / of) < 1 - n_than / of_than;
 }
 
-/* A class is left behind others that are served: none is where all of them wait. */
-static bool more_classes(const struct comparison_side *one, double n, const struct comparison_side *other,
-                         double n_than) {
-    return n > n_than && !comparison_waits_beyond_chance(other, one);
+/* A class is left behind others that are served: none is where all of them wait, nor where the other side
+ * did no more of it. */
+static bool more_classes(const struct comparison *c, size_t side, double n, size_t than, double n_than) {
+    bool serves = than ? c->side[than].serves_left : c->side[side].serves_left_base;
+    return n > n_than && serves && !comparison_waits_beyond_chance(&c->side[than], &c->side[side]);
 }
 
 /* By a quarter, by more than one and by more than chance; or by a class, or a rank. Of different numbers that
@@ -100,7 +101,7 @@ bool comparison_lost_more(const struct comparison *c, const char *metric, size_t
     const struct comparison_side *one = &c->side[side], *other = &c->side[than];
     bool of_requests = strncmp(metric, "requests_", 9) == 0 || strncmp(metric, "ranks_", 6) == 0 ||
                        strncmp(metric, "rag_", 4) == 0;
-    if (standing_of_classes(metric)) return more_classes(one, n, other, n_than);
+    if (standing_of_classes(metric)) return more_classes(c, side, n, than, n_than);
     double of = comparison_out_of(one, metric, n), of_than = comparison_out_of(other, metric, n_than);
     double part = part_for(of, of_than), part_than = part_for(of_than, of);
     if (strcmp(metric, "requests_left") == 0 && one->asked != other->asked) return false;
@@ -145,6 +146,7 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         side->twin = i > 0 && comparison_twins(&input[0], &input[i]);
         if (i == 0) continue;
         done_of(&input[0], &input[i], side);
+        comparison_classes_left(&input[0], &input[i], side);
         side->undone_more = far_more(c, i, s, 0, &base) || comparison_hides_more(side, c->side);
         side->undone_less = far_more(c, 0, &base, i, s) || comparison_hides_more(c->side, side);
     }

@@ -1078,6 +1078,41 @@ static void a_class_is_no_better_off_where_all_of_them_wait(void **state) {
     make(2);
 }
 
+/* Its longest wait for a slot ends just below half of the measured part: it is served no more for that. */
+static void a_class_served_no_more_is_no_less_left(void **state) {
+    (void)state;
+    static const struct {
+        double before, now;
+        bool less;
+    } table[] = {{100, 98, false}, {100, 103, false}, {100, 130, true}, {0, 1, true}};
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
+        for (size_t s = 0; s < 2; s++) {
+            run[s].status = RUN_COMPLETED;
+            run[s].results.count = 0;
+            run[s].classes = 2;
+            snprintf(run[s].klass[0].name, sizeof run[s].klass[0].name, "chat");
+            snprintf(run[s].klass[1].name, sizeof run[s].klass[1].name, "batch");
+            put(s, "measured_s", 100, "s");
+            put(s, "requests_arrived", 2000, "");
+            put(s, "requests_done", s ? 700 : 1000, "");
+            put(s, "throughput_tok_s", s ? 70 : 100, "tok/s");
+            put(s, "class_chat_done", s ? 600 : 900, "");
+            put(s, "class_batch_done", s ? table[k].now : table[k].before, "");
+            put(s, "class_batch_starved_s", s ? 49 : 51, "s");
+            put(s, "classes_unserved", s ? 0 : 1, "");
+        }
+        struct comparison_limit limit = {"throughput_tok_s", 0.05, true};
+        make(2);
+        comparison_check(&c, &limit, 1);
+        assert_int_equal(c.side[1].undone_less, table[k].less);
+        assert_int_equal(strstr(c.verdict[1], "fewer classes are left unserved") != NULL, table[k].less);
+        assert_int_equal(c.failures, table[k].less ? 0 : 1);
+        comparison_free(&c);
+    }
+    for (size_t s = 0; s < 2; s++) run[s].classes = 0;
+    make(2);
+}
+
 /* A tenth as long, with nine times the share undone, and with the same. */
 static void a_shorter_run_leaves_less_undone(void **state) {
     (void)state;
@@ -1385,6 +1420,7 @@ int main(void) {
         CASE(work_undone_is_no_gain),
         CASE(a_side_that_does_less_of_everything_is_no_better),
         CASE(a_class_is_no_better_off_where_all_of_them_wait),
+        CASE(a_class_served_no_more_is_no_less_left),
         CASE(a_shorter_run_leaves_less_undone),
         CASE(a_run_that_ends_amid_its_work_is_no_gain),
         CASE(a_trial_that_was_too_slow_passes_no_gate),
