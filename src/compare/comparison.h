@@ -126,8 +126,10 @@ struct comparison_side {
     double done_most, done_least;
     double unanswered; /* part of its users, or by which open requests grew, that had no answer; 0: none */
     double chunk_hits; /* part of the lookups of document chunks that hit; NaN: there were none */
-    bool fewer_chunks, more_chunks; /* hit than of the baseline: a miss makes no work */
-    struct work work;               /* of its requests, in the mean */
+    bool fewer_chunks, more_chunks;       /* hit than of the baseline: a miss makes no work */
+    bool loses_chunks, base_loses_chunks; /* so many fewer, of this side or of the baseline, that it is work
+                                             undone */
+    struct work work;                     /* of its requests, in the mean */
     bool smaller, larger; /* in some part than those of the baseline; either may look better for it */
     double times_smaller, times_larger; /* by so much; 1: they were not */
     double spared, spared_base; /* so many times the work of the other one this side, or the baseline, left

@@ -195,6 +195,20 @@ static void check_targets(struct comparison *c, double most, size_t side) {
     }
 }
 
+/* Of the usual limits: documents that it does not find are work that it leaves out. Their lookups are few of
+ * all, so that no hit ratio shows it. */
+static void check_chunks(struct comparison *c, double most, size_t side) {
+    const struct comparison_side *own = &c->side[side], *base = c->side;
+    struct check_mark before = mark_of(c);
+    if (!own->loses_chunks || !(1 - own->chunk_hits / base->chunk_hits > most)) return;
+    fail(
+        c,
+        "%s: lookups of document chunks hit less often than in %s, %s after %s, where %.4g %% less is allowed (beyond noise).",
+        own->label, base->label, format_percent(own->chunk_hits).text, format_percent(base->chunk_hits).text,
+        100 * most);
+    add_case(c, side, "rag_hits", &before);
+}
+
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits) {
     c->checked = true;
     c->limit = mem_alloc((limits + 1) * sizeof *c->limit);
@@ -213,8 +227,10 @@ void comparison_check(struct comparison *c, const struct comparison_limit *limit
             add_case(c, s, limit[i].metric, &before);
         }
     for (size_t s = 1; s < c->sides && limits > 0 && limit[0].usual; s++)
-        if (!comparison_side_failed(&c->side[0]) && !comparison_side_failed(&c->side[s]))
+        if (!comparison_side_failed(&c->side[0]) && !comparison_side_failed(&c->side[s])) {
             check_targets(c, limit[0].most, s);
+            check_chunks(c, limit[0].most, s);
+        }
     bool any = false;
     for (size_t i = 0; i < limits; i++) any = any || comparison_metric(c, limit[i].metric);
     if (!any && !c->failures) fail(c, "None of the runs has a metric that is watched.");

@@ -70,8 +70,10 @@ static double spared(const struct comparison *c, const struct comparison_input *
     struct standing a, b;
     double times = 1;
     bool hides = comparison_hides_more(side, than);
+    bool chunks = s ? side->loses_chunks : than->base_loses_chunks;
     if (hides && side->flaw != STANDING_FLAW_COPIES) return INFINITY;
     if (hides) times = 1 / (1 - fmin(kvf_ratio(value_of(own, "copies_left"), side->copies), 1));
+    if (chunks) times = fmax(times, fmin(than->chunk_hits / side->chunk_hits, SPARED_MOST));
     standing_of(own->run, comparison_group(own) ? own->trials : NULL, &a);
     standing_of(other->run, comparison_group(other) ? other->trials : NULL, &b);
     for (size_t i = 0; i < STANDING_UNDONE; i++) {

@@ -30,6 +30,9 @@ void comparison_unfinished(const struct comparison_input *input, struct comparis
 
 /* Fills the work of the requests of each side, and warns where it differs. The scenarios are compared. */
 void comparison_work(const struct comparison_input *input, struct comparison *c);
+/* Appends "fewer lookups of document chunks hit (2.1 % after 99.6 %)"; the side has fewer_chunks or
+ * more_chunks. */
+void comparison_put_chunks(const struct comparison *c, size_t side, struct buf *out);
 /* Whether the lookups of all sides are of entries of one size. */
 bool comparison_counted_alike(const struct comparison *c);
 /* Fills of how much what a side left undone is a part; its load is known. */

@@ -228,8 +228,11 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         notes.failed = notes.failed || r->side[s].failed;
         r->side[s].other_units = c->side[s].other_units;
         notes.units = notes.units || c->side[s].other_units;
-        r->side[s].more = c->side[s].undone_more && !comparison_does_less(c, 0, s, COMPARISON_LESS_DONE);
-        r->side[s].less = c->side[s].undone_less && !comparison_does_less(c, s, 0, COMPARISON_LESS_DONE);
+        const struct comparison_side *own = &c->side[s];
+        r->side[s].more =
+            own->loses_chunks || (own->undone_more && !comparison_does_less(c, 0, s, COMPARISON_LESS_DONE));
+        r->side[s].less = (own->undone_less || own->base_loses_chunks) &&
+                          !comparison_does_less(c, s, 0, COMPARISON_LESS_DONE);
         notes.undone = notes.undone || r->side[s].more || r->side[s].less;
         r->side[s].waits_more = comparison_waits_more(&c->side[s], c->side);
         r->side[s].waits_less = comparison_waits_more(c->side, &c->side[s]);
@@ -296,7 +299,10 @@ enum comparison_reason comparison_reach_reason(const struct comparison_reach *r,
     *explained = INFINITY;
     if (reason != COMPARISON_TOLD) return reason;
     if (is_measured(m) && looks_better(s->more, s->less, direction))
-        add_reason(&reason, COMPARISON_UNDONE, &times, own ? of->spared : of->spared_base);
+        add_reason(&reason, COMPARISON_UNDONE, &times,
+                   !own               ? of->spared_base
+                   : of->loses_chunks ? INFINITY
+                                      : of->spared);
     if (is_measured(m) && !comparison_of_rate(m->metric) &&
         looks_better(s->waits_more, s->waits_less, direction))
         add_reason(&reason, COMPARISON_WAITING, &times, INFINITY);

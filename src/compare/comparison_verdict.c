@@ -181,6 +181,8 @@ static void put_of(const struct comparison *c, const char *metric, size_t side, 
 
 static const char class_served[] = "class_served"; /* no metric, but less_served or more_served of a side */
 
+static const char chunk_hits[] = "chunk_hits"; /* nor this: fewer_chunks or more_chunks of a side */
+
 static void put_class(const struct comparison_side *s, struct buf *out) {
     bool less = s->less_served[0];
     char own[32], base[32];
@@ -194,6 +196,10 @@ static void put_lost(const struct comparison *c, size_t side, const char *metric
                      struct buf *out) {
     if (strcmp(metric, class_served) == 0) {
         put_class(&c->side[side], out);
+        return;
+    }
+    if (metric == chunk_hits) {
+        comparison_put_chunks(c, side, out);
         return;
     }
     buf_addf(out, "%s %s (%s ", fewer ? "fewer" : "more", harm_words(metric),
@@ -226,6 +232,9 @@ static struct harm harm_of(const struct comparison *c, size_t side) {
     h.against = other < COMPARISON_LOST ? comparison_lost_metric(other) : NULL;
     h.other_done = first < COMPARISON_LOST &&
                    comparison_does_less(c, h.relief ? side : 0, h.relief ? 0 : side, COMPARISON_CLEARLY_LESS);
+    bool chunks = own->loses_chunks || own->base_loses_chunks;
+    if (chunks && (!h.metric || h.relief == own->loses_chunks))
+        h = (struct harm){.metric = chunk_hits, .against = h.metric, .relief = own->base_loses_chunks};
     return h;
 }
 
@@ -417,6 +426,8 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
     const struct comparison_change *hits = hits_moved(c, side);
     f.worse = f.first && f.first->direction == COMPARISON_WORSENED;
     f.misses = hits && hits->direction == COMPARISON_WORSENED;
+    if (f.harm.metric == chunk_hits && !f.harm.relief && f.worse && !of_part(f.what) && !f.harm.against)
+        f.harm.metric = NULL; /* that has a cause, and comes after it */
     bool part = !f.first || of_part(f.what), harmed = f.harm.metric && !f.harm.relief;
     if (!f.also && (f.worse || (harmed && !f.first))) f.also = better_all_the_same(c, side);
     f.relieved = f.harm.metric && f.harm.relief && f.worse && !part;
@@ -520,10 +531,11 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
 static void put_chunks(const struct comparison *c, size_t side, const struct findings *f, struct buf *out) {
     const struct comparison_side *own = &c->side[side];
     bool better = f->first && (!f->worse || f->also), worse = f->first && (f->worse || f->also);
-    if ((own->fewer_chunks && better) || (own->more_chunks && worse))
-        buf_addf(out, ", while %s lookups of document chunks hit (%s after %s)",
-                 own->fewer_chunks ? "fewer" : "more", format_percent(own->chunk_hits).text,
-                 format_percent(c->side[0].chunk_hits).text);
+    bool told = f->harm.metric == chunk_hits || f->harm.against == chunk_hits;
+    if (told || !((own->fewer_chunks && (better || own->loses_chunks)) || (own->more_chunks && worse)))
+        return;
+    buf_add(out, ", while ");
+    comparison_put_chunks(c, side, out);
 }
 
 /* " Their scenarios differ in workload.users, tiers.cpu.capacity and 3 more keys." */

@@ -805,6 +805,28 @@ def _():
     assert run(["compare", "5", "1", "--fail-over", "5%"]).rc == 0
 
 
+@case("a side that hardly finds a document chunk is no better for it, and passes no usual gate")
+def _():
+    finds, loses, fewer = ({"e2e_p95_ms": p95, "throughput_tok_s": 100, "reuse_lookups": 50000, "reuse_hit_ratio": 0.87, "rag_lookups": 1000,
+                            "rag_hits": hits} for p95, hits in ((100, 996), (60, 21), (60, 900)))
+    gate = ["compare", "1", "5", "--fail-over", "5%"]
+    assert verdict_on(finds, loses) == "Runs 5-8 are worse than runs 1-4: fewer lookups of document chunks hit (2.1 % after 99.6 %)."
+    got = run(gate)
+    assert got.rc == 3 and "lookups of document chunks hit less often than in runs 1-4, 2.1 % after 99.6 %, where 5 % less is allowed" in " ".join(got.stdout.split()), got
+    assert run(gate + ["--metric", "e2e_p95_ms"]).rc == 0
+    assert verdict_on(loses, finds) == "Runs 5-8 are better than runs 1-4: more lookups of document chunks hit (99.6 % after 2.1 %)."
+    assert run(gate).rc == 0
+    said = verdict_on(loses, {**finds, "e2e_p95_ms": 1500})  # by more than the chunks explain
+    assert said.startswith("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 2400 %, though more lookups of document chunks hit"), said
+    assert run(gate).rc == 3
+    said = verdict_on({**finds, "fell_through": 900}, {**loses, "fell_through": 0})
+    assert re.fullmatch(r"Runs 5-8 are worse than runs 1-4: fewer lookups of document chunks hit \(2\.1 % after 99\.6 %\), though fewer writes fall "
+                        r"through \(.*\)\.", said), said
+    said = verdict_on(finds, fewer)
+    assert said.startswith("Runs 5-8 are better than runs 1-4 in end-to-end P95 by 40 %, while fewer lookups of document chunks hit (90.0 %"), said
+    assert run(gate).rc == 0
+
+
 @case("work undone is counted of as many requests on both sides, whichever is longer")
 def _():
     short, long = ({"e2e_p95_ms": 100, "requests_arrived": n, "requests_failed": n / 10} for n in (1000, 10000))
