@@ -355,6 +355,18 @@ static void warn_of_rows(const struct engine *e, struct run_record *run) {
                                          : "correct them, or set workload.source to their format");
 }
 
+/* An autoscaler changes the load on purpose. */
+static void warn_of_fill(const struct engine *e, struct run_record *run) {
+    struct steady_fill fill;
+    char words[STEADY_FILL_TEXT], warmup[24];
+    steady_filled(&e->control.sampler->steady, &fill);
+    if (!fill.going || e->s->autoscaler.mode != KVF_AUTOSCALER_OFF) return;
+    verdict_warn(
+        &run->verdict,
+        "%s, so the figures are in part those of a cache with room left; make run.warmup %s or longer",
+        steady_fill_words(&fill, words), units_duration_human(fill.full_s * 1e9, warmup, sizeof warmup));
+}
+
 void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
     warn_of_calibration(e, run);
@@ -366,6 +378,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
     warn_of_arrivals(e, run);
     warn_of_growth(run);
     warn_of_exhausted(e, run);
+    warn_of_fill(e, run);
     warn_of_server(e, run);
     if (kept_out > 0)
         verdict_warn(

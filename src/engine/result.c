@@ -472,6 +472,8 @@ static void add_steady(struct measure *m, struct run_record *run) {
     result_add(m->out, r.known ? r.throughput.range : none, 0, "steady_range");
     result_add(m->out, r.known ? r.nvme.slope : none, 0, "steady_nvme_slope");
     result_add(m->out, r.known ? r.nvme.range : none, 0, "steady_nvme_range");
+    if (r.fill.going) result_add(m->out, r.fill.to - r.fill.from, 0, "fill_ratio");
+    if (r.fill.going) result_add(m->out, r.fill.full_s, 0, "fill_full_s");
     steady_sentence(&r, run->steady, sizeof run->steady);
 }
 

@@ -122,7 +122,7 @@ def _():
     cheaper = [machine for machine in machines if machine["name"] == out["next_cheaper"]]
     assert not cheaper or cheaper[0]["state"] == "misses", cheaper
     first = " ".join(got.stdout.split("FOUND", 1)[1].split("\n\n")[0].split())
-    assert first.startswith(phrase(out["pick"]) + " carries 60 users within every P95 target at ") and "EUR a million" in first, first
+    assert first.startswith(phrase(out["pick"]) + " carries 60 users within every P95 target, while the last tier still filled, at ") and "EUR a million" in first, first
     assert first == out["sentence"], (first, out["sentence"])
 
 
@@ -401,6 +401,37 @@ def _():
         for granularity in ("block", "request"))
     assert "lookups missed, and at granularity request nothing is computed again for them" in unwrapped(lost), lost
     assert "at granularity request" not in unwrapped(kept), kept
+
+
+@case("an answer whose last tier still filled in the simulation is no confirmation")
+def _():
+    cold, warm = (plan("--target", "all.p95=60s", load=scenario(**{**LOAD, "run": {**LOAD["run"], "warmup": warmup}}),
+                       parts=catalogue(ram=[{**RAM, "sizes": ["1GiB"]}], drives=[])) for warmup in ("10s", "300s"))
+    full = [next(one for one in answer["machines"] if one["name"] == answer["pick"])["full"] for _, answer in (cold, warm)]
+    assert 0.1 < full[0]["fill_ratio"] < 1 and 10 < full[0]["fill_full_s"] < 50, full
+    assert full[1]["fill_ratio"] is None and full[1]["fill_full_s"] is None, full
+    assert full[0]["ttft_p95_ms"] < full[1]["ttft_p95_ms"] / 2, full  # the same machine
+    said = unwrapped(cold[0])
+    assert " within every P95 target, while the last tier still filled, at " in said and " Not confirmed by the full simulation, " in said, said
+    assert re.search(r"The last tier filled by [\d.]+ % of its room in the measured part, .* Make run\.warmup 35\.0 s or longer\.", said), said
+    said = unwrapped(warm[0])
+    assert " Confirmed by the full simulation, " in said and "last tier" not in said, said
+
+
+@case("a run whose last tier fills while it is measured says so: the steady state, a warning with the warm-up, and two metrics")
+def _():
+    file, machine = scenario(), ["tiers.cpu.capacity=1GiB", "tiers.nvme.capacity=0", "run.interval=1s", "run.trials=1"]
+    sets = [word for one in machine for word in ("--set", one)]
+    for warmup, fills in (("10s", True), ("300s", False)):
+        got = run(["run", file, "--headless", "--db", "none", "--json", "run.json", *sets, "--set", f"run.warmup={warmup}"])
+        summary, said = json.loads((home() / "work/run.json").read_text()), unwrapped(got)
+        state, results = summary["run"]["steady_state"], summary["results"]
+        warned = re.search(r"Warning cpu filled from \d+ % to 100 % in the measured part, .*; make run\.warmup ([\d.]+) s or longer", said)
+        assert bool(warned) == fills == ("fill_ratio" in results) == ("fill_full_s" in results), got
+        if fills:
+            assert re.fullmatch(r"not reached: cpu filled from \d+ % to 100 % in the measured part", state), state
+            assert results["steady"]["value"] == 0 and float(warned.group(1)) == results["fill_full_s"]["value"], results
+        assert "filled" not in state or fills, state
 
 
 @case("an answer whose requests were smaller than those on another machine says so")

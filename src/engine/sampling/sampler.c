@@ -1,5 +1,6 @@
 #include "engine/sampling/sampler.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,44 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     verdict_snap(e, snap, &use);
 }
 
+/* With moves in the background a tier is full from the low mark on. */
+static double room_of(const struct engine *e, int tier) {
+    double bytes = (double)scenario_usable_bytes(e->s, (enum kvf_tier)tier) * pods_tiers(e->s, tier);
+    double most = e->control.sampler->last.server.max_bytes;
+    if (tier == KVF_TIER_REMOTE && most > 0) bytes = fmin(bytes, most);
+    return e->s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND ? e->s->cache.low_watermark * bytes : bytes;
+}
+
+/* Its evictions are gone for good. Of tiers that keep copies, the one that holds most. */
+static int last_tier(const struct engine *e) {
+    int last = -1;
+    bool copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (e->service.tiers[t] && (!copies || last < 0 || room_of(e, t) >= room_of(e, last))) last = t;
+    return last;
+}
+
+static double used_part(const struct engine *e, int tier, uint64_t used_bytes) {
+    return fmin(1, (double)used_bytes / room_of(e, tier));
+}
+
+/* Its evictions are in part of entries that expired, for which nothing needed room. */
+static bool expires(const struct engine *e, int tier) {
+    return e->s->tier[tier].eviction == KVF_EVICTION_TTL;
+}
+
+/* One that has evicted before is full, whatever an entry more or less makes of it; of several in a fleet,
+ * some may be. */
+static void steady_start(struct engine *e, double at_s) {
+    struct sampler *p = e->control.sampler;
+    int last = last_tier(e);
+    steady_begin(&p->steady, at_s);
+    if (last < 0 || !(room_of(e, last) > 0)) return;
+    bool one = pods_tiers(e->s, last) == 1, evicts = !expires(e, last) && p->last.cache.evictions[last] > 0;
+    p->steady.tier = tier_name((enum kvf_tier)last);
+    p->steady.begin_used = one && evicts ? 1 : used_part(e, last, p->last.cache.used_bytes[last]);
+}
+
 static void steady_note(struct engine *e, const struct snapshot *snap) {
     double per_token = (double)model_bytes_per_token(&e->s->model, e->s->tensor_parallel);
     struct steady_cell c = {.length_s = snap->interval.length_s, .tokens = (double)snap->interval.tokens};
@@ -287,7 +326,13 @@ static void steady_note(struct engine *e, const struct snapshot *snap) {
         c.moved_tokens += bytes / per_token;
         if (t == KVF_TIER_NVME) c.nvme_tokens = bytes / per_token;
     }
-    steady_add(&e->control.sampler->steady, &c);
+    struct steady *s = &e->control.sampler->steady;
+    if (s->tier) {
+        int last = last_tier(e);
+        c.used = used_part(e, last, snap->tier[last].used_bytes);
+        c.evictions = expires(e, last) ? 0 : (double)snap->tier[last].evictions;
+    }
+    steady_add(s, &c);
 }
 
 /* ---- publication ---- */
@@ -408,7 +453,7 @@ void sampler_begin(struct engine *e) {
     totals_begin(&p->totals);
     window_begin(&p->window);
     pods_measure_from_here(e);
-    steady_begin(&p->steady, 0);
+    steady_start(e, 0);
     gpus_measure_from_here(&p->gpus);
     vitals_measure_from_here(e, &p->vitals);
     extremes_from_here(e);
@@ -428,7 +473,7 @@ void sampler_measure_from_here(struct engine *e) {
     }
     pods_measure_from_here(e);
     sample_measure_from_here(e->service.pods[0].pipeline.sample);
-    steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
+    steady_start(e, seconds(p->last.run_ns - p->zero_ns));
     extremes_from_here(e);
 }
 

@@ -14,6 +14,8 @@ static void add_to(struct steady_cell *sum, const struct steady_cell *c) {
     sum->tokens += c->tokens;
     sum->nvme_tokens += c->nvme_tokens;
     sum->moved_tokens += c->moved_tokens;
+    sum->used = c->used;
+    sum->evictions += c->evictions;
 }
 
 void steady_begin(struct steady *s, double at_s) {
@@ -157,6 +159,47 @@ static double drift_of(const struct steady *s, signal_fn *signal, size_t from_ba
     return whole.certain && goes_on && fabs(drift) > STEADY_DRIFT_MOST ? drift : 0;
 }
 
+/* ---- 5: whether the last tier still fills ---- */
+
+static double used_before(const struct steady *s, size_t cell) {
+    return cell > 0 ? s->cell[cell - 1].used : s->begin_used;
+}
+
+/* When it had as much as at the end, but for what an entry more or less makes, and evicted, if it did: the
+ * first of several begins to evict sooner, and a single one with room for no more entry later. */
+static double full_since(const struct steady *s, double to) {
+    bool evicts = sum_of(s, 0, s->cells).evictions > 0, evicted = false, level = false;
+    double at_s = s->begin_s;
+    for (size_t i = 0; i < s->cells && !(level && evicted >= evicts); i++) {
+        at_s += s->cell[i].length_s;
+        level = level || s->cell[i].used >= to * STEADY_FILL_FULL;
+        evicted = evicted || s->cell[i].evictions > 0;
+    }
+    return at_s;
+}
+
+/* The rate that tells what comes next is that of the last half: what will never be full slows down. */
+static void fill_from(const struct steady *s, size_t from, struct steady_fill *out) {
+    size_t middle = from + (s->cells - from) / 2;
+    struct steady_cell all = sum_of(s, 0, s->cells), part = sum_of(s, from, s->cells),
+                       half = sum_of(s, middle, s->cells);
+    *out = (struct steady_fill){
+        .tier = s->tier, .from = used_before(s, from), .end_s = s->begin_s + all.length_s};
+    if (!s->tier || !(part.length_s > 0) || !(half.length_s > 0)) return;
+    out->to = part.used;
+    out->full = part.evictions > 0 || out->to >= STEADY_FILL_FULL;
+    double grown = (out->to - out->from) / part.length_s * all.length_s;
+    double rate = (out->to - used_before(s, middle)) / half.length_s;
+    bool soon = rate * all.length_s >= STEADY_FILL_LEAST && out->to + rate * all.length_s >= 1;
+    out->full_s = out->full ? full_since(s, out->to) : out->end_s + (1 - out->to) / rate;
+    bool early = out->full_s - s->begin_s <= STEADY_FILL_EARLY * all.length_s;
+    out->going = grown >= STEADY_FILL_LEAST && (out->full ? !early : soon);
+}
+
+void steady_filled(const struct steady *s, struct steady_fill *out) {
+    fill_from(s, 0, out);
+}
+
 /* Fills `out` for the part from that cell on. */
 static void judge_from(const struct steady *s, size_t from, struct steady_result *out) {
     struct steady_cell rest = sum_of(s, from, s->cells), before = sum_of(s, 0, from);
@@ -171,13 +214,17 @@ static void judge_from(const struct steady *s, size_t from, struct steady_result
     out->tokens_per_s = throughput_of(&rest);
     out->nvme_tokens_per_s = nvme_of(&rest);
     out->known = !isnan(out->throughput.slope) || !isnan(out->nvme.slope);
-    out->reached = out->known && holds(&out->throughput) && holds(&out->nvme);
+    struct steady_fill fill;
+    fill_from(s, from, &fill);
+    out->filling = fill.going;
+    out->reached = out->known && holds(&out->throughput) && holds(&out->nvme) && !out->filling;
 }
 
 void steady_judge(const struct steady *s, struct steady_result *out) {
     size_t batches = s->cells / STEADY_BATCH;
     signal_fn *signal = leading_signal(s);
     *out = (struct steady_result){0};
+    steady_filled(s, &out->fill);
     if (s->cells < STEADY_LEAST || !signal) return;
     for (size_t d = batches_to_leave_out(s, signal, batches); d <= batches / 2 && !out->reached; d++)
         judge_from(s, d * STEADY_BATCH, out);
@@ -209,10 +256,25 @@ static void say_trend(const char *what, const struct steady_trend *t, double len
                  t->range * 100, last);
 }
 
+const char *steady_fill_words(const struct steady_fill *f, char out[STEADY_FILL_TEXT]) {
+    char more[24];
+    int used = snprintf(out, STEADY_FILL_TEXT, "%s filled from %.0f %% to %.0f %% in the measured part",
+                        f->tier, 100 * f->from, 100 * f->to);
+    if (!f->full)
+        snprintf(out + used, STEADY_FILL_TEXT - (size_t)used, ", and would be full %s later",
+                 units_duration_human((f->full_s - f->end_s) * 1e9, more, sizeof more));
+    return out;
+}
+
 void steady_sentence(const struct steady_result *r, char *out, size_t len) {
     char from[24], length[24], tokens[24], nvme[24];
     out[0] = '\0';
     if (!r->known) return;
+    if (r->filling) {
+        char words[STEADY_FILL_TEXT];
+        snprintf(out, len, "not reached: %s", steady_fill_words(&r->fill, words));
+        return;
+    }
     if (!r->reached) {
         bool traffic = holds(&r->throughput);
         say_trend(traffic ? "nvme traffic" : "throughput", traffic ? &r->nvme : &r->throughput, r->length_s,

@@ -128,7 +128,9 @@ void plan_sentence(const struct plan *p, struct buf *out) {
     plan_phrase(p, m, out);
     buf_add(out, is_one(p, m) ? " carries " : " carry ");
     put_load(p, out);
-    buf_addf(out, " within every P95 target at %s a million tokens", money(p, plan_result(m)->per_mtok).text);
+    buf_addf(out, " within every P95 target%s at %s a million tokens",
+             plan_result(m)->filled > 0 ? ", while the last tier still filled," : "",
+             money(p, plan_result(m)->per_mtok).text);
     if (p->sweep.stopped)
         buf_add(out, "; the search was stopped, a cheaper machine may be left.");
     else
@@ -371,6 +373,30 @@ static void put_smaller(const struct plan *p, struct doc *d) {
         }
 }
 
+/* A cache that has room left evicts nothing yet, and its machine looks larger than it is. */
+static void put_agreement(const struct plan *p, const struct plan_result *r, struct doc *d) {
+    struct buf text = {0};
+    char warmup[24];
+    bool filling = r->filled > 0;
+    if (!isnan(p->disagree)) {
+        buf_addf(&text,
+                 "by the full simulation, from which the short one of the search differs by %.1f %% in %s",
+                 100 * fabs(p->disagree), p->disagree_in);
+        doc_fact(d, filling ? "Not confirmed" : "Confirmed", buf_text(&text));
+        buf_free(&text);
+        if (fabs(p->disagree) > APART_MOST)
+            doc_text(d, DOC_WARN,
+                     "The two simulations are far apart%s. Give run.duration or run.warmup more time.",
+                     p->cheaper == SIZE_MAX ? "" : ": the search may have missed a cheaper machine");
+    }
+    if (filling)
+        doc_text(
+            d, DOC_WARN,
+            "The last tier filled by %s of its room in the measured part, so the figures are in part those of a "
+            "cache with room left, and once it is full the machine may miss targets. Make run.warmup %s or longer.",
+            format_percent(r->filled).text, units_duration_human(r->full_s * 1e9, warmup, sizeof warmup));
+}
+
 static void put_answer(const struct plan *p, struct doc *d) {
     const struct plan_machine *m = &p->machine[p->pick];
     const struct plan_result *r = plan_result(m);
@@ -415,17 +441,7 @@ static void put_answer(const struct plan *p, struct doc *d) {
                      "The drives are worn out after %s: the cost has %.1f sets of them, for %g years.",
                      years(r->years).text, p->parts.years / r->years, p->parts.years);
     }
-    if (!isnan(p->disagree)) {
-        buf_addf(&text,
-                 "by the full simulation, from which the short one of the search differs by %.1f %% in %s",
-                 100 * fabs(p->disagree), p->disagree_in);
-        doc_fact(d, "Confirmed", buf_text(&text));
-        buf_free(&text);
-        if (fabs(p->disagree) > APART_MOST)
-            doc_text(d, DOC_WARN,
-                     "The two simulations are far apart%s. Give run.duration or run.warmup more time.",
-                     p->cheaper == SIZE_MAX ? "" : ": the search may have missed a cheaper machine");
-    }
+    put_agreement(p, r, d);
     plan_command(p, m, &text);
     doc_fact(d, "Run it", buf_text(&text));
     buf_free(&text);

@@ -20,6 +20,7 @@ static json_t *result_object(const struct plan *p, const struct plan_result *r) 
         {"cost_per_million_tokens", json_part_number(r->per_mtok)},
         {"nvme_written_per_day_bytes", json_part_number(r->written_per_day)},
         {"nvme_lifetime_years", json_part_number(r->years)}, {"classes", classes},
+        {"fill_ratio", json_part_number(r->filled)}, {"fill_full_s", json_part_number(r->full_s)},
         {"worst_over", json_part_number(r->over)}, {"undone", json_part_some(plan_undone(r, undone))});
 }
 

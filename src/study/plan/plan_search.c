@@ -42,13 +42,13 @@ double plan_hourly(const struct plan_machine *m) {
 
 /* ---- one simulation ---- */
 
-enum { TOK_S, TTFT, WRITTEN, MEASURED, REQUESTS, NOT_COMPUTED, FIRST_CLASS };
+enum { TOK_S, TTFT, WRITTEN, MEASURED, REQUESTS, NOT_COMPUTED, FILLED, FULL_S, FIRST_CLASS };
 
 static void measures_name(struct plan *p) {
     struct sweep *s = &p->sweep;
-    static const char *const names[FIRST_CLASS] = {"throughput_tok_s", "ttft_p95_ms",
-                                                   "nvme_write_bytes", "measured_s",
-                                                   "requests_done",    "misses_not_computed"};
+    static const char *const names[FIRST_CLASS] = {"throughput_tok_s", "ttft_p95_ms",   "nvme_write_bytes",
+                                                   "measured_s",       "requests_done", "misses_not_computed",
+                                                   "fill_ratio",       "fill_full_s"};
     s->metrics = 0;
     for (unsigned i = 0; i < FIRST_CLASS; i++)
         snprintf(s->metric[s->metrics++], sizeof s->metric[0], "%s", names[i]);
@@ -76,6 +76,8 @@ static void result_take(const struct plan *p, const struct plan_machine *m, cons
                               .requests = value[REQUESTS],
                               .not_computed = value[NOT_COMPUTED],
                               .chunk_misses = point->chunk_misses,
+                              .filled = value[FILLED],
+                              .full_s = value[FULL_S],
                               .over = -INFINITY};
     memcpy(r->undone, point->undone, sizeof r->undone);
     r->flaw = point->flaw;

@@ -44,6 +44,100 @@ static void a_constant_rate_is_steady_from_the_start(void **state) {
     expect_words("from 5.00 s on, for 60.0 s: 1.00k tok/s, slope 0.0 %");
 }
 
+/* Intervals of a second at a level rate, in which the last tier fills from `from` to `to`; those of the last
+ * `evicting` evict. */
+static void fill(size_t intervals, double from, double to, size_t evicting) {
+    for (size_t i = 0; i < intervals; i++)
+        steady_add(&s, &(struct steady_cell){.length_s = 1,
+                                             .tokens = 1000,
+                                             .used = from + (to - from) * (double)(i + 1) / (double)intervals,
+                                             .evictions = i + evicting >= intervals ? 3 : 0});
+}
+
+static void begin_filled(double at_s, double used) {
+    steady_begin(&s, at_s);
+    s.tier = "cpu";
+    s.begin_used = used;
+}
+
+static void a_tier_that_fills_up_while_it_is_measured_is_not_steady(void **state) {
+    (void)state;
+    begin_filled(30, 0.45);
+    fill(50, 0.45, 1, 0);
+    fill(10, 1, 1, 10);
+    steady_judge(&s, &r);
+    assert_true(r.known && !r.reached && r.filling && r.fill.going && r.fill.full);
+    assert_true(r.fill.full_s == 81);
+    expect_words("not reached: cpu filled from 45 % to 100 % in the measured part");
+}
+
+/* Of 60 s it fills 24 %, which leaves 16 % for 40 s more. */
+static void a_tier_that_will_be_full_soon_is_not_steady(void **state) {
+    (void)state;
+    begin_filled(0, 0.6);
+    fill(60, 0.6, 0.84, 0);
+    steady_judge(&s, &r);
+    assert_true(!r.reached && r.fill.going && !r.fill.full);
+    expect_near(r.fill.full_s, 100, 1e-6);
+    expect_words(
+        "not reached: cpu filled from 60 % to 84 % in the measured part, and would be full 40.0 s later");
+}
+
+static void a_tier_full_early_leaves_a_steady_part(void **state) {
+    (void)state;
+    begin_filled(0, 0.2);
+    fill(10, 0.2, 1, 1);
+    fill(50, 1, 1, 50);
+    steady_judge(&s, &r);
+    assert_true(r.reached && !r.filling && r.from_s == 10);
+    assert_true(r.fill.going && r.fill.full_s == 10); /* the figures are of the whole */
+}
+
+static void no_alarm(const char *what) {
+    steady_judge(&s, &r);
+    if (!r.reached || r.filling || r.fill.going) fail_msg("%s", what);
+}
+
+static void a_tier_that_is_full_or_never_will_be_is_steady(void **state) {
+    (void)state;
+    begin_filled(0, 1);
+    fill(30, 1, 0.7, 30);
+    fill(30, 0.7, 1, 30);
+    no_alarm("few large entries");
+    begin_filled(0, 0.93);
+    fill(60, 0.93, 1, 20);
+    no_alarm("nearly full before");
+    begin_filled(0, 0.1);
+    fill(6, 0.1, 1, 1);
+    fill(54, 1, 1, 54);
+    no_alarm("full within the first tenth");
+    begin_filled(0, 0.1);
+    fill(60, 0.1, 0.19, 0);
+    no_alarm("large");
+    begin_filled(0, 0.1);
+    fill(60, 0.1, 0.4, 0);
+    no_alarm("not full in the measured time again");
+    begin_filled(0, 0.1);
+    fill(20, 0.1, 0.7, 0);
+    fill(40, 0.7, 0.7, 0);
+    no_alarm("all that is ever asked for is in it");
+    steady_begin(&s, 0);
+    fill(60, 0, 1, 10);
+    no_alarm("not asked");
+}
+
+static void too_few_intervals_tell_of_the_fill(void **state) {
+    (void)state;
+    struct steady_fill f;
+    begin_filled(0, 0);
+    fill(6, 0, 1, 2);
+    steady_filled(&s, &f);
+    assert_true(f.going && f.full && f.full_s == 6);
+    begin_filled(0, 0);
+    steady_filled(&s, &f);
+    assert_false(f.going);
+}
+
 static void too_few_intervals_say_nothing(void **state) {
     (void)state;
     steady_begin(&s, 0);
@@ -340,6 +434,11 @@ static void a_short_interval_weighs_little(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_constant_rate_is_steady_from_the_start),
+        CASE(a_tier_that_fills_up_while_it_is_measured_is_not_steady),
+        CASE(a_tier_that_will_be_full_soon_is_not_steady),
+        CASE(a_tier_full_early_leaves_a_steady_part),
+        CASE(a_tier_that_is_full_or_never_will_be_is_steady),
+        CASE(too_few_intervals_tell_of_the_fill),
         CASE(too_few_intervals_say_nothing),
         CASE(nothing_done_says_nothing),
         CASE(a_start_up_is_cut_off),
