@@ -248,7 +248,8 @@ const struct comparison_metric *comparison_metric(const struct comparison *c, co
 bool comparison_stores_differ(const struct comparison *c);
 
 /* Checks every side against the baseline. A failure is: a limited metric that gets worse by more than its
- * limit, unless that is within noise (unknown noise counts); a metric that only one of the two has; a side
+ * limit, unless that is within noise (unknown noise counts; of a noise wider than the limit so does half, or
+ * twice as much, that is beyond its 95 % interval); a metric that only one of the two has; a side
  * that has not completed, or without a complete trial; nothing to check at all. Call it at most once. */
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits);
 

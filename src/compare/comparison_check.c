@@ -107,7 +107,9 @@ static void put_excess(struct comparison *c, const struct comparison_limit *limi
     const struct comparison_change *change = &m->change[side];
     struct format_cell from = format_measure(m->change[0].value, m->unit, m->metric),
                        to = format_measure(change->value, m->unit, m->metric);
-    const char *noise = change->noise == COMPARISON_BEYOND ? "beyond noise" : "noise not known",
+    const char *noise = change->noise == COMPARISON_BEYOND   ? "beyond noise"
+                        : change->noise == COMPARISON_WITHIN ? "beyond noise at 95 %, not at 99 %"
+                                                             : "noise not known",
                *label = c->side[side].label;
     char explained[80] = "";
     if (change->explained > 1)
@@ -119,6 +121,23 @@ static void put_excess(struct comparison *c, const struct comparison_limit *limi
         fail(c, "%s is worse in %s: %s by %.1f %% from %s to %s, where %.4g %% is allowed (%s%s).", m->metric,
              label, change->relative > 0 ? "up" : "down", 100 * fabs(change->relative), from.text, to.text,
              100 * limit->most, noise, explained);
+}
+
+/* Noise of more than a limit hides a change of several limits: that is told neither way. One of half, or to
+ * twice as much, that an interval of 95 % leaves no doubt of fails. */
+#define SEVERAL 2.0
+static void check_within(struct comparison *c, const struct comparison_limit *limit, size_t side,
+                         const struct comparison_metric *m) {
+    const struct comparison_change *v = &m->change[side];
+    bool wide = !((v->high - v->low) / 2 <= limit->most);
+    if (!wide || isnan(v->relative) || !(fabs(v->relative) > SEVERAL * limit->most)) return;
+    if (comparison_times(m, side) >= 2 && (v->low > 0 || v->high < 0)) {
+        put_excess(c, limit, side, m);
+        return;
+    }
+    comparison_note(c, "%s of %s is not held to its limit: it is worse by more, and its noise is larger.",
+                    limit->metric, c->side[side].label);
+    c->unheld++;
 }
 
 static void check_metric(struct comparison *c, const struct comparison_limit *limit, size_t side) {
@@ -134,7 +153,11 @@ static void check_metric(struct comparison *c, const struct comparison_limit *li
         return;
     }
     const struct comparison_change *change = &m->change[side];
-    if (change->direction != COMPARISON_WORSENED || change->noise == COMPARISON_WITHIN) return;
+    if (change->direction != COMPARISON_WORSENED) return;
+    if (change->noise == COMPARISON_WITHIN) {
+        check_within(c, limit, side, m);
+        return;
+    }
     if (left_unheld(c, limit, side, m)) return;
     put_excess(c, limit, side, m);
 }

@@ -1318,6 +1318,24 @@ static void noise_does_not_fail(void **state) {
     put_trials(0, many, 3, "throughput_tok_s");
     put(1, "throughput_tok_s", 700, "tok/s");
     check_fails("throughput_tok_s", 0.05, NULL); /* 1000 -+ 497 */
+    const struct comparison_limit limit = {"throughput_tok_s", 0.05, true},
+                                  loose = {"throughput_tok_s", 0.2, true};
+    make(2); /* which is told neither way */
+    comparison_check(&c, &limit, 1);
+    assert_int_equal(c.unheld, 1);
+    assert_non_null(strstr(c.note[c.notes - 1], "is not held to its limit: it is worse by more, and its"));
+    comparison_free(&c);
+    make(2);
+    comparison_check(&c, &loose, 1);
+    assert_int_equal(c.unheld, 0);
+    comparison_free(&c);
+    run[1].run_id = 11;
+    run[1].results.count = 0;
+    put(1, "throughput_tok_s", 480, "tok/s"); /* of logarithms 0.734, where 0.50 are 95 % and 1.15 are 99 % */
+    check_fails(
+        "throughput_tok_s", 0.05,
+        "throughput_tok_s is worse in run 11: down by 52.0 % from 1.00k tok/s to 480 tok/s, where 5 % is allowed "
+        "(beyond noise at 95 %, not at 99 %).");
     trials_free(&group[0]);
     put_trials(0, apart, 3, "throughput_tok_s");
     put_trials(1, low, 3, "throughput_tok_s");
