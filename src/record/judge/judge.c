@@ -364,9 +364,8 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
         computing(t, in, v, part);
         return;
     }
-    bool workers =
-        l.line_share >= DOMINANT && judge_few_workers(in, l.tier); /* for which its channels wait */
     bool messages = judge_by_messages(in, l.tier, l.dir);
+    bool workers = !messages && l.line_share >= DOMINANT && judge_few_workers(in, l.tier);
     say(v, messages ? VERDICT_LINK : verdict_limit_of(l.tier),
         workers ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_LATENCY, part[JUDGE_STORAGE] * l.share);
     judge_add_leader(t, &l, in);

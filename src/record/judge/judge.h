@@ -142,7 +142,8 @@ struct judge_input {
  * - targets met and no queue that grows: none, and the most loaded resource; unknown, if the run has failed
  * - a neighbour: the tier that would be named is on a device that another program uses
  * - the gate of writes: most operation time is spent waiting at it, or more than the writes take that
- * requests wait for longest
+ * requests wait for longest, and all its turns are taken, or storage is most of the latency, or of the time
+ * for which full slots are held
  * - the gpu's capacity, or the size of its batch: nothing is saturated, places in the batch are not held by
  * who waits for storage, and for half of the time sequences wait to join the batch of a modelled GPU that has
  * no room for their KV, or as many sequences as it may have, or this wait is half of the latency that the
@@ -151,18 +152,21 @@ struct judge_input {
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
  * for what was missed, would be named; not where nothing is saturated and misses make no work, or messages
  * are half of the latency, nor for a tier beside a modelled GPU that computes what misses, where a hit would
- * be read
+ * be read; of a full tier above the last one for a fifth of its time in which it writes again what the last
+ * one, which has time left, could not keep
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax; of
  * two that are as busy the one that requests wait for longer; workers, where nothing else is
  * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
  * - waiting for room: half of the time in storage or more, with a crowd in service
- * - slots: full, with requests that wait for them, and nothing inside saturated; without targets to miss,
- * full as other resources are; not where those in service stand in line for a tier, or before a batch that
- * storage keeps full, nor where a faster tier frees more slots than more of them would give
+ * - slots: full, with requests that wait for them, and nothing inside saturated, or this wait is the largest
+ * part of the latency; without targets to miss, full as other resources are; not where those in service stand
+ * in line for a tier, or before a batch that storage keeps full, nor where a faster tier frees more slots
+ * than more of them would give
  * - load: without targets to miss, X <= N / (R + Z), unless half of the latency is a wait for slots
- * - latency: where half of the time in storage is a wait for room, the busiest tier; else the largest part of
- * the latency that the targets are of, time to first token or end-to-end; the message from router to pod
- * counts as a link's. Shares of one sentence add up to 100 %. */
+ * - latency: where half of the time in storage is a wait for room, the busier end of the moves that make it;
+ * else the largest part of the latency that the targets are of, time to first token or end-to-end; workers,
+ * where most of it is a line for them; messages between machines count as a link's, that to a pod also beside
+ * several tiers of which none takes as long. Shares of one sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
 /* Fills what the results of a whole run tell of its load and its targets. */
 void judge_read_results(const struct run_record *run, struct judge_input *in);
