@@ -393,7 +393,8 @@ static void put_agreement(const struct plan *p, const struct plan_result *r, str
         doc_text(
             d, DOC_WARN,
             "The last tier filled by %s of its room in the measured part, so the figures are in part those of a "
-            "cache with room left, and once it is full the machine may miss targets. Make run.warmup %s or longer.",
+            "cache with room left, and once it is full the machine may miss targets. Make run.warmup %s or longer, "
+            "and a recording that is played as long.",
             format_percent(r->filled).text, units_duration_human(r->full_s * 1e9, warmup, sizeof warmup));
 }
 
