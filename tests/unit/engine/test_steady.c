@@ -28,7 +28,7 @@ static void expect_words(const char *want) {
 /* Intervals of a second: tokens a second, and as many tokens' worth moved by nvme as given. */
 static void add(size_t intervals, double tokens_per_s, double nvme, double moved) {
     for (size_t i = 0; i < intervals; i++)
-        steady_add(&s, &(struct steady_cell){1, tokens_per_s, nvme, moved});
+        steady_add(&s, &(struct steady_cell){1, tokens_per_s, nvme, moved, 0, 0});
 }
 
 static void a_constant_rate_is_steady_from_the_start(void **state) {
@@ -422,7 +422,7 @@ static void a_short_interval_weighs_little(void **state) {
     (void)state;
     steady_begin(&s, 0);
     add(60, 1000, 0, 0);
-    steady_add(&s, &(struct steady_cell){0.001, 0, 0, 0});
+    steady_add(&s, &(struct steady_cell){0.001, 0, 0, 0, 0, 0});
     steady_judge(&s, &r);
     assert_true(r.reached);
     expect_near(r.tokens_per_s, 1000, 0.1);
