@@ -363,9 +363,9 @@ static void warn_of_fill(const struct engine *e, struct run_record *run) {
     if (!fill.going || e->s->autoscaler.mode != KVF_AUTOSCALER_OFF) return;
     verdict_warn(
         &run->verdict,
-        "%s, so the figures are in part those of a cache with room left; make run.warmup %s or longer, and "
-        "a recording that is played as long",
-        steady_fill_words(&fill, words), units_duration_human(fill.full_s * 1e9, warmup, sizeof warmup));
+        "%s, so the figures are in part those of a cache with room left; make run.warmup %s or longer%s",
+        steady_fill_words(&fill, words), units_duration_human(fill.full_s * 1e9, warmup, sizeof warmup),
+        e->s->workload.arrival.process == KVF_ARRIVAL_TRACE ? ", with as long a recording" : "");
 }
 
 void overload_warn(const struct engine *e, struct run_record *run) {

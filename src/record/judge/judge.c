@@ -539,8 +539,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
                              "1/s");
     struct judge_leader l = judge_leader_of(in);
     if (l.found && !l.limit && judge_few_workers(in, l.tier))
-        verdict_add_evidence(v, VERDICT_WORKERS, fmin(l.tier == KVF_TIER_NVME ? in->staging : in->copying, 1),
-                             "");
+        verdict_add_evidence(v, VERDICT_WORKERS, fmin(judge_pool_busy(in, l.tier), 1), "");
     if (in->requests > 0 && in->e2e_ms > 0) {
         (void)judge_shares(in, false, part);
         verdict_add_evidence(v, "queue_wait_share", part[JUDGE_QUEUE] + part[JUDGE_WAY], "");

@@ -218,6 +218,8 @@ struct judge_resource judge_fullest_tier(const struct judge_input *in); /* by ho
  * of nvme, or else of the tier that is longest at work for copies. Its load is missing where they do not
  * bind. */
 struct judge_resource judge_workers(const struct judge_input *in);
+/* How busy those of a tier are: staging buffers carry what goes from or to nvme, workers copy the rest. */
+double judge_pool_busy(const struct judge_input *in, enum kvf_tier tier);
 /* Whether a tier's channels wait for them, however busy they are. */
 bool judge_few_workers(const struct judge_input *in, enum kvf_tier tier);
 /* Of the bytes that a tier moved, the part that is a demand of requests: moves in the background are none,

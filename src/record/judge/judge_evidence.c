@@ -31,15 +31,14 @@ bool judge_others_compute(const struct judge_input *in) {
     return in->host_cpu_ratio >= JUDGE_FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
 }
 
-/* Staging buffers carry what goes from or to nvme, workers copy the rest. */
-static double pool_busy(const struct judge_input *in, enum kvf_tier tier) {
+double judge_pool_busy(const struct judge_input *in, enum kvf_tier tier) {
     return tier == KVF_TIER_NVME ? in->staging : in->copying;
 }
 
 /* Moves in the background may hold all workers, for which what requests wait for stands in line. */
 static bool behind_moves(const struct judge_input *in, const struct judge_leader *l) {
     double line_ms = l->found && !l->limit ? l->share * l->line_share * in->storage_ms : 0;
-    return line_ms >= HALF * (in->e2e_ms - in->queue_ms) && pool_busy(in, l->tier) >= JUDGE_SATURATED;
+    return line_ms >= HALF * (in->e2e_ms - in->queue_ms) && judge_pool_busy(in, l->tier) >= JUDGE_SATURATED;
 }
 
 double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir) {
@@ -196,7 +195,7 @@ static bool idle_beside(const struct judge_input *in, enum kvf_tier tier, double
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t] && (tier == KVF_TIER_NVME || t != KVF_TIER_NVME))
             fullest = fmax(fullest, fmax(in->tier_busy[t], in->link_any[t]));
-    return fullest < part * pool_busy(in, tier);
+    return fullest < part * judge_pool_busy(in, tier);
 }
 
 bool judge_few_workers(const struct judge_input *in, enum kvf_tier tier) {

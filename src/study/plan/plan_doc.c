@@ -378,6 +378,7 @@ static void put_agreement(const struct plan *p, const struct plan_result *r, str
     struct buf text = {0};
     char warmup[24];
     bool filling = r->filled > 0;
+    enum scenario_arrival process = p->sweep.base.scenario.workload.arrival.process;
     if (!isnan(p->disagree)) {
         buf_addf(&text,
                  "by the full simulation, from which the short one of the search differs by %.1f %% in %s",
@@ -393,9 +394,9 @@ static void put_agreement(const struct plan *p, const struct plan_result *r, str
         doc_text(
             d, DOC_WARN,
             "The last tier filled by %s of its room in the measured part, so the figures are in part those of a "
-            "cache with room left, and once it is full the machine may miss targets. Make run.warmup %s or longer, "
-            "and a recording that is played as long.",
-            format_percent(r->filled).text, units_duration_human(r->full_s * 1e9, warmup, sizeof warmup));
+            "cache with room left, and once it is full the machine may miss targets. Make run.warmup %s or longer%s.",
+            format_percent(r->filled).text, units_duration_human(r->full_s * 1e9, warmup, sizeof warmup),
+            process == KVF_ARRIVAL_TRACE ? ", with as long a recording" : "");
 }
 
 static void put_answer(const struct plan *p, struct doc *d) {
