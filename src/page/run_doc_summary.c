@@ -170,7 +170,7 @@ static void put_advice(const struct run_part *p) {
     const char *why = verdict_no_estimate(v);
     if (!why || !verdict_advice(v, text, sizeof text)[0]) return;
     buf_addf(&words, "%s. %.*s", text, (int)strlen(why) - (why[strlen(why) - 1] == '.'), why);
-    doc_say(p->doc, DOC_PLAIN, "Would help:", buf_text(&words));
+    doc_say(p->doc, DOC_PLAIN, "To try:", buf_text(&words));
     buf_free(&words);
 }
 

@@ -33,8 +33,6 @@ static double share_at(const struct verdict *v, const char *where) {
     return share > 0 ? share : 0;
 }
 
-/* Of a GPU's time, the work that no larger batch saves: with so much a faster GPU brings more. */
-
 /* The time that the sentence is about stands at the screen's tables and at its own end. */
 static size_t sentence_end(const char *sentence) {
     const char *end = strstr(sentence, "; the mean "), *time = strstr(sentence, " (last ");

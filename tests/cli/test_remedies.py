@@ -218,7 +218,7 @@ def _():
     rows = finish(spawn(["sql", "--db", data, "--json", "SELECT no_estimate FROM verdicts"]))
     for text in (got.stdout, shown.stdout):
         words = " ".join(text.split())
-        assert ("Would help: a faster link, enough room above it, or fewer users. No estimate: some users are served much "
+        assert ("To try: a faster link, enough room above it, or fewer users. No estimate: some users are served much "
                 "faster than others") in words, words
     assert "some users are served much faster" in rows.stdout, rows
 

@@ -116,6 +116,8 @@ struct judge_input {
 #define VERDICT_REUSES 0.99
 /* From this utilisation on a resource is saturated: it, not its latency, bounds the throughput. */
 #define JUDGE_SATURATED 0.85
+/* From here on a part of a whole explains it. */
+#define JUDGE_DOMINANT 0.5
 /* Part of the slots' time from which they are full. */
 #define JUDGE_FULL 0.95
 /* Share of lookups that miss without making work, from which it is worth a word. */
@@ -281,6 +283,8 @@ void judge_parts(const struct judge_input *in, bool first_token, double part[JUD
 /* "; the mean end-to-end latency of 1.90 s is 4 % queue wait, 96 % storage I/O (91 % with a write waiting for
  * room)", or nothing where it is unknown. */
 void judge_add_parts(struct phrase *t, const struct judge_input *in);
+/* Requests done in a second; NaN without time. */
+double judge_requests_per_s(const struct judge_input *in);
 /* Part of a whole, 0 to 1; NaN when either is missing or the whole is 0. Every comparison with NaN is false,
  * so missing data is never the bottleneck. */
 double judge_share(double part, double whole);
@@ -354,8 +358,6 @@ bool judge_has_room(const struct judge_input *in);
 bool judge_grows(const struct judge_input *in);
 /* Whether half of the requests that ended failed, or more. */
 bool judge_fails(const struct judge_input *in);
-/* Says so: the last tier's capacity limits where most of them found no room, else nothing is named. */
-void judge_say_failing(const struct judge_input *in, struct phrase *t, struct verdict *v);
 /* The ratio of the kernel's bytes to ours where it shows another program at the device, else 0. */
 double judge_foreign(const struct judge_input *in);
 double judge_foreign_bytes(double kernel, double ours, double length_s);

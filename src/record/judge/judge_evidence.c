@@ -465,39 +465,6 @@ bool judge_fails(const struct judge_input *in) {
 }
 
 /* The reason why requests fail for room. */
-#define ROOM_WHY "because a write was larger than every tier or found no room in time"
-
-static const char *requests_word(double n) {
-    return n == 1 ? "request" : "requests";
-}
-
-/* "room for writes: 80 requests failed, 78 of them because ..., and 20 were completed". Bandwidth or slots
- * would not make these succeed. */
-void judge_say_failing(const struct judge_input *in, struct phrase *t, struct verdict *v) {
-    bool room = in->refused >= in->failed / 2;
-    char failed[24], done[24], refused[24];
-    v->limited_by = room ? verdict_limit_of((enum kvf_tier)judge_lowest_tier(in)) : VERDICT_UNKNOWN;
-    v->cause = room ? VERDICT_CAUSE_CAPACITY : VERDICT_CAUSES;
-    v->share = in->failed / (in->failed + (double)in->requests);
-    verdict_add_evidence(v, VERDICT_FAILED_SHARE, v->share, "");
-    phrase_add(t, "%s: %s %s failed", room ? "room for writes" : VERDICT_UNNAMED,
-               units_count_human(in->failed, failed, sizeof failed), requests_word(in->failed));
-    if (in->refused >= in->failed)
-        phrase_add(t, ", %s" ROOM_WHY ",", in->failed == 1 ? "" : "all ");
-    else if (in->refused > 0)
-        phrase_add(t, ", %s of them " ROOM_WHY ",", units_count_human(in->refused, refused, sizeof refused));
-    struct judge_resource most = judge_busiest_tier(in);
-    if (in->requests == 0)
-        phrase_add(t, " and none was completed");
-    else
-        phrase_add(t, " and %s %s completed; throughput and latencies are of what was completed alone",
-                   units_count_human((double)in->requests, done, sizeof done),
-                   in->requests == 1 ? "was" : "were");
-    if (!room || !(most.busy >= JUDGE_SATURATED)) return;
-    phrase_add(t, "; ");
-    judge_add_resource(t, &most, in);
-    phrase_add(t, ", %s busy", phrase_share(most.busy).text);
-}
 
 /* "7.6 of 8": the mean of few has a digit behind the point, as it is seldom whole; "0.04 of 2" are not none.
  */

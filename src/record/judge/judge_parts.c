@@ -5,11 +5,14 @@
 #include "record/phrase.h"
 
 /* Part of the latency from which a wait inside another part is told. */
-#define TOLD     0.05
-#define DOMINANT 0.5 /* from here on a part of a whole explains it */
+#define TOLD 0.05
 
 const char *judge_emulated_word(const struct judge_input *in, enum kvf_tier t) {
     return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
+}
+
+double judge_requests_per_s(const struct judge_input *in) {
+    return in->length_s > 0 ? (double)in->requests / in->length_s : (double)NAN;
 }
 
 double judge_share(double part, double whole) {
@@ -76,7 +79,7 @@ double judge_asked_ms(const struct judge_input *in, bool first_token) {
     if (!(in->way_ms > 0) || !in->on[KVF_TIER_REMOTE]) return 0;
     for (int t = 0; t < KVF_TIERS; t++)
         for (int d = 0; d < KVF_DIRS; d++) rest -= fmax(paced[t][d], 0);
-    return rest >= DOMINANT * storage ? rest : 0;
+    return rest >= JUDGE_DOMINANT * storage ? rest : 0;
 }
 
 /* An operation is asked for and answered: two messages beside its latency and the link's work. Where others
@@ -85,7 +88,7 @@ bool judge_by_messages(const struct judge_input *in, enum kvf_tier tier, enum kv
     if (tier != KVF_TIER_REMOTE || !(in->way_ms > 0) || !(in->device_s[tier][dir] > 0)) return false;
     double works_s = fmax(in->link_busy[tier][dir], 0) * in->length_s;
     double away_s = (in->device_s[tier][dir] - works_s) * 2 * in->way_ms / (2 * in->way_ms + in->reach_ms);
-    return away_s >= DOMINANT * in->device_s[tier][dir];
+    return away_s >= JUDGE_DOMINANT * in->device_s[tier][dir];
 }
 
 /* The parts for a sentence: they add up to 1. Questions to a remote tier elsewhere are messages. */
