@@ -274,8 +274,8 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
         out->side[s].other_units = out->side[0].granularity[0] && out->side[s].granularity[0] &&
                                    strcmp(out->side[0].granularity, out->side[s].granularity) != 0;
     }
-    comparison_undone(input, out);
     comparison_scenarios(input, out);
+    comparison_undone(input, out);
     comparison_classes(input, out);
     comparison_work(input, out);
     comparison_explained(input, out);

@@ -100,6 +100,8 @@ struct comparison_side {
     uint64_t bunched_freedom; /* of it */
     double serving;           /* the same of requests done; missing likewise */
     bool twin;                /* its simulations drew from the seeds of the baseline's */
+    bool replay;              /* its requests come at the times of its trace */
+    bool same_arrivals;       /* at those of the baseline's trace, each the same request */
     /* A class with less than half, or more than twice, the part of the requests done that it has in the
      * baseline: its name, or "", and how many were done in both. */
     char less_served[32], more_served[32];

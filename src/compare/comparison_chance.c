@@ -121,16 +121,18 @@ static void of_trials(const struct comparison_input *input, struct comparison_si
     free(value);
 }
 
-static double users_of(const struct run_record *r) {
+static void of_scenario(const struct run_record *r, struct comparison_side *side) {
     json_t *root = r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL;
-    double users = json_number_value(json_object_get(json_object_get(root, "workload"), "users"));
+    const json_t *load = json_object_get(root, "workload");
+    const char *process = json_string_value(json_object_get(json_object_get(load, "arrival"), "process"));
+    side->users = json_number_value(json_object_get(load, "users"));
+    side->replay = process && strcmp(process, "trace") == 0;
     json_decref(root);
-    return users;
 }
 
 void comparison_chance(const struct comparison_input *input, struct comparison_side *side) {
     side->bunched = side->serving = KVF_MISSING;
-    side->users = users_of(input->run);
+    of_scenario(input->run, side);
     for (size_t i = 0; i < COMPARISON_LOST; i++) side->lost[i].error = KVF_MISSING;
     if (comparison_group(input))
         of_trials(input, side);
@@ -161,6 +163,28 @@ bool comparison_draws_alike(const struct comparison_input *a, const struct compa
 bool comparison_twins(const struct comparison_input *a, const struct comparison_input *b) {
     bool simulated = strcmp(a->run->mode, "simulate") == 0 && strcmp(b->run->mode, "simulate") == 0;
     return simulated && comparison_draws_alike(a, b);
+}
+
+/* The same rows in another folder are the same trace. */
+static bool asks_otherwise(const struct comparison *c, size_t side) {
+    for (size_t i = 0; i < c->differences; i++) {
+        const struct comparison_difference *d = &c->difference[i];
+        bool asks = strncmp(d->key, "workload.", strlen("workload.")) == 0 || strncmp(d->key, "run.", 4) == 0;
+        if (asks && strcmp(d->key, "workload.path") != 0 && !comparison_same(d, side)) return true;
+    }
+    return false;
+}
+
+bool comparison_replay_alike(const struct comparison *c, const struct comparison_input *input, size_t side) {
+    const char *rows = input[side].run->trace_sha256;
+    return c->side[0].replay && c->side[side].replay && rows[0] &&
+           strcmp(rows, input[0].run->trace_sha256) == 0 && !asks_otherwise(c, side);
+}
+
+/* Real tiers may take longer in one run: of two that drop some, a few more are no change. */
+bool comparison_drops_more(const struct comparison_side *side, double n, const struct comparison_side *than,
+                           double n_than) {
+    return n > (side->twin || than->twin ? 1 : 1.25) * n_than;
 }
 
 struct spread {
@@ -203,6 +227,8 @@ static double student(const struct spread *a, const struct spread *b) {
 
 bool comparison_beyond_chance(const struct comparison_side *side, const char *metric, double n, double part,
                               const struct comparison_side *than, double n_than, double part_than) {
+    bool left = strcmp(metric, "requests_left") == 0;
+    if (left && comparison_arrive_alike(side, than)) return n - n_than > JUDGE_WAIT_A_MOMENT;
     size_t i = comparison_lost_find(metric);
     struct spread own = spread_of(side, than, i, n), other = spread_of(than, side, i, n_than);
     own.variance *= part * part;
@@ -215,6 +241,7 @@ bool comparison_beyond_chance(const struct comparison_side *side, const char *me
 bool comparison_waits_beyond_chance(const struct comparison_side *side, const struct comparison_side *than) {
     const struct comparison_side *const both[] = {side, than};
     double variance = 0, single = 0;
+    if (comparison_arrive_alike(side, than)) return comparison_waits_more(side, than);
     for (size_t k = 0; k < 2; k++) {
         double arrive = side->twin || than->twin ? 0 : both[k]->dispersion;
         variance += (arrive + (kvf_present(both[k]->serving) ? both[k]->serving : 0)) / both[k]->load;

@@ -18,7 +18,7 @@ void comparison_warn(struct comparison *c, const char *fmt, ...)
 /* Fills the store of a side. */
 void comparison_store(const struct comparison_input *i, struct comparison_store *out);
 
-/* Fills what the sides left undone, and how it compares with the baseline. */
+/* Fills what the sides left undone, and how it compares with the baseline. The scenarios are compared. */
 void comparison_undone(const struct comparison_input *input, struct comparison *c);
 /* Fills serves_left and serves_left_base of a side. */
 void comparison_classes_left(const struct comparison_input *base, const struct comparison_input *own,
@@ -128,6 +128,16 @@ bool comparison_draws_alike(const struct comparison_input *a, const struct compa
 /* Whether simulations drew from one seed, or trials of groups from the same ones: their requests come at the
  * same moments, and nothing but what differs between them makes what they leave undone. */
 bool comparison_twins(const struct comparison_input *a, const struct comparison_input *b);
+/* Whether both replay the same rows at the same times: their arrivals leave nothing to chance. The scenarios
+ * are compared, and what chance allows is known of both. */
+bool comparison_replay_alike(const struct comparison *c, const struct comparison_input *input, size_t side);
+/* Whether so much is known of two sides, of which one is the baseline. */
+static inline bool comparison_arrive_alike(const struct comparison_side *a, const struct comparison_side *b) {
+    return a->same_arrivals || b->same_arrivals;
+}
+/* Whether of the same arrivals a side dropped more than another. */
+bool comparison_drops_more(const struct comparison_side *side, double n, const struct comparison_side *than,
+                           double n_than);
 /* Fills what chance lets the counts of a side be off by; its trials are known. */
 void comparison_chance(const struct comparison_input *input, struct comparison_side *side);
 /* Whether `n` of a kind are more than `n_than` of another side beyond chance, the part `part` of one and

@@ -94,14 +94,17 @@ static bool more_classes(const struct comparison *c, size_t side, double n, size
     return n > n_than && serves && !comparison_waits_beyond_chance(&c->side[than], &c->side[side]);
 }
 
-/* By a quarter, by more than one and by more than chance; or by a class, or a rank. Of different numbers that
+/* By a quarter, by more than one and by more than chance; or by a class, a rank, or a drop of the same
+ * arrivals. Of different numbers that
  * were asked for it says nothing how many were left. */
 bool comparison_lost_more(const struct comparison *c, const char *metric, size_t side, double n, size_t than,
                           double n_than) {
     const struct comparison_side *one = &c->side[side], *other = &c->side[than];
     bool of_requests = strncmp(metric, "requests_", 9) == 0 || strncmp(metric, "ranks_", 6) == 0 ||
                        strncmp(metric, "rag_", 4) == 0;
+    bool drops = strcmp(metric, "requests_dropped") == 0;
     if (standing_of_classes(metric)) return more_classes(c, side, n, than, n_than);
+    if (drops && comparison_arrive_alike(one, other)) return comparison_drops_more(one, n, other, n_than);
     double of = comparison_out_of(one, metric, n), of_than = comparison_out_of(other, metric, n_than);
     double part = part_for(of, of_than), part_than = part_for(of_than, of);
     if (strcmp(metric, "requests_left") == 0 && one->asked != other->asked) return false;
@@ -144,6 +147,7 @@ void comparison_undone(const struct comparison_input *input, struct comparison *
         for (size_t k = 0; k < STANDING_UNDONE; k++) side->settled[k] = !(s->undone[k] > 0);
         load_of(&input[i], side);
         side->twin = i > 0 && comparison_twins(&input[0], &input[i]);
+        side->same_arrivals = i > 0 && comparison_replay_alike(c, input, i);
         if (i == 0) continue;
         done_of(&input[0], &input[i], side);
         comparison_classes_left(&input[0], &input[i], side);

@@ -112,9 +112,11 @@ static bool loses(const struct comparison *c, const char *metric, size_t side, s
     if (strcmp(metric, waiting) != 0)
         return comparison_lost_more(c, metric, side, lost(c, metric, side), than, lost(c, metric, than));
     const struct comparison_side *more = &c->side[side], *less = &c->side[than];
+    double dispersion = comparison_arrive_alike(more, less) ? 0
+                        : more->twin || less->twin          ? 1
+                                                            : fmax(more->dispersion, less->dispersion);
     return comparison_waits_more(more, less) &&
-           standing_waiting(more->unserved - less->unserved, fmin(more->load, less->load),
-                            more->twin || less->twin ? 1 : fmax(more->dispersion, less->dispersion)) &&
+           standing_waiting(more->unserved - less->unserved, fmin(more->load, less->load), dispersion) &&
            comparison_waits_beyond_chance(more, less);
 }
 

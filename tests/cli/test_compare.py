@@ -673,6 +673,22 @@ def _():
         assert got.rc == 3 and "arrivals were dropped" in " ".join(got.stdout.split()), got
 
 
+@case("a trace replayed on both sides leaves nothing to chance: what one side drops or leaves waiting is work undone from the first drop on")
+def _():
+    trace = home() / "work/replayed.csv"
+    trace.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
+        "2024-05-10 00:%02d:%02d.000000,100,10\n" % (n // 60, n % 60) for n in [*range(50)] for _ in range(8 if n == 30 else 1)))
+    keys = {"run": {"duration": "50s", "warmup": "0s"}, "cache": {}, "tiers": {"cpu": {"capacity": "4GiB"}, "nvme": {"capacity": "32GiB"}},
+            "workload": {"source": "azure", "path": str(trace)}, "engine": {"slots": 2}}
+    for queue, drops in ((8, 0), (5, 1), (1, 5)):
+        said, got = simulated(["engine.queue_limit=%d" % queue], **keys)
+        dropped = json.loads(run(["show", "2", "--json"]).stdout)["results"]["requests_dropped"]["value"]
+        assert dropped == drops, (queue, dropped)
+        assert got.rc == (3 if drops else 0) and ("more requests are dropped" in said) == (drops > 0), (said, got)
+        if drops:
+            assert ("left more undone than run 1: %d arrival%s dropped" % (drops, " was" if drops == 1 else "s were")) in " ".join(got.stdout.split()), got
+
+
 @case("beside a gain stands what may be far worse, as the latencies of four times the users")
 def _():
     person = {"name": "a", "context": [128, 512], "generate": [50, 200], "think": ["1s", "3s"]}

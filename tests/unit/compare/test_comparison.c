@@ -579,6 +579,57 @@ static void slow_drift_is_seldom_taken_for_a_change(void **state) {
     make(2);
 }
 
+/* Two runs of 51 arrivals, as a trace has them or drawn, that leave so many undone. */
+static size_t failures_of(const char *process, const char *path, const char *metric, double before,
+                          double after) {
+    const double n[] = {before, after};
+    struct comparison_limit limit = {"throughput_tok_s", 0.05, true};
+    for (size_t s = 0; s < 2; s++) {
+        char json[160];
+        snprintf(json, sizeof json,
+                 "{\"workload\": {\"path\": \"%s\", \"speed\": 1, \"arrival\": {\"process\": \"%s\"}}}",
+                 s ? path : "rows.csv", process);
+        free(run[s].effective_json);
+        run[s].effective_json = mem_strdup(json);
+        snprintf(run[s].trace_sha256, sizeof run[s].trace_sha256, "abc");
+        run[s].results.count = 0;
+        put(s, "requests_arrived", 51, "");
+        put(s, "requests_done", 41, "");
+        put(s, "requests_failed", 0, "");
+        put(s, "measured_s", 51, "s");
+        put(s, "throughput_tok_s", 100, "tok/s");
+        put(s, "arrival_dispersion", 1, "");
+        if (strcmp(metric, "unserved_ratio") != 0) put(s, "unserved_ratio", 0, "");
+        put(s, metric, n[s], "");
+    }
+    make(2);
+    comparison_check(&c, &limit, 1);
+    size_t failures = c.failures;
+    comparison_free(&c);
+    return failures;
+}
+
+static void arrivals_that_are_replayed_leave_nothing_to_chance(void **state) {
+    (void)state;
+    static const struct {
+        const char *metric;
+        double before, after;
+        bool replayed; /* more is undone */
+    } cases[] = {{"requests_dropped", 0, 1, true},    {"requests_dropped", 0, 5, true},
+                 {"requests_dropped", 8, 9, false},   {"requests_dropped", 8, 12, true},
+                 {"requests_dropped", 5, 0, false},   {"unserved_ratio", 0, 0.0392, false},
+                 {"unserved_ratio", 0, 0.0588, true}, {"unserved_ratio", 0.0588, 0, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(failures_of("trace", "rows.csv", cases[i].metric, cases[i].before, cases[i].after),
+                         cases[i].replayed);
+        assert_int_equal(
+            failures_of("trace", "there/rows.csv", cases[i].metric, cases[i].before, cases[i].after),
+            cases[i].replayed);
+        assert_int_equal(failures_of("poisson", "rows.csv", cases[i].metric, cases[i].before, cases[i].after),
+                         0);
+    }
+}
+
 /* Bursts of 30 % that both meet in the same intervals, and a change of 3 %: twins tell it, strangers do not.
  */
 static void twins_are_told_apart_interval_by_interval(void **state) {
@@ -1422,6 +1473,7 @@ int main(void) {
         CASE(runs_by_their_intervals),
         CASE(runs_that_are_alike_are_seldom_told_apart),
         CASE(slow_drift_is_seldom_taken_for_a_change),
+        CASE(arrivals_that_are_replayed_leave_nothing_to_chance),
         CASE(twins_are_told_apart_interval_by_interval),
         CASE(few_requests_are_no_change_of_twins),
         CASE(from_some_requests_to_none),
