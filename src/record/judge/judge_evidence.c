@@ -504,6 +504,7 @@ void judge_add_unserved(struct phrase *t, const struct judge_input *in) {
                    strncmp(in->unserved, "classes", 7) == 0 ? "are" : "is");
 }
 
+/* Targets that were met by a part of the load tell nothing of all of it: they count as none. */
 void judge_read_results(const struct run_record *run, struct judge_input *in) {
     const struct result_list *r = &run->results;
     in->unserved_ratio = result_value(r, "unserved_ratio");
@@ -513,7 +514,8 @@ void judge_read_results(const struct run_record *run, struct judge_input *in) {
         kvf_present(result_value(r, "unsettled_ratio")) || kvf_present(result_value(r, "unanswered_ratio"));
     in->cut = standing_run_cut(r);
     standing_of(run, NULL, &in->stand);
-    in->targets = in->stand.targets > 0;
+    bool in_part = standing_run_rows(r) || result_value(r, "users_exhausted_ratio") > 0;
     in->targets_met = in->stand.missed == 0;
+    in->targets = in->stand.targets > 0 && !(in->targets_met && in_part && run->status != RUN_FAILED);
     standing_run_unserved(run, in->unserved);
 }

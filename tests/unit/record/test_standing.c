@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/judge/judge.h"
 #include "record/standing.h"
 
 static struct run_record r;
@@ -219,6 +220,37 @@ static void a_flaw_is_told_by_its_metrics(void **state) {
     }
 }
 
+/* Rows that were rejected, and what users without a conversation would have asked, may miss the target. */
+static void a_part_of_the_load_meets_no_targets(void **state) {
+    (void)state;
+    static const struct {
+        const char *metric;
+        double value, met;
+        enum run_status status;
+        bool targets; /* that count */
+    } cases[] = {{"rows_rejected_ratio", 0.04, 1, RUN_COMPLETED, true},
+                 {"rows_rejected_ratio", 0.05, 1, RUN_COMPLETED, false},
+                 {"rows_rejected_ratio", 0.05, 0, RUN_COMPLETED, true},
+                 {"rows_rejected_ratio", 0.05, 1, RUN_FAILED, true},
+                 {"users_exhausted_ratio", 0.2, 1, RUN_COMPLETED, false},
+                 {"users_exhausted_ratio", 0.2, 0, RUN_COMPLETED, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct judge_input in = {.whole = true};
+        struct run_record one;
+        run_record_init(&one);
+        one.status = cases[i].status;
+        one.classes = 1;
+        snprintf(one.klass[0].name, sizeof one.klass[0].name, "a");
+        one.klass[0].p95_ns = 10 * KVF_NS_PER_MS;
+        result_add(&one.results, cases[i].met, 100, "slo_a_p95_met");
+        result_add(&one.results, cases[i].value, 0, "%s", cases[i].metric);
+        judge_read_results(&one, &in);
+        assert_int_equal(in.targets, cases[i].targets);
+        assert_int_equal(in.targets && in.targets_met, cases[i].targets && cases[i].met == 1);
+        run_record_free(&one);
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -230,6 +262,7 @@ int main(void) {
         CASE(trials_tell_the_most_classes_of_any),
         CASE(both_reasons_are_told),
         CASE(a_flaw_is_told_by_its_metrics),
+        CASE(a_part_of_the_load_meets_no_targets),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("standing", tests, NULL, NULL);
