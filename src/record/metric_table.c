@@ -98,6 +98,8 @@ const struct metric metric_rows[] = {
      "where there are none."},
     {"ranks_copies_left", COUNT, DOWN, "ranks with copies left",
      "Of merged ranks, those that ended with copies of placement inclusive still to be made, likewise."},
+    {"ranks_behind", COUNT, DOWN, "ranks that fell behind",
+     "Of merged ranks, those that left more of their own arrivals waiting than chance explains of so many, likewise."},
     {"prepare_s", SECONDS, DOWN, "preparation", "Seconds of preparation before the clock."},
 
     /* requests */

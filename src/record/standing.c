@@ -423,29 +423,31 @@ static double busiest(const struct result_list *results) {
     return busy;
 }
 
-/* Arrivals at even gaps leave no queue by chance, but sizes let the number in service differ. */
-static bool leaves_waiting(const struct result_list *results) {
+/* Arrivals at even gaps leave no queue by chance, but sizes let the number in service differ. What is chance
+ * in the load of one rank is known of that rank alone. */
+bool standing_run_waits(const struct result_list *results) {
     double unserved = result_value(results, "unserved_ratio"), load = standing_run_load(results),
            queue = fmin(unserved, result_value(results, "requests_queued_at_end") / load),
            dispersion = result_value(results, "arrival_dispersion"), busy = busiest(results);
     return kvf_present(unserved) &&
-           (standing_waiting(unserved, load, standing_chance(fmax(dispersion, 1), busy)) ||
+           (result_value(results, "ranks_behind") > 0 ||
+            standing_waiting(unserved, load, standing_chance(fmax(dispersion, 1), busy)) ||
             standing_waiting(queue, load, standing_chance(dispersion, busy)));
 }
 
 double standing_run_allowed(const struct result_list *results) {
     double load = standing_run_load(results), busy = busiest(results),
            dispersion = fmax(result_value(results, "arrival_dispersion"), 1);
-    bool needed = result_value(results, "unserved_ratio") >= JUDGE_UNSERVED && !leaves_waiting(results);
+    bool needed = result_value(results, "unserved_ratio") >= JUDGE_UNSERVED && !standing_run_waits(results);
     if (!needed || !(load > 0)) return JUDGE_UNSERVED;
     double chance = chance_of(load, standing_chance(dispersion, busy));
     return fmax(JUDGE_UNSERVED, fmax(chance, (JUDGE_WAIT_A_MOMENT + 1) / load));
 }
 
 double standing_run_left(const struct result_list *results) {
-    return leaves_waiting(results) ? result_value(results, "unserved_ratio")
-                                   : fmax(known(result_value(results, "unsettled_ratio")),
-                                          known(result_value(results, "unanswered_ratio")));
+    return standing_run_waits(results) ? result_value(results, "unserved_ratio")
+                                       : fmax(known(result_value(results, "unsettled_ratio")),
+                                              known(result_value(results, "unanswered_ratio")));
 }
 
 bool standing_run_behind(const struct result_list *results) {
@@ -476,23 +478,23 @@ unsigned standing_run_early(const struct result_list *results) {
            (carried ? STANDING_EARLY_TOKENS : 0);
 }
 
-const char *const standing_flaw_metrics[] = {"e2e_mean_ms",          "queue_wait_mean_ms",
-                                             "in_service_mean",      "requests_in_service_at_end",
-                                             "measured_s",           "requests_arrived",
-                                             "requests_done",        "requests_failed",
-                                             "requests_asked",       "requests_left",
-                                             "achieved_ratio",       "tokens_carried_ratio",
-                                             "unserved_ratio",       "unsettled_ratio",
-                                             "unanswered_ratio",     "copies_begun",
-                                             "copies_left",          "batch_running_mean",
-                                             "misses_not_computed",  "requests_open_at_start",
-                                             "arrival_dispersion",   "requests_queued_at_end",
-                                             "slots_busy_ratio",     "gpu_busy_ratio",
-                                             "cpu_busy_ratio",       "nvme_busy_ratio",
-                                             "remote_busy_ratio",    "batch_busy_ratio",
-                                             "unfinished_ratio",     "ranks_early",
-                                             "ranks_copies_left",    "rows_rejected_ratio",
-                                             "users_exhausted_ratio"};
+const char *const standing_flaw_metrics[] = {"e2e_mean_ms",         "queue_wait_mean_ms",
+                                             "in_service_mean",     "requests_in_service_at_end",
+                                             "measured_s",          "requests_arrived",
+                                             "requests_done",       "requests_failed",
+                                             "requests_asked",      "requests_left",
+                                             "achieved_ratio",      "tokens_carried_ratio",
+                                             "unserved_ratio",      "unsettled_ratio",
+                                             "unanswered_ratio",    "copies_begun",
+                                             "copies_left",         "batch_running_mean",
+                                             "misses_not_computed", "requests_open_at_start",
+                                             "arrival_dispersion",  "requests_queued_at_end",
+                                             "slots_busy_ratio",    "gpu_busy_ratio",
+                                             "cpu_busy_ratio",      "nvme_busy_ratio",
+                                             "remote_busy_ratio",   "batch_busy_ratio",
+                                             "unfinished_ratio",    "ranks_early",
+                                             "ranks_copies_left",   "ranks_behind",
+                                             "rows_rejected_ratio", "users_exhausted_ratio"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 bool standing_run_rows(const struct result_list *results) {

@@ -108,6 +108,8 @@ bool standing_behind(double done_ratio, double arrived);
 /* The same of a run whose arrivals do not wait for answers: of an open loop by what it achieved, of any by
  * what was left waiting. Where users wait for answers, whether its load had not settled. */
 bool standing_run_behind(const struct result_list *results);
+/* Whether arrivals of an open loop, or of paced users, were left waiting beyond chance. */
+bool standing_run_waits(const struct result_list *results);
 /* The unserved_ratio below which the arrivals of a run count as served: five percent, or where it has more,
  * what chance explains of so few. */
 double standing_run_allowed(const struct result_list *results);

@@ -215,12 +215,51 @@ static void add_flawed(struct store_ranks *w) {
     }
 }
 
+/* Of requests that wait for no answer. Chance leaves a larger part of few arrivals waiting than of many: each
+ * rank is held against its own, and where none is behind, all of them together against those of all. */
+static void add_waiting(struct store_ranks *w) {
+    double worst = KVF_MISSING, waiting = 0, load = 0;
+    size_t behind = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct result_list *own = &w->part[i].run.results;
+        double part = result_value(own, "unserved_ratio");
+        if (!kvf_present(part)) continue;
+        waiting += part * standing_run_load(own);
+        load += standing_run_load(own);
+        if (!standing_run_waits(own)) continue;
+        worst = fmax(worst, part);
+        behind++;
+    }
+    if (!(load > 0)) return;
+    result_add(&w->run.results, behind ? worst : kvf_ratio(waiting, load), 0, "unserved_ratio");
+    if (behind) result_add(&w->run.results, (double)behind, 0, "ranks_behind");
+}
+
+/* A tier of each fills by itself, and with one of them the rates of all change. The most that filled is told,
+ * and the warm-up that measures all of them full. Whether the sum is steady otherwise is not known. */
+static void add_fill(struct store_ranks *w) {
+    static const char missed[] = "not reached: ";
+    struct run_record *r = &w->run;
+    double most = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct run_record *own = &w->part[i].run;
+        double filled = result_value(&own->results, "fill_ratio");
+        if (!(filled > most) || strncmp(own->steady, missed, sizeof missed - 1) != 0) continue;
+        most = filled;
+        snprintf(r->steady, sizeof r->steady, "%srank %zu: %s", missed, i, own->steady + sizeof missed - 1);
+    }
+    if (most > 0) result_add(&r->results, 0, 0, "steady");
+    if (!kvf_present(most_of(w, "fill_ratio"))) return;
+    result_add(&r->results, most_of(w, "fill_ratio"), 0, "fill_ratio");
+    result_add(&r->results, most_of(w, "fill_full_s"), 0, "fill_full_s");
+}
+
 /* Where they are told, the largest of all: a rank hides in a sum. */
 static void add_most(struct store_ranks *w) {
-    static const char *const metrics[] = {
-        "rows_rejected_ratio",                       /* of the one file, or of the worst */
-        "unserved_ratio",      "arrival_dispersion", /* of requests that wait for no answer */
-        "unsettled_ratio",     "unanswered_ratio",   "users_exhausted_ratio"}; /* of users */
+    static const char *const metrics[] = {"rows_rejected_ratio", /* of the one file, or of the worst */
+                                          "arrival_dispersion",  /* of requests that wait for no answer */
+                                          "unsettled_ratio", "unanswered_ratio",
+                                          "users_exhausted_ratio"}; /* of users */
     for (size_t k = 0; k < sizeof metrics / sizeof *metrics; k++) {
         double most = most_of(w, metrics[k]);
         if (kvf_present(most)) result_add(&w->run.results, most, 0, "%s", metrics[k]);
@@ -273,6 +312,8 @@ static void add_own(struct store_ranks *w, const struct store_whole *done) {
     add_flawed(w);
     double most_left = fmax(standing_run_unfinished(out), most_of(w, "unfinished_ratio"));
     result_add(out, most_left < 0 ? 0 : most_left, 0, "unfinished_ratio");
+    add_waiting(w);
+    add_fill(w);
     add_most(w);
     char names[STANDING_UNSERVED];
     result_add(out, (double)standing_run_unserved(&w->run, names), 0, "classes_unserved");

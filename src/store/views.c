@@ -147,7 +147,9 @@ static void add_flawless(struct buf *out, const char *run) {
     add_terms(out, run, text);
     snprintf(text, sizeof text, " AND coalesce([rows_rejected_ratio], 0) < %g", STANDING_ROWS);
     add_terms(out, run, text);
-    add_terms(out, run, " AND coalesce([ranks_early], 0) <= 0 AND coalesce([ranks_copies_left], 0) <= 0");
+    add_terms(out, run,
+              " AND coalesce([ranks_early], 0) <= 0 AND coalesce([ranks_copies_left], 0) <= 0"
+              " AND coalesce([ranks_behind], 0) <= 0");
     add_terms(
         out, run,
         " AND NOT coalesce([requests_asked] - [requests_left] - [requests_done] > [requests_asked] / 2, 0)");

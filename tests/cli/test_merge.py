@@ -445,6 +445,46 @@ def _():
     assert rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1") == [{"comparable": 0}]
 
 
+def waited(found, ratios, arrived):
+    """The same ranks, where of so many arrivals at each these parts were left waiting."""
+    for (path, _, _), ratio in zip(found, ratios):
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE results SET value = ? WHERE metric = 'unserved_ratio'", (ratio,))
+            db.execute("UPDATE results SET value = ? WHERE metric IN ('requests_arrived', 'requests_done')", (arrived,))
+            db.execute("UPDATE results SET value = 0 WHERE metric = 'requests_open_at_start'")
+    return whole_of(found)[1]
+
+
+@case("what a rank left waiting is held against its own arrivals: chance of few is no backlog of all, and a backlog of one is none of chance")
+def _():
+    rated = {"workload.arrival": {"process": "poisson", "rate": 200}, "run": {"duration": "2s", "warmup": "0s", "interval": "100ms"}}
+    found = apart(*[{**rated, "seed": seed} for seed in range(4)])
+    chance = waited(found, (0.2, 0, 0, 0), 100)  # three standard deviations of 100 are 30 %, of 1,600 7.5 %
+    assert abs(value(chance["results"], "unserved_ratio") - 0.05) < 1e-9 and "ranks_behind" not in chance["results"], chance["results"]
+    assert rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1") == [{"comparable": 1}]
+    behind = waited(found, (0.4, 0, 0.2, 0), 100)
+    assert value(behind["results"], "unserved_ratio") == 0.4 and value(behind["results"], "ranks_behind") == 1, behind["results"]
+    assert rows("SELECT comparable FROM run_summary ORDER BY run_id DESC LIMIT 1") == [{"comparable": 0}]
+    assert "it did not serve what arrived" in run(["export", "latest", "--format", "mlperf"]).stdout
+    assert behind["verdict"]["limited_by"] != "none", behind["verdict"]
+
+
+@case("a last tier that fills at any rank is told of the whole, which is not steady")
+def _():
+    found = apart({}, {}, {})
+    for (path, _, _), part, at in zip(found, (None, 0.3, 0.2), (None, 4, 5)):
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE runs SET steady_state = 'from 1 s on'")
+            if part:
+                db.execute("UPDATE runs SET steady_state = ?", ("not reached: nvme filled from 0 %% to %.0f %% in the measured part" % (100 * part),))
+                db.execute("INSERT INTO results (run_id, n, metric, value, unit) VALUES (1, 9998, 'fill_ratio', ?, ''), (1, 9999, 'fill_full_s', ?, 's')", (part, at))
+    _, whole = whole_of(found)
+    assert [value(whole["results"], name) for name in ("steady", "fill_ratio", "fill_full_s")] == [0, 0.3, 5], whole["results"]
+    assert whole["run"]["steady_state"] == "not reached: rank 1: nvme filled from 0 % to 30 % in the measured part", whole["run"]
+    _, whole = whole_of(apart({}, {}))
+    assert not {"steady", "fill_ratio", "fill_full_s"} & {name for name, one in whole["results"].items() if one["value"] is not None}, whole["results"]
+
+
 @case("every target of merged ranks stands as that of a run of all their requests: also of percentiles above P95")
 def _():
     levels = ("p95", "p99", "p999", "p9999")
@@ -476,7 +516,7 @@ def _():
 
 
 # Metrics that two equal runs together have as each of them, and whose names do not tell.
-ONCE = ("amplification", "context_tokens_mean", "entry_bytes_min", "entry_bytes_mean", "entry_bytes_max", "measured_s", "classes_unserved", "storage_throughput_tok_s")
+ONCE = ("amplification", "fill_full_s", "context_tokens_mean", "entry_bytes_min", "entry_bytes_mean", "entry_bytes_max", "measured_s", "classes_unserved", "storage_throughput_tok_s")
 
 
 @case("a run beside its like is twice the run: every sum doubled, every ratio, percentile and verdict as it was")
