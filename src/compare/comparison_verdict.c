@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/units.h"
-#include "compare/comparison_parts.h"
+#include "compare/comparison_harm.h"
 #include "record/standing.h"
 
 /* Metrics that users of a cache feel, in order of weight. */
@@ -19,11 +18,7 @@ static bool of_part(const char *metric) {
 /* So many times the bytes of a request are more or fewer. */
 #define READS 1.02
 
-static const char *is_or_are(const struct comparison_side *s) {
-    return strncmp(s->label, "runs", 4) == 0 ? "are" : "is";
-}
-
-static const struct comparison_change *told(const struct comparison *c, const char *metric, size_t side) {
+const struct comparison_change *comparison_told(const struct comparison *c, const char *metric, size_t side) {
     const struct comparison_metric *m = comparison_metric(c, metric);
     const struct comparison_change *v = m ? &m->change[side] : NULL;
     bool moved = v && (v->direction == COMPARISON_IMPROVED || v->direction == COMPARISON_WORSENED);
@@ -43,7 +38,7 @@ bool comparison_reads(const struct comparison *c, size_t side, bool more) {
 
 bool comparison_went(const struct comparison *c, const char *metric, size_t side,
                      enum comparison_direction way) {
-    const struct comparison_change *v = told(c, metric, side);
+    const struct comparison_change *v = comparison_told(c, metric, side);
     return v && v->direction == way;
 }
 
@@ -60,14 +55,14 @@ static const struct comparison_change *hits_moved(const struct comparison *c, si
     const struct comparison_metric *m = comparison_metric(c, "reuse_hit_ratio");
     const struct comparison_change *v = m ? &m->change[side] : NULL;
     bool fell = v && merely_noisy(v) && v->absolute <= -HITS_FALL;
-    return fell ? v : told(c, "reuse_hit_ratio", side);
+    return fell ? v : comparison_told(c, "reuse_hit_ratio", side);
 }
 
 /* Hits changed, and what users feel did not, as far as is known. */
 static void put_hits(const struct comparison *c, size_t side, const struct comparison_change *hits,
                      struct buf *out) {
     buf_addf(out, "%s %s %s lookups than %s (", c->side[side].label,
-             is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses",
+             comparison_be(&c->side[side])[0] == 'a' ? "miss" : "misses",
              hits->direction == COMPARISON_WORSENED ? "more" : "fewer", c->side[0].label);
     comparison_put_values(c, "reuse_hit_ratio", side, out);
     buf_add(out, "); no latency or throughput that users feel differs beyond noise.");
@@ -87,176 +82,14 @@ static void put_flawed(const struct comparison *c, size_t side, struct buf *out)
     }
 }
 
-/* ---- what comes before all that is felt ---- */
-
-static double value_at(const struct comparison *c, const char *metric, size_t side) {
-    const struct comparison_metric *m = comparison_metric(c, metric);
-    return m ? m->change[side].value : (double)NAN;
-}
-
-/* A count that is 0 everywhere is not listed. */
-static double lost(const struct comparison *c, const char *metric, size_t side) {
-    size_t kind = standing_undone_find(metric);
-    double n = value_at(c, metric, side);
-    if (kind < STANDING_UNDONE && c->side[side].settled[kind]) return 0;
-    return comparison_lost_amount(&c->side[side], comparison_lost_find(metric), kvf_present(n) ? n : 0);
-}
-
-static const char waiting[] = "unserved_ratio", unanswered[] = "unanswered_ratio";
-
-/* Far more of it, as far as chance lets both differ. */
-static bool loses(const struct comparison *c, const char *metric, size_t side, size_t than) {
-    if (strcmp(metric, unanswered) == 0)
-        return comparison_unanswered_more(&c->side[side], &c->side[than], lost(c, metric, side),
-                                          lost(c, metric, than));
-    if (strcmp(metric, waiting) != 0)
-        return comparison_lost_more(c, metric, side, lost(c, metric, side), than, lost(c, metric, than));
-    const struct comparison_side *more = &c->side[side], *less = &c->side[than];
-    double dispersion = comparison_arrive_alike(more, less) ? 0
-                        : more->twin || less->twin          ? 1
-                                                            : fmax(more->dispersion, less->dispersion);
-    return comparison_waits_more(more, less) &&
-           standing_waiting(more->unserved - less->unserved, fmin(more->load, less->load), dispersion) &&
-           comparison_waits_beyond_chance(more, less);
-}
-
-bool comparison_leaves_more_waiting(const struct comparison *c, size_t side) {
-    return loses(c, waiting, side, 0) || loses(c, unanswered, side, 0);
-}
-
-/* The first of which one side lost far more than the other; COMPARISON_LOST: none. */
-static size_t more_lost(const struct comparison *c, size_t side, size_t than) {
-    size_t i = 0;
-    while (i < COMPARISON_LOST && !loses(c, comparison_lost_metric(i), side, than)) i++;
-    return i;
-}
-
-/* The share of a class inside its target that got worse; NULL: none did. */
-static const char *missed_of(const struct comparison *c, size_t side) {
-    for (size_t i = 0; i < c->metrics; i++) {
-        const char *name = c->metric[i].metric;
-        const struct comparison_change *v = strncmp(name, "slo_", 4) == 0 ? told(c, name, side) : NULL;
-        size_t len = strlen(name), tail = strlen("_met_ratio");
-        if (v && v->direction == COMPARISON_WORSENED && len > tail &&
-            strcmp(name + len - tail, "_met_ratio") == 0)
-            return name;
-    }
-    return NULL;
-}
-
-static const char *harm_words(const char *metric) {
-    size_t kind = standing_undone_find(metric);
-    if (kind < STANDING_UNDONE) return standing_undone_more(kind);
-    return strcmp(metric, "refused") == 0    ? "writes are refused"
-           : strcmp(metric, waiting) == 0    ? "arrivals are left waiting"
-           : strcmp(metric, unanswered) == 0 ? "users are left without an answer"
-                                             : "requests miss their target";
-}
-
-/* Of unequal numbers of requests the counts tell nothing without these: "90 of 100 requests after 100 of
- * 1,000". */
-#define UNEQUAL 1.05
-
-static void put_of(const struct comparison *c, const char *metric, size_t side, size_t other,
-                   struct buf *out) {
-    const struct comparison_metric *m = comparison_metric(c, metric);
-    const struct comparison_side *s = &c->side[side];
-    double n = m->change[side].value, n_other = m->change[other].value;
-    double own = comparison_out_of(s, metric, kvf_present(n) ? n : 0),
-           theirs = comparison_out_of(&c->side[other], metric, kvf_present(n_other) ? n_other : 0);
-    size_t kind = comparison_lost_find(metric);
-    char number[32];
-    bool few = strcmp(metric, unanswered) == 0 && isnan(m->change[side].value);
-    if (kind < COMPARISON_LOST && comparison_lost_in_part(s, kind)) {
-        const struct comparison_lost *l = &s->lost[kind];
-        buf_addf(out, "%s%s in %zu of %zu trials", l->trials > 1 ? "up to " : "",
-                 comparison_cell(l->most, m).text, l->trials, s->complete);
-        return;
-    }
-    buf_add(out, few ? "under 5 %" : comparison_cell(m->change[side].value, m).text);
-    if (m->unit[0] || strcmp(metric, waiting) == 0 || strcmp(metric, unanswered) == 0 ||
-        standing_of_classes(metric) || strncmp(metric, "slo_", 4) == 0)
-        return;
-    if (fmax(own, theirs) > UNEQUAL * fmin(own, theirs))
-        buf_addf(out, " in %s requests", units_count_human(own, number, sizeof number));
-}
-
-static const char class_served[] = "class_served"; /* no metric, but less_served or more_served of a side */
-
-static const char chunk_hits[] = "chunk_hits"; /* nor this: fewer_chunks or more_chunks of a side */
-
-static void put_class(const struct comparison_side *s, struct buf *out) {
-    bool less = s->less_served[0];
-    char own[32], base[32];
-    buf_addf(out, "class %s is served %s often (%s requests done after %s)",
-             less ? s->less_served : s->more_served, less ? "less" : "more",
-             units_count_human(s->served, own, sizeof own),
-             units_count_human(s->served_base, base, sizeof base));
-}
-
-static void put_lost(const struct comparison *c, size_t side, const char *metric, bool fewer,
-                     struct buf *out) {
-    if (strcmp(metric, class_served) == 0) {
-        put_class(&c->side[side], out);
-        return;
-    }
-    if (metric == chunk_hits) {
-        comparison_put_chunks(c, side, out);
-        return;
-    }
-    buf_addf(out, "%s %s (%s ", fewer ? "fewer" : "more", harm_words(metric),
-             comparison_metric(c, metric)->label);
-    put_of(c, metric, side, 0, out);
-    buf_add(out, " after ");
-    put_of(c, metric, 0, side, out);
-    buf_add(out, ")");
-}
-
-/* The loss that weighs most decides, and one that goes the other way is told. Where the side that lost less
- * did clearly less as well, neither is better for it.
- * "run 4 is worse than run 1: more writes are refused (...), though fewer writes fall through (...)" */
-struct harm {
-    const char *metric, *against; /* NULL: none */
-    bool relief;                  /* it became less */
-    bool other_done;              /* the side that lost less did clearly less */
-};
-
-static struct harm harm_of(const struct comparison *c, size_t side) {
-    size_t more = more_lost(c, side, 0), less = more_lost(c, 0, side), first = more < less ? more : less,
-           other = more < less ? less : more;
-    struct harm h = {.relief = less < more};
-    const struct comparison_side *own = &c->side[side];
-    bool classes = first == COMPARISON_LOST && (own->less_served[0] || own->more_served[0]);
-    h.metric = classes                   ? class_served
-               : first < COMPARISON_LOST ? comparison_lost_metric(first)
-                                         : missed_of(c, side);
-    if (classes) h.relief = own->more_served[0];
-    h.against = other < COMPARISON_LOST ? comparison_lost_metric(other) : NULL;
-    h.other_done = first < COMPARISON_LOST &&
-                   comparison_does_less(c, h.relief ? side : 0, h.relief ? 0 : side, COMPARISON_CLEARLY_LESS);
-    bool chunks = own->loses_chunks || own->base_loses_chunks;
-    if (chunks && (!h.metric || h.relief == own->loses_chunks))
-        h = (struct harm){.metric = chunk_hits, .against = h.metric, .relief = own->base_loses_chunks};
-    return h;
-}
-
-static void put_harm(const struct comparison *c, size_t side, const struct harm *h, struct buf *out) {
-    buf_addf(out, "%s %s %s than %s: ", c->side[side].label, is_or_are(&c->side[side]),
-             h->relief ? "better" : "worse", c->side[0].label);
-    put_lost(c, side, h->metric, h->relief, out);
-    if (!h->against) return;
-    buf_add(out, ", though ");
-    put_lost(c, side, h->against, !h->relief, out);
-}
-
 /* "run 4 misses more lookups than run 1 (...), and so reads less per request", where it does */
 static void put_misses(const struct comparison *c, size_t side, struct buf *out) {
     buf_addf(out, "%s %s more lookups than %s (", c->side[side].label,
-             is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
+             comparison_be(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
     comparison_put_values(c, "reuse_hit_ratio", side, out);
     buf_add(out, ")");
     if (comparison_reads(c, side, false))
-        buf_addf(out, ", and so read%s less per request", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
+        buf_addf(out, ", and so read%s less per request", comparison_be(&c->side[side])[0] == 'a' ? "" : "s");
 }
 
 static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,
@@ -359,7 +192,7 @@ static bool may_be_worse(const struct comparison *c, size_t side, struct felt_pa
 static void put_may_be_worse(const struct comparison *c, size_t side, const struct felt_pair *pair,
                              struct buf *out) {
     buf_addf(out, "Whether %s %s worse than %s is not known: %s may be ", c->side[side].label,
-             is_or_are(&c->side[side]), c->side[0].label, pair->metric.label);
+             comparison_be(&c->side[side]), c->side[0].label, pair->metric.label);
     put_pair(pair, out);
     buf_add(out, ", and nothing goes beyond noise.");
 }
@@ -398,7 +231,7 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
 
 /* All there is to say of a side, each of metrics that moved beyond noise. */
 struct findings {
-    struct harm harm;
+    struct comparison_harm harm;
     const struct comparison_change *first; /* of the metrics that users feel; NULL: none */
     const char *what, *also;               /* that one, and the first that went the other way */
     bool worse, misses;                    /* the first one; more lookups miss */
@@ -417,9 +250,9 @@ static const char *better_all_the_same(const struct comparison *c, size_t side) 
 }
 
 static struct findings findings_of(const struct comparison *c, size_t side) {
-    struct findings f = {.harm = harm_of(c, side)};
+    struct findings f = {.harm = comparison_harm_of(c, side)};
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
-        const struct comparison_change *v = told(c, felt[i], side);
+        const struct comparison_change *v = comparison_told(c, felt[i], side);
         if (!v) continue;
         if (f.first && v->direction != f.first->direction && !f.also) f.also = felt[i];
         if (!f.first) f.what = felt[i];
@@ -428,7 +261,8 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
     const struct comparison_change *hits = hits_moved(c, side);
     f.worse = f.first && f.first->direction == COMPARISON_WORSENED;
     f.misses = hits && hits->direction == COMPARISON_WORSENED;
-    if (f.harm.metric == chunk_hits && !f.harm.relief && f.worse && !of_part(f.what) && !f.harm.against)
+    if (comparison_of_chunks(f.harm.metric) && !f.harm.relief && f.worse && !of_part(f.what) &&
+        !f.harm.against)
         f.harm.metric = NULL; /* that has a cause, and comes after it */
     bool part = !f.first || of_part(f.what), harmed = f.harm.metric && !f.harm.relief;
     if (!f.also && (f.worse || (harmed && !f.first))) f.also = better_all_the_same(c, side);
@@ -444,8 +278,8 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
  * left without an answer (...), though fewer writes fall through (...)" */
 static void put_other_done(const struct comparison *c, size_t side, const struct findings *f,
                            struct buf *out) {
-    const struct harm *h = &f->harm;
-    const char *be = is_or_are(&c->side[side]);
+    const struct comparison_harm *h = &f->harm;
+    const char *be = comparison_be(&c->side[side]);
     buf_addf(out, "%s %s %s than %s", c->side[side].label, be[0] == 'a' ? "do" : "does",
              h->relief ? "less" : "more", c->side[0].label);
     if (comparison_metric(c, "requests_per_s")) {
@@ -457,10 +291,10 @@ static void put_other_done(const struct comparison *c, size_t side, const struct
     if (f->first) put_by(c, f->worse ? "worse" : "better", f->what, side, out);
     if (h->against) {
         buf_add(out, ": ");
-        put_lost(c, side, h->against, !h->relief, out);
+        comparison_put_lost(c, side, h->against, !h->relief, out);
     }
     buf_add(out, ", though ");
-    put_lost(c, side, h->metric, h->relief, out);
+    comparison_put_lost(c, side, h->metric, h->relief, out);
 }
 
 /* Keys that say what is asked come first. */
@@ -473,12 +307,12 @@ static int weight_of(const char *key) {
 static void put_doubt(const struct comparison *c, size_t side, const struct findings *f, struct buf *out) {
     const char *word = f->worse && !f->harm.metric ? "worse" : "better",
                *other = word[0] == 'w' ? "better" : "worse";
-    buf_addf(out, "Whether %s %s %s than %s is not known: ", c->side[side].label, is_or_are(&c->side[side]),
-             word, c->side[0].label);
-    if (f->harm.metric) put_lost(c, side, f->harm.metric, f->harm.relief, out);
+    buf_addf(out, "Whether %s %s %s than %s is not known: ", c->side[side].label,
+             comparison_be(&c->side[side]), word, c->side[0].label);
+    if (f->harm.metric) comparison_put_lost(c, side, f->harm.metric, f->harm.relief, out);
     if (f->harm.metric && f->harm.against) {
         buf_add(out, ", though ");
-        put_lost(c, side, f->harm.against, !f->harm.relief, out);
+        comparison_put_lost(c, side, f->harm.against, !f->harm.relief, out);
     }
     const char *between = f->worse == f->harm.relief ? ", though " : ", and ";
     if (f->first) buf_add(out, f->harm.metric ? between : "");
@@ -488,12 +322,13 @@ static void put_doubt(const struct comparison *c, size_t side, const struct find
 }
 
 /* ", though fewer writes fall through (...)" */
-static void put_relief(const struct comparison *c, size_t side, const struct harm *h, struct buf *out) {
+static void put_relief(const struct comparison *c, size_t side, const struct comparison_harm *h,
+                       struct buf *out) {
     buf_add(out, ", though ");
-    put_lost(c, side, h->metric, true, out);
+    comparison_put_lost(c, side, h->metric, true, out);
     if (!h->against) return;
     buf_add(out, ", while ");
-    put_lost(c, side, h->against, false, out);
+    comparison_put_lost(c, side, h->against, false, out);
 }
 
 /* Whether the lookups that miss were named. */
@@ -509,11 +344,11 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
         return false;
     }
     if (f->harm.metric && !f->relieved)
-        put_harm(c, side, &f->harm, out);
+        comparison_put_harm(c, side, &f->harm, out);
     else if (lead)
         put_misses(c, side, out);
     else
-        buf_addf(out, "%s %s", c->side[side].label, is_or_are(&c->side[side]));
+        buf_addf(out, "%s %s", c->side[side].label, comparison_be(&c->side[side]));
     if (f->harm.metric && f->first && !f->relieved) {
         buf_addf(out, ", %s ", f->worse == f->harm.relief && !f->harm.against ? "though" : "and");
         put_by(c, f->worse ? "worse" : "better", f->what, side, out);
@@ -533,7 +368,7 @@ static bool put_first(const struct comparison *c, size_t side, const struct find
 static void put_chunks(const struct comparison *c, size_t side, const struct findings *f, struct buf *out) {
     const struct comparison_side *own = &c->side[side];
     bool better = f->first && (!f->worse || f->also), worse = f->first && (f->worse || f->also);
-    bool told = f->harm.metric == chunk_hits || f->harm.against == chunk_hits;
+    bool told = comparison_of_chunks(f->harm.metric) || comparison_of_chunks(f->harm.against);
     if (told || !((own->fewer_chunks && (better || own->loses_chunks)) || (own->more_chunks && worse)))
         return;
     buf_add(out, ", while ");
@@ -556,11 +391,6 @@ static void put_keys(const struct comparison *c, size_t side, struct buf *out) {
     if (told > 1) buf_addf(out, "%s %s", keys > told ? "," : " and", named[1]);
     if (keys > told) buf_addf(out, " and %zu more key%s", keys - told, keys - told == 1 ? "" : "s");
     buf_add(out, ".");
-}
-
-/* Whether it is the loss of a run that did not serve what arrived. */
-static bool of_waiting(const char *metric) {
-    return metric && (strcmp(metric, waiting) == 0 || strcmp(metric, unanswered) == 0);
 }
 
 /* Leads with what matters to users: failed requests, then latency, and never a gain that comes from misses
@@ -589,7 +419,8 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         buf_add(out, ")");
     }
     put_chunks(c, side, &f, out);
-    if (!of_waiting(f.harm.metric) && !of_waiting(f.harm.against)) put_flawed(c, side, out);
+    if (!comparison_of_waiting(f.harm.metric) && !comparison_of_waiting(f.harm.against))
+        put_flawed(c, side, out);
     if (c->side[side].smaller || c->side[side].larger) buf_add(out, ", although ");
     (void)comparison_put_work(c, side, out);
     buf_add(out, ".");

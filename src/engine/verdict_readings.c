@@ -310,10 +310,19 @@ static struct window_facts facts_of(const struct engine *e) {
 }
 
 /* A server may have less room than its tier. */
-static double holds(const struct engine *e, int t) {
-    double bytes = (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) * pods_tiers(e->s, t);
-    double most = t == KVF_TIER_REMOTE ? e->control.sampler->now.server.max_bytes : KVF_MISSING;
-    return (most > 0 ? fmin(bytes, most) : bytes) / scenario_ranks(e->s);
+double verdict_holds(const struct engine *e, const struct reading *at, int tier) {
+    double bytes = (double)scenario_usable_bytes(e->s, (enum kvf_tier)tier) * pods_tiers(e->s, tier);
+    double most = tier == KVF_TIER_REMOTE ? at->server.max_bytes : KVF_MISSING;
+    return most > 0 ? fmin(bytes, most) : bytes;
+}
+
+int verdict_last_tier(const struct engine *e, const struct reading *at) {
+    struct judge_input in = {.copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        in.on[t] = e->service.tiers[t] != NULL;
+        in.usable_bytes[t] = in.on[t] ? verdict_holds(e, at, t) : KVF_MISSING;
+    }
+    return judge_last_tier(&in);
 }
 
 /* The sample of accesses, as it is now: of this rank's, which stand for those of all, and of all its pods'.
@@ -322,7 +331,7 @@ static void look_at_reuse(struct engine *e) {
     struct sampler *p = e->control.sampler;
     double held = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
-        double more = e->service.tiers[t] ? holds(e, t) : 0;
+        double more = e->service.tiers[t] ? verdict_holds(e, &p->now, t) / scenario_ranks(e->s) : 0;
         held = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE ? fmax(held, more) : held + more;
     }
     sample_look(e->service.pods[0].pipeline.sample);

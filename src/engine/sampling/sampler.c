@@ -282,19 +282,8 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
 
 /* With moves in the background a tier is full from the low mark on. */
 static double room_of(const struct engine *e, int tier) {
-    double bytes = (double)scenario_usable_bytes(e->s, (enum kvf_tier)tier) * pods_tiers(e->s, tier);
-    double most = e->control.sampler->last.server.max_bytes;
-    if (tier == KVF_TIER_REMOTE && most > 0) bytes = fmin(bytes, most);
+    double bytes = verdict_holds(e, &e->control.sampler->last, tier);
     return e->s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND ? e->s->cache.low_watermark * bytes : bytes;
-}
-
-/* Its evictions are gone for good. Of tiers that keep copies, the one that holds most. */
-static int last_tier(const struct engine *e) {
-    int last = -1;
-    bool copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE;
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (e->service.tiers[t] && (!copies || last < 0 || room_of(e, t) >= room_of(e, last))) last = t;
-    return last;
 }
 
 static double used_part(const struct engine *e, int tier, uint64_t used_bytes) {
@@ -310,7 +299,7 @@ static bool expires(const struct engine *e, int tier) {
  * some may be. */
 static void steady_start(struct engine *e, double at_s) {
     struct sampler *p = e->control.sampler;
-    int last = last_tier(e);
+    int last = verdict_last_tier(e, &p->last);
     steady_begin(&p->steady, at_s);
     if (last < 0 || !(room_of(e, last) > 0)) return;
     bool one = pods_tiers(e->s, last) == 1, evicts = !expires(e, last) && p->last.cache.evictions[last] > 0;
@@ -328,7 +317,7 @@ static void steady_note(struct engine *e, const struct snapshot *snap) {
     }
     struct steady *s = &e->control.sampler->steady;
     if (s->tier) {
-        int last = last_tier(e);
+        int last = verdict_last_tier(e, &e->control.sampler->last);
         c.used = used_part(e, last, snap->tier[last].used_bytes);
         c.evictions = expires(e, last) ? 0 : (double)snap->tier[last].evictions;
     }
