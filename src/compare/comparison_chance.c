@@ -237,6 +237,14 @@ bool comparison_beyond_chance(const struct comparison_side *side, const char *me
     return apart > 0 && apart * apart > pow(student(&own, &other), 2) * (own.variance + other.variance);
 }
 
+/* Of a load `n` of which the part p is served, what arrives scatters that part by p^2 v / n, and what is
+ * served by p v / n: where hardly any is served, many more that arrive are hardly more of all. `v`:
+ * dispersions. */
+static double waiting_variance(const struct comparison_side *s, double arrive, double serve) {
+    double served = 1 - s->unserved;
+    return served * (served * arrive + serve) / s->load;
+}
+
 /* A queue that grows is what arrived less what was served, and both scatter. */
 bool comparison_waits_beyond_chance(const struct comparison_side *side, const struct comparison_side *than) {
     const struct comparison_side *const both[] = {side, than};
@@ -244,8 +252,8 @@ bool comparison_waits_beyond_chance(const struct comparison_side *side, const st
     if (comparison_arrive_alike(side, than)) return comparison_waits_more(side, than);
     for (size_t k = 0; k < 2; k++) {
         double arrive = side->twin || than->twin ? 0 : both[k]->dispersion;
-        variance += (arrive + (kvf_present(both[k]->serving) ? both[k]->serving : 0)) / both[k]->load;
-        single += 1 / both[k]->load;
+        variance += waiting_variance(both[k], arrive, kvf_present(both[k]->serving) ? both[k]->serving : 0);
+        single += waiting_variance(both[k], 0, 1);
     }
     double times = statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX);
     double most = fmax(times * sqrt(single), M_SQRT2 * JUDGE_CHANCE_MOST); /* as of one, of two */

@@ -21,6 +21,16 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
 
 static const char waiting[] = "unserved_ratio", unanswered[] = "unanswered_ratio";
 
+/* Of counts that chance alone lets differ by their roots: the smaller one, where hardly any is served. */
+static bool waits_more(const struct comparison_side *side, const struct comparison_side *than) {
+    double dispersion = comparison_arrive_alike(side, than) && comparison_waits_far_more(side, than) ? 0
+                        : side->twin || than->twin                                                   ? 1
+                                                   : fmax(side->dispersion, than->dispersion);
+    return comparison_waits_more(side, than) &&
+           standing_beyond_chance(side->unserved - than->unserved, fmin(side->load, than->load),
+                                  dispersion * (1 - than->unserved));
+}
+
 /* Far more of it, as far as chance lets both differ. */
 static bool loses(const struct comparison *c, const char *metric, size_t side, size_t than) {
     if (strcmp(metric, unanswered) == 0)
@@ -28,13 +38,8 @@ static bool loses(const struct comparison *c, const char *metric, size_t side, s
                                           lost(c, metric, than));
     if (strcmp(metric, waiting) != 0)
         return comparison_lost_more(c, metric, side, lost(c, metric, side), than, lost(c, metric, than));
-    const struct comparison_side *more = &c->side[side], *less = &c->side[than];
-    double dispersion = comparison_arrive_alike(more, less) ? 0
-                        : more->twin || less->twin          ? 1
-                                                            : fmax(more->dispersion, less->dispersion);
-    return comparison_waits_more(more, less) &&
-           standing_waiting(more->unserved - less->unserved, fmin(more->load, less->load), dispersion) &&
-           comparison_waits_beyond_chance(more, less);
+    return waits_more(&c->side[side], &c->side[than]) &&
+           comparison_waits_beyond_chance(&c->side[side], &c->side[than]);
 }
 
 bool comparison_leaves_more_waiting(const struct comparison *c, size_t side) {
@@ -99,6 +104,14 @@ static void put_of(const struct comparison *c, const char *metric, size_t side, 
         buf_addf(out, " in %s requests", units_count_human(own, number, sizeof number));
 }
 
+/* Where most are left waiting on both sides, how many were served tells more. */
+static void put_served(const struct comparison *c, const char *metric, size_t side, struct buf *out) {
+    bool few = fmin(c->side[side].unserved, c->side[0].unserved) > 0.5;
+    if (strcmp(metric, waiting) != 0 || !few || !comparison_metric(c, "requests_per_s")) return;
+    buf_add(out, ", ");
+    comparison_put_values(c, "requests_per_s", side, out);
+}
+
 static const char class_served[] = "class_served"; /* no metric, but less_served or more_served of a side */
 
 static const char chunk_hits[] = "chunk_hits"; /* nor this: fewer_chunks or more_chunks of a side */
@@ -127,6 +140,7 @@ void comparison_put_lost(const struct comparison *c, size_t side, const char *me
     put_of(c, metric, side, 0, out);
     buf_add(out, " after ");
     put_of(c, metric, 0, side, out);
+    put_served(c, metric, side, out);
     buf_add(out, ")");
 }
 

@@ -202,7 +202,8 @@ static void put_notes(struct comparison *c, const struct reach_notes *n) {
         comparison_note(
             c,
             "No latency, target or hit ratio is claimed to be better where over five percentage points more "
-            "of the arrivals were left waiting: it is that of the requests that were served.");
+            "of the arrivals were left waiting, or a quarter fewer of them served: it is that of the requests "
+            "that were served.");
     if (n->sizes)
         comparison_note(
             c, "Nothing%s is claimed to be better where the requests done were smaller: they take less time.",

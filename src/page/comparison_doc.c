@@ -272,7 +272,8 @@ static void put_check(struct doc *d, const struct comparison *c) {
     if (!c->checked) return;
     struct buf words = {0};
     bool nothing = c->unheld > 0 && c->unheld == c->limits * (c->sides - 1);
-    buf_add(&words, c->failures ? "FAILED:" : nothing ? "passed, nothing could be held" : "passed:");
+    buf_add(&words, c->failures ? "FAILED" : nothing ? "passed, nothing could be held" : "passed");
+    buf_add(&words, nothing ? "" : ":");
     put_limits(&words, c, true);
     put_limits(&words, c, false);
     doc_verdict(d, c->failures ? DOC_BAD : DOC_GOOD, "Check", buf_text(&words));

@@ -394,8 +394,12 @@ static double chance_of(double load, double dispersion) {
     return fmin(bursts, fmax(JUDGE_CHANCE * sqrt(1 / load), JUDGE_CHANCE_MOST));
 }
 
+bool standing_beyond_chance(double part, double load, double dispersion) {
+    return part * load > JUDGE_WAIT_A_MOMENT && part >= chance_of(load, dispersion);
+}
+
 bool standing_waiting(double part, double load, double dispersion) {
-    return part >= JUDGE_UNSERVED && part * load > JUDGE_WAIT_A_MOMENT && part >= chance_of(load, dispersion);
+    return part >= JUDGE_UNSERVED && standing_beyond_chance(part, load, dispersion);
 }
 
 bool standing_behind(double done_ratio, double arrived) {

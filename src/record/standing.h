@@ -97,6 +97,8 @@ double standing_run_unfinished(const struct result_list *results);
  * more. Arrivals at even gaps leave nothing to chance. `dispersion` NaN: 1, as of a Poisson process. NaN for
  * the others: false. */
 bool standing_waiting(double part, double load, double dispersion);
+bool standing_beyond_chance(double part, double load,
+                            double dispersion); /* the same without the five percent */
 /* The dispersion by which chance is allowed: where slots or a tier were busy for nearly all of the time, no
  * time was left in which what came by chance would have been served, and one standard deviation is enough.
  * `busy`: the largest of the metrics standing_busy. */

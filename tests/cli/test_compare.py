@@ -731,6 +731,18 @@ def _():
         qos={"classes": [{"name": "hi", "share": 0.5, "p95": "500ms"}, {"name": "lo", "share": 0.5, "p95": "5s"}]})
     assert "more arrivals are left waiting" in said and got.rc == 3, (said, got)
     assert "run 2 left more requests waiting than run 1, beyond chance." in " ".join(got.stdout.split()), got
+    long = {"name": "doc", "share": 0.3, "context": [60000, 100000], "generate": [50, 400], "think": ["1s", "3s"]}
+    said, got = simulated(  # of 600 arrivals 58 are served, and then 18
+        ["tiers.nvme.read_bandwidth=250MB/s", "tiers.nvme.write_bandwidth=250MB/s"], seed=568585, model="qwen3-8b",
+        run={"duration": "120s", "warmup": "60s"}, cache={"granularity": "block", "block_tokens": 256}, engine={"slots": 16},
+        tiers={"nvme": {"capacity": "8GiB", "read_bandwidth": "1GB/s", "write_bandwidth": "1GB/s", "latency": "80us"}},
+        workload={"users": 200, "arrival": {"process": "gamma", "rate": 5, "cv": 0},
+                  "conversation": {"end_probability": 0.05, "max_turns": 5},
+                  "personas": [{"name": "chat", "share": 0.8, "context": [512, 4096], "generate": [50, 200], "think": ["5s", "15s"]}, long]},
+        qos={"latency": "e2e", "scheduler": "aging",
+             "classes": [{"name": "a", "share": 0.3, "p95": "5s"}, {"name": "b", "share": 0.7, "p95": "20s"}]})
+    assert re.search(r"worse than run 1: more arrivals are left waiting \(arrivals left waiting 9\d\.\d % after 9\d\.\d %, "
+                     r"requests/s 0\.\d+ after 0\.\d+\)", said) and got.rc == 3, (said, got)
     gpu = {"mode": "roofline", "preset": "vllm-h100-bf16"}
     said, got = simulated(
         ["cache.admission=second_hit"], seed=7, run={"duration": "120s", "warmup": "30s"}, compute=gpu,
@@ -782,6 +794,11 @@ def _():
     assert said.endswith(", though better in tokens/s by 50 %."), said
     said = verdict_on(before, {**survivors, "unserved_ratio": 0.24})
     assert said == "Runs 5-8 are better than runs 1-4 in end-to-end P95 by 40 %.", said
+    served = {**before, "requests_arrived": 600, "unserved_ratio": 0.9}  # of 60 served 18 are fewer, 50 are not
+    assert verdict_on(served, {**served, "unserved_ratio": 0.97}).startswith("Runs 5-8 are worse than runs 1-4: more arrivals are left waiting (")
+    assert verdict_on({**served, "unserved_ratio": 0.97}, served).startswith("Runs 5-8 are better than runs 1-4: fewer arrivals are left waiting (")
+    assert "waiting" not in verdict_on(served, {**served, "unserved_ratio": 0.92})
+    assert "are left waiting" not in verdict_on({**served, "unserved_ratio": 0.97}, {**served, "unserved_ratio": 0.98})  # 18 and 12
     said = verdict_on({**before, "e2e_p95_ms": 60}, {**survivors, "e2e_p95_ms": 100})  # both are worse
     assert said.startswith("Runs 5-8 are worse than runs 1-4: more arrivals are left waiting (") and said.endswith(", and worse in end-to-end P95 by 67 %."), said
     said = verdict_on({**before, "requests_failed": 300}, survivors)
