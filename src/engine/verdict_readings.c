@@ -316,15 +316,6 @@ double verdict_holds(const struct engine *e, const struct reading *at, int tier)
     return most > 0 ? fmin(bytes, most) : bytes;
 }
 
-int verdict_last_tier(const struct engine *e, const struct reading *at) {
-    struct judge_input in = {.copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE};
-    for (int t = 0; t < KVF_TIERS; t++) {
-        in.on[t] = e->service.tiers[t] != NULL;
-        in.usable_bytes[t] = in.on[t] ? verdict_holds(e, at, t) : KVF_MISSING;
-    }
-    return judge_last_tier(&in);
-}
-
 /* The sample of accesses, as it is now: of this rank's, which stand for those of all, and of all its pods'.
  */
 static void look_at_reuse(struct engine *e) {

@@ -12,10 +12,8 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
  * `forecasts`. */
 void verdict_between(struct engine *e, const struct reading *from, const struct snapshot *snap,
                      const struct use *use, bool forecasts, struct verdict *out);
-/* Bytes that a tier holds, of all pods and ranks, as a reading knows of its server; and the tier of which
- * evictions are gone for good; -1: none is on. */
+/* Bytes that a tier holds, of all pods and ranks, as a reading knows of its server. */
 double verdict_holds(const struct engine *e, const struct reading *at, int tier);
-int verdict_last_tier(const struct engine *e, const struct reading *at);
 /* Whether so few of the misses so far make work that all are taken for those that make none. */
 bool verdict_free_misses(const struct engine *e);
 /* The verdict on the measured part, of which the snapshot and the results are: of the same two readings. */

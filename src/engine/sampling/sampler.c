@@ -290,21 +290,25 @@ static double used_part(const struct engine *e, int tier, uint64_t used_bytes) {
     return fmin(1, (double)used_bytes / room_of(e, tier));
 }
 
-/* Its evictions are in part of entries that expired, for which nothing needed room. */
-static bool expires(const struct engine *e, int tier) {
-    return e->s->tier[tier].eviction == KVF_EVICTION_TTL;
+/* Entries that left a tier for want of room: not its copies below, nor, in part, what expired. */
+static double fallen_of(const struct engine *e, int tier, uint64_t evictions, uint64_t demotions) {
+    bool copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE;
+    if (e->s->tier[tier].eviction == KVF_EVICTION_TTL) return 0;
+    return (double)evictions + (copies ? 0 : (double)demotions);
 }
 
-/* One that has evicted before is full, whatever an entry more or less makes of it; of several in a fleet,
- * some may be. */
+/* One that entries fell out of before is full, whatever an entry more or less makes of it; of several in a
+ * fleet, some may be. */
 static void steady_start(struct engine *e, double at_s) {
     struct sampler *p = e->control.sampler;
-    int last = verdict_last_tier(e, &p->last);
+    const struct cache_stats *c = &p->last.cache;
     steady_begin(&p->steady, at_s);
-    if (last < 0 || !(room_of(e, last) > 0)) return;
-    bool one = pods_tiers(e->s, last) == 1, evicts = !expires(e, last) && p->last.cache.evictions[last] > 0;
-    p->steady.tier = tier_name((enum kvf_tier)last);
-    p->steady.begin_used = one && evicts ? 1 : used_part(e, last, p->last.cache.used_bytes[last]);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!e->service.tiers[t] || !(room_of(e, t) > 0)) continue;
+        bool full = pods_tiers(e->s, t) == 1 && fallen_of(e, t, c->evictions[t], c->demotions[t]) > 0;
+        p->steady.asked[t] = true;
+        p->steady.begin_used[t] = full ? 1 : used_part(e, t, c->used_bytes[t]);
+    }
 }
 
 static void steady_note(struct engine *e, const struct snapshot *snap) {
@@ -316,10 +320,10 @@ static void steady_note(struct engine *e, const struct snapshot *snap) {
         if (t == KVF_TIER_NVME) c.nvme_tokens = bytes / per_token;
     }
     struct steady *s = &e->control.sampler->steady;
-    if (s->tier) {
-        int last = verdict_last_tier(e, &e->control.sampler->last);
-        c.used = used_part(e, last, snap->tier[last].used_bytes);
-        c.evictions = expires(e, last) ? 0 : (double)snap->tier[last].evictions;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!s->asked[t]) continue;
+        c.used[t] = used_part(e, t, snap->tier[t].used_bytes);
+        c.fallen[t] = fallen_of(e, t, snap->tier[t].evictions, snap->tier[t].demotions);
     }
     steady_add(s, &c);
 }

@@ -14,8 +14,7 @@ static void add_to(struct steady_cell *sum, const struct steady_cell *c) {
     sum->tokens += c->tokens;
     sum->nvme_tokens += c->nvme_tokens;
     sum->moved_tokens += c->moved_tokens;
-    sum->used = c->used;
-    sum->evictions += c->evictions;
+    for (int t = 0; t < KVF_TIERS; t++) sum->used[t] = c->used[t], sum->fallen[t] += c->fallen[t];
 }
 
 void steady_begin(struct steady *s, double at_s) {
@@ -159,45 +158,58 @@ static double drift_of(const struct steady *s, signal_fn *signal, size_t from_ba
     return whole.certain && goes_on && fabs(drift) > STEADY_DRIFT_MOST ? drift : 0;
 }
 
-/* ---- 5: whether the last tier still fills ---- */
+/* ---- 5: whether a tier still fills ---- */
 
-static double used_before(const struct steady *s, size_t cell) {
-    return cell > 0 ? s->cell[cell - 1].used : s->begin_used;
+static double used_before(const struct steady *s, int tier, size_t cell) {
+    return cell > 0 ? s->cell[cell - 1].used[tier] : s->begin_used[tier];
 }
 
-/* When it had as much as at the end, but for what an entry more or less makes, and evicted, if it did: the
- * first of several begins to evict sooner, and a single one with room for no more entry later. */
-static double full_since(const struct steady *s, double to) {
-    bool evicts = sum_of(s, 0, s->cells).evictions > 0, evicted = false, level = false;
+/* When it had as much as at the end, but for what an entry more or less makes, and entries fell out of it, if
+ * they did: of the first of several they do sooner, and of a single one with room for no more entry later. */
+static double full_since(const struct steady *s, int tier, double to) {
+    bool falls = sum_of(s, 0, s->cells).fallen[tier] > 0, fallen = false, level = false;
     double at_s = s->begin_s;
-    for (size_t i = 0; i < s->cells && !(level && evicted >= evicts); i++) {
+    for (size_t i = 0; i < s->cells && !(level && fallen >= falls); i++) {
         at_s += s->cell[i].length_s;
-        level = level || s->cell[i].used >= to * STEADY_FILL_FULL;
-        evicted = evicted || s->cell[i].evictions > 0;
+        level = level || s->cell[i].used[tier] >= to * STEADY_FILL_FULL;
+        fallen = fallen || s->cell[i].fallen[tier] > 0;
     }
     return at_s;
 }
 
 /* The rate that tells what comes next is that of the last half: what will never be full slows down. */
-static void fill_from(const struct steady *s, size_t from, struct steady_fill *out) {
+static struct steady_fill fill_of(const struct steady *s, int tier, size_t from) {
     size_t middle = from + (s->cells - from) / 2;
     struct steady_cell all = sum_of(s, 0, s->cells), part = sum_of(s, from, s->cells),
                        half = sum_of(s, middle, s->cells);
-    *out = (struct steady_fill){
-        .tier = s->tier, .from = used_before(s, from), .end_s = s->begin_s + all.length_s};
-    if (!s->tier || !(part.length_s > 0) || !(half.length_s > 0)) return;
-    out->to = part.used;
-    out->full = part.evictions > 0 || out->to >= STEADY_FILL_FULL;
-    double grown = (out->to - out->from) / part.length_s * all.length_s;
-    double rate = (out->to - used_before(s, middle)) / half.length_s;
-    bool soon = rate * all.length_s >= STEADY_FILL_LEAST && out->to + rate * all.length_s >= 1;
-    out->full_s = out->full ? full_since(s, out->to) : out->end_s + (1 - out->to) / rate;
-    bool early = out->full_s - s->begin_s <= STEADY_FILL_EARLY * all.length_s;
-    out->going = grown >= STEADY_FILL_LEAST && (out->full ? !early : soon);
+    struct steady_fill f = {.tier = (enum kvf_tier)tier,
+                            .from = used_before(s, tier, from),
+                            .to = part.used[tier],
+                            .end_s = s->begin_s + all.length_s};
+    if (!(part.length_s > 0) || !(half.length_s > 0)) return f;
+    f.full = part.fallen[tier] > 0 || f.to >= STEADY_FILL_FULL;
+    double grown = (f.to - f.from) / part.length_s * all.length_s;
+    double rate = (f.to - used_before(s, tier, middle)) / half.length_s;
+    bool soon = rate * all.length_s >= STEADY_FILL_LEAST && f.to + rate * all.length_s >= 1;
+    f.full_s = f.full ? full_since(s, tier, f.to) : f.end_s + (1 - f.to) / rate;
+    bool early = f.full_s - s->begin_s <= STEADY_FILL_EARLY * all.length_s;
+    f.going = grown >= STEADY_FILL_LEAST && (f.full ? !early : soon);
+    return f;
+}
+
+/* The tier that is full last, of those that fill. */
+static struct steady_fill fill_from(const struct steady *s, size_t from) {
+    struct steady_fill last = {.tier = KVF_TIERS};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!s->asked[t]) continue;
+        struct steady_fill f = fill_of(s, t, from);
+        if (f.going && (!last.going || f.full_s >= last.full_s)) last = f;
+    }
+    return last;
 }
 
 void steady_filled(const struct steady *s, struct steady_fill *out) {
-    fill_from(s, 0, out);
+    *out = fill_from(s, 0);
 }
 
 /* Fills `out` for the part from that cell on. */
@@ -214,9 +226,9 @@ static void judge_from(const struct steady *s, size_t from, struct steady_result
     out->tokens_per_s = throughput_of(&rest);
     out->nvme_tokens_per_s = nvme_of(&rest);
     out->known = !isnan(out->throughput.slope) || !isnan(out->nvme.slope);
-    struct steady_fill fill;
-    fill_from(s, from, &fill);
+    struct steady_fill fill = fill_from(s, from);
     out->filling = fill.going;
+    if (fill.going && !out->fill.going) out->fill = fill_of(s, (int)fill.tier, 0);
     out->reached = out->known && holds(&out->throughput) && holds(&out->nvme) && !out->filling;
 }
 
@@ -259,7 +271,7 @@ static void say_trend(const char *what, const struct steady_trend *t, double len
 const char *steady_fill_words(const struct steady_fill *f, char out[STEADY_FILL_TEXT]) {
     char more[24];
     int used = snprintf(out, STEADY_FILL_TEXT, "%s filled from %.0f %% to %.0f %% in the measured part",
-                        f->tier, 100 * f->from, 100 * f->to);
+                        tier_name(f->tier), 100 * f->from, 100 * f->to);
     if (!f->full)
         snprintf(out + used, STEADY_FILL_TEXT - (size_t)used, ", and would be full %s later",
                  units_duration_human((f->full_s - f->end_s) * 1e9, more, sizeof more));

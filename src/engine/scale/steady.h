@@ -14,10 +14,11 @@
  * by more than 4 % of the mean from end to end, by Student's t at 99 %, and the steady part goes on with at
  * least half of that slope. A start-up bends the whole and leaves the rest level; a drift does not.
  *
- * 5. Whether the last tier still fills: it filled by a tenth of its room or more in the measured part, or at
- * that rate in the part that is asked, and evicts by its end, or is full before the measured time has passed
- * again. One that was full within the first tenth does not count. Until then the run measures a cache that
- * has room left, however level its rates are.
+ * 5. Whether a tier still fills: it filled by a tenth of its room or more in the measured part, or at that
+ * rate in the part that is asked, and is full by its end, or before the measured time has passed again. One
+ * that was full within the first tenth does not count. Until then the run measures a tier that lets nothing
+ * fall, and those below it without what it will send them, however level its rates are. Of several the one
+ * that is full last is told.
  *
  * 2 to 4 are asked of the tokens generated and, where nvme moves a tenth of all bytes or more, of the bytes
  * that it moves. A signal that is zero throughout is not asked. Memory is constant: when the cells are full,
@@ -28,6 +29,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/terms.h"
 
 /* Fewer intervals than six batches of five say nothing. */
 enum { STEADY_CELLS = 512, STEADY_BATCH = 5, STEADY_LEAST = 6 * STEADY_BATCH, STEADY_ROUNDS = 5 };
@@ -41,19 +44,19 @@ enum { STEADY_CELLS = 512, STEADY_BATCH = 5, STEADY_LEAST = 6 * STEADY_BATCH, ST
 
 struct steady_cell { /* an interval, or the sums of several */
     double length_s;
-    double tokens;       /* generated */
-    double nvme_tokens;  /* tokens' worth of KV that nvme has moved */
-    double moved_tokens; /* the same of all tiers */
-    double used;      /* part of the last tier's room that is in use at its end; of several, the last one's */
-    double evictions; /* entries that it dropped for want of room */
+    double tokens;          /* generated */
+    double nvme_tokens;     /* tokens' worth of KV that nvme has moved */
+    double moved_tokens;    /* the same of all tiers */
+    double used[KVF_TIERS]; /* part of a tier's room that is in use at its end; of several, the last one's */
+    double fallen[KVF_TIERS]; /* entries that left it for want of room: evictions and demotions */
 };
 struct steady {
     struct steady_cell cell[STEADY_CELLS];
     size_t cells;
-    uint64_t per_cell, filled; /* intervals in a full cell; in the last one */
-    double begin_s;            /* run time of the first interval's start */
-    const char *tier;          /* the last one, by name; NULL: its filling is not asked */
-    double begin_used;         /* as in cells, when the first interval starts */
+    uint64_t per_cell, filled;    /* intervals in a full cell; in the last one */
+    double begin_s;               /* run time of the first interval's start */
+    bool asked[KVF_TIERS];        /* whether the filling of a tier is asked */
+    double begin_used[KVF_TIERS]; /* as in cells, when the first interval starts */
 };
 void steady_begin(struct steady *s, double at_s);
 void steady_add(struct steady *s, const struct steady_cell *interval);
@@ -65,13 +68,13 @@ struct steady_trend {   /* relative to the mean rate; NaN: not asked */
     double drift; /* of the line through the whole measured part, from end to end, as far as it goes on; else
                      0 */
 };
-struct steady_fill {  /* of the last tier */
-    bool going;       /* it still filled */
-    bool full;        /* it evicts at the end, or has no room left */
-    const char *tier; /* its name */
-    double from, to;  /* part of its room in use at both ends of the measured part */
-    double full_s;    /* run time at which it was full, or will be at the rate of the last half */
-    double end_s;     /* run time of its end */
+struct steady_fill {
+    bool going;         /* it still filled */
+    bool full;          /* entries fall out of it at the end, or it has no room left */
+    enum kvf_tier tier; /* KVF_TIERS: none is asked */
+    double from, to;    /* part of its room in use at both ends of the measured part */
+    double full_s;      /* run time at which it was full, or will be at the rate of the last half */
+    double end_s;       /* run time of its end */
 };
 struct steady_result {
     bool known; /* there was enough to tell */
@@ -79,8 +82,8 @@ struct steady_result {
     double from_s, length_s; /* run time and length of the steady part; if there is none, of the last half */
     double tokens_per_s, nvme_tokens_per_s; /* in it */
     struct steady_trend throughput, nvme;
-    bool filling;            /* the last tier still filled in that part */
-    struct steady_fill fill; /* of the whole measured part */
+    bool filling;            /* a tier still filled in that part */
+    struct steady_fill fill; /* of the whole measured part; of that tier, where none filled in the whole */
 };
 /* Of the whole measured part, however few its intervals. */
 void steady_filled(const struct steady *s, struct steady_fill *out);

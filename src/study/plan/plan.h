@@ -47,15 +47,15 @@ struct plan_class { /* of the scenario, with a P95 target */
 
 struct plan_result {
     bool done;
-    double tok_s, ttft_ms, requests; /* ttft_ms: P95 */
-    double not_computed;             /* misses_not_computed; NaN: all that misses is computed again */
-    double chunk_misses;             /* of these, standing_chunk_misses() */
-    double filled, full_s;  /* fill_ratio, fill_full_s; NaN: its last tier was full, or never will be */
-    double hourly;          /* cost of an hour, replacement of worn-out drives included */
-    double per_mtok;        /* of a million tokens */
-    double written_per_day; /* bytes to all drives */
-    double years;           /* until the drives wear out; NaN: no drive, INFINITY: no writes */
-    double class_ms[KVF_CLASSES_MAX];                   /* P95 by plan_class */
+    double tok_s, ttft_ms, requests;  /* ttft_ms: P95 */
+    double not_computed;              /* misses_not_computed; NaN: all that misses is computed again */
+    double chunk_misses;              /* of these, standing_chunk_misses() */
+    double filled, full_s;            /* fill_ratio, fill_full_s; NaN: each tier was full, or never will be */
+    double hourly;                    /* cost of an hour, replacement of worn-out drives included */
+    double per_mtok;                  /* of a million tokens */
+    double written_per_day;           /* bytes to all drives */
+    double years;                     /* until the drives wear out; NaN: no drive, INFINITY: no writes */
+    double class_ms[KVF_CLASSES_MAX]; /* P95 by plan_class */
     bool met[KVF_CLASSES_MAX], judged[KVF_CLASSES_MAX]; /* too few requests, or too short a run: not judged */
     unsigned worst;                                     /* class farthest from its target */
     double undone[STANDING_UNDONE];                     /* as standing.h has them */

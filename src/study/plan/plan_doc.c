@@ -129,7 +129,7 @@ void plan_sentence(const struct plan *p, struct buf *out) {
     buf_add(out, is_one(p, m) ? " carries " : " carry ");
     put_load(p, out);
     buf_addf(out, " within every P95 target%s at %s a million tokens",
-             plan_result(m)->filled > 0 ? ", while the last tier still filled," : "",
+             plan_result(m)->filled > 0 ? ", while a tier still filled," : "",
              money(p, plan_result(m)->per_mtok).text);
     if (p->sweep.stopped)
         buf_add(out, "; the search was stopped, a cheaper machine may be left.");
@@ -393,7 +393,7 @@ static void put_agreement(const struct plan *p, const struct plan_result *r, str
     if (filling)
         doc_text(
             d, DOC_WARN,
-            "The last tier filled by %s of its room in the measured part, so the figures are in part those of a "
+            "A tier filled by %s of its room in the measured part, so the figures are in part those of a "
             "cache with room left, and once it is full the machine may miss targets. Make run.warmup %s or longer%s.",
             format_percent(r->filled).text, units_duration_human(r->full_s * 1e9, warmup, sizeof warmup),
             process == KVF_ARRIVAL_TRACE ? ", with as long a recording" : "");

@@ -38,6 +38,7 @@ struct sweep_point {
     double chunk_hits;               /* standing_chunk_hits() */
     bool computes;                   /* on a modelled GPU */
     double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
+    double full_s;                   /* fill_full_s: a tier filled while it was measured; NaN: none did */
     enum standing_flaw flaw;         /* of its figures: standing_run_flaw() */
     struct work work;                /* of its requests, in the mean */
 };

@@ -8,6 +8,7 @@
 #include "base/build.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "probe/host.h"
 #include "study/setup.h"
 #include "study/signals.h"
@@ -87,6 +88,21 @@ static void store_end(struct sweep *s) {
                  "the sweep stays marked as running until kvfall next writes to the database");
 }
 
+/* A tier with room left looks faster than it will be. */
+static void warn_of_fills(struct sweep *s, const char *point) {
+    size_t filling = 0;
+    double full_s = 0;
+    char warmup[24];
+    for (size_t i = 0; i < s->points; i++)
+        if (s->point[i].state == OUTCOME_DONE && s->point[i].full_s > 0)
+            filling++, full_s = fmax(full_s, s->point[i].full_s);
+    if (filling > 0)
+        buf_addf(&s->warnings,
+                 "Warning: in %zu of %zu %ss a tier filled while it was measured, so the figures are in part "
+                 "those of a cache with room left; make run.warmup %s or longer.\n",
+                 filling, s->points, point, units_duration_human(full_s * 1e9, warmup, sizeof warmup));
+}
+
 static void conclude(struct sweep *s) {
     struct sweep_record *r = &s->record;
     const char *point = s->study ? s->study->point : "point";
@@ -101,6 +117,7 @@ static void conclude(struct sweep *s) {
         if (!s->known[m])
             buf_addf(&s->warnings, "Warning: no run has a metric called %s; kvfall-results(7) lists them.\n",
                      s->metric[m]);
+    warn_of_fills(s, point);
     r->status = r->failed > 0 ? RUN_FAILED : s->stopped ? RUN_INTERRUPTED : RUN_COMPLETED;
     if (s->stopped)
         snprintf(r->status_reason, sizeof r->status_reason, "stopped with %zu %s%s not done", open, point,

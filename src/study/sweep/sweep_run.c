@@ -69,6 +69,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->no_work = misses_without_work(s, p, &run->results);
     p->computes = kvf_present(result_value(&run->results, standing_computes));
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");
+    p->full_s = result_value(&run->results, "fill_full_s");
     for (unsigned m = 0; m < s->metrics; m++) {
         const struct result *r = result_find(&run->results, s->metric[m]);
         p->value[m] = result_value(&run->results, s->metric[m]);

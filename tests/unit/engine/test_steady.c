@@ -28,7 +28,7 @@ static void expect_words(const char *want) {
 /* Intervals of a second: tokens a second, and as many tokens' worth moved by nvme as given. */
 static void add(size_t intervals, double tokens_per_s, double nvme, double moved) {
     for (size_t i = 0; i < intervals; i++)
-        steady_add(&s, &(struct steady_cell){1, tokens_per_s, nvme, moved, 0, 0});
+        steady_add(&s, &(struct steady_cell){1, tokens_per_s, nvme, moved, {0}, {0}});
 }
 
 static void a_constant_rate_is_steady_from_the_start(void **state) {
@@ -50,14 +50,15 @@ static void fill(size_t intervals, double from, double to, size_t evicting) {
     for (size_t i = 0; i < intervals; i++)
         steady_add(&s, &(struct steady_cell){.length_s = 1,
                                              .tokens = 1000,
-                                             .used = from + (to - from) * (double)(i + 1) / (double)intervals,
-                                             .evictions = i + evicting >= intervals ? 3 : 0});
+                                             .used[KVF_TIER_CPU] =
+                                                 from + (to - from) * (double)(i + 1) / (double)intervals,
+                                             .fallen[KVF_TIER_CPU] = i + evicting >= intervals ? 3 : 0});
 }
 
 static void begin_filled(double at_s, double used) {
     steady_begin(&s, at_s);
-    s.tier = "cpu";
-    s.begin_used = used;
+    s.asked[KVF_TIER_CPU] = true;
+    s.begin_used[KVF_TIER_CPU] = used;
 }
 
 static void a_tier_that_fills_up_while_it_is_measured_is_not_steady(void **state) {
@@ -124,6 +125,23 @@ static void a_tier_that_is_full_or_never_will_be_is_steady(void **state) {
     steady_begin(&s, 0);
     fill(60, 0, 1, 10);
     no_alarm("not asked");
+}
+
+/* Nothing falls to nvme until cpu is full: the one that is full last is told. */
+static void a_tier_above_the_last_one_fills_too(void **state) {
+    (void)state;
+    begin_filled(0, 0.05);
+    s.asked[KVF_TIER_GPU] = s.asked[KVF_TIER_NVME] = true;
+    for (size_t i = 0; i < 60; i++) {
+        struct steady_cell c = {.length_s = 1, .tokens = 1000};
+        c.used[KVF_TIER_GPU] = fmin(1, (double)(i + 1) / 15);
+        c.fallen[KVF_TIER_GPU] = i >= 15 ? 4 : 0;
+        c.used[KVF_TIER_CPU] = 0.05 + 0.01 * (double)(i + 1);
+        steady_add(&s, &c);
+    }
+    steady_judge(&s, &r);
+    assert_true(!r.reached && r.filling && r.fill.going && r.fill.tier == KVF_TIER_CPU && !r.fill.full);
+    expect_near(r.fill.full_s, 95, 1e-6);
 }
 
 static void too_few_intervals_tell_of_the_fill(void **state) {
@@ -438,6 +456,7 @@ int main(void) {
         CASE(a_tier_that_will_be_full_soon_is_not_steady),
         CASE(a_tier_full_early_leaves_a_steady_part),
         CASE(a_tier_that_is_full_or_never_will_be_is_steady),
+        CASE(a_tier_above_the_last_one_fills_too),
         CASE(too_few_intervals_tell_of_the_fill),
         CASE(too_few_intervals_say_nothing),
         CASE(nothing_done_says_nothing),
