@@ -76,6 +76,7 @@ static void sum_tiers(const struct scenario *of, struct window_sums *w, const st
             w->first_paced_ms[t][dir] = (double)counters_get(&d->first_paced_ns[t][dir]) / 1e6;
             w->line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
             w->aside_s[t][dir] = seconds(atomic_load(&d->op_cause[t][dir][alone].sum));
+            w->moves_s[t][dir] = seconds(atomic_load(&d->op_cause[t][dir][KVF_CAUSE_DEMOTION].sum));
             if (dir == KVF_DIR_WRITE)
                 w->write_latency_s[t] =
                     seconds(of->tier[t].emulation.latency_ns) * (double)histogram_count(&d->op_total[t][dir]);

@@ -138,6 +138,10 @@ double verdict_value(const struct verdict *v, const char *name);
 #define VERDICT_UNNAMED "none to be named"
 /* How the sentence begins where writes wait for room. */
 #define VERDICT_ROOM "writes that wait for room"
+/* Behind a tier's name: its part of the time of the moves that make this room. */
+#define VERDICT_ROOM_END "_room_share"
+/* In a sentence: most of the time named so far is that of messages. */
+#define VERDICT_UNDER_WAY "messages are under way (fleet.delay)"
 /* How the sentence begins where requests came and none has ended. */
 #define VERDICT_NONE_ENDED "no request was completed"
 /* The relative gain of a remedy in its metric: 0.5 is 50 % better. */

@@ -135,10 +135,12 @@ static const struct words {
               "targets are of."},
 };
 
+#define LARGER_GPU_TIER "a larger gpu tier"
+
 static const struct words batch[] = {
     {VERDICT_GPU, VERDICT_CAUSE_CAPACITY, VERDICT_HELP_FEWER_USERS,
-     "a larger gpu tier, a smaller KV type, or fewer users",
-     "For half of the time or more sequences wait to join the batch of the modelled GPU because the gpu tier has no "
+     LARGER_GPU_TIER ", a smaller KV type, or fewer users",
+     "For half of the time or more sequences wait to join the batch of the modelled GPU because there is no "
      "room for their KV, or this wait is half of the latency that the targets are of, or there would be no room for "
      "those of twice the slots: a larger batch would do more at once."},
     {VERDICT_COMPUTE, VERDICT_CAUSE_CONCURRENCY, VERDICT_HELP_FEWER_USERS,
@@ -192,6 +194,17 @@ static const char *routing_advice(const struct verdict *v) {
     return verdict_value(v, VERDICT_BY_PREFIX) == 1 ? "a larger fleet.weights.prefix" : NULL;
 }
 
+static bool has_tier(const struct verdict *v, enum kvf_tier t) {
+    char name[48];
+    snprintf(name, sizeof name, "%s_busy", tier_name(t));
+    return !isnan(verdict_value(v, name));
+}
+
+/* The KV of a batch is in the gpu tier, or without one in what the weights leave of the GPU's memory. */
+static const char *room_for_batch(const struct verdict *v) {
+    return has_tier(v, KVF_TIER_GPU) ? LARGER_GPU_TIER : "a GPU with more memory";
+}
+
 /* Whether tiers would help where the GPU limits: they have what it computes again, or requests wait for them.
  */
 static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len) {
@@ -202,7 +215,7 @@ static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len
         bool room = verdict_value(v, VERDICT_BATCH_NO_ROOM) > 0;
         snprintf(out, len,
                  ", or %s: %s of the latency that targets are of is the wait for a place in the batch",
-                 room ? "a larger gpu tier" : "a larger compute.max_batch", phrase_share(join).text);
+                 room ? room_for_batch(v) : "a larger compute.max_batch", phrase_share(join).text);
         return out;
     }
     bool takes_time = !(verdict_value(v, VERDICT_RECOMPUTING) < SOME_TIME);
@@ -261,11 +274,8 @@ static const char *next_tier(const struct verdict *v) {
 
 /* Whether nothing is above the tier: it has figures, and none above it does. */
 static bool is_first(const struct verdict *v) {
-    char name[48];
-    for (int t = 0; t < KVF_TIERS; t++) {
-        snprintf(name, sizeof name, "%s_busy", tier_name((enum kvf_tier)t));
-        if (!isnan(verdict_value(v, name))) return v->limited_by == verdict_limit_of((enum kvf_tier)t);
-    }
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (has_tier(v, (enum kvf_tier)t)) return v->limited_by == verdict_limit_of((enum kvf_tier)t);
     return v->limited_by == VERDICT_GPU;
 }
 
@@ -285,6 +295,22 @@ static void add_workers(const struct verdict *v, char *out, size_t len) {
 }
 
 #define HALF_BUSY 0.5 /* from here on waits for a GPU's batch, and for a tier, shorten with less load */
+
+/* Beside more workers a faster tier helps where it is busy itself, and a shorter way where messages hold
+ * them. */
+static void beside_workers(const struct verdict *v, char *out, size_t len) {
+    char *other = strstr(out, ", or a faster ");
+    double busy = 0;
+    char name[48];
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s_%s", verdict_limit_name(v->limited_by), i ? "link_busy" : "busy");
+        busy = fmax(busy, verdict_value(v, name));
+    }
+    if (!other || busy >= HALF_BUSY) return;
+    bool messages = strstr(v->sentence, VERDICT_UNDER_WAY) != NULL;
+    snprintf(other, len - (size_t)(other - out), "%s", messages ? ", or a shorter way between machines" : "");
+}
+
 static const char fewer_users[] = ", or fewer users";
 
 /* Of "a, b, or c, for this" leaves "a, or b, for this", and of two the first. */
@@ -307,23 +333,21 @@ static bool rewrites(const struct verdict *v, const char *busiest, double busy) 
            verdict_value(v, name) < JUDGE_SATURATED;
 }
 
-/* The tier above the one that room is made in, where it is at least half as busy with the same moves; NULL.
- */
+/* The other end of the moves that make room, where these take long there too; NULL. */
 static const char *other_end(const struct verdict *v) {
     char name[48];
-    double own = 0, busy = 0;
-    const char *above = NULL;
     for (int t = 0; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
-        snprintf(name, sizeof name, "%s_busy", tier);
-        double is = verdict_value(v, name);
-        if (v->limited_by == verdict_limit_of((enum kvf_tier)t)) {
-            own = is;
-            break;
-        }
-        if (is >= 0) busy = is, above = tier;
+        snprintf(name, sizeof name, "%s" VERDICT_ROOM_END, tier);
+        if (v->limited_by != verdict_limit_of((enum kvf_tier)t) && verdict_value(v, name) >= JUDGE_END)
+            return tier;
     }
-    return above && busy >= own / 2 ? above : NULL;
+    return NULL;
+}
+
+/* The lower one of two tiers. */
+static const char *lower_of(const char *a, const char *b) {
+    return verdict_limit_parse(a) > verdict_limit_parse(b) ? a : b;
 }
 
 /* Beside a batch without more places, or a GPU that is full. */
@@ -359,28 +383,29 @@ static void advice_of_capacity(const struct verdict *v, const char *busiest, dou
                  busiest, bytes, tier, of_each);
 }
 
-/* Of a batch that cannot grow; with its KV as evidence more than one thing keeps it small. */
-static void advice_of_batch(const struct verdict *v, char *out, size_t len) {
-    bool places = !isnan(verdict_value(v, VERDICT_BATCH_PLACES));
-    if (isnan(verdict_value(v, VERDICT_BATCH_KV)))
-        put_advice(words_of(v)->advice, "", out, len);
-    else if (v->limited_by == VERDICT_COMPUTE)
-        snprintf(out, len, "a larger compute.max_batch with a larger gpu tier, or fewer users");
-    else
-        snprintf(out, len,
-                 "a larger gpu tier or a smaller KV type with more slots (engine.slots)%s, or fewer users",
-                 places ? " and a larger compute.max_batch" : "");
-    char *last = strstr(out, fewer_users);
-    if (last && verdict_value(v, "compute_busy") >= HALF_BUSY)
-        snprintf(last, len - (size_t)(last - out), ", a faster GPU%s", fewer_users);
-}
-
 /* Another word for it. */
 static void say_instead(char *text, size_t len, const char *old, const char *word) {
     char *at = strstr(text, old), tail[160];
     if (!at) return;
     snprintf(tail, sizeof tail, "%s", at + strlen(old));
     snprintf(at, len - (size_t)(at - text), "%s%s", word, tail);
+}
+
+/* Of a batch that cannot grow; with its KV as evidence more than one thing keeps it small. */
+static void advice_of_batch(const struct verdict *v, char *out, size_t len) {
+    bool places = !isnan(verdict_value(v, VERDICT_BATCH_PLACES));
+    if (isnan(verdict_value(v, VERDICT_BATCH_KV)))
+        put_advice(words_of(v)->advice, "", out, len);
+    else if (v->limited_by == VERDICT_COMPUTE)
+        snprintf(out, len, "a larger compute.max_batch with " LARGER_GPU_TIER ", or fewer users");
+    else
+        snprintf(out, len,
+                 LARGER_GPU_TIER " or a smaller KV type with more slots (engine.slots)%s, or fewer users",
+                 places ? " and a larger compute.max_batch" : "");
+    char *last = strstr(out, fewer_users);
+    if (last && verdict_value(v, "compute_busy") >= HALF_BUSY)
+        snprintf(last, len - (size_t)(last - out), ", a faster GPU%s", fewer_users);
+    say_instead(out, len, LARGER_GPU_TIER, room_for_batch(v));
 }
 
 /* One user cannot be fewer, and where no tier is busy for half of the time the load is not what takes long.
@@ -431,7 +456,8 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else if (v->limited_by == VERDICT_NONE && v->share >= JUDGE_SATURATED)
         snprintf(out, len, "nothing has to change, but there is little room for more load");
     else if (begins(v, VERDICT_ROOM) && is_tier(v->limited_by) && other_end(v))
-        snprintf(out, len, "faster %s and %s tiers, or enough room above %s", tier, other_end(v), tier);
+        snprintf(out, len, "faster %s and %s tiers, or enough room above %s", tier, other_end(v),
+                 lower_of(tier, other_end(v)));
     else if (is_tier(v->limited_by) && v->cause != VERDICT_CAUSE_CAPACITY &&
              v->cause != VERDICT_CAUSE_CONCURRENCY && is_first(v))
         snprintf(out, len, "a faster %s tier%s, or fewer users", tier,
@@ -443,6 +469,8 @@ char *verdict_advice(const struct verdict *v, char *out, size_t len) {
     else
         put_advice(words_of(v)->advice, tier, out, len);
     add_workers(v, out, len);
+    if (v->known && is_tier(v->limited_by) && v->cause == VERDICT_CAUSE_CONCURRENCY)
+        beside_workers(v, out, len);
     less_load(v, busy, out, len);
     return out;
 }

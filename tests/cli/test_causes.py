@@ -256,6 +256,15 @@ def _():
         "cache": {"eviction": "fifo", "headroom": None}, "workload": {"users": 40, "conversation": None, "arrival": {"process": "gamma", "rate": 0.5}, "personas": [
             {"name": "chat", "context": [4096, 16384], "generate": [20, 60], "think": ["1s", "3s"]}]}},
         "cpu", "latency", "e2e_mean_ms", both_ways("cpu", "10GB/s"), 0.6, both_ways("nvme", "26GB/s"))
+    far = {"seed": 2, "run": {"duration": "300s", "warmup": "600s", "interval": "2s"}, "engine": {"workers": 16, "slots": None}, "workload": {
+        "users": 2, "conversation": None, "prefix": None, "personas": [
+            {"name": "a", "context": [1000, 3000], "generate": [20, 60], "think": ["1s", "3s"], "spread": 0.5}]},
+        "compute": {"mode": "roofline", "preset": "vllm-h100-bf16"}, "qos": {"latency": "ttft", "classes": [{"name": "a", "share": 1, "p95": "300ms"}]},
+        "cache": {"granularity": "request", "block_tokens": None, "headroom": None},
+        "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "16GiB", "read_bandwidth": "25GB/s", "write_bandwidth": "10GB/s", "preset": None}, "nvme": {
+            "capacity": "64GiB", "read_bandwidth": "4GB/s", "write_bandwidth": "4GB/s", "channels": 32, "path": "."}}}
+    ten = {"tiers.cpu.read_bandwidth": "250GB/s", "tiers.cpu.write_bandwidth": "100GB/s"}
+    told_by_relief("moves from fast memory to a drive of many slow channels", far, "nvme", "latency", "ttft_mean_ms", both_ways("nvme", "40GB/s"), 0.3, ten)
     told_by_relief("memory that writes again what a drive could not keep", {
         "model": "qwen3-8b", "seed": 988535, "run": {"warmup": "120s"}, "engine": {"slots": 64, "max_concurrent_writes": 16}, "qos": {"latency": "ttft"},
         "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "3GiB", "read_bandwidth": "2830MB/s", "write_bandwidth": "849MB/s", "channels": 8, "preset": None},

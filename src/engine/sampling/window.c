@@ -117,6 +117,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
             in->device_s[t][d] = s->device_s[t][d];
             in->line_s[t][d] = s->line_s[t][d];
             in->aside_s[t][d] = s->aside_s[t][d];
+            in->moves_s[t][d] = s->moves_s[t][d];
             in->paced_ms[t][d] = kvf_ratio(s->paced_ms[t][d], s->requests);
             in->first_paced_ms[t][d] = kvf_ratio(s->first_paced_ms[t][d], s->first_tokens);
             in->needed[t][d] = s->bytes[t][d] > 0 ? 1 - s->aside_bytes[t][d] / s->bytes[t][d] : 1;

@@ -22,6 +22,7 @@ struct window_sums {
     double device_s[KVF_TIERS][KVF_DIRS];
     double line_s[KVF_TIERS][KVF_DIRS];
     double aside_s[KVF_TIERS][KVF_DIRS]; /* of op_s: what no request waits for */
+    double moves_s[KVF_TIERS][KVF_DIRS]; /* of op_s: of entries on their way down */
     double bytes[KVF_TIERS][KVF_DIRS], aside_bytes[KVF_TIERS][KVF_DIRS]; /* moved; the same of these */
     double
         write_latency_s[KVF_TIERS]; /* of entry writes to an emulated tier: what passes beside its channels */

@@ -8,6 +8,8 @@
 
 /* Part of a latency from which waiting for a slot can limit. */
 #define WAITS 0.1
+/* Requests in storage, fewer of which are none: more slots let more of them move at a time. */
+#define CROWD 4
 
 static bool too_small(const struct judge_input *in) {
     return !judge_has_room(in) && judge_last_tier(in) >= 0 && in->reuse_bytes > judge_held_bytes(in);
@@ -21,7 +23,8 @@ static bool crowded(const struct judge_input *in, bool full) {
         if (in->on[t] && in->tier_busy[t] > 0)
             working += in->tier_busy[t] * (t == KVF_TIER_REMOTE ? 1 : fmax(in->machines, 1));
     bool most = judge_share(in->room_ms, in->e2e_ms - in->queue_ms) >= JUDGE_DOMINANT;
-    return held * in->slots_ratio * (double)in->slots > 2 * working && (!full || most);
+    double inside = held * in->slots_ratio * (double)in->slots;
+    return inside >= CROWD && inside > 2 * working && (!full || most);
 }
 
 /* Whether what the tiers could not keep makes the work that would be named. */
@@ -141,9 +144,9 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     double rate = judge_requests_per_s(in), part[JUDGE_PARTS], sum_s, think_s,
            each = judge_cut(in) ? (double)NAN : rate;
     if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
-    struct judge_resource most = judge_most_loaded(in);
-    if (in->requests > 0 && most.load > 0 && !judge_cut(in))
-        verdict_add_evidence(v, "throughput_bound_per_s", rate / most.load, "1/s");
+    double load = judge_bound_load(in);
+    if (in->requests > 0 && load > 0 && !judge_cut(in))
+        verdict_add_evidence(v, "throughput_bound_per_s", rate / load, "1/s");
     sum_s = judge_loads(v, in, each);
     verdict_add_evidence(v, "compute_busy", in->compute_busy, "");
     if (in->compute_busy >= 0)

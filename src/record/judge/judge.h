@@ -46,6 +46,7 @@ struct judge_input {
     double line_s[KVF_TIERS][KVF_DIRS];   /* the part in line for it */
     double aside_s[KVF_TIERS]
                   [KVF_DIRS]; /* of op_s: what no request waits for, such as copies in the background */
+    double moves_s[KVF_TIERS][KVF_DIRS]; /* of op_s: of entries on their way down */
     /* share of the time of simulated workers in which they copy, and of their staging buffers; 0: unknown */
     double copying, staging;
     double held_s;     /* waiting for their turn under engine.max_concurrent_writes; in none of these */
@@ -209,11 +210,19 @@ struct judge_resource {
     enum verdict_limit limit;
     enum kvf_tier tier; /* KVF_TIERS: none */
     double busy, load;  /* shares of the time; NaN: unknown */
+    double bare;        /* of the load, what is none only for requests that wait behind it */
     bool workers;       /* busy are those of the tier, not its channels */
 };
+#define JUDGE_NO_RESOURCE                                                                                    \
+    { VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, (double)NAN, false }
+/* Whether a tenth or more of the load is of moves in the background, behind which requests wait: these fill
+ * what time there is, and the load bounds no throughput. */
+bool judge_of_background(const struct judge_resource *r);
 /* The largest service demand: as each has had the same time, the one with the largest load. Slots are what
  * requests hold while they use the others, and no resource here. */
 struct judge_resource judge_most_loaded(const struct judge_input *in);
+/* The largest load that bounds throughput, without those that moves in the background fill; NaN: none. */
+double judge_bound_load(const struct judge_input *in);
 struct judge_resource judge_busiest_tier(const struct judge_input *in); /* or its link: by its load */
 struct judge_resource judge_fullest_tier(const struct judge_input *in); /* by how busy it is */
 /* The workers (engine.workers), whose operations one after the other leave the channels of every tier idle:
@@ -344,10 +353,12 @@ int judge_last_tier(const struct judge_input *in);
 /* The tier below the first that is on whose writes take most time, or of several that take half of that the
  * busiest: room comes from what is moved there. The first one, where nothing is written below it. */
 enum kvf_tier judge_room_maker(const struct judge_input *in);
-/* A move is as slow as the slower of its ends: of that tier and the one above it, from which the entry comes
- * and which holds what is read and written there, the second one where it is as busy, or nearly. */
-enum kvf_tier
-judge_room_from(const struct judge_input *in); /* the other end; itself, where nothing is above it */
+/* The other end of these moves, the tier above it, from which the entries come; itself, where nothing is
+ * above it. Each end has a part of what the moves take: a tier with many channels, or far away, may be slow
+ * and hardly busy. Either is told from a third on, and the slower end is the one that has half. */
+#define JUDGE_END (1. / 3)
+enum kvf_tier judge_room_from(const struct judge_input *in);
+double judge_room_end_share(const struct judge_input *in, enum kvf_tier end);
 enum kvf_tier judge_room_slower_end(const struct judge_input *in);
 int judge_lowest_tier(const struct judge_input *in); /* that is on, whatever it holds */
 /* Bytes that the tiers hold together, copies counted once. */

@@ -14,12 +14,13 @@
 /* Part of the lookups from which misses of what is not written yet are told. */
 #define UNWRITTEN 0.01
 
-#define HALF      0.5  /* of the time, of the room, and of a latency */
-#define SOMETIMES 0.05 /* of the time, and of a latency */
-#define SAVED     0.1  /* of a GPU's time, by which a larger batch is worth a word */
-#define TIED      0.97 /* of the largest: as full */
-#define AS_MUCH   0.85 /* of what another change brings */
-#define NEARLY    0.9  /* of the largest: as much, for a reader */
+#define HALF       0.5  /* of the time, of the room, and of a latency */
+#define SOMETIMES  0.05 /* of the time, and of a latency */
+#define SAVED      0.1  /* of a GPU's time, by which a larger batch is worth a word */
+#define TIED       0.97 /* of the largest: as full */
+#define AS_MUCH    0.85 /* of what another change brings */
+#define NEARLY     0.9  /* of the largest: as much, for a reader */
+#define BACKGROUND 0.1  /* of a load, what moves in the background are worth a word */
 
 /* ---- resources ---- */
 
@@ -47,15 +48,16 @@ double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_d
     return behind || behind_moves(in, &l) ? 1 : in->needed[tier][dir];
 }
 
-/* Of the time for both directions, what moves in the background take is no demand of a request. */
+/* Of the time for both directions, what moves in the background take is no demand of a request; `bare`: nor
+ * where requests wait behind them. */
 static double needed(const struct judge_input *in, enum kvf_tier tier, const double busy[KVF_DIRS],
-                     double any) {
+                     double any, bool bare) {
     double sum = 0, part = 0, most = 0;
     if (isnan(any)) return any;
     for (int d = 0; d < KVF_DIRS; d++) {
         if (!(busy[d] > 0)) continue;
         sum += busy[d];
-        double load = busy[d] * judge_needed(in, tier, (enum kvf_dir)d);
+        double load = busy[d] * (bare ? in->needed[tier][d] : judge_needed(in, tier, (enum kvf_dir)d));
         part += load;
         most = fmax(most, load);
     }
@@ -65,17 +67,25 @@ static double needed(const struct judge_input *in, enum kvf_tier tier, const dou
 void judge_consider_tier(const struct judge_input *in, enum kvf_tier tier, struct judge_resource *most) {
     bool link = !isnan(in->link_any[tier]), memory = link && tier == KVF_TIER_GPU;
     double own = !link ? in->tier_busy[tier] : memory ? in->memory_any : (double)NAN;
-    double load = needed(in, tier, memory ? in->memory_busy : in->busy[tier], own);
+    const double *busy = memory ? in->memory_busy : in->busy[tier];
+    double load = needed(in, tier, busy, own, false);
     if (busier(load, most->load))
-        *most = (struct judge_resource){verdict_limit_of(tier), tier, own, load, false};
+        *most = (struct judge_resource){
+            verdict_limit_of(tier), tier, own, load, needed(in, tier, busy, own, true), false};
     if (!link) return;
-    load = needed(in, tier, in->link_busy[tier], in->link_any[tier]);
+    busy = in->link_busy[tier], own = in->link_any[tier];
+    load = needed(in, tier, busy, own, false);
     if (busier(load, most->load))
-        *most = (struct judge_resource){VERDICT_LINK, tier, in->link_any[tier], load, false};
+        *most =
+            (struct judge_resource){VERDICT_LINK, tier, own, load, needed(in, tier, busy, own, true), false};
+}
+
+bool judge_of_background(const struct judge_resource *r) {
+    return r->tier != KVF_TIERS && r->load > 0 && r->load - r->bare >= BACKGROUND * r->load;
 }
 
 struct judge_resource judge_busiest_tier(const struct judge_input *in) {
-    struct judge_resource most = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
+    struct judge_resource most = JUDGE_NO_RESOURCE;
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) judge_consider_tier(in, (enum kvf_tier)t, &most);
     return most;
@@ -142,11 +152,12 @@ static double saved(const struct judge_input *in, enum judge_batch without) {
  * with more requests. What keeps its batch small, room, its own limit, or slots, is no work of the GPU: but
  * where all are full at once, the batch is as large as any single one of them lets it be. */
 struct judge_resource judge_gpu(const struct judge_input *in) {
-    double busy = in->compute_busy, load = in->compute_work > 0 ? fmin(in->compute_work, busy) : busy;
+    double busy = in->compute_busy, work = in->compute_work > 0 ? fmin(in->compute_work, busy) : busy;
+    double load = work;
     enum judge_batch limit = judge_batch_limit(in);
     bool full = busy >= JUDGE_SATURATED && (limit != JUDGE_BATCH_FREE || in->slots_ratio >= JUDGE_FULL);
     if (full && saved(in, limit) < SAVED) load = busy;
-    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, busy, load, false};
+    return (struct judge_resource){VERDICT_COMPUTE, KVF_TIERS, busy, load, fmin(load, work), false};
 }
 
 enum judge_batch judge_batch_limit(const struct judge_input *in) {
@@ -167,7 +178,7 @@ double judge_saved_by_batches(const struct judge_input *in) {
 
 /* Of two that are full the one that requests wait for longer: the line is there. */
 static struct judge_resource most_waited_for(const struct judge_input *in, struct judge_resource most) {
-    struct judge_resource other = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
+    struct judge_resource other = JUDGE_NO_RESOURCE;
     struct judge_leader l = judge_leader_of(in);
     if (!l.found || l.limit || most.tier == KVF_TIERS || most.load < JUDGE_SATURATED) return most;
     judge_consider_tier(in, l.tier, &other);
@@ -206,20 +217,48 @@ struct judge_resource judge_workers(const struct judge_input *in) {
     double busy = fmax(in->staging, in->copying);
     enum kvf_tier tier = workers_tier(in);
     bool bind = busy >= JUDGE_SATURATED && idle_beside(in, tier, JUDGE_SATURATED);
-    double load = bind ? needed(in, tier, in->busy[tier], busy) : (double)NAN;
-    return (struct judge_resource){verdict_limit_of(tier), tier, busy, load, true};
+    double load = bind ? needed(in, tier, in->busy[tier], busy, false) : (double)NAN;
+    double bare = bind ? needed(in, tier, in->busy[tier], busy, true) : (double)NAN;
+    return (struct judge_resource){verdict_limit_of(tier), tier, busy, load, bare, true};
+}
+
+/* Of a tier and a GPU that are both full: moves in the background fill what time a tier has left, so it
+ * bounds less than a GPU that is full of work; else requests wait for one of them longer, a place in the
+ * batch apart. */
+static struct judge_resource tier_or_gpu(const struct judge_input *in, struct judge_resource tier,
+                                         struct judge_resource gpu) {
+    bool first = judge_by_first_token(in);
+    double part[JUDGE_PARTS], whole = first ? in->ttft_ms : in->e2e_ms;
+    if (!(tier.load >= JUDGE_SATURATED && gpu.load >= JUDGE_SATURATED))
+        return busier(gpu.load, tier.load) ? gpu : tier;
+    if (gpu.bare >= JUDGE_SATURATED && !(tier.bare >= JUDGE_SATURATED)) return gpu;
+    if (!(tier.load >= TIED * gpu.load)) return gpu;
+    (void)judge_shares(in, first, part);
+    double join = judge_share(judge_join_of(in, first), whole);
+    return part[JUDGE_STORAGE] > part[JUDGE_COMPUTE] - (join > 0 ? join : 0) ? tier : gpu;
 }
 
 struct judge_resource judge_most_loaded(const struct judge_input *in) {
-    struct judge_resource most = judge_busiest_tier(in), gpu = judge_gpu(in);
+    struct judge_resource most = tier_or_gpu(in, judge_busiest_tier(in), judge_gpu(in));
     double cpus = in->host_cpu_ratio;
-    if (busier(gpu.load, most.load)) most = gpu;
     /* the program's own threads are a part of it: it is named only where it is full */
     if (cpus >= JUDGE_FULL && !judge_others_compute(in) && busier(cpus, most.load))
-        most = (struct judge_resource){VERDICT_HOST_CPU, KVF_TIERS, cpus, cpus, false};
+        most = (struct judge_resource){VERDICT_HOST_CPU, KVF_TIERS, cpus, cpus, cpus, false};
     most = most_waited_for(in, most);
     struct judge_resource workers = judge_workers(in);
     return workers.load >= JUDGE_SATURATED && !(most.load >= JUDGE_SATURATED) ? workers : most;
+}
+
+double judge_bound_load(const struct judge_input *in) {
+    struct judge_resource most = judge_most_loaded(in);
+    if (!judge_of_background(&most)) return most.load;
+    most = judge_gpu(in);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        struct judge_resource tier = JUDGE_NO_RESOURCE;
+        if (in->on[t]) judge_consider_tier(in, (enum kvf_tier)t, &tier);
+        if (!judge_of_background(&tier) && busier(tier.load, most.load)) most = tier;
+    }
+    return most.load;
 }
 
 const char *judge_room_for_more(const struct judge_input *in, const struct judge_resource *r) {
@@ -277,12 +316,33 @@ enum kvf_tier judge_room_from(const struct judge_input *in) {
     return from < 0 ? maker : (enum kvf_tier)from;
 }
 
+static bool in_line(const struct judge_input *in, enum kvf_tier t, enum kvf_dir d) {
+    return in->line_s[t][d] >= HALF * in->op_s[t][d] && in->line_s[t][d] > 0;
+}
+
+/* Of moves one after the other each end takes its time at the device. Of many at a time, where they stand in
+ * line, the busier end lets fewer pass. */
+double judge_room_end_share(const struct judge_input *in, enum kvf_tier end) {
+    const enum kvf_tier at[KVF_DIRS] = {
+        [KVF_DIR_READ] = judge_room_from(in), [KVF_DIR_WRITE] = judge_room_maker(in)};
+    double takes[KVF_DIRS];
+    bool line = in_line(in, at[KVF_DIR_READ], KVF_DIR_READ) || in_line(in, at[KVF_DIR_WRITE], KVF_DIR_WRITE);
+    if (at[KVF_DIR_READ] == at[KVF_DIR_WRITE]) return end == at[KVF_DIR_READ] ? 1 : 0;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        enum kvf_tier t = at[d];
+        takes[d] = line ? fmax(in->tier_busy[t], in->link_any[t])
+                        : in->moves_s[t][d] * judge_share(in->device_s[t][d], in->op_s[t][d]);
+        if (!(takes[d] > 0)) takes[d] = 0;
+    }
+    if (end != at[KVF_DIR_READ] && end != at[KVF_DIR_WRITE]) return 0;
+    double share = judge_share(takes[end == at[KVF_DIR_READ] ? KVF_DIR_READ : KVF_DIR_WRITE],
+                               takes[KVF_DIR_READ] + takes[KVF_DIR_WRITE]);
+    return share > 0 ? share : 0;
+}
+
 enum kvf_tier judge_room_slower_end(const struct judge_input *in) {
-    enum kvf_tier maker = judge_room_maker(in), from = judge_room_from(in);
-    double to_busy = fmax(in->tier_busy[maker], in->link_any[maker]),
-           from_busy = fmax(in->tier_busy[from], in->link_any[from]);
-    bool slower = from_busy > AS_MUCH * to_busy && !judge_by_messages(in, maker, KVF_DIR_WRITE);
-    return slower ? from : maker;
+    enum kvf_tier from = judge_room_from(in);
+    return judge_room_end_share(in, from) > HALF ? from : judge_room_maker(in);
 }
 
 int judge_lowest_tier(const struct judge_input *in) {
@@ -340,12 +400,12 @@ static void add_links(struct verdict *v, const struct judge_input *in, double ra
     char name[48];
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!in->on[t] || isnan(in->link_any[t])) continue;
-        double load = needed(in, (enum kvf_tier)t, in->link_busy[t], in->link_any[t]);
+        double load = needed(in, (enum kvf_tier)t, in->link_busy[t], in->link_any[t], false);
         snprintf(name, sizeof name, "%s_link", tier_name((enum kvf_tier)t));
         add_busy(v, name, in->link_any[t], load, rate);
     }
     if (!in->on[KVF_TIER_GPU] || isnan(in->memory_any)) return;
-    double load = needed(in, KVF_TIER_GPU, in->memory_busy, in->memory_any);
+    double load = needed(in, KVF_TIER_GPU, in->memory_busy, in->memory_any, false);
     add_busy(v, "gpu_memory", in->memory_any, load, rate);
     if (rate > 0 && in->emulated[KVF_TIER_GPU]) *sum_s += load / rate;
 }
@@ -354,7 +414,7 @@ double judge_loads(struct verdict *v, const struct judge_input *in, double rate)
     double sum_s = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!in->on[t]) continue;
-        double load = needed(in, (enum kvf_tier)t, in->busy[t], in->tier_busy[t]);
+        double load = needed(in, (enum kvf_tier)t, in->busy[t], in->tier_busy[t], false);
         add_busy(v, tier_name((enum kvf_tier)t), in->tier_busy[t], load, rate);
         if (rate > 0 && load > 0) sum_s += load / rate;
     }

@@ -41,7 +41,7 @@ double judge_saved_by_hits(const struct judge_input *in) {
 }
 
 double judge_rewrites(const struct judge_input *in, enum kvf_tier tier) {
-    struct judge_resource last = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
+    struct judge_resource last = JUDGE_NO_RESOURCE;
     int lowest = judge_last_tier(in);
     if (tier >= KVF_TIERS || lowest < 0 || judge_free_misses(in) || in->compute_busy >= 0) return 0;
     judge_consider_tier(in, (enum kvf_tier)lowest, &last);

@@ -9,6 +9,8 @@
 
 #define ROOM_WHY "because a write was larger than every tier or found no room in time"
 
+#define UNDER_WAY ", and most of that time " VERDICT_UNDER_WAY
+
 static void say(struct verdict *v, enum verdict_limit limit, enum verdict_cause cause, double share) {
     v->limited_by = limit;
     v->cause = cause;
@@ -112,7 +114,7 @@ void judge_say_capacity(struct phrase *t, const struct judge_input *in, struct v
                                : "miss what was evicted for want of room");
     judge_add_unwritten(t, in);
     judge_add_work_of_misses(t, in);
-    struct judge_resource full = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
+    struct judge_resource full = JUDGE_NO_RESOURCE;
     judge_consider_tier(in, last, &full);
     if (!(full.busy >= JUDGE_SATURATED)) full = judge_busiest_tier(in);
     if (full.busy >= JUDGE_SATURATED)
@@ -127,10 +129,10 @@ void judge_say_capacity(struct phrase *t, const struct judge_input *in, struct v
 
 /* Another tier that is full too: without it the one named would bring little. */
 static void add_next(struct phrase *t, const struct judge_input *in, const struct judge_resource *r) {
-    struct judge_resource next = {VERDICT_NONE, KVF_TIERS, (double)NAN, (double)NAN, false};
+    struct judge_resource next = JUDGE_NO_RESOURCE;
     for (int i = 0; i < KVF_TIERS; i++)
         if (in->on[i] && i != (int)r->tier) judge_consider_tier(in, (enum kvf_tier)i, &next);
-    if (r->tier == KVF_TIERS || !(next.load >= JUDGE_SATURATED)) return;
+    if (r->limit == VERDICT_HOST_CPU || !(next.load >= JUDGE_SATURATED)) return;
     phrase_add(t, "; next, ");
     judge_add_resource(t, &next, in);
     phrase_add(t, ", %s busy", phrase_share(next.busy).text);
@@ -145,7 +147,9 @@ void judge_say_saturated(struct phrase *t, const struct judge_input *in, struct 
     double rate = judge_requests_per_s(in);
     phrase_add(t, ", ");
     judge_add_busy(t, r, in);
-    if (!judge_cut(in))
+    if (!judge_cut(in) && judge_of_background(r))
+        phrase_add(t, ", %s of that with moves in the background", phrase_share(1 - r->bare / r->load).text);
+    else if (!judge_cut(in))
         phrase_add(t, ": %s a request%s bounds throughput at %.3g requests/s",
                    units_duration_human(r->load / rate * 1e9, demand, sizeof demand),
                    r->limit == VERDICT_COMPUTE && in->compute_work > 0 &&
@@ -153,6 +157,9 @@ void judge_say_saturated(struct phrase *t, const struct judge_input *in, struct 
                        ? " in batches of this size"
                        : "",
                    rate / r->load);
+    if (r->workers &&
+        (judge_by_messages(in, r->tier, KVF_DIR_READ) || judge_by_messages(in, r->tier, KVF_DIR_WRITE)))
+        phrase_add(t, "; most of the time of its operations " VERDICT_UNDER_WAY);
     struct judge_resource gpu = judge_gpu(in);
     if (r->limit == VERDICT_COMPUTE)
         judge_add_unwritten(t, in);
@@ -218,8 +225,6 @@ void judge_say_batch(struct phrase *t, const struct judge_input *in, struct verd
     judge_add_grown(t, in);
 }
 
-#define UNDER_WAY ", and most of that time messages are under way (fleet.delay)"
-
 /* Room comes from moves, one after the other: in a crowd neither bandwidth nor slots bring it sooner, and
  * without one the tier does that takes most of their time. */
 static void add_end(struct phrase *t, const struct judge_input *in, const char *way, enum kvf_tier tier) {
@@ -240,7 +245,13 @@ void judge_say_room(struct phrase *t, const struct judge_input *in, struct verdi
     phrase_add(t, "; it is made by what moves");
     add_end(t, in, " to", maker);
     enum kvf_tier from = judge_room_from(in);
-    if (in->tier_busy[from] >= in->tier_busy[maker] / 2 && from != maker) add_end(t, in, ", from", from);
+    if (from != maker && judge_room_end_share(in, from) >= JUDGE_END) add_end(t, in, ", from", from);
+    for (int end = 0; end < KVF_TIERS; end++) {
+        char name[48];
+        snprintf(name, sizeof name, "%s" VERDICT_ROOM_END, tier_name((enum kvf_tier)end));
+        double share = judge_room_end_share(in, (enum kvf_tier)end);
+        if (share > 0) verdict_add_evidence(v, name, share, "");
+    }
     if (messages) phrase_add(t, UNDER_WAY);
     judge_add_parts(t, in);
     judge_add_backlog(t, in);
