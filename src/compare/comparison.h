@@ -88,9 +88,11 @@ struct comparison_side {
     char granularity[16]; /* of its cache; "": not known */
     bool other_units;     /* than the baseline's: its lookups and operations are of entries of another kind */
     struct comparison_means mean;
-    double load;           /* requests that arrived, or were open before; missing where not known */
-    double ended;          /* requests done or failed; the load where not known */
-    double asked;          /* of run.max_requests; 0: none were */
+    double load;     /* requests that arrived, or were open before; missing where not known */
+    double ended;    /* requests done or failed; the load where not known */
+    double asked;    /* of run.max_requests; 0: none were */
+    double warmup_s; /* length of its warm-up; missing where not known */
+    double failed_once, warmup_failed_once; /* requests of these that were at a pod when it went */
     double writes, copies; /* of entries, without moves between tiers; begun, to slower tiers */
     double unserved;       /* part of its arrivals left waiting, of a group the most of a trial beyond chance;
                               missing where users wait for answers */

@@ -212,6 +212,22 @@ static void warn_lengths(const struct comparison_input *input, struct comparison
     buf_free(&list);
 }
 
+/* The state of the tiers at the begin of the measured part goes by it. */
+static void warn_warmups(struct comparison *c) {
+    double least = INFINITY, most = 0;
+    struct buf list = {0};
+    for (size_t s = 0; s < c->sides; s++) {
+        double v = c->side[s].warmup_s;
+        if (isnan(v)) continue;
+        least = fmin(least, v);
+        most = fmax(most, v);
+        buf_addf(&list, "%s%s (%s)", list.len ? ", " : "", format_seconds(v).text, c->side[s].label);
+    }
+    if (most > 1.05 * least)
+        comparison_warn(c, "The warm-ups differ in length by more than 5 %%: %s.", buf_text(&list));
+    buf_free(&list);
+}
+
 static char *at_start(const struct comparison_side *s, char *out, size_t len) {
     snprintf(out, len, "%s", s->label);
     out[0] = (char)toupper((unsigned char)out[0]);
@@ -363,5 +379,6 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
     warn_differences(q, c);
     warn_tiers(q, c);
     warn_lengths(input, c);
+    warn_warmups(c);
     close_questions(q, c->sides);
 }

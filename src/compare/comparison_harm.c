@@ -78,17 +78,12 @@ static const char *harm_words(const char *metric) {
 
 /* Of unequal numbers of requests the counts tell nothing without these: "90 of 100 requests after 100 of
  * 1,000". */
-#define UNEQUAL 1.05
-
 static void put_of(const struct comparison *c, const char *metric, size_t side, size_t other,
                    struct buf *out) {
     const struct comparison_metric *m = comparison_metric(c, metric);
     const struct comparison_side *s = &c->side[side];
     double n = m->change[side].value, n_other = m->change[other].value;
-    double own = comparison_out_of(s, metric, kvf_present(n) ? n : 0),
-           theirs = comparison_out_of(&c->side[other], metric, kvf_present(n_other) ? n_other : 0);
     size_t kind = comparison_lost_find(metric);
-    char number[32];
     bool few = strcmp(metric, unanswered) == 0 && isnan(m->change[side].value);
     if (kind < COMPARISON_LOST && comparison_lost_in_part(s, kind)) {
         const struct comparison_lost *l = &s->lost[kind];
@@ -100,8 +95,8 @@ static void put_of(const struct comparison *c, const char *metric, size_t side, 
     if (m->unit[0] || strcmp(metric, waiting) == 0 || strcmp(metric, unanswered) == 0 ||
         standing_of_classes(metric) || strncmp(metric, "slo_", 4) == 0)
         return;
-    if (fmax(own, theirs) > UNEQUAL * fmin(own, theirs))
-        buf_addf(out, " in %s requests", units_count_human(own, number, sizeof number));
+    comparison_put_base(metric, s, kvf_present(n) ? n : 0, &c->side[other],
+                        kvf_present(n_other) ? n_other : 0, out);
 }
 
 /* Where most are left waiting on both sides, how many were served tells more. */

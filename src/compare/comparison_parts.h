@@ -40,6 +40,19 @@ void comparison_amounts(const struct comparison_input *i, struct comparison_side
 /* Of how many requests the `n` undone of a metric are: of requests_left of those asked for, of others of
  * those that ended. */
 double comparison_out_of(const struct comparison_side *s, const char *metric, double n);
+/* The parts of two counts of a kind that are comparable: of the side that had more of its base the part that
+ * is as much as the other one's (enum standing_base). Requests that failed with a pod do so once. */
+struct comparison_parts {
+    double own, than;
+};
+struct comparison_parts comparison_parts_of(const char *metric, const struct comparison_side *side, double n,
+                                            const struct comparison_side *than, double n_than);
+/* Appends what a count is of, where the other side had more or less of it: " in 4.64k requests", " in 240 s",
+ * " at 20 requests/s". */
+void comparison_put_base(const char *metric, const struct comparison_side *side, double n,
+                         const struct comparison_side *other, double n_other, struct buf *out);
+/* Fills what counts of a side are of; its load is known. */
+void comparison_bases(const struct comparison_input *i, struct comparison_side *side);
 /* Fills what work that a side did not do explains: spared, spared_base, times_smaller, times_larger. */
 void comparison_explained(const struct comparison_input *input, struct comparison *c);
 /* How many times a metric may move for so many times the work: as many times where it is done in a second,

@@ -36,6 +36,7 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     side->offered = length > 0 ? side->load / length : side->load;
     free(values.items);
     comparison_amounts(i, side);
+    comparison_bases(i, side);
     comparison_trials(i, side);
     comparison_chance(i, side);
 }
@@ -70,11 +71,6 @@ bool comparison_does_less(const struct comparison *c, size_t side, size_t than, 
     return less || (most <= 1 && comparison_unanswered_more(own, other, own->unanswered, other->unanswered));
 }
 
-/* Of more requests the part that are as many as the other side's; all, where either had none. */
-static double part_for(double own, double other) {
-    return other > 0 && other < own ? other / own : 1;
-}
-
 bool comparison_of_tiers(const char *metric) {
     return strcmp(metric, "fell_through") == 0 || strcmp(metric, "not_admitted") == 0 ||
            strcmp(metric, "copies_skipped") == 0 || strcmp(metric, "lookups_given_up") == 0 ||
@@ -106,11 +102,13 @@ bool comparison_lost_more(const struct comparison *c, const char *metric, size_t
     if (standing_of_classes(metric)) return more_classes(c, side, n, than, n_than);
     if (drops && comparison_arrive_alike(one, other)) return comparison_drops_more(one, n, other, n_than);
     double of = comparison_out_of(one, metric, n), of_than = comparison_out_of(other, metric, n_than);
-    double part = part_for(of, of_than), part_than = part_for(of_than, of);
+    struct comparison_parts part = comparison_parts_of(metric, one, n, other, n_than);
     if (strcmp(metric, "requests_left") == 0 && one->asked != other->asked) return false;
-    bool more = n * part > 1.25 * n_than * part_than + 1 || fewer_succeed(metric, n, of, n_than, of_than);
-    if (strncmp(metric, "ranks_", 6) != 0)
-        more = more && comparison_beyond_chance(one, metric, n, part, other, n_than, part_than);
+    bool more = n * part.own > 1.25 * n_than * part.than + 1 || fewer_succeed(metric, n, of, n_than, of_than);
+    if (strcmp(metric, "ranks_lost") == 0)
+        more = n > n_than;
+    else
+        more = more && comparison_beyond_chance(one, metric, n, part.own, other, n_than, part.than);
     return more && (of_requests || !(one->other_units || other->other_units) || !(n_than > 0));
 }
 

@@ -83,15 +83,16 @@ static void add_targets(struct standing *s, const struct run_record *r, const st
 
 static const struct {
     const char *metric, *one, *many, *more;
+    enum standing_base base; /* of requests unless it is said */
 } undone[STANDING_UNDONE] = {
     {"requests_failed", "request failed", "requests failed", "requests fail"},
     {"requests_dropped", "arrival was dropped", "arrivals were dropped", "requests are dropped"},
     {"warmup_failed", "request failed in the warm-up", "requests failed in the warm-up",
-     "requests fail in the warm-up"},
+     "requests fail in the warm-up", STANDING_OF_WARMUP},
     {"requests_left", "request was left", "requests were left", "requests are left"},
-    {"ranks_lost", "rank was lost", "ranks were lost", "ranks are lost"},
-    {"classes_unserved", "class was left unserved", "classes were left unserved",
-     "classes are left unserved"},
+    {"ranks_lost", "rank was lost", "ranks were lost", "ranks are lost", STANDING_OF_RUN},
+    {"classes_unserved", "class was left unserved", "classes were left unserved", "classes are left unserved",
+     STANDING_OF_RUN},
     {"operation_errors", "operation failed", "operations failed", "operations fail"},
     {"verify_mismatched", "block failed verification", "blocks failed verification",
      "blocks fail verification"},
@@ -100,16 +101,16 @@ static const struct {
     {"fell_through", "write fell through", "writes fell through", "writes fall through"},
     {"not_admitted", "write was not admitted", "writes were not admitted", "writes are not admitted"},
     {"warmup_not_admitted", "write was not admitted in the warm-up",
-     "writes were not admitted in the warm-up", "writes are not admitted in the warm-up"},
+     "writes were not admitted in the warm-up", "writes are not admitted in the warm-up", STANDING_OF_WARMUP},
     {"copies_skipped", "copy was skipped", "copies were skipped", "copies are skipped"},
     {"warmup_copies_skipped", "copy was skipped in the warm-up", "copies were skipped in the warm-up",
-     "copies are skipped in the warm-up"},
+     "copies are skipped in the warm-up", STANDING_OF_WARMUP},
     {"lookups_given_up", "lookup gave up waiting for a write", "lookups gave up waiting for writes",
      "lookups give up waiting for writes"},
     {"outage_dropped", "entry was dropped in an outage", "entries were dropped in an outage",
-     "entries are dropped in outages"},
+     "entries are dropped in outages", STANDING_OF_RATE},
     {"outage_lost", "entry was lost in an outage", "entries were lost in an outage",
-     "entries are lost in outages"}};
+     "entries are lost in outages", STANDING_OF_RUN}};
 
 double standing_chunk_misses(const struct result_list *results) {
     return fmax(result_value(results, "rag_lookups") - result_value(results, "rag_hits"), 0);
@@ -125,6 +126,11 @@ const char *standing_undone_metric(size_t i) {
 
 const char *standing_undone_more(size_t i) {
     return undone[i].more;
+}
+
+enum standing_base standing_base(const char *metric) {
+    size_t i = standing_undone_find(metric);
+    return i < STANDING_UNDONE ? undone[i].base : STANDING_OF_REQUESTS;
 }
 
 size_t standing_undone_find(const char *metric) {

@@ -50,6 +50,11 @@ double
 standing_chunk_hits(const struct result_list *results); /* the part that hit; NaN: none was looked up */
 /* More of undone[i] in words: "writes fall through". */
 const char *standing_undone_more(size_t i);
+/* The base of a kind, of which a longer or busier run has more: requests of the measured part,
+ * seconds of the warm-up, or of an event that comes once, such as an outage, requests in a second, or
+ * nothing. Of other metrics: requests. */
+enum standing_base { STANDING_OF_REQUESTS, STANDING_OF_WARMUP, STANDING_OF_RATE, STANDING_OF_RUN };
+enum standing_base standing_base(const char *metric);
 /* The index of a metric in undone[]; STANDING_UNDONE: it is none of them. */
 size_t standing_undone_find(const char *metric);
 /* undone[i] of one trial, as a mean; of classes, which every trial has, the most. */

@@ -1105,6 +1105,69 @@ static void a_side_that_does_less_of_everything_is_no_better(void **state) {
     }
 }
 
+/* A run twice as long has twice the requests, and no more of an outage; its warm-up may be of any length. */
+static void counts_go_by_what_they_are_of(void **state) {
+    (void)state;
+    static const struct {
+        const char *metric;
+        double before, now;
+        const char *warmup, *told;
+        bool outage;
+    } table[] = {
+        {"ranks_lost", 1, 1, "60s", NULL, false},
+        {"ranks_lost", 0, 1, "60s", "worse than run 10: more ranks are lost (ranks lost 1 after 0)", false},
+        {"outage_lost", 332, 332, "60s", NULL, true},
+        {"outage_lost", 332, 664, "60s",
+         "entries are lost in outages (entries lost in outages 664 after 332)", true},
+        {"outage_dropped", 332, 332, "60s", NULL, true},
+        {"outage_dropped", 332, 664, "60s",
+         "entries are dropped in outages (dropped in outages 664 after 332)", true},
+        {"requests_failed", 100, 100, "60s", NULL, true},
+        {"requests_failed", 100, 200, "60s",
+         "requests fail (requests failed 200 in 4.00k requests after 100 in 2.00k requests)", true},
+        {"requests_failed", 100, 200, "60s", NULL, false},
+        {"warmup_failed", 300, 300, "60s", NULL, false},
+        {"warmup_failed", 300, 600, "60s",
+         "requests fail in the warm-up (failed in the warm-up 600 after 300)", false},
+        {"warmup_failed", 300, 600, "2m", NULL, false},
+        {"warmup_failed", 300, 0, "0s", NULL, false},
+        {"warmup_failed", 300, 300, "2m", NULL, true},
+        {"warmup_failed", 300, 300, "30s",
+         "requests fail in the warm-up (failed in the warm-up 300 in 30.0 s after 300 in 60.0 s)", false},
+        {"warmup_not_admitted", 300, 300, "2m",
+         "writes are not admitted in the warm-up (not admitted in the warm-up 300 in 120 s after 300 in 60.0 s)",
+         false},
+    };
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
+        const char *metric = table[k].metric, *told = table[k].told;
+        for (size_t s = 0; s < 2; s++) {
+            char scenario[64];
+            bool measured = strncmp(metric, "warmup_", 7) != 0;
+            double n = s ? table[k].now : table[k].before;
+            snprintf(scenario, sizeof scenario, "{\"run\": {\"warmup\": \"%s\"}}",
+                     s ? table[k].warmup : "60s");
+            free(run[s].effective_json);
+            run[s].effective_json = mem_strdup(scenario);
+            run[s].results.count = 0;
+            put(s, "measured_s", s ? 240 : 120, "s");
+            put(s, "requests_arrived", s ? 4000 : 2000, "");
+            put(s, "requests_done", (s ? 4000 : 2000) - (strcmp(metric, "requests_failed") == 0 ? n : 0), "");
+            put(s, metric, n, "");
+            if (table[k].outage) put(s, "outage_requests_failed", n, "");
+            if (table[k].outage) put(s, "outages_s", measured ? 10 : 0, "s");
+        }
+        make(2);
+        if (told ? !strstr(c.verdict[1], told)
+                 : strstr(c.verdict[1], "better") || strstr(c.verdict[1], "worse"))
+            fail_msg("%zu: %s", k, c.verdict[1]);
+        assert_int_equal(c.side[1].undone_more || c.side[1].undone_less, told != NULL);
+        assert_int_equal(warned("The warm-ups differ in length by more than 5 %: 60.0 s (run 10), "),
+                         strcmp(table[k].warmup, "60s") != 0);
+        comparison_free(&c);
+    }
+    make(2);
+}
+
 /* Where all classes wait, none is left behind the others: that one fewer is left unserved is no relief. */
 static void a_class_is_no_better_off_where_all_of_them_wait(void **state) {
     (void)state;
@@ -1490,6 +1553,8 @@ int main(void) {
         CASE(work_undone_is_no_gain),
         CASE(a_side_that_does_less_of_everything_is_no_better),
         CASE(a_class_is_no_better_off_where_all_of_them_wait),
+        CASE(counts_go_by_what_they_are_of),
+        cmocka_unit_test_setup_teardown(counts_go_by_what_they_are_of, set_up, tear_down),
         CASE(a_class_served_no_more_is_no_less_left),
         CASE(a_shorter_run_leaves_less_undone),
         CASE(a_run_that_ends_amid_its_work_is_no_gain),
