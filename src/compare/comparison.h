@@ -96,8 +96,9 @@ struct comparison_side {
     double writes, copies; /* of entries, without moves between tiers; begun, to slower tiers */
     double unserved;       /* part of its arrivals left waiting, of a group the most of a trial beyond chance;
                               missing where users wait for answers */
-    double rejected;       /* part of the rows of its file that it could not replay, where that is a flaw */
-    double dispersion;     /* of its arrivals, 1 and more: how far chance lets their number differ */
+    double waiting_load; /* requests of which that is a part: of the worst of merged ranks, those of a rank */
+    double rejected;     /* part of the rows of its file that it could not replay, where that is a flaw */
+    double dispersion;   /* of its arrivals, 1 and more: how far chance lets their number differ */
     double bunched; /* variance of counts to their mean, of the most bunched; missing without intervals */
     uint64_t bunched_freedom; /* of it */
     double serving;           /* the same of requests done; missing likewise */

@@ -242,7 +242,7 @@ bool comparison_beyond_chance(const struct comparison_side *side, const char *me
  * dispersions. */
 static double waiting_variance(const struct comparison_side *s, double arrive, double serve) {
     double served = 1 - s->unserved;
-    return served * (served * arrive + serve) / s->load;
+    return served * (served * arrive + serve) / s->waiting_load;
 }
 
 /* A queue that grows is what arrived less what was served, and both scatter. */

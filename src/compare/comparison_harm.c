@@ -27,7 +27,8 @@ static bool waits_more(const struct comparison_side *side, const struct comparis
                         : side->twin || than->twin                                                   ? 1
                                                    : fmax(side->dispersion, than->dispersion);
     return comparison_waits_more(side, than) &&
-           standing_beyond_chance(side->unserved - than->unserved, fmin(side->load, than->load),
+           standing_beyond_chance(side->unserved - than->unserved,
+                                  fmin(side->waiting_load, than->waiting_load),
                                   dispersion * (1 - than->unserved));
 }
 

@@ -22,12 +22,21 @@ static double unfinished_of(const struct comparison_input *i) {
     return part < 0 ? 0 : part; /* what those that ended had spent before is in no result */
 }
 
+/* Of merged ranks of which some fell behind the part is that of the worst, whose own load no result has: all
+ * have about as much. */
+static double waiting_load(const struct comparison_input *i, const struct result_list *values, double load) {
+    const char *unit;
+    double ranks = comparison_value(i, "ranks", &unit);
+    return result_value(values, "ranks_behind") > 0 && ranks > 1 ? load / ranks : load;
+}
+
 static void load_of(const struct comparison_input *i, struct comparison_side *side) {
     struct result_list values = values_of(i);
     side->flaw = standing_run_flaw(&values);
     side->load = standing_run_load(&values);
     side->dispersion = fmax(1, result_value(&values, "arrival_dispersion"));
     side->unserved = result_value(&values, "unserved_ratio");
+    side->waiting_load = waiting_load(i, &values, side->load);
     side->rejected = fmax(0, result_value(&values, "rows_rejected_ratio"));
     side->unanswered =
         fmax(0, fmax(result_value(&values, "unanswered_ratio"), result_value(&values, "unsettled_ratio")));

@@ -1105,6 +1105,33 @@ static void a_side_that_does_less_of_everything_is_no_better(void **state) {
     }
 }
 
+/* The part left waiting by the worst of ten ranks is one of its hundred arrivals, not of the thousand of all.
+ */
+static void a_rank_left_waiting_has_its_own_chance(void **state) {
+    (void)state;
+    const struct comparison_limit limit = {.metric = "requests_done", .most = 0.05};
+    for (int k = 0; k < 3; k++) {
+        bool merged = k < 2, far = k == 1;
+        for (size_t s = 0; s < 2; s++) {
+            run[s].results.count = 0;
+            put(s, "measured_s", 100, "s");
+            put(s, "requests_arrived", 1000, "");
+            put(s, "requests_done", 900, "");
+            put(s, "unserved_ratio", s ? (far ? 0.75 : 0.45) : 0.3, "");
+            if (merged) put(s, "ranks", 10, "");
+            if (merged) put(s, "ranks_behind", 1, "");
+        }
+        make(2);
+        comparison_check(&c, &limit, 1);
+        bool told = !merged || far;
+        assert_int_equal(strstr(c.verdict[1], "worse than run 10: more arrivals are left waiting") != NULL,
+                         told);
+        assert_int_equal(c.held[1].state == COMPARISON_EXCEEDED, told);
+        comparison_free(&c);
+    }
+    make(2);
+}
+
 /* A run twice as long has twice the requests, and no more of an outage; its warm-up may be of any length. */
 static void counts_go_by_what_they_are_of(void **state) {
     (void)state;
@@ -1553,6 +1580,7 @@ int main(void) {
         CASE(work_undone_is_no_gain),
         CASE(a_side_that_does_less_of_everything_is_no_better),
         CASE(a_class_is_no_better_off_where_all_of_them_wait),
+        CASE(a_rank_left_waiting_has_its_own_chance),
         CASE(counts_go_by_what_they_are_of),
         cmocka_unit_test_setup_teardown(counts_go_by_what_they_are_of, set_up, tear_down),
         CASE(a_class_served_no_more_is_no_less_left),
