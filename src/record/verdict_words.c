@@ -6,11 +6,12 @@
 #include "base/units.h"
 #include "record/judge/judge.h"
 
-#define SAME        0.999 /* of what bounds throughput: it is this */
-#define SOME_WAIT   0.05  /* of the latency that targets are of, for a place in the batch */
-#define HALF_WAIT   0.5
-#define SOME_MISSES 0.01 /* of lookups, that a larger tier would serve */
-#define SOME_TIME   0.05 /* of a GPU's, that they would save it */
+#define SAME         0.999 /* of what bounds throughput: it is this */
+#define SOME_WAIT    0.05  /* of the latency that targets are of, for a place in the batch */
+#define HALF_WAIT    0.5
+#define MUCH_STORAGE 0.4  /* of that latency: nearly as much as a GPU that is named */
+#define SOME_MISSES  0.01 /* of lookups, that a larger tier would serve */
+#define SOME_TIME    0.05 /* of a GPU's, that they would save it */
 
 static bool is_tier(enum verdict_limit l) {
     return l == VERDICT_GPU || l == VERDICT_CPU || l == VERDICT_NVME || l == VERDICT_REMOTE;
@@ -219,7 +220,10 @@ static const char *beside_the_gpu(const struct verdict *v, char *out, size_t len
         return out;
     }
     bool takes_time = !(verdict_value(v, VERDICT_RECOMPUTING) < SOME_TIME);
-    if (routing >= SOME_MISSES && capacity >= SOME_MISSES && takes_time && routing_advice(v))
+    if (storage >= MUCH_STORAGE)
+        snprintf(out, len, ", or faster tiers: storage is %s of the latency that targets are of",
+                 phrase_share(storage).text);
+    else if (routing >= SOME_MISSES && capacity >= SOME_MISSES && takes_time && routing_advice(v))
         snprintf(out, len, ", larger tiers, or %s: pods compute what others hold, or could not keep",
                  routing_advice(v));
     else if (routing >= SOME_MISSES && !(capacity >= routing) && routing_advice(v))

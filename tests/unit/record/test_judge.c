@@ -866,6 +866,13 @@ static void advice_beside_a_gpu_counts_what_it_computes_again(void **state) {
     assert_string_equal(
         verdict_advice(&v, text, sizeof text),
         "a faster GPU, or fewer users, or fleet.routing by prefix: pods compute what others hold");
+    struct judge_input stores = in; /* nearly as long as it computes */
+    stores.storage_ms = 0.48 * stores.e2e_ms;
+    stores.generation_ms = stores.e2e_ms - stores.storage_ms - stores.prefill_ms - stores.queue_ms;
+    v = judged(&stores);
+    assert_string_equal(
+        verdict_advice(&v, text, sizeof text),
+        "a faster GPU, or fewer users, or faster tiers: storage is 48 % of the latency that targets are of");
     static const struct {
         enum judge_routing routing;
         const char *advice;
