@@ -87,11 +87,12 @@ struct judge_input {
     double users;                     /* mean number of users; missing in an open loop */
     uint64_t backlog;                 /* waiting at the end */
     bool unsettled;                   /* a closed loop whose load had not settled, or with users who had no
-                                         answer (unsettled_ratio, unanswered_ratio) */
+                                         answer, or a rank left arrivals waiting (unsettled_ratio,
+                                         unanswered_ratio, ranks_behind) */
     double unserved_ratio;            /* arrivals left waiting, of an open loop; else missing */
     double dispersion;                /* of the count of arrivals (arrival_dispersion); missing: 1 */
     bool cut;                         /* a run that ended amid most of its work, or a rank of it did */
-    bool targets, targets_met;        /* classes have some; each keeps all of its */
+    bool targets, targets_met;        /* classes have some, of the whole load; each keeps all of its */
     struct standing stand;            /* they, counted */
     char unserved[STANDING_UNSERVED]; /* "class batch" (standing_run_unserved()); "" */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, of these those of
