@@ -33,6 +33,10 @@ void comparison_work(const struct comparison_input *input, struct comparison *c)
 /* Appends "fewer lookups of document chunks hit (2.1 % after 99.6 %)"; the side has fewer_chunks or
  * more_chunks. */
 void comparison_put_chunks(const struct comparison *c, size_t side, struct buf *out);
+/* Whether a part of lookups that hit falls far: by 20 percentage points, or to a half. */
+static inline bool comparison_falls_far(double before, double now) {
+    return before - now >= 0.2 || now <= before / 2;
+}
 /* Whether the lookups of all sides are of entries of one size. */
 bool comparison_counted_alike(const struct comparison *c);
 /* Fills of how much what a side left undone is a part; its load is known. */

@@ -289,23 +289,34 @@ static double times_asked(const struct reach_side *base, const struct reach_side
     return part ? fmax(side->offered / base->offered, base->offered / side->offered) : INFINITY;
 }
 
+/* Whether so many fewer lookups hit that no work that the baseline left undone, or waiting, makes it: none of
+ * that lets others hit. Of a run that is cut, or that began before, the lookups are others. */
+static bool hits_fall_far(const struct comparison *c, size_t side, const struct comparison_metric *m) {
+    const struct comparison_change *v = &m->change[side];
+    bool hits = strcmp(m->metric, "reuse_hit_ratio") == 0 || strcmp(m->metric, "hit_ratio") == 0;
+    enum standing_flaw flaw = c->side[0].flaw;
+    bool others = standing_flaw_hides(flaw) && flaw != STANDING_FLAW_COPIES;
+    return hits && v->direction == COMPARISON_WORSENED && !others &&
+           comparison_falls_far(m->change[0].value, v->value);
+}
+
 enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
                                                const struct comparison_metric *m, double *explained) {
     const struct reach_side *s = &r->side[side];
     const struct comparison_side *of = &r->c->side[side];
     enum comparison_direction direction = m->change[side].direction;
     enum comparison_reason reason = untold(r, side, m);
-    bool own = direction == COMPARISON_IMPROVED, by_tokens = strcmp(m->metric, "total_tok_s") == 0;
+    bool own = direction == COMPARISON_IMPROVED, by_tokens = strcmp(m->metric, "total_tok_s") == 0,
+         work = is_measured(m) && !hits_fall_far(r->c, side, m);
     double times = 1;
     *explained = INFINITY;
     if (reason != COMPARISON_TOLD) return reason;
-    if (is_measured(m) && looks_better(s->more, s->less, direction))
+    if (work && looks_better(s->more, s->less, direction))
         add_reason(&reason, COMPARISON_UNDONE, &times,
                    !own               ? of->spared_base
                    : of->loses_chunks ? INFINITY
                                       : of->spared);
-    if (is_measured(m) && !comparison_of_rate(m->metric) &&
-        looks_better(s->waits_more, s->waits_less, direction))
+    if (work && !comparison_of_rate(m->metric) && looks_better(s->waits_more, s->waits_less, direction))
         add_reason(&reason, COMPARISON_WAITING, &times, INFINITY);
     if (is_measured(m) &&
         looks_better(by_tokens ? s->skips : s->smaller, by_tokens ? s->skipped : s->larger, direction))

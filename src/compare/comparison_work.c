@@ -34,13 +34,6 @@ bool comparison_put_work(const struct comparison *c, size_t side, struct buf *ou
     return true;
 }
 
-/* A fall by so many points is great, and so is one of half of the hits. */
-#define GREAT 0.2
-
-static bool falls_far(double before, double now) {
-    return before - now >= GREAT || now <= before / 2;
-}
-
 /* A miss of a chunk makes no work at any granularity. */
 static void chunks_of(const struct comparison_input *input, struct comparison *c, size_t s) {
     const char *unit;
@@ -53,8 +46,8 @@ static void chunks_of(const struct comparison_input *input, struct comparison *c
     double fewer = base->chunk_hits - own->chunk_hits, least = fmin(lookups, base_lookups);
     own->fewer_chunks = standing_behind(1 - fewer, least);
     own->more_chunks = standing_behind(1 + fewer, least);
-    own->loses_chunks = own->fewer_chunks && falls_far(base->chunk_hits, own->chunk_hits);
-    own->base_loses_chunks = own->more_chunks && falls_far(own->chunk_hits, base->chunk_hits);
+    own->loses_chunks = own->fewer_chunks && comparison_falls_far(base->chunk_hits, own->chunk_hits);
+    own->base_loses_chunks = own->more_chunks && comparison_falls_far(own->chunk_hits, base->chunk_hits);
     size_t low = own->fewer_chunks ? s : 0;
     if (own->fewer_chunks || own->more_chunks)
         comparison_warn(

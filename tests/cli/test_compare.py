@@ -860,6 +860,27 @@ def _():
     assert run(gate).rc == 0
 
 
+@case("hits that fall far are named and fail a limit on them, though the baseline did not serve what arrived")
+def _():
+    behind = {"e2e_p95_ms": 70000, "throughput_tok_s": 500, "requests_arrived": 1000, "unserved_ratio": 0.4, "fell_through": 450, "reuse_hit_ratio": 0.67}
+    served = {**behind, "e2e_p95_ms": 500, "throughput_tok_s": 900, "unserved_ratio": 0, "fell_through": 0, "reuse_hit_ratio": 0.25}
+    gate = ["compare", "1", "5", "--fail-over", "5%"]
+    said = verdict_on(behind, served)
+    assert said.startswith("Runs 5-8 are better than runs 1-4: fewer writes fall through (") and said.endswith(", while more lookups miss (hit ratio 25.0 % after 67.1 %)."), said
+    for watched in [], ["--metric", "reuse_hit_ratio"]:
+        got = run(gate + watched)
+        assert got.rc == 3 and "reuse_hit_ratio is worse in runs 5-8: down by 62.7 % from 67.1 % to 25.0 %" in " ".join(got.stdout.split()), got
+    assert run(gate + ["--metric", "e2e_p95_ms"]).rc == 0
+    for fewer, half in ((0.5, False), (0.6, False), (0.3, True)):  # by half of few hits
+        few = verdict_on({**behind, "reuse_hit_ratio": 0.15 if half else 0.67}, {**served, "reuse_hit_ratio": 0.06 if half else fewer})
+        assert ("while more lookups miss" in few) == half and run(gate).rc == (3 if half else 0), (fewer, few)
+    keys = {"run": {"warmup": "90s", "duration": "120s"}, "tiers": {"cpu": {"capacity": "4GiB"}, "nvme": {"capacity": "100GiB"}}, "seed": 42, "cache": {},
+            "workload": {"users": 50, "arrival": {"process": "poisson", "rate": 12}}, "qos": {"classes": [{"name": "chat", "share": 1, "p95": "500ms"}]}}
+    said, got = simulated(["tiers.nvme.capacity=8GiB"], **keys)
+    assert re.search(r"Run 2 is better than run 1: fewer writes fall through .*, while more lookups miss \(hit ratio 25\.\d % after 67\.\d %\)\.$", said), said
+    assert got.rc == 3 and "reuse_hit_ratio is worse in run 2: down by 62" in " ".join(got.stdout.split()), got
+
+
 @case("work undone is counted of as many requests on both sides, whichever is longer")
 def _():
     short, long = ({"e2e_p95_ms": 100, "requests_arrived": n, "requests_failed": n / 10} for n in (1000, 10000))
