@@ -440,7 +440,7 @@ static void a_short_interval_weighs_little(void **state) {
     (void)state;
     steady_begin(&s, 0);
     add(60, 1000, 0, 0);
-    steady_add(&s, &(struct steady_cell){0.001, 0, 0, 0, 0, 0});
+    steady_add(&s, &(struct steady_cell){.length_s = 0.001});
     steady_judge(&s, &r);
     assert_true(r.reached);
     expect_near(r.tokens_per_s, 1000, 0.1);
