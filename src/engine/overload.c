@@ -291,10 +291,12 @@ static void warn_of_copies(struct run_record *run) {
 /* So many are no chance of a few hot entries. */
 #define SKIPPED_LEAST 100
 
-/* Under spillover nothing leaves a tier for what is promoted to it. */
+/* Under spillover nothing leaves a tier for what is promoted to it. Where writes find no room either, a tier
+ * of any size and speed that is to be had is taken by these. */
 static void warn_of_promotions(const struct scenario *s, struct run_record *run) {
     double skipped = result_value(&run->results, "promotions_skipped"),
-           made = result_value(&run->results, "promotions");
+           made = result_value(&run->results, "promotions"),
+           no_room = result_value(&run->results, "fell_through") + result_value(&run->results, "refused");
     bool stays = s->cache.placement == KVF_PLACEMENT_SPILLOVER;
     if (skipped >= SKIPPED_LEAST && skipped > made)
         verdict_warn(
@@ -303,7 +305,8 @@ static void warn_of_promotions(const struct scenario *s, struct run_record *run)
             "there than cache.promotion would give; %s",
             skipped, made,
             stays ? "with cache.placement spillover nothing moves out of it to make room, and waterfall does"
-                  : "make that tier larger, or the tiers below it faster");
+            : no_room > 0 ? "writes found none in time either, which comes first"
+                          : "make that tier larger, or the tiers below it faster");
 }
 
 /* No cache without a limit would lose them: documents are written once, before their first lookup. */

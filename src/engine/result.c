@@ -236,10 +236,12 @@ static double piled_at_last(const struct measure *m) {
 }
 
 /* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.
+ * Slots that fill before a queue begins are not half full in the mean: then both together tell the growth.
  * Where most came before, the queue may even shrink: all that it has at the end was not served. */
 static void add_waiting(struct measure *m, double arrived) {
-    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0) + piled(m, false),
-           load = standing_run_load(m->out), unserved = kvf_ratio(grown, arrived);
+    double queue = fmax((double)m->to->queued - (double)m->from->queued, 0),
+           grown = fmax(queue + piled(m, false), piled(m, true)), load = standing_run_load(m->out),
+           unserved = kvf_ratio(grown, arrived);
     if (load > arrived)
         unserved = kvf_ratio((double)m->to->queued, load);
     else if (load_ended(m) && kvf_present(arrived))

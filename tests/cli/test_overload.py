@@ -471,6 +471,19 @@ def _():
         assert "population_bound_per_s" not in summary["verdict"]["evidence"], "they do not wait for answers"
 
 
+@case("what is left waiting does not depend on where it waits: in line for a slot, or in one")
+def _():
+    for slots in (256, 1024, 4096):
+        summary = measure({
+            "mode": "simulate", "run": {"duration": "180s", "warmup": "60s"}, "engine.slots": slots, "compute.mode": "roofline", "qos.scheduler": "aging",
+            "cache": {"granularity": "block", "block_tokens": 64}, "workload": {"arrival": {"process": "poisson", "rate": 12}, "personas": [
+                {"name": "a", "context": [512, 4096], "generate": [50, 200], "think": ["5s", "15s"]}]}, "model": "llama3.1-8b",
+            "tiers": {"gpu": {"capacity": "4GiB"}, "cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "64GiB", "path": "."}}}, "--db", "none")[1]
+        left = sum(result(summary, "requests_%s_at_end" % where) for where in ("queued", "in_service")) - result(summary, "requests_open_at_start")
+        part = left / result(summary, "requests_arrived")
+        assert part > 0.3 and abs(result(summary, "unserved_ratio") - part) < 0.02, (slots, part, result(summary, "unserved_ratio"))
+
+
 @case("copies that a slower tier does not keep up with are told, though none is skipped")
 def _():
     for write, told in (("5GB/s", False), ("5MB/s", True)):
@@ -494,6 +507,13 @@ def _():
         assert (skipped >= 100 and skipped > made) == told, (skipped, made)
         words = "%d promotions were skipped and %d made: the tier above had no room at once" % (skipped, made)
         assert (words in " ".join(got.stdout.split())) == told and summary["run"]["undone"] is None, got
+        assert ("make that tier larger, or the tiers below it faster" in " ".join(got.stdout.split())) == told, got
+    got, summary = measure({
+        "mode": "simulate", "seed": 11, "model": "qwen3-8b", "run": {"duration": "120s", "warmup": "90s"}, "compute.mode": "none", "cache.promotion": "on_hit",
+        "tiers": {"gpu": {"capacity": "4GiB"}, "cpu": {"capacity": "16GiB"}, "nvme": {"capacity": "32GiB", "path": "."}}, "workload": {
+            "users": 300, "personas": [{"name": "p", "context": [4096, 16384], "generate": [20, 60], "think": ["1s", "5s"], "spread": 0.3}]}}, "--db", "none")
+    assert result(summary, "fell_through") > 0 and result(summary, "promotions_skipped") > 100, summary["results"]
+    assert "; writes found none in time either, which comes first" in " ".join(got.stdout.split()), got
 
 
 @case("paced users who are served all at once pile up in service, which is no success for want of a queue")

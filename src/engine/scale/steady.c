@@ -177,6 +177,14 @@ static double full_since(const struct steady *s, int tier, double to) {
     return at_s;
 }
 
+/* One that was full has no room left for long, however much an entry that falls out of it leaves. */
+static bool full_before(const struct steady *s, int tier, size_t cell) {
+    bool full = s->begin_used[tier] >= STEADY_FILL_FULL;
+    for (size_t i = 0; i < cell && !full; i++)
+        full = s->cell[i].fallen[tier] > 0 || s->cell[i].used[tier] >= STEADY_FILL_FULL;
+    return full;
+}
+
 /* The rate that tells what comes next is that of the last half: what will never be full slows down. */
 static struct steady_fill fill_of(const struct steady *s, int tier, size_t from) {
     size_t middle = from + (s->cells - from) / 2;
@@ -193,7 +201,7 @@ static struct steady_fill fill_of(const struct steady *s, int tier, size_t from)
     bool soon = rate * all.length_s >= STEADY_FILL_LEAST && f.to + rate * all.length_s >= 1;
     f.full_s = f.full ? full_since(s, tier, f.to) : f.end_s + (1 - f.to) / rate;
     bool early = f.full_s - s->begin_s <= STEADY_FILL_EARLY * all.length_s;
-    f.going = grown >= STEADY_FILL_LEAST && (f.full ? !early : soon);
+    f.going = grown >= STEADY_FILL_LEAST && !full_before(s, tier, from) && (f.full ? !early : soon);
     return f;
 }
 

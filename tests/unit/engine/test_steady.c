@@ -105,6 +105,14 @@ static void a_tier_that_is_full_or_never_will_be_is_steady(void **state) {
     fill(30, 1, 0.7, 30);
     fill(30, 0.7, 1, 30);
     no_alarm("few large entries");
+    begin_filled(0, 1);
+    fill(20, 1, 0.4, 20);
+    fill(40, 0.4, 0.78, 40);
+    no_alarm("fewer entries than before");
+    begin_filled(0, 0.97);
+    fill(30, 0.97, 0.9, 30);
+    fill(30, 0.9, 0.95, 0);
+    no_alarm("what fell out makes room");
     begin_filled(0, 0.93);
     fill(60, 0.93, 1, 20);
     no_alarm("nearly full before");
