@@ -134,7 +134,11 @@ struct comparison_side {
     bool fewer_chunks, more_chunks;       /* hit than of the baseline: a miss makes no work */
     bool loses_chunks, base_loses_chunks; /* so many fewer, of this side or of the baseline, that it is work
                                              undone */
-    struct work work;                     /* of its requests, in the mean */
+    struct standing_turns turns;          /* at granularity request; 0 at others */
+    bool computes;                        /* a GPU is modelled */
+    bool idle_misses, base_idle_misses; /* what this side, or the baseline, missed is no work as it is on the
+                                           other, at another granularity */
+    struct work work;                   /* of its requests, in the mean */
     bool smaller, larger; /* in some part than those of the baseline; either may look better for it */
     double times_smaller, times_larger; /* by so much; 1: they were not */
     double spared, spared_base; /* so many times the work of the other one this side, or the baseline, left

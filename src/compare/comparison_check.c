@@ -42,6 +42,11 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
         comparison_put_flaw(s, s->flaw, &flaw);
         fail(c, "%s.", buf_text(&flaw));
         buf_free(&flaw);
+    } else if (s->idle_misses) {
+        struct buf idle = {0};
+        comparison_put_idle(c, (size_t)(s - c->side), &idle);
+        fail(c, "%s left more undone than %s: %s.", s->label, c->side[0].label, buf_text(&idle));
+        buf_free(&idle);
     } else if (s->less_served[0])
         fail(c, "%s serves class %s less often than %s: %.0f requests done after %.0f.", s->label,
              s->less_served, c->side[0].label, s->served, s->served_base);
@@ -153,6 +158,10 @@ static void check_metric(struct comparison *c, const struct comparison_limit *li
         return;
     }
     const struct comparison_change *change = &m->change[side];
+    if (change->reason == COMPARISON_UNITS) {
+        (void)left_unheld(c, limit, side, m); /* whichever way it went */
+        return;
+    }
     if (change->direction != COMPARISON_WORSENED) return;
     if (change->noise == COMPARISON_WITHIN) {
         check_within(c, limit, side, m);

@@ -71,6 +71,7 @@ static double spared(const struct comparison *c, const struct comparison_input *
     double times = 1;
     bool hides = comparison_hides_more(side, than);
     bool chunks = s ? side->loses_chunks : than->base_loses_chunks;
+    if (s ? side->idle_misses : than->base_idle_misses) return INFINITY;
     if (hides && side->flaw != STANDING_FLAW_COPIES) return INFINITY;
     if (hides) times = 1 / (1 - fmin(kvf_ratio(value_of(own, "copies_left"), side->copies), 1));
     if (chunks) times = fmax(times, fmin(than->chunk_hits / side->chunk_hits, SPARED_MOST));

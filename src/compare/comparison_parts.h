@@ -37,6 +37,8 @@ void comparison_put_chunks(const struct comparison *c, size_t side, struct buf *
 static inline bool comparison_falls_far(double before, double now) {
     return before - now >= 0.2 || now <= before / 2;
 }
+/* Appends "5.30k of 6.59k lookups of run 2 missed, and nothing computes that ..."; there are idle misses. */
+void comparison_put_idle(const struct comparison *c, size_t side, struct buf *out);
 /* Whether the lookups of all sides are of entries of one size. */
 bool comparison_counted_alike(const struct comparison *c);
 /* Fills of how much what a side left undone is a part; its load is known. */

@@ -230,10 +230,10 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         r->side[s].other_units = c->side[s].other_units;
         notes.units = notes.units || c->side[s].other_units;
         const struct comparison_side *own = &c->side[s];
-        r->side[s].more =
-            own->loses_chunks || (own->undone_more && !comparison_does_less(c, 0, s, COMPARISON_LESS_DONE));
-        r->side[s].less = (own->undone_less || own->base_loses_chunks) &&
-                          !comparison_does_less(c, s, 0, COMPARISON_LESS_DONE);
+        r->side[s].more = own->loses_chunks || own->idle_misses ||
+                          (own->undone_more && !comparison_does_less(c, 0, s, COMPARISON_LESS_DONE));
+        r->side[s].less = own->base_idle_misses || ((own->undone_less || own->base_loses_chunks) &&
+                                                    !comparison_does_less(c, s, 0, COMPARISON_LESS_DONE));
         notes.undone = notes.undone || r->side[s].more || r->side[s].less;
         r->side[s].waits_more = comparison_waits_more(&c->side[s], c->side);
         r->side[s].waits_less = comparison_waits_more(c->side, &c->side[s]);

@@ -58,6 +58,32 @@ static void chunks_of(const struct comparison_input *input, struct comparison *c
             format_percent(c->side[s - low].chunk_hits).text);
 }
 
+void comparison_put_idle(const struct comparison *c, size_t side, struct buf *out) {
+    const struct comparison_side *own = &c->side[side], *idle = own->idle_misses ? own : c->side,
+                                 *blocks = idle == own ? c->side : own;
+    char text[STANDING_TURNS];
+    buf_add(out, standing_turns_text(&idle->turns, idle->label, blocks->computes, text));
+}
+
+/* Between granularities a miss is work on one side alone. */
+static void turns_of(const struct comparison_input *input, struct comparison *c, size_t s) {
+    const char *unit;
+    struct comparison_side *own = &c->side[s], *base = c->side;
+    double hits = comparison_value(&input[s], "conversation_hits", &unit),
+           lookups = comparison_value(&input[s], "conversation_lookups", &unit);
+    own->computes = kvf_present(comparison_value(&input[s], standing_computes, &unit));
+    if (strcmp(own->granularity, "request") == 0 && lookups > 0)
+        own->turns = (struct standing_turns){.misses = lookups - fmax(hits, 0), .lookups = lookups};
+    if (s == 0 || !own->other_units || comparison_side_failed(own) || comparison_side_failed(base)) return;
+    own->idle_misses = standing_turns_missed(&own->turns);
+    own->base_idle_misses = standing_turns_missed(&base->turns);
+    if (!own->idle_misses && !own->base_idle_misses) return;
+    struct buf text = {0};
+    comparison_put_idle(c, s, &text);
+    comparison_warn(c, "%s. Its latencies and throughput may look better than they are.", buf_text(&text));
+    buf_free(&text);
+}
+
 void comparison_put_chunks(const struct comparison *c, size_t side, struct buf *out) {
     const struct comparison_side *own = &c->side[side];
     buf_addf(out, "%s lookups of document chunks hit (%s after %s)", own->fewer_chunks ? "fewer" : "more",
@@ -71,6 +97,7 @@ void comparison_work(const struct comparison_input *input, struct comparison *c)
         struct buf text = {0};
         own->work = work_in(&input[s]);
         chunks_of(input, c, s);
+        turns_of(input, c, s);
         if (comparison_side_failed(own) || comparison_side_failed(base)) continue;
         own->smaller = s > 0 && work_smaller(&own->work, &base->work, alike);
         own->larger = s > 0 && work_smaller(&base->work, &own->work, alike);

@@ -90,6 +90,7 @@ struct outcome_point {
     double reuse_hits;              /* reuse_hit_ratio; NaN: missing */
     double chunk_misses;            /* standing_chunk_misses() */
     double chunk_hits;              /* standing_chunk_hits() */
+    struct standing_turns turns;    /* standing_turns() */
     bool by_blocks, computes;       /* its cache goes by blocks; its GPU is modelled */
     enum standing_flaw flaw;        /* of its figures: standing_run_flaw() */
     struct work work;               /* of its requests, in the mean */

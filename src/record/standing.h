@@ -48,6 +48,18 @@ extern const char standing_computes[], standing_not_computed[];
 double standing_chunk_misses(const struct result_list *results);
 double
 standing_chunk_hits(const struct result_list *results); /* the part that hit; NaN: none was looked up */
+/* Lookups of turns that missed, and of how many: at granularity request such a miss makes no work. */
+struct standing_turns {
+    double misses, lookups;
+};
+struct standing_turns standing_turns(const struct result_list *results);
+/* Whether they are so many, beyond chance, that it is work left out. */
+bool standing_turns_missed(const struct standing_turns *t);
+/* "5.30k of 6.59k lookups of run 2 missed, and nothing computes that at granularity request, unlike at
+ * block"; written again, where no GPU is modelled. `of` may be "". */
+enum { STANDING_TURNS = 200 };
+const char *standing_turns_text(const struct standing_turns *t, const char *of, bool computes,
+                                char out[STANDING_TURNS]);
 /* More of undone[i] in words: "writes fall through". */
 const char *standing_undone_more(size_t i);
 /* The base of a kind, of which a longer or busier run has more: requests of the measured part,

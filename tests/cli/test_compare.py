@@ -881,6 +881,32 @@ def _():
     assert got.rc == 3 and "reuse_hit_ratio is worse in run 2: down by 62" in " ".join(got.stdout.split()), got
 
 
+@case("a side of which nobody computes what missed is no better, and passes no gate")
+def _():
+    keys = {"run": {"warmup": "120s", "duration": "120s"}, "tiers": {"gpu": {"capacity": "8GiB"}, "cpu": {"capacity": "8GiB"}}, "seed": 42,
+            "workload": {"users": 60, "personas": [{"name": "c", "context": [1000, 4000], "generate": [50, 150], "think": ["5s", "15s"]}]},
+            "qos": {"classes": [{"name": "chat", "share": 1, "p95": "2s"}]}, "cache": {"granularity": "block", "block_tokens": 256}}
+    for compute, work in ({"mode": "roofline", "preset": "vllm-h100-bf16"}, "computes that"), ({"mode": "none"}, "writes that again"):
+        said, got = simulated(["cache.granularity=request"], compute=compute, **keys)
+        words, idle = " ".join(got.stdout.split()), r"[\d.k]+ of [\d.k]+ lookups of run 2 missed, and nothing %s at granularity request, unlike at block\." % work
+        assert re.fullmatch("Nothing is claimed of run 2 against run 1: " + idle, said), said
+        assert got.rc == 3 and re.search("run 2 left more undone than run 1: " + idle, words) and "not held: reuse_hit_ratio 5 %" in words, got
+        assert run(["compare", "1", "2", "--metric", "e2e_p95_ms=5%"]).rc == 3
+        got = run(["compare", "2", "1", "--fail-over", "5%"])  # the other side is no worse for its work
+        words = " ".join(got.stdout.split())
+        assert got.rc == 0 and "Nothing is claimed of run 1 against run 2" in words and "passed, nothing could be held" in words, got
+    misses = {"conversation_lookups": 1000, "conversation_hits": 200, "requests_done": 1000}
+    block, request = {"e2e_p95_ms": 100, "fell_through": 600, **misses}, {"e2e_p95_ms": 20, "fell_through": 0, **misses}
+    idle = r"80\d of 1.00k lookups of runs 5-8 missed"
+    said = verdict_on(block, request, granularity=["block", "request"])  # nor for less undone
+    assert said.startswith("Nothing is claimed of runs 5-8 against runs 1-4: ") and re.search(idle + ".*, though fewer writes fall through", said), said
+    said = verdict_on(block, {**request, "e2e_p95_ms": 5000}, granularity=["block", "request"])
+    assert said.startswith("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 4900 %, though fewer writes fall through") and re.search(idle, said), said
+    for same in "request", "block":
+        assert "lookups of runs" not in verdict_on(block, request, granularity=[same, same])
+    assert "lookups of runs" not in verdict_on(block, {**request, "conversation_hits": 980}, granularity=["block", "request"])
+
+
 @case("work undone is counted of as many requests on both sides, whichever is longer")
 def _():
     short, long = ({"e2e_p95_ms": 100, "requests_arrived": n, "requests_failed": n / 10} for n in (1000, 10000))

@@ -404,6 +404,27 @@ def _():
     assert "Best tokens/s" in got.stdout and "hits less" not in got.stdout, got
 
 
+@case("of granularities the best point says that it leaves out the work of its misses")
+def _():
+    mixed = {"name": "mixed", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "60s", "warmup": "30s"}, "seed": 42,
+             "tiers": {"gpu": {"capacity": "4GiB"}, "cpu": {"capacity": "8GiB"}}, "cache": {"block_tokens": 256},
+             "workload": {"users": 60, "personas": [{"name": "c", "context": [1000, 4000], "generate": [50, 150], "think": ["5s", "15s"]}]},
+             "sweep": {"keys": {"cache.granularity": ["block", "request"]}, "metrics": "e2e_p95_ms,throughput_tok_s"}}
+    for number, (changes, work) in enumerate((({"compute": {"mode": "roofline", "gpu": "h100"}}, "computes that"), ({}, "writes that again")), 1):
+        (home() / "work/mixed.yaml").write_text(json.dumps({**mixed, **changes}))
+        got = run(["sweep", "mixed.yaml", "--quiet", "--headless"])
+        report = run(["report", "sweep:%d" % number, "--format", "md", "-o", "-"])
+        assert (got.rc, report.rc) == (0, 0), (got, report)
+        said = (r"Point 2, the best by end-to-end P95, leaves out work that point 1 does: [\d.k]+ of [\d.k]+ lookups missed, and nothing " + work +
+                r" at granularity request, unlike at block\.")
+        for text in got.stdout, report.stdout:
+            words = " ".join(text.split())
+            assert len(re.findall(said, words)) == 1 and "hits less" not in words, words
+    large = {**mixed["tiers"], "cpu": {"capacity": "1TiB"}}  # of hardly any misses nothing
+    (home() / "work/mixed.yaml").write_text(json.dumps({**mixed, "tiers": large}))
+    assert "leaves out" not in run(["sweep", "mixed.yaml", "--quiet", "--headless"]).stdout
+
+
 @case("a search at granularity request says how many lookups of its answer made no work, unless it is for hits")
 def _():
     kept = {"name": "kept", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "20s", "warmup": "5s"},

@@ -84,9 +84,11 @@ static double hits_of(const struct outcome_point *p, bool chunks) {
 }
 
 /* Whether another point finds so much more of what comes again than the best that a sentence is worth it. One
- * that is not comparable, unless its figures are of other work, has hits to hold against it. */
+ * that is not comparable, unless its figures are of other work, has hits to hold against it. Lookups of
+ * blocks and of whole contexts are no parts of the same, but those of chunks are. */
 static bool hits_more(const struct outcome_point *best, const struct outcome_point *other, bool chunks) {
-    return other->state == OUTCOME_DONE && !standing_flaw_hides(other->flaw) &&
+    return other->state == OUTCOME_DONE && (chunks || best->by_blocks == other->by_blocks) &&
+           !standing_flaw_hides(other->flaw) &&
            hits_of(other, chunks) - hits_of(best, chunks) >= OUTCOME_FEWER_HITS;
 }
 
@@ -159,6 +161,31 @@ static void put_fewer_hits(const struct outcome *o, size_t measure, struct doc *
              100 * hits_of(p, chunks), 100 * hits_of(other, chunks), why_faster(p, other, chunks));
 }
 
+/* The point of its load, or of any where that varies, at which a miss is work, as it is not at the best by a
+ * measure that less work makes better; SIZE_MAX: none. */
+static size_t idle_against(const struct outcome *o, size_t measure) {
+    size_t best = outcome_best(o, measure), i = 0;
+    if (best == SIZE_MAX || !gains_by_size(&o->measure[measure])) return SIZE_MAX;
+    const struct outcome_point *p = &o->point[best];
+    if (p->by_blocks || !standing_turns_missed(&p->turns)) return SIZE_MAX;
+    while (i < o->points && !(o->point[i].by_blocks && o->point[i].state == OUTCOME_DONE &&
+                              (outcome_by_load(o) || same_load(o, &o->point[i], p))))
+        i++;
+    return i < o->points && !ties(o, measure, best, i) ? i : SIZE_MAX;
+}
+
+/* Between granularities a miss is work at one of them alone. */
+static void put_idle(const struct outcome *o, size_t measure, struct doc *d) {
+    size_t best = outcome_best(o, measure), at = idle_against(o, measure);
+    char text[STANDING_TURNS];
+    if (at == SIZE_MAX) return;
+    for (size_t m = 0; m < measure && !outcome_by_load(o); m++) /* said once of a point */
+        if (outcome_best(o, m) == best && idle_against(o, m) != SIZE_MAX) return;
+    doc_text(d, DOC_WARN, "Point %zu, the best by %s, leaves out work that point %zu does: %s.",
+             o->point[best].number, outcome_measure_title(o->measure[measure].name).text, o->point[at].number,
+             standing_turns_text(&o->point[best].turns, "", o->point[at].computes, text));
+}
+
 /* Whether lookups are of entries of the same size: by the keys of the cache, which a variant may set. */
 static bool counted_alike(const struct outcome *o, const struct outcome_point *p,
                           const struct outcome_point *q) {
@@ -218,5 +245,7 @@ void outcome_put_doubts(const struct outcome *o, struct doc *d) {
     bool keys = strcmp(o->record.profile, "keys") == 0;
     for (size_t m = 0; m < o->chosen && keys; m++) put_smaller(o, m, d);
     if (outcome_by_load(o)) put_fewer_hits(o, outcome_judge(o), d);
+    if (outcome_by_load(o)) put_idle(o, outcome_judge(o), d);
     for (size_t m = 0; m < o->chosen && keys && !outcome_by_load(o); m++) put_fewer_hits(o, m, d);
+    for (size_t m = 0; m < o->chosen && keys && !outcome_by_load(o); m++) put_idle(o, m, d);
 }

@@ -39,10 +39,9 @@ static void take_targets(struct sweep_point *p, const struct run_record *run) {
  * the run has counted what is not. */
 static double misses_without_work(const struct sweep *s, const struct sweep_point *p,
                                   const struct result_list *results) {
-    double n = result_value(results, standing_not_computed),
-           turns = result_value(results, "conversation_lookups") - result_value(results, "conversation_hits");
+    double n = result_value(results, standing_not_computed);
     if (kvf_present(n)) return n;
-    return p->chunk_misses + (sweep_point_by_blocks(&s->base, p) ? 0 : fmax(turns, 0));
+    return p->chunk_misses + (sweep_point_by_blocks(&s->base, p) ? 0 : p->turns.misses);
 }
 
 static void take_work(struct sweep_point *p, const struct run_record *run) {
@@ -66,6 +65,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     take_targets(p, run);
     p->chunk_misses = standing_chunk_misses(&run->results);
     p->chunk_hits = standing_chunk_hits(&run->results);
+    p->turns = standing_turns(&run->results);
     p->no_work = misses_without_work(s, p, &run->results);
     p->computes = kvf_present(result_value(&run->results, standing_computes));
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");

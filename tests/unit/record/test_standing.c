@@ -251,6 +251,26 @@ static void a_part_of_the_load_meets_no_targets(void **state) {
     }
 }
 
+/* Five percent of them, beyond the chance of as many. */
+static void misses_of_turns_are_work_left_out(void **state) {
+    static const struct {
+        double lookups, hits;
+        bool missed;
+    } cases[] = {{1000, 950, false}, {1000, 700, true}, {1000, 1000, false}, {10, 9, false}, {0, 0, false}};
+    char text[STANDING_TURNS];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put("conversation_lookups", cases[i].lookups);
+        put("conversation_hits", cases[i].hits);
+        struct standing_turns t = standing_turns(&r.results);
+        assert_int_equal(standing_turns_missed(&t), cases[i].missed);
+        if (cases[i].hits == 700)
+            assert_string_equal(standing_turns_text(&t, "run 2", true, text),
+                                "300 of 1.00k lookups of run 2 missed, and nothing computes that at "
+                                "granularity request, unlike at block");
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -263,6 +283,7 @@ int main(void) {
         CASE(both_reasons_are_told),
         CASE(a_flaw_is_told_by_its_metrics),
         CASE(a_part_of_the_load_meets_no_targets),
+        CASE(misses_of_turns_are_work_left_out),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("standing", tests, NULL, NULL);
