@@ -104,6 +104,7 @@ struct comparison_side {
     double serving;           /* the same of requests done; missing likewise */
     bool twin;                /* its simulations drew from the seeds of the baseline's */
     bool replay;              /* its requests come at the times of its trace */
+    bool at_rate;             /* its requests come at a rate, however many users it has */
     bool same_arrivals;       /* at those of the baseline's trace, each the same request */
     /* A class with less than half, or more than twice, the part of the requests done that it has in the
      * baseline: its name, or "", and how many were done in both. */

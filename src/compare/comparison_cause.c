@@ -1,7 +1,9 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "compare/comparison_parts.h"
 
 /* The cause of a change. Percentiles of parts do not add up to that of the whole; means do. So the cause
@@ -258,54 +260,193 @@ static void put_delay(double base_ms, double own_ms, struct buf *out) {
     buf_addf(out, " (fleet.delay %s after %s)", format_ms(own_ms).text, format_ms(base_ms).text);
 }
 
+static const struct {
+    const char *key, *metric, *worse, *better;
+} parts[REST] = {[WAY] = {"fleet.delay", NULL, "messages take longer from router to pod",
+                          "messages take less time from router to pod"},
+                 [QUEUE] = {"engine.", "queue_wait_mean_ms", "requests wait longer for a slot",
+                            "requests wait less for a slot"},
+                 [PREFILL] = {"compute.", "prefill_mean_ms",
+                              "prefills and the wait for the batch take longer",
+                              "prefills and the wait for the batch take less time"},
+                 [GENERATION] = {"compute.", "generation_mean_ms", "generation takes longer",
+                                 "generation takes less time"}};
+
+/* Of any part but storage. Whether the lookups that miss were named. */
+static bool put_part(const struct search *s, int part, struct buf *out) {
+    const double mean[REST][2] = {[WAY] = {s->base->way, s->own->way},
+                                  [QUEUE] = {s->base->queue, s->own->queue},
+                                  [PREFILL] = {s->base->prefill, s->own->prefill},
+                                  [GENERATION] = {s->base->generation, s->own->generation}};
+    bool misses = misses_move(s);
+    if (part == PREFILL && misses) {
+        put_misses(s, because(s, "cache.", "tiers.", true), out);
+        return true;
+    }
+    buf_addf(out, " %s %s", because(s, parts[part].key, NULL, false),
+             s->worse ? parts[part].worse : parts[part].better);
+    if (part == WAY)
+        put_delay(s->base->way, s->own->way, out);
+    else
+        put_mean(parts[part].metric, known(mean[part][0]), known(mean[part][1]), out);
+    if (misses)
+        put_misses(s, "while", out);
+    else
+        (void)put_reads(s, out);
+    return misses;
+}
+
+/* ---- throughput ---- */
+
+/* Where more is asked more is done, whatever a request takes. */
+static const struct {
+    const char *key, *more, *less;
+    bool named, at_rate; /* the key is; it counts where requests come at a rate, and only there */
+} loads[] = {{"workload.users", "more users ask", "fewer users ask", false, false},
+             {"workload.arrival.rate", "more arrives", "less arrives", true, true},
+             {"workload.arrival.speedup", "more arrives", "less arrives", true, false},
+             {"workload.scale", "more arrives", "less arrives", true, false}};
+
+static double number(const char *text) {
+    return text ? strtod(text, NULL) : 0;
+}
+
+static const struct comparison_difference *differing(const struct search *s, const char *key) {
+    for (size_t i = 0; i < s->c->differences; i++)
+        if (strcmp(s->c->difference[i].key, key) == 0 && !comparison_same(&s->c->difference[i], s->side))
+            return &s->c->difference[i];
+    return NULL;
+}
+
+/* " as more users ask (200 after 100)", where throughput went the same way. Whether it was said. */
+static bool put_load(const struct search *s, struct buf *out) {
+    for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
+        const struct comparison_difference *d = differing(s, loads[i].key);
+        bool at_rate = s->c->side[s->side].at_rate && s->c->side->at_rate;
+        if (!d || at_rate != loads[i].at_rate) continue;
+        double base = number(d->value[0]), own = number(d->value[s->side]);
+        if (!(base > 0 && own > 0) || (own > base) == s->worse) continue;
+        buf_addf(out, " as %s (%s%s%s after %s)", s->worse ? loads[i].less : loads[i].more,
+                 loads[i].named ? loads[i].key : "", loads[i].named ? " " : "", d->value[s->side],
+                 d->value[0]);
+        *s->beside = false;
+        (void)because(s, loads[i].key, NULL, true);
+        return true;
+    }
+    return false;
+}
+
+/* Whether the sides were asked at other times, or by other users. */
+static bool asked_otherwise(const struct search *s) {
+    static const char *const keys[] = {"workload.users",  "workload.arrival.", "workload.scale",
+                                       "workload.source", "workload.path",     "workload.limit"};
+    for (size_t i = 0; i < s->c->differences; i++) {
+        const struct comparison_difference *d = &s->c->difference[i];
+        if (comparison_same(d, s->side)) continue;
+        if (begins(d->key, keys, sizeof keys / sizeof *keys) || buf_ends_with(d->key, ".think")) return true;
+    }
+    return false;
+}
+
+/* By how much, in ms, the time from one request of a user to the next changed: the users do as much in a
+ * second as it is shorter. It is no less than a request takes. */
+static double cycle_moved(const struct search *s, const char *what) {
+    const struct comparison_metric *m = comparison_metric(s->c, what),
+                                   *rate = comparison_metric(s->c, "requests_per_s");
+    double users = s->c->side->users, per_s = rate ? rate->change[0].value : KVF_MISSING;
+    double cycle = fmax(s->base->e2e, known(kvf_ratio(1000 * users, per_s)));
+    return fabs(cycle * (kvf_ratio(m->change[0].value, m->change[s->side].value) - 1));
+}
+
+/* Whether a part of the latency can be what throughput changed for. A queue that requests wait in because
+ * they arrive faster than they are served is no cause of that. */
+static bool may_change_rate(const struct search *s, const char *what, int part) {
+    const struct comparison_side *base = s->c->side, *own = &s->c->side[s->side];
+    double before[PARTS], now[PARTS];
+    if (strcmp(what, "goodput_per_s") == 0) return true; /* goes by latencies */
+    if (asked_otherwise(s) || comparison_serves(base) || comparison_serves(own)) return false;
+    if (base->open_loop || own->open_loop) return part != QUEUE;
+    parts_of(s->base, false, before);
+    parts_of(s->own, false, now);
+    return moved(s, before[part], now[part]) >= HALF * cycle_moved(s, what);
+}
+
+/* ---- the cause ---- */
+
+static struct search search_of(const struct comparison *c, size_t side, enum comparison_direction direction,
+                               bool *beside) {
+    return (struct search){.c = c,
+                           .side = side,
+                           .base = &c->side[0].mean,
+                           .own = &c->side[side].mean,
+                           .direction = direction,
+                           .worse = direction == COMPARISON_WORSENED,
+                           .beside = beside};
+}
+
+/* The part that a metric of what users feel goes by; REST: none. */
+static int part_behind(const struct search *s, const char *what) {
+    int part = part_of(s, strncmp(what, "ttft_", 5) == 0);
+    if (comparison_of_rate(what) && part != REST && !may_change_rate(s, what, part)) return REST;
+    return (part == STORAGE && denied(s, "storage_io_p95_ms")) ||
+                   (part == QUEUE && denied(s, "queue_wait_p95_ms"))
+               ? REST
+               : part;
+}
+
 bool comparison_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
                       const char *what, bool *beside, struct buf *out) {
-    static const struct {
-        const char *key, *metric, *worse, *better;
-    } parts[REST] = {[WAY] = {"fleet.delay", NULL, "messages take longer from router to pod",
-                              "messages take less time from router to pod"},
-                     [QUEUE] = {"engine.", "queue_wait_mean_ms", "requests wait longer for a slot",
-                                "requests wait less for a slot"},
-                     [PREFILL] = {"compute.", "prefill_mean_ms",
-                                  "prefills and the wait for the batch take longer",
-                                  "prefills and the wait for the batch take less time"},
-                     [GENERATION] = {"compute.", "generation_mean_ms", "generation takes longer",
-                                     "generation takes less time"}};
-    const struct search s = {.c = c,
-                             .side = side,
-                             .base = &c->side[0].mean,
-                             .own = &c->side[side].mean,
-                             .direction = direction,
-                             .worse = direction == COMPARISON_WORSENED,
-                             .beside = beside};
+    const struct search s = search_of(c, side, direction, beside);
     if (strncmp(what, "nvme_read_", 10) == 0) {
         if (!put_reads(&s, out)) (void)put_device(&s, out);
         return false;
     }
     if (strncmp(what, "storage_", 8) == 0) return put_storage(&s, true, out);
-    bool first_token = strncmp(what, "ttft_", 5) == 0, rate = comparison_of_rate(what);
-    if (rate && comparison_serves(c->side) && comparison_serves(&c->side[side])) return false;
-    int part = part_of(&s, first_token);
-    if (part == STORAGE) return !denied(&s, "storage_io_p95_ms") && put_storage(&s, false, out);
-    if (part == REST || (part == QUEUE && denied(&s, "queue_wait_p95_ms"))) return false;
-    bool misses = misses_move(&s);
-    if (part == PREFILL && misses) {
-        put_misses(&s, because(&s, "cache.", "tiers.", true), out);
-        return true;
+    if (comparison_of_rate(what)) {
+        if (put_load(&s, out)) return false;
+        if (comparison_serves(c->side) && comparison_serves(&c->side[side])) return false;
     }
-    const double mean[REST][2] = {[WAY] = {s.base->way, s.own->way},
-                                  [QUEUE] = {s.base->queue, s.own->queue},
-                                  [PREFILL] = {s.base->prefill, s.own->prefill},
-                                  [GENERATION] = {s.base->generation, s.own->generation}};
-    buf_addf(out, " %s %s", because(&s, parts[part].key, NULL, false),
-             s.worse ? parts[part].worse : parts[part].better);
-    if (part == WAY)
-        put_delay(s.base->way, s.own->way, out);
-    else
-        put_mean(parts[part].metric, known(mean[part][0]), known(mean[part][1]), out);
-    if (misses)
-        put_misses(&s, "while", out);
-    else
-        (void)put_reads(&s, out);
-    return misses;
+    int part = part_behind(&s, what);
+    if (part == REST) return false;
+    return part == STORAGE ? put_storage(&s, false, out) : put_part(&s, part, out);
+}
+
+/* ---- misses as a cause ---- */
+
+bool comparison_computes(const struct comparison *c, size_t side) {
+    const struct comparison_side *both[] = {c->side, &c->side[side]};
+    for (size_t k = 0; k < 2; k++)
+        if (strcmp(both[k]->granularity, "request") != 0 && known(both[k]->mean.prefill) > 0) return true;
+    return false;
+}
+
+/* Whether a tier became no larger. */
+static bool no_larger(const struct comparison_difference *d, size_t side) {
+    uint64_t base, own;
+    return d->value[0] && d->value[side] && units_parse_size(d->value[0], &base) == 0 &&
+           units_parse_size(d->value[side], &own) == 0 && own <= base;
+}
+
+/* Whether a side has smaller tiers, or evicts in another way, and nothing else that counts differs. */
+static bool holds_less_alone(const struct search *s) {
+    size_t found = 0;
+    for (size_t i = 0; i < s->c->differences; i++) {
+        const struct comparison_difference *d = &s->c->difference[i];
+        if (comparison_same(d, s->side) || !comparison_key_counts(d->key)) continue;
+        bool tier = strncmp(d->key, "tiers.", 6) == 0;
+        bool smaller = tier && buf_ends_with(d->key, ".capacity") && no_larger(d, s->side);
+        bool evicts = strcmp(d->key, "cache.eviction") == 0 || (tier && buf_ends_with(d->key, ".eviction"));
+        if (!smaller && !evicts) return false;
+        found++;
+    }
+    return found > 0;
+}
+
+bool comparison_misses_spare(const struct comparison *c, size_t side, const char *what) {
+    bool beside;
+    const struct search s = search_of(c, side, COMPARISON_IMPROVED, &beside);
+    if (!comparison_reads(c, side, false) || comparison_computes(c, side) || !holds_less_alone(&s))
+        return false;
+    bool of_storage = strncmp(what, "storage_", 8) == 0 || strncmp(what, "nvme_read_", 10) == 0;
+    return of_storage || part_behind(&s, what) == STORAGE;
 }

@@ -127,6 +127,7 @@ static void of_scenario(const struct run_record *r, struct comparison_side *side
     const char *process = json_string_value(json_object_get(json_object_get(load, "arrival"), "process"));
     side->users = json_number_value(json_object_get(load, "users"));
     side->replay = process && strcmp(process, "trace") == 0;
+    side->at_rate = process && (strcmp(process, "poisson") == 0 || strcmp(process, "gamma") == 0);
     json_decref(root);
 }
 

@@ -82,9 +82,17 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
 
 /* Appends what the change of a metric that users feel comes from, " because nvme reads take longer (...)", as
  * far as the figures say; " as nvme reads ..." with *beside where keys of the scenario differ that may be
- * why. Whether the lookups that miss were named. */
+ * why; of throughput " as more users ask (200 after 100)", with *beside where other keys differ too. Whether
+ * the lookups that miss were named. */
 bool comparison_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
                       const char *what, bool *beside, struct buf *out);
+/* Whether the misses of one of the two are computed again, on a modelled GPU. At granularity request those of
+ * shared prompts alone are, which are few. */
+bool comparison_computes(const struct comparison *c, size_t side);
+/* Whether `what` got better because more lookups miss and a request reads less for it: storage is the part of
+ * the mean latency that changed most, nobody computes misses, and the scenarios differ in nothing but smaller
+ * tiers or how they evict. */
+bool comparison_misses_spare(const struct comparison *c, size_t side, const char *what);
 /* Whether a side has the value of the baseline. */
 static inline bool comparison_same(const struct comparison_difference *d, size_t side) {
     const char *base = d->value[0], *own = d->value[side];

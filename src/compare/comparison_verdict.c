@@ -82,14 +82,22 @@ static void put_flawed(const struct comparison *c, size_t side, struct buf *out)
     }
 }
 
-/* "run 4 misses more lookups than run 1 (...), and so reads less per request", where it does */
+/* "run 4 misses more lookups than run 1 (...), and so reads less per request" */
 static void put_misses(const struct comparison *c, size_t side, struct buf *out) {
-    buf_addf(out, "%s %s more lookups than %s (", c->side[side].label,
-             comparison_be(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
+    bool many = comparison_be(&c->side[side])[0] == 'a';
+    buf_addf(out, "%s %s more lookups than %s (", c->side[side].label, many ? "miss" : "misses",
+             c->side[0].label);
+    comparison_put_values(c, "reuse_hit_ratio", side, out);
+    buf_addf(out, "), and so read%s less per request", many ? "" : "s");
+}
+
+/* ", while more lookups miss (...), which leaves less to read" */
+static void put_missing(const struct comparison *c, size_t side, struct buf *out) {
+    buf_add(out, ", while more lookups miss (");
     comparison_put_values(c, "reuse_hit_ratio", side, out);
     buf_add(out, ")");
-    if (comparison_reads(c, side, false))
-        buf_addf(out, ", and so read%s less per request", comparison_be(&c->side[side])[0] == 'a' ? "" : "s");
+    if (comparison_reads(c, side, false) && !comparison_computes(c, side))
+        buf_add(out, ", which leaves less to read");
 }
 
 static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,
@@ -334,7 +342,8 @@ static void put_relief(const struct comparison *c, size_t side, const struct com
 /* Whether the lookups that miss were named. */
 static bool put_first(const struct comparison *c, size_t side, const struct findings *f, bool *beside,
                       struct buf *out) {
-    bool lead = !f->harm.metric && f->misses && !f->worse;
+    bool lead =
+        f->misses && !f->worse && !f->harm.metric && f->first && comparison_misses_spare(c, side, f->what);
     if (f->harm.other_done) {
         put_other_done(c, side, f, out);
         return false;
@@ -434,11 +443,7 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         put_pair(&worse, out);
     }
     if (f.relieved && !f.harm.other_done) put_relief(c, side, &f.harm, out);
-    if (f.misses && !named && (f.doubtful || (f.first && (!f.worse || f.also)))) {
-        buf_add(out, ", while more lookups miss (");
-        comparison_put_values(c, "reuse_hit_ratio", side, out);
-        buf_add(out, ")");
-    }
+    if (f.misses && !named && (f.doubtful || (f.first && (!f.worse || f.also)))) put_missing(c, side, out);
     put_chunks(c, side, &f, out);
     if (c->side[side].idle_misses || c->side[side].base_idle_misses) {
         buf_add(out, ", while ");
