@@ -16,6 +16,7 @@
 #define CLEARLY_MORE 1.05
 /* Less than this part of a change is not what it comes from. */
 #define HALF 0.5
+#define SOME 0.1
 
 struct search {
     const struct comparison *c;
@@ -148,6 +149,12 @@ static bool find_operation(const struct search *s, struct operation *out) {
     return out->moved > 0;
 }
 
+/* Operations that go on side by side take more together than a request waits for them: those that moved by
+ * hardly any of that are not why. */
+static bool explains(const struct search *s, const struct operation *o) {
+    return !(o->moved < SOME * moved(s, known(s->base->storage), known(s->own->storage)));
+}
+
 /* A tier is no cause of what users wait for where both sides are limited by something else inside. */
 static bool may_cause(const struct search *s, enum kvf_tier t) {
     static const char *const open[] = {"none", "unknown", "load", "link", "neighbour"};
@@ -219,7 +226,7 @@ static bool put_storage(const struct search *s, bool alone, struct buf *out) {
         put_misses(s, because(s, "cache.", "tiers.", true), out);
         return true;
     }
-    if (!found || !(alone || may_cause(s, o.tier))) return false;
+    if (!found || !(alone || may_cause(s, o.tier)) || !explains(s, &o)) return false;
     snprintf(p95, sizeof p95, "%s_%s_p95_ms", tier_name(o.tier), dir_name(o.dir));
     if (more || !denied(s, p95)) put_operation(s, &o, out);
     return false;

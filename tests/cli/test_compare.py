@@ -493,6 +493,9 @@ def _():
     assert "better than runs 1-4 in tokens/s by 41 %" in verdict_on(closed, {**opened, **less, "requests_arrived": 1410})
     said = verdict_on({**opened, "unserved_ratio": 0.5}, {**opened, **less, "requests_arrived": 1410, "unserved_ratio": 0})
     assert "better in tokens/s by 41 %" in said, said
+    # Waits in storage that no operation took longer for have no name.
+    hardly = {**before, "nvme_read_p95_ms": 100, "nvme_read_mean_ms": 30.1, "e2e_mean_ms": 9000, "storage_io_mean_ms": 8000, "e2e_p95_ms": 900}
+    assert "nvme" not in verdict_on(before, hardly), verdict_on(before, hardly)
 
 
 @case("the named cause is the part of the mean latency that changed most")
