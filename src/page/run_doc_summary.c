@@ -127,7 +127,7 @@ static void put_tiles(const struct run_part *p) {
     snprintf(note, sizeof note, "%s failed, %s dropped", format_count(run_metric(p, "requests_failed")).text,
              format_count(run_metric(p, "requests_dropped")).text);
     tile(p, NULL, "requests_done", note);
-    if (run_metric(p, "autoscaler_found") == 1) tile(p, NULL, "autoscaler_users", "by the autoscaler");
+    if (run_metric(p, "autoscaler_found") == 1) tile(p, NULL, "autoscaler_users", "its answer");
 }
 
 static void put_submission(const struct run_part *p) {

@@ -536,7 +536,7 @@ const struct metric metric_rows[] = {
     {"gpu_pcie_tx_gib_s", GIB_S, FREE, "PCIe to the host",
      "Mean PCIe rate to the host, sampled in the same way."},
     {"real_s", SECONDS, FREE, "real time", "Duration of a simulation in real time, pauses excluded."},
-    {"autoscaler_users", COUNT, FREE, "users found",
+    {"autoscaler_users", COUNT, FREE, "autoscaler users",
      "Users that the autoscaler found, or the best estimate at the end."},
     {"autoscaler_found", FLAG, FREE, "answer found",
      "1 if autoscaler_users is the autoscaler's answer, else 0."},

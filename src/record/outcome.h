@@ -91,6 +91,7 @@ struct outcome_point {
     double chunk_misses;            /* standing_chunk_misses() */
     double chunk_hits;              /* standing_chunk_hits() */
     struct standing_turns turns;    /* standing_turns() */
+    bool estimated;                 /* its autoscaler_users are no answer, but the best estimate */
     bool by_blocks, computes;       /* its cache goes by blocks; its GPU is modelled */
     enum standing_flaw flaw;        /* of its figures: standing_run_flaw() */
     struct work work;               /* of its requests, in the mean */

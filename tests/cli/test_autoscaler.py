@@ -230,15 +230,37 @@ def _():
         assert all("cache.granularity: block a modelled GPU (compute.mode: roofline) computes" in found.string for found in told if found), got
 
 
-@case("beside an answer a warning says that many lookups missed what had been there, where nothing computes it")
+@case("an estimate is no answer: a run doubts it as one, and a sweep names the points that have no more")
+def _():
+    scenario = {"name": "guess", "model": "llama3.1-8b", "mode": "simulate", "run": {"warmup": "120s", "duration": "300s"}, "seed": 42,
+                "tiers": {"cpu": {"capacity": "4GiB"}, "nvme": {"capacity": "8GiB"}}, "qos": {"classes": [{"name": "chat", "share": 1, "p95": "1s"}]},
+                "workload": {"users": 10, "personas": [{"name": "c", "context": [512, 4096], "generate": [50, 200], "think": ["1s", "3s"]}]},
+                "autoscaler": {"mode": "qos", "settle": "10s", "stage": "20s"},
+                "sweep": {"keys": {"tiers.nvme.capacity": ["8GiB", "100GiB"]}, "metrics": "autoscaler_users"}}
+    (home() / "work/guess.yaml").write_text(json.dumps(scenario))
+    db, out = home() / "work/guess.db", home() / "work/guess.json"
+    got = run(["run", home() / "work/guess.yaml", "--headless", "--quiet", "--json", out])
+    summary = json.loads(out.read_text())
+    assert result(summary, "autoscaler_found") == 0 and result(summary, "autoscaler_users") > 0, (got, summary["decisions"])
+    assert "at granularity request a miss makes no work: less room can give the autoscaler a better answer" in words(got.stdout), got
+    got = run(["sweep", home() / "work/guess.yaml", "--headless", "--quiet", "--db", db])
+    report = run(["report", "sweep:1", "--db", db, "--format", "md", "-o", "-"])
+    for text in got.stdout, report.stdout:
+        assert "The autoscaler found no answer at points 1 and 2: the users there are its best estimate." in words(text), (got, report)
+        assert "users found" not in text and "autoscaler users" in text, text
+
+
+@case("beside an answer, or an estimate, a warning says that many lookups missed what had been there, where nothing computes it")
 def _():
     scenario = {"mode": "simulate", "run.duration": "600s", "cache.granularity": "block", "tiers": {"cpu": {"capacity": "2MiB"}},
                 "autoscaler": {"mode": "capacity", "stage": "2s", "settle": "500ms", "max_users": 64, "when_found": "stop"}}
     words_of = re.compile(r"([0-9.]+) % of lookups missed what had been there, .*: less room can .*a modelled GPU \(compute.mode: roofline\) computes it")
-    for changes, said in (({}, True), ({"tiers": {"cpu": {"capacity": "1GiB"}}}, False), ({"run.duration": "4s"}, False),
+    for changes, said in (({}, True), ({"tiers": {"cpu": {"capacity": "1GiB"}}}, False), ({"run.duration": "4s"}, True), ({"run.duration": "2s"}, False),
                           ({"compute": {"mode": "roofline", "gpu": "h100"}}, False)):
         _, summary = measure({**scenario, **changes})
         told = [found for found in map(words_of.search, summary["verdict"]["warnings"]) if found]
+        if "run.duration" in changes:  # an estimate is no less of other work; without either there is nothing to doubt
+            assert result(summary, "autoscaler_found") == 0 and (result(summary, "autoscaler_users") is not None) == said, summary["results"]
         assert len(told) == said, (changes, summary["verdict"], summary["decisions"])
         if said:
             missed = {one["name"]: one["value"] for one in summary["verdict"]["evidence"]}["capacity_miss_ratio"]

@@ -241,6 +241,25 @@ static void put_smaller(const struct outcome *o, size_t measure, struct doc *d) 
              work_text(&p->work, &q->work, counted_alike(o, p, q), text));
 }
 
+/* "The autoscaler found no answer at points 1 and 3: their users are its best estimate." */
+static void put_estimates(const struct outcome *o, struct doc *d) {
+    size_t m = outcome_measure_find(o, "autoscaler_users"), all = 0, put = 0;
+    if (m >= o->chosen) return;
+    for (size_t i = 0; i < o->points; i++)
+        all += o->point[i].estimated && kvf_present(outcome_measured(o, i, m));
+    if (all == 0) return;
+    struct buf at = {0};
+    for (size_t i = 0; i < o->points; i++) {
+        if (!o->point[i].estimated || !kvf_present(outcome_measured(o, i, m))) continue;
+        buf_addf(&at, "%s%zu", put == 0 ? "" : put + 1 < all ? ", " : " and ", o->point[i].number);
+        put++;
+    }
+    doc_text(d, DOC_WARN,
+             "The autoscaler found no answer at point%s %s: the users there are its best estimate.",
+             all == 1 ? "" : "s", buf_text(&at));
+    buf_free(&at);
+}
+
 void outcome_put_doubts(const struct outcome *o, struct doc *d) {
     bool keys = strcmp(o->record.profile, "keys") == 0;
     for (size_t m = 0; m < o->chosen && keys; m++) put_smaller(o, m, d);
@@ -248,4 +267,5 @@ void outcome_put_doubts(const struct outcome *o, struct doc *d) {
     if (outcome_by_load(o)) put_idle(o, outcome_judge(o), d);
     for (size_t m = 0; m < o->chosen && keys && !outcome_by_load(o); m++) put_fewer_hits(o, m, d);
     for (size_t m = 0; m < o->chosen && keys && !outcome_by_load(o); m++) put_idle(o, m, d);
+    if (keys) put_estimates(o, d);
 }

@@ -37,6 +37,7 @@ struct sweep_point {
     double chunk_misses;             /* of these, standing_chunk_misses() */
     double chunk_hits;               /* standing_chunk_hits() */
     struct standing_turns turns;     /* standing_turns() */
+    bool estimated;                  /* its autoscaler_users are no answer */
     bool computes;                   /* on a modelled GPU */
     double waiting;                  /* share of the arrivals left waiting, beyond chance; 0: none */
     double full_s;                   /* fill_full_s: a tier filled while it was measured; NaN: none did */

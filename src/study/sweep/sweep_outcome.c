@@ -161,6 +161,7 @@ struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const stru
     p->chunk_misses = from->chunk_misses;
     p->chunk_hits = from->chunk_hits;
     p->turns = from->turns;
+    p->estimated = from->estimated;
     p->by_blocks = sweep_point_by_blocks(b, from);
     p->computes = from->computes;
     snprintf(p->why, sizeof p->why, "%s", from->why);

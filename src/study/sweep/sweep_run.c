@@ -66,6 +66,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     p->chunk_misses = standing_chunk_misses(&run->results);
     p->chunk_hits = standing_chunk_hits(&run->results);
     p->turns = standing_turns(&run->results);
+    p->estimated = result_value(&run->results, "autoscaler_found") == 0;
     p->no_work = misses_without_work(s, p, &run->results);
     p->computes = kvf_present(result_value(&run->results, standing_computes));
     p->reuse_hits = result_value(&run->results, "reuse_hit_ratio");

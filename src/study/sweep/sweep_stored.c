@@ -225,6 +225,7 @@ static void settle_ending(struct outcome *o, size_t point) {
     o->point[point].chunk_misses = standing_chunk_misses(&all);
     o->point[point].chunk_hits = standing_chunk_hits(&all);
     o->point[point].turns = standing_turns(&all);
+    o->point[point].estimated = result_value(&all, "autoscaler_found") == 0;
     double value[WORK_METRICS];
     for (size_t m = 0; m < WORK_METRICS; m++) value[m] = result_value(&all, work_metric[m]);
     o->point[point].work = work_of(value);
