@@ -196,12 +196,14 @@ bool comparison_does_less(const struct comparison *c, size_t side, size_t than, 
 
 /* A P95 is that of the slowest twentieth. Where one side had not ended so many more of its requests, or of
  * its arrivals had left so many more waiting, all of its tail may be among them. Where most are left waiting
- * on both, a quarter fewer served are fewer than that. */
+ * on both, a quarter fewer served are fewer than that; of trials, of which the worst counts, that is chance.
+ */
 #define COMPARISON_SURVIVORS    0.05
 #define COMPARISON_FEWER_SERVED 0.25
 static inline bool comparison_serves_fewer(const struct comparison_side *s,
                                            const struct comparison_side *than) {
-    return 1 - s->unserved < (1 - COMPARISON_FEWER_SERVED) * (1 - than->unserved);
+    return s->trials == 0 && than->trials == 0 &&
+           1 - s->unserved < (1 - COMPARISON_FEWER_SERVED) * (1 - than->unserved);
 }
 static inline bool comparison_waits_far_more(const struct comparison_side *s,
                                              const struct comparison_side *than) {
