@@ -195,37 +195,35 @@ static void warn_tiers(const struct question *q, struct comparison *c) {
     free(answer);
 }
 
-/* A run that a number of requests ends is as long as they take: that is its result. */
-static void warn_lengths(const struct comparison_input *input, struct comparison *c) {
+/* Lengths in seconds, by side; missing: it is not held against the others. */
+static void warn_apart(struct comparison *c, const char *what, const double *seconds) {
     double least = INFINITY, most = 0;
     struct buf list = {0};
     for (size_t s = 0; s < c->sides; s++) {
-        const char *unit;
-        double v = comparison_value(&input[s], "measured_s", &unit);
-        if (isnan(v) || result_value(&input[s].run->results, "requests_asked") > 0) continue;
-        least = fmin(least, v);
-        most = fmax(most, v);
-        buf_addf(&list, "%s%s (%s)", list.len ? ", " : "", format_seconds(v).text, c->side[s].label);
+        if (isnan(seconds[s])) continue;
+        least = fmin(least, seconds[s]);
+        most = fmax(most, seconds[s]);
+        buf_addf(&list, "%s%s (%s)", list.len ? ", " : "", format_seconds(seconds[s]).text, c->side[s].label);
     }
     if (most > 1.05 * least)
-        comparison_warn(c, "The measured parts differ in length by more than 5 %%: %s.", buf_text(&list));
+        comparison_warn(c, "The %s differ in length by more than 5 %%: %s.", what, buf_text(&list));
     buf_free(&list);
 }
 
-/* The state of the tiers at the begin of the measured part goes by it. */
-static void warn_warmups(struct comparison *c) {
-    double least = INFINITY, most = 0;
-    struct buf list = {0};
+/* A run that a number of requests ends is as long as they take: that is its result. The state of the tiers
+ * when the measured part begins goes by the warm-up. */
+static void warn_lengths(const struct comparison_input *input, struct comparison *c) {
+    double *measured = mem_alloc(c->sides * sizeof *measured), *warmup = mem_alloc(c->sides * sizeof *warmup);
     for (size_t s = 0; s < c->sides; s++) {
-        double v = c->side[s].warmup_s;
-        if (isnan(v)) continue;
-        least = fmin(least, v);
-        most = fmax(most, v);
-        buf_addf(&list, "%s%s (%s)", list.len ? ", " : "", format_seconds(v).text, c->side[s].label);
+        const char *unit;
+        bool by_requests = result_value(&input[s].run->results, "requests_asked") > 0;
+        measured[s] = by_requests ? KVF_MISSING : comparison_value(&input[s], "measured_s", &unit);
+        warmup[s] = c->side[s].warmup_s;
     }
-    if (most > 1.05 * least)
-        comparison_warn(c, "The warm-ups differ in length by more than 5 %%: %s.", buf_text(&list));
-    buf_free(&list);
+    warn_apart(c, "measured parts", measured);
+    warn_apart(c, "warm-ups", warmup);
+    free(measured);
+    free(warmup);
 }
 
 static char *at_start(const struct comparison_side *s, char *out, size_t len) {
@@ -379,6 +377,5 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
     warn_differences(q, c);
     warn_tiers(q, c);
     warn_lengths(input, c);
-    warn_warmups(c);
     close_questions(q, c->sides);
 }

@@ -428,9 +428,8 @@ static void warn_of_misses(const struct engine *e, struct run_record *run) {
 }
 
 void scaling_warn(const struct engine *e, struct run_record *run) {
-    bool found = result_value(&run->results, "autoscaler_found") == 1;
-    if (found) warn_of_moment(e, run);
-    if (found || kvf_present(result_value(&run->results, "autoscaler_users"))) warn_of_misses(e, run);
+    if (result_value(&run->results, "autoscaler_found") == 1) warn_of_moment(e, run);
+    if (kvf_present(result_value(&run->results, "autoscaler_users"))) warn_of_misses(e, run);
 }
 
 void scaling_open(struct engine *e) {
