@@ -72,9 +72,9 @@ def _():
     for times in (1, 2):  # after its entry was deleted; and once more after what was in doubt was deleted at the end
         late, deleted = {}, []
         server = Played(slow)
-        _, summary = operations(server, "--keep-going", timeout="1s")
+        got, summary = operations(server, "--keep-going", timeout="2s")  # that a busy machine serves all others in
         assert result(summary, "operation_errors") == 1 and result(summary, "hits") == 0, summary["results"]
-        assert len(deleted) == times and server.values == {}, (deleted, list(server.values))
+        assert len(deleted) == times and server.values == {}, (times, deleted, list(server.values), got.stderr)
 
 
 @case("of a shared prompt it stays, as other runs may use it, and a warning counts what may be there")
@@ -91,7 +91,7 @@ def _():
         return usual
     server = Played(first_silent)
     (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,prompt-1,200\nread,prompt-1,200\nwrite,prompt-2,200\n")
-    got, _ = measure(on(server, OPS, share_prompts=True, timeout="1s"), "--keep-going")
+    got, _ = measure(on(server, OPS, share_prompts=True, timeout="2s"), "--keep-going")
     assert "up to 4 values of shared prompts may stay on the server at" in got.stderr, got
 
 

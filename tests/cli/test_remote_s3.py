@@ -233,7 +233,7 @@ def _():
         return usual
     server = PlayedS3(slow)
     (home() / "work/ops.csv").write_text("op,key,tokens\nwrite,1/1,200\nread,1/1,200\n" + "write,2/1,64\nread,2/1,64\n" * 20)
-    _, summary = measure({**on(server, timeout="1s"), **OPS}, "--keep-going", env=server.env)
+    _, summary = measure({**on(server, timeout="2s"), **OPS}, "--keep-going", env=server.env)
     assert result(summary, "operation_errors") == 1 == result(summary, "misses"), summary["results"]
     assert len(deleted) == 1 and server.objects == {}, (deleted, sorted(server.objects))
     server.close()
