@@ -212,8 +212,8 @@ static double piled(const struct measure *m, bool queued) {
     return standing_piled(at_start, held_ns / ns, at_end);
 }
 
-/* Whether the last request came before the end, or users had asked their last: what was open then is served
- * by the end, however long that took, so the load ends there. */
+/* Whether the last request came before the end, or most users had asked their last: what was open then is
+ * served by the end, however long that took, so the load ends there. */
 static bool load_ended(const struct measure *m) {
     return m->to->arrivals_ended == m->to->ranks && m->to->last.run_ns < m->to->run_ns &&
            m->to->last.arrived > m->from->arrived;
@@ -226,13 +226,17 @@ static double open_sum_ns(const struct reading *r) {
     return sum;
 }
 
-/* Growth of the open requests until the last came. */
+/* Growth of the open requests until the load ended, as a part of those that had come by then; 0 where users
+ * had asked their last in turn, and so many are chance. */
 static double piled_at_last(const struct measure *m) {
     const struct dispatch_mark *last = &m->to->last;
     double ns = (double)last->run_ns - (double)m->from->run_ns,
+           came = (double)(last->arrived - m->from->arrived),
            before = (double)(m->from->in_service + m->from->queued);
     double mean = ns > 0 ? ((double)last->open_ns - open_sum_ns(m->from)) / ns : before;
-    return standing_piled(before, mean, (double)last->open);
+    double part = kvf_ratio(standing_piled(before, mean, (double)last->open), came);
+    bool chance = last->arrived < m->to->arrived && !standing_beyond_chance(part, came, 1);
+    return chance ? 0 : part;
 }
 
 /* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.
@@ -245,8 +249,7 @@ static void add_waiting(struct measure *m, double arrived) {
     if (load > arrived)
         unserved = kvf_ratio((double)m->to->queued, load);
     else if (load_ended(m) && kvf_present(arrived))
-        unserved =
-            fmax(unserved, kvf_ratio(piled_at_last(m), (double)(m->to->last.arrived - m->from->arrived)));
+        unserved = fmax(unserved, piled_at_last(m));
     result_add(m->out, unserved, 0, "unserved_ratio");
     result_add(m->out, scenario_arrival_dispersion(m->e->s), 0, "arrival_dispersion");
 }

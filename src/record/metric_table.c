@@ -40,7 +40,8 @@ const struct metric metric_rows[] = {
     {"unserved_ratio", RATIO, DOWN, "arrivals left waiting",
      "In an open loop or with paced users: growth of the queue and of the requests in service / requests that arrived. "
      "If more were open at the start than arrived: requests in the queue at the end / all of these. Where arrivals end before "
-     "the run, by run.max_requests or with a trace, until they did."},
+     "the run, by run.max_requests or with a trace, until they did; of paced users, until half of those who ask had "
+     "asked their last."},
     {"arrival_dispersion", NUMBER, FREE, "dispersion of arrivals",
      "Beside unserved_ratio, by the arrival process: variance of the number of arrivals in a time / its mean. "
      "1: poisson; cv² of gamma, times arrival.batch for both; 0: even gaps; 0.013: paced. Missing for "

@@ -876,6 +876,13 @@ def _():
             assert {one["name"]: one["passed"] for one in summary["criteria"]}["arrivals left waiting"] is not grows, summary["criteria"]
             if "rate" in load:
                 assert (result(summary, "achieved_ratio") < 0.8) == grows, summary["results"]["achieved_ratio"]
+    for users, least, most in ((2000, 0.25, 0.6), (400, 0, 0.05)):  # of which a third cannot be served, and none
+        for rounds in 1, 1.5, 2, 6:
+            _, summary = measure({"mode": "simulate", "run": {"duration": "1h", "warmup": "0s", "max_requests": int(rounds * users)},
+                                  "tiers": {"nvme": {"capacity": "64GiB", "read_bandwidth": "100MB/s", "write_bandwidth": "100MB/s"}},
+                                  "workload": {"users": users, "arrival": {"process": "paced"}, "personas": [{**large[0], "think": ["80s", "160s"]}]}})
+            part = result(summary, "unserved_ratio")
+            assert least <= part <= most, (users, rounds, part)
     for n in 2, 5, 15:  # the last of a few finds none, and what chance leaves is no failure
         idle = {"mode": "simulate", "run": {"duration": "1h", "warmup": "0s", "max_requests": n}, "tiers": tiers,
                 "workload": {"arrival": {"process": "poisson", "rate": 0.2}, "personas": large}, "assess": {"profile": "latency"}}

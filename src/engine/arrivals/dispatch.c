@@ -86,6 +86,12 @@ static struct dispatch_mark mark_of(struct engine *e, uint64_t now) {
     return m;
 }
 
+/* Whether most users who are paced, of those who ask at all, have asked their last. Until then they ask at
+ * nearly the rate of all: who begins later within a pause ends later too. */
+static bool paces_ended(const struct users *s) {
+    return s->ended > s->unasked && 2 * (s->ended - s->unasked) >= s->active - s->unasked;
+}
+
 /* A request is counted where it is served. The sample of accesses is of all pods, and is told in the order of
  * routing where no pod knows when others serve theirs. */
 static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
@@ -98,7 +104,7 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
         return true;
     }
     if (away_send(e, f)) return true;
-    bool marked = !closed_loop(e) && e->dispatch.users.ended == 0;
+    bool marked = !closed_loop(e) && !paces_ended(&e->dispatch.users);
     if (marked) e->dispatch.last = mark_of(e, now);
     bool queued = arrive_here(e, f, now);
     if (marked) e->dispatch.last.arrived = e->dispatch.arrived;
@@ -109,7 +115,7 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
 bool dispatch_ended(const struct engine *e) {
     const struct dispatch *d = &e->dispatch;
     bool all_here = !e->routes.shards && !e->routes.fleet && d->last.run_ns > 0;
-    return all_here && (workload_open_loop(d->workload) ? d->source_ended : d->users.ended > 0);
+    return all_here && (workload_open_loop(d->workload) ? d->source_ended : paces_ended(&d->users));
 }
 
 static void user_ends(struct engine *e, uint64_t user, bool asked) {

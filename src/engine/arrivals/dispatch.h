@@ -92,8 +92,8 @@ struct pod *dispatch_messages(struct engine *e);
 /* Sends requests that wait at a pod which is down to others, or back to rank 0, whose routers do; how many.
  */
 uint64_t dispatch_reroute(struct engine *e, struct pod *p);
-/* Whether nobody waits for answers, all are served here, and the last request has come, or a user has asked
- * its last. The caller holds queue_lock. */
+/* Whether nobody waits for answers, all are served here, and the last request has come, or most users have
+ * asked their last. The caller holds queue_lock. */
 bool dispatch_ended(const struct engine *e);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
 /* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
