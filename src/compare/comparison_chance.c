@@ -103,7 +103,32 @@ static void of_intervals(const struct comparison_input *i, struct comparison_sid
 }
 
 static double trial_value(const struct trial_metric *m, size_t i) {
-    return kvf_present(m->value[i]) ? m->value[i] : 0;
+    return m && kvf_present(m->value[i]) ? m->value[i] : 0;
+}
+
+/* Requests of a trial that ended; 0: not known. */
+static double trial_ended(const struct trials *t, size_t i) {
+    const struct trial_metric *done = trials_metric(t, "requests_done"),
+                              *failed = trials_metric(t, "requests_failed");
+    size_t n = trials_complete(t);
+    if (!done || done->count != n || (failed && failed->count != n)) return 0;
+    return trial_value(done, i) + trial_value(failed, i);
+}
+
+static bool of_ended(const char *metric) {
+    return standing_base(metric) == STANDING_OF_REQUESTS && strcmp(metric, "requests_left") != 0 &&
+           strcmp(metric, "requests_dropped") != 0;
+}
+
+/* Counts of all trials; where they are held against the requests that ended, of as many as the mean. */
+static void counts_of(const struct trials *t, const char *metric, const struct trial_metric *m, double *out) {
+    size_t n = trials_complete(t);
+    double all = 0;
+    for (size_t k = 0; k < n; k++) all += trial_ended(t, k);
+    for (size_t k = 0; k < n; k++) {
+        double ended = trial_ended(t, k), of = of_ended(metric) ? ended : 0;
+        out[k] = trial_value(m, k) * (of > 0 ? all / (double)n / of : 1);
+    }
 }
 
 static void of_trials(const struct comparison_input *input, struct comparison_side *side) {
@@ -113,7 +138,7 @@ static void of_trials(const struct comparison_input *input, struct comparison_si
         const struct trial_metric *m = trials_metric(input->trials, comparison_lost_metric(i));
         struct statistics s;
         if (!m || m->count != n) continue;
-        for (size_t k = 0; k < n; k++) value[k] = trial_value(m, k);
+        counts_of(input->trials, comparison_lost_metric(i), m, value);
         statistics_of(value, n, &s);
         side->lost[i].error = s.sd / sqrt((double)n);
         side->lost[i].freedom = n - 1;
@@ -204,8 +229,13 @@ static struct spread spread_of(const struct comparison_side *s, const struct com
                                double n) {
     const struct comparison_lost *lost = &s->lost[i];
     bool odd = s->trials && 2 * lost->trials < s->complete;
+    const struct comparison_lost *trials = &other->lost[i];
     double each = odd || !s->complete ? n : n / (double)s->complete;
     if (s->twin || other->twin) return (struct spread){each, INFINITY};
+    /* a run by itself is one draw more of what the trials of a group are draws of */
+    double apart = trials->error * trials->error * (double)other->complete;
+    if (!s->complete && other->complete >= COMPARISON_TRIALS_LEAST && apart > each)
+        return (struct spread){apart, (double)trials->freedom};
     if (kvf_present(lost->error) && !odd && lost->error * lost->error > each)
         return (struct spread){lost->error * lost->error, (double)lost->freedom};
     if ((kvf_present(lost->error) && !odd) || !comes_in_bursts(comparison_lost_metric(i)))

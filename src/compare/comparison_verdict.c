@@ -47,14 +47,15 @@ static bool merely_noisy(const struct comparison_change *v) {
     return v->reason == COMPARISON_TOLD || v->reason == COMPARISON_OPEN || v->reason == COMPARISON_LEAVING;
 }
 
-/* So many points fewer hits are named whatever their noise. */
+/* So many points fewer hits are named whatever their noise, unless trials tell that it is. */
 #define HITS_FALL 0.2
 
 /* The change of the hit ratio, where there is one to tell. */
 static const struct comparison_change *hits_moved(const struct comparison *c, size_t side) {
     const struct comparison_metric *m = comparison_metric(c, "reuse_hit_ratio");
     const struct comparison_change *v = m ? &m->change[side] : NULL;
-    bool fell = v && merely_noisy(v) && v->absolute <= -HITS_FALL;
+    bool trials = v && v->noise != COMPARISON_UNKNOWN && v->method != COMPARISON_BLOCKS;
+    bool fell = v && merely_noisy(v) && !trials && v->absolute <= -HITS_FALL;
     return fell ? v : comparison_told(c, "reuse_hit_ratio", side);
 }
 

@@ -2,6 +2,7 @@
 #ifndef KVF_ENGINE_CONTROL_H
 #define KVF_ENGINE_CONTROL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/simulator.h"
@@ -23,6 +24,7 @@ struct control {
     struct blockdev *devices;
     uint32_t device_count;
     struct block_trace *block; /* NULL: the block layer is not traced */
+    bool warmup_counted;       /* as measured: the run ended in it */
 };
 
 #endif

@@ -475,7 +475,8 @@ static void control_run(struct course *c) {
         gone_look(e);
         control_step(c);
     }
-    if (c->phase == KVF_PHASE_WARMUP)
+    e->control.warmup_counted = c->phase == KVF_PHASE_WARMUP;
+    if (e->control.warmup_counted)
         events_add(&e->events, "warning",
                    "the run ended during the warm-up, so the warm-up was counted as measured; run.warmup: "
                    "0 avoids this");

@@ -134,12 +134,18 @@ static void warn_of_growth(struct run_record *run) {
         before, after);
 }
 
-/* Of a file with too few conversations. */
+/* Of a file with too few conversations, or of too few requests for its users. */
 static void warn_of_exhausted(const struct engine *e, struct run_record *run) {
     const struct reading *end = &e->control.sampler->end;
     double part = result_value(&run->results, "users_exhausted_ratio");
     if (!kvf_present(part)) return;
-    if ((double)end->unasked >= part * (double)end->users / 2)
+    if (!scenario_source_has(e->s, SOURCE_FILE))
+        verdict_warn(
+            &run->verdict,
+            "%s of the users had nothing to ask, as run.max_requests is less than workload.users: the "
+            "figures are those of fewer users; make it larger, or the users fewer",
+            phrase_share(part).text);
+    else if ((double)end->unasked >= part * (double)end->users / 2)
         verdict_warn(
             &run->verdict,
             "%s of the users had nothing to ask, as the file has too few conversations: the figures are "

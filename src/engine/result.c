@@ -277,15 +277,16 @@ static void add_unanswered(struct measure *m) {
 
 /* Users of a file with no conversation left count as users and ask nothing. Where it was played to its end,
  * nearly all of it in the measured part, that is as long as the whole takes: then only users that it has
- * nothing for are too many. */
+ * nothing for are too many, as are those that run.max_requests leaves none for. */
 static void add_exhausted(struct measure *m) {
     const struct reading *from = m->from, *to = m->to;
     double active_s = to->users_time.active_s - from->users_time.active_s,
            exhausted_s = to->users_time.exhausted_s - from->users_time.exhausted_s;
     bool whole = to->loads_left == 0 && (double)from->arrived <= BEFORE_MOST * (double)to->arrived;
+    bool file = scenario_source_has(m->e->s, SOURCE_FILE), limited = m->e->s->run.max_requests > 0;
     double part =
-        whole ? kvf_ratio((double)to->unasked, (double)to->users) : kvf_ratio(exhausted_s, active_s);
-    if (scenario_source_has(m->e->s, SOURCE_FILE) && part >= JUDGE_UNSERVED)
+        whole || !file ? kvf_ratio((double)to->unasked, (double)to->users) : kvf_ratio(exhausted_s, active_s);
+    if ((file || limited) && part >= JUDGE_UNSERVED)
         result_add(m->out, fmin(part, 1), 0, "users_exhausted_ratio");
 }
 
@@ -297,6 +298,7 @@ static void add_warmup(struct measure *m) {
     result_add(m->out, failed + (double)m->from->dropped, 0, "warmup_failed");
     add_count(m, "warmup_not_admitted", m->from->cache.not_admitted);
     add_count(m, "warmup_copies_skipped", m->from->cache.copies_skipped);
+    if (m->e->control.warmup_counted) result_add(m->out, m->wall_s, 0, "warmup_counted_s");
 }
 
 /* The time in which requests came, and the gap after the last of them; NaN: they all came at once. */

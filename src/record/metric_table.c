@@ -55,7 +55,7 @@ const struct metric metric_rows[] = {
     {"users_exhausted_ratio", RATIO, DOWN, "users with nothing to ask",
      "Of a file whose conversations are dealt to users: the part of the users' time in the measured part in which they had "
      "nothing left to ask. Of a run that ended with its file, 90 % of it measured: users that the file had "
-     "nothing for / users. Absent below five percent."},
+     "nothing for / users; likewise where run.max_requests is less than workload.users. Absent below five percent."},
     {"storage_throughput_tok_s", TOK_S, UP, "storage tokens/s",
      "Tokens generated / sum of the storage I/O seconds of all requests done: the MLPerf score."},
     {"goodput_per_s", PER_S, UP, "goodput/s",
@@ -110,6 +110,9 @@ const struct metric metric_rows[] = {
     {"warmup_failed", COUNT, DOWN, "failed in the warm-up",
      "Requests that failed, or were dropped from a full queue, before the measured part began. What they would have left in "
      "the tiers and in line is missing in it."},
+    {"warmup_counted_s", SECONDS, DOWN, "warm-up counted as measured",
+     "Seconds of a run that ended in its warm-up, which counts as measured then: its tiers and its queue had no time to fill. "
+     "Absent of others."},
     {"warmup_not_admitted", COUNT, DOWN, "not admitted in the warm-up",
      "Writes that cache.admission turned away before the measured part began. What they would have left in "
      "the tiers is missing in it, unless a modelled GPU computes it again."},

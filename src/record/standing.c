@@ -509,7 +509,8 @@ const char *const standing_flaw_metrics[] = {"e2e_mean_ms",         "queue_wait_
                                              "remote_busy_ratio",   "batch_busy_ratio",
                                              "unfinished_ratio",    "ranks_early",
                                              "ranks_copies_left",   "ranks_behind",
-                                             "rows_rejected_ratio", "users_exhausted_ratio"};
+                                             "rows_rejected_ratio", "users_exhausted_ratio",
+                                             "warmup_counted_s"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 bool standing_run_rows(const struct result_list *results) {
@@ -521,8 +522,10 @@ enum standing_flaw standing_run_flaw(const struct result_list *results) {
     bool early = standing_run_early(results) || result_value(results, "ranks_early") > 0;
     bool copies = (standing_run_copies(results) && !computes_again(results)) ||
                   result_value(results, "ranks_copies_left") > 0;
-    bool exhausted = result_value(results, "users_exhausted_ratio") > 0;
+    bool exhausted = result_value(results, "users_exhausted_ratio") > 0,
+         warmup = result_value(results, "warmup_counted_s") > 0;
     return standing_run_rows(results)     ? STANDING_FLAW_ROWS
+           : warmup                       ? STANDING_FLAW_WARMUP
            : standing_run_cut(results)    ? STANDING_FLAW_CUT
            : early                        ? STANDING_FLAW_EARLY
            : copies                       ? STANDING_FLAW_COPIES
@@ -543,10 +546,11 @@ const char *standing_flaw_text(enum standing_flaw flaw) {
     static const char *const texts[STANDING_FLAWS] = {
         [STANDING_FLAWLESS] = "",
         [STANDING_FLAW_ROWS] = "many rows of its file were rejected",
+        [STANDING_FLAW_WARMUP] = "it ended in its warm-up",
         [STANDING_FLAW_CUT] = "it ended amid most of its work",
         [STANDING_FLAW_EARLY] = "much of its work began before the measured part",
         [STANDING_FLAW_COPIES] = "it ended with copies still to be made",
-        [STANDING_FLAW_EXHAUSTED] = "its users ran out of conversations",
+        [STANDING_FLAW_EXHAUSTED] = "its users ran out of requests",
         [STANDING_FLAW_BEHIND] = "it did not serve what arrived"};
     return texts[flaw];
 }

@@ -171,6 +171,7 @@ bool standing_run_rows(const struct result_list *results);
 enum standing_flaw {
     STANDING_FLAWLESS,
     STANDING_FLAW_ROWS,
+    STANDING_FLAW_WARMUP,
     STANDING_FLAW_CUT,
     STANDING_FLAW_EARLY,
     STANDING_FLAW_COPIES,

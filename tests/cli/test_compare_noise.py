@@ -149,4 +149,15 @@ def _():
     assert missed and all(name in left and name not in check.split("; not held: ")[0] for name in missed), check
 
 
+@case("a run is no better and no worse than trials of its own scenario, though it is one of them and they lie far apart")
+def _():
+    for seed in 51, 53, 54:
+        of = ["run", "--headless", SOURCE / "configs/smoke/s2-three-tiers.yaml", "--set", "mode=simulate", "--nvme", "64GiB",
+              "--duration", "5m", "--set", "seed=%d" % seed, "--db", "%s/%d.db" % (folder(), seed)]
+        for trials in "1", "3":
+            kvfall([*of, "--trials", trials])
+        said = json.loads(kvfall(["compare", "1", "2", "--json", "--db", of[-1]]))["verdicts"]
+        assert "No difference between" in json.dumps(said), (seed, said)
+
+
 main()

@@ -418,12 +418,13 @@ def _():
 def _():
     for changes, metric, why in (({"tokens_carried_ratio": 0.5, "e2e_mean_ms": 1000}, "ranks_early", "much of its work began before the measured part"),
                                  ({"copies_begun": 100, "copies_left": 40}, "ranks_copies_left", "it ended with copies still to be made"),
-                                 ({}, "users_exhausted_ratio", "its users ran out of conversations")):
+                                 ({}, "warmup_counted_s", "it ended in its warm-up"),
+                                 ({}, "users_exhausted_ratio", "its users ran out of requests")):
         found = apart(*[{"workload.users": users} for users in (40, 40, 40, 2)])
         with contextlib.closing(sqlite3.connect(found[3][0], isolation_level=None)) as db:
             for name, number in changes.items():
                 db.execute("UPDATE results SET value = ? WHERE metric = ?", (number, name))
-            if metric == "users_exhausted_ratio":
+            if not changes:
                 db.execute("INSERT INTO results (run_id, metric, value, n) SELECT run_id, ?, 1, 0 FROM runs", (metric,))
         if metric == "ranks_copies_left":  # of so many
             for path, _, _ in found[:3]:

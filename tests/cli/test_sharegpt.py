@@ -124,7 +124,7 @@ def _():
         assert "users had nothing left to ask for %.0f %% of their time in the measured part" % (100 * idle) in " ".join(got.stdout.split()), got
         assert [one["name"] for one in summary["criteria"] if one["passed"] is False] == ["users with nothing to ask"], summary["criteria"]
         assert result(summary, "slo_a_p95_met") == 1 and summary["verdict"]["sentence"].startswith("load: 4"), summary["verdict"]  # a part of the load met it
-        assert comparable() == [{"comparable": 0}] and "its users ran out of conversations" in run(["history", "--json"]).stdout
+        assert comparable() == [{"comparable": 0}] and "its users ran out of requests" in run(["history", "--json"]).stdout
     _, summary = measure(dataset(file, changes={**changes, "workload.arrival": {"cycles": 0}}), "--assert")
     assert "users_exhausted_ratio" not in summary["results"] and comparable() == [{"comparable": 1}], summary["results"]
 

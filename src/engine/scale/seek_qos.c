@@ -17,6 +17,7 @@
 #define SMALL_STEP 1.1
 #define SURE       1.645 /* standard errors: 95 %, one-sided */
 #define MOVES      1.0   /* standard errors beyond the line that move an answer */
+#define NARROWLY   4.0   /* standard errors: beyond it by no more than that */
 /* Growth is further while the line is far away, .. */
 #define FAR    0.4
 #define IDLE   0.5 /* .. to users who keep nothing busy for more of the time, .. */
@@ -304,11 +305,14 @@ static bool confirm(struct autoscaler *a, struct snapshot_decision *out, bool ov
     return true;
 }
 
-/* The middle, but no further than growing goes: too many may have been far too many. */
+/* The middle, but no further than growing goes: too many may have been far too many. What was good until it
+ * had been held for as long as it takes is too many by little. */
 static bool halve(struct autoscaler *a, struct snapshot_decision *out, bool over) {
     uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a)), middle = best + (bad - best) / 2,
              grown = seek_times(a, best, a->config.growth);
     if (grown < middle) middle = grown;
+    if (bad_of(a)->seconds >= seek_hold_s(a, bad) && bad_of(a)->errors < NARROWLY)
+        middle = kvf_max(middle, seek_times(a, bad, 1 - a->config.precision));
     act(out, a, over, "bisect");
     seek_say(out, ": try %" PRIu64 ", between %" PRIu64 " (good) and %" PRIu64 " (too many)", middle, best,
              bad);

@@ -143,13 +143,16 @@ static void put_incomparable(const struct outcome *o, struct doc *d) {
     } flaws[STANDING_FLAWS] = {
         [STANDING_FLAW_ROWS] = {"replayed the file without many of its rows, which were rejected",
                                 "; their warnings say how to have them read."},
+        [STANDING_FLAW_WARMUP] = {"ended in the warm-up, which counts as measured",
+                                  "; set run.warmup: 0, or make run.max_requests larger."},
         [STANDING_FLAW_CUT] = {"ended amid most of the work", "; make run.duration longer."},
         [STANDING_FLAW_EARLY] = {"did much of the work before the measured part",
                                  "; make run.warmup shorter, or run.duration longer."},
         [STANDING_FLAW_COPIES] = {"ended with copies still to be made",
                                   ": the longer the run, the more are left."},
-        [STANDING_FLAW_EXHAUSTED] = {"had users with nothing left to ask, so fewer users",
-                                     "; set workload.arrival.cycles: 0, or give fewer users."},
+        [STANDING_FLAW_EXHAUSTED] =
+            {"had users with nothing left to ask, so fewer users",
+             "; give fewer users, or set workload.arrival.cycles: 0 with a file, or run.max_requests larger."},
         [STANDING_FLAW_BEHIND] = {
             "did not serve what arrived",
             ". Compare by throughput alone: the longer the run, the longer the latencies."}};

@@ -574,7 +574,8 @@ void judge_read_results(const struct run_record *run, struct judge_input *in) {
                     kvf_present(result_value(r, "unanswered_ratio")) || result_value(r, "ranks_behind") > 0;
     in->cut = standing_run_cut(r);
     standing_of(run, NULL, &in->stand);
-    bool in_part = standing_run_rows(r) || result_value(r, "users_exhausted_ratio") > 0;
+    bool in_part = standing_run_rows(r) || result_value(r, "users_exhausted_ratio") > 0 ||
+                   result_value(r, "warmup_counted_s") > 0;
     in->targets_met = in->stand.missed == 0;
     in->targets = in->stand.targets > 0 && !(in->targets_met && in_part && run->status != RUN_FAILED);
     standing_run_unserved(run, in->unserved);

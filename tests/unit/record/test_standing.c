@@ -232,6 +232,7 @@ static void a_part_of_the_load_meets_no_targets(void **state) {
                  {"rows_rejected_ratio", 0.05, 1, RUN_COMPLETED, false},
                  {"rows_rejected_ratio", 0.05, 0, RUN_COMPLETED, true},
                  {"rows_rejected_ratio", 0.05, 1, RUN_FAILED, true},
+                 {"warmup_counted_s", 0.2, 1, RUN_COMPLETED, false},
                  {"users_exhausted_ratio", 0.2, 1, RUN_COMPLETED, false},
                  {"users_exhausted_ratio", 0.2, 0, RUN_COMPLETED, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
