@@ -383,6 +383,14 @@ def _():
     assert [state for state, of in last if state == "meets"] and all(of["undone"] is None for state, of in last if state == "meets"), last
 
 
+@case("no machine carries a load whose run ended in its warm-up, or that left users without a request")
+def _():
+    for most, warmup, why in ((200, "200s", "it ended in its warm-up"), (15, "0s", "its users ran out of requests"), (0, "60s", "")):
+        load = scenario(**{**LOAD, "run": {**LOAD["run"], "max_requests": most, "warmup": warmup}})
+        got, out = plan("--target", "all.p95=60s", rc=3 if most else 0, load=load)
+        assert ("meets" in {m["state"] for m in out["machines"]}) == (not most) and why in unwrapped(got), (most, got, out)
+
+
 @case("no machine carries a load of which it never serves a class, though that class has no target")
 def _():
     load = {**LOAD, "engine": {"slots": 2}, "workload": {**LOAD["workload"], "personas": [

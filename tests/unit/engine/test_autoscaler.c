@@ -135,6 +135,21 @@ static void qos_step_by_step(void **state) {
     expect_answer(56, true);
 }
 
+/* Half as many were good before. */
+static void what_narrowly_does_not_hold_is_left_by_little(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(100);
+    expect(20, "grow", 200);
+    expect(20, "grow", 400);
+    for (uint64_t users = 300; users > 202; users = 200 + (users - 200) / 2) expect(300, "bisect", users);
+    expect(300, "hold", 200);
+    do interval_late(50, 20, 4);
+    while (!step() || strcmp(d.action, "hold") == 0);
+    assert_string_equal(d.action, "bisect");
+    assert_int_equal(d.users_after, 190);
+}
+
 static void stages_last_as_long_as_they_should(void **state) {
     (void)state;
     config(AUTOSCALER_QOS, STAGE_TARGETS);
@@ -1130,6 +1145,7 @@ static void intervals_without_length_are_none(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(qos_step_by_step),
+        cmocka_unit_test(what_narrowly_does_not_hold_is_left_by_little),
         cmocka_unit_test(stages_last_as_long_as_they_should),
         cmocka_unit_test(near_the_target_steps_are_small),
         cmocka_unit_test(a_stage_lasts_several_requests),
