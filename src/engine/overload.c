@@ -367,14 +367,16 @@ static void warn_of_rows(const struct engine *e, struct run_record *run) {
 /* An autoscaler changes the load on purpose. */
 static void warn_of_fill(const struct engine *e, struct run_record *run) {
     struct steady_fill fill;
-    char words[STEADY_FILL_TEXT], warmup[24];
+    char words[STEADY_FILL_TEXT], warmup[24], remedy[96] = "";
+    bool recorded = e->s->workload.arrival.process == KVF_ARRIVAL_TRACE;
     steady_filled(&e->control.sampler->steady, &fill);
     if (!fill.going || e->s->autoscaler.mode != KVF_AUTOSCALER_OFF) return;
-    verdict_warn(
-        &run->verdict,
-        "%s, so the figures are in part those of a cache with room left; make run.warmup %s or longer%s",
-        steady_fill_words(&fill, words), units_duration_human(fill.full_s * 1e9, warmup, sizeof warmup),
-        e->s->workload.arrival.process == KVF_ARRIVAL_TRACE ? ", with as long a recording" : "");
+    if (!e->control.warmup_counted) /* it was long enough, and the run was not */
+        snprintf(remedy, sizeof remedy, "; make run.warmup %s or longer%s",
+                 units_duration_human(fill.full_s * 1e9, warmup, sizeof warmup),
+                 recorded ? ", with as long a recording" : "");
+    verdict_warn(&run->verdict, "%s, so the figures are in part those of a cache with room left%s",
+                 steady_fill_words(&fill, words), remedy);
 }
 
 void overload_warn(const struct engine *e, struct run_record *run) {
