@@ -281,9 +281,10 @@ bool comparison_waits_beyond_chance(const struct comparison_side *side, const st
     const struct comparison_side *const both[] = {side, than};
     double variance = 0, single = 0;
     if (comparison_arrive_alike(side, than)) return comparison_waits_more(side, than);
+    bool twins = side->twin || than->twin; /* who serve alike what comes in the same bursts */
     for (size_t k = 0; k < 2; k++) {
-        double arrive = side->twin || than->twin ? 0 : both[k]->dispersion;
-        variance += waiting_variance(both[k], arrive, kvf_present(both[k]->serving) ? both[k]->serving : 0);
+        double serve = twins ? 1 : kvf_present(both[k]->serving) ? both[k]->serving : 0;
+        variance += waiting_variance(both[k], twins ? 0 : both[k]->dispersion, serve);
         single += waiting_variance(both[k], 0, 1);
     }
     double times = statistics_student_t(comparison_levels[COMPARISON_JUDGED], UINT64_MAX);

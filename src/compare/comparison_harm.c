@@ -54,6 +54,16 @@ static size_t more_lost(const struct comparison *c, size_t side, size_t than) {
     return i;
 }
 
+/* An outage takes work away from all kinds: it is named first, where the first that was found is of that
+ * side. */
+static size_t of_outage(const struct comparison *c, size_t first, size_t side, size_t than) {
+    for (size_t i = first; i < COMPARISON_LOST; i++) {
+        const char *metric = comparison_lost_metric(i);
+        if (comparison_of_outage(metric) && loses(c, metric, side, than)) return i;
+    }
+    return first;
+}
+
 /* The share of a class inside its target that got worse; NULL: none did. */
 static const char *missed_of(const struct comparison *c, size_t side) {
     for (size_t i = 0; i < c->metrics; i++) {
@@ -92,7 +102,8 @@ static void put_of(const struct comparison *c, const char *metric, size_t side, 
                  comparison_cell(l->most, m).text, l->trials, s->complete);
         return;
     }
-    buf_add(out, few ? "under 5 %" : comparison_cell(m->change[side].value, m).text);
+    bool none = kind < COMPARISON_LOST && isnan(n); /* as without outages */
+    buf_add(out, few ? "under 5 %" : comparison_cell(none ? 0 : n, m).text);
     if (m->unit[0] || strcmp(metric, waiting) == 0 || strcmp(metric, unanswered) == 0 ||
         standing_of_classes(metric) || strncmp(metric, "slo_", 4) == 0)
         return;
@@ -144,6 +155,7 @@ struct comparison_harm comparison_harm_of(const struct comparison *c, size_t sid
     size_t more = more_lost(c, side, 0), less = more_lost(c, 0, side), first = more < less ? more : less,
            other = more < less ? less : more;
     struct comparison_harm h = {.relief = less < more};
+    first = of_outage(c, first, h.relief ? 0 : side, h.relief ? side : 0);
     const struct comparison_side *own = &c->side[side];
     bool classes = first == COMPARISON_LOST && (own->less_served[0] || own->more_served[0]);
     h.metric = classes                   ? class_served
@@ -151,7 +163,7 @@ struct comparison_harm comparison_harm_of(const struct comparison *c, size_t sid
                                          : missed_of(c, side);
     if (classes) h.relief = own->more_served[0];
     h.against = other < COMPARISON_LOST ? comparison_lost_metric(other) : NULL;
-    h.other_done = first < COMPARISON_LOST &&
+    h.other_done = first < COMPARISON_LOST && !comparison_of_outage(h.metric) &&
                    comparison_does_less(c, h.relief ? side : 0, h.relief ? 0 : side, COMPARISON_CLEARLY_LESS);
     bool chunks = own->loses_chunks || own->base_loses_chunks;
     if (chunks && (!h.metric || h.relief == own->loses_chunks))
@@ -176,4 +188,8 @@ bool comparison_of_waiting(const char *metric) {
 
 bool comparison_of_chunks(const char *metric) {
     return metric && strcmp(metric, chunk_hits) == 0;
+}
+
+bool comparison_of_outage(const char *metric) {
+    return metric && strncmp(metric, "outage_", 7) == 0;
 }

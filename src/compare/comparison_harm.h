@@ -20,9 +20,11 @@ void comparison_put_harm(const struct comparison *c, size_t side, const struct c
 /* Appends one of them: "more writes are refused (...)". */
 void comparison_put_lost(const struct comparison *c, size_t side, const char *metric, bool fewer,
                          struct buf *out);
-/* Whether it is the loss of a run that did not serve what arrived; that of document chunks. NULL: false. */
+/* Whether it is the loss of a run that did not serve what arrived; that of document chunks; entries that an
+ * outage took away. NULL: false. */
 bool comparison_of_waiting(const char *metric);
 bool comparison_of_chunks(const char *metric);
+bool comparison_of_outage(const char *metric);
 
 /* The change of a metric for better or worse beyond noise; NULL: there is none. */
 const struct comparison_change *comparison_told(const struct comparison *c, const char *metric, size_t side);

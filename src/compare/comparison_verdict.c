@@ -275,11 +275,12 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
         f.harm.metric = NULL; /* that has a cause, and comes after it */
     bool part = !f.first || of_part(f.what), harmed = f.harm.metric && !f.harm.relief;
     if (!f.also && (f.worse || (harmed && !f.first))) f.also = better_all_the_same(c, side);
-    f.relieved = f.harm.metric && f.harm.relief && f.worse && !part;
+    f.relieved = f.harm.metric && f.harm.relief && f.worse && !part && !comparison_of_outage(f.harm.metric);
     bool worse = f.worse && !f.harm.metric;
+    bool all_of_it = f.harm.metric ? comparison_of_tiers(f.harm.metric) : f.first != NULL;
     if (part && !harmed && !f.harm.other_done && (f.first || f.harm.metric))
-        f.doubtful = clearly(c, side, worse ? COMPARISON_IMPROVED : COMPARISON_WORSENED,
-                             f.harm.metric && comparison_of_tiers(f.harm.metric), &f.contrary);
+        f.doubtful =
+            clearly(c, side, worse ? COMPARISON_IMPROVED : COMPARISON_WORSENED, all_of_it, &f.contrary);
     return f;
 }
 

@@ -117,4 +117,60 @@ for part in range(3):
         assert seen > PAIRS / 6, seen
 
 
+def stored(base, *changes):
+    """The number of a run of a scenario with these keys set."""
+    sets = [word for key in changes for word in ("--set", key)]
+    path, out = home() / "work/pair.yaml", home() / "work/pair.json"
+    path.write_text(json.dumps(base))
+    got = run(["run", path, "--headless", "--quiet", "--db", store(), "--json", out, *sets])
+    assert got.rc == 0, got
+    return str(json.loads(out.read_text())["run"]["run_id"])
+
+
+def verdict(first, second):
+    """The exit status and the verdict of a comparison with a limit of 10 %."""
+    got = run(["compare", first, second, "--db", store(), "--fail-over", "10", "--json"])
+    return got.rc, json.loads(got.stdout)["verdicts"][0]
+
+
+CHAT = [{"name": "c", "context": [512, 2048], "generate": [50, 200], "think": ["2s", "6s"]}]
+BURSTS = {"name": "bursts", "mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "120s", "warmup": "30s"},
+          "tiers": {"gpu": {"capacity": "8GiB"}, "cpu": {"capacity": "16GiB"}, "nvme": {"capacity": "64GiB"}},
+          "cache": {"granularity": "block", "block_tokens": 64}, "compute": {"mode": "roofline", "preset": "vllm-h100-bf16", "max_batch": 16},
+          "workload": {"users": 200, "arrival": {"process": "gamma", "rate": 10, "cv": 1, "batch": 20}, "personas": CHAT}}
+
+
+@case("of the same bursts, simulated, far more left waiting is no chance")
+def _():
+    for rate, warmup in (10, "10s"), (8, "30s"):
+        same = ("workload.arrival.rate=%d" % rate, "run.warmup=%s" % warmup)
+        rc, said = verdict(stored(BURSTS, *same), stored(BURSTS, *same, "cache.on_hit=recompute"))
+        assert rc == 3 and "is worse than" in said and "more arrivals are left waiting" in said, (rc, said)
+
+
+@case("less time in storage is no gain where what users feel looks worse, though its baseline was measured over part of its work")
+def _():
+    batches = "workload.arrival.batch=50"
+    base = stored(BURSTS, batches)
+    for change in "cache.on_hit=recompute", "tiers.nvme.capacity=0", "cache={granularity: block, block_tokens: 64, eviction: ttl, ttl: 2s}":
+        other = stored(BURSTS, batches, change)
+        for first, second, word in (base, other, "worse"), (other, base, "better"):
+            _, said = verdict(first, second)
+            assert said.startswith("Whether run ") and "end-to-end P95 may be %s" % word in said, (change, said)
+
+
+@case("writes that an outage of the remote tier takes away are no gain, however much less there is to wait for")
+def _():
+    fleet = {"name": "fleet", "mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "120s", "warmup": "60s"},
+             "tiers": {"gpu": {"capacity": "2GiB"}, "cpu": {"capacity": "8GiB"}, "nvme": {"capacity": "8GiB"}, "remote": {"capacity": "200GiB"}},
+             "fleet": {"pods": 4, "routing": "session"}, "workload": {"users": 160, "personas": CHAT}}
+    base = stored(fleet)
+    for outage in "{remote: true, at: 0s, for: 1h}", "{remote: true, at: 90s, for: 30s}":
+        gone = stored(fleet, "fleet.outages=[%s]" % outage)
+        rc, said = verdict(base, gone)
+        assert rc == 3 and "is worse than run %s: more entries are dropped in outages" % base in said, (rc, said)
+        back = verdict(gone, base)[1]
+        assert "fewer entries are dropped in outages" in back and "is worse than" not in back, back
+
+
 main()

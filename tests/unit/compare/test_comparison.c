@@ -1407,7 +1407,7 @@ static void a_group_is_no_better_than_its_worst_trials(void **state) {
     make(2);
     assert_string_equal(c.verdict[1],
                         "Runs 200-204 are worse than runs 100-104: more requests fail (requests "
-                        "failed 40 in 1 of 5 trials after --), though better in end-to-end P95 by 67 %.");
+                        "failed 40 in 1 of 5 trials after 0), though better in end-to-end P95 by 67 %.");
     assert_int_equal(change_of("throughput_tok_s", 1)->reason, COMPARISON_UNDONE);
     comparison_free(&c);
     put_flawed(1, 3000, 5, 1, "requests_failed", 0, 4);
