@@ -62,6 +62,30 @@ static double amount(const struct comparison_side *s, const struct standing *of,
 /* Requests have more to do than what the tiers left undone, however much of that it was. */
 #define SPARED_MOST 4
 
+/* So many times what it read a side would read, did its lookups of document chunks hit as those of the other
+ * one: in the tier where that is most, by bytes or by operations. NaN: what was read is not known. */
+static double chunk_reads(const struct comparison_input *own, const struct comparison_input *than) {
+    static const char *const what[] = {"bytes", "ops"};
+    double lookups = kvf_ratio(value_of(own, "rag_lookups"), value_of(than, "rag_lookups")),
+           times = KVF_MISSING;
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (size_t k = 0; k < sizeof what / sizeof *what; k++) {
+            char chunks[METRIC_NAME], all[METRIC_NAME];
+            snprintf(chunks, sizeof chunks, "%s_read_rag_%s", tier_name((enum kvf_tier)t), what[k]);
+            snprintf(all, sizeof all, "%s_read_%s", tier_name((enum kvf_tier)t), what[k]);
+            double n = value_of(than, chunks) * lookups, missing = fmax(n - value_of(own, chunks), 0);
+            if (n > 0) times = fmax(times, 1 + missing / value_of(own, all)); /* fmax() passes over NaN */
+        }
+    return times;
+}
+
+/* Where that is not known, they count as all of its work. */
+static double chunks_spared(const struct comparison *c, const struct comparison_input *input, size_t s,
+                            size_t t) {
+    double hits = c->side[t].chunk_hits / c->side[s].chunk_hits, reads = chunk_reads(&input[s], &input[t]);
+    return fmin(kvf_present(reads) ? fmin(reads, hits) : hits, SPARED_MOST);
+}
+
 /* So many times the other one's work a side spared itself. Of a run that is cut, or that began before, how
  * much is not known. */
 static double spared(const struct comparison *c, const struct comparison_input *input, size_t s, size_t t) {
@@ -74,7 +98,7 @@ static double spared(const struct comparison *c, const struct comparison_input *
     if (s ? side->idle_misses : than->base_idle_misses) return INFINITY;
     if (hides && side->flaw != STANDING_FLAW_COPIES) return INFINITY;
     if (hides) times = 1 / (1 - fmin(kvf_ratio(value_of(own, "copies_left"), side->copies), 1));
-    if (chunks) times = fmax(times, fmin(than->chunk_hits / side->chunk_hits, SPARED_MOST));
+    if (chunks) times = fmax(times, chunks_spared(c, input, s, t));
     standing_of(own->run, comparison_group(own) ? own->trials : NULL, &a);
     standing_of(other->run, comparison_group(other) ? other->trials : NULL, &b);
     for (size_t i = 0; i < STANDING_UNDONE; i++) {
@@ -123,13 +147,13 @@ static double least_times(const struct comparison_metric *m, size_t side) {
     return v->noise == COMPARISON_BEYOND && isfinite(end) ? end : comparison_times(m, side);
 }
 
-void comparison_bound(struct comparison_metric *m, size_t side, enum comparison_reason reason,
+void comparison_bound(struct comparison_metric *m, size_t side, enum comparison_reason reason, bool gain,
                       double explained) {
     struct comparison_change *v = &m->change[side];
     bool beyond = v->noise == COMPARISON_BEYOND, more = least_times(m, side) > explained;
     if (v->noise == COMPARISON_WITHIN) return;
     v->explained = explained;
-    if (more && v->direction == COMPARISON_WORSENED) return;
+    if (more && (gain || v->direction == COMPARISON_WORSENED)) return;
     v->more_than_explained = beyond && more;
     v->reason = reason;
     v->noise = COMPARISON_UNKNOWN;

@@ -370,7 +370,8 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
             judge_prediction(j, s, m->metric, out);
         else
             judge_singles(j, s, m, &base, known, out);
-        if (reason != COMPARISON_TOLD) comparison_bound(m, s, reason, explained);
+        if (reason != COMPARISON_TOLD)
+            comparison_bound(m, s, reason, comparison_chunks_alone(&j->c->side[s]), explained);
         j->used[out->method] = true;
         j->open = j->open || out->reason == COMPARISON_OPEN;
         j->leaving = j->leaving || out->reason == COMPARISON_LEAVING;

@@ -33,6 +33,11 @@ void comparison_work(const struct comparison_input *input, struct comparison *c)
 /* Appends "fewer lookups of document chunks hit (2.1 % after 99.6 %)"; the side has fewer_chunks or
  * more_chunks. */
 void comparison_put_chunks(const struct comparison *c, size_t side, struct buf *out);
+/* Whether lookups of document chunks are all that a side left undone beside the baseline: of how much it read
+ * that is a known part, and a gain of more is one. */
+static inline bool comparison_chunks_alone(const struct comparison_side *s) {
+    return s->loses_chunks && !s->undone_more && !s->idle_misses;
+}
 /* Whether a part of lookups that hit falls far: by 20 percentage points, or to a half. */
 static inline bool comparison_falls_far(double before, double now) {
     return before - now >= 0.2 || now <= before / 2;
@@ -67,8 +72,8 @@ double comparison_explains(const struct comparison_metric *m, double times);
 /* How many times the smaller of two values the larger is. */
 double comparison_times(const struct comparison_metric *m, size_t side);
 /* Takes a judgement back, for a reason, where work that was not done explains the change: a change that is
- * worse is told where it is more than `explained` times. */
-void comparison_bound(struct comparison_metric *m, size_t side, enum comparison_reason reason,
+ * worse, or with `gain` better, is told where it is more than `explained` times. */
+void comparison_bound(struct comparison_metric *m, size_t side, enum comparison_reason reason, bool gain,
                       double explained);
 /* Appends "run 1 did smaller requests than run 2: 299 tokens of context in the mean against 432", "other
  * requests" where each is smaller in some part. Whether they differ. */

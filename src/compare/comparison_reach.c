@@ -211,7 +211,8 @@ static void put_notes(struct comparison *c, const struct reach_notes *n) {
     if (n->undone || n->sizes)
         comparison_note(
             c, "Less work explains a change up to its own size, and of latencies and shares its square: what "
-               "is worse by more than that is told, and held to its limit.");
+               "is worse by more than that is told, and held to its limit. What is better by more is told "
+               "where nothing but lookups of document chunks was left undone.");
 }
 
 struct comparison_reach *comparison_reach_new(const struct comparison_input *input, struct comparison *c) {
@@ -312,10 +313,7 @@ enum comparison_reason comparison_reach_reason(const struct comparison_reach *r,
     *explained = INFINITY;
     if (reason != COMPARISON_TOLD) return reason;
     if (work && looks_better(s->more, s->less, direction))
-        add_reason(&reason, COMPARISON_UNDONE, &times,
-                   !own               ? of->spared_base
-                   : of->loses_chunks ? INFINITY
-                                      : of->spared);
+        add_reason(&reason, COMPARISON_UNDONE, &times, own ? of->spared : of->spared_base);
     if (work && !comparison_of_rate(m->metric) && looks_better(s->waits_more, s->waits_less, direction))
         add_reason(&reason, COMPARISON_WAITING, &times, INFINITY);
     if (is_measured(m) &&

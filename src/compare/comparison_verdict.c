@@ -270,9 +270,9 @@ static struct findings findings_of(const struct comparison *c, size_t side) {
     const struct comparison_change *hits = hits_moved(c, side);
     f.worse = f.first && f.first->direction == COMPARISON_WORSENED;
     f.misses = hits && hits->direction == COMPARISON_WORSENED;
-    if (comparison_of_chunks(f.harm.metric) && !f.harm.relief && f.worse && !of_part(f.what) &&
-        !f.harm.against)
-        f.harm.metric = NULL; /* that has a cause, and comes after it */
+    if (comparison_of_chunks(f.harm.metric) && !f.harm.relief && f.first && !of_part(f.what) &&
+        !(f.worse && f.harm.against)) /* that has a cause, or is a gain of more; chunks come after it */
+        f.harm = (struct comparison_harm){.metric = f.harm.against, .relief = f.harm.against};
     bool part = !f.first || of_part(f.what), harmed = f.harm.metric && !f.harm.relief;
     if (!f.also && (f.worse || (harmed && !f.first))) f.also = better_all_the_same(c, side);
     f.relieved = f.harm.metric && f.harm.relief && f.worse && !part && !comparison_of_outage(f.harm.metric);

@@ -944,6 +944,28 @@ def _():
     assert run(gate).rc == 0
 
 
+@case("a gain far beyond what missing chunk reads explain leads, and of no pair both are worse")
+def _():
+    def side(p95, tokens, hits, read_by_chunk=1e6, fell_through=0):
+        return {"e2e_p95_ms": p95, "throughput_tok_s": tokens, "requests_done": 1000, "rag_lookups": 1000, "rag_hits": hits, "nvme_write_ops": 5000,
+                "fell_through": fell_through, "nvme_read_rag_ops": hits, "nvme_read_ops": 50000,
+                "nvme_read_rag_bytes": hits * read_by_chunk, "nvme_read_bytes": 5e10}
+
+    # 400 of 50,000 reads are missing, 0.8 % of them and of their bytes
+    said = verdict_on(side(20000, 200, 800), side(7000, 500, 400))
+    assert said == "Runs 5-8 are better than runs 1-4 in end-to-end P95 by 65 %, while fewer lookups of document chunks hit (40.0 % after 80.0 %).", said
+    got = run(["compare", "1", "5", "--fail-over", "5%"])
+    assert got.rc == 3 and "lookups of document chunks hit less often than in runs 1-4" in " ".join(got.stdout.split()), got
+    said = verdict_on(side(7000, 500, 400), side(20000, 200, 800))
+    assert said.startswith("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 186 %, though more lookups of document chunks hit"), said
+    said = verdict_on(side(20000, 200, 800, fell_through=900), side(7000, 500, 400))
+    assert re.fullmatch(r"Runs 5-8 are better than runs 1-4: fewer writes fall through \(.*\), and better in end-to-end P95 by 65 %, while fewer lookups "
+                        r"of document chunks hit \(40.0 % after 80.0 %\)\.", said), said
+    # 40 GB of 50 are missing: 1.8 times, and of latencies 3.24 times
+    assert verdict_on(side(20000, 200, 800, 1e8), side(7000, 300, 400, 1e8)).startswith("Runs 5-8 are worse than runs 1-4: fewer lookups of document chunks hit")
+    assert verdict_on(side(7000, 300, 400, 1e8), side(20000, 200, 800, 1e8)).startswith("Runs 5-8 are better than runs 1-4: more lookups of document chunks hit")
+
+
 @case("hits that fall far are named and fail a limit on them, though the baseline did not serve what arrived")
 def _():
     behind = {"e2e_p95_ms": 70000, "throughput_tok_s": 500, "requests_arrived": 1000, "unserved_ratio": 0.4, "fell_through": 450, "reuse_hit_ratio": 0.67}
