@@ -300,17 +300,22 @@ static void add_workers(const struct verdict *v, char *out, size_t len) {
 
 #define HALF_BUSY 0.5 /* from here on waits for a GPU's batch, and for a tier, shorten with less load */
 
-/* Beside more workers a faster tier helps where it is busy itself, and a shorter way where messages hold
- * them. */
+/* Beside more workers a faster tier helps where it is busy itself, and more, since it holds them for less
+ * time; and a shorter way where messages hold them. */
 static void beside_workers(const struct verdict *v, char *out, size_t len) {
     char *other = strstr(out, ", or a faster ");
     double busy = 0;
-    char name[48];
+    char name[48], tier[64];
     for (int i = 0; i < 2; i++) {
         snprintf(name, sizeof name, "%s_%s", verdict_limit_name(v->limited_by), i ? "link_busy" : "busy");
         busy = fmax(busy, verdict_value(v, name));
     }
-    if (!other || busy >= HALF_BUSY) return;
+    if (!other) return;
+    if (busy >= HALF_BUSY) {
+        snprintf(tier, sizeof tier, "%s", other + strlen(", or "));
+        snprintf(out, len, "%s, or more workers (engine.workers)", tier);
+        return;
+    }
     bool messages = strstr(v->sentence, VERDICT_UNDER_WAY) != NULL;
     snprintf(other, len - (size_t)(other - out), "%s", messages ? ", or a shorter way between machines" : "");
 }

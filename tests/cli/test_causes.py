@@ -300,4 +300,39 @@ def _():
         "compute", "bandwidth", "throughput_tok_s", MFU, 1.3, {"engine.slots": 32})
 
 
+@case("copies that hold the workers, and that fill a drive, are told by what is behind them")
+def _():
+    chat = [{"name": "a", "context": [2000, 8000], "generate": [50, 200], "think": ["100ms", "500ms"], "spread": 0.3}]
+    said = told_by_relief("reads and writes of memory in line for workers that copy to a remote tier", {
+        "seed": 653, "run": {"warmup": "5m", "duration": "5m"}, "engine": None, "tiers": {
+            "gpu": {"capacity": 0}, "cpu": {"capacity": "8GiB", "read_bandwidth": "40GB/s", "write_bandwidth": "20GB/s", "channels": 4, "preset": None},
+            "remote": {"capacity": "500GiB", "read_bandwidth": "3GB/s", "write_bandwidth": "2GB/s", "latency": "1ms", "channels": 1, "duplex": "full"}},
+        "cache": {"placement": "inclusive", "headroom": None}, "compute": None,
+        "workload": {"users": 8, "prefix": None, "conversation": {"end_probability": 0.3, "max_turns": 50}, "personas": chat}},
+        "remote", "concurrency", "throughput_tok_s", both_ways("remote", "5GB/s"), 1.4, both_ways("cpu", "80GB/s"))
+    assert "all that the workers keep busy (engine.workers)" in said, said
+    told_by_relief("a GPU that computes what a drive full of copies could not be read for", {
+        "seed": 497, "run": {"warmup": "10m", "duration": "10m"}, "engine": {"workers": 16}, "qos": {"latency": "e2e"}, "tiers": {
+            "gpu": {"capacity": "auto", "read_bandwidth": "100TB/s", "write_bandwidth": "100TB/s", "latency": "0s"}, "cpu": {"capacity": "32GiB", "preset": None},
+            "nvme": {"capacity": "60GiB", "read_bandwidth": "300MB/s", "write_bandwidth": "300MB/s", "duplex": "half", "path": "."}},
+        "cache": {"placement": "inclusive", "block_tokens": 64, "headroom": None},
+        "compute": {"mode": "roofline", "gpu": "custom", "peak_flops": 1e15, "bandwidth": "3350GB/s", "vram": "80GiB", "max_batch": 32, "overhead": "2ms"},
+        "workload": {"users": 48, "prefix": None, "conversation": {"end_probability": 0.1, "max_turns": 30}, "personas": [
+            {**chat[0], "context": [4096, 16384], "generate": [100, 400], "think": ["1s", "5s"]}]}},
+        "compute", "bandwidth", "throughput_tok_s", {"compute.peak_flops": 2e15, "compute.bandwidth": "6700GB/s"}, 1.3, {"tiers.nvme.capacity": "400GiB"})
+
+
+@case("no slots are asked for where more of them only wait for a place in a batch that a drive holds")
+def _():
+    told_by_relief("sixteen slots before a batch of eight", {
+        "model": "mistral-7b", "seed": 160, "run": {"warmup": "5m", "duration": "10m"}, "engine": {"slots": 16}, "qos": {"latency": "e2e"},
+        "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": 0}, "nvme": {
+            "capacity": "24GiB", "read_bandwidth": "4220MB/s", "write_bandwidth": "1688MB/s", "latency": "2ms", "channels": 4, "duplex": "half", "path": "."}},
+        "cache": {"granularity": "request", "headroom": None},
+        "compute": {"mode": "roofline", "gpu": "custom", "peak_flops": 4e15, "bandwidth": "3350GB/s", "vram": "80GiB", "max_batch": 8, "overhead": "0s"},
+        "workload": {"users": 130, "prefix": None, "arrival": {"process": "paced"}, "conversation": {"end_probability": 0.3, "max_turns": 10}, "personas": [
+            {"name": "a", "context": [200, 1500], "generate": [50, 200], "think": ["5s", "15s"], "spread": 0.3}]}},
+        "nvme", "latency", "throughput_tok_s", both_ways("nvme", "8GB/s"), 1.2, {"engine.slots": 64})
+
+
 main()

@@ -37,13 +37,17 @@ static bool capacity_explains(const struct judge_input *in, const struct judge_r
     if (!too_small(in)) return false;
     bool full = bound && bound->limit == VERDICT_COMPUTE,
          gpu = full || (!bound && !slots && in->compute_busy >= JUDGE_SATURATED);
-    if (gpu && judge_saved_by_hits(in) >= VERDICT_MISSES) return true;
+    /* copies may fill the last tier too, and what hits there is read from it */
+    bool readable = !(in->tier_busy[judge_last_tier(in)] >= JUDGE_SATURATED);
+    if (gpu && readable && judge_saved_by_hits(in) >= VERDICT_MISSES) return true;
     /* a tier that is full of reads and writes has more of both where more hits */
     if (full || (bound && in->compute_busy >= 0 && !judge_free_misses(in)) ||
         judge_capacity_misses(in) < VERDICT_MISSES)
         return false;
     /* where a GPU computes it again, what misses costs the tiers no more than what hits */
-    if (!bound) return (stores && !judge_free_misses(in) && !(in->compute_busy >= 0)) || (again && !slots);
+    if (!bound)
+        return (stores && !judge_free_misses(in) && !(in->compute_busy >= 0)) ||
+               (again && readable && !slots);
     return (int)bound->tier == judge_last_tier(in) || judge_rewrites(in, bound->tier) >= VERDICT_MISSES;
 }
 
@@ -69,6 +73,12 @@ static bool gate_limits(const struct judge_input *in, const double part[JUDGE_PA
     if (in->turns_busy >= JUDGE_SATURATED) return true;
     if (full) return all[JUDGE_STORAGE] >= JUDGE_DOMINANT * (1 - all[JUDGE_QUEUE] - all[JUDGE_WAY]);
     return part[JUDGE_STORAGE] > part[JUDGE_COMPUTE] && part[JUDGE_STORAGE] >= part[JUDGE_QUEUE];
+}
+
+/* Whether requests in service wait for a place in the batch rather than a slot. */
+static bool lined_for_batch(const struct judge_input *in) {
+    return judge_join_ms(in) >= JUDGE_DOMINANT * (in->e2e_ms - in->queue_ms) ||
+           (in->batch_full >= JUDGE_SATURATED && in->places < (double)in->slots);
 }
 
 /* The bound on throughput, or on latency where nothing bounds throughput. */
@@ -98,8 +108,7 @@ static void limited(struct phrase *t, const struct judge_input *in, struct verdi
                    capacity_explains(in, bound ? &most : NULL, tiers && !full, full);
     /* more slots would make the line before a tier longer, in which those in service stand */
     bool lined = full && tiers && l.line_share >= JUDGE_DOMINANT && part[JUDGE_STORAGE] > part[JUDGE_QUEUE];
-    lined |=
-        idle && judge_join_ms(in) >= JUDGE_DOMINANT * (in->e2e_ms - in->queue_ms); /* or before the batch */
+    lined |= idle && lined_for_batch(in);
     lined |= full && tiers && faster_frees_more(in, &most, &l);
     bool first = judge_by_first_token(in),
          waits_for_room = judge_room_of(in, first) >= JUDGE_DOMINANT * judge_storage_of(in, first);

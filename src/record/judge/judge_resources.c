@@ -26,10 +26,21 @@ double judge_pool_busy(const struct judge_input *in, enum kvf_tier tier) {
     return tier == KVF_TIER_NVME ? in->staging : in->copying;
 }
 
-/* Moves in the background may hold all workers, for which what requests wait for stands in line. */
+static bool pool_full(const struct judge_input *in, enum kvf_tier tier) {
+    return judge_pool_busy(in, tier) >= JUDGE_SATURATED;
+}
+
+/* Moves in the background may hold all workers, for which what requests wait for stands in line: that of the
+ * leader, or as far as it is known, that of all. */
 static bool behind_moves(const struct judge_input *in, const struct judge_leader *l) {
-    double line_ms = l->found && !l->limit ? l->share * l->line_share * in->storage_ms : 0;
-    return line_ms >= HALF * (in->e2e_ms - in->queue_ms) && judge_pool_busy(in, l->tier) >= JUDGE_SATURATED;
+    if (!l->found || l->limit) return false;
+    double own_ms = pool_full(in, l->tier) ? l->share * l->line_share * in->storage_ms : 0, all_ms = 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS && pool_full(in, (enum kvf_tier)t); d++) {
+            double line_ms = judge_share(in->line_s[t][d], in->op_s[t][d]) * in->paced_ms[t][d];
+            if (line_ms > 0) all_ms += line_ms;
+        }
+    return fmax(own_ms, all_ms) >= HALF * (in->e2e_ms - in->queue_ms);
 }
 
 double judge_needed(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir) {

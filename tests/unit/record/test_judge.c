@@ -1485,6 +1485,12 @@ static void moves_in_the_background_bound_nothing(void **state) {
     assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
     in.copying = 0.5;
     assert_int_equal(judged(&in).limited_by, VERDICT_CPU);
+    in.copying = 1; /* reads and writes stand in that line, neither for half of the time */
+    in.op_s[CPU][WRITE] = 50, in.line_s[CPU][WRITE] = 45, in.device_s[CPU][WRITE] = 5;
+    in.paced_ms[CPU][READ] = in.paced_ms[CPU][WRITE] = 150;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    in.op_s[CPU][WRITE] = 10, in.line_s[CPU][WRITE] = in.device_s[CPU][WRITE] = NAN;
+    in.paced_ms[CPU][READ] = in.paced_ms[CPU][WRITE] = 0;
     in.copying = 0, in.line_s[CPU][READ] = NAN, in.device_s[CPU][READ] = 60;
     in.room_ms = 0;
     in.needed[CPU][READ] = 0.3; /* whoever waits for a tier most waits behind moves too */
