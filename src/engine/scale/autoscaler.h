@@ -56,6 +56,7 @@ struct autoscaler_level {
     bool good;     /* qos: not over it */
     bool held;     /* qos: a stage began with these users, and no more requests were under way at its end */
     bool undone;   /* capacity: most of its latest stage left work undone */
+    bool piled;    /* capacity: requests piled up in a stage */
     bool partly;   /* capacity: a stretch of its stages did, and counts as nothing in value */
 };
 

@@ -16,6 +16,7 @@
  * 4: by Little's law the mean number of requests there bounds how busy it can be. Below a candidate that
  * nothing is below, half the users follow, or as many as the throughput can answer. Then the wider gap beside
  * the candidate is closed: in the middle, or where throughput that grows with the users would reach the line.
+ * Where the candidate is the highest level then, and not too many, growth has ended by chance and goes on.
  * In the end the levels beside the line are measured again, the less certain one first, until neither verdict
  * is chance. */
 #include <inttypes.h>
@@ -27,7 +28,7 @@
 
 #define SURE     1.645 /* standard errors: 95 %, one-sided */
 #define ALIKE    2.0   /* standard errors: what they cover is no difference */
-#define BEYOND   1.2   /* times the users of the first level that comes up to the best */
+#define BEYOND   1.2   /* times the users of a level: clearly more */
 #define PAYS     1.5   /* times the stage before: doubling goes on */
 #define DOUBLE   2.0
 #define FOURFOLD 4.0
@@ -201,12 +202,13 @@ static bool thinking(const struct autoscaler *a) {
     return r->done_s * r->seconds < STAGE_FEW && r->unfinished < (double)a->users / 2;
 }
 
-static void grow(struct autoscaler *a, struct snapshot_decision *out) {
+static bool grow(struct autoscaler *a, struct snapshot_decision *out, uint64_t users) {
     bool idle = a->last.done_s * a->last.e2e_s < IDLE; /* NaN: nothing was done */
-    uint64_t to = seek_times(a, a->users, idle ? FOURFOLD : a->gently ? GENTLY : DOUBLE);
+    uint64_t to = seek_times(a, users, idle ? FOURFOLD : a->gently ? GENTLY : DOUBLE);
     snprintf(out->action, sizeof out->action, "%s", a->gently || idle ? "grow" : "double");
     seek_say(out, ": %s to %s", idle ? "grow x 4" : a->gently ? "grow x 1.5" : "double", seek_users(to).text);
     try_users(a, out, to);
+    return true;
 }
 
 /* Whether there is no peak above: enough levels say that it is flat. */
@@ -344,6 +346,25 @@ static const struct autoscaler_level *lucky(const struct autoscaler *a) {
     return !certain && high->visits < AGAIN ? high : NULL;
 }
 
+static bool better(const struct autoscaler *a, const struct autoscaler_level *l, double than, double noise) {
+    double chance = fmin(ALIKE * hypot(l->noise, noise), a->config.precision * than);
+    return l->value > than + fmax(a->config.tolerance * than, chance);
+}
+
+/* Whether growth ended by chance: the most users that were tried bring most, more than all that are clearly
+ * fewer, and nothing says that they are too many. */
+static bool grows_on(const struct autoscaler *a, unsigned candidate) {
+    const struct autoscaler_level *c = &a->level[candidate];
+    bool fewer = false;
+    for (const struct autoscaler_level *l = a->level; l < c && BEYOND * (double)l->users <= (double)c->users;
+         l++) {
+        if (!better(a, c, l->value, l->noise)) return false;
+        fewer = true;
+    }
+    return fewer && candidate + 1 == a->levels && c->users < a->config.max_users &&
+           !(c->piled || c->undone || c->partly);
+}
+
 static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     unsigned i = candidate_of(a);
     uint64_t users = a->level[i].users, above = gap_above(a, i), below = gap_below(a, i);
@@ -353,6 +374,11 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     if (best) {
         seek_say(out, "; %s did best, which may be chance: measure again", seek_users(best->users).text);
         return go(a, out, "again", best->users);
+    }
+    if (above == 0 && below == 0 && grows_on(a, i)) {
+        a->growing = a->gently = true;
+        seek_say(out, "; the most users that were tried bring most");
+        return grow(a, out, users);
     }
     if (above == 0 && below == 0) {
         struct autoscaler_level *odd = a->confirming < CONFIRM_MOST ? at_odds(a, i) : NULL;
@@ -416,11 +442,6 @@ static void highest_before(const struct autoscaler *a, uint64_t users, double *v
     *noise = l->noise;
 }
 
-static bool better(const struct autoscaler *a, const struct autoscaler_level *l, double than, double noise) {
-    double chance = fmin(ALIKE * hypot(l->noise, noise), a->config.precision * than);
-    return l->value > than + fmax(a->config.tolerance * than, chance);
-}
-
 static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_decision *out) {
     const struct autoscaler_level *high = a->levels ? highest_of(a) : NULL;
     double before = high ? high->value : 0, noise = high ? high->noise : 0;
@@ -433,6 +454,7 @@ static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_dec
     judge_levels(a);
     seek_act(out, "");
     a->level[now - a->level].undone = a->last.undone;
+    a->level[now - a->level].piled = now->piled || a->last.piled;
     a->level[now - a->level].partly = now->partly || a->stage.undone > 0;
     a->undone = a->undone || a->last.undone;
     say_level(out, a, now, best);
@@ -443,9 +465,7 @@ static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_dec
         a->grown_from = now->value;
         a->growing = rises && !a->last.piled && !a->last.undone && a->users < a->config.max_users;
     }
-    if (!a->growing) return narrow(a, out);
-    grow(a, out);
-    return true;
+    return a->growing ? grow(a, out, a->users) : narrow(a, out);
 }
 
 static bool capacity_gap(const struct autoscaler *a, uint64_t *from, uint64_t *to) {

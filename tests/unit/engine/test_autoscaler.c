@@ -791,11 +791,12 @@ static void what_came_before_the_change_is_waited_for(void **state) {
 
 /* ---- capacity ---- */
 
-/* A stage with that many tokens a second. */
-static void expect_tokens(double tokens, const char *action, uint64_t users) {
+/* A stage with that many tokens a second, and in turns more and less by `swing`. */
+static void expect_swing(double mean, double swing, const char *action, uint64_t users) {
     uint64_t before = a.users;
     unsigned n = 0;
     do {
+        double tokens = n % 2 ? mean - swing : mean + swing;
         interval(50, 20);
         in.tokens = tokens;
         in.done = tokens > 0 ? 50 : 0;
@@ -804,8 +805,12 @@ static void expect_tokens(double tokens, const char *action, uint64_t users) {
         assert_true(n++ < 100);
     } while (!step());
     if (strcmp(d.action, action) != 0 || d.users_after != users)
-        fail_msg("at %" PRIu64 " users %g tok/s: %s to %" PRIu64 " (%s), not %s to %" PRIu64, before, tokens,
+        fail_msg("at %" PRIu64 " users %g tok/s: %s to %" PRIu64 " (%s), not %s to %" PRIu64, before, mean,
                  d.action, d.users_after, d.reason, action, users);
+}
+
+static void expect_tokens(double tokens, const char *action, uint64_t users) {
+    expect_swing(tokens, 0, action, users);
 }
 
 /* 100 tok/s a user up to 1,000; 98 % of it are enough. The gap below closes at 2.5 %, the one above at 5 %.
@@ -852,6 +857,24 @@ static void growth_slows_down_where_it_brings_less(void **state) {
     expect_tokens(300, "grow", 90); /* as much as that, but it stays with x 1.5 */
     expect_tokens(280, "bisect", 75);
     expect_tokens(290, "bisect", 50);
+}
+
+/* A first stage with four users that happens to bring little is not the end: the most that were tried bring
+ * most. */
+static void growth_that_chance_ended_goes_on(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    c.min_users = 2;
+    begin(2);
+    expect_tokens(200, "double", 4);
+    expect_swing(202, 150, "again", 4);
+    assert_non_null(strstr(d.reason, "4 users did best, which may be chance"));
+    expect_tokens(400, "again", 2);
+    for (int i = 0; i < 2; i++) expect_tokens(200, "again", 2);
+    expect_tokens(200, "bisect", 3);
+    expect_tokens(210, "grow", 6);
+    assert_non_null(strstr(d.reason, "; the most users that were tried bring most: grow x 1.5 to 6 users"));
+    expect_tokens(500, "grow", 9);
 }
 
 static void from_above_it_goes_down_first(void **state) {
@@ -1179,6 +1202,7 @@ int main(void) {
         cmocka_unit_test(what_came_before_the_change_is_waited_for),
         cmocka_unit_test(capacity_step_by_step),
         cmocka_unit_test(growth_slows_down_where_it_brings_less),
+        cmocka_unit_test(growth_that_chance_ended_goes_on),
         cmocka_unit_test(from_above_it_goes_down_first),
         cmocka_unit_test(capacity_at_its_limits),
         cmocka_unit_test(nothing_generated_is_no_peak),
