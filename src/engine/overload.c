@@ -161,6 +161,23 @@ static void warn_of_exhausted(const struct engine *e, struct run_record *run) {
             end->loads_left == 0 ? ", or run.warmup: 0 to measure the whole file" : "");
 }
 
+/* Says of those that were open when the load ended whether all of them were done. */
+static void warn_of_last(struct run_record *run, double last, double open) {
+    double failed = result_value(&run->results, "requests_failed");
+    char more[64] = "";
+    if (failed > 0) snprintf(more, sizeof more, ", and %.0f failed in the measured part", failed);
+    if (open > 0 || failed > 0)
+        verdict_warn(&run->verdict,
+                     "%s open when the load ended, %.0f at the end%s: the latencies are those of the others, "
+                     "and would grow with a longer load",
+                     counted(last, "request was", "requests were").text, open, more);
+    else
+        verdict_warn(&run->verdict,
+                     "%s open when the load ended, and done after it: the latencies are "
+                     "those of so short a load, and would grow with a longer one",
+                     counted(last, "request was", "requests were").text);
+}
+
 /* Of an open loop, or of paced users, what has not ended; what was dropped or failed is told by itself.
  * Beside a backlog of before, no request says which of those that are open arrived when. */
 static void warn_of_waiting(const struct engine *e, struct run_record *run, double arrived) {
@@ -174,10 +191,7 @@ static void warn_of_waiting(const struct engine *e, struct run_record *run, doub
         kvf_present(result_value(r, "unanswered_ratio")))
         return;
     if (open < last && e->control.sampler->end.arrivals_ended > 0 && load <= arrived)
-        verdict_warn(&run->verdict,
-                     "%s open when the load ended, and done after it: the latencies are "
-                     "those of so short a load, and would grow with a longer one",
-                     counted(last, "request was", "requests were").text);
+        warn_of_last(run, last, open);
     else if (load > arrived)
         verdict_warn(
             &run->verdict,

@@ -44,6 +44,7 @@ static int read_error(const struct part *p, int rc, struct err *e) {
 static int part_fits(const struct part *p, const struct run_record *like, struct err *e) {
     const struct run_record *r = &p->run;
     const char *path = p->from->path;
+    struct merge_difference d;
     if (r->status != RUN_COMPLETED)
         return err_set(e, KVF_ERR_USAGE,
                        "the newest run in '%s' is %s; runs that have completed can be merged as ranks", path,
@@ -57,16 +58,32 @@ static int part_fits(const struct part *p, const struct run_record *like, struct
             "the newest run in '%s' is %s of %s (%s), and that of the first file %s of %s (%s); ranks "
             "share one scenario",
             path, r->name, r->model, r->mode, like->name, like->model, like->mode);
+    if (merge_scenarios_differ(like, r, &d))
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "the newest run in '%s' has %s: %s, and that of the first file %s; ranks share one scenario",
+            path, d.key, d.value[1], d.value[0]);
     return 0;
 }
 
-static int part_open(struct part *p, const struct run_record *like, struct err *e) {
+/* A run is no second rank beside itself. */
+static int part_new(const struct store_ranks *w, const struct part *p, struct err *e) {
+    for (const struct part *before = w->part; before < p; before++)
+        if (p->run.uuid[0] && strcmp(before->run.uuid, p->run.uuid) == 0)
+            return err_set(e, KVF_ERR_USAGE,
+                           "the newest run in '%s' is also that in '%s'; each rank is a run of its own",
+                           p->from->path, before->from->path);
+    return 0;
+}
+
+static int part_open(const struct store_ranks *w, struct part *p, struct err *e) {
     int64_t run_id = 0;
     double times[2];
     char sql[160];
     int code = store_resolve(p->from, "latest", &run_id, e);
     if (code == 0) code = store_load_run(p->from, run_id, &p->run, e);
-    if (code == 0) code = part_fits(p, like ? like : &p->run, e);
+    if (code == 0) code = part_fits(p, &w->part[0].run, e);
+    if (code == 0) code = part_new(w, p, e);
     if (code != 0) return code;
     snprintf(sql, sizeof sql, "SELECT min(%s - length_s), max(%s) " MEASURED, clock_of(p), clock_of(p));
     int rc = part_ask(p, sql, NULL, times, 2);
@@ -271,6 +288,25 @@ static void events_make(struct store_ranks *w, const struct store_whole *done) {
     run_record_event(&w->run, &ev);
 }
 
+/* Runs that share a load may have a part of its users each: "5 to 30 users of llama3.1-8b ..." */
+static void describe(struct store_ranks *w) {
+    struct run_record *r = &w->run;
+    char *after, text[sizeof r->description];
+    uint64_t first = strtoull(r->description, &after, 10), least = first, most = first;
+    bool of_users = strncmp(after, " user", 5) == 0;
+    for (size_t i = 1; of_users && i < w->count; i++) {
+        uint64_t users = strtoull(w->part[i].run.description, NULL, 10);
+        if (users < least) least = users;
+        if (users > most) most = users;
+    }
+    snprintf(text, sizeof text, "%s", r->description);
+    if (most > least)
+        snprintf(text, sizeof text, "%" PRIu64 " to %" PRIu64 " users%s", least, most,
+                 after + (first == 1 ? strlen(" user") : strlen(" users")));
+    snprintf(r->description, sizeof r->description, "%.*s; %zu such runs, merged as ranks",
+             (int)sizeof r->description - 60, text, w->count);
+}
+
 /* The record of the whole, so far as it is that of each: the first one's, without what came out. */
 static int record_make(struct store_ranks *w) {
     struct run_record *r = &w->run;
@@ -286,8 +322,7 @@ static int record_make(struct store_ranks *w) {
     r->trial = r->trials = r->sweep_point = 0;
     r->pid = 0;
     r->steady[0] = r->uuid[0] = '\0';
-    size_t len = strlen(r->description);
-    snprintf(r->description + len, sizeof r->description - len, "; %zu such runs, merged as ranks", w->count);
+    describe(w);
     for (size_t i = 1; i < w->count; i++) {
         const struct run_record *one = &w->part[i].run;
         r->started_at = fmax(r->started_at, one->started_at);
@@ -378,8 +413,7 @@ int store_ranks_open(struct store_ranks **out, struct store *const *from, size_t
         run_record_init(&w->part[i].run);
         w->part[i].from = from[i];
     }
-    for (size_t i = 0; code == 0 && i < count; i++)
-        code = part_open(&w->part[i], i ? &w->part[0].run : NULL, e);
+    for (size_t i = 0; code == 0 && i < count; i++) code = part_open(w, &w->part[i], e);
     if (code == 0) code = window_find(w, done);
     if (code == 0) code = record_make(w);
     w->kept->whole = true;

@@ -25,6 +25,15 @@ struct store_ranks {
     struct err *e;
 };
 
+/* The first key of two effective scenarios that ranks of one load share, with both values. */
+struct merge_difference {
+    char key[160], value[2][120];
+    bool real; /* so are the runs */
+};
+/* A scenario that was not stored differs from none. */
+bool merge_scenarios_differ(const struct run_record *first, const struct run_record *other,
+                            struct merge_difference *out);
+
 /* Fills results, ranks, criteria and verdict of the merged run, w->run. */
 void merge_ranks_results(struct store_ranks *w, const struct store_whole *done);
 

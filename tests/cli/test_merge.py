@@ -334,6 +334,16 @@ def apart(*settings):
     return found
 
 
+def alike(found):
+    """The same, told as of one scenario: of ranks that only their machines make slower."""
+    with contextlib.closing(sqlite3.connect(found[0][0])) as db:
+        first = db.execute("SELECT effective_json FROM runs").fetchone()
+    for path, _, _ in found[1:]:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE runs SET effective_json = ?", first)
+    return found
+
+
 def whole_of(found, rc=0):
     """What merge --as-ranks makes of them: its words and the JSON of the run."""
     said = merge("--as-ranks", *[db for db, _, _ in found], rc=rc)
@@ -385,8 +395,8 @@ def _():
 @case("a rank that ended amid its work, or read wrong blocks, makes the whole no success")
 def _():
     long = [{"name": "long", "context": [32, 64], "generate": [30, 60], "think": ["2ms", "10ms"]}]
-    found = apart({"compute": {"mode": "none"}, "workload.users": 2}, {"compute": {"mode": "fixed", "ms_per_token": 60}, "workload.users": 60,
-                                                     "workload.personas": long, "run.duration": "2s"})
+    found = alike(apart({"compute": {"mode": "none"}, "workload.users": 2}, {"compute": {"mode": "fixed", "ms_per_token": 60}, "workload.users": 60,
+                                                           "workload.personas": long, "run.duration": "2s"}))
     with contextlib.closing(sqlite3.connect(found[1][0], isolation_level=None)) as db:
         db.execute("UPDATE results SET value = 3 WHERE metric = 'verify_mismatched'")
     _, whole = whole_of(found)
@@ -401,7 +411,7 @@ def _():
     people = lambda think: [{"name": "all", "context": [32, 64], "generate": [30, 60], "think": think}]
     qos = {"classes": [{"name": "all", "share": 1, "p95": "1900ms"}]}
     whole = {"compute": {"mode": "none"}, "workload.users": 60, "workload.personas": people(["2ms", "10ms"]), "qos": qos}
-    found = apart(*[whole] * 3, {**whole, "compute": {"mode": "fixed", "ms_per_token": 60}, "workload.users": 30})
+    found = alike(apart(*[whole] * 3, {**whole, "compute": {"mode": "fixed", "ms_per_token": 60}, "workload.users": 30}))
     _, merged = whole_of(found)
     own, results = [value(one, "unfinished_ratio") for _, one, _ in found], merged["results"]
     assert max(own[:3]) < 0.5 < own[3] == value(results, "unfinished_ratio"), (own, results["unfinished_ratio"])
@@ -682,6 +692,54 @@ def _():
     got = run(["merge", "--as-ranks", one[0], other[0]])
     assert got.rc == 2 and "is interrupted; runs that have completed" in got.stderr, got
     assert not database().exists()
+
+
+@case("runs of other scenarios are no ranks of one load: the first key that differs is told, with both values")
+def _():
+    base = {"tiers": {"cpu": {"capacity": "1GiB"}}, "workload.arrival": {"process": "poisson", "rate": 6}, "qos.classes": [{"name": "i", "p95": "2s"}]}
+    other_tier, persona = {"cpu": {"capacity": "2GiB"}}, {"name": "a", "context": [512, 1024], "generate": [50, 100], "think": ["1s", "2s"]}
+    for changes, words in (({"workload.arrival": {"process": "poisson", "rate": 18}}, "has workload.arrival.rate: 18, and that of the first file 6;"),
+                           ({"tiers": other_tier}, "has tiers.cpu.capacity: 2GiB, and that of the first file 1GiB;"),
+                           ({"qos.classes": [{"name": "i", "p95": "3s"}]}, "has qos.classes.i.p95: 3s, and that of the first file 2s;"),
+                           ({"qos.classes": [{"name": "i", "p95": "2s", "share": 0.5}, {"name": "j", "p95": "1ms", "share": 0.5}]},
+                            "has qos.classes: i, j, and that of the first file i;"),
+                           ({"workload.personas": [persona]}, "has workload.personas: a, and that of the first file ")):
+        found = apart(base, {**base, **changes})
+        got = run(["merge", "--as-ranks", *[db for db, _, _ in found]])
+        assert (got.rc, got.stdout) == (2, "") and words in got.stderr and got.stderr.count("\n") == 1, (words, got)
+    assert not database().exists()
+
+
+@case("the same run is no second rank, of the same file nor of a copy")
+def _():
+    (path, _, _), (second, _, _) = apart({}, {})
+    copy = home() / "work/copy.db"
+    copy.write_bytes(path.read_bytes())
+    for files in (path, path), (path, second, copy):
+        got = run(["merge", "--as-ranks", *files])
+        assert got.rc == 2 and "is also that in '%s'; each rank is a run of its own" % path in got.stderr, got
+    assert not database().exists()
+
+
+@case("ranks with a part of the users each are described by the fewest and the most of them")
+def _():
+    _, whole = whole_of(apart({"workload.users": 20}, {"workload.users": 1}, {"workload.users": 7}))
+    assert whole["run"]["description"].startswith("1 to 20 users of "), whole["run"]
+    assert whole["run"]["description"].endswith("; 3 such runs, merged as ranks"), whole["run"]
+    _, whole = whole_of(apart({"workload.users": 1}, {"workload.users": 2}))
+    assert whole["run"]["description"].startswith("1 to 2 users of "), whole["run"]
+
+
+@case("what auto takes from the machines of real runs may differ")
+def _():
+    found = apart(*[{"mode": "simulate"}] * 2)
+    with contextlib.closing(sqlite3.connect(found[1][0], isolation_level=None)) as db:
+        db.execute("UPDATE runs SET effective_json = json_set(effective_json, '$.tiers.nvme.capacity', '7GiB', '$.engine.workers', 3)")
+    assert run(["merge", "--as-ranks", *[db for db, _, _ in found]]).rc == 2
+    for path, _, _ in found:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.executescript("UPDATE runs SET mode = 'real'; UPDATE intervals SET at = t_s")
+    whole_of(found)
 
 
 main()

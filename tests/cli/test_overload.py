@@ -859,6 +859,22 @@ def _():
     assert "dropped because the queue was full" in text and "waits the longer the run is" not in text, text
 
 
+@case("of requests that were open when the load ended, those that failed or are open at the end are not said to be done")
+def _():
+    lines = ["2024-01-01 00:0%d:%02d.000,1000,50" % divmod(n, 60) for n in range(100)]
+    lines += ["2024-01-01 00:0%d:%06.3f,%d,100" % (*divmod(120 + n / 20, 60), 500 + 37 * n % 4000) for n in range(2400)]
+    (home() / "work/late.csv").write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *lines]) + "\n")
+    got, summary = measure({
+        "mode": "simulate", "model": "llama3.1-8b", "run": {"duration": "200s", "warmup": "110s", "interval": "1s"}, "compute.mode": "fast",
+        "tiers": {"cpu": {"capacity": "8GiB", "read_bandwidth": "20GB/s", "write_bandwidth": "20GB/s"},
+                  "nvme": {"capacity": "64GiB", "read_bandwidth": "6GB/s", "write_bandwidth": "3GB/s"}},
+        "workload": {"source": "azure", "path": "late.csv", "prefix": {"probability": 0}}})
+    text, failed = " ".join(got.stdout.split()), result(summary, "requests_failed")
+    left = result(summary, "requests_queued_at_end") + result(summary, "requests_in_service_at_end")
+    assert failed > 0 < left and "done after it" not in text, (failed, left, text)
+    assert "open when the load ended, %d at the end, and %d failed in the measured part" % (left, failed) in text, text
+
+
 @case("a load that ends, by run.max_requests or with its trace, does not hide that it was too much while it came")
 def _():
     tiers = {"nvme": {"capacity": "64GiB", "read_bandwidth": "1GB/s", "write_bandwidth": "1GB/s"}}
