@@ -96,6 +96,7 @@ struct comparison_side {
     double writes, copies; /* of entries, without moves between tiers; begun, to slower tiers */
     double unserved;       /* part of its arrivals left waiting, of a group the most of a trial beyond chance;
                               missing where users wait for answers */
+    double stranded; /* part of them that waited for longer than most that were done; 0: none, or chance */
     double waiting_load; /* requests of which that is a part: of the worst of merged ranks, those of a rank */
     double rejected;     /* part of the rows of its file that it could not replay, where that is a flaw */
     double dispersion;   /* of its arrivals, 1 and more: how far chance lets their number differ */

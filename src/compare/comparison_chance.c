@@ -281,6 +281,7 @@ bool comparison_waits_beyond_chance(const struct comparison_side *side, const st
     const struct comparison_side *const both[] = {side, than};
     double variance = 0, single = 0;
     if (comparison_arrive_alike(side, than)) return comparison_waits_more(side, than);
+    if (comparison_strands_more(side, than)) return true;
     bool twins = side->twin || than->twin; /* who serve alike what comes in the same bursts */
     for (size_t k = 0; k < 2; k++) {
         double serve = twins ? 1 : kvf_present(both[k]->serving) ? both[k]->serving : 0;

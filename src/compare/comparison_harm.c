@@ -23,8 +23,9 @@ static const char waiting[] = "unserved_ratio", unanswered[] = "unanswered_ratio
 
 /* Of counts that chance alone lets differ by their roots: the smaller one, where hardly any is served. */
 static bool waits_more(const struct comparison_side *side, const struct comparison_side *than) {
-    double dispersion = comparison_arrive_alike(side, than) && comparison_waits_far_more(side, than) ? 0
-                        : side->twin || than->twin                                                   ? 1
+    bool same = comparison_arrive_alike(side, than) && comparison_waits_far_more(side, than);
+    double dispersion = same || comparison_strands_more(side, than) ? 0
+                        : side->twin || than->twin                  ? 1
                                                    : fmax(side->dispersion, than->dispersion);
     return comparison_waits_more(side, than) &&
            standing_beyond_chance(side->unserved - than->unserved,

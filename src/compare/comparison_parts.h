@@ -214,6 +214,11 @@ static inline bool comparison_waits_far_more(const struct comparison_side *s,
                                              const struct comparison_side *than) {
     return s->unserved - than->unserved > COMPARISON_SURVIVORS;
 }
+/* Of the same arrivals, in simulations: the longest waits, which no chance has picked. */
+static inline bool comparison_strands_more(const struct comparison_side *s,
+                                           const struct comparison_side *than) {
+    return (s->twin || than->twin) && s->stranded - fmax(0, than->unserved) > COMPARISON_SURVIVORS;
+}
 static inline bool comparison_waits_more(const struct comparison_side *s,
                                          const struct comparison_side *than) {
     return comparison_waits_far_more(s, than) || comparison_serves_fewer(s, than);

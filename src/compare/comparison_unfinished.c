@@ -36,6 +36,7 @@ static void load_of(const struct comparison_input *i, struct comparison_side *si
     side->load = standing_run_load(&values);
     side->dispersion = fmax(1, result_value(&values, "arrival_dispersion"));
     side->unserved = result_value(&values, "unserved_ratio");
+    side->stranded = fmax(0, result_value(&values, "stranded_ratio"));
     side->waiting_load = waiting_load(i, &values, side->load);
     side->rejected = fmax(0, result_value(&values, "rows_rejected_ratio"));
     side->unanswered =

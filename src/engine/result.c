@@ -240,8 +240,9 @@ static double piled_at_last(const struct measure *m) {
 }
 
 /* Where requests do not wait for answers, the queue may grow without an end: users who are paced ask on too.
- * Slots that fill before a queue begins are not half full in the mean: then both together tell the growth.
- * Where most came before, the queue may even shrink: all that it has at the end was not served. */
+ * It may also shrink from a burst at the beginning, whose last ones have waited for longer than those that
+ * were done. Slots that fill before a queue begins are not half full in the mean: then both together tell the
+ * growth. Where most came before, the queue may even shrink: all that it has at the end was not served. */
 static void add_waiting(struct measure *m, double arrived) {
     double queue = fmax((double)m->to->queued - (double)m->from->queued, 0),
            grown = fmax(queue + piled(m, false), piled(m, true)), load = standing_run_load(m->out),
@@ -250,6 +251,11 @@ static void add_waiting(struct measure *m, double arrived) {
         unserved = kvf_ratio((double)m->to->queued, load);
     else if (load_ended(m) && kvf_present(arrived))
         unserved = fmax(unserved, piled_at_last(m));
+    double stranded = load > arrived ? KVF_MISSING : kvf_ratio((double)m->to->stranded, arrived);
+    if (standing_waiting(stranded, arrived, 0)) {
+        unserved = fmax(unserved, stranded);
+        result_add(m->out, stranded, 0, "stranded_ratio");
+    }
     result_add(m->out, unserved, 0, "unserved_ratio");
     result_add(m->out, scenario_arrival_dispersion(m->e->s), 0, "arrival_dispersion");
 }

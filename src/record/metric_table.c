@@ -42,6 +42,9 @@ const struct metric metric_rows[] = {
      "If more were open at the start than arrived: requests in the queue at the end / all of these. Where arrivals end before "
      "the run, by run.max_requests or with a trace, until they did; of paced users, until half of those who ask had "
      "asked their last."},
+    {"stranded_ratio", RATIO, DOWN, "arrivals left behind",
+     "Beside unserved_ratio, which is as large at least: requests open at the end that had waited for longer than 95 % of those "
+     "done took / requests that arrived. Absent below five percent, or two requests."},
     {"arrival_dispersion", NUMBER, FREE, "dispersion of arrivals",
      "Beside unserved_ratio, by the arrival process: variance of the number of arrivals in a time / its mean. "
      "1: poisson; cv² of gamma, times arrival.batch for both; 0: even gaps; 0.013: paced. Missing for "

@@ -445,7 +445,7 @@ bool standing_run_waits(const struct result_list *results) {
            queue = fmin(unserved, result_value(results, "requests_queued_at_end") / load),
            dispersion = result_value(results, "arrival_dispersion"), busy = busiest(results);
     return kvf_present(unserved) &&
-           (result_value(results, "ranks_behind") > 0 ||
+           (result_value(results, "ranks_behind") > 0 || result_value(results, "stranded_ratio") > 0 ||
             standing_waiting(unserved, load, standing_chance(fmax(dispersion, 1), busy)) ||
             standing_waiting(queue, load, standing_chance(dispersion, busy)));
 }
@@ -510,7 +510,7 @@ const char *const standing_flaw_metrics[] = {"e2e_mean_ms",         "queue_wait_
                                              "unfinished_ratio",    "ranks_early",
                                              "ranks_copies_left",   "ranks_behind",
                                              "rows_rejected_ratio", "users_exhausted_ratio",
-                                             "warmup_counted_s"};
+                                             "warmup_counted_s",    "stranded_ratio"};
 const size_t standing_flaw_metric_count = sizeof standing_flaw_metrics / sizeof *standing_flaw_metrics;
 
 bool standing_run_rows(const struct result_list *results) {

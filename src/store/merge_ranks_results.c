@@ -258,8 +258,8 @@ static void add_fill(struct store_ranks *w) {
 static void add_most(struct store_ranks *w) {
     static const char *const metrics[] = {"rows_rejected_ratio", /* of the one file, or of the worst */
                                           "arrival_dispersion",  /* of requests that wait for no answer */
-                                          "unsettled_ratio",     "unanswered_ratio",
-                                          "warmup_counted_s",    "users_exhausted_ratio"}; /* of users */
+                                          "unsettled_ratio",     "unanswered_ratio",     "warmup_counted_s",
+                                          "stranded_ratio",      "users_exhausted_ratio"}; /* of users */
     for (size_t k = 0; k < sizeof metrics / sizeof *metrics; k++) {
         double most = most_of(w, metrics[k]);
         if (kvf_present(most)) result_add(&w->run.results, most, 0, "%s", metrics[k]);

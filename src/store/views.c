@@ -172,7 +172,8 @@ static void add_flawless(struct buf *out, const char *run) {
     add_behind(out, run, "1 - [achieved_ratio]", "[requests_arrived]");
     add_terms(out, run, " AND coalesce([unsettled_ratio], [unanswered_ratio]) IS NULL");
     add_terms(out, run,
-              " AND coalesce([users_exhausted_ratio], 0) <= 0 AND coalesce([warmup_counted_s], 0) <= 0");
+              " AND coalesce([users_exhausted_ratio], 0) <= 0 AND coalesce([warmup_counted_s], 0) <= 0 "
+              "AND coalesce([stranded_ratio], 0) <= 0");
     static const char load[] =
         "([requests_arrived] + CASE WHEN [requests_open_at_start] > [requests_arrived] "
         "THEN [requests_open_at_start] ELSE 0 END)";

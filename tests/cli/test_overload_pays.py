@@ -173,4 +173,28 @@ def _():
         assert "fewer entries are dropped in outages" in back and "is worse than" not in back, back
 
 
+@case("of a load that comes at once, those not done by the end are left waiting, however few are left of many")
+def _():
+    at_once = {"name": "once", "mode": "simulate", "model": "llama3.1-70b-instruct", "run": {"duration": "12s", "warmup": "0s", "interval": "200ms"},
+               "tiers": {"cpu": {"capacity": "64GiB", "read_bandwidth": "100GB/s", "write_bandwidth": "100GB/s"},
+                         "nvme": {"capacity": "1TiB", "read_bandwidth": "14GB/s", "write_bandwidth": "7GB/s"}},
+               "engine": {"room_wait": "1h"}, "qos": {"classes": [{"name": "i"}]}, "assess": {"profile": "latency"},
+               "workload": {"users": 250, "arrival": {"process": "gamma", "cv": 0, "rate": 1, "batch": 250}, "prefix": {"probability": 0},
+                            "personas": [{"name": "c", "context": [512, 4096], "generate": [50, 200]}]}}
+    rc, fast = simulated(at_once, "fast")
+    assert result(fast, "requests_done") == 250 and result(fast, "unserved_ratio") == 0 and "stranded_ratio" not in fast["results"], fast["results"]
+    slow = {**at_once, "tiers": {**at_once["tiers"], "nvme": {**at_once["tiers"]["nvme"], "read_bandwidth": "8GB/s", "write_bandwidth": "4GB/s"}}}
+    rc, left = simulated(slow, "slow")
+    part = 1 - result(left, "requests_done") / 250
+    assert part > 0.15 and result(left, "stranded_ratio") == result(left, "unserved_ratio") and abs(result(left, "unserved_ratio") - part) < 1e-9, left["results"]
+    assert rc == 3 and {one["name"]: one["passed"] for one in left["criteria"]}["arrivals left waiting"] is False, left["criteria"]
+    rc, said = verdict(*[str(one["run"]["run_id"]) for one in (fast, left)])
+    assert rc == 3 and "more arrivals are left waiting" in said, said
+    path = home() / "work/once.yaml"
+    path.write_text(json.dumps({**at_once, "sweep": {"combine": "zip", "metrics": "e2e_mean_ms", "keys": {
+        "tiers.nvme.read_bandwidth": ["14GB/s", "8GB/s"], "tiers.nvme.write_bandwidth": ["7GB/s", "4GB/s"]}}}))
+    got = " ".join(run(["sweep", path, "--headless", "--db", store()]).stdout.split())
+    assert "at tiers.nvme.read_bandwidth=14GB/s" in got and "1 of 2 points did not serve what arrived" in got, got
+
+
 main()

@@ -149,7 +149,7 @@ def _():
     assert section, "kvfall-results(7) has no section METRICS"
     documented = set(re.findall(r"^\.It Va (\w+)", section.group(1), re.MULTILINE)) - {
         "miss_ratio", "ranks", "rank_hosts", "ranks_lost", "ranks_gather_cpu_ratio", "start_skew_ms", "requests_on_way_at_end",
-        "unsettled_ratio", "unanswered_ratio", "class_CLASS_unserved_ranks", "ranks_early", "ranks_copies_left", "ranks_behind", "rows_rejected_ratio", "warmup_counted_s", "fill_ratio", "fill_full_s"}  # of curves, of several ranks, and of a load that still grows alone
+        "unsettled_ratio", "unanswered_ratio", "class_CLASS_unserved_ranks", "ranks_early", "ranks_copies_left", "ranks_behind", "rows_rejected_ratio", "warmup_counted_s", "stranded_ratio", "fill_ratio", "fill_full_s"}  # of curves, of several ranks, and of a load that still grows alone
     patterns = {word: re.compile(re.sub("|".join(MEASURE_WORDS), lambda part: MEASURE_WORDS[part.group()], word))
                 for word in documented}
     stored = metrics_stored()

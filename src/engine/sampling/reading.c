@@ -84,15 +84,31 @@ static void reading_in_service(const struct engine *e, struct reading *r) {
     }
 }
 
-/* The arrivals before which a request that is not done has waited for half of the measured part, and for all
- * of it. */
+/* The arrivals before which a request that is not done has waited for half of the measured part, for all of
+ * it, and for longer than most that were done in it. */
 struct waits {
-    uint64_t half_ns, all_ns;
+    uint64_t half_ns, all_ns, most_ns;
 };
+
+#define MOST 0.95
+
+/* So long did most take that were done in the measured part; KVF_NEVER: none was. */
+static uint64_t most_took_ns(const struct engine *e, const struct reading *r) {
+    struct histogram *took = mem_zalloc(1, sizeof *took);
+    histogram_copy(took, &r->workers->latency[REQUEST_LATENCY_E2E]);
+    histogram_subtract(took, &e->control.sampler->base.workers->latency[REQUEST_LATENCY_E2E]);
+    uint64_t ns = histogram_count(took) > 0 ? (uint64_t)histogram_quantile(took, MOST) : KVF_NEVER;
+    free(took);
+    return ns;
+}
 
 static struct waits waits_of(const struct engine *e, const struct reading *r) {
     uint64_t base_ns = kvf_min(e->control.sampler->base.run_ns, r->run_ns);
-    return (struct waits){r->run_ns - (r->run_ns - base_ns) / 2, base_ns};
+    bool asks_on =
+        workload_open_loop(e->dispatch.workload) || e->s->workload.arrival.process == KVF_ARRIVAL_PACED;
+    uint64_t most_ns = asks_on && r->arrived > 0 ? most_took_ns(e, r) : KVF_NEVER;
+    return (struct waits){r->run_ns - (r->run_ns - base_ns) / 2, base_ns,
+                          most_ns < r->run_ns ? r->run_ns - most_ns : 0};
 }
 
 /* A request in service is judged by its first token, once it has come, or like one that waits by its age. One
@@ -108,6 +124,7 @@ static void overdue_in_service(const struct engine *e, struct reading *r, struct
         if (f->req.arrival_ns < r->open_ns[k]) r->open_ns[k] = f->req.arrival_ns;
         r->waited_half += f->req.arrival_ns < waits.half_ns;
         r->waited_all += f->req.arrival_ns < waits.all_ns;
+        r->stranded += f->req.arrival_ns < waits.most_ns;
         if (ttft && had_ns > 0) age_ns = had_ns;
         for (int i = 0; i < KVF_TARGETS; i++)
             r->overdue[k][i] += age_ns > sampler_target_ns(&e->s->qos.klass[k], i);
@@ -117,10 +134,11 @@ static void overdue_in_service(const struct engine *e, struct reading *r, struct
 /* Of those that wait and those in service. */
 static void overdue_take(const struct engine *e, struct reading *r) {
     struct waits waits = waits_of(e, r);
-    r->waited_half = r->waited_all = 0;
+    r->waited_half = r->waited_all = r->stranded = 0;
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
         if (r->oldest_ns[k] < waits.half_ns) r->waited_half += pods_older(e, k, waits.half_ns);
         if (r->oldest_ns[k] < waits.all_ns) r->waited_all += pods_older(e, k, waits.all_ns);
+        if (r->oldest_ns[k] < waits.most_ns) r->stranded += pods_older(e, k, waits.most_ns);
         r->open_ns[k] = r->oldest_ns[k];
         for (int i = 0; i < KVF_TARGETS; i++) {
             uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
@@ -265,6 +283,7 @@ void reading_merge(struct reading *to, const struct reading *from, bool same_hos
     ADD_ALL(overdue);
     to->waited_half += from->waited_half;
     to->waited_all += from->waited_all;
+    to->stranded += from->stranded;
     to->arrivals_ended += from->arrivals_ended;
     mark_merge(&to->first, &from->first, false);
     mark_merge(&to->last, &from->last, true);

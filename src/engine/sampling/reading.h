@@ -44,7 +44,8 @@ struct reading {
     uint64_t overdue[KVF_CLASSES_MAX][KVF_TARGETS];
     uint64_t waited_half, waited_all; /* requests not yet done that have waited for half of the measured part,
                                          and for all of it */
-    struct usage_sums usage[USAGES];  /* of chunks */
+    uint64_t stranded; /* and for longer than 95 % of those done in it took, where nobody waits for answers */
+    struct usage_sums usage[USAGES]; /* of chunks */
     /* of tiers that keep time by channels: how long they were busy, all pods of a simulation added up; and of
      * the gpu's own memory, where a simulation has its figures */
     uint64_t link_ns[KVF_TIERS][KVF_DIRS], memory_ns[KVF_DIRS];

@@ -260,7 +260,8 @@ void judge_read_results(const struct run_record *run, struct judge_input *in) {
     in->dispersion = result_value(r, "arrival_dispersion");
     in->came_before = standing_run_load(r) - result_value(r, "requests_arrived");
     in->unsettled = kvf_present(result_value(r, "unsettled_ratio")) ||
-                    kvf_present(result_value(r, "unanswered_ratio")) || result_value(r, "ranks_behind") > 0;
+                    kvf_present(result_value(r, "unanswered_ratio")) || result_value(r, "ranks_behind") > 0 ||
+                    result_value(r, "stranded_ratio") > 0;
     in->cut = standing_run_cut(r);
     standing_of(run, NULL, &in->stand);
     bool in_part = standing_run_rows(r) || result_value(r, "users_exhausted_ratio") > 0 ||
