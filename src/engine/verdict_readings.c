@@ -63,7 +63,10 @@ static void sum_tiers(const struct scenario *of, struct window_sums *w, const st
     enum kvf_cause alone = aside(of);
     double s = snap->interval.length_s;
     w->memory_any_s = known(use->memory_any) * s;
-    for (int dir = 0; dir < KVF_DIRS; dir++) w->memory_s[dir] = known(use->memory_busy[dir]) * s;
+    for (int dir = 0; dir < KVF_DIRS; dir++) {
+        w->memory_s[dir] = known(use->memory_busy[dir]) * s;
+        w->remote_ops[dir] = (double)histogram_count(&d->op_device[KVF_TIER_REMOTE][dir]);
+    }
     for (int t = 0; t < KVF_TIERS; t++) {
         w->tier_busy_s[t] = known(use->tier_busy[t]) * s;
         w->link_any_s[t] = known(use->link_any[t]) * s;
@@ -281,7 +284,6 @@ static struct window_facts facts_of(const struct engine *e) {
                              .writes = (double)e->s->engine.max_concurrent_writes,
                              .copies = e->s->cache.placement == KVF_PLACEMENT_INCLUSIVE,
                              .way_ms = seconds(engine_is_virtual(e) ? e->s->fleet.delay_ns : 0) * 1e3,
-                             .reach_ms = seconds(e->s->tier[KVF_TIER_REMOTE].emulation.latency_ns) * 1e3,
                              .replays = e->s->workload.arrival.process == KVF_ARRIVAL_TRACE,
                              .lookup_ms = seconds(e->s->cache.lookup_cost_ns) * 1e3,
                              .capacity_ratio = e->control.sampler->capacity_ratio,

@@ -210,6 +210,13 @@ def _():
             {"name": "p", "context": [100, 300], "generate": [100, 400], "think": ["1s", "3s"]}]}},
         "link", "latency", "ttft_mean_ms", {"fleet.delay": "1ms"}, 0.3, {**both_ways("remote", "100GB/s"), "tiers.remote.latency": "1us"})
     assert "most of that time messages are under way (fleet.delay)" in said, said
+    told_by_relief("lines at a link a millisecond away", {
+        "seed": 5, "run": {"duration": "5m", "warmup": "10m"}, "engine": None, "compute": None, "fleet": {"pods": 2, "routing": "session", "delay": "1ms"},
+        "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "8GiB", "read_bandwidth": "40GB/s", "write_bandwidth": "40GB/s", "preset": None}, "remote": {
+            "capacity": "300GiB", "read_bandwidth": "3GB/s", "write_bandwidth": "3GB/s", "latency": "200us", "channels": 8}},
+        "workload": {"users": 60, "prefix": None, "conversation": {"end_probability": 0.1, "max_turns": 20}, "personas": [
+            {"name": "p", "context": [1000, 4000], "generate": [100, 300], "think": ["20s", "60s"]}]}},
+        "remote", "latency", "ttft_mean_ms", both_ways("remote", "6GB/s"), 0.5, {"fleet.delay": "0s"})
     said = told_by_relief("fifty milliseconds before each lookup", {
         "engine": None, "cache": {"lookup_cost": "50ms"}, "tiers": {"gpu": {"capacity": 0}, "cpu": {"capacity": "64GiB"}},
         "workload": {"users": 20, "personas": [{"name": "p", "context": [500, 2000], "generate": [50, 200], "think": ["2s", "10s"]}]}},

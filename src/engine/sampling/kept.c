@@ -11,7 +11,7 @@
 /* A version; of the sums and then of the facts the numbers that are not zero, each behind its place, and
  * their end; then histograms, each behind its number and its length. Numbers are of single precision: what is
  * added and taken away again is the same. */
-enum { FORM = 22, NUMBERS_END = 255, LENGTH_BYTES = 4 };
+enum { FORM = 23, NUMBERS_END = 255, LENGTH_BYTES = 4 };
 enum {
     SUMS = sizeof(struct window_sums) / sizeof(double),
     FACTS = sizeof(struct window_facts) / sizeof(double),
@@ -21,7 +21,7 @@ enum {
 };
 /* Places are those of the members: who adds, removes or moves one takes the next FORM, or stored numbers
  * would be read as others. */
-_Static_assert(FORM == 22 && SUMS == 221 && FACTS == 47, "FORM is of these members");
+_Static_assert(FORM == 23 && SUMS == 223 && FACTS == 46, "FORM is of these members");
 _Static_assert((int)SUMS < NUMBERS_END && (int)FACTS < NUMBERS_END, "each number has a place");
 _Static_assert(HISTOGRAMS < 256, "each histogram has a number");
 

@@ -64,6 +64,28 @@ void window_look(const struct window *w, const struct window_sums *more, struct 
     sums_scaled(out, &w->mark[w->first], -1);
 }
 
+static void tier_means(const struct window_sums *s, struct judge_input *in) {
+    in->memory_any = kvf_ratio(s->memory_any_s, s->length_s);
+    for (int d = 0; d < KVF_DIRS; d++)
+        in->memory_busy[d] = kvf_ratio(s->memory_s[d], s->length_s), in->remote_ops[d] = s->remote_ops[d];
+    for (int t = 0; t < KVF_TIERS; t++) {
+        in->tier_busy[t] = kvf_ratio(s->tier_busy_s[t], s->length_s);
+        in->link_any[t] = kvf_ratio(s->link_any_s[t], s->length_s);
+        for (int d = 0; d < KVF_DIRS; d++) {
+            in->busy[t][d] = kvf_ratio(s->busy_s[t][d], s->length_s);
+            in->link_busy[t][d] = kvf_ratio(s->link_s[t][d], s->length_s);
+            in->op_s[t][d] = s->op_s[t][d];
+            in->device_s[t][d] = s->device_s[t][d];
+            in->line_s[t][d] = s->line_s[t][d];
+            in->aside_s[t][d] = s->aside_s[t][d];
+            in->moves_s[t][d] = s->moves_s[t][d];
+            in->paced_ms[t][d] = kvf_ratio(s->paced_ms[t][d], s->requests);
+            in->first_paced_ms[t][d] = kvf_ratio(s->first_paced_ms[t][d], s->first_tokens);
+            in->needed[t][d] = s->bytes[t][d] > 0 ? 1 - s->aside_bytes[t][d] / s->bytes[t][d] : 1;
+        }
+    }
+}
+
 void window_means(const struct window_sums *s, struct judge_input *in) {
     in->length_s = s->length_s;
     in->requests = (uint64_t)(s->requests + 0.5);
@@ -105,24 +127,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->room_ms = kvf_ratio(s->room_ms, s->requests);
     in->first_room_ms = kvf_ratio(s->first_room_ms, s->first_tokens);
     in->first_storage_ms = kvf_ratio(s->first_storage_ms, s->first_tokens);
-    in->memory_any = kvf_ratio(s->memory_any_s, s->length_s);
-    for (int d = 0; d < KVF_DIRS; d++) in->memory_busy[d] = kvf_ratio(s->memory_s[d], s->length_s);
-    for (int t = 0; t < KVF_TIERS; t++) {
-        in->tier_busy[t] = kvf_ratio(s->tier_busy_s[t], s->length_s);
-        in->link_any[t] = kvf_ratio(s->link_any_s[t], s->length_s);
-        for (int d = 0; d < KVF_DIRS; d++) {
-            in->busy[t][d] = kvf_ratio(s->busy_s[t][d], s->length_s);
-            in->link_busy[t][d] = kvf_ratio(s->link_s[t][d], s->length_s);
-            in->op_s[t][d] = s->op_s[t][d];
-            in->device_s[t][d] = s->device_s[t][d];
-            in->line_s[t][d] = s->line_s[t][d];
-            in->aside_s[t][d] = s->aside_s[t][d];
-            in->moves_s[t][d] = s->moves_s[t][d];
-            in->paced_ms[t][d] = kvf_ratio(s->paced_ms[t][d], s->requests);
-            in->first_paced_ms[t][d] = kvf_ratio(s->first_paced_ms[t][d], s->first_tokens);
-            in->needed[t][d] = s->bytes[t][d] > 0 ? 1 - s->aside_bytes[t][d] / s->bytes[t][d] : 1;
-        }
-    }
+    tier_means(s, in);
 }
 
 static double busier_of(const double busy[KVF_DIRS], const double joint[KVF_DIRS]) {
@@ -272,7 +277,6 @@ void window_describe(const struct window_facts *f, const struct window_sums *s, 
     in->places = f->places;
     in->copies = f->copies > 0;
     in->way_ms = f->way_ms;
-    in->reach_ms = f->reach_ms;
     in->lookup_ms = f->lookup_ms;
     in->open = f->loop == WINDOW_LOOP_OPEN;
     in->replays = f->replays > 0;

@@ -20,6 +20,7 @@ struct window_sums {
     double ttft_ms, first_tokens;     /* of those that have one */
     double op_s[KVF_TIERS][KVF_DIRS]; /* of entry operations */
     double device_s[KVF_TIERS][KVF_DIRS];
+    double remote_ops[KVF_DIRS]; /* of the remote tier: how many */
     double line_s[KVF_TIERS][KVF_DIRS];
     double aside_s[KVF_TIERS][KVF_DIRS]; /* of op_s: what no request waits for */
     double moves_s[KVF_TIERS][KVF_DIRS]; /* of op_s: of entries on their way down */
@@ -83,7 +84,6 @@ struct window_facts {
     double places;                     /* in the batches of their GPUs; 0: unknown */
     double copies;                     /* 1: a lower tier keeps copies of what the upper ones hold */
     double way_ms;                     /* of a message from the router to a pod */
-    double reach_ms;                   /* of an operation of the remote tier beside messages: its latency */
     double replays;                    /* 1: arrivals are those of a recording, faster or slower */
     double lookup_ms;                  /* of a request, before it looks anything up (cache.lookup_cost) */
     double linked[KVF_TIERS];          /* 1: the tier has a link of its own */

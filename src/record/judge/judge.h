@@ -81,11 +81,11 @@ struct judge_input {
     double came_before;                   /* and those open at the start, where they are more; else 0 */
     double failed, refused;               /* that failed; of these, that no tier had room for */
     double way_ms;                        /* of the wait for a slot: the message from the router to a pod */
-    double reach_ms;                  /* of an operation of the remote tier beside messages: its latency */
-    double lookup_ms;                 /* of the rest of the latency, before a request looks anything up */
-    bool open, replays;               /* no users ask, but a rate, or the times of a recording */
-    double users;                     /* mean number of users; missing in an open loop */
-    uint64_t backlog;                 /* waiting at the end */
+    double remote_ops[KVF_DIRS];          /* of the remote tier: how many */
+    double lookup_ms;                     /* of the rest of the latency, before a request looks anything up */
+    bool open, replays;                   /* no users ask, but a rate, or the times of a recording */
+    double users;                         /* mean number of users; missing in an open loop */
+    uint64_t backlog;                     /* waiting at the end */
     bool unsettled;                   /* a closed loop whose load had not settled, or with users who had no
                                          answer, or a rank left arrivals waiting (unsettled_ratio,
                                          unanswered_ratio, ranks_behind) */

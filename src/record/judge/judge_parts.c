@@ -82,12 +82,10 @@ double judge_asked_ms(const struct judge_input *in, bool first_token) {
     return rest >= JUDGE_DOMINANT * storage ? rest : 0;
 }
 
-/* An operation is asked for and answered: two messages beside its latency and the link's work. Where others
- * stand in line, these hold what they wait for. */
+/* An operation is asked for and answered: two messages. */
 bool judge_by_messages(const struct judge_input *in, enum kvf_tier tier, enum kvf_dir dir) {
     if (tier != KVF_TIER_REMOTE || !(in->way_ms > 0) || !(in->device_s[tier][dir] > 0)) return false;
-    double works_s = fmax(in->link_busy[tier][dir], 0) * in->length_s;
-    double away_s = (in->device_s[tier][dir] - works_s) * 2 * in->way_ms / (2 * in->way_ms + in->reach_ms);
+    double away_s = in->remote_ops[dir] * 2 * in->way_ms / 1e3;
     return away_s >= JUDGE_DOMINANT * in->device_s[tier][dir];
 }
 

@@ -418,15 +418,16 @@ static void messages_may_be_the_time_of_operations(void **state) {
     in.link_busy[KVF_TIER_REMOTE][READ] = 0;
     in.room_ms = 60;
     in.way_ms = 20;
+    in.remote_ops[WRITE] = 900; /* 36 of 40 s */
     struct verdict v = judged(&in);
     assert_true(v.limited_by == VERDICT_LINK && v.cause == VERDICT_CAUSE_LATENCY);
     assert_non_null(strstr(v.sentence, "3 % busy, and most of that time messages are under way "
                                        "(fleet.delay); "));
     assert_string_equal(verdict_advice(&v, text, sizeof text),
                         "a shorter way between machines: nothing else takes as long");
-    in.reach_ms = 100; /* beside the latency of the store they are little */
+    in.remote_ops[WRITE] = 300; /* the rest is in line at the link, or the latency of the store */
     assert_int_equal(judged(&in).limited_by, VERDICT_REMOTE);
-    in.reach_ms = 0;
+    in.remote_ops[WRITE] = 900;
     in.room_ms = 0;
     in.storage_ms = 56, in.e2e_ms = 100; /* of two tiers, each less than the message of 44 ms before them */
     in.queue_ms = in.way_ms = 44;
@@ -438,6 +439,7 @@ static void messages_may_be_the_time_of_operations(void **state) {
     in = means(120, 20, 100, 0);
     works(&in, GPU, 2, 1, 0.01, 0.005);
     in.way_ms = 20;
+    in.remote_ops[READ] = 1500;
     in.link_any[KVF_TIER_REMOTE] = 0.03;
     works(&in, KVF_TIER_REMOTE, 80, 0, 0.03, 0);
     in.link_busy[KVF_TIER_REMOTE][WRITE] = 0, in.link_busy[KVF_TIER_REMOTE][READ] = 0.03;
