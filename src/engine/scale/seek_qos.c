@@ -26,8 +26,9 @@ enum {
     LEAP_LEAST = 10,
     LEAP_MOST = 16
 }; /* .. when so many requests tell it, and no more than times so many */
-/* stages; times the hold that requests from before it are waited for; windows between probes */
-enum { CONFIRM_MOST = 10, PARTS = 8, WAIT_MOST = 30, PAUSE_LEAST = 2, PAUSE_MOST = 32 };
+/* stages, and where few requests tell; times the hold that requests from before it are waited for; windows
+ * between probes */
+enum { CONFIRM_MOST = 10, CONFIRM_FEW = 100, PARTS = 8, WAIT_MOST = 30, PAUSE_LEAST = 2, PAUSE_MOST = 32 };
 
 /* ---- what is known ---- */
 
@@ -270,6 +271,15 @@ static const struct autoscaler_level *to_hold(const struct autoscaler *a) {
     return bad && !averaged(a, bad) ? bad : NULL;
 }
 
+/* Whether too few requests were seen, of the class that has most, to tell of five percent, though none of
+ * them missed: what fewer users are known to keep says nothing of so many. */
+#define TELL 100
+static bool few_tell(const struct autoscaler *a, const struct autoscaler_level *l) {
+    double most = 0;
+    for (uint32_t k = 0; k < KVF_CLASSES_MAX; k++) most = fmax(most, l->of[k].weight);
+    return a->config.rules.figure != STAGE_SATURATION && most < TELL && a->confirming < CONFIRM_FEW;
+}
+
 /* The end of the gap that is to be measured next: the best one while it has not been held, then the one on
  * whose side no number within the precision is certain, the less certain first. NULL: none. */
 static const struct autoscaler_level *doubtful(const struct autoscaler *a) {
@@ -278,6 +288,7 @@ static const struct autoscaler_level *doubtful(const struct autoscaler *a) {
     bool below = sure(a, users * (1 - precision), users, -1);
     bool above = !bad || sure(a, users, fmax((double)bad->users, users * (1 + precision)), 1);
     if (to_hold(a) || long_hold(a, best->users)) return to_hold(a);
+    if (few_tell(a, best)) return best;
     if (below && above) return NULL;
     if (below || above) return below ? bad : best;
     return bad->errors < -best->errors ? bad : best;
@@ -287,7 +298,7 @@ static const struct autoscaler_level *doubtful(const struct autoscaler *a) {
 static bool confirm(struct autoscaler *a, struct snapshot_decision *out, bool over) {
     const struct autoscaler_level *next = doubtful(a);
     uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a));
-    if (!next || (a->confirming >= CONFIRM_MOST && !to_hold(a))) {
+    if (!next || (a->confirming >= CONFIRM_MOST && !to_hold(a) && !few_tell(a, best_of(a)))) {
         act(out, a, over, "found");
         return answer(a, out, over);
     }

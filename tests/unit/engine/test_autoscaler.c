@@ -150,6 +150,21 @@ static void what_narrowly_does_not_hold_is_left_by_little(void **state) {
     assert_int_equal(d.users_after, 190);
 }
 
+/* One request a second; what fewer users keep is no evidence of so many. */
+static void few_requests_are_no_answer(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(4);
+    unsigned seen = 0, n = 0;
+    do {
+        seen += a.users == 10;
+        interval(1, a.users <= 10 ? 20 : 300);
+        assert_true(n++ < 5000);
+    } while (!step() || strcmp(d.action, "found") != 0);
+    expect_answer(10, true);
+    assert_true(seen >= 100);
+}
+
 static void stages_last_as_long_as_they_should(void **state) {
     (void)state;
     config(AUTOSCALER_QOS, STAGE_TARGETS);
@@ -1169,6 +1184,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(qos_step_by_step),
         cmocka_unit_test(what_narrowly_does_not_hold_is_left_by_little),
+        cmocka_unit_test(few_requests_are_no_answer),
         cmocka_unit_test(stages_last_as_long_as_they_should),
         cmocka_unit_test(near_the_target_steps_are_small),
         cmocka_unit_test(a_stage_lasts_several_requests),
