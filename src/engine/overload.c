@@ -206,6 +206,13 @@ static void warn_of_waiting(const struct engine *e, struct run_record *run, doub
             "%s of what arrived was not done by the end, and no latency is theirs; arrivals in such bursts leave "
             "that many by chance, so only a longer run tells whether the queue grows",
             phrase_share(open / arrived).text);
+    else if (result_value(r, "stranded_ratio") >=
+             result_value(r, "unserved_ratio")) /* no queue grew by more */
+        verdict_warn(
+            &run->verdict,
+            "%s of what arrived was not done by the end, after waiting for longer than most that was: no latency "
+            "is theirs; make run.duration longer",
+            phrase_share(open / arrived).text);
     else if (before > arrived / BESIDE)
         verdict_warn(&run->verdict,
                      "%s open at the end, after %s at the start: more wait the longer the run is, and its "

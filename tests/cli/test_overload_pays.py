@@ -186,6 +186,7 @@ def _():
     slow = {**at_once, "tiers": {**at_once["tiers"], "nvme": {**at_once["tiers"]["nvme"], "read_bandwidth": "8GB/s", "write_bandwidth": "4GB/s"}}}
     rc, left = simulated(slow, "slow")
     part = 1 - result(left, "requests_done") / 250
+    assert any("after waiting for longer than most that was" in one for one in left["verdict"]["warnings"]), left["verdict"]["warnings"]
     assert part > 0.15 and result(left, "stranded_ratio") == result(left, "unserved_ratio") and abs(result(left, "unserved_ratio") - part) < 1e-9, left["results"]
     assert rc == 3 and {one["name"]: one["passed"] for one in left["criteria"]}["arrivals left waiting"] is False, left["criteria"]
     rc, said = verdict(*[str(one["run"]["run_id"]) for one in (fast, left)])
