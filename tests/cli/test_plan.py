@@ -172,6 +172,8 @@ def _():
     got, hard = plan("--target", "all.p95=1us", rc=3)
     assert hard["pick"] is None and hard["sentence"].startswith("No machine of the catalogue carries 60 users"), hard
     assert "misses all P95 by " in hard["sentence"] and "NONE" in got.stdout, hard["sentence"]
+    in_full = [one for one in hard["machines"] if one["full"]]
+    assert in_full or hard["sentence"].endswith(" in the search's short simulation."), hard["sentence"]
     for text, words in (("none.p95=1s", 'no class "none"'), ("all.p95=", "CLASS.p95=TIME"), ("all=1s", "CLASS.p95=TIME")):
         got = run(["plan", scenario(), "--parts", catalogue(), "--target", text])
         assert got.rc == 2 and words in got.stderr, got

@@ -66,10 +66,13 @@ static void put_load(const struct plan *p, struct buf *out) {
         buf_addf(out, "%" PRIu64 " user%s", s->workload.users, s->workload.users == 1 ? "" : "s");
 }
 
-static void put_miss(const struct plan *p, const struct plan_result *r, struct buf *out) {
+/* A short simulation may be far from the full one where a load is hardly carried. */
+static void put_miss(const struct plan *p, const struct plan_machine *m, struct buf *out) {
+    const struct plan_result *r = plan_result(m);
     char undone[STANDING_TEXT];
     if (r->over > 0)
-        buf_addf(out, "misses %s P95 %s", p->klass[r->worst].name, beyond(r->over).text);
+        buf_addf(out, "misses %s P95 %s%s", p->klass[r->worst].name, beyond(r->over).text,
+                 r == &m->result[PLAN_SHORT] ? " in the search's short simulation" : "");
     else if (plan_undone(r, undone)[0])
         buf_addf(out, "is not comparable: %s", undone);
     else if (!r->judged[r->worst])
@@ -93,7 +96,6 @@ static size_t nearest(const struct plan *p) {
 
 static void put_cheaper(const struct plan *p, struct buf *out) {
     const struct plan_machine *m = p->cheaper != SIZE_MAX ? &p->machine[p->cheaper] : NULL;
-    const struct plan_result *r = m ? plan_result(m) : NULL;
     if (!m) {
         buf_add(out, "; no machine of the catalogue is cheaper.");
         return;
@@ -101,8 +103,8 @@ static void put_cheaper(const struct plan *p, struct buf *out) {
     buf_add(out, "; the next cheaper, ");
     plan_phrase(p, m, out);
     buf_add(out, ", ");
-    if (r)
-        put_miss(p, r, out);
+    if (plan_result(m))
+        put_miss(p, m, out);
     else
         buf_add(out, "was not simulated");
     buf_add(out, ".");
@@ -119,7 +121,7 @@ void plan_sentence(const struct plan *p, struct buf *out) {
             buf_add(out, "; the nearest, ");
             plan_phrase(p, &p->machine[near], out);
             buf_add(out, ", ");
-            put_miss(p, plan_result(&p->machine[near]), out);
+            put_miss(p, &p->machine[near], out);
         }
         buf_add(out, ".");
         return;
