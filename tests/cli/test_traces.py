@@ -160,7 +160,7 @@ def _():
     block = {json.loads(run(["show", str(n), "--json"]).stdout)["run"]["configuration"]["cache"]["block_tokens"]: str(n) for n in (1, 2)}
     whole, half = block[512], block[510]
     got = run(["compare", whole, half, "--fail-over", "1"])
-    assert got.rc == 3 and "without many of its rows" in unwrapped(got) and " is better" not in unwrapped(got), got
+    assert got.rc == 3 and "without many of its rows" in unwrapped(got) and " is better than" not in unwrapped(got), got
 
 
 def cut_short(name):
