@@ -102,9 +102,8 @@ static const struct {
     [STANDING_FLAW_ROWS] = {"replayed its file without many of its rows, which were rejected",
                             "its throughput and latencies are those of other requests",
                             "replayed their file without many of its rows, which were rejected"},
-    [STANDING_FLAW_WARMUP] =
-        {"ended in the warm-up, which counts as measured",
-         "its throughput and latencies are those of tiers and a queue that had no time to fill", NULL},
+    [STANDING_FLAW_WARMUP] = {"ended in the warm-up, which counts as measured",
+                              "its throughput and latencies have the beginning of the run in them", NULL},
     [STANDING_FLAW_CUT] = {"ended while most of the time in service was that of requests not done",
                            "its throughput and latencies are those of the first few", NULL},
     [STANDING_FLAW_EARLY] = {"did much of its work before the measured part",

@@ -114,7 +114,7 @@ const struct metric metric_rows[] = {
      "Requests that failed, or were dropped from a full queue, before the measured part began. What they would have left in "
      "the tiers and in line is missing in it."},
     {"warmup_counted_s", SECONDS, DOWN, "warm-up counted as measured",
-     "Seconds of a run that ended in its warm-up, which counts as measured then: its tiers and its queue had no time to fill. "
+     "Seconds of a run that ended in its warm-up, which counts as measured then: its figures have the beginning in them. "
      "Absent of others."},
     {"warmup_not_admitted", COUNT, DOWN, "not admitted in the warm-up",
      "Writes that cache.admission turned away before the measured part began. What they would have left in "
